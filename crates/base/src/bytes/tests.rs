@@ -1,0 +1,49 @@
+use super::*;
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn varints_come_back(value: u64) {
+        let mut out = Vec::new();
+        put_varint(&mut out, value);
+        prop_assert_eq!(out.len(), varint_len(value));
+        let mut reader = Reader::new(&out);
+        prop_assert_eq!(reader.varint(), Ok(value));
+        prop_assert!(reader.is_empty());
+    }
+
+    #[test]
+    fn any_bytes_decode_or_fail_without_panic(bytes: Vec<u8>) {
+        let mut reader = Reader::new(&bytes);
+        while reader.slice().is_ok() && !reader.is_empty() {}
+    }
+
+    #[test]
+    fn a_prefix_orders_like_its_bytes(a: Vec<u8>, b: Vec<u8>) {
+        let (x, y) = (prefix_u64(&a, 0), prefix_u64(&b, 0));
+        if x != y {
+            prop_assert_eq!(x.cmp(&y), a.cmp(&b));
+        }
+    }
+
+    #[test]
+    fn common_prefixes_are_longest(a in proptest::collection::vec(0u8..3, 0..40), b in proptest::collection::vec(0u8..3, 0..40)) {
+        let len = common_prefix_len(&a, &b);
+        prop_assert_eq!(&a[..len], &b[..len]);
+        prop_assert!(a.get(len).is_none() || a.get(len) != b.get(len));
+    }
+}
+
+#[test]
+fn a_varint_has_one_form_only() {
+    assert_eq!(Reader::new(&[0x80, 0x00]).varint(), Err(Malformed::Varint));
+    assert_eq!(Reader::new(&[0xff; 10]).varint(), Err(Malformed::Varint));
+    assert_eq!(Reader::new(&[0xff; 9]).varint(), Err(Malformed::Short));
+}
+
+#[test]
+fn a_length_past_the_end_is_refused_before_anything_is_allocated() {
+    let mut out = Vec::new();
+    put_varint(&mut out, u64::MAX);
+    assert!(Reader::new(&out).slice().is_err());
+}

@@ -1,0 +1,30 @@
+//! The one checksum of FoldDB: xxh3-64 (Yann Collet, xxHash 0.8), always seeded with where the bytes belong.
+//!
+//! A seed made of file and offset also catches bytes that are whole but stand in the wrong place.
+//! xxh3 hashes 4 KiB at 32 GB/s and 64 bytes in 9 ns, and 64 bits make a scan for frames safe.
+
+use twox_hash::XxHash3_64;
+
+/// xxh3-64 of `bytes` under `seed`.
+#[inline]
+pub fn hash64(seed: u64, bytes: &[u8]) -> u64 {
+    XxHash3_64::oneshot_with_seed(seed, bytes)
+}
+
+/// The low half of [`hash64`].
+#[inline]
+pub fn hash32(seed: u64, bytes: &[u8]) -> u32 {
+    hash64(seed, bytes) as u32
+}
+
+/// The seed of a piece of a file: distinct for each file and offset.
+#[inline]
+pub fn place_seed(file_number: u64, offset: u64) -> u64 {
+    file_number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ offset
+}
+
+/// The hash of a user key, as filters and sketches keep it on disk: xxh3-64 with seed 0, frozen.
+#[inline]
+pub fn key_hash(key: &[u8]) -> u64 {
+    XxHash3_64::oneshot(key)
+}

@@ -1,0 +1,157 @@
+//! The one error of FoldDB: what failed, where, and what the caller can do.
+//!
+//! Every crate returns it, so that a message is written once, where the facts are known, and is only
+//! given more context on its way up. Cloning is cheap: a poisoned store answers with the same error again.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The result of nearly every call.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of trouble it is, by what the caller can do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The call itself is wrong: a key too long, a bound upside down, text that does not parse. Mend the call.
+    InvalidInput,
+    /// There is no store at this path. Check the path, or create the store.
+    NoStore,
+    /// There is something at this path already. Choose another path, or open what is there.
+    AlreadyExists,
+    /// The store has no table of this name.
+    UnknownTable,
+    /// The table exists under other rules: another fold, key type or order. Open it with its own rules.
+    RulesDiffer,
+    /// Another process, or another handle of this one, has the store open.
+    Locked,
+    /// The store was written by a newer version of FoldDB. Use that version.
+    NewerFormat,
+    /// The operating system refuses access to a file.
+    Permission,
+    /// The disk, or the store's own budget, is full. Writes resume by themselves when there is space again.
+    NoSpace,
+    /// Bytes on disk are not what was written. The message names file and offset.
+    Corruption,
+    /// An earlier write or sync failed, so nothing more is written. Reads go on; reopen the store to write.
+    Poisoned,
+    /// The table's fold function failed on this key. Other keys are untouched.
+    FoldFailed,
+    /// The store or the table is opened for reading only.
+    ReadOnly,
+    /// The store is closed, or the table is dropped.
+    Closed,
+    /// Any other failure of the operating system.
+    Io,
+}
+
+impl ErrorKind {
+    /// What the caller can do, as an imperative sentence; empty where the message says it all.
+    pub fn advice(self) -> &'static str {
+        match self {
+            ErrorKind::InvalidInput | ErrorKind::FoldFailed => "",
+            ErrorKind::NoStore => "check the path, or create the store first",
+            ErrorKind::AlreadyExists => "choose another name, or open what is there",
+            ErrorKind::UnknownTable => "list the tables, or create this one",
+            ErrorKind::RulesDiffer => "open the table with the rules it was created with",
+            ErrorKind::Locked => "close the other one first",
+            ErrorKind::NewerFormat => "open it with the version of FoldDB that wrote it",
+            ErrorKind::Permission => "check the owner and the mode of the file",
+            ErrorKind::NoSpace => "free some space; writing resumes by itself",
+            ErrorKind::Corruption => "restore a backup, or salvage what is whole into a new store",
+            ErrorKind::Poisoned => "reopen the store to write again; reads go on",
+            ErrorKind::ReadOnly => "open the store for writing",
+            ErrorKind::Closed => "open it again",
+            ErrorKind::Io => "see the cause named by the operating system",
+        }
+    }
+}
+
+/// What failed, where, and why. See [`ErrorKind`] for what to do about it.
+#[derive(Clone)]
+pub struct Error {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    os_error: Option<io::Error>,
+}
+
+impl Error {
+    /// An error of a kind, with a message that names the thing and the place.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { inner: Arc::new(Inner { kind, message: message.into(), os_error: None }) }
+    }
+
+    /// Shorthand for the commonest kind.
+    pub fn invalid(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::InvalidInput, message)
+    }
+
+    /// Damage at `offset` of `file`.
+    pub fn corrupt(file: &Path, offset: u64, what: impl fmt::Display) -> Error {
+        Error::new(ErrorKind::Corruption, format!("{} is damaged at offset {offset}: {what}", file.display()))
+    }
+
+    /// A failed call of the operating system: `doing` is a phrase such as "sync" or "open".
+    pub fn io(doing: &str, file: &Path, os_error: io::Error) -> Error {
+        let kind = match os_error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::NoSpace,
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => ErrorKind::Permission,
+            _ => ErrorKind::Io,
+        };
+        let message = format!("cannot {doing} {}: {os_error}", file.display());
+        Error { inner: Arc::new(Inner { kind, message, os_error: Some(os_error) }) }
+    }
+
+    /// The same trouble with more said in front: `context: message`.
+    pub fn context(self, context: impl fmt::Display) -> Error {
+        let message = format!("{context}: {}", self.inner.message);
+        let os_error = self.inner.os_error.as_ref().map(copy_os_error);
+        Error { inner: Arc::new(Inner { kind: self.inner.kind, message, os_error }) }
+    }
+
+    /// What kind of trouble it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.inner.kind
+    }
+
+    /// The message without the advice.
+    pub fn message(&self) -> &str {
+        &self.inner.message
+    }
+}
+
+/// `io::Error` is not `Clone`; the code, or else the kind and the text, is all that a reader needs.
+fn copy_os_error(error: &io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(code) => io::Error::from_raw_os_error(code),
+        None => io::Error::new(error.kind(), error.to_string()),
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.inner.message)?;
+        match self.inner.kind.advice() {
+            "" => Ok(()),
+            advice => write!(f, " ({advice})"),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.inner.kind, self.inner.message)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.inner.os_error.as_ref().map(|error| error as _)
+    }
+}

@@ -1,0 +1,39 @@
+//! Numbers with a meaning.
+
+use std::fmt;
+
+/// The place of a record in the one history of the store: dense, increasing, starting at 1.
+pub type Seq = u64;
+
+/// A byte position in the log lane, counted over all segments.
+pub type Lsn = u64;
+
+/// A table, for as long as the store lives; never used again after a drop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u32);
+
+/// A file of the store, of any kind. One counter numbers them all and no number is used twice.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileNumber(pub u64);
+
+/// A sorted run of a table, numbered from the same counter as files.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub u64);
+
+macro_rules! shows_as {
+    ($type:ty, $letter:literal) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!($letter, "{}"), self.0)
+            }
+        }
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        }
+    };
+}
+shows_as!(TableId, "t");
+shows_as!(FileNumber, "f");
+shows_as!(RunId, "r");

@@ -1,0 +1,21 @@
+//! Floor 0 of FoldDB: the words that every part shares.
+//!
+//! Nothing here does I/O, starts a thread or reads a clock. The modules stand bottom-up: each uses only
+//! those declared above it.
+
+#![forbid(unsafe_code)]
+
+pub mod limits;
+pub mod error;
+pub mod bytes;
+pub mod checksum;
+pub mod ids;
+pub mod op;
+pub mod record;
+pub mod stream;
+
+pub use error::{Error, ErrorKind, Result};
+pub use ids::{FileNumber, Lsn, Seq, TableId};
+pub use op::{Op, OpBuf, OpKind};
+pub use record::Record;
+pub use stream::{RecordSink, RecordStream, VecStream};

@@ -1,0 +1,1 @@
+//! Beside the floors: the benchmark programs of the systems that FoldDB unites.

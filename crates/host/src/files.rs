@@ -1,0 +1,121 @@
+//! What the store asks of a file system, as traits. `real.rs` and `mapped.rs` answer with the operating
+//! system; the crate `folddb-sim` with a simulated disk that loses, tears and refuses.
+//!
+//! Three kinds of file, by how they are used: read at random ([`ReadFile`]), written once from front to back
+//! ([`WriteFile`]: runs, manifests), and appended to while others sync ([`AppendFile`]: journal segments).
+//! All paths are absolute or relative to the process; names in one directory are plain UTF-8.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file system.
+pub trait Files: Send + Sync {
+    /// Creates a directory; its parent must exist. Fails with `AlreadyExists` where there is something.
+    fn create_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// The names in a directory, in no order.
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
+
+    /// The length of a file in bytes; `NotFound` where there is none.
+    fn len_bytes(&self, path: &Path) -> io::Result<u64>;
+
+    /// Creates a file to write from front to back. Fails with `AlreadyExists` where there is one.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
+
+    /// Creates a preallocated file of `len_bytes` zeros to append to. Fails with `AlreadyExists`.
+    fn create_append(&self, path: &Path, len_bytes: u64, mode: AppendMode) -> io::Result<Box<dyn AppendFile>>;
+
+    /// Opens a file for reading at random.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>>;
+
+    /// Renames a file or directory within one file system, replacing a file that is there.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Gives a file a second name (a hard link).
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+
+    /// Locks the file at `path`, creating it if need be, until the returned guard is dropped.
+    /// Fails with `WouldBlock` when another handle holds a lock that excludes this one.
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>>;
+
+    /// Bytes that can still be written to the file system that holds `dir`.
+    fn space_free_bytes(&self, dir: &Path) -> io::Result<u64>;
+}
+
+/// Holds a lock until it is dropped.
+pub trait FileLock: Send + Sync {}
+
+/// Who else may hold the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// Nobody.
+    Exclusive,
+    /// Others that share it.
+    Shared,
+}
+
+/// A file to read at random. Reads never go through a memory map.
+pub trait ReadFile: Send + Sync {
+    /// Fills `buf` from `offset`; `UnexpectedEof` where the file ends first.
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()>;
+
+    /// The length in bytes.
+    fn len_bytes(&self) -> io::Result<u64>;
+
+    /// Says that `len_bytes` from `offset` will be read soon, in order. A hint.
+    fn will_need(&self, offset: u64, len_bytes: u64);
+
+    /// Says that `len_bytes` from `offset` will not be read again soon, so that the page cache may go. A hint.
+    fn wont_need(&self, offset: u64, len_bytes: u64);
+}
+
+/// A file that is written once from front to back.
+pub trait WriteFile: Send {
+    /// Appends all of `bytes`.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Asks that what has been appended so far be on its way to the disk, without waiting. A hint.
+    fn start_writeback(&mut self);
+
+    /// Waits until all that was appended is durable. After a failure the file is of no further use.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// How an [`AppendFile`] takes bytes. Both survive the death of the process once `append` has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum AppendMode {
+    /// Through a shared memory map of a preallocated file: no system call for a small append.
+    #[default]
+    Mapped,
+    /// Through `pwrite`: one system call per append, for file systems where a map is unsafe.
+    Written,
+}
+
+/// A preallocated file to append to. One thread appends; others sync and prepare through [`AppendSync`].
+pub trait AppendFile: Send {
+    /// Appends all of `bytes`, within the length given at creation. When it returns, the bytes survive the
+    /// death of the process. It never grows the file; `StorageFull` past the end.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Bytes appended so far.
+    fn end(&self) -> u64;
+
+    /// The handle through which other threads make the file durable.
+    fn syncer(&self) -> Arc<dyn AppendSync>;
+}
+
+/// What other threads do with a file that one thread appends to.
+pub trait AppendSync: Send + Sync {
+    /// Waits until all bytes whose `append` had returned before this call are durable.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Makes the next window ready to be appended to, so that no append waits for it. Cheap when it is.
+    fn prepare(&self) -> io::Result<()>;
+}

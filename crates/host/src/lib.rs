@@ -1,0 +1,39 @@
+//! Floor 1 of FoldDB: the outside world behind one door.
+//!
+//! Files, the clock and chance are traits, so that a simulated world can stand in for the real one. The
+//! engine gets them in one [`Host`] and passes them down; no part opens a file or reads a clock otherwise.
+
+#![deny(unsafe_code)] // `mapped.rs` alone is allowed some: the shared memory map that journals append to
+
+pub mod files;
+pub mod clock;
+pub mod chance;
+pub mod real;
+
+use std::sync::Arc;
+
+pub use chance::Chance;
+pub use clock::Clock;
+pub use files::{AppendFile, AppendMode, AppendSync, Files, LockMode, ReadFile, WriteFile};
+
+/// The world that a store lives in.
+#[derive(Clone)]
+pub struct Host {
+    /// Where its files are.
+    pub files: Arc<dyn Files>,
+    /// What time it is.
+    pub clock: Arc<dyn Clock>,
+    /// Where its random numbers come from.
+    pub chance: Arc<dyn Chance>,
+}
+
+impl Host {
+    /// The operating system's files, clock and randomness.
+    pub fn real() -> Host {
+        Host {
+            files: Arc::new(real::RealFiles::default()),
+            clock: Arc::new(clock::SystemClock::default()),
+            chance: Arc::new(chance::SystemChance::default()),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Floor 1 of FoldDB: bytes on disk, pure functions both ways.

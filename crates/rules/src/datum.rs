@@ -1,0 +1,102 @@
+//! A value as people and programs read it: what the command line prints and other languages receive.
+//!
+//! Folds and codecs know their own bytes; they show them as a [`Datum`] and read one back.
+
+use std::fmt;
+
+/// A value without its encoding.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Datum {
+    /// Nothing.
+    Null,
+    /// A truth value.
+    Bool(bool),
+    /// A whole number; wide enough for both `u64` and `i64`.
+    Int(i128),
+    /// A floating-point number.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// Bytes that are not text.
+    Bytes(Vec<u8>),
+    /// A sequence.
+    List(Vec<Datum>),
+    /// Named values, in order.
+    Map(Vec<(String, Datum)>),
+}
+
+impl Datum {
+    /// Text where the bytes are UTF-8 without control characters, bytes otherwise.
+    pub fn from_bytes(bytes: &[u8]) -> Datum {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.chars().any(char::is_control) => Datum::Text(text.to_owned()),
+            _ => Datum::Bytes(bytes.to_vec()),
+        }
+    }
+
+    /// A named field of a map.
+    pub fn field(&self, name: &str) -> Option<&Datum> {
+        match self {
+            Datum::Map(fields) => fields.iter().find(|(key, _)| key == name).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+}
+
+/// Bytes as `0x` and lower-case hex digits.
+pub fn hex(bytes: &[u8]) -> String {
+    use fmt::Write;
+    bytes.iter().fold(String::from("0x"), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Reads what [`hex`] writes, with or without the `0x`.
+pub fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix("0x").unwrap_or(text).as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let nibble = |digit: u8| (digit as char).to_digit(16).map(|n| n as u8);
+    digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
+}
+
+/// One line, for people: text bare at the top and quoted inside, maps as `name=value`.
+impl fmt::Display for Datum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Datum::Null => f.write_str("null"),
+            Datum::Bool(value) => write!(f, "{value}"),
+            Datum::Int(value) => write!(f, "{value}"),
+            Datum::Float(value) => write!(f, "{value}"),
+            Datum::Text(text) => f.write_str(text),
+            Datum::Bytes(bytes) => f.write_str(&hex(bytes)),
+            Datum::List(items) => {
+                f.write_str("[")?;
+                for (index, item) in items.iter().enumerate() {
+                    write!(f, "{}{}", if index > 0 { ", " } else { "" }, Quoted(item))?;
+                }
+                f.write_str("]")
+            }
+            Datum::Map(fields) => {
+                for (index, (name, value)) in fields.iter().enumerate() {
+                    write!(f, "{}{name}={}", if index > 0 { " " } else { "" }, Quoted(value))?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+struct Quoted<'a>(&'a Datum);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Datum::Text(text) => write!(f, "{text:?}"),
+            Datum::Map(_) => write!(f, "{{{}}}", self.0),
+            other => write!(f, "{other}"),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The fold function of a table: how two values of one key become one.
+//!
+//! Implement [`Fold`] for a function of your own, or take one of [`crate::folds`] by its spec string.
+//!
+//! # The laws
+//! Values and operands are of one type. For all values a, b, c of one key:
+//!
+//! - **associative**: (a·b)·c = a·(b·c), byte for byte, unless the fold declares itself approximate;
+//! - **deterministic**: equal bytes in, equal bytes out, in every process and version;
+//! - **short-circuit**: where `short_circuit(v)` holds, x·v = v for every x;
+//! - **delete**: where `is_deleted(d)` holds, d·y = y for every y (0 for sums).
+//!
+//! `folddb check-fold` looks for counter-examples.
+
+use crate::datum::Datum;
+
+/// What folding two values gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The value that the fold appended to its output.
+    Value,
+    /// The earlier value, unchanged. The output is ignored.
+    KeepEarlier,
+    /// The later value, unchanged. The output is ignored.
+    KeepLater,
+    /// The key becomes absent. Declared *absorbing*: whatever came before these two no longer matters.
+    Delete,
+}
+
+/// Why a fold, or a codec, could not make sense of bytes. The message names what was expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoldFailure(pub String);
+
+impl FoldFailure {
+    /// A failure with this message.
+    pub fn new(message: impl Into<String>) -> FoldFailure {
+        FoldFailure(message.into())
+    }
+}
+
+impl std::fmt::Display for FoldFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for FoldFailure {}
+
+/// An associative function on the values of one key.
+///
+/// A failure or a panic touches only the key it happens on: merges keep the operands apart, and reading that
+/// key gives an error until the operands fold again.
+pub trait Fold: Send + Sync {
+    /// The spec string of a built-in fold (`sum:i64`), or the name of a custom one. Kept by the store.
+    fn spec(&self) -> String;
+
+    /// The version of a custom fold. Built-in folds are version 1 for ever.
+    fn version(&self) -> u32 {
+        1
+    }
+
+    /// Folds `later` onto `earlier`. `out` arrives empty; on [`Outcome::Value`] it holds the result.
+    ///
+    /// # Errors
+    /// When the bytes are not values of this fold, or the result would not fit.
+    fn fold(&self, key: &[u8], earlier: &[u8], later: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure>;
+
+    /// True when nothing earlier than `value` matters.
+    fn short_circuit(&self, _key: &[u8], _value: &[u8]) -> bool {
+        false
+    }
+
+    /// True when a complete state of `value` means that the key is absent.
+    fn is_deleted(&self, _key: &[u8], _value: &[u8]) -> bool {
+        false
+    }
+
+    /// True when `is_deleted` can ever hold; ops compose more freely when it cannot.
+    fn has_delete(&self) -> bool {
+        false
+    }
+
+    /// True when the fold is associative only up to a tolerance, which its documentation states.
+    fn is_approximate(&self) -> bool {
+        false
+    }
+
+    /// Checks that `value` is a well-formed value of this fold.
+    ///
+    /// # Errors
+    /// Says what is wrong with the bytes.
+    fn check(&self, _value: &[u8]) -> Result<(), FoldFailure> {
+        Ok(())
+    }
+
+    /// The value as people read it, for the command line and for other languages.
+    ///
+    /// # Errors
+    /// When the bytes are not a value of this fold.
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        Ok(Datum::from_bytes(value))
+    }
+
+    /// Encodes what a person typed, or a column held, as an operand: `3` for `sum:u64`, `12.5` for
+    /// `stats:f64`, a member for `set`. Appends the bytes to `out`.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        match datum {
+            Datum::Text(text) => out.extend_from_slice(text.as_bytes()),
+            Datum::Bytes(bytes) => out.extend_from_slice(bytes),
+            other => out.extend_from_slice(other.to_string().as_bytes()),
+        }
+        Ok(())
+    }
+
+    /// The length of every value in bytes, where it is fixed.
+    fn fixed_len(&self) -> Option<usize> {
+        None
+    }
+}

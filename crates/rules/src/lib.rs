@@ -1,0 +1,21 @@
+//! Floor 1 of FoldDB: what a table means.
+//!
+//! The order of its keys, how keys and values look as bytes, how the values of one key fold, when a value
+//! stops mattering. Everything is pure: no I/O, no clock, no threads. The modules stand bottom-up.
+
+#![forbid(unsafe_code)]
+
+pub mod order;
+pub mod datum;
+pub mod fold;
+pub mod algebra;
+pub mod resolve;
+pub mod folds;
+pub mod codec;
+pub mod law;
+pub mod table_rules;
+
+pub use algebra::{Composed, FoldRules};
+pub use datum::Datum;
+pub use fold::{Fold, FoldFailure, Outcome};
+pub use order::KeyOrder;

@@ -1,0 +1,1 @@
+//! Floor 2 of FoldDB: immutable sorted runs.

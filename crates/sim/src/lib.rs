@@ -1,0 +1,1 @@
+//! Beside the floors: the model, workloads and a faulty world to test FoldDB in.
