@@ -1,6 +1,250 @@
-//! The operating system's files.
-use crate::files::*;
+//! The operating system's files, through the standard library and `rustix`.
+//!
+//! Every call does what its trait in `files.rs` says and nothing besides: no retry, no cache, no buffer of
+//! its own. Whoever writes a run gathers blocks before it appends. Journal segments come from here too:
+//! [`RealFiles::create_append`] preallocates, and then picks the mapped or the written way to append.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{Advice, FallocateFlags};
+use rustix::io::Errno;
+
+use crate::files::{AppendFile, AppendMode, AppendSync, FileLock, Files, LockMode, ReadFile, WriteFile};
+
 /// The operating system's files.
 #[derive(Debug, Default)]
 pub struct RealFiles {}
 
+impl Files for RealFiles {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            names.push(entry?.file_name().to_string_lossy().into_owned());
+        }
+        Ok(names)
+    }
+
+    fn len_bytes(&self, path: &Path) -> io::Result<u64> {
+        fs::metadata(path).map(|facts| facts.len())
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        Ok(Box::new(RealWrite { file, end: 0, sent: 0 }))
+    }
+
+    fn create_append(
+        &self,
+        path: &Path,
+        len_bytes: u64,
+        mode: AppendMode,
+    ) -> io::Result<Box<dyn AppendFile>> {
+        // Read access too: a shared map that is written to needs it.
+        let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
+        let opened = preallocate(&file, len_bytes).and_then(|space| match (mode, space) {
+            (AppendMode::Mapped, Space::Reserved) => open_mapped(file, len_bytes),
+            _ => Ok(open_written(file, len_bytes)),
+        });
+        if opened.is_err() {
+            // An empty or half-allocated file is of no use to anyone. Its number is never used again.
+            let _ = fs::remove_file(path);
+        }
+        opened
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        Ok(Arc::new(RealRead { file: File::open(path)? }))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        File::open(dir)?.sync_all()
+    }
+
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
+        let file = open_to_lock(path, mode)?;
+        let taken = match mode {
+            LockMode::Exclusive => file.try_lock(),
+            LockMode::Shared => file.try_lock_shared(),
+        };
+        match taken {
+            Ok(()) => Ok(Box::new(RealLock { _file: file })),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let facts = rustix::fs::statvfs(dir)?;
+        Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
+    }
+}
+
+/// Opens the lock file. A sharer may have no right to write: a store on read-only media can still be read.
+fn open_to_lock(path: &Path, mode: LockMode) -> io::Result<File> {
+    let writable = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    match (writable, mode) {
+        (Ok(file), _) => Ok(file),
+        (Err(_), LockMode::Shared) => File::open(path),
+        (Err(error), LockMode::Exclusive) => Err(error),
+    }
+}
+
+/// The lock goes with the descriptor.
+struct RealLock {
+    _file: File,
+}
+
+impl FileLock for RealLock {}
+
+struct RealRead {
+    file: File,
+}
+
+impl ReadFile for RealRead {
+    #[inline]
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buf, offset)
+    }
+
+    fn len_bytes(&self) -> io::Result<u64> {
+        self.file.metadata().map(|facts| facts.len())
+    }
+
+    fn will_need(&self, offset: u64, len_bytes: u64) {
+        advise(&self.file, offset, len_bytes, Advice::WillNeed);
+    }
+
+    fn wont_need(&self, offset: u64, len_bytes: u64) {
+        advise(&self.file, offset, len_bytes, Advice::DontNeed);
+    }
+}
+
+/// Gives a hint. A length of zero would mean «to the end» to the system, so it is not passed on.
+fn advise(file: &File, offset: u64, len_bytes: u64, advice: Advice) {
+    if let Some(len) = NonZeroU64::new(len_bytes) {
+        let _ = rustix::fs::fadvise(file, offset, Some(len), advice);
+    }
+}
+
+struct RealWrite {
+    file: File,
+    end: u64,
+    /// Up to here the bytes have been asked to be on their way to the disk.
+    sent: u64,
+}
+
+impl WriteFile for RealWrite {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)?;
+        self.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn start_writeback(&mut self) {
+        // On Linux DONTNEED first starts to write the dirty pages of the range, and does not wait; pages
+        // that are being written are kept. So over new bytes it is `sync_file_range(WRITE)`.
+        advise(&self.file, self.sent, self.end - self.sent, Advice::DontNeed);
+        self.sent = self.end;
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+/// What a preallocation got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    /// Blocks of its own: no later write within the length can fail for want of space.
+    Reserved,
+    /// Only the length. A write may still find the disk full, so no map may be written through.
+    LengthOnly,
+}
+
+/// Gives the file its length, with space reserved where the file system can.
+fn preallocate(file: &File, len_bytes: u64) -> io::Result<Space> {
+    loop {
+        match rustix::fs::fallocate(file, FallocateFlags::empty(), 0, len_bytes) {
+            Ok(()) => return Ok(Space::Reserved),
+            Err(Errno::INTR) => continue,
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => {
+                file.set_len(len_bytes)?;
+                return Ok(Space::LengthOnly);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn open_mapped(file: File, len_bytes: u64) -> io::Result<Box<dyn AppendFile>> {
+    Ok(open_written(file, len_bytes))
+}
+
+fn open_written(file: File, len_bytes: u64) -> Box<dyn AppendFile> {
+    Box::new(WrittenAppend { file: Arc::new(WrittenSync { file }), end: 0, len_bytes })
+}
+
+/// Appends with one `pwrite` each.
+struct WrittenAppend {
+    file: Arc<WrittenSync>,
+    end: u64,
+    len_bytes: u64,
+}
+
+struct WrittenSync {
+    file: File,
+}
+
+impl AppendFile for WrittenAppend {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() as u64 > self.len_bytes - self.end {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.file.file.write_all_at(bytes, self.end)?;
+        self.end += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn end(&self) -> u64 {
+        self.end
+    }
+
+    fn syncer(&self) -> Arc<dyn AppendSync> {
+        Arc::clone(&self.file) as Arc<dyn AppendSync>
+    }
+}
+
+impl AppendSync for WrittenSync {
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "real/tests.rs"]
+mod tests;
