@@ -1,0 +1,89 @@
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::fold::{Fold, FoldFailure, Outcome};
+
+/// Concatenates; fails when an operand starts with `!`, so that some histories decline.
+struct Concat;
+impl Fold for Concat {
+    fn spec(&self) -> String {
+        "concat".into()
+    }
+    fn fold(
+        &self,
+        _: &[u8],
+        earlier: &[u8],
+        later: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, FoldFailure> {
+        if earlier.starts_with(b"!") {
+            return Err(FoldFailure::new("starts with !"));
+        }
+        out.extend_from_slice(earlier);
+        out.extend_from_slice(later);
+        Ok(Outcome::Value)
+    }
+    fn is_deleted(&self, _: &[u8], value: &[u8]) -> bool {
+        value.is_empty()
+    }
+    fn has_delete(&self) -> bool {
+        true
+    }
+}
+
+fn op() -> impl Strategy<Value = OpBuf> {
+    let value =
+        proptest::collection::vec(prop_oneof![5 => Just(b'a'), 5 => Just(b'b'), 1 => Just(b'!')], 0..3);
+    (0u8..4, value).prop_map(|(kind, value)| match kind {
+        0 => OpBuf::from_op(Op::Delete),
+        1 if value.is_empty() => OpBuf::from_op(Op::Delete),
+        1 => OpBuf::from_op(Op::Set(&value)),
+        2 => OpBuf::from_op(Op::Insert(&value)),
+        _ => OpBuf::from_op(Op::Fold(&value)),
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Either way of feeding gives what applying one by one gives, and so does stopping early.
+    #[test]
+    fn newest_first_and_oldest_first_agree_with_one_by_one(history in proptest::collection::vec(op(), 0..8)) {
+        let rules = FoldRules::new(Arc::new(Concat));
+        let mut state = None;
+        let applied = history.iter().try_for_each(|op| rules.apply(b"k", &mut state, op.op().unwrap()));
+
+        let mut newest_first = Resolver::new();
+        for op in history.iter().rev() {
+            if newest_first.feed_older(&rules, b"k", op.kind, &op.payload).unwrap() {
+                break;
+            }
+        }
+        let mut oldest_first = Resolver::new();
+        for op in &history {
+            oldest_first.feed_newer(&rules, b"k", op.kind, &op.payload).unwrap();
+        }
+        let mirrored = oldest_first.finish(&rules, b"k").map(|value| value.map(<[u8]>::to_vec));
+        if applied.is_ok() {
+            prop_assert_eq!(newest_first.finish(&rules, b"k").unwrap(), state.as_deref());
+            prop_assert_eq!(mirrored.unwrap(), state);
+        } else if let Ok(value) = newest_first.finish(&rules, b"k") {
+            // A failure below an absorbing op is never met.
+            prop_assert_eq!(value.map(<[u8]>::to_vec), mirrored.unwrap());
+        }
+    }
+}
+
+#[test]
+fn a_thousand_operands_leave_one_op() {
+    let rules = FoldRules::new(Arc::new(Concat));
+    let mut resolver = Resolver::new();
+    for _ in 0..1000 {
+        assert!(!resolver.feed_older(&rules, b"k", OpKind::Fold, b"x").unwrap());
+    }
+    assert_eq!(resolver.operands().len(), 1);
+    assert_eq!(resolver.visited(), 1000);
+    assert_eq!(resolver.finish(&rules, b"k").unwrap().unwrap().len(), 1000);
+}
