@@ -8,6 +8,7 @@
 pub mod files;
 pub mod clock;
 pub mod chance;
+mod mapped;
 pub mod real;
 
 use std::sync::Arc;

@@ -15,6 +15,7 @@ use rustix::fs::{Advice, FallocateFlags};
 use rustix::io::Errno;
 
 use crate::files::{AppendFile, AppendMode, AppendSync, FileLock, Files, LockMode, ReadFile, WriteFile};
+use crate::mapped::{MappedAppend, maps_are_safe};
 
 /// The operating system's files.
 #[derive(Debug, Default)]
@@ -50,15 +51,15 @@ impl Files for RealFiles {
     ) -> io::Result<Box<dyn AppendFile>> {
         // Read access too: a shared map that is written to needs it.
         let file = OpenOptions::new().read(true).write(true).create_new(true).open(path)?;
-        let opened = preallocate(&file, len_bytes).and_then(|space| match (mode, space) {
-            (AppendMode::Mapped, Space::Reserved) => open_mapped(file, len_bytes),
-            _ => Ok(open_written(file, len_bytes)),
-        });
-        if opened.is_err() {
+        let space = preallocate(&file, len_bytes).inspect_err(|_| {
             // An empty or half-allocated file is of no use to anyone. Its number is never used again.
             let _ = fs::remove_file(path);
-        }
-        opened
+        })?;
+        let mapped = mode == AppendMode::Mapped && space == Space::Reserved && maps_are_safe(&file);
+        Ok(match mapped {
+            true => Box::new(MappedAppend::new(file, len_bytes)),
+            false => Box::new(WrittenAppend { file: Arc::new(WrittenSync { file }), end: 0, len_bytes }),
+        })
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
@@ -195,14 +196,6 @@ fn preallocate(file: &File, len_bytes: u64) -> io::Result<Space> {
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-fn open_mapped(file: File, len_bytes: u64) -> io::Result<Box<dyn AppendFile>> {
-    Ok(open_written(file, len_bytes))
-}
-
-fn open_written(file: File, len_bytes: u64) -> Box<dyn AppendFile> {
-    Box::new(WrittenAppend { file: Arc::new(WrittenSync { file }), end: 0, len_bytes })
 }
 
 /// Appends with one `pwrite` each.

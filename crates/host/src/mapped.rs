@@ -1,0 +1,249 @@
+//! Appending through a shared memory map: the cheapest way to hand bytes to the kernel.
+//!
+//! A store into a shared map is in the page cache at once, so it survives the death of the process as a
+//! `pwrite` does, without a system call. Only a window of the file is mapped at a time, so that passed pages
+//! do not count as memory of the process; the next window is mapped and touched ahead by
+//! [`AppendSync::prepare`], off the path of the appends.
+//!
+//! ```text
+//!   file  |##########|##########|######....|..........|..........|     # appended to
+//!                     passed      current    next
+//!                     (to unmap)             (mapped and populated by prepare)
+//! ```
+//!
+//! **A store to a map must not fault.** Where the disk is full, or the file is shorter than the map, the
+//! system kills the process (SIGBUS). So a map is made only of a file that is preallocated in full, on a
+//! file system that writes such blocks in place ([`maps_are_safe`]), and never past the file's length.
+//! Somebody else who truncates the file of a running store can still do harm; nobody has a reason to.
+//!
+//! This is the only module with `unsafe`: the raw map. Nothing is ever read through it, and no reference to
+//! mapped memory is made, only raw copies into it.
+
+use std::fs::File;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::files::{AppendFile, AppendSync};
+
+/// Bytes mapped at a time: a whole number of pages of any size, and what a writer at full speed fills in
+/// some ten milliseconds, so that upkeep comes in time with the next.
+pub(crate) const WINDOW_BYTES: u64 = 4 << 20;
+
+/// True when no store into a map of a preallocated file can find the disk full: the file system of `file`
+/// writes preallocated blocks in place. Those that copy on write (btrfs, zfs, overlays of them) do not.
+pub(crate) fn maps_are_safe(file: &File) -> bool {
+    const EXT: u64 = 0xef53;
+    const XFS: u64 = 0x5846_5342;
+    const TMPFS: u64 = 0x0102_1994;
+    let kind = rustix::fs::fstatfs(file).map(|facts| facts.f_type as u64 & 0xffff_ffff);
+    matches!(kind, Ok(EXT | XFS | TMPFS))
+}
+
+/// Appends through a window of the file.
+pub(crate) struct MappedAppend {
+    shared: Arc<Shared>,
+    current: Option<Window>,
+    end: u64,
+}
+
+struct Shared {
+    file: File,
+    len_bytes: u64,
+    /// Where the next window begins that appends will ask for.
+    next_offset: AtomicU64,
+    /// Held for moments only: windows are mapped, populated and unmapped outside of it.
+    windows: Mutex<Windows>,
+}
+
+#[derive(Default)]
+struct Windows {
+    next: Option<Window>,
+    passed: Option<Window>,
+}
+
+impl MappedAppend {
+    /// Appends to `file`, which is empty and has `len_bytes` reserved, where [`maps_are_safe`].
+    pub(crate) fn new(file: File, len_bytes: u64) -> MappedAppend {
+        let shared = Shared { file, len_bytes, next_offset: AtomicU64::new(0), windows: Mutex::default() };
+        MappedAppend { shared: Arc::new(shared), current: None, end: 0 }
+    }
+
+    /// The window that holds byte `offset`, which lies within the file.
+    fn window_at(&mut self, offset: u64) -> io::Result<&mut Window> {
+        let holds = self.current.as_ref().is_some_and(|window| offset < window.end());
+        if !holds {
+            let window_offset = offset / WINDOW_BYTES * WINDOW_BYTES;
+            let next = self.shared.take_window(window_offset)?;
+            if let Some(passed) = self.current.replace(next) {
+                self.shared.give_back(passed);
+            }
+        }
+        self.current.as_mut().ok_or_else(|| io::ErrorKind::Other.into())
+    }
+}
+
+impl AppendFile for MappedAppend {
+    #[inline]
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Some(window) = &mut self.current
+            && window.put(self.end, bytes)
+        {
+            self.end += bytes.len() as u64;
+            return Ok(());
+        }
+        self.append_across(bytes)
+    }
+
+    fn end(&self) -> u64 {
+        self.end
+    }
+
+    fn syncer(&self) -> Arc<dyn AppendSync> {
+        Arc::clone(&self.shared) as Arc<dyn AppendSync>
+    }
+}
+
+impl MappedAppend {
+    /// The append that does not fit what is left of the current window. The end moves only once all is in,
+    /// so an append that failed halfway is as if it had not been.
+    #[cold]
+    fn append_across(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if bytes.len() as u64 > self.shared.len_bytes - self.end {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        let mut at = self.end;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let window = self.window_at(at)?;
+            let fits = usize::try_from(window.end() - at).map_or(rest.len(), |room| room.min(rest.len()));
+            let (now, later) = rest.split_at(fits);
+            if !window.put(at, now) {
+                return Err(io::ErrorKind::Other.into()); // cannot be: it was cut to fit
+            }
+            at += fits as u64;
+            rest = later;
+        }
+        self.end = at;
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// The window at `offset`: the one made ahead, or else a fresh one whose pages fault in one by one.
+    fn take_window(&self, offset: u64) -> io::Result<Window> {
+        let mut windows = self.windows.lock();
+        let ready = windows.next.take();
+        self.next_offset.store(offset + WINDOW_BYTES, Ordering::Release);
+        drop(windows);
+        match ready {
+            Some(window) if window.offset == offset => Ok(window),
+            _ => Window::map(&self.file, offset, self.len_bytes),
+        }
+    }
+
+    /// Leaves a passed window for `prepare` to unmap; with one waiting there already, that one goes now.
+    fn give_back(&self, window: Window) {
+        let older = self.windows.lock().passed.replace(window);
+        drop(older);
+    }
+}
+
+impl AppendSync for Shared {
+    fn sync(&self) -> io::Result<()> {
+        // Pages dirtied through a map are pages of the file: fdatasync writes them as any others.
+        self.file.sync_data()
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        let passed = self.windows.lock().passed.take();
+        drop(passed);
+        let offset = self.next_offset.load(Ordering::Acquire);
+        let ready = self.windows.lock().next.as_ref().is_some_and(|window| window.offset == offset);
+        if ready || offset >= self.len_bytes {
+            return Ok(());
+        }
+        let window = Window::map(&self.file, offset, self.len_bytes)?;
+        window.populate();
+        let mut windows = self.windows.lock();
+        if self.next_offset.load(Ordering::Acquire) == offset {
+            windows.next = Some(window);
+        } // else the appends came here first, and this one goes
+        Ok(())
+    }
+}
+
+/// A writable shared map of a piece of a file, unmapped when dropped.
+struct Window {
+    base: NonNull<u8>,
+    len: usize,
+    /// Where in the file it begins.
+    offset: u64,
+}
+
+// SAFETY: a map belongs to the process, not to a thread; a `Window` is its only owner, and everything that
+// touches the memory takes `&mut self` or owns the window.
+#[allow(unsafe_code)]
+unsafe impl Send for Window {}
+
+impl Window {
+    /// Maps the window of `file` at `offset`, which is a multiple of [`WINDOW_BYTES`] before `len_bytes`.
+    #[allow(unsafe_code)]
+    fn map(file: &File, offset: u64, len_bytes: u64) -> io::Result<Window> {
+        let len = usize::try_from(len_bytes.saturating_sub(offset).min(WINDOW_BYTES))
+            .map_err(|_| io::ErrorKind::InvalidInput)?;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: the address is null, so the system picks one that holds nothing else; no reference to the
+        // new memory is made, here or later.
+        let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, access, MapFlags::SHARED, file, offset)? };
+        let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Window { base, len, offset })
+    }
+
+    /// Where in the file it ends.
+    #[inline]
+    fn end(&self) -> u64 {
+        self.offset + self.len as u64
+    }
+
+    /// Copies `bytes` to `offset` of the file; false, with nothing done, when they do not lie in here.
+    #[inline]
+    #[allow(unsafe_code)]
+    fn put(&mut self, offset: u64, bytes: &[u8]) -> bool {
+        let Some(at) = offset.checked_sub(self.offset) else { return false };
+        if at > self.len as u64 || bytes.len() as u64 > self.len as u64 - at {
+            return false;
+        }
+        // SAFETY: `at + bytes.len() <= self.len` was just checked, so the target lies in the map, which is
+        // live and writable as long as `self` is; `bytes` is a Rust reference and so lies elsewhere. The
+        // file is preallocated beyond the end of the map, so the pages are there to be written.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at as usize), bytes.len()) };
+        true
+    }
+
+    /// Faults all pages in, writable. A kernel without the call (before Linux 5.14) faults them one by one
+    /// as they are written to, which is slower and just as right.
+    #[allow(unsafe_code)]
+    fn populate(&self) {
+        // SAFETY: the range is exactly this live map; populating changes no byte of it.
+        let _ =
+            unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxPopulateWrite) };
+    }
+}
+
+impl Drop for Window {
+    #[allow(unsafe_code)]
+    fn drop(&mut self) {
+        // SAFETY: the range is exactly what `map` got, nobody else unmaps it, and no pointer to it is left:
+        // `base` dies with `self`.
+        let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}
+
+#[cfg(test)]
+#[path = "mapped/tests.rs"]
+mod tests;

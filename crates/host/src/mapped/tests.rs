@@ -1,0 +1,122 @@
+use std::fs::{File, OpenOptions};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{MappedAppend, WINDOW_BYTES, Window, maps_are_safe};
+use crate::files::{AppendFile, AppendSync};
+
+/// A preallocated file on whatever holds the temporary directory; none where it cannot be mapped safely.
+fn preallocated(len_bytes: u64) -> Option<(tempfile::TempDir, File)> {
+    let dir = tempfile::tempdir().unwrap();
+    let file =
+        OpenOptions::new().read(true).write(true).create_new(true).open(dir.path().join("file")).unwrap();
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, len_bytes).ok()?;
+    maps_are_safe(&file).then_some((dir, file))
+}
+
+fn content(dir: &tempfile::TempDir) -> Vec<u8> {
+    std::fs::read(dir.path().join("file")).unwrap()
+}
+
+/// The byte that the tests put at a place: not periodic in pages or windows.
+fn byte_at(offset: u64) -> u8 {
+    (offset % 251) as u8 + 1
+}
+
+fn bytes_at(offset: u64, len: u64) -> Vec<u8> {
+    (offset..offset + len).map(byte_at).collect()
+}
+
+#[test]
+fn a_window_takes_what_lies_in_it_and_refuses_the_rest() {
+    let len_bytes = WINDOW_BYTES + 10_000;
+    let Some((dir, file)) = preallocated(len_bytes) else { return };
+    let mut window = Window::map(&file, WINDOW_BYTES, len_bytes).unwrap();
+    window.populate();
+    assert_eq!(window.end(), len_bytes);
+    assert!(window.put(len_bytes - 3, b"abc"), "up to the last byte");
+    assert!(window.put(WINDOW_BYTES, b"xyz"), "from the first byte");
+    assert!(window.put(len_bytes, b""), "nothing fits anywhere");
+    assert!(!window.put(WINDOW_BYTES - 1, b"q"), "before it");
+    assert!(!window.put(len_bytes - 3, b"abcd"), "over its end");
+    assert!(!window.put(len_bytes, b"q"));
+    assert!(!window.put(u64::MAX, b"q"));
+    drop(window);
+    let content = content(&dir);
+    assert_eq!(content.len() as u64, len_bytes);
+    assert_eq!(&content[WINDOW_BYTES as usize..][..4], b"xyz\0");
+    assert_eq!(&content[content.len() - 4..], b"\0abc");
+    assert!(content[..WINDOW_BYTES as usize].iter().all(|&byte| byte == 0));
+}
+
+#[test]
+fn appends_straddle_windows_with_and_without_preparation() {
+    let len_bytes = 4 * WINDOW_BYTES + 100;
+    for prepared in [false, true] {
+        let Some((dir, file)) = preallocated(len_bytes) else { return };
+        let mut append = MappedAppend::new(file, len_bytes);
+        let syncer = append.syncer();
+        let mut at = 0;
+        // Small ones, one of just over a window, one of over two windows, then small ones to the end.
+        for len in [100, 3_000, WINDOW_BYTES + 5, 2 * WINDOW_BYTES - 7_777, 999] {
+            if prepared {
+                syncer.prepare().unwrap();
+                syncer.prepare().unwrap();
+            }
+            append.append(&bytes_at(at, len)).unwrap();
+            at += len;
+            assert_eq!(append.end(), at);
+        }
+        append.append(&bytes_at(at, len_bytes - at)).unwrap();
+        assert!(append.append(b"x").is_err());
+        syncer.prepare().unwrap();
+        syncer.sync().unwrap();
+        assert_eq!(content(&dir), bytes_at(0, len_bytes), "prepared: {prepared}");
+    }
+}
+
+#[test]
+fn no_more_than_three_windows_are_ever_mapped() {
+    let len_bytes = 8 * WINDOW_BYTES;
+    let Some((_dir, file)) = preallocated(len_bytes) else { return };
+    let mut append = MappedAppend::new(file, len_bytes);
+    let shared = Arc::clone(&append.shared);
+    let chunk = vec![1; (WINDOW_BYTES / 4) as usize];
+    for index in 0..32 {
+        append.append(&chunk).unwrap();
+        if index % 3 == 0 {
+            shared.prepare().unwrap();
+        }
+        let windows = shared.windows.lock();
+        let offsets = [&windows.passed, &append.current, &windows.next].map(|w| w.as_ref().map(|w| w.offset));
+        let current = append.current.as_ref().unwrap().offset;
+        assert!(offsets[0].is_none_or(|offset| offset + WINDOW_BYTES == current), "{offsets:?}");
+        assert!(offsets[2].is_none_or(|offset| offset == current + WINDOW_BYTES), "{offsets:?}");
+    }
+}
+
+#[test]
+fn preparing_and_syncing_beside_appends_loses_nothing() {
+    let len_bytes = 6 * WINDOW_BYTES;
+    let Some((dir, file)) = preallocated(len_bytes) else { return };
+    let mut append = MappedAppend::new(file, len_bytes);
+    let syncer = append.syncer();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Acquire) {
+                syncer.prepare().unwrap();
+                std::thread::yield_now();
+            }
+            syncer.sync().unwrap();
+        });
+        let mut at = 0;
+        while at < len_bytes {
+            let len = (at % 70_001 + 1).min(len_bytes - at);
+            append.append(&bytes_at(at, len)).unwrap();
+            at += len;
+        }
+        done.store(true, Ordering::Release);
+    });
+    assert_eq!(content(&dir), bytes_at(0, len_bytes));
+}
