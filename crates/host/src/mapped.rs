@@ -23,7 +23,7 @@ use std::fs::File;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rustix::mm::{Advice, MapFlags, ProtFlags};
@@ -56,6 +56,8 @@ struct Shared {
     len_bytes: u64,
     /// Where the next window begins that appends will ask for.
     next_offset: AtomicU64,
+    /// True once somebody synced since the last window was prepared.
+    synced: AtomicBool,
     /// Held for moments only: windows are mapped, populated and unmapped outside of it.
     windows: Mutex<Windows>,
 }
@@ -69,7 +71,13 @@ struct Windows {
 impl MappedAppend {
     /// Appends to `file`, which is empty and has `len_bytes` reserved, where [`maps_are_safe`].
     pub(crate) fn new(file: File, len_bytes: u64) -> MappedAppend {
-        let shared = Shared { file, len_bytes, next_offset: AtomicU64::new(0), windows: Mutex::default() };
+        let shared = Shared {
+            file,
+            len_bytes,
+            next_offset: AtomicU64::new(0),
+            synced: AtomicBool::new(false),
+            windows: Mutex::default(),
+        };
         MappedAppend { shared: Arc::new(shared), current: None, end: 0 }
     }
 
@@ -142,7 +150,11 @@ impl Shared {
         drop(windows);
         match ready {
             Some(window) if window.offset == offset => Ok(window),
-            _ => Window::map(&self.file, offset, self.len_bytes),
+            _ => {
+                let window = Window::map(&self.file, offset, self.len_bytes)?;
+                window.fault_by_page();
+                Ok(window)
+            }
         }
     }
 
@@ -153,8 +165,25 @@ impl Shared {
     }
 }
 
+/// How pages are faulted in ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    /// As if written to: no append faults at all. But the pages are dirty, and the next sync writes them.
+    Write,
+    /// As if read: the first append to each page still faults, briefly. A sync finds nothing to write.
+    Read,
+}
+
+impl Shared {
+    /// Where syncs are frequent, a window of zeros would be written to the disk for nothing.
+    fn touch(&self) -> Touch {
+        if self.synced.swap(false, Ordering::Relaxed) { Touch::Read } else { Touch::Write }
+    }
+}
+
 impl AppendSync for Shared {
     fn sync(&self) -> io::Result<()> {
+        self.synced.store(true, Ordering::Relaxed);
         // Pages dirtied through a map are pages of the file: fdatasync writes them as any others.
         self.file.sync_data()
     }
@@ -168,7 +197,7 @@ impl AppendSync for Shared {
             return Ok(());
         }
         let window = Window::map(&self.file, offset, self.len_bytes)?;
-        window.populate();
+        window.populate(self.touch());
         let mut windows = self.windows.lock();
         if self.next_offset.load(Ordering::Acquire) == offset {
             windows.next = Some(window);
@@ -223,6 +252,14 @@ impl Window {
         // file is preallocated beyond the end of the map, so the pages are there to be written.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at as usize), bytes.len()) };
         true
+    }
+
+    /// Has each first touch of a page bring in that page alone. Without it a touch reads ahead, and may wait
+    /// tens of milliseconds for the system to make and clear a huge page.
+    #[allow(unsafe_code)]
+    fn fault_by_page(&self) {
+        // SAFETY: the range is exactly this live map; the advice changes no byte of it.
+        let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.len, Advice::Random) };
     }
 
     /// Faults all pages in, writable. A kernel without the call (before Linux 5.14) faults them one by one

@@ -2,7 +2,7 @@ use std::fs::{File, OpenOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{MappedAppend, WINDOW_BYTES, Window, maps_are_safe};
+use super::{MappedAppend, Touch, WINDOW_BYTES, Window, maps_are_safe};
 use crate::files::{AppendFile, AppendSync};
 
 /// A preallocated file on whatever holds the temporary directory; none where it cannot be mapped safely.
@@ -32,7 +32,9 @@ fn a_window_takes_what_lies_in_it_and_refuses_the_rest() {
     let len_bytes = WINDOW_BYTES + 10_000;
     let Some((dir, file)) = preallocated(len_bytes) else { return };
     let mut window = Window::map(&file, WINDOW_BYTES, len_bytes).unwrap();
-    window.populate();
+    window.populate(Touch::Read);
+    window.fault_by_page();
+    window.populate(Touch::Write);
     assert_eq!(window.end(), len_bytes);
     assert!(window.put(len_bytes - 3, b"abc"), "up to the last byte");
     assert!(window.put(WINDOW_BYTES, b"xyz"), "from the first byte");
