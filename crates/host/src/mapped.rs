@@ -262,13 +262,16 @@ impl Window {
         let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.len, Advice::Random) };
     }
 
-    /// Faults all pages in, writable. A kernel without the call (before Linux 5.14) faults them one by one
-    /// as they are written to, which is slower and just as right.
+    /// Faults all pages in. A kernel without the call (before Linux 5.14) faults them one by one as they are
+    /// written to, which is slower and just as right.
     #[allow(unsafe_code)]
-    fn populate(&self) {
+    fn populate(&self, touch: Touch) {
+        let advice = match touch {
+            Touch::Write => Advice::LinuxPopulateWrite,
+            Touch::Read => Advice::LinuxPopulateRead,
+        };
         // SAFETY: the range is exactly this live map; populating changes no byte of it.
-        let _ =
-            unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.len, Advice::LinuxPopulateWrite) };
+        let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.len, advice) };
     }
 }
 
