@@ -18,4 +18,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use ids::{FileNumber, Lsn, Seq, TableId};
 pub use op::{Op, OpBuf, OpKind};
 pub use record::Record;
-pub use stream::{RecordSink, RecordStream, VecStream};
+pub use stream::{Direction, RecordSink, RecordStream, VecStream};

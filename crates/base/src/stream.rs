@@ -32,6 +32,15 @@ impl<S: RecordStream + ?Sized> RecordStream for Box<S> {
     }
 }
 
+/// Which way a stream runs through the total order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Keys in the order of the table, the records of one key newest first.
+    Forward,
+    /// The exact mirror: keys backwards, the records of one key oldest first.
+    Reversed,
+}
+
 /// Takes records in the total order.
 pub trait RecordSink {
     /// Takes the next record.
