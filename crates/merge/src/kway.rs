@@ -1,0 +1,174 @@
+//! Many sorted streams as one: a loser tree over cached prefixes.
+//!
+//! A [`KWay`] holds its sources newest first and is itself a stream in the total order: keys ascending,
+//! the records of one key newest first; mirrored, the exact reverse. Ties between sources go to the newer
+//! one, inside a source its own order stands. Merges, flushes and scans run on it.
+//!
+//! The loser tree is Knuth's (The Art of Computer Programming, volume 3, 5.4.1): each inner node keeps the
+//! loser of the match played there, so that after an advance only the path from one leaf to the root is
+//! played again:
+//!
+//! ```text
+//!              winner
+//!                |            k sources are the leaves k .. 2k-1,
+//!             loser 1         inner nodes are 1 .. k-1,
+//!            /       \        the parent of n is n/2
+//!       loser 2     loser 3
+//!       /    \       /    \
+//!      s0    s1     s2    s3
+//! ```
+//!
+//! A node carries the first eight bytes of its source's key after the common prefix, which decides nearly
+//! every match without touching the keys. With one source it is a pass-through.
+
+use std::cmp::Ordering;
+
+use folddb_base::{Record, RecordStream, Result, Seq};
+use folddb_rules::KeyOrder;
+
+/// The prefix of a source that has ended. A living source may have it too; the tie is then played out.
+const ENDED: u64 = u64::MAX;
+
+/// A merged stream over sources that are ranked newest first.
+#[derive(Debug)]
+pub struct KWay<S> {
+    sources: Vec<S>,
+    /// Losers at 1 .. k-1; the winner at 0.
+    nodes: Vec<Node>,
+    order: KeyOrder,
+    skip: usize,
+    mirrored: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    prefix: u64,
+    source: u32,
+}
+
+impl<S: RecordStream> KWay<S> {
+    /// Merges `sources`, newest first, in the order of the table. `skip` is a number of leading bytes that
+    /// *all* keys of all sources share, 0 where nothing is known.
+    pub fn forward(order: KeyOrder, skip: usize, sources: Vec<S>) -> KWay<S> {
+        KWay::build(order, skip, sources, false)
+    }
+
+    /// Merges reversed `sources`, newest first, into the exact mirror of [`KWay::forward`].
+    pub fn mirrored(order: KeyOrder, skip: usize, sources: Vec<S>) -> KWay<S> {
+        KWay::build(order, skip, sources, true)
+    }
+
+    fn build(order: KeyOrder, skip: usize, sources: Vec<S>, mirrored: bool) -> KWay<S> {
+        let mut kway = KWay { sources, nodes: Vec::new(), order, skip, mirrored };
+        kway.restart();
+        kway
+    }
+
+    /// The sources, newest first, to be sought elsewhere. Call [`KWay::restart`] before anything else.
+    pub fn sources_mut(&mut self) -> &mut [S] {
+        &mut self.sources
+    }
+
+    /// The sources, newest first, where they stand.
+    pub fn sources(&self) -> &[S] {
+        &self.sources
+    }
+
+    /// The rank of the source that holds the current record: 0 is the newest.
+    #[inline]
+    pub fn rank(&self) -> usize {
+        match self.nodes.first() {
+            Some(winner) => winner.source as usize,
+            None => 0,
+        }
+    }
+
+    /// Plays all matches again, after the sources were moved.
+    pub fn restart(&mut self) {
+        let k = self.sources.len();
+        self.nodes.clear();
+        if k < 2 {
+            return;
+        }
+        self.nodes.resize(k, Node { prefix: ENDED, source: 0 });
+        self.nodes[0] = self.play(1);
+    }
+
+    /// Plays the matches below `at`, keeps the losers, gives the winner. As deep as the tree is high.
+    fn play(&mut self, at: usize) -> Node {
+        let k = self.sources.len();
+        if at >= k {
+            return self.leaf(at - k);
+        }
+        let (left, right) = (self.play(2 * at), self.play(2 * at + 1));
+        let (winner, loser) = if self.beats(right, left) { (right, left) } else { (left, right) };
+        self.nodes[at] = loser;
+        winner
+    }
+
+    #[inline]
+    fn leaf(&self, source: usize) -> Node {
+        let prefix = match self.sources[source].record() {
+            None => ENDED,
+            Some(record) => {
+                let prefix = self.order.prefix(record.key, self.skip);
+                if self.mirrored { !prefix } else { prefix }
+            }
+        };
+        Node { prefix, source: source as u32 }
+    }
+
+    #[inline]
+    fn beats(&self, a: Node, b: Node) -> bool {
+        if a.prefix == b.prefix { self.wins_tie(a.source, b.source) } else { a.prefix < b.prefix }
+    }
+
+    /// Decides between sources whose prefixes are equal.
+    fn wins_tie(&self, a: u32, b: u32) -> bool {
+        let (x, y) = (self.sources[a as usize].record(), self.sources[b as usize].record());
+        let (x, y) = match (x, y) {
+            (Some(x), Some(y)) => (x, y),
+            (x, y) => return x.is_some() || (y.is_none() && a < b),
+        };
+        let forward = self.order.compare(x.key, y.key).then_with(|| newest_first(x.seq, a, y.seq, b));
+        if self.mirrored { forward == Ordering::Greater } else { forward == Ordering::Less }
+    }
+}
+
+/// The order of two records of one key: by seq, and by rank where seqs are not kept.
+#[inline]
+fn newest_first(seq_a: Seq, rank_a: u32, seq_b: Seq, rank_b: u32) -> Ordering {
+    seq_b.cmp(&seq_a).then(rank_a.cmp(&rank_b))
+}
+
+impl<S: RecordStream> RecordStream for KWay<S> {
+    #[inline]
+    fn record(&self) -> Option<Record<'_>> {
+        self.sources.get(self.rank())?.record()
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        let source = self.rank();
+        let Some(stream) = self.sources.get_mut(source) else { return Ok(()) };
+        stream.advance()?;
+        if self.nodes.is_empty() {
+            return Ok(());
+        }
+        let mut winner = self.leaf(source);
+        let mut at = (self.sources.len() + source) / 2;
+        while at > 0 {
+            let node = self.nodes[at];
+            let beaten = self.beats(node, winner);
+            self.nodes[at] = if beaten { winner } else { node };
+            winner = if beaten { node } else { winner };
+            at /= 2;
+        }
+        self.nodes[0] = winner;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[path = "kway/tests.rs"]
+mod tests;
