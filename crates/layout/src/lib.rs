@@ -1,1 +1,10 @@
 //! Floor 1 of FoldDB: bytes on disk, pure functions both ways.
+//!
+//! Nothing here does I/O or knows the order of a table's keys. Decoders never panic, whatever the bytes.
+
+#![forbid(unsafe_code)]
+
+pub mod block;
+pub mod filter;
+pub mod sketch;
+pub mod part;

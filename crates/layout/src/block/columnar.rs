@@ -1,0 +1,274 @@
+//! The encoding for records of one shape: keys of one length, payloads of one length.
+//!
+//! Taken as big-endian numbers, the last (up to 16) bytes of the keys of a block lie close together, so each
+//! is kept as its difference to the smallest one (frame of reference), in as few bytes as the largest
+//! difference needs. Of the payloads only those byte positions are kept per record at which any two differ;
+//! the rest stand once in a template. Every record is found by its index alone, so the block is searched in
+//! place. A `Delete` has no payload; its row of packed bytes is zero and is not looked at.
+//!
+//! ```text
+//!   keys         count × key width      difference to the key base
+//!   seqs         count × seq width      difference to the seq base; nothing when the block has no seqs
+//!   kinds        count × u8             nothing when all records are of one kind
+//!   payloads     count × packed length  the bytes of the payload that vary
+//!   template     payload length         the bytes of the payload that do not, zero where they vary
+//!   segments     n × (start u8, length u8), ascending: which bytes of the payload vary
+//!   key head     key length - 16        what all keys begin with; nothing for keys up to 16 bytes
+//!   footer       key base u128 LE | seq base u64 LE | count u32 LE | payload length u8 | key length u8
+//!                | key width u8 | seq width u8 (0xff: no seqs) | kind u8 (0xff: a column) | segments u8
+//!                | reserved u16 (0; bits for write time and deadline)
+//! ```
+
+use folddb_base::OpKind;
+use folddb_base::bytes::{Malformed, Reader};
+
+use super::columns::{KIND_COLUMN, SeqColumn, Sides, load_word, width_mask};
+use super::generic::NO_SEQS;
+
+/// Bytes of the footer.
+pub(super) const FOOTER_BYTES: usize = 36;
+
+/// Longest payload of this encoding, in bytes.
+pub(super) const PAYLOAD_BYTES_MAX: usize = 128;
+
+/// Longest key of this encoding, in bytes. All but the last 16 must be the same in the whole block.
+pub(super) const KEY_BYTES_MAX: usize = 255;
+
+/// Bytes of a key that may differ within a block.
+pub(super) const TAIL_BYTES: usize = 16;
+
+/// Most separate stretches of a payload that vary; closer ones are joined.
+pub(super) const SEGMENTS_MAX: usize = 8;
+
+/// A stretch of a payload that varies from record to record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) start: u8,
+    pub(super) len: u8,
+}
+
+/// How payloads are put together from the template and the packed bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Shape {
+    /// The template is the payload.
+    Constant,
+    /// The packed bytes are the payload.
+    Whole,
+    /// At most eight bytes, of which one stretch varies: a load, a shift and an or.
+    Word {
+        /// The template as a little-endian number.
+        template: u64,
+        /// The bits of the packed bytes.
+        mask: u64,
+        /// By how many bits they are shifted.
+        shift: u32,
+    },
+    /// Stretches copied into the template one by one.
+    Spread {
+        /// The stretches; only the first `count` mean anything.
+        segments: [Segment; SEGMENTS_MAX],
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// What the footer says, checked to lie inside of the block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Columnar {
+    pub(super) count: usize,
+    pub(super) key_base: u128,
+    pub(super) key_width: usize,
+    pub(super) key_mask: u64,
+    pub(super) key_len: usize,
+    pub(super) key_head_at: usize,
+    pub(super) sides: Sides,
+    pub(super) payloads_at: usize,
+    pub(super) payload_len: usize,
+    pub(super) packed_len: usize,
+    pub(super) template_at: usize,
+    pub(super) shape: Shape,
+}
+
+impl Columnar {
+    pub(super) fn parse(body: &[u8]) -> Result<Columnar, Malformed> {
+        let footer_at = body.len().checked_sub(FOOTER_BYTES).ok_or(Malformed::Short)?;
+        let mut reader = Reader::new(&body[footer_at..]);
+        let key_base = u128::from(reader.u64()?) | u128::from(reader.u64()?) << 64;
+        let seq_base = reader.u64()?;
+        let count = reader.u32()? as usize;
+        let (payload_len, key_len) = (usize::from(reader.u8()?), usize::from(reader.u8()?));
+        let (key_width, seq_width, kind, segment_count) =
+            (reader.u8()?, reader.u8()?, reader.u8()?, reader.u8()?);
+        let segment_count = usize::from(segment_count);
+        let widths_known = key_width <= 8 && (seq_width <= 8 || seq_width == NO_SEQS);
+        if !widths_known || reader.rest() != [0, 0] {
+            return Err(Malformed::Tag);
+        }
+        if count == 0 || payload_len > PAYLOAD_BYTES_MAX || segment_count > SEGMENTS_MAX {
+            return Err(Malformed::Bounds);
+        }
+        let kind = if kind == KIND_COLUMN { None } else { Some(OpKind::from_u8(kind)?) };
+        let head_len = key_len.saturating_sub(TAIL_BYTES);
+
+        // From the back, where lengths do not depend on the count.
+        let key_head_at = footer_at.checked_sub(head_len).ok_or(Malformed::Bounds)?;
+        let segments_at = key_head_at.checked_sub(2 * segment_count).ok_or(Malformed::Bounds)?;
+        let template_at = segments_at.checked_sub(payload_len).ok_or(Malformed::Bounds)?;
+        let (segments, packed_len) = parse_segments(&body[segments_at..key_head_at], payload_len)?;
+
+        // From the front; at most 4 G × 145 bytes, which fits a u64 on every machine.
+        let row = |width: usize| (count as u64) * (width as u64);
+        let seqs_at = row(usize::from(key_width));
+        let kinds_at = seqs_at + if seq_width == NO_SEQS { 0 } else { row(usize::from(seq_width)) };
+        let payloads_at = kinds_at + if kind.is_none() { row(1) } else { 0 };
+        if payloads_at + row(packed_len) != template_at as u64 {
+            return Err(Malformed::Bounds);
+        }
+        // All of them are below `template_at` now, hence fit a usize.
+        let (seqs_at, kinds_at, payloads_at) = (seqs_at as usize, kinds_at as usize, payloads_at as usize);
+        let seqs = (seq_width != NO_SEQS).then(|| SeqColumn {
+            at: seqs_at,
+            width: seq_width,
+            mask: width_mask(seq_width),
+            base: seq_base,
+        });
+        let template = &body[template_at..segments_at];
+        Ok(Columnar {
+            count,
+            key_base,
+            key_width: usize::from(key_width),
+            key_mask: width_mask(key_width),
+            key_len,
+            key_head_at,
+            sides: Sides { seqs, kind, kinds_at },
+            payloads_at,
+            payload_len,
+            packed_len,
+            template_at,
+            shape: shape_of(template, &segments[..segment_count]),
+        })
+    }
+
+    /// The key of a record less the key base.
+    #[inline]
+    pub(super) fn key_delta(&self, body: &[u8], index: usize) -> u64 {
+        load_word(body, index * self.key_width, self.key_mask)
+    }
+
+    /// The last 16 bytes of the key of a record, filled up with zeros in front.
+    #[inline]
+    pub(super) fn key_tail(&self, body: &[u8], index: usize) -> [u8; TAIL_BYTES] {
+        self.key_base.wrapping_add(u128::from(self.key_delta(body, index))).to_be_bytes()
+    }
+
+    /// What all keys begin with.
+    pub(super) fn key_head<'a>(&self, body: &'a [u8]) -> &'a [u8] {
+        let len = self.key_len.saturating_sub(TAIL_BYTES);
+        body.get(self.key_head_at..self.key_head_at + len).unwrap_or(&[])
+    }
+
+    /// The payload bytes that do not vary.
+    pub(super) fn template<'a>(&self, body: &'a [u8]) -> &'a [u8] {
+        body.get(self.template_at..self.template_at + self.payload_len).unwrap_or(&[])
+    }
+
+    /// How many records come before `key` in the order of bytes, or its reverse; with `past_equal`, how many
+    /// come before or are equal. None when the lengths of the keys differ and the caller must compare.
+    pub(super) fn bound(&self, body: &[u8], key: &[u8], descending: bool, past_equal: bool) -> Option<usize> {
+        if key.len() != self.key_len {
+            return None;
+        }
+        let (head, tail) = key.split_at(self.key_len.saturating_sub(TAIL_BYTES));
+        let precedes = match self.key_head(body).cmp(head) {
+            std::cmp::Ordering::Equal => {
+                return Some(self.tail_bound(body, tail_number(tail), descending, past_equal));
+            }
+            unequal => unequal.is_lt() != descending,
+        };
+        Some(if precedes { self.count } else { 0 })
+    }
+
+    fn tail_bound(&self, body: &[u8], tail: u128, descending: bool, past_equal: bool) -> usize {
+        // Ascending: how many deltas are < target (or <=). Descending: how many are > target (or >=).
+        let Some(distance) = tail.checked_sub(self.key_base) else {
+            return if descending { self.count } else { 0 };
+        };
+        let Ok(target) = u64::try_from(distance) else {
+            return if descending { 0 } else { self.count };
+        };
+        match (descending, past_equal) {
+            (false, false) => self.partition(body, |delta| delta < target),
+            (false, true) => self.partition(body, |delta| delta <= target),
+            (true, false) => self.partition(body, |delta| delta > target),
+            (true, true) => self.partition(body, |delta| delta >= target),
+        }
+    }
+
+    /// How many leading records satisfy `before`: a binary search without unpredictable branches.
+    #[inline]
+    fn partition(&self, body: &[u8], before: impl Fn(u64) -> bool) -> usize {
+        let (mut low, mut len) = (0, self.count);
+        while len > 0 {
+            let half = len / 2;
+            let middle = low + half;
+            if before(self.key_delta(body, middle)) {
+                low = middle + 1;
+                len -= half + 1;
+            } else {
+                len = half;
+            }
+        }
+        low
+    }
+}
+
+/// The bytes of a key as a big-endian number; at most 16 of them.
+#[inline]
+pub(super) fn tail_number(tail: &[u8]) -> u128 {
+    if let Some(word) = tail.first_chunk::<8>()
+        && tail.len() == 8
+    {
+        return u128::from(u64::from_be_bytes(*word));
+    }
+    let mut bytes = [0u8; TAIL_BYTES];
+    let start = TAIL_BYTES.saturating_sub(tail.len());
+    bytes[start..].copy_from_slice(&tail[..TAIL_BYTES - start]);
+    u128::from_be_bytes(bytes)
+}
+
+/// Reads the segments: ascending, apart, inside of the payload.
+fn parse_segments(bytes: &[u8], payload_len: usize) -> Result<([Segment; SEGMENTS_MAX], usize), Malformed> {
+    let mut segments = [Segment::default(); SEGMENTS_MAX];
+    let (mut packed_len, mut end_before) = (0, 0);
+    for (slot, pair) in segments.iter_mut().zip(bytes.chunks_exact(2)) {
+        let (start, len) = (usize::from(pair[0]), usize::from(pair[1]));
+        if start < end_before || len == 0 || start + len > payload_len {
+            return Err(Malformed::Order);
+        }
+        *slot = Segment { start: pair[0], len: pair[1] };
+        end_before = start + len;
+        packed_len += len;
+    }
+    Ok((segments, packed_len))
+}
+
+fn shape_of(template: &[u8], segments: &[Segment]) -> Shape {
+    match *segments {
+        [] => Shape::Constant,
+        [Segment { start: 0, len }] if usize::from(len) == template.len() => Shape::Whole,
+        [Segment { start, len }] if template.len() <= 8 => {
+            let mut word = [0u8; 8];
+            word[..template.len()].copy_from_slice(template);
+            Shape::Word {
+                template: u64::from_le_bytes(word),
+                mask: width_mask(len),
+                shift: 8 * u32::from(start),
+            }
+        }
+        _ => {
+            let mut all = [Segment::default(); SEGMENTS_MAX];
+            all[..segments.len()].copy_from_slice(segments);
+            Shape::Spread { segments: all, count: segments.len() }
+        }
+    }
+}

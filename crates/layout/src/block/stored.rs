@@ -1,0 +1,160 @@
+//! How a piece of a part file is closed and opened: what it is, whether it is compressed, a checksum.
+//!
+//! ```text
+//!   body, as it is or compressed       any length
+//!   encoding         u8                1 generic, 2 columnar, 3 filter, 4 top index, 5 meta
+//!   compression      u8                0 none, 1 lz4 (the body is: raw length u32, lz4 block)
+//!   checksum         u32 LE            hash32(seed, all of the above)
+//! ```
+//!
+//! The seed is made of file number and offset, so that a whole piece in the wrong place is found out too.
+
+use folddb_base::bytes::{Malformed, Reader, put_u32};
+use folddb_base::checksum::hash32;
+
+/// Bytes that follow the body of every piece.
+pub const TRAILER_BYTES: usize = 6;
+
+/// Longest body that a reader accepts, in bytes: the longest record (an `InsertFold` of two values), and room.
+pub const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// What the body of a piece is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Encoding {
+    /// Records of any shape, see `generic.rs`.
+    Generic = 1,
+    /// Records of one shape, see `columnar.rs`.
+    Columnar = 2,
+    /// A partition of the filter.
+    Filter = 3,
+    /// The top level of a part's index.
+    TopIndex = 4,
+    /// The facts about a part.
+    Meta = 5,
+}
+
+impl Encoding {
+    fn from_u8(number: u8) -> Result<Encoding, Malformed> {
+        Ok(match number {
+            1 => Encoding::Generic,
+            2 => Encoding::Columnar,
+            3 => Encoding::Filter,
+            4 => Encoding::TopIndex,
+            5 => Encoding::Meta,
+            _ => return Err(Malformed::Tag),
+        })
+    }
+}
+
+/// Whether bodies are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Compression {
+    /// They are not.
+    #[default]
+    None = 0,
+    /// By LZ4 (Yann Collet), where it saves an eighth at least. Columnar bodies never are.
+    Lz4 = 1,
+}
+
+/// Closes the piece whose body is `out[start..]`. `scratch` holds compressed bytes between calls.
+pub fn seal(
+    out: &mut Vec<u8>,
+    start: usize,
+    encoding: Encoding,
+    compression: Compression,
+    seed: u64,
+    scratch: &mut Vec<u8>,
+) {
+    let compressed =
+        compression == Compression::Lz4 && encoding == Encoding::Generic && compress(out, start, scratch);
+    let compression = if compressed { Compression::Lz4 } else { Compression::None };
+    out.extend_from_slice(&[encoding as u8, compression as u8]);
+    let checksum = hash32(seed, out.get(start..).unwrap_or(&[]));
+    put_u32(out, checksum);
+}
+
+/// Replaces `out[start..]` by its compressed form, where that pays.
+fn compress(out: &mut Vec<u8>, start: usize, scratch: &mut Vec<u8>) -> bool {
+    let raw = out.get(start..).unwrap_or(&[]);
+    let Ok(raw_len) = u32::try_from(raw.len()) else { return false };
+    let bound = lz4_flex::block::get_maximum_output_size(raw.len());
+    if scratch.len() < bound {
+        scratch.resize(bound, 0);
+    }
+    let Ok(len) = lz4_flex::block::compress_into(raw, scratch) else { return false };
+    if len + 4 > raw.len() - raw.len() / 8 {
+        return false;
+    }
+    out.truncate(start);
+    put_u32(out, raw_len);
+    out.extend_from_slice(&scratch[..len]);
+    true
+}
+
+/// A piece whose checksum was right.
+#[derive(Clone, Copy, Debug)]
+pub struct Sealed<'a> {
+    /// What the body is.
+    pub encoding: Encoding,
+    /// The body, compressed if [`Sealed::is_compressed`].
+    pub body: &'a [u8],
+    compression: Compression,
+}
+
+impl<'a> Sealed<'a> {
+    /// Opens a stored piece, checking its checksum.
+    ///
+    /// # Errors
+    /// The checksum does not match, or the trailer is of a kind that this version does not know.
+    pub fn open(stored: &'a [u8], seed: u64) -> Result<Sealed<'a>, Malformed> {
+        let body_len = stored.len().checked_sub(TRAILER_BYTES).ok_or(Malformed::Short)?;
+        let (body, trailer) = stored.split_at(body_len);
+        let mut reader = Reader::new(trailer);
+        let (encoding, compression, checksum) = (reader.u8()?, reader.u8()?, reader.u32()?);
+        if hash32(seed, &stored[..body_len + 2]) != checksum {
+            return Err(Malformed::Checksum);
+        }
+        let compression = match compression {
+            0 => Compression::None,
+            1 => Compression::Lz4,
+            _ => return Err(Malformed::Tag),
+        };
+        Ok(Sealed { encoding: Encoding::from_u8(encoding)?, body, compression })
+    }
+
+    /// The body of a piece that must be of this encoding and not compressed.
+    ///
+    /// # Errors
+    /// It is another.
+    pub fn plain(&self, encoding: Encoding) -> Result<&'a [u8], Malformed> {
+        if self.encoding == encoding && !self.is_compressed() { Ok(self.body) } else { Err(Malformed::Tag) }
+    }
+
+    /// True when the body is compressed.
+    pub fn is_compressed(&self) -> bool {
+        self.compression != Compression::None
+    }
+
+    /// Makes `out` the body without compression.
+    ///
+    /// # Errors
+    /// The compressed bytes are not what LZ4 writes, or not of the length they claim.
+    pub fn copy_body(&self, out: &mut Vec<u8>) -> Result<(), Malformed> {
+        out.clear();
+        if !self.is_compressed() {
+            out.extend_from_slice(self.body);
+            return Ok(());
+        }
+        let mut reader = Reader::new(self.body);
+        let raw_len = reader.u32()? as usize;
+        // LZ4 makes at most 255 bytes of one, so a length beyond that is not worth an allocation.
+        if raw_len > BODY_BYTES_MAX || raw_len / 255 > reader.rest().len() {
+            return Err(Malformed::Bounds);
+        }
+        out.resize(raw_len, 0);
+        let len = lz4_flex::block::decompress_into(reader.rest(), out).map_err(|_| Malformed::Bounds)?;
+        if len == raw_len { Ok(()) } else { Err(Malformed::Bounds) }
+    }
+}

@@ -1,0 +1,289 @@
+use folddb_base::stream::OwnedRecord;
+use folddb_base::{Op, OpBuf, OpKind, Record};
+use proptest::prelude::*;
+
+use super::builder::BlockOptions;
+use super::*;
+
+const SEED: u64 = 77;
+
+fn build(records: &[OwnedRecord], keep_seqs: bool, compression: Compression) -> Vec<u8> {
+    let mut builder = BlockBuilder::new();
+    let mut out = Vec::new();
+    records.iter().for_each(|record| builder.push(record.record()));
+    let mut last = Vec::new();
+    builder.copy_last_key(&mut last);
+    assert_eq!(last, records[records.len() - 1].key);
+    builder.finish(&mut out, BlockOptions { keep_seqs, compression, seed: SEED });
+    assert_eq!(builder.count(), 0);
+    out
+}
+
+fn record(key: &[u8], seq: u64, op: Op<'_>) -> OwnedRecord {
+    OwnedRecord { key: key.to_vec(), seq, op: OpBuf::from_op(op) }
+}
+
+fn expected(record: &OwnedRecord, keep_seqs: bool) -> OwnedRecord {
+    OwnedRecord { seq: if keep_seqs { record.seq } else { 1000 }, ..record.clone() }
+}
+
+fn current(cursor: &BlockCursor, block: &Block) -> Option<OwnedRecord> {
+    cursor.record(block).map(OwnedRecord::from_record)
+}
+
+fn check_all_ways(records: &[OwnedRecord], keep_seqs: bool, compression: Compression) -> Block {
+    let stored = build(records, keep_seqs, compression);
+    let block = Block::open(stored, SEED).unwrap();
+    assert_eq!(block.count(), records.len());
+    assert_eq!(block.has_seqs(), keep_seqs);
+    let mut cursor = BlockCursor::new(1000);
+    cursor.enter(&block);
+    assert_eq!(current(&cursor, &block), None);
+
+    cursor.seek_index(&block, 0).unwrap();
+    for (index, record) in records.iter().enumerate() {
+        assert_eq!(cursor.index(), index);
+        assert_eq!(current(&cursor, &block), Some(expected(record, keep_seqs)));
+        assert_eq!(cursor.next(&block).unwrap(), index + 1 < records.len());
+    }
+    assert_eq!(current(&cursor, &block), None);
+    for (index, record) in records.iter().enumerate().rev() {
+        assert!(cursor.prev(&block).unwrap());
+        assert_eq!(cursor.index(), index);
+        assert_eq!(current(&cursor, &block), Some(expected(record, keep_seqs)));
+    }
+    assert!(!cursor.prev(&block).unwrap());
+    for index in (0..records.len()).step_by(7) {
+        cursor.seek_index(&block, index).unwrap();
+        assert_eq!(current(&cursor, &block), Some(expected(&records[index], keep_seqs)));
+        // To and fro over one place, which mixes both ways of decoding.
+        if index > 0 {
+            assert!(cursor.prev(&block).unwrap() && cursor.next(&block).unwrap());
+            assert_eq!(current(&cursor, &block), Some(expected(&records[index], keep_seqs)));
+        }
+    }
+    block
+}
+
+fn check_search(records: &[OwnedRecord], block: &Block, descending: bool, probe: &[u8]) {
+    let mut cursor = BlockCursor::new(0);
+    cursor.enter(block);
+    for past_equal in [false, true] {
+        let before = |key: &[u8]| {
+            let order = if descending { probe.cmp(key) } else { key.cmp(probe) };
+            order.is_lt() || (past_equal && order.is_eq())
+        };
+        let wanted = records.iter().take_while(|record| before(&record.key)).count();
+        cursor.seek_by(block, before).unwrap();
+        assert_eq!(cursor.index(), wanted);
+        if wanted < records.len() {
+            assert_eq!(cursor.record(block).unwrap().key, &records[wanted].key[..]);
+        }
+        if let Some(bound) = block.bound_in_bytes(probe, descending, past_equal) {
+            assert_eq!(bound, wanted);
+        }
+    }
+}
+
+/// Records of one shape: keys of `key_len` bytes from a range, payloads that differ in few bytes.
+fn fixed_records() -> impl Strategy<Value = Vec<OwnedRecord>> {
+    let shape = (0usize..20, 0usize..40, any::<u64>(), prop_oneof![Just(0u64), 1u64..300, any::<u64>()]);
+    (shape, proptest::collection::vec((any::<u64>(), any::<u64>(), 0u64..5000, 0u8..12), 1..200), 0u8..3)
+        .prop_map(|((key_len, payload_len, key_base, spread), rows, kinds)| {
+            let rows = rows.into_iter().map(|(key, payload, seq, kind)| {
+                let number = u128::from(key_base) + u128::from(key % spread.max(1));
+                let mut whole = vec![b'p'; key_len.saturating_sub(16)];
+                whole.extend_from_slice(&number.to_be_bytes()[16 - key_len.min(16)..]);
+                let mut value = vec![7u8; payload_len];
+                for (at, byte) in payload.to_le_bytes().iter().enumerate().take((key_base % 9) as usize) {
+                    if let Some(slot) = value.get_mut(at * (1 + (spread % 5) as usize)) {
+                        *slot = *byte;
+                    }
+                }
+                match (kinds, kind) {
+                    (0, _) => record(&whole, seq, Op::Set(&value)),
+                    (_, 0) => record(&whole, seq, Op::Delete),
+                    (1, _) => record(&whole, seq, Op::Fold(&value)),
+                    (_, 1..6) => record(&whole, seq, Op::Insert(&value)),
+                    _ => record(&whole, seq, Op::Set(&value)),
+                }
+            });
+            rows.collect()
+        })
+}
+
+fn any_records() -> impl Strategy<Value = Vec<OwnedRecord>> {
+    let key = proptest::collection::vec(prop_oneof![4 => 0u8..3, 1 => any::<u8>()], 0..30);
+    let payload = prop_oneof![
+        8 => proptest::collection::vec(any::<u8>(), 0..20),
+        1 => proptest::collection::vec(0u8..2, 100..400),
+    ];
+    proptest::collection::vec((key, payload, any::<u64>(), 0u8..5), 1..120).prop_map(|rows| {
+        let rows = rows.into_iter().map(|(key, payload, seq, kind)| match kind {
+            0 => record(&key, seq, Op::Delete),
+            1 => record(&key, seq, Op::Set(&payload)),
+            2 => record(&key, seq, Op::Insert(&payload)),
+            3 => record(&key, seq, Op::Fold(&payload)),
+            _ => record(&key, seq, Op::InsertFold { absent: &payload, present: b"m" }),
+        });
+        rows.collect()
+    })
+}
+
+fn sorted(mut records: Vec<OwnedRecord>, descending: bool) -> Vec<OwnedRecord> {
+    records.sort_by(|a, b| a.key.cmp(&b.key).then(b.seq.cmp(&a.seq)));
+    if descending {
+        records.sort_by(|a, b| b.key.cmp(&a.key).then(b.seq.cmp(&a.seq)));
+    }
+    records
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn fixed_records_come_back(records in fixed_records(), keep_seqs: bool, descending: bool, probe: u64) {
+        let records = sorted(records, descending);
+        let block = check_all_ways(&records, keep_seqs, Compression::None);
+        prop_assert_eq!(block.encoding(), Encoding::Columnar);
+        let mut near = records[probe as usize % records.len()].key.clone();
+        check_search(&records, &block, descending, &near);
+        if let Some(last) = near.last_mut() {
+            *last = last.wrapping_add(1);
+        }
+        check_search(&records, &block, descending, &near);
+        check_search(&records, &block, descending, &probe.to_be_bytes());
+    }
+
+    #[test]
+    fn any_records_come_back(records in any_records(), keep_seqs: bool, lz4: bool, descending: bool, probe: u8) {
+        let records = sorted(records, descending);
+        let compression = if lz4 { Compression::Lz4 } else { Compression::None };
+        let block = check_all_ways(&records, keep_seqs, compression);
+        check_search(&records, &block, descending, &records[usize::from(probe) % records.len()].key);
+        check_search(&records, &block, descending, &[probe % 4]);
+    }
+
+    #[test]
+    fn shapes_may_change_midway(fixed in fixed_records(), any in any_records()) {
+        let records = sorted(fixed.into_iter().chain(any).collect(), false);
+        check_all_ways(&records, true, Compression::None);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_harmless(body in proptest::collection::vec(any::<u8>(), 0..200), columnar: bool) {
+        touch(body, columnar);
+    }
+
+    /// Whole blocks with damaged footers and bodies, under a checksum that matches.
+    #[test]
+    fn damaged_blocks_are_refused_or_harmless(
+        fixed in fixed_records(),
+        any in any_records(),
+        columnar: bool,
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..4),
+    ) {
+        let records = sorted(if columnar { fixed } else { any }, false);
+        let stored = build(&records, true, Compression::None);
+        let is_columnar = Block::open(stored.clone(), SEED).unwrap().encoding() == Encoding::Columnar;
+        let mut body = stored[..stored.len() - TRAILER_BYTES].to_vec();
+        for (place, byte, at_end) in damage {
+            let len = body.len();
+            let at = if at_end { len - 1 - place.index(len.min(36)) } else { place.index(len) };
+            body[at] = byte;
+        }
+        touch(body, is_columnar);
+    }
+}
+
+/// Walks all over a block with this body, if it is one. Nothing may panic.
+fn touch(mut body: Vec<u8>, columnar: bool) {
+    let encoding = if columnar { Encoding::Columnar } else { Encoding::Generic };
+    seal(&mut body, 0, encoding, Compression::None, SEED, &mut Vec::new());
+    let Ok(block) = Block::open(body, SEED) else { return };
+    let mut cursor = BlockCursor::new(1);
+    cursor.enter(&block);
+    while let Ok(true) = cursor.prev(&block) {
+        let _ = cursor.record(&block);
+        if cursor.index() + 3000 < block.count() {
+            break;
+        }
+    }
+    if cursor.seek_index(&block, 0).is_ok() {
+        for _ in 0..3000 {
+            let _ = cursor.record(&block);
+            if !matches!(cursor.next(&block), Ok(true)) {
+                break;
+            }
+        }
+    }
+    let _ = cursor.seek_by(&block, |key| key < &b"m"[..]);
+    let _ = cursor.record(&block);
+    let _ = block.bound_in_bytes(b"12345678", true, true);
+}
+
+#[test]
+fn damage_and_wrong_places_are_noticed() {
+    let records: Vec<_> =
+        (0..40u64).map(|n| record(&n.to_be_bytes(), n, Op::Set(&n.to_le_bytes()))).collect();
+    let stored = build(&records, false, Compression::None);
+    assert_eq!(Block::open(stored.clone(), SEED + 1).err(), Some(Malformed::Checksum));
+    for at in 0..stored.len() {
+        let mut damaged = stored.clone();
+        damaged[at] ^= 0x10;
+        assert!(Block::open(damaged, SEED).is_err(), "byte {at}");
+    }
+    for len in 0..stored.len() {
+        assert!(Block::open(stored[..len].to_vec(), SEED).is_err());
+    }
+}
+
+#[test]
+fn lz4_shrinks_what_repeats_and_leaves_the_rest() {
+    let text = b"the same words again and again and again".repeat(5);
+    let records: Vec<_> =
+        (0..50u64).map(|n| record(format!("k{n:03}").as_bytes(), n, Op::Set(&text))).collect();
+    let plain = build(&records, false, Compression::None);
+    let small = build(&records, false, Compression::Lz4);
+    assert!(small.len() * 4 < plain.len());
+    let mut block = Block::open(plain, SEED).unwrap();
+    block.refill(&small, SEED).unwrap();
+    let mut cursor = BlockCursor::new(0);
+    cursor.enter(&block);
+    cursor.seek_index(&block, 49).unwrap();
+    assert_eq!(cursor.record(&block).unwrap().payload, &text[..]);
+
+    // A length that cannot be is refused before anything is allocated.
+    let mut lie = u32::MAX.to_le_bytes().to_vec();
+    lie.extend_from_slice(&[0; 64]);
+    lie.extend_from_slice(&[Encoding::Generic as u8, Compression::Lz4 as u8]);
+    let checksum = folddb_base::checksum::hash32(SEED, &lie);
+    lie.extend_from_slice(&checksum.to_le_bytes());
+    assert_eq!(Block::open(lie, SEED).err(), Some(Malformed::Bounds));
+}
+
+#[test]
+fn numbers_take_few_bytes() {
+    // 800 keys out of a hundred millionth of all, small values: 5 + 4 bytes each, or less.
+    let mut numbers: Vec<u64> = (0..800u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 24).collect();
+    numbers.sort_unstable();
+    let records: Vec<_> = numbers
+        .iter()
+        .map(|n| record(&n.to_be_bytes(), 5, Op::Set(&(n & 0x7ff_ffff).to_le_bytes())))
+        .collect();
+    let stored = build(&records, false, Compression::None);
+    assert!(stored.len() <= 800 * 9 + 64, "{} bytes", stored.len());
+}
+
+#[test]
+fn the_estimate_is_near_the_size() {
+    let mut builder = BlockBuilder::new();
+    for n in 0..640u64 {
+        let (key, value) = ((n * 1_000_003).to_be_bytes(), n.to_le_bytes());
+        builder.push(Record { key: &key, seq: n, kind: OpKind::Set, payload: &value });
+    }
+    let estimate = builder.size_bytes();
+    let mut out = Vec::new();
+    builder.finish(&mut out, BlockOptions { keep_seqs: false, compression: Compression::None, seed: 0 });
+    assert!(out.len().abs_diff(estimate) < 100, "{} against {estimate}", out.len());
+}

@@ -1,0 +1,334 @@
+//! The frame of a part file: how the pieces of a part are found again, and the facts about the whole.
+//!
+//! ```text
+//!   data blocks          in the order of the records, one after the other from offset 0
+//!   filter partitions    one after the other; none when the part has no filter
+//!   leaf index blocks    records: key = separator, payload = the place of a data block
+//!   top index            one piece: an entry for each leaf, see TopIndex
+//!   meta                 one piece: see Meta
+//!   footer               64 bytes
+//! ```
+//!
+//! A separator is at or after the last key of its block and before the first key of the next, unless the
+//! records of one key go on into the next block; then it is that key. Every byte of the file is under one
+//! checksum or another.
+
+use folddb_base::Seq;
+use folddb_base::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
+use folddb_base::checksum::{hash32, place_seed};
+
+use crate::block::{Compression, Encoding, Place, Sealed, seal};
+use crate::sketch::SKETCH_HASHES;
+
+/// Bytes of the footer.
+pub const FOOTER_BYTES: usize = 64;
+
+/// The version of part files that this code writes, and the newest that it reads.
+pub const PART_VERSION: u32 = 1;
+
+const MAGIC: [u8; 8] = *b"FoldPart";
+
+/// The end of a part file.
+///
+/// ```text
+///    0 magic "FoldPart"        8 version u32        12 reserved u32
+///   16 file number u64        24 file length u64, the footer included
+///   32 top index: offset u64, length u32            44 meta: offset u64, length u32
+///   56 reserved u32           60 checksum u32 of the 60 bytes before, seeded with number and offset
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Footer {
+    /// The number of the file.
+    pub file_number: u64,
+    /// Its length in bytes.
+    pub file_bytes: u64,
+    /// Where the top index lies.
+    pub top_index: Place,
+    /// Where the facts lie.
+    pub meta: Place,
+}
+
+/// Why a footer is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FooterFault {
+    /// It is not a footer, or not of this file.
+    Malformed(Malformed),
+    /// It is of a version that only newer code can read.
+    Newer(u32),
+}
+
+impl From<Malformed> for FooterFault {
+    fn from(malformed: Malformed) -> FooterFault {
+        FooterFault::Malformed(malformed)
+    }
+}
+
+impl Footer {
+    /// Appends it.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&MAGIC);
+        put_u32(out, PART_VERSION);
+        put_u32(out, 0);
+        put_u64(out, self.file_number);
+        put_u64(out, self.file_bytes);
+        self.top_index.put(out);
+        self.meta.put(out);
+        put_u32(out, 0);
+        let checksum = hash32(Footer::seed(self.file_number, self.file_bytes), &out[start..]);
+        put_u32(out, checksum);
+    }
+
+    fn seed(file_number: u64, file_bytes: u64) -> u64 {
+        place_seed(file_number, file_bytes.saturating_sub(FOOTER_BYTES as u64))
+    }
+
+    /// Reads the footer of the file of this number and length.
+    ///
+    /// # Errors
+    /// The bytes are not that, or of a newer version.
+    pub fn read(
+        bytes: &[u8; FOOTER_BYTES],
+        file_number: u64,
+        file_bytes: u64,
+    ) -> Result<Footer, FooterFault> {
+        let mut reader = Reader::new(bytes);
+        if reader.take(MAGIC.len())? != MAGIC {
+            return Err(Malformed::Tag.into());
+        }
+        let version = reader.u32()?;
+        if version > PART_VERSION {
+            return Err(FooterFault::Newer(version));
+        }
+        let reserved = reader.u32()?;
+        let (number, len) = (reader.u64()?, reader.u64()?);
+        let (top_index, meta) = (Place::read(&mut reader)?, Place::read(&mut reader)?);
+        let (reserved_too, checksum) = (reader.u32()?, reader.u32()?);
+        if hash32(Footer::seed(file_number, file_bytes), &bytes[..FOOTER_BYTES - 4]) != checksum {
+            return Err(Malformed::Checksum.into());
+        }
+        if version == 0 || reserved != 0 || reserved_too != 0 {
+            return Err(Malformed::Tag.into());
+        }
+        let footer_at = file_bytes.checked_sub(FOOTER_BYTES as u64).ok_or(Malformed::Short)?;
+        if number != file_number || len != file_bytes {
+            return Err(Malformed::Order.into());
+        }
+        if top_index.end() != meta.offset || meta.end() != footer_at {
+            return Err(Malformed::Bounds.into());
+        }
+        Ok(Footer { file_number, file_bytes, top_index, meta })
+    }
+}
+
+/// What is known about a part without reading its records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartFacts {
+    /// The length of the file.
+    pub file_bytes: u64,
+    /// How many records it holds; at least one.
+    pub records: u64,
+    /// How many distinct keys they have.
+    pub keys: u64,
+    /// The first key.
+    pub low: Vec<u8>,
+    /// The last key.
+    pub high: Vec<u8>,
+    /// The smallest seq of a record as it was written, whether or not the part keeps it.
+    pub min_seq: Seq,
+    /// The largest one; the seq of all records that do not keep theirs.
+    pub max_seq: Seq,
+    /// How many of the records are deletes.
+    pub deletes: u64,
+    /// The lengths of the keys of all records, together.
+    pub key_bytes: u64,
+    /// The lengths of all payloads, together.
+    pub payload_bytes: u64,
+    /// The smallest hashes of keys, ascending: see [`crate::sketch`].
+    pub sketch: Vec<u64>,
+}
+
+/// The facts about a part and how it was written, as they stand in the file.
+///
+/// ```text
+///   records, keys, min seq, max seq - min seq, deletes, key bytes, payload bytes   varints
+///   low key, high key, name of the key order                                       slices
+///   data length varint         where the data blocks end
+///   filter bits varint         bits for each key; 0: there are no filters
+///   sketch count varint, then count × u64 LE, ascending
+///   extensions                 until the end: tag varint, slice; unknown ones are passed over.
+///                              1 write times, 2 deadlines, 3 value segments alive: not written yet
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// The facts. The file length is not among the bytes; reading takes it from the footer.
+    pub facts: PartFacts,
+    /// The name of the order in which the keys stand.
+    pub order_name: String,
+    /// Where the data blocks end, in bytes from the beginning of the file.
+    pub data_bytes: u64,
+    /// Filter bits for each key; 0 when there are no filters.
+    pub filter_bits: u32,
+}
+
+impl Meta {
+    /// Appends it as a piece of a file.
+    pub fn put(&self, out: &mut Vec<u8>, seed: u64) {
+        let start = out.len();
+        let facts = &self.facts;
+        let numbers = [
+            facts.records,
+            facts.keys,
+            facts.min_seq,
+            facts.max_seq.wrapping_sub(facts.min_seq),
+            facts.deletes,
+            facts.key_bytes,
+            facts.payload_bytes,
+        ];
+        numbers.iter().for_each(|number| put_varint(out, *number));
+        put_slice(out, &facts.low);
+        put_slice(out, &facts.high);
+        put_slice(out, self.order_name.as_bytes());
+        put_varint(out, self.data_bytes);
+        put_varint(out, u64::from(self.filter_bits));
+        put_varint(out, facts.sketch.len() as u64);
+        facts.sketch.iter().for_each(|hash| put_u64(out, *hash));
+        seal(out, start, Encoding::Meta, Compression::None, seed, &mut Vec::new());
+    }
+
+    /// Reads what [`Meta::put`] wrote.
+    ///
+    /// # Errors
+    /// The checksum does not match, or the bytes are not that.
+    pub fn open(stored: &[u8], seed: u64, file_bytes: u64) -> Result<Meta, Malformed> {
+        let mut reader = Reader::new(Sealed::open(stored, seed)?.plain(Encoding::Meta)?);
+        let (records, keys) = (reader.varint()?, reader.varint()?);
+        let min_seq = reader.varint()?;
+        let max_seq = min_seq.checked_add(reader.varint()?).ok_or(Malformed::Order)?;
+        let (deletes, key_bytes, payload_bytes) = (reader.varint()?, reader.varint()?, reader.varint()?);
+        let (low, high) = (reader.slice()?.to_vec(), reader.slice()?.to_vec());
+        let order_name = reader.text()?.to_owned();
+        let data_bytes = reader.varint()?;
+        let filter_bits = u32::try_from(reader.varint()?).map_err(|_| Malformed::Bounds)?;
+        let sketch = read_sketch(&mut reader)?;
+        while !reader.is_empty() {
+            let (_tag, _extension) = (reader.varint()?, reader.slice()?);
+        }
+        if records == 0 || keys == 0 || keys > records || deletes > records || data_bytes > file_bytes {
+            return Err(Malformed::Order);
+        }
+        let facts = PartFacts {
+            file_bytes,
+            records,
+            keys,
+            low,
+            high,
+            min_seq,
+            max_seq,
+            deletes,
+            key_bytes,
+            payload_bytes,
+            sketch,
+        };
+        Ok(Meta { facts, order_name, data_bytes, filter_bits })
+    }
+}
+
+fn read_sketch(reader: &mut Reader<'_>) -> Result<Vec<u64>, Malformed> {
+    let count = reader.length()?;
+    if count > SKETCH_HASHES {
+        return Err(Malformed::Bounds);
+    }
+    let mut sketch = Vec::with_capacity(count);
+    for _ in 0..count {
+        sketch.push(reader.u64()?);
+    }
+    if sketch.is_sorted() { Ok(sketch) } else { Err(Malformed::Order) }
+}
+
+/// The top level of a part's index: where the leaves and the filter partitions lie.
+///
+/// ```text
+///   filter count varint, then of each: place
+///   leaf count varint, then of each: separator slice, place, filter number + 1 varint (0: none)
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopIndex {
+    /// The filter partitions, in the order of the keys.
+    pub filters: Vec<Place>,
+    /// The leaves, in the order of the keys.
+    pub leaves: Vec<LeafEntry>,
+    /// The separators of all leaves, one after the other.
+    pub separators: Vec<u8>,
+}
+
+/// One leaf as the top index knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeafEntry {
+    /// Where its separator ends in [`TopIndex::separators`]; it begins where the one before ends.
+    pub separator_end: usize,
+    /// Where the leaf index block lies.
+    pub place: Place,
+    /// The filter partition that holds its keys.
+    pub filter: Option<u32>,
+}
+
+impl TopIndex {
+    /// Adds a leaf.
+    pub fn push_leaf(&mut self, separator: &[u8], place: Place, filter: Option<u32>) {
+        self.separators.extend_from_slice(separator);
+        self.leaves.push(LeafEntry { separator_end: self.separators.len(), place, filter });
+    }
+
+    /// The separator of a leaf; empty when there is no such leaf.
+    #[inline]
+    pub fn separator(&self, leaf: usize) -> &[u8] {
+        let start = match leaf.checked_sub(1) {
+            Some(before) => self.leaves.get(before).map_or(0, |entry| entry.separator_end),
+            None => 0,
+        };
+        self.leaves.get(leaf).and_then(|entry| self.separators.get(start..entry.separator_end)).unwrap_or(&[])
+    }
+
+    /// Appends it as a piece of a file.
+    pub fn put(&self, out: &mut Vec<u8>, seed: u64) {
+        let start = out.len();
+        put_varint(out, self.filters.len() as u64);
+        self.filters.iter().for_each(|place| place.put(out));
+        put_varint(out, self.leaves.len() as u64);
+        for (number, leaf) in self.leaves.iter().enumerate() {
+            put_slice(out, self.separator(number));
+            leaf.place.put(out);
+            put_varint(out, leaf.filter.map_or(0, |filter| u64::from(filter) + 1));
+        }
+        seal(out, start, Encoding::TopIndex, Compression::None, seed, &mut Vec::new());
+    }
+
+    /// Reads what [`TopIndex::put`] wrote.
+    ///
+    /// # Errors
+    /// The checksum does not match, or the bytes are not that.
+    pub fn open(stored: &[u8], seed: u64) -> Result<TopIndex, Malformed> {
+        let mut reader = Reader::new(Sealed::open(stored, seed)?.plain(Encoding::TopIndex)?);
+        let mut top = TopIndex::default();
+        for _ in 0..reader.length()? {
+            top.filters.push(Place::read(&mut reader)?);
+        }
+        for _ in 0..reader.length()? {
+            let separator = reader.slice()?;
+            let place = Place::read(&mut reader)?;
+            let filter = match reader.varint()?.checked_sub(1) {
+                Some(filter) if filter >= top.filters.len() as u64 => return Err(Malformed::Bounds),
+                Some(filter) => Some(filter as u32),
+                None => None,
+            };
+            top.push_leaf(separator, place, filter);
+        }
+        reader.finish()?;
+        if top.leaves.is_empty() { Err(Malformed::Short) } else { Ok(top) }
+    }
+}
+
+#[cfg(test)]
+#[path = "part/tests.rs"]
+mod tests;

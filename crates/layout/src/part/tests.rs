@@ -1,0 +1,88 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn footer() -> Footer {
+    Footer {
+        file_number: 12,
+        file_bytes: 1000,
+        top_index: Place { offset: 700, len_bytes: 100 },
+        meta: Place { offset: 800, len_bytes: 136 },
+    }
+}
+
+#[test]
+fn a_footer_belongs_to_one_file() {
+    let mut bytes = Vec::new();
+    footer().put(&mut bytes);
+    let mut bytes = <[u8; FOOTER_BYTES]>::try_from(&bytes[..]).unwrap();
+    assert_eq!(Footer::read(&bytes, 12, 1000), Ok(footer()));
+    assert!(Footer::read(&bytes, 13, 1000).is_err());
+    assert!(Footer::read(&bytes, 12, 1001).is_err());
+    for at in 0..FOOTER_BYTES {
+        bytes[at] ^= 0x20;
+        assert!(Footer::read(&bytes, 12, 1000).is_err(), "byte {at}");
+        bytes[at] ^= 0x20;
+    }
+    bytes[8] = 2;
+    assert_eq!(Footer::read(&bytes, 12, 1000), Err(FooterFault::Newer(2)));
+}
+
+prop_compose! {
+    fn facts()(
+        records in 1u64..1 << 40,
+        min_seq in 0u64..1 << 60,
+        range in 0u64..1 << 60,
+        low in proptest::collection::vec(any::<u8>(), 0..30),
+        high in proptest::collection::vec(any::<u8>(), 0..30),
+        mut sketch in proptest::collection::vec(any::<u64>(), 0..SKETCH_HASHES),
+    ) -> PartFacts {
+        sketch.sort_unstable();
+        PartFacts {
+            file_bytes: 1 << 50, records, keys: 1 + records / 2, low, high, min_seq, max_seq: min_seq + range,
+            deletes: records / 3, key_bytes: records * 8, payload_bytes: records * 5, sketch,
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn meta_comes_back(facts in facts(), order_name in "[a-z]{0,12}", filter_bits in 0u32..20) {
+        let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits };
+        let mut stored = Vec::new();
+        meta.put(&mut stored, 9);
+        prop_assert_eq!(Meta::open(&stored, 9, 1 << 50), Ok(meta));
+    }
+
+    #[test]
+    fn the_top_index_comes_back(
+        separators in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..9), 1..40),
+        filters in 0u32..5,
+    ) {
+        let mut top = TopIndex::default();
+        for number in 0..filters {
+            top.filters.push(Place { offset: u64::from(number) * 77, len_bytes: number });
+        }
+        for (number, separator) in separators.iter().enumerate() {
+            let filter = (filters > 0).then(|| number as u32 % filters);
+            top.push_leaf(separator, Place { offset: number as u64, len_bytes: 4 }, filter);
+        }
+        let mut stored = Vec::new();
+        top.put(&mut stored, 3);
+        let again = TopIndex::open(&stored, 3).unwrap();
+        for (number, separator) in separators.iter().enumerate() {
+            prop_assert_eq!(again.separator(number), &separator[..]);
+        }
+        prop_assert_eq!(again, top);
+    }
+
+    #[test]
+    fn any_bytes_are_refused_or_harmless(body in proptest::collection::vec(prop_oneof![0u8..4, any::<u8>()], 0..80)) {
+        for encoding in [Encoding::Meta, Encoding::TopIndex] {
+            let mut stored = body.clone();
+            seal(&mut stored, 0, encoding, Compression::None, 1, &mut Vec::new());
+            let _ = Meta::open(&stored, 1, 10);
+            let _ = TopIndex::open(&stored, 1);
+        }
+    }
+}
