@@ -1,0 +1,97 @@
+//! The house stands on its floors: a crate uses only crates of lower floors, never its own floor, never above.
+//!
+//! Each crate states its floor under `[package.metadata.folddb]` in its `Cargo.toml`; `sim`, `bench` and
+//! other crates beside the house state none and may use any, but no crate of the house uses them, save the
+//! command line, which offers the benches.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use serde_json::Value;
+
+struct Crate {
+    floor: Option<i64>,
+    uses: Vec<String>,
+}
+
+/// The crates of the workspace with what they use in normal builds.
+fn workspace() -> BTreeMap<String, Crate> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let packages = metadata["packages"].as_array().expect("a list of packages");
+    let read = |package: &Value| {
+        let normal = |dependency: &&Value| dependency["kind"].is_null();
+        let dependencies = package["dependencies"].as_array().expect("a list of dependencies");
+        let uses = dependencies.iter().filter(normal).map(|dependency| text(&dependency["name"])).collect();
+        (text(&package["name"]), Crate { floor: package["metadata"]["folddb"]["floor"].as_i64(), uses })
+    };
+    packages.iter().map(read).collect()
+}
+
+/// The arrows that do not run down, as sentences.
+fn wrong_arrows(crates: &BTreeMap<String, Crate>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, user) in crates {
+        let Some(floor) = user.floor else { continue };
+        for used_name in &user.uses {
+            let Some(used) = crates.get(used_name) else { continue };
+            match used.floor {
+                Some(below) if below < floor => {}
+                Some(level) => wrong.push(format!("{name} (floor {floor}) uses {used_name} (floor {level})")),
+                None if name == "folddb-cli" && used_name == "folddb-bench" => {}
+                None => wrong.push(format!("{name} (floor {floor}) uses {used_name}, which stands beside the house")),
+            }
+        }
+    }
+    wrong
+}
+
+#[test]
+fn every_arrow_runs_down() {
+    let crates = workspace();
+    assert!(crates.len() >= 13, "all crates are seen: {:?}", crates.keys());
+    let wrong = wrong_arrows(&crates);
+    assert!(wrong.is_empty(), "arrows that do not run down:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn an_arrow_that_runs_up_or_sideways_is_found() {
+    let house = |name: &str, floor, uses: &[&str]| {
+        (name.to_owned(), Crate { floor, uses: uses.iter().map(|&used| used.to_owned()).collect() })
+    };
+    let crates = BTreeMap::from([
+        house("low", Some(0), &["high"]),
+        house("high", Some(2), &["low", "peer", "beside"]),
+        house("peer", Some(2), &["elsewhere"]),
+        house("beside", None, &["low", "high"]),
+    ]);
+    assert_eq!(
+        wrong_arrows(&crates),
+        [
+            "high (floor 2) uses peer (floor 2)",
+            "high (floor 2) uses beside, which stands beside the house",
+            "low (floor 0) uses high (floor 2)",
+        ]
+    );
+}
+
+#[test]
+fn the_library_needs_no_async_runtime_and_no_c() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "-p", "folddb", "-e", "normal,build", "--prefix", "none"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let tree = String::from_utf8_lossy(&output.stdout);
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    for name in names {
+        assert!(!["tokio", "async-std", "smol", "futures", "cc", "cmake", "bindgen"].contains(&name), "{name}");
+    }
+}
