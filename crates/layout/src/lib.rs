@@ -4,6 +4,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod file_name;
+pub mod version;
+pub mod segment;
+pub mod frame;
+pub mod manifest_edit;
 pub mod block;
 pub mod filter;
 pub mod sketch;

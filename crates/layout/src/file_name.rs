@@ -1,0 +1,90 @@
+//! The names of a store's files. One counter numbers them all, so a number never means two files.
+//!
+//! ```text
+//!   FORMAT            what wrote the store (version.rs)
+//!   LOCK              locked by whoever has the store open
+//!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
+//!   000007.log        a segment of the log lane (segment.rs)
+//!   000009.part       a part of a sorted run
+//! ```
+//!
+//! Whatever has another name is not a file of the store, and is left alone.
+
+use std::fmt;
+
+use folddb_base::FileNumber;
+
+/// A file of a store, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FileName {
+    /// What wrote the store.
+    Format,
+    /// What is locked while the store is open.
+    Lock,
+    /// A list of what lives.
+    Manifest(FileNumber),
+    /// A segment of the log lane.
+    Log(FileNumber),
+    /// A part of a sorted run.
+    Part(FileNumber),
+}
+
+impl FileName {
+    /// The file with this name; none when the store has no such name. Only what [`FileName`] prints is read,
+    /// so that two names never mean one file.
+    pub fn parse(name: &str) -> Option<FileName> {
+        let file = match name {
+            "FORMAT" => FileName::Format,
+            "LOCK" => FileName::Lock,
+            _ => parse_numbered(name)?,
+        };
+        Some(file)
+    }
+
+    /// Its number, where it has one.
+    pub fn number(self) -> Option<FileNumber> {
+        match self {
+            FileName::Format | FileName::Lock => None,
+            FileName::Manifest(number) | FileName::Log(number) | FileName::Part(number) => Some(number),
+        }
+    }
+}
+
+fn parse_numbered(name: &str) -> Option<FileName> {
+    if let Some(digits) = name.strip_prefix("MANIFEST-") {
+        return parse_number(digits).map(FileName::Manifest);
+    }
+    let (digits, kind) = name.split_once('.')?;
+    let number = parse_number(digits)?;
+    match kind {
+        "log" => Some(FileName::Log(number)),
+        "part" => Some(FileName::Part(number)),
+        _ => None,
+    }
+}
+
+/// Six digits, or more without a leading zero.
+fn parse_number(digits: &str) -> Option<FileNumber> {
+    let plain = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let padded_too_far = digits.len() > 6 && digits.starts_with('0');
+    if !plain || padded_too_far {
+        return None;
+    }
+    digits.parse().ok().map(FileNumber)
+}
+
+impl fmt::Display for FileName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FileName::Format => f.write_str("FORMAT"),
+            FileName::Lock => f.write_str("LOCK"),
+            FileName::Manifest(number) => write!(f, "MANIFEST-{:06}", number.0),
+            FileName::Log(number) => write!(f, "{:06}.log", number.0),
+            FileName::Part(number) => write!(f, "{:06}.part", number.0),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "file_name/tests.rs"]
+mod tests;

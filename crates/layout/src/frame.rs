@@ -1,0 +1,235 @@
+//! Frames of the log lane: each is one batch, whole or not at all.
+//!
+//! ```text
+//!    0  hash         u64     xxh3-64 of all after it, seeded with the segment's salt and the frame's LSN
+//!    8  len          u32     bytes of the whole frame
+//!   12  prev_hash    u32     low half of the hash of the frame before it, 0 = it begins a chain
+//!   16  magic        u8      0xf7
+//!   17  flags        u8      bits 0-1 the kind: 0 batch, 1 mark, 2 seal; the others reserved, 0:
+//!                            bit 4 durable position of the value lane, bit 5 compressed, bit 6 write times
+//!   18  first_seq    varint  of the first record; of the next record to come where there is none
+//!    .  count        varint  records
+//!    .  behind       varint  LSN of the frame - durable LSN known when it was composed
+//!    .  payload      records, up to the end of the frame
+//!
+//!   a record:  table varint | kind u8 (see base/op.rs) | key: len varint, bytes | payload: len varint, bytes
+//! ```
+//!
+//! A small batch costs 22 to 30 bytes besides its records. The LSN of a frame is the place where it stands,
+//! and is not stored: it seeds the hash, so a frame is only valid at its place, and a search for frames beyond
+//! a damaged one cannot be misled by bytes that were a frame elsewhere. Frames are chained by a field and not by the
+//! seed, for the same search: a frame beyond a hole can still be verified.
+//!
+//! A **mark** holds no records; it vouches for `durable LSN` when no batch comes to do so. A **seal** is the
+//! last frame of a segment that was left in order.
+
+use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint, varint_len};
+use folddb_base::checksum::{hash64, place_seed};
+use folddb_base::{Lsn, OpKind, Seq, TableId};
+
+/// Bytes of a frame before its varints.
+const FIXED_BYTES: usize = 18;
+
+/// Fewest bytes of a frame.
+pub const FRAME_BYTES_MIN: usize = FIXED_BYTES + 3;
+
+/// Most bytes of a frame besides its payload: three varints at their longest.
+pub const FRAME_OVERHEAD_BYTES_MAX: usize = FIXED_BYTES + 10 + 5 + 10;
+
+const MAGIC: u8 = 0xf7;
+const KIND_BITS: u8 = 0b11;
+
+/// What a frame is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// Holds the records of one batch.
+    Batch = 0,
+    /// Holds nothing, and vouches for what is durable.
+    Mark = 1,
+    /// Ends a segment.
+    Seal = 2,
+}
+
+impl FrameKind {
+    fn from_flags(flags: u8) -> Result<FrameKind, Malformed> {
+        match flags {
+            0 => Ok(FrameKind::Batch),
+            1 => Ok(FrameKind::Mark),
+            2 => Ok(FrameKind::Seal),
+            _ => Err(Malformed::Tag),
+        }
+    }
+}
+
+/// What a frame says, besides its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHead {
+    /// What it is for.
+    pub kind: FrameKind,
+    /// The seq of its first record, or of the next to come where it has none.
+    pub first_seq: Seq,
+    /// How many records it holds.
+    pub count: u32,
+    /// All before this LSN was known to be durable when the frame was composed. At most the frame's own LSN.
+    pub durable_lsn: Lsn,
+    /// The low half of the hash of the frame before it.
+    pub prev_hash: u32,
+}
+
+/// A frame, decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What it says.
+    pub head: FrameHead,
+    /// Its records.
+    pub payload: &'a [u8],
+    /// Bytes of the whole frame.
+    pub len_bytes: usize,
+    /// The low half of its hash, which the next frame repeats.
+    pub hash: u32,
+}
+
+/// Bytes that [`put_frame`] appends.
+#[inline]
+pub fn frame_len(lsn: Lsn, head: &FrameHead, payload_bytes: usize) -> usize {
+    let varints = varint_len(head.first_seq)
+        + varint_len(u64::from(head.count))
+        + varint_len(lsn.saturating_sub(head.durable_lsn));
+    FIXED_BYTES + varints + payload_bytes
+}
+
+/// Appends the frame that stands at `lsn` of a segment with this `salt`, and returns the low half of its hash,
+/// for the next one. The whole frame must fit a `u32`, which the size of a segment sees to.
+#[inline]
+pub fn put_frame(out: &mut Vec<u8>, salt: u64, lsn: Lsn, head: &FrameHead, payload: &[u8]) -> u32 {
+    let start = out.len();
+    let len = frame_len(lsn, head, payload.len());
+    out.reserve(len);
+    let mut fixed = [0u8; FIXED_BYTES];
+    fixed[8..12].copy_from_slice(&(len as u32).to_le_bytes());
+    fixed[12..16].copy_from_slice(&head.prev_hash.to_le_bytes());
+    fixed[16] = MAGIC;
+    fixed[17] = head.kind as u8;
+    out.extend_from_slice(&fixed);
+    put_varint(out, head.first_seq);
+    put_varint(out, u64::from(head.count));
+    put_varint(out, lsn.saturating_sub(head.durable_lsn));
+    out.extend_from_slice(payload);
+    let hash = hash64(place_seed(salt, lsn), &out[start + 8..]);
+    out[start..start + 8].copy_from_slice(&hash.to_le_bytes());
+    hash as u32
+}
+
+/// The length that the frame at the front of `bytes` claims; none when no frame can begin so. Costs next to
+/// nothing, and says nothing about the rest of the frame.
+#[inline]
+pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
+    let head = bytes.first_chunk::<FIXED_BYTES>()?;
+    if head[16] != MAGIC || head[17] & KIND_BITS == KIND_BITS {
+        return None;
+    }
+    let len = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+    (len >= FRAME_BYTES_MIN).then_some(len)
+}
+
+/// The frame that stands at `lsn`, at the front of `bytes`; none when no whole frame does.
+///
+/// # Errors
+/// The frame is whole, but what it says makes no sense to this version: `Tag` for unknown flags.
+pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_>>, Malformed> {
+    let whole = claimed_len(bytes).and_then(|len| bytes.get(..len));
+    let Some(whole) = whole else { return Ok(None) };
+    let mut reader = Reader::new(whole);
+    let hash = reader.u64()?;
+    if hash != hash64(place_seed(salt, lsn), reader.rest()) {
+        return Ok(None);
+    }
+    let _len = reader.u32()?;
+    let prev_hash = reader.u32()?;
+    let _magic = reader.u8()?;
+    let kind = FrameKind::from_flags(reader.u8()?)?;
+    let first_seq = reader.varint()?;
+    let count = u32::try_from(reader.varint()?).map_err(|_| Malformed::Bounds)?;
+    let durable_lsn = lsn.checked_sub(reader.varint()?).ok_or(Malformed::Bounds)?;
+    if first_seq.checked_add(u64::from(count)).is_none() {
+        return Err(Malformed::Bounds);
+    }
+    let head = FrameHead { kind, first_seq, count, durable_lsn, prev_hash };
+    Ok(Some(Frame { head, payload: reader.rest(), len_bytes: whole.len(), hash: hash as u32 }))
+}
+
+/// A record as a frame holds it; its seq follows from its place in the frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameRecord<'a> {
+    /// The table that it belongs to.
+    pub table: TableId,
+    /// What it does.
+    pub kind: OpKind,
+    /// Its key.
+    pub key: &'a [u8],
+    /// The values of its op.
+    pub payload: &'a [u8],
+}
+
+/// Appends a record to the payload of a frame.
+#[inline]
+pub fn put_record(out: &mut Vec<u8>, table: TableId, kind: OpKind, key: &[u8], payload: &[u8]) {
+    put_varint(out, u64::from(table.0));
+    out.push(kind as u8);
+    put_slice(out, key);
+    put_slice(out, payload);
+}
+
+/// Bytes that [`put_record`] appends.
+#[inline]
+pub fn record_len(table: TableId, key_bytes: usize, payload_bytes: usize) -> usize {
+    let numbers = [u64::from(table.0), key_bytes as u64, payload_bytes as u64];
+    numbers.iter().map(|&number| varint_len(number)).sum::<usize>() + 1 + key_bytes + payload_bytes
+}
+
+/// The records of a frame's payload, in order. After an error it ends.
+#[inline]
+pub fn records(payload: &[u8]) -> Records<'_> {
+    Records { reader: Reader::new(payload) }
+}
+
+/// See [`records`].
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    reader: Reader<'a>,
+}
+
+impl<'a> Records<'a> {
+    #[inline]
+    fn read(&mut self) -> Result<FrameRecord<'a>, Malformed> {
+        let table = u32::try_from(self.reader.varint()?).map_err(|_| Malformed::Bounds)?;
+        let kind = OpKind::from_u8(self.reader.u8()?)?;
+        Ok(FrameRecord {
+            table: TableId(table),
+            kind,
+            key: self.reader.slice()?,
+            payload: self.reader.slice()?,
+        })
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<FrameRecord<'a>, Malformed>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.reader.is_empty() {
+            return None;
+        }
+        let record = self.read();
+        if record.is_err() {
+            self.reader = Reader::new(&[]);
+        }
+        Some(record)
+    }
+}
+
+#[cfg(test)]
+#[path = "frame/tests.rs"]
+mod tests;

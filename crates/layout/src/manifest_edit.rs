@@ -1,0 +1,449 @@
+//! Frames of a manifest: each is a list of changes to what lives, whole or not at all.
+//!
+//! ```text
+//!    0  hash   u64   xxh3-64 of all after it, seeded with the manifest's number and the frame's offset
+//!    8  len    u32   bytes of the whole frame
+//!   12  magic  u8    0xe3
+//!   13  kind   u8    0 edit, 1 snapshot: begins from nothing
+//!   14  changes, up to the end:  tag u8 | len varint | fields
+//!
+//!   slices and text: len varint, bytes.   bool: u8 0 or 1.   other numbers: varint
+//!   part:  file | file_bytes | records | low slice | high slice | min_seq | max_seq | deletes | live_bytes | trimmed bool
+//! ```
+//!
+//! | tag | change | fields |
+//! |---|---|---|
+//! | 1 | `SetStore` | store_id (16 bytes), next_table_id |
+//! | 2 | `ReserveNumbers` | next_number |
+//! | 3 | `Horizon` | last_seq, log_start_lsn, durable_lsn |
+//! | 4 | `CreateTable` | table, name text, rules text |
+//! | 5 | `DropTable` | table |
+//! | 6 | `Flushed` | table, seq |
+//! | 7 | `AddPart` | table, run, tier, age, part |
+//! | 8 | `RemovePart` | table, run, file |
+//! | 9 | `TrimPart` | table, run, file, low slice |
+//! | 10 | `MoveRun` | table, run, tier, age |
+//! | 11 | `AddRangeDelete` | table, from slice, to slice, seq |
+//! | 12 | `RetireRangeDelete` | table, seq |
+//!
+//! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
+//! what it changed is not known, so neither is what lives.
+
+use folddb_base::bytes::{Malformed, Reader, put_slice, put_u32, put_varint};
+use folddb_base::checksum::{hash64, place_seed};
+use folddb_base::ids::RunId;
+use folddb_base::{FileNumber, Lsn, Seq, TableId};
+
+/// Bytes of a frame before its changes.
+const FIXED_BYTES: usize = 14;
+const MAGIC: u8 = 0xe3;
+
+/// What a frame of a manifest is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EditKind {
+    /// Changes what the frames before it say.
+    Edit = 0,
+    /// Says everything; the first frame of a manifest.
+    Snapshot = 1,
+}
+
+/// A part of a run, as the manifest knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartState {
+    /// Its file.
+    pub file: FileNumber,
+    /// The length of the file in bytes.
+    pub file_bytes: u64,
+    /// Records in the file.
+    pub records: u64,
+    /// The first key that it shows. Past the first key of the file where it is trimmed.
+    pub low: Vec<u8>,
+    /// The last key in it.
+    pub high: Vec<u8>,
+    /// The oldest seq in it.
+    pub min_seq: Seq,
+    /// The newest seq in it.
+    pub max_seq: Seq,
+    /// Records in it that are deletes.
+    pub deletes: u64,
+    /// An estimate of the bytes in it that a complete merge would keep.
+    pub live_bytes: u64,
+    /// True when it shows only keys from `low` on, and the file holds others before.
+    pub trimmed: bool,
+}
+
+/// A change to what lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Names the store. Only in a snapshot.
+    SetStore {
+        /// The identity of the store.
+        store_id: u128,
+        /// The number of the next table to be created.
+        next_table_id: u32,
+    },
+    /// File numbers below this one may have been used.
+    ReserveNumbers {
+        /// The first number that surely has not been used.
+        next_number: u64,
+    },
+    /// Where the journal stands.
+    Horizon {
+        /// The newest seq that was known to be written.
+        last_seq: Seq,
+        /// Replay begins here: all records before it are in runs.
+        log_start_lsn: Lsn,
+        /// All of the log before this is durable, so damage there is damage.
+        durable_lsn: Lsn,
+    },
+    /// Adds a table.
+    CreateTable {
+        /// Its id, never used before.
+        table: TableId,
+        /// Its name, used by no other.
+        name: String,
+        /// Its rules, as text.
+        rules_text: String,
+    },
+    /// Removes a table with its runs and range deletes.
+    DropTable {
+        /// The table.
+        table: TableId,
+    },
+    /// All records of the table up to this seq are in runs.
+    Flushed {
+        /// The table.
+        table: TableId,
+        /// The newest seq that needs no replay.
+        seq: Seq,
+    },
+    /// Adds a part at the end of a run, and the run with its first part.
+    AddPart {
+        /// The table.
+        table: TableId,
+        /// The run.
+        run: RunId,
+        /// The run's tier; tells only where the run is new.
+        tier: u8,
+        /// The run's age; tells only where the run is new.
+        age: Seq,
+        /// The part.
+        part: PartState,
+    },
+    /// Removes a part, and the run with its last part.
+    RemovePart {
+        /// The table.
+        table: TableId,
+        /// The run.
+        run: RunId,
+        /// The part's file.
+        file: FileNumber,
+    },
+    /// Makes a part show only keys from `low` on.
+    TrimPart {
+        /// The table.
+        table: TableId,
+        /// The run.
+        run: RunId,
+        /// The part's file.
+        file: FileNumber,
+        /// The first key that it still shows.
+        low: Vec<u8>,
+    },
+    /// Gives a run another place among the runs.
+    MoveRun {
+        /// The table.
+        table: TableId,
+        /// The run.
+        run: RunId,
+        /// Its new tier.
+        tier: u8,
+        /// Its new age.
+        age: Seq,
+    },
+    /// Deletes all keys of a range as of a seq.
+    AddRangeDelete {
+        /// The table.
+        table: TableId,
+        /// The first key deleted.
+        from: Vec<u8>,
+        /// The first key after it that is not.
+        to: Vec<u8>,
+        /// Its place in the history.
+        seq: Seq,
+    },
+    /// Forgets a range delete that nothing is under any more.
+    RetireRangeDelete {
+        /// The table.
+        table: TableId,
+        /// The seq of the range delete.
+        seq: Seq,
+    },
+}
+
+/// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would not fit a `u32`.
+#[must_use]
+pub fn put_edit(
+    out: &mut Vec<u8>,
+    number: FileNumber,
+    offset: u64,
+    kind: EditKind,
+    changes: &[Change],
+) -> bool {
+    let start = out.len();
+    out.extend_from_slice(&[0; FIXED_BYTES]);
+    let mut fields = Vec::new();
+    for change in changes {
+        fields.clear();
+        out.push(put_fields(&mut fields, change));
+        put_slice(out, &fields);
+    }
+    let Ok(len) = u32::try_from(out.len() - start) else {
+        out.truncate(start);
+        return false;
+    };
+    let mut fixed = Vec::with_capacity(FIXED_BYTES);
+    put_u32(&mut fixed, len);
+    fixed.extend_from_slice(&[MAGIC, kind as u8]);
+    out[start + 8..start + FIXED_BYTES].copy_from_slice(&fixed);
+    let hash = hash64(place_seed(number.0, offset), &out[start + 8..]);
+    out[start..start + 8].copy_from_slice(&hash.to_le_bytes());
+    true
+}
+
+/// Appends the fields of a change and returns its tag.
+fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
+    match change {
+        Change::SetStore { store_id, next_table_id } => {
+            out.extend_from_slice(&store_id.to_le_bytes());
+            put_varint(out, u64::from(*next_table_id));
+            1
+        }
+        Change::ReserveNumbers { next_number } => {
+            put_varint(out, *next_number);
+            2
+        }
+        Change::Horizon { last_seq, log_start_lsn, durable_lsn } => {
+            put_varints(out, &[*last_seq, *log_start_lsn, *durable_lsn]);
+            3
+        }
+        Change::CreateTable { table, name, rules_text } => {
+            put_varint(out, u64::from(table.0));
+            put_slice(out, name.as_bytes());
+            put_slice(out, rules_text.as_bytes());
+            4
+        }
+        Change::DropTable { table } => {
+            put_varint(out, u64::from(table.0));
+            5
+        }
+        Change::Flushed { table, seq } => {
+            put_varints(out, &[u64::from(table.0), *seq]);
+            6
+        }
+        Change::AddPart { table, run, tier, age, part } => {
+            put_varints(out, &[u64::from(table.0), run.0, u64::from(*tier), *age]);
+            put_part(out, part);
+            7
+        }
+        Change::RemovePart { table, run, file } => {
+            put_varints(out, &[u64::from(table.0), run.0, file.0]);
+            8
+        }
+        Change::TrimPart { table, run, file, low } => {
+            put_varints(out, &[u64::from(table.0), run.0, file.0]);
+            put_slice(out, low);
+            9
+        }
+        Change::MoveRun { table, run, tier, age } => {
+            put_varints(out, &[u64::from(table.0), run.0, u64::from(*tier), *age]);
+            10
+        }
+        Change::AddRangeDelete { table, from, to, seq } => {
+            put_varint(out, u64::from(table.0));
+            put_slice(out, from);
+            put_slice(out, to);
+            put_varint(out, *seq);
+            11
+        }
+        Change::RetireRangeDelete { table, seq } => {
+            put_varints(out, &[u64::from(table.0), *seq]);
+            12
+        }
+    }
+}
+
+fn put_varints(out: &mut Vec<u8>, numbers: &[u64]) {
+    for &number in numbers {
+        put_varint(out, number);
+    }
+}
+
+fn put_part(out: &mut Vec<u8>, part: &PartState) {
+    put_varints(out, &[part.file.0, part.file_bytes, part.records]);
+    put_slice(out, &part.low);
+    put_slice(out, &part.high);
+    put_varints(out, &[part.min_seq, part.max_seq, part.deletes, part.live_bytes]);
+    out.push(u8::from(part.trimmed));
+}
+
+/// A frame, checked but for its changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EditFrame<'a> {
+    /// What it is for.
+    pub kind: EditKind,
+    /// Bytes of the whole frame.
+    pub len_bytes: usize,
+    changes: &'a [u8],
+}
+
+impl EditFrame<'_> {
+    /// Its changes.
+    ///
+    /// # Errors
+    /// A change is unknown to this version (`Tag`), or makes no sense.
+    pub fn changes(&self) -> Result<Vec<Change>, Malformed> {
+        let mut reader = Reader::new(self.changes);
+        let mut changes = Vec::new();
+        while !reader.is_empty() {
+            let tag = reader.u8()?;
+            let mut fields = Fields(Reader::new(reader.slice()?));
+            changes.push(read_change(tag, &mut fields)?);
+            fields.0.finish()?;
+        }
+        Ok(changes)
+    }
+}
+
+/// The frame at the front of `bytes`, which stand at `offset` of manifest `number`; none when no whole frame does.
+///
+/// # Errors
+/// The frame is whole, but of a kind that this version does not know: `Tag`.
+pub fn decode_edit(
+    bytes: &[u8],
+    number: FileNumber,
+    offset: u64,
+) -> Result<Option<EditFrame<'_>>, Malformed> {
+    let Some(head) = bytes.first_chunk::<FIXED_BYTES>() else { return Ok(None) };
+    let len = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+    if head[12] != MAGIC || len < FIXED_BYTES {
+        return Ok(None);
+    }
+    let Some(whole) = bytes.get(..len) else { return Ok(None) };
+    if head[..8] != hash64(place_seed(number.0, offset), &whole[8..]).to_le_bytes() {
+        return Ok(None);
+    }
+    let kind = match head[13] {
+        0 => EditKind::Edit,
+        1 => EditKind::Snapshot,
+        _ => return Err(Malformed::Tag),
+    };
+    Ok(Some(EditFrame { kind, len_bytes: len, changes: &whole[FIXED_BYTES..] }))
+}
+
+struct Fields<'a>(Reader<'a>);
+
+impl Fields<'_> {
+    fn number(&mut self) -> Result<u64, Malformed> {
+        self.0.varint()
+    }
+
+    fn table(&mut self) -> Result<TableId, Malformed> {
+        u32::try_from(self.0.varint()?).map(TableId).map_err(|_| Malformed::Bounds)
+    }
+
+    fn run(&mut self) -> Result<RunId, Malformed> {
+        self.0.varint().map(RunId)
+    }
+
+    fn file(&mut self) -> Result<FileNumber, Malformed> {
+        self.0.varint().map(FileNumber)
+    }
+
+    fn tier(&mut self) -> Result<u8, Malformed> {
+        u8::try_from(self.0.varint()?).map_err(|_| Malformed::Bounds)
+    }
+
+    fn bytes(&mut self) -> Result<Vec<u8>, Malformed> {
+        self.0.slice().map(<[u8]>::to_vec)
+    }
+
+    fn text(&mut self) -> Result<String, Malformed> {
+        self.0.text().map(str::to_owned)
+    }
+
+    fn part(&mut self) -> Result<PartState, Malformed> {
+        Ok(PartState {
+            file: self.file()?,
+            file_bytes: self.number()?,
+            records: self.number()?,
+            low: self.bytes()?,
+            high: self.bytes()?,
+            min_seq: self.number()?,
+            max_seq: self.number()?,
+            deletes: self.number()?,
+            live_bytes: self.number()?,
+            trimmed: match self.0.u8()? {
+                0 => false,
+                1 => true,
+                _ => return Err(Malformed::Tag),
+            },
+        })
+    }
+
+    fn store_id(&mut self) -> Result<u128, Malformed> {
+        Ok(u128::from(self.0.u64()?) | u128::from(self.0.u64()?) << 64)
+    }
+}
+
+/// Reads the fields of a change; they stand in the order in which they are named here.
+fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
+    Ok(match tag {
+        1 => {
+            let store_id = fields.store_id()?;
+            Change::SetStore { store_id, next_table_id: fields.table()?.0 }
+        }
+        2 => Change::ReserveNumbers { next_number: fields.number()? },
+        3 => Change::Horizon {
+            last_seq: fields.number()?,
+            log_start_lsn: fields.number()?,
+            durable_lsn: fields.number()?,
+        },
+        4 => Change::CreateTable { table: fields.table()?, name: fields.text()?, rules_text: fields.text()? },
+        5 => Change::DropTable { table: fields.table()? },
+        6 => Change::Flushed { table: fields.table()?, seq: fields.number()? },
+        7 => Change::AddPart {
+            table: fields.table()?,
+            run: fields.run()?,
+            tier: fields.tier()?,
+            age: fields.number()?,
+            part: fields.part()?,
+        },
+        8 => Change::RemovePart { table: fields.table()?, run: fields.run()?, file: fields.file()? },
+        9 => Change::TrimPart {
+            table: fields.table()?,
+            run: fields.run()?,
+            file: fields.file()?,
+            low: fields.bytes()?,
+        },
+        10 => Change::MoveRun {
+            table: fields.table()?,
+            run: fields.run()?,
+            tier: fields.tier()?,
+            age: fields.number()?,
+        },
+        11 => Change::AddRangeDelete {
+            table: fields.table()?,
+            from: fields.bytes()?,
+            to: fields.bytes()?,
+            seq: fields.number()?,
+        },
+        12 => Change::RetireRangeDelete { table: fields.table()?, seq: fields.number()? },
+        _ => return Err(Malformed::Tag),
+    })
+}
+
+#[cfg(test)]
+#[path = "manifest_edit/tests.rs"]
+mod tests;
