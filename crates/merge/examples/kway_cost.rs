@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use folddb_base::{OpKind, Record, RecordStream, Result};
+use folddb_base::{Direction, OpKind, Record, RecordStream, Result};
 use folddb_merge::KWay;
 use folddb_rules::KeyOrder;
 
@@ -54,7 +54,7 @@ fn main() -> Result<()> {
     for k in [1, 2, 4, 8, 16] {
         let mut best = f64::MAX;
         for _ in 0..3 {
-            let mut kway = KWay::forward(KeyOrder::Bytewise, 0, columns(records, k));
+            let mut kway = KWay::new(KeyOrder::Bytewise, Direction::Forward, 0, columns(records, k));
             let start = Instant::now();
             let (mut count, mut check) = (0u64, 0u64);
             while let Some(record) = kway.record() {

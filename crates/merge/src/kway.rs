@@ -1,7 +1,7 @@
 //! Many sorted streams as one: a loser tree over cached prefixes.
 //!
 //! A [`KWay`] holds its sources newest first and is itself a stream in the total order: keys ascending,
-//! the records of one key newest first; mirrored, the exact reverse. Ties between sources go to the newer
+//! the records of one key newest first; or its exact mirror. Ties between sources go to the newer
 //! one, inside a source its own order stands. Merges, flushes and scans run on it.
 //!
 //! The loser tree is Knuth's (The Art of Computer Programming, volume 3, 5.4.1): each inner node keeps the
@@ -23,7 +23,7 @@
 
 use std::cmp::Ordering;
 
-use folddb_base::{Record, RecordStream, Result, Seq};
+use folddb_base::{Direction, Record, RecordStream, Result, Seq};
 use folddb_rules::KeyOrder;
 
 /// The prefix of a source that has ended. A living source may have it too; the tie is then played out.
@@ -47,18 +47,10 @@ struct Node {
 }
 
 impl<S: RecordStream> KWay<S> {
-    /// Merges `sources`, newest first, in the order of the table. `skip` is a number of leading bytes that
-    /// *all* keys of all sources share, 0 where nothing is known.
-    pub fn forward(order: KeyOrder, skip: usize, sources: Vec<S>) -> KWay<S> {
-        KWay::build(order, skip, sources, false)
-    }
-
-    /// Merges reversed `sources`, newest first, into the exact mirror of [`KWay::forward`].
-    pub fn mirrored(order: KeyOrder, skip: usize, sources: Vec<S>) -> KWay<S> {
-        KWay::build(order, skip, sources, true)
-    }
-
-    fn build(order: KeyOrder, skip: usize, sources: Vec<S>, mirrored: bool) -> KWay<S> {
+    /// Merges `sources`, newest first, all of them running in `direction`. `skip` is a number of leading
+    /// bytes that *all* keys of all sources share, 0 where nothing is known.
+    pub fn new(order: KeyOrder, direction: Direction, skip: usize, sources: Vec<S>) -> KWay<S> {
+        let mirrored = direction == Direction::Reversed;
         let mut kway = KWay { sources, nodes: Vec::new(), order, skip, mirrored };
         kway.restart();
         kway

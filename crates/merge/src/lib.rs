@@ -8,6 +8,10 @@
 
 pub mod kway;
 pub mod visible;
+pub mod range_sweep;
+pub mod fold_step;
 
+pub use fold_step::{BottomRule, Budget, Counts, FoldStep, StepResult, StepRules};
 pub use kway::KWay;
+pub use range_sweep::RangeDelete;
 pub use visible::Visible;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use folddb_base::stream::OwnedRecord;
-use folddb_base::{Error, ErrorKind, OpBuf, OpKind, VecStream};
+use folddb_base::{Direction, Error, ErrorKind, OpBuf, OpKind, VecStream};
 use folddb_rules::order::CustomOrder;
 use proptest::prelude::*;
 
@@ -74,17 +74,17 @@ proptest! {
         let mut expected = sources.concat();
         expected.sort_by(|a, b| total(&order, a, b));
         let streams = sources.iter().cloned().map(VecStream::new).collect();
-        prop_assert_eq!(&collect(KWay::forward(order.clone(), skip, streams)), &expected);
+        prop_assert_eq!(&collect(KWay::new(order.clone(), Direction::Forward, skip, streams)), &expected);
 
         let seen: Vec<_> = expected.iter().filter(|record| record.seq <= 20).cloned().collect();
         let streams = sources.iter().cloned().map(VecStream::new).collect();
-        let visible = Visible::new(KWay::forward(order.clone(), skip, streams), 20).unwrap();
+        let visible = Visible::new(KWay::new(order.clone(), Direction::Forward, skip, streams), 20).unwrap();
         prop_assert_eq!(collect(visible), seen);
 
         sources.iter_mut().for_each(|source| source.reverse());
         expected.reverse();
         let streams = sources.into_iter().map(VecStream::new).collect();
-        prop_assert_eq!(collect(KWay::mirrored(order, skip, streams)), expected);
+        prop_assert_eq!(collect(KWay::new(order, Direction::Reversed, skip, streams)), expected);
     }
 }
 
@@ -96,7 +96,7 @@ fn record(key: &[u8], seq: Seq, payload: &[u8]) -> OwnedRecord {
 fn equal_seqs_go_to_the_newer_source() {
     let newer = VecStream::new(vec![record(b"a", 7, b"newer 1"), record(b"a", 7, b"newer 2")]);
     let older = VecStream::new(vec![record(b"a", 7, b"older")]);
-    let merged = collect(KWay::forward(KeyOrder::Bytewise, 0, vec![newer, older]));
+    let merged = collect(KWay::new(KeyOrder::Bytewise, Direction::Forward, 0, vec![newer, older]));
     let payloads: Vec<&[u8]> = merged.iter().map(|record| &record.op.payload[..]).collect();
     assert_eq!(payloads, [&b"newer 1"[..], b"newer 2", b"older"]);
 }
@@ -105,17 +105,22 @@ fn equal_seqs_go_to_the_newer_source() {
 fn a_key_of_all_ones_is_not_taken_for_the_end() {
     let ones = VecStream::new(vec![record(&[255; 9], 1, b"")]);
     for sources in [vec![VecStream::default(), ones.clone()], vec![ones.clone(), VecStream::default()]] {
-        assert_eq!(collect(KWay::forward(KeyOrder::Bytewise, 0, sources)).len(), 1);
+        assert_eq!(collect(KWay::new(KeyOrder::Bytewise, Direction::Forward, 0, sources)).len(), 1);
     }
     for sources in [vec![VecStream::default(), ones.clone()], vec![ones, VecStream::default()]] {
-        assert_eq!(collect(KWay::mirrored(KeyOrder::Reversed, 0, sources)).len(), 1);
+        assert_eq!(collect(KWay::new(KeyOrder::Reversed, Direction::Reversed, 0, sources)).len(), 1);
     }
 }
 
 #[test]
 fn restart_follows_sources_that_were_moved() {
     let source = |keys: &[&[u8]]| VecStream::new(keys.iter().map(|key| record(key, 1, b"")).collect());
-    let mut kway = KWay::forward(KeyOrder::Bytewise, 0, vec![source(&[b"a", b"d"]), source(&[b"b", b"c"])]);
+    let mut kway = KWay::new(
+        KeyOrder::Bytewise,
+        Direction::Forward,
+        0,
+        vec![source(&[b"a", b"d"]), source(&[b"b", b"c"])],
+    );
     for source in kway.sources_mut() {
         source.advance().unwrap();
     }
@@ -126,7 +131,9 @@ fn restart_follows_sources_that_were_moved() {
 
 #[test]
 fn nothing_merges_to_nothing() {
-    assert!(collect(KWay::<VecStream>::forward(KeyOrder::Bytewise, 0, Vec::new())).is_empty());
+    assert!(
+        collect(KWay::<VecStream>::new(KeyOrder::Bytewise, Direction::Forward, 0, Vec::new())).is_empty()
+    );
 }
 
 /// Fails on the second advance.
@@ -145,7 +152,8 @@ impl RecordStream for Failing {
 #[test]
 fn passes_errors_on() {
     for k in 1..4 {
-        let mut kway = KWay::forward(KeyOrder::Bytewise, 0, (0..k).map(|_| Failing(0)).collect());
+        let mut kway =
+            KWay::new(KeyOrder::Bytewise, Direction::Forward, 0, (0..k).map(|_| Failing(0)).collect());
         let failed = (0..=k).find_map(|_| kway.advance().err());
         assert_eq!(failed.unwrap().message(), "gone");
     }

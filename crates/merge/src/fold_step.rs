@@ -1,0 +1,594 @@
+//! The work of a merge: a stream in the total order comes in, folded records go out, in bounded steps.
+//!
+//! For each key, newest record first:
+//!
+//! 1. A record belongs to the *stripe* between two live snapshots. Only records of one stripe fold, and the
+//!    folded record takes the newest seq. Stripe borders are captured once, when the job starts.
+//! 2. A record under a range delete of its own stripe vanishes; a border between the two keeps it.
+//! 3. What absorbs (`Set`, `Delete`) shadows everything older in its stripe.
+//! 4. Ops that decline to compose stay side by side. A failing user function costs space, never data.
+//! 5. Where nothing older exists than what the job sees of a key (its *bottom*), the oldest record that is
+//!    left states the whole truth: a `Delete` is dropped, `Insert`, `Fold` and `InsertFold` become the `Set`
+//!    of what they make of an absent key, a state that counts as deleted is dropped. When it is dropped, the
+//!    next newer record is the oldest, also in a younger stripe; a `Delete` above a kept version stays.
+//!
+//! ```text
+//!   seq      9        8    |   5        3        2   |   1              | = borders 6 and 1
+//!   op    Fold c   Fold b  | Fold a   Set v   Fold u |  Delete
+//!   out      Fold b·c      |        Set v·a          |  (dropped at the bottom)
+//! ```
+//!
+//! Every record that comes in is accounted for: it goes out, or is folded, shadowed, range-deleted or
+//! dropped. A step that finds the account out of balance fails rather than let the merge be installed.
+//! Upkeep drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does the same over chunks.
+
+use folddb_base::bytes::Malformed;
+use folddb_base::op::OpKind;
+use folddb_base::{Error, ErrorKind, Op, OpBuf, Record, RecordSink, RecordStream, Result, Seq};
+use folddb_rules::algebra::Decline;
+use folddb_rules::datum::hex;
+use folddb_rules::{Composed, FoldRules, KeyOrder};
+
+use crate::range_sweep::{RangeDelete, RangeSweep};
+
+/// Ops of one key that wait at most; beyond it they go out as they are.
+const KEPT_MAX: usize = 4096;
+
+/// Whether nothing older than what the job sees exists.
+pub enum BottomRule {
+    /// The job sees the oldest run of the table: nothing older exists for any key.
+    Always,
+    /// Older runs may hold any of the keys.
+    Never,
+    /// True for the keys of which nothing older exists.
+    ByKey(Box<dyn Fn(&[u8]) -> bool + Send>),
+}
+
+impl BottomRule {
+    fn holds(&self, key: &[u8]) -> bool {
+        match self {
+            BottomRule::Always => true,
+            BottomRule::Never => false,
+            BottomRule::ByKey(rule) => rule(key),
+        }
+    }
+}
+
+/// What a merge is told about the table and the moment, once.
+pub struct StepRules {
+    /// The order of the table's keys.
+    pub order: KeyOrder,
+    /// The fold of the table.
+    pub fold: FoldRules,
+    /// The seqs of the live snapshots, rising, taken after the inputs were frozen and published.
+    pub borders: Vec<Seq>,
+    /// The live range deletes of the table, in any order. They stay in force for readers of the output.
+    pub range_deletes: Vec<RangeDelete>,
+    /// Where nothing older exists.
+    pub bottom: BottomRule,
+}
+
+/// How much a step may take in before it pauses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Records.
+    pub records: u64,
+    /// Bytes of their keys and payloads.
+    pub bytes: u64,
+}
+
+impl Budget {
+    /// No bound: runs to the end.
+    pub const UNBOUNDED: Budget = Budget { records: u64::MAX, bytes: u64::MAX };
+}
+
+/// Where a step paused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepResult {
+    /// Inside of a key: an output part must not end here.
+    More,
+    /// Between two keys: everything before [`FoldStep::next_key`] has gone out.
+    AtKeyBorder,
+    /// At the end. Everything has gone out.
+    Done,
+}
+
+/// What became of the records. Each that came in is in exactly one of the other counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Records that came in.
+    pub records_in: u64,
+    /// Records that went out.
+    pub records_out: u64,
+    /// Composed into a neighbour.
+    pub folded: u64,
+    /// Older than a `Set` or `Delete` of their stripe.
+    pub shadowed: u64,
+    /// Under a range delete.
+    pub range_deleted: u64,
+    /// Stood for an absent key, where nothing older exists.
+    pub dropped: u64,
+    /// Distinct keys that came in.
+    pub keys_in: u64,
+    /// Distinct keys that went out.
+    pub keys_out: u64,
+    /// Bytes of keys and payloads that came in.
+    pub bytes_in: u64,
+    /// Bytes of keys and payloads that went out.
+    pub bytes_out: u64,
+    /// `Delete`s that went out.
+    pub deletes_out: u64,
+    /// Times that two ops had no single form.
+    pub declined_by_form: u64,
+    /// Times that two ops stayed apart because the fold is not at hand.
+    pub declined_fold_missing: u64,
+    /// Times that the user's function failed or panicked.
+    pub declined_failed: u64,
+}
+
+impl Counts {
+    /// Whether in = out + folded + shadowed + range-deleted + dropped. Holds between keys.
+    pub fn balance(&self) -> bool {
+        let gone = self.folded + self.shadowed + self.range_deleted + self.dropped;
+        self.records_in == self.records_out + gone
+    }
+}
+
+/// One line, for people.
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Counts { records_in, records_out, folded, shadowed, range_deleted, dropped, .. } = self;
+        write!(
+            f,
+            "{records_in} records in, {records_out} out, {folded} folded, {shadowed} shadowed, \
+             {range_deleted} range-deleted, {dropped} dropped"
+        )
+    }
+}
+
+/// The first failure of the user's function in this merge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepFailure {
+    /// The key that it failed on.
+    pub key: Vec<u8>,
+    /// What it said.
+    pub message: String,
+}
+
+/// A merge that is under way.
+pub struct FoldStep<S> {
+    stream: S,
+    folder: KeyFolder,
+}
+
+impl<S: RecordStream> FoldStep<S> {
+    /// A merge of `stream`, which runs forward and stands at its first record.
+    pub fn new(stream: S, rules: StepRules) -> FoldStep<S> {
+        FoldStep { stream, folder: KeyFolder::new(rules) }
+    }
+
+    /// Takes in records until the budget is spent (at least one record), sending what is settled to `sink`.
+    ///
+    /// # Errors
+    /// Those of the stream and of the sink; a payload that is not one of its kind; an account out of
+    /// balance. The merge is then of no further use and must not be installed.
+    pub fn step<K: RecordSink + ?Sized>(&mut self, budget: Budget, sink: &mut K) -> Result<StepResult> {
+        let FoldStep { stream, folder } = self;
+        let records_max = folder.counts.records_in.saturating_add(budget.records.max(1));
+        let bytes_max = folder.counts.bytes_in.saturating_add(budget.bytes.max(1));
+        loop {
+            let spent = folder.counts.records_in >= records_max || folder.counts.bytes_in >= bytes_max;
+            let Some(record) = stream.record() else {
+                folder.finish_key(sink)?;
+                folder.check_balance()?;
+                return Ok(StepResult::Done);
+            };
+            if folder.is_inside(record.key) {
+                if spent {
+                    return Ok(StepResult::More);
+                }
+            } else {
+                folder.finish_key(sink)?;
+                if spent {
+                    folder.check_balance()?;
+                    return Ok(StepResult::AtKeyBorder);
+                }
+                folder.begin_key(record.key);
+            }
+            folder.take(record, sink)?;
+            stream.advance()?;
+        }
+    }
+
+    /// The first key that has not gone out, between two keys; none inside of a key and at the end.
+    pub fn next_key(&self) -> Option<&[u8]> {
+        if self.folder.inside { None } else { self.stream.record().map(|record| record.key) }
+    }
+
+    /// What became of the records so far.
+    pub fn counts(&self) -> &Counts {
+        &self.folder.counts
+    }
+
+    /// The first failure of the user's function, if there was one.
+    pub fn failure(&self) -> Option<&StepFailure> {
+        self.folder.failure.as_ref()
+    }
+
+    /// The stream below.
+    pub fn stream(&self) -> &S {
+        &self.stream
+    }
+}
+
+/// What the current stripe of the current key has come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// No record of the key has been met that counts.
+    Nothing,
+    /// The op in `pending` is the fold of the stripe so far.
+    Pending,
+    /// An absorbing op has gone out already: whatever else is in the stripe is shadowed.
+    Closed,
+}
+
+/// An op on its way out.
+#[derive(Debug, Default)]
+struct Waiting {
+    seq: Seq,
+    floor: Seq,
+    op: OpBuf,
+}
+
+/// Folds the records of one key after the other. All buffers are reused.
+struct KeyFolder {
+    fold: FoldRules,
+    borders: Vec<Seq>,
+    ranges: RangeSweep,
+    bottom: BottomRule,
+    key: Vec<u8>,
+    inside: bool,
+    sent: bool,
+    held: Held,
+    pending: Waiting,
+    scratch: OpBuf,
+    /// Newest first: what declined to compose, or may still be settled at the bottom.
+    kept: Vec<Waiting>,
+    kept_len: usize,
+    counts: Counts,
+    failure: Option<StepFailure>,
+}
+
+impl KeyFolder {
+    fn new(rules: StepRules) -> KeyFolder {
+        let StepRules { order, fold, mut borders, range_deletes, bottom } = rules;
+        borders.sort_unstable();
+        KeyFolder {
+            fold,
+            borders,
+            ranges: RangeSweep::new(order, range_deletes),
+            bottom,
+            key: Vec::new(),
+            inside: false,
+            sent: false,
+            held: Held::Nothing,
+            pending: Waiting::default(),
+            scratch: OpBuf::default(),
+            kept: Vec::new(),
+            kept_len: 0,
+            counts: Counts::default(),
+            failure: None,
+        }
+    }
+
+    #[inline]
+    fn is_inside(&self, key: &[u8]) -> bool {
+        self.inside && same_key(&self.key, key)
+    }
+
+    #[inline]
+    fn begin_key(&mut self, key: &[u8]) {
+        self.key.clear();
+        self.key.extend_from_slice(key);
+        self.ranges.reach(key);
+        self.inside = true;
+        self.sent = false;
+        self.held = Held::Nothing;
+        self.counts.keys_in += 1;
+    }
+
+    /// The highest border below `seq`, 0 without one: two records are of one stripe when theirs are equal.
+    #[inline]
+    fn floor_of(&self, seq: Seq) -> Seq {
+        if self.borders.is_empty() {
+            return 0;
+        }
+        match self.borders.partition_point(|&border| border < seq) {
+            0 => 0,
+            above => self.borders[above - 1],
+        }
+    }
+
+    /// Takes the next older record of the key.
+    #[inline]
+    fn take<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, sink: &mut K) -> Result<()> {
+        self.counts.records_in += 1;
+        self.counts.bytes_in += (record.key.len() + record.payload.len()) as u64;
+        let floor = self.floor_of(record.seq);
+        if self.ranges.next_above(record.seq).is_some_and(|above| self.floor_of(above) == floor) {
+            self.counts.range_deleted += 1;
+            return Ok(());
+        }
+        match self.held {
+            Held::Closed if floor == self.pending.floor => {
+                self.counts.shadowed += 1;
+                Ok(())
+            }
+            Held::Pending if floor == self.pending.floor => self.fold_in(record, sink),
+            Held::Pending => {
+                self.end_stripe(sink)?;
+                self.start(record, floor, sink)
+            }
+            Held::Nothing | Held::Closed => self.start(record, floor, sink),
+        }
+    }
+
+    /// Starts a stripe, or the older side of a pair that declined.
+    #[inline]
+    fn start<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, floor: Seq, sink: &mut K) -> Result<()> {
+        self.pending.floor = floor;
+        if self.goes_straight_out(&record) {
+            self.held = Held::Closed;
+            return self.send(record, sink);
+        }
+        self.held = Held::Pending;
+        self.pending.seq = record.seq;
+        self.pending.op.kind = self.settled_kind(&record);
+        self.pending.op.payload.clear();
+        if self.pending.op.kind != OpKind::Delete {
+            self.pending.op.payload.extend_from_slice(record.payload);
+        }
+        self.collapse()
+    }
+
+    /// True for an absorbing op that nothing later in the key can change.
+    #[inline]
+    fn goes_straight_out(&self, record: &Record<'_>) -> bool {
+        self.kept_len == 0
+            && match record.kind {
+                OpKind::Set => !self.fold.is_deleted(record.key, record.payload),
+                OpKind::Delete => matches!(self.bottom, BottomRule::Never),
+                _ => false,
+            }
+    }
+
+    fn settled_kind(&self, record: &Record<'_>) -> OpKind {
+        match record.kind {
+            OpKind::Set if self.fold.is_deleted(record.key, record.payload) => OpKind::Delete,
+            kind => kind,
+        }
+    }
+
+    /// Composes an older record of the same stripe under the pending op.
+    fn fold_in<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, sink: &mut K) -> Result<()> {
+        if self.pending.op.kind.absorbs() {
+            self.counts.shadowed += 1;
+            return Ok(());
+        }
+        let older = record.op().map_err(|malformed| damaged(&record, malformed))?;
+        let newer = decoded(&self.key, self.pending.seq, &self.pending.op)?;
+        match self.fold.compose(&self.key, older, newer, &mut self.scratch) {
+            Composed::Both(decline) => {
+                self.note(decline);
+                self.keep_pending(sink)?;
+                return self.start(record, self.pending.floor, sink);
+            }
+            Composed::Older => self.pending.op.assign(older),
+            Composed::Newer(kind) => set_kind(&mut self.pending.op, kind),
+            Composed::Out => std::mem::swap(&mut self.pending.op, &mut self.scratch),
+        }
+        self.counts.folded += 1;
+        self.collapse()
+    }
+
+    /// A newer neighbour that declined to compose with an op may compose with a state: once the pending op
+    /// absorbs, folds it into those that wait above it in its stripe.
+    #[inline]
+    fn collapse(&mut self) -> Result<()> {
+        if self.kept_len == 0 || !self.pending.op.kind.absorbs() {
+            return Ok(());
+        }
+        while self.kept_len > 0 && self.kept[self.kept_len - 1].floor == self.pending.floor {
+            let newer = &mut self.kept[self.kept_len - 1];
+            let older = decoded(&self.key, self.pending.seq, &self.pending.op)?;
+            let newer_op = decoded(&self.key, newer.seq, &newer.op)?;
+            match self.fold.compose(&self.key, older, newer_op, &mut self.scratch) {
+                Composed::Both(_) => return Ok(()),
+                Composed::Older => {}
+                Composed::Newer(kind) => {
+                    std::mem::swap(&mut self.pending.op, &mut newer.op);
+                    set_kind(&mut self.pending.op, kind);
+                }
+                Composed::Out => std::mem::swap(&mut self.pending.op, &mut self.scratch),
+            }
+            self.pending.seq = newer.seq;
+            self.kept_len -= 1;
+            self.counts.folded += 1;
+        }
+        Ok(())
+    }
+
+    /// The stripe is over: what is left of it goes out, or waits where the bottom may still change it.
+    fn end_stripe<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
+        if matches!(self.bottom, BottomRule::Never) {
+            self.send_kept(sink)?;
+            return self.send_pending(sink);
+        }
+        self.keep_pending(sink)
+    }
+
+    /// Lets the pending op wait. When too many do, those that wait go out as they are.
+    fn keep_pending<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
+        if self.kept_len == KEPT_MAX {
+            self.send_kept(sink)?;
+        }
+        if self.kept_len == self.kept.len() {
+            self.kept.push(Waiting::default());
+        }
+        let floor = self.pending.floor;
+        std::mem::swap(&mut self.kept[self.kept_len], &mut self.pending);
+        self.pending.floor = floor;
+        self.kept_len += 1;
+        Ok(())
+    }
+
+    /// The key is over: settles what is left of it and sends it out.
+    #[inline]
+    fn finish_key<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
+        if !self.inside {
+            return Ok(());
+        }
+        if self.held == Held::Pending {
+            self.finish_pending(sink)?;
+        }
+        self.inside = false;
+        self.counts.keys_out += u64::from(self.sent);
+        Ok(())
+    }
+
+    #[inline]
+    fn finish_pending<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
+        let settled = self.kept_len == 0 && self.pending.op.kind == OpKind::Set;
+        if !settled && self.bottom.holds(&self.key) {
+            self.settle()?;
+        }
+        self.send_kept(sink)?;
+        if self.held == Held::Pending { self.send_pending(sink) } else { Ok(()) }
+    }
+
+    /// Nothing older exists: the oldest op left becomes a state, or goes. See the head of this file, 5.
+    #[inline]
+    fn settle(&mut self) -> Result<()> {
+        if self.kept_len == 0
+            && matches!(self.pending.op.kind, OpKind::Fold | OpKind::Insert)
+            && !self.fold.is_deleted(&self.key, &self.pending.op.payload)
+        {
+            self.pending.op.kind = OpKind::Set;
+            return Ok(());
+        }
+        self.settle_all()
+    }
+
+    fn settle_all(&mut self) -> Result<()> {
+        loop {
+            let op = decoded(&self.key, self.pending.seq, &self.pending.op)?;
+            if let Some(state) = self.fold.at_bottom(&self.key, op) {
+                self.scratch.assign(Op::Set(state));
+                std::mem::swap(&mut self.pending.op, &mut self.scratch);
+                self.collapse()?;
+                if self.pending.op.kind == OpKind::Set {
+                    return Ok(());
+                }
+                continue;
+            }
+            self.counts.dropped += 1;
+            if self.kept_len == 0 {
+                self.held = Held::Nothing;
+                return Ok(());
+            }
+            self.kept_len -= 1;
+            std::mem::swap(&mut self.pending, &mut self.kept[self.kept_len]);
+        }
+    }
+
+    #[inline]
+    fn send_kept<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
+        for index in 0..self.kept_len {
+            let Waiting { seq, op, .. } = &self.kept[index];
+            let record = Record { key: &self.key, seq: *seq, kind: op.kind, payload: &op.payload };
+            send(record, &mut self.counts, sink)?;
+        }
+        self.sent |= self.kept_len > 0;
+        self.kept_len = 0;
+        Ok(())
+    }
+
+    #[inline]
+    fn send_pending<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
+        let Waiting { seq, op, .. } = &self.pending;
+        self.sent = true;
+        let record = Record { key: &self.key, seq: *seq, kind: op.kind, payload: &op.payload };
+        send(record, &mut self.counts, sink)
+    }
+
+    #[inline]
+    fn send<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, sink: &mut K) -> Result<()> {
+        self.sent = true;
+        send(record, &mut self.counts, sink)
+    }
+
+    fn note(&mut self, decline: Decline) {
+        match decline {
+            Decline::NoNormalForm => self.counts.declined_by_form += 1,
+            Decline::FoldMissing => self.counts.declined_fold_missing += 1,
+            Decline::Failed(failure) => {
+                self.counts.declined_failed += 1;
+                let key = &self.key;
+                self.failure.get_or_insert_with(|| StepFailure { key: key.clone(), message: failure.0 });
+            }
+        }
+    }
+
+    fn check_balance(&self) -> Result<()> {
+        if self.counts.balance() {
+            return Ok(());
+        }
+        let message = format!("a merge lost count of its records ({}) and is given up", self.counts);
+        Err(Error::new(ErrorKind::Corruption, message))
+    }
+}
+
+#[inline]
+fn send<K: RecordSink + ?Sized>(record: Record<'_>, counts: &mut Counts, sink: &mut K) -> Result<()> {
+    counts.records_out += 1;
+    counts.bytes_out += (record.key.len() + record.payload.len()) as u64;
+    counts.deletes_out += u64::from(record.kind == OpKind::Delete);
+    sink.push(record)
+}
+
+fn set_kind(op: &mut OpBuf, kind: OpKind) {
+    op.kind = kind;
+    if kind == OpKind::Delete {
+        op.payload.clear();
+    }
+}
+
+fn decoded<'a>(key: &[u8], seq: Seq, op: &'a OpBuf) -> Result<Op<'a>> {
+    op.op().map_err(|malformed| damaged(&Record { key, seq, kind: op.kind, payload: &op.payload }, malformed))
+}
+
+#[cold]
+fn damaged(record: &Record<'_>, malformed: Malformed) -> Error {
+    let (key, seq, kind) = (hex(record.key), record.seq, record.kind);
+    let message = format!("the {kind:?} at seq {seq} of key {key} cannot be decoded: {malformed}");
+    Error::new(ErrorKind::Corruption, message)
+}
+
+/// Equality of keys that differ in their last bytes, as neighbours do, without a call.
+#[inline]
+fn same_key(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    match (a.split_last_chunk::<8>(), b.split_last_chunk::<8>()) {
+        (Some((head_a, tail_a)), Some((head_b, tail_b))) => {
+            u64::from_le_bytes(*tail_a) == u64::from_le_bytes(*tail_b)
+                && (head_a.is_empty() || head_a == head_b)
+        }
+        _ => a == b,
+    }
+}
+
+#[cfg(test)]
+#[path = "fold_step/tests.rs"]
+mod tests;

@@ -1,0 +1,473 @@
+use std::sync::Arc;
+
+use folddb_base::stream::OwnedRecord;
+use folddb_base::{Direction, VecStream};
+use folddb_rules::{Fold, FoldFailure, Outcome};
+use proptest::prelude::*;
+
+use super::*;
+use crate::KWay;
+
+/// Concatenates; a value that begins with `!` makes what is earlier irrelevant; one with a `?` fails.
+struct Concat;
+
+impl Fold for Concat {
+    fn spec(&self) -> String {
+        "test:concat".to_owned()
+    }
+    fn fold(
+        &self,
+        _: &[u8],
+        earlier: &[u8],
+        later: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, FoldFailure> {
+        if earlier.contains(&b'?') || later.contains(&b'?') {
+            return Err(FoldFailure::new("a question is no value"));
+        }
+        if later.starts_with(b"!") {
+            return Ok(Outcome::KeepLater);
+        }
+        out.extend_from_slice(earlier);
+        out.extend_from_slice(later);
+        Ok(Outcome::Value)
+    }
+    fn short_circuit(&self, _: &[u8], value: &[u8]) -> bool {
+        value.starts_with(b"!")
+    }
+}
+
+/// Adds single bytes, wrapping; 0 counts as deleted.
+struct Sum;
+
+impl Fold for Sum {
+    fn spec(&self) -> String {
+        "test:sum".to_owned()
+    }
+    fn fold(
+        &self,
+        _: &[u8],
+        earlier: &[u8],
+        later: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, FoldFailure> {
+        out.push(earlier[0].wrapping_add(later[0]));
+        Ok(Outcome::Value)
+    }
+    fn is_deleted(&self, _: &[u8], value: &[u8]) -> bool {
+        value == [0]
+    }
+    fn has_delete(&self) -> bool {
+        true
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum World {
+    Concat,
+    ConcatFailing,
+    Sum,
+    Missing,
+}
+
+impl World {
+    fn rules(self) -> FoldRules {
+        match self {
+            World::Concat | World::ConcatFailing => FoldRules::new(Arc::new(Concat)),
+            World::Sum => FoldRules::new(Arc::new(Sum)),
+            World::Missing => FoldRules::missing("lost", 1),
+        }
+    }
+
+    fn value(self, number: u8) -> Vec<u8> {
+        match self {
+            World::Sum => vec![[0, 1, 2, 254, 255][number as usize % 5]],
+            World::ConcatFailing if number.is_multiple_of(5) => vec![b'?'],
+            _ if number.is_multiple_of(7) => vec![b'!', b'a' + number % 26],
+            _ => vec![b'a' + number % 26],
+        }
+    }
+}
+
+/// One thing that happens; its place in the list is its seq.
+#[derive(Clone, Debug)]
+enum Event {
+    Write(u8, u8, u8),
+    RangeDelete(u8, u8),
+    Snapshot,
+}
+
+const KEYS: u8 = 4;
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        12 => (0..KEYS, 0u8..8, any::<u8>()).prop_map(|(key, kind, value)| Event::Write(key, kind, value)),
+        1 => (0..KEYS, 0..=KEYS).prop_map(|(from, to)| Event::RangeDelete(from, to)),
+        1 => Just(Event::Snapshot),
+    ]
+}
+
+fn world() -> impl Strategy<Value = World> {
+    prop_oneof![Just(World::Concat), Just(World::ConcatFailing), Just(World::Sum), Just(World::Missing)]
+}
+
+/// Keys of several lengths, in bytewise order.
+fn key(number: u8) -> Vec<u8> {
+    match number {
+        0 => b"a".to_vec(),
+        1 => b"key".to_vec(),
+        2 => b"key of some length".to_vec(),
+        number => vec![b'z', number],
+    }
+}
+
+/// A history, sorted into what a merge sees.
+struct History {
+    records: Vec<OwnedRecord>,
+    ranges: Vec<RangeDelete>,
+    borders: Vec<Seq>,
+}
+
+impl History {
+    fn new(world: World, events: &[Event]) -> History {
+        let rules = world.rules();
+        let mut history = History { records: Vec::new(), ranges: Vec::new(), borders: Vec::new() };
+        for (at, event) in events.iter().enumerate() {
+            let seq = at as Seq + 1;
+            match *event {
+                Event::Write(number, kind, value) => {
+                    history.records.push(write(&rules, &key(number), seq, kind, world.value(value)));
+                }
+                Event::RangeDelete(from, to) => {
+                    history.ranges.push(RangeDelete { from: key(from), to: key(to), seq });
+                }
+                Event::Snapshot => history.borders.push(seq),
+            }
+        }
+        sort(&mut history.records);
+        history
+    }
+
+    fn step<S: RecordStream>(&self, world: World, stream: S, bottom: BottomRule) -> FoldStep<S> {
+        let (borders, range_deletes) = (self.borders.clone(), self.ranges.clone());
+        let rules =
+            StepRules { order: KeyOrder::Bytewise, fold: world.rules(), borders, range_deletes, bottom };
+        FoldStep::new(stream, rules)
+    }
+
+    /// What a reader at `at` sees of a key whose older state is `base`, applying one op at a time.
+    fn read(
+        &self,
+        world: World,
+        records: &[OwnedRecord],
+        key: &[u8],
+        at: Seq,
+        base: Option<Vec<u8>>,
+    ) -> Seen {
+        let rules = world.rules();
+        let covers = |range: &&RangeDelete| &range.from[..] <= key && key < &range.to[..];
+        let mut moments: Vec<(Seq, Option<&OwnedRecord>)> =
+            self.ranges.iter().filter(covers).map(|range| (range.seq, None)).collect();
+        // The records of a key stand newest first; only their own order decides between equal seqs.
+        moments.extend(records.iter().rev().filter(|record| record.key == key).map(|r| (r.seq, Some(r))));
+        moments.sort_by_key(|moment| moment.0);
+        let mut seen: Seen = Ok(base);
+        for (_, record) in moments.into_iter().filter(|moment| moment.0 <= at) {
+            seen = apply(&rules, key, seen, record);
+        }
+        seen
+    }
+}
+
+/// The value of a key, or that it cannot be read.
+type Seen = Result<Option<Vec<u8>>, ()>;
+
+fn apply(rules: &FoldRules, key: &[u8], seen: Seen, record: Option<&OwnedRecord>) -> Seen {
+    let Some(record) = record else { return Ok(None) };
+    if record.op.kind.absorbs() {
+        let mut state = None;
+        rules.apply(key, &mut state, record.op.op().unwrap()).map_err(|_| ())?;
+        return Ok(state);
+    }
+    let mut state = seen?;
+    rules.apply(key, &mut state, record.op.op().unwrap()).map_err(|_| ())?;
+    Ok(state)
+}
+
+fn write(rules: &FoldRules, key: &[u8], seq: Seq, kind: u8, value: Vec<u8>) -> OwnedRecord {
+    let kind =
+        [OpKind::Delete, OpKind::Set, OpKind::Insert].get(kind as usize).copied().unwrap_or(OpKind::Fold);
+    let kind = rules.normalise(key, kind, &value);
+    let payload = if kind == OpKind::Delete { Vec::new() } else { value };
+    OwnedRecord { key: key.to_vec(), seq, op: OpBuf { kind, payload } }
+}
+
+fn sort(records: &mut [OwnedRecord]) {
+    records.sort_by(|a, b| a.key.cmp(&b.key).then(b.seq.cmp(&a.seq)));
+}
+
+fn run_to_end<S: RecordStream>(mut step: FoldStep<S>) -> (Vec<OwnedRecord>, Counts) {
+    let mut out = VecStream::default();
+    assert_eq!(step.step(Budget::UNBOUNDED, &mut out).unwrap(), StepResult::Done);
+    (out.records, *step.counts())
+}
+
+/// Runs in small steps and checks what each pause promises.
+fn run_in_steps<S: RecordStream>(mut step: FoldStep<S>, records: u64) -> Vec<OwnedRecord> {
+    let mut out = VecStream::default();
+    loop {
+        let before = step.counts().records_in;
+        let result = step.step(Budget { records, bytes: u64::MAX }, &mut out).unwrap();
+        assert!(step.counts().records_in <= before + records, "a step keeps to its budget");
+        match result {
+            StepResult::Done => return out.records,
+            StepResult::More => assert_eq!(step.next_key(), None),
+            StepResult::AtKeyBorder => {
+                let next = step.next_key().unwrap();
+                assert!(out.records.iter().all(|record| &record.key[..] < next));
+                assert!(step.counts().balance());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn readers_see_the_same_before_and_after(
+        world in world(),
+        events in prop::collection::vec(event(), 0..60),
+        bottom in 0u8..3,
+        base in any::<u8>(),
+        budget in 1u64..10,
+    ) {
+        let history = History::new(world, &events);
+        let rule = || match bottom {
+            0 => BottomRule::Always,
+            1 => BottomRule::Never,
+            _ => BottomRule::ByKey(Box::new(|key| key.len().is_multiple_of(2))),
+        };
+        let step = || history.step(world, VecStream::new(history.records.clone()), rule());
+        let (merged, counts) = run_to_end(step());
+        prop_assert_eq!(&run_in_steps(step(), budget), &merged, "steps make no difference");
+
+        for key in (0..KEYS).map(key) {
+            let base = if rule().holds(&key) { None } else { Some(world.value(base)) };
+            for at in history.borders.iter().copied().chain([Seq::MAX]) {
+                let before = history.read(world, &history.records, &key, at, base.clone());
+                let after = history.read(world, &merged, &key, at, base.clone());
+                prop_assert_eq!(before, after, "key {:?} at {}: {:?}", key, at, &merged);
+            }
+        }
+
+        let mut sorted = merged.clone();
+        sort(&mut sorted);
+        prop_assert_eq!(&sorted, &merged, "the output is in the total order");
+        prop_assert!(counts.balance());
+        prop_assert_eq!(counts.records_in, history.records.len() as u64);
+        prop_assert_eq!(counts.records_out, merged.len() as u64);
+        let mut keys: Vec<_> = merged.iter().map(|record| &record.key).collect();
+        keys.dedup();
+        prop_assert_eq!(counts.keys_out, keys.len() as u64);
+        prop_assert_eq!(counts.deletes_out, merged.iter().filter(|r| r.op.kind == OpKind::Delete).count() as u64);
+    }
+
+    #[test]
+    fn what_composes_leaves_one_record_a_stripe(
+        events in prop::collection::vec(event(), 0..60),
+        bottom in any::<bool>(),
+    ) {
+        let history = History::new(World::Concat, &events);
+        let rule = if bottom { BottomRule::Always } else { BottomRule::Never };
+        let (merged, counts) = run_to_end(history.step(World::Concat, VecStream::new(history.records.clone()), rule));
+        let stripe = |seq: Seq| history.borders.iter().filter(|&&border| border < seq).count();
+        for pair in merged.windows(2).filter(|pair| pair[0].key == pair[1].key) {
+            prop_assert!(stripe(pair[0].seq) > stripe(pair[1].seq));
+        }
+        prop_assert_eq!(counts.declined_by_form + counts.declined_failed + counts.declined_fold_missing, 0);
+        if bottom {
+            for (at, record) in merged.iter().enumerate() {
+                let oldest = merged.get(at + 1).is_none_or(|older| older.key != record.key);
+                prop_assert!(!oldest || record.op.kind == OpKind::Set);
+            }
+        }
+    }
+
+    #[test]
+    fn any_schedule_of_merges_gives_the_same_bytes(
+        sum in any::<bool>(),
+        events in prop::collection::vec(event(), 1..80),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
+        windows in prop::collection::vec((any::<prop::sample::Index>(), 2usize..5, any::<bool>()), 0..10),
+        drops_seqs in any::<bool>(),
+    ) {
+        let world = if sum { World::Sum } else { World::Concat };
+        let history = History::new(world, &events);
+        let drops_seqs = drops_seqs && history.borders.is_empty();
+        let one_go = run_to_end(history.step(world, VecStream::new(history.records.clone()), BottomRule::Always)).0;
+
+        let mut borders: Vec<Seq> = cuts.iter().map(|cut| cut.index(events.len()) as Seq).collect();
+        borders.sort_unstable();
+        let runs_of = |seq: Seq| borders.iter().filter(|&&border| border < seq).count();
+        let mut runs = vec![Vec::new(); borders.len() + 1];
+        for record in &history.records {
+            runs[borders.len() - runs_of(record.seq)].push(record.clone());
+        }
+        let merge = |inputs: &[Vec<OwnedRecord>], bottom: bool| {
+            let streams = inputs.iter().cloned().map(VecStream::new).collect();
+            let stream = KWay::new(KeyOrder::Bytewise, Direction::Forward, 0, streams);
+            let rule = if bottom { BottomRule::Always } else { BottomRule::Never };
+            let (mut merged, counts) = run_to_end(history.step(world, stream, rule));
+            let newest = merged.iter().map(|record| record.seq).max().unwrap_or(0);
+            if drops_seqs && counts.keys_out == counts.records_out {
+                merged.iter_mut().for_each(|record| record.seq = newest);
+            }
+            merged
+        };
+        for run in &mut runs {
+            *run = merge(std::slice::from_ref(run), false);
+        }
+        for (first, len, bottom) in windows {
+            let first = first.index(runs.len());
+            let end = (first + len).min(runs.len());
+            let merged = merge(&runs[first..end], bottom && end == runs.len());
+            runs.splice(first..end, [merged]);
+        }
+        let mut stepwise = merge(&runs, true);
+        let mut one_go = one_go;
+        if drops_seqs {
+            stepwise.iter_mut().chain(&mut one_go).for_each(|record| record.seq = 0);
+        }
+        prop_assert_eq!(stepwise, one_go);
+    }
+}
+
+/// Merges a script such as `a 9 Fold x` and gives the output in the same words.
+fn script(
+    world: World,
+    borders: &[Seq],
+    ranges: &[(&str, &str, Seq)],
+    bottom: bool,
+    lines: &[&str],
+) -> Vec<String> {
+    let parse = |line: &&str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let kind = match words[2] {
+            "Delete" => OpKind::Delete,
+            "Set" => OpKind::Set,
+            "Insert" => OpKind::Insert,
+            _ => OpKind::Fold,
+        };
+        let payload = words.get(3).map_or(Vec::new(), |text| text.as_bytes().to_vec());
+        OwnedRecord { key: words[0].into(), seq: words[1].parse().unwrap(), op: OpBuf { kind, payload } }
+    };
+    let range = |&(from, to, seq): &(&str, &str, Seq)| RangeDelete { from: from.into(), to: to.into(), seq };
+    let records = lines.iter().map(parse).collect();
+    let history = History { records, ranges: ranges.iter().map(range).collect(), borders: borders.to_vec() };
+    let rule = if bottom { BottomRule::Always } else { BottomRule::Never };
+    let (merged, _) = run_to_end(history.step(world, VecStream::new(history.records.clone()), rule));
+    let show = |record: &OwnedRecord| {
+        let payload = String::from_utf8_lossy(&record.op.payload);
+        let key = String::from_utf8_lossy(&record.key);
+        format!("{key} {} {:?} {payload}", record.seq, record.op.kind).trim_end().to_owned()
+    };
+    merged.iter().map(show).collect()
+}
+
+#[test]
+fn the_drawing_at_the_head_of_the_file_is_true() {
+    let lines = ["k 9 Fold c", "k 8 Fold b", "k 5 Fold a", "k 3 Set v", "k 2 Fold u", "k 1 Delete"];
+    assert_eq!(script(World::Concat, &[1, 6], &[], true, &lines), ["k 9 Fold bc", "k 5 Set va"]);
+    assert_eq!(
+        script(World::Concat, &[1, 6], &[], false, &lines),
+        ["k 9 Fold bc", "k 5 Set va", "k 1 Delete"]
+    );
+    assert_eq!(script(World::Concat, &[], &[], false, &lines), ["k 9 Set vabc"]);
+}
+
+#[test]
+fn a_delete_above_a_kept_version_stays() {
+    let lines = ["k 7 Delete", "k 3 Set v"];
+    assert_eq!(script(World::Concat, &[5], &[], true, &lines), lines);
+    assert!(script(World::Concat, &[], &[], true, &lines).is_empty());
+    assert_eq!(script(World::Concat, &[], &[], false, &lines), ["k 7 Delete"]);
+}
+
+#[test]
+fn dropping_the_oldest_settles_the_younger_stripes() {
+    let lines = ["k 9 Insert x", "k 7 Delete", "k 3 Delete"];
+    assert_eq!(script(World::Concat, &[4, 8], &[], true, &lines), ["k 9 Set x"]);
+    assert_eq!(script(World::Concat, &[4, 8], &[], false, &lines), lines);
+}
+
+#[test]
+fn a_range_delete_hides_within_its_stripe_only() {
+    let lines = ["k 7 Fold b", "k 3 Set a", "k 1 Fold x"];
+    let ranges = [("a", "l", 5)];
+    assert_eq!(script(World::Concat, &[], &ranges, false, &lines), ["k 7 Fold b"]);
+    assert_eq!(script(World::Concat, &[], &ranges, true, &lines), ["k 7 Set b"]);
+    assert_eq!(script(World::Concat, &[4], &ranges, true, &lines), ["k 7 Fold b", "k 3 Set a"]);
+    assert_eq!(script(World::Concat, &[6], &ranges, true, &lines), ["k 7 Set b"]);
+}
+
+#[test]
+fn a_failing_fold_keeps_both_and_the_rest_still_folds() {
+    let lines = ["k 5 Fold c", "k 4 Fold b", "k 3 Fold ?", "k 2 Fold a", "k 1 Set v"];
+    assert_eq!(script(World::Concat, &[], &[], true, &lines), ["k 5 Fold bc", "k 3 Fold ?", "k 2 Set va"]);
+    let history = History { records: Vec::new(), ranges: Vec::new(), borders: Vec::new() };
+    let records = ["?", "a"].iter().enumerate().map(|(at, text)| OwnedRecord {
+        key: b"k".to_vec(),
+        seq: 2 - at as Seq,
+        op: OpBuf { kind: OpKind::Fold, payload: text.as_bytes().to_vec() },
+    });
+    let mut step = history.step(World::Concat, VecStream::new(records.collect()), BottomRule::Never);
+    step.step(Budget::UNBOUNDED, &mut VecStream::default()).unwrap();
+    let failure = step.failure().unwrap();
+    assert_eq!((&failure.key[..], failure.message.as_str()), (&b"k"[..], "a question is no value"));
+    assert_eq!(step.counts().declined_failed, 1);
+}
+
+#[test]
+fn what_waits_for_the_bottom_is_bounded() {
+    let records: Vec<_> = (1..=3 * KEPT_MAX as Seq)
+        .rev()
+        .map(|seq| OwnedRecord {
+            key: b"k".to_vec(),
+            seq,
+            op: OpBuf { kind: OpKind::Fold, payload: b"?".to_vec() },
+        })
+        .collect();
+    let history = History { records: records.clone(), ranges: Vec::new(), borders: Vec::new() };
+    let mut step = history.step(World::Concat, VecStream::new(records.clone()), BottomRule::Always);
+    let mut out = VecStream::default();
+    step.step(Budget::UNBOUNDED, &mut out).unwrap();
+    assert!(step.folder.kept.len() <= KEPT_MAX);
+    assert_eq!(out.records.len(), records.len());
+    let last = out.records.last().unwrap();
+    assert_eq!((last.seq, last.op.kind), (1, OpKind::Set));
+}
+
+#[test]
+fn a_payload_that_is_none_is_an_error_with_the_key() {
+    let op = OpBuf { kind: OpKind::InsertFold, payload: vec![9] };
+    let broken = OwnedRecord { key: b"k".to_vec(), seq: 1, op };
+    let fold =
+        OwnedRecord { key: b"k".to_vec(), seq: 2, op: OpBuf { kind: OpKind::Fold, payload: b"a".to_vec() } };
+    let history = History { records: vec![fold, broken], ranges: Vec::new(), borders: Vec::new() };
+    let mut step = history.step(World::Concat, VecStream::new(history.records.clone()), BottomRule::Never);
+    let error = step.step(Budget::UNBOUNDED, &mut VecStream::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert!(error.message().contains("InsertFold at seq 1 of key 0x6b"), "{error}");
+}
+
+#[test]
+fn keys_are_the_same_when_their_bytes_are() {
+    for (a, b) in [("", ""), ("a", "a"), ("12345678", "12345678"), ("a12345678", "a12345678")] {
+        assert!(same_key(a.as_bytes(), b.as_bytes()));
+    }
+    for (a, b) in [("", "a"), ("a", "b"), ("12345678", "12345679"), ("a12345678", "b12345678"), ("ab", "abc")]
+    {
+        assert!(!same_key(a.as_bytes(), b.as_bytes()));
+    }
+}
