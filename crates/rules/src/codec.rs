@@ -11,9 +11,16 @@ use folddb_base::{Error, ErrorKind};
 
 pub mod range;
 pub mod tuple;
+pub mod text;
+pub mod key;
+pub mod typed;
+pub mod value;
 
+pub use key::{ElementType, KeyCodec};
 pub use range::KeyRange;
 pub use tuple::Element;
+pub use typed::{AsElement, AsKey, Key, KeyBound, KeyElement, KeyPrefix, StartsWith};
+pub use value::{AsValue, Value, ValueCodec};
 
 /// Why bytes or text are not a key or value of a codec. The message names what was expected.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -281,7 +281,11 @@ proptest! {
     }
 
     #[test]
-    fn a_prefix_range_holds_exactly_the_tuples_that_start_so(prefix in elements(), tail in elements(), other in elements()) {
+    fn a_prefix_range_holds_exactly_the_tuples_that_start_so(
+        prefix in elements(),
+        tail in elements(),
+        other in elements(),
+    ) {
         let range = prefix_range(&prefix);
         prop_assert!(range.contains(&pack(&[prefix.clone(), tail.clone()].concat())));
         prop_assert_eq!(range.contains(&pack(&other)), other.starts_with(&prefix));
@@ -291,7 +295,11 @@ proptest! {
     }
 
     #[test]
-    fn a_partial_range_holds_exactly_the_texts_that_start_so(start in "[\0a\u{ff}]{0,2}", whole in "[\0a\u{ff}]{0,4}", tail in elements()) {
+    fn a_partial_range_holds_exactly_the_texts_that_start_so(
+        start in "[\0a\u{ff}]{0,2}",
+        whole in "[\0a\u{ff}]{0,4}",
+        tail in elements(),
+    ) {
         let range = partial_range(&[int(7), text(&start)]).unwrap();
         let key = pack(&[vec![int(7), text(&whole)], tail].concat());
         prop_assert_eq!(range.contains(&key), whole.starts_with(&start));
@@ -307,7 +315,12 @@ proptest! {
     }
 
     #[test]
-    fn nearly_right_bytes_are_refused_or_are_the_only_form(tuple in elements(), at in any::<prop::sample::Index>(), by in any::<u8>(), cut in any::<bool>()) {
+    fn nearly_right_bytes_are_refused_or_are_the_only_form(
+        tuple in elements(),
+        at in any::<prop::sample::Index>(),
+        by in any::<u8>(),
+        cut in any::<bool>(),
+    ) {
         let mut bytes = pack(&tuple);
         prop_assume!(!bytes.is_empty());
         let at = at.index(bytes.len());

@@ -1,0 +1,99 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn encode<V: Value>(value: &(impl AsValue<V> + ?Sized)) -> Vec<u8> {
+    let mut out = Vec::new();
+    value.encode(&mut out);
+    out
+}
+
+fn shown(codec: ValueCodec, text: &str) -> String {
+    codec.show(&codec.parse_text(text).unwrap()).unwrap().to_string()
+}
+
+#[test]
+fn borrowed_values_stand_for_values() {
+    assert_eq!(encode::<String>("United"), b"United");
+    assert_eq!(encode::<String>(&"United"), b"United");
+    assert_eq!(encode::<Vec<u8>>(b"x"), b"x");
+    assert_eq!(encode::<Vec<u8>>("x"), b"x");
+    assert_eq!(encode::<u64>(&258), [2, 1, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(encode::<[u8; 1]>(&[7]), [7]);
+    assert_eq!(
+        encode::<serde_json::Value>(&serde_json::json!({"b": 1, "a": [null]})),
+        br#"{"b":1,"a":[null]}"#
+    );
+}
+
+#[test]
+fn values_of_another_type_are_refused() {
+    assert!(u64::decode(&[0; 7]).is_err() && i64::decode(&[]).is_err() && f64::decode(&[0; 9]).is_err());
+    assert!(String::decode(&[0xff]).is_err());
+    assert!(<[u8; 2]>::decode(&[0]).is_err());
+    assert!(serde_json::Value::decode(b"{").is_err());
+}
+
+#[test]
+fn names() {
+    for codec in ValueCodec::ALL {
+        assert_eq!(ValueCodec::parse(codec.name()), Ok(codec));
+    }
+    assert!(ValueCodec::parse("u65").unwrap_err().0.contains("use bytes, utf8"));
+    assert_eq!(String::codec(), ValueCodec::Utf8);
+    assert_eq!(Vec::<u8>::codec(), ValueCodec::Bytes);
+}
+
+#[test]
+fn text_and_back() {
+    assert_eq!(shown(ValueCodec::Bytes, "ab"), "ab");
+    assert_eq!(shown(ValueCodec::Bytes, "0x00ff"), "0x00ff");
+    assert_eq!(shown(ValueCodec::U64, "18446744073709551615"), "18446744073709551615");
+    assert_eq!(shown(ValueCodec::I64, "-5"), "-5");
+    assert_eq!(shown(ValueCodec::F64, "-2.5"), "-2.5");
+    assert_eq!(shown(ValueCodec::Json, r#"{"b": 1, "a": [null, "x"]}"#), r#"b=1 a=[null, "x"]"#);
+    for (codec, text) in
+        [(ValueCodec::U64, "-1"), (ValueCodec::F64, "x"), (ValueCodec::Json, "{"), (ValueCodec::Bytes, "0x0")]
+    {
+        assert!(codec.parse_text(text).is_err(), "{codec} takes {text}");
+    }
+}
+
+#[test]
+fn json_from_data() {
+    let mut out = Vec::new();
+    let data =
+        Datum::Map(vec![("a".into(), Datum::Int(1)), ("b".into(), Datum::List(vec![Datum::Float(0.5)]))]);
+    ValueCodec::Json.encode(&data, &mut out).unwrap();
+    assert_eq!(out, br#"{"a":1,"b":[0.5]}"#);
+    assert!(ValueCodec::Json.encode(&Datum::Float(f64::NAN), &mut out).is_err());
+    assert!(ValueCodec::Json.encode(&Datum::Bytes(vec![1]), &mut out).is_err());
+}
+
+proptest! {
+    #[test]
+    fn numbers_and_text_are_read_back(
+        a in any::<u64>(),
+        b in any::<i64>(),
+        c in any::<u64>(),
+        d in any::<String>(),
+    ) {
+        prop_assert_eq!(u64::decode(&encode::<u64>(&a)), Ok(a));
+        prop_assert_eq!(i64::decode(&encode::<i64>(&b)), Ok(b));
+        prop_assert_eq!(f64::decode(&encode::<f64>(&f64::from_bits(c))).unwrap().to_bits(), c);
+        prop_assert_eq!(String::decode(&encode::<String>(&d)), Ok(d));
+    }
+
+    #[test]
+    fn a_value_passes_its_check_exactly_when_it_can_be_shown(
+        which in 0usize..6,
+        bytes in prop_oneof![
+            any::<Vec<u8>>(),
+            any::<[u8; 8]>().prop_map(|word| word.to_vec()),
+            "[\\[\\]{}\",:0-9a]{0,8}".prop_map(String::into_bytes),
+        ],
+    ) {
+        let codec = ValueCodec::ALL[which];
+        prop_assert_eq!(codec.check(&bytes).is_ok(), codec.show(&bytes).is_ok());
+    }
+}
