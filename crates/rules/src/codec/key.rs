@@ -20,7 +20,7 @@ use super::CodecError;
 use super::range::KeyRange;
 use super::text::{Token, is_list, parse_token};
 use super::tuple;
-use crate::datum::{Datum, from_hex};
+use crate::datum::{Datum, from_hex, hex};
 
 /// How the keys of a table look as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -138,9 +138,9 @@ impl KeyCodec {
             Some(ElementType::AnyTuple) if rest.trim().is_empty() => Ok(KeyCodec::Tuple),
             Some(ElementType::Tuple(types)) if rest.trim().is_empty() => Ok(KeyCodec::TypedTuple(types)),
             _ => Err(CodecError::new(format!(
-                "{name:?} is not a type of keys: use bytes, utf8, u32, u64, i64, tuple, or tuple(...) of any, \
-                 bytes, text, int, float, double, bool, uuid, versionstamp, tuple(...), with a ? where null is \
-                 allowed"
+                "{name:?} is not a type of keys: use bytes, utf8, u32, u64, i64, tuple, or tuple(...) of \
+                 any, bytes, text, int, float, double, bool, uuid, versionstamp, tuple(...), with a ? where \
+                 null is allowed"
             ))),
         }
     }
@@ -251,6 +251,17 @@ impl KeyCodec {
             KeyCodec::I64 => Datum::Int(decode_i64(bytes)?.into()),
             KeyCodec::Tuple | KeyCodec::TypedTuple(_) => Datum::List(self.columns(bytes)?),
         })
+    }
+
+    /// A key on one line, for messages; bytes that are not a key of this codec as hexadecimal digits.
+    pub fn show_line(&self, bytes: &[u8]) -> String {
+        match self.show(bytes) {
+            Ok(Datum::Text(text)) if text.is_empty() || text.chars().any(char::is_control) => {
+                format!("{text:?}")
+            }
+            Ok(datum) => datum.to_string(),
+            Err(_) => hex(bytes),
+        }
     }
 
     /// A key as the columns of a row: the elements of a tuple, or the one key.

@@ -1,53 +1,78 @@
 //! A range of keys as bytes: what prefixes and partial tuples turn into before they meet a scan.
 //!
-//! Ranges are in bytewise order. In a reversed table the same keys stand together too, only mirrored; in a
-//! custom order they may be scattered, and [`KeyRange::contains`] filters them.
+//! Ranges are in bytewise order. A reversed table holds the same keys the other way round, see
+//! [`KeyRange::mirrored`]; in a custom order they may be scattered, and [`KeyRange::contains`] filters them.
 
-/// The keys `k` with `from <= k`, and `k < to` where there is a `to`.
+use std::ops::{Bound, RangeBounds};
+
+/// The keys between two bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRange {
-    /// The least key, inclusive.
-    pub from: Vec<u8>,
-    /// The end, exclusive; `None` when the range has no end.
-    pub to: Option<Vec<u8>>,
+    /// Where the range begins.
+    pub low: Bound<Vec<u8>>,
+    /// Where it ends.
+    pub high: Bound<Vec<u8>>,
 }
 
 impl KeyRange {
     /// Every key.
     pub fn all() -> KeyRange {
-        KeyRange { from: Vec::new(), to: None }
+        KeyRange { low: Bound::Unbounded, high: Bound::Unbounded }
     }
 
     /// Only this key.
     pub fn one(key: Vec<u8>) -> KeyRange {
-        let mut to = Vec::with_capacity(key.len() + 1);
-        to.extend_from_slice(&key);
-        to.push(0);
-        KeyRange { from: key, to: Some(to) }
+        KeyRange { low: Bound::Included(key.clone()), high: Bound::Included(key) }
     }
 
     /// The keys that start with these bytes.
     pub fn prefix(prefix: Vec<u8>) -> KeyRange {
-        KeyRange { to: prefix_end(&prefix), from: prefix }
+        if prefix.is_empty() {
+            return KeyRange::all();
+        }
+        let high = prefix_end(&prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        KeyRange { low: Bound::Included(prefix), high }
     }
 
     /// True when the key lies in the range.
     pub fn contains(&self, key: &[u8]) -> bool {
-        self.from.as_slice() <= key && self.to.as_deref().is_none_or(|to| key < to)
+        let borrow = |bound| -> Bound<&[u8]> { Bound::map(bound, Vec::as_slice) };
+        (borrow(self.low.as_ref()), borrow(self.high.as_ref())).contains(key)
     }
 
-    /// True when no key can lie in the range.
-    pub fn is_empty(&self) -> bool {
-        self.to.as_ref().is_some_and(|to| *to <= self.from)
+    /// The bound that takes in this range and all after it.
+    pub fn from(self) -> Bound<Vec<u8>> {
+        self.low
     }
 
-    /// The keys that lie in both ranges.
-    pub fn intersect(self, other: KeyRange) -> KeyRange {
-        let to = match (self.to, other.to) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        KeyRange { from: self.from.max(other.from), to }
+    /// The bound that takes in all after this range.
+    pub fn after(self) -> Bound<Vec<u8>> {
+        complement(self.high)
+    }
+
+    /// The bound that takes in all before this range.
+    pub fn before(self) -> Bound<Vec<u8>> {
+        complement(self.low)
+    }
+
+    /// The bound that takes in all before this range, and it.
+    pub fn through(self) -> Bound<Vec<u8>> {
+        self.high
+    }
+
+    /// The same keys as they stand in a reversed table.
+    pub fn mirrored(self) -> KeyRange {
+        KeyRange { low: self.high, high: self.low }
+    }
+}
+
+/// The bound that goes the other way from the same place. An open end has no other side and stays open; the
+/// ranges of single keys and of tuples have none.
+fn complement(bound: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    match bound {
+        Bound::Included(key) => Bound::Excluded(key),
+        Bound::Excluded(key) => Bound::Included(key),
+        Bound::Unbounded => Bound::Unbounded,
     }
 }
 

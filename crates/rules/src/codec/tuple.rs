@@ -28,6 +28,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Bound;
 
 use folddb_base::bytes::Reader;
 
@@ -256,9 +257,9 @@ pub fn prefix_range(elements: &[Element<'_>]) -> KeyRange {
 
 /// The keys of all tuples that start with these elements and have more: FoundationDB's `range`.
 pub fn inside_range(elements: &[Element<'_>]) -> KeyRange {
-    let mut range = prefix_range(elements);
-    range.from.push(NULL);
-    range
+    let packed = pack(elements);
+    let range = packed_prefix_range(packed.clone());
+    KeyRange { low: Bound::Excluded(packed), ..range }
 }
 
 /// The keys of all tuples that start with these elements, where of the last one, a text or byte string, only
@@ -279,7 +280,7 @@ pub fn packed_prefix_range(packed: Vec<u8>) -> KeyRange {
     let mut to = Vec::with_capacity(packed.len() + 1);
     to.extend_from_slice(&packed);
     to.push(ESCAPE);
-    KeyRange { from: packed, to: Some(to) }
+    KeyRange { low: Bound::Included(packed), high: Bound::Excluded(to) }
 }
 
 // ---- writing --------------------------------------------------------------------------------------------

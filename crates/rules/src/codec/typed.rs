@@ -20,8 +20,8 @@
 //! struct UserId(u64);
 //!
 //! impl AsKey<UserId> for UserId {
-//!     fn encode(&self, out: &mut Vec<u8>) {
-//!         AsKey::<u64>::encode(&self.0, out);
+//!     fn encode_key(&self, out: &mut Vec<u8>) {
+//!         AsKey::<u64>::encode_key(&self.0, out);
 //!     }
 //! }
 //!
@@ -58,7 +58,7 @@ pub trait Key: Sized + AsKey<Self> {
 /// `(&str, u64)` for `(String, u64)`.
 pub trait AsKey<K> {
     /// Appends the key as bytes.
-    fn encode(&self, out: &mut Vec<u8>);
+    fn encode_key(&self, out: &mut Vec<u8>);
 }
 
 /// Something that may bound a range of keys of type `K`: a key, or the first elements of a tuple.
@@ -72,7 +72,7 @@ pub trait KeyBound<K> {
 /// [`StartsWith`], or the beginning of text or bytes.
 pub trait KeyPrefix<K> {
     /// The keys that start so.
-    fn range(&self) -> KeyRange;
+    fn key_range(&self) -> KeyRange;
 }
 
 /// The beginning of the last text or byte string of a tuple: `("UA", StartsWith("EW"))`.
@@ -105,7 +105,7 @@ pub trait LastElement<E> {
 
 fn key_range_of_one<K>(key: &(impl AsKey<K> + ?Sized)) -> KeyRange {
     let mut bytes = Vec::new();
-    key.encode(&mut bytes);
+    key.encode_key(&mut bytes);
     KeyRange::one(bytes)
 }
 
@@ -113,8 +113,8 @@ fn key_range_of_one<K>(key: &(impl AsKey<K> + ?Sized)) -> KeyRange {
 
 impl<K, T: AsKey<K> + ?Sized> AsKey<K> for &T {
     #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
-        (**self).encode(out);
+    fn encode_key(&self, out: &mut Vec<u8>) {
+        (**self).encode_key(out);
     }
 }
 
@@ -125,8 +125,8 @@ impl<K, T: KeyBound<K> + ?Sized> KeyBound<K> for &T {
 }
 
 impl<K, T: KeyPrefix<K> + ?Sized> KeyPrefix<K> for &T {
-    fn range(&self) -> KeyRange {
-        (**self).range()
+    fn key_range(&self) -> KeyRange {
+        (**self).key_range()
     }
 }
 
@@ -144,7 +144,7 @@ macro_rules! bytes_as_key {
     ($key:ty: $($stand_in:ty $([$($generics:tt)*])?),+) => {$(
         impl $(<$($generics)*>)? AsKey<$key> for $stand_in {
             #[inline]
-            fn encode(&self, out: &mut Vec<u8>) {
+            fn encode_key(&self, out: &mut Vec<u8>) {
                 let bytes: &[u8] = self.as_ref();
                 out.extend_from_slice(bytes);
             }
@@ -157,7 +157,7 @@ macro_rules! bytes_as_key {
         }
 
         impl $(<$($generics)*>)? KeyPrefix<$key> for $stand_in {
-            fn range(&self) -> KeyRange {
+            fn key_range(&self) -> KeyRange {
                 let bytes: &[u8] = self.as_ref();
                 KeyRange::prefix(bytes.to_vec())
             }
@@ -190,7 +190,7 @@ impl Key for String {
 
 impl<const N: usize> AsKey<[u8; N]> for [u8; N] {
     #[inline]
-    fn encode(&self, out: &mut Vec<u8>) {
+    fn encode_key(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
     }
 }
@@ -202,7 +202,7 @@ impl<const N: usize> KeyBound<[u8; N]> for [u8; N] {
 }
 
 impl<const N: usize> KeyPrefix<[u8; N]> for [u8] {
-    fn range(&self) -> KeyRange {
+    fn key_range(&self) -> KeyRange {
         KeyRange::prefix(self.to_vec())
     }
 }
@@ -224,7 +224,7 @@ macro_rules! number_key {
     ($number:ty, $codec:expr, $encode:expr, $decode:expr) => {
         impl AsKey<$number> for $number {
             #[inline]
-            fn encode(&self, out: &mut Vec<u8>) {
+            fn encode_key(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&$encode(*self));
             }
         }
@@ -373,7 +373,7 @@ macro_rules! tuple_key {
             for ($($stand_in,)+)
         {
             #[inline]
-            fn encode(&self, out: &mut Vec<u8>) {
+            fn encode_key(&self, out: &mut Vec<u8>) {
                 $(self.$index.put(false, out);)+
             }
         }
@@ -433,10 +433,11 @@ tuple_key!(A A1 0, B B1 1, C C1 2, D D1 3, E E1 4, F F1 5);
 macro_rules! tuple_prefix {
     ([$($element:ident $stand_in:ident $index:tt),*] $last:ident $end:ident $at:tt | $($rest:ident),*) => {
         impl<$($element: KeyElement, $stand_in: AsElement<$element>,)* $last: KeyElement,
-             $end: LastElement<$last>, $($rest: KeyElement),*> KeyPrefix<($($element,)* $last, $($rest,)*)> for ($($stand_in,)* $end,)
+             $end: LastElement<$last>, $($rest: KeyElement),*> KeyPrefix<($($element,)* $last, $($rest,)*)>
+            for ($($stand_in,)* $end,)
         {
             #[allow(unused_mut, reason = "a tuple of one element has none before the last")]
-            fn range(&self) -> KeyRange {
+            fn key_range(&self) -> KeyRange {
                 let mut before = Vec::new();
                 $(self.$index.put(false, &mut before);)*
                 self.$at.close(before)
@@ -444,10 +445,11 @@ macro_rules! tuple_prefix {
         }
 
         impl<$($element: KeyElement, $stand_in: AsElement<$element>,)* $last: KeyElement,
-             $end: AsElement<$last>, $($rest: KeyElement),*> KeyBound<($($element,)* $last, $($rest,)*)> for ($($stand_in,)* $end,)
+             $end: AsElement<$last>, $($rest: KeyElement),*> KeyBound<($($element,)* $last, $($rest,)*)>
+            for ($($stand_in,)* $end,)
         {
             fn span(&self) -> KeyRange {
-                KeyPrefix::<($($element,)* $last, $($rest,)*)>::range(self)
+                KeyPrefix::<($($element,)* $last, $($rest,)*)>::key_range(self)
             }
         }
     };
@@ -489,7 +491,7 @@ impl Key for Vec<Element<'static>> {
 macro_rules! elements_as_key {
     ($($stand_in:ty $([$($generics:tt)*])?),+) => {$(
         impl<'a $(, $($generics)*)?> AsKey<Vec<Element<'static>>> for $stand_in {
-            fn encode(&self, out: &mut Vec<u8>) {
+            fn encode_key(&self, out: &mut Vec<u8>) {
                 tuple::pack_into(self, out);
             }
         }
@@ -501,7 +503,7 @@ macro_rules! elements_as_key {
         }
 
         impl<'a $(, $($generics)*)?> KeyPrefix<Vec<Element<'static>>> for $stand_in {
-            fn range(&self) -> KeyRange {
+            fn key_range(&self) -> KeyRange {
                 tuple::prefix_range(self)
             }
         }

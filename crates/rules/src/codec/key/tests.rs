@@ -69,6 +69,15 @@ fn scalars_from_text_and_back() {
 }
 
 #[test]
+fn keys_on_one_line() {
+    assert_eq!(codec("utf8").show_line(b"ab"), "ab");
+    assert_eq!(codec("utf8").show_line(b"a\nb"), r#""a\nb""#);
+    assert_eq!(codec("utf8").show_line(b""), r#""""#);
+    assert_eq!(codec("u64").show_line(b"ab"), "0x6162");
+    assert_eq!(codec("tuple").show_line(b"\x02a\nb\0"), r#"["a\nb"]"#);
+}
+
+#[test]
 fn typed_tuples_from_text() {
     let expected = tuple::pack(&["UA".into(), 7i64.into()]);
     let name = "tuple(text,int)";

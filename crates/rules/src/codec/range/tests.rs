@@ -19,12 +19,16 @@ proptest! {
     }
 
     #[test]
-    fn an_intersection_holds_what_both_hold(a in key(), b in key(), c in key(), d in key(), k in key()) {
-        let x = KeyRange { from: a, to: Some(b) };
-        let y = KeyRange { from: c, to: (!d.is_empty()).then_some(d) };
-        let both = x.clone().intersect(y.clone());
-        prop_assert_eq!(both.contains(&k), x.contains(&k) && y.contains(&k));
-        prop_assert!(!(both.is_empty() && both.contains(&k)));
+    fn bounds_at_a_range_split_the_keys(one in key(), k in key(), as_prefix in any::<bool>()) {
+        let prefix = [b"a".as_slice(), &one].concat();
+        let span = if as_prefix { KeyRange::prefix(prefix) } else { KeyRange::one(one) };
+        let Bound::Included(first) = &span.low else { panic!("{span:?} begins with a key") };
+        let above = |low| KeyRange { low, high: Bound::Unbounded }.contains(&k);
+        let below = |high| KeyRange { low: Bound::Unbounded, high }.contains(&k);
+        prop_assert_eq!(above(span.clone().from()), k >= *first);
+        prop_assert_eq!(above(span.clone().after()), k >= *first && !span.contains(&k));
+        prop_assert_eq!(below(span.clone().before()), k < *first);
+        prop_assert_eq!(below(span.clone().through()), k < *first || span.contains(&k));
     }
 }
 
@@ -33,6 +37,13 @@ fn prefixes_without_an_end() {
     assert_eq!(prefix_end(b""), None);
     assert_eq!(prefix_end(&[0xff, 0xff]), None);
     assert_eq!(prefix_end(&[0x61, 0xff]), Some(vec![0x62]));
+    assert_eq!(KeyRange::prefix(vec![]), KeyRange::all());
     assert!(KeyRange::all().contains(b""));
-    assert!(!KeyRange::all().is_empty());
+}
+
+#[test]
+fn a_mirrored_range_is_turned_round() {
+    let range = KeyRange::prefix(b"a".to_vec());
+    assert_eq!(range.clone().mirrored().low, range.high);
+    assert_eq!(range.clone().mirrored().high, range.low);
 }

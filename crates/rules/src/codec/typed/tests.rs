@@ -5,12 +5,12 @@ use super::*;
 /// The shape of a lookup in the engine: the key type is known, what stands for it is not.
 fn encode<K: Key>(key: &(impl AsKey<K> + ?Sized)) -> Vec<u8> {
     let mut out = Vec::new();
-    key.encode(&mut out);
+    key.encode_key(&mut out);
     out
 }
 
 fn prefix<K: Key>(prefix: &(impl KeyPrefix<K> + ?Sized)) -> KeyRange {
-    prefix.range()
+    prefix.key_range()
 }
 
 fn span<K: Key>(bound: &(impl KeyBound<K> + ?Sized)) -> KeyRange {
