@@ -1,1 +1,27 @@
 //! Floor 2 of FoldDB: immutable sorted runs.
+//!
+//! A run is a sequence of parts, files of records in the total order with disjoint key ranges. [`PartWriter`]
+//! makes one from a stream; [`Part::get`] finds the records of a key, [`PartCursor`] and [`RunCursor`] walk
+//! them both ways; [`verify`] checks a file from end to end. What is visible, and what the records of a key
+//! come to, is decided above. The modules stand bottom-up.
+
+#![forbid(unsafe_code)]
+
+mod shared;
+mod write;
+mod part;
+mod window;
+mod part_cursor;
+mod run_cursor;
+mod verify;
+#[cfg(test)]
+mod tests;
+
+pub use folddb_layout::block::Compression;
+pub use folddb_layout::part::PartFacts;
+pub use part::Part;
+pub use part_cursor::{PartCursor, ReadMode};
+pub use run_cursor::RunCursor;
+pub use shared::{ReadStats, Shared};
+pub use verify::verify;
+pub use write::{PartWriter, WriteOptions};

@@ -1,0 +1,465 @@
+//! A part: one file of sorted records, and how a key is found in it.
+//!
+//! A get goes down four steps, each by way of the cache, and none of them copies or allocates:
+//!
+//! 1. top index, in memory: the one leaf whose keys may include this one;
+//! 2. filter partition of that leaf: mostly ends the search of an absent key;
+//! 3. leaf index block: the one data block;
+//! 4. data block, searched in place.
+//!
+//! A part keeps no file open: the descriptor comes from [`Shared`] and may be closed at any time.
+
+use std::cell::Cell;
+use std::cmp::Ordering;
+use std::fmt;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::bytes::{Malformed, Reader};
+use folddb_base::checksum::place_seed;
+use folddb_base::{Error, ErrorKind, FileNumber, Record, Result, Seq};
+use folddb_host::{Files, ReadFile};
+use folddb_layout::block::{Block, BlockCursor, Place};
+use folddb_layout::filter::Filter;
+use folddb_layout::part::{FOOTER_BYTES, Footer, FooterFault, Meta, PartFacts, TopIndex};
+use folddb_rules::KeyOrder;
+
+use crate::shared::{Piece, PieceKey, Shared, count};
+
+/// One file of sorted records, open for reading.
+pub struct Part {
+    files: Arc<dyn Files>,
+    path: PathBuf,
+    number: FileNumber,
+    /// Its number within `shared`.
+    id: u64,
+    shared: Arc<Shared>,
+    order: KeyOrder,
+    frame: Frame,
+    /// The order's prefixes of the separators of all leaves, after the bytes that all of them share.
+    prefixes: Vec<u64>,
+    skip: usize,
+}
+
+/// What is in memory of a part: all but its records, leaves and filters.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Frame {
+    pub(crate) footer: Footer,
+    pub(crate) meta: Meta,
+    pub(crate) top: TopIndex,
+}
+
+/// Cursors that a thread keeps from one get to the next, so that none allocates.
+struct Scratch {
+    leaf: BlockCursor,
+    data: BlockCursor,
+}
+
+thread_local! {
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+impl Part {
+    /// Opens the file of this number at `path`: reads and checks footer, facts and top index.
+    ///
+    /// # Errors
+    /// The file cannot be read, is damaged, is another one, or was written in another order of keys.
+    pub fn open(
+        files: &Arc<dyn Files>,
+        path: &Path,
+        number: FileNumber,
+        order: &KeyOrder,
+        shared: &Arc<Shared>,
+    ) -> Result<Arc<Part>> {
+        let file = files.open(path).map_err(|error| Error::io("open", path, error))?;
+        let frame = Frame::read(&*file, path, number)?;
+        if frame.meta.order_name != order.name() {
+            let message = format!(
+                "{} holds keys in the order `{}`, and is opened in the order `{}`",
+                path.display(),
+                frame.meta.order_name,
+                order.name()
+            );
+            return Err(Error::new(ErrorKind::RulesDiffer, message));
+        }
+        let last = frame.top.leaves.len() - 1;
+        let skip = order.shared_prefix_len(frame.top.separator(0), frame.top.separator(last));
+        let prefixes = (0..=last).map(|leaf| order.prefix(frame.top.separator(leaf), skip)).collect();
+        let id = shared.number_part();
+        shared.keep_file(id, file);
+        Ok(Arc::new(Part {
+            files: Arc::clone(files),
+            path: path.to_owned(),
+            number,
+            id,
+            shared: Arc::clone(shared),
+            order: order.clone(),
+            frame,
+            prefixes,
+            skip,
+        }))
+    }
+
+    /// What is known about its records.
+    pub fn facts(&self) -> &PartFacts {
+        &self.frame.meta.facts
+    }
+
+    /// The number of its file.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    /// Where its file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The order of its keys.
+    pub fn order(&self) -> &KeyOrder {
+        &self.order
+    }
+
+    /// Keys of the table's order that cut its records into pieces of about half a megabyte (64 blocks) each,
+    /// ascending. They need not be keys of records.
+    pub fn borders(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        (0..self.frame.top.leaves.len()).map(|leaf| self.frame.top.separator(leaf))
+    }
+
+    /// The memory that it takes beside the cache, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        let top = &self.frame.top;
+        size_of::<Part>()
+            + top.separators.capacity()
+            + size_of_val(&top.leaves[..])
+            + size_of_val(&top.filters[..])
+            + size_of_val(&self.prefixes[..])
+            + size_of_val(&self.frame.meta.facts.sketch[..])
+    }
+
+    /// Hands the records of `key` with a seq up to `max_seq` to `visit`, newest first, until it breaks.
+    /// `key_hash` is `checksum::key_hash(key)`. Gives the break of `visit` on.
+    ///
+    /// # Errors
+    /// A read error, damage (naming file and offset), or an error of `visit`.
+    pub fn get(
+        &self,
+        key: &[u8],
+        key_hash: u64,
+        max_seq: Seq,
+        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        if max_seq < self.facts().min_seq {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let Some(leaf) = self.find_leaf(key, false) else { return Ok(ControlFlow::Continue(())) };
+        if !self.filter_admits(leaf, key_hash)? {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let mut scratch = SCRATCH
+            .take()
+            .unwrap_or_else(|| Box::new(Scratch { leaf: BlockCursor::new(0), data: BlockCursor::new(0) }));
+        let flow = self.visit_key(leaf, key, max_seq, &mut scratch, visit);
+        SCRATCH.set(Some(scratch));
+        flow
+    }
+
+    /// False when the filter knows that no key of this hash is in the leaf.
+    fn filter_admits(&self, leaf: usize, key_hash: u64) -> Result<bool> {
+        let top = &self.frame.top;
+        let Some(number) = top.leaves.get(leaf).and_then(|entry| entry.filter) else { return Ok(true) };
+        let Some(place) = top.filters.get(number as usize) else { return Ok(true) };
+        let admits = self.filter(*place)?.may_contain(key_hash);
+        let counters = self.shared.counters();
+        count(if admits { &counters.filter_passes } else { &counters.filter_rejects }, 1);
+        Ok(admits)
+    }
+
+    fn visit_key(
+        &self,
+        mut leaf: usize,
+        key: &[u8],
+        max_seq: Seq,
+        scratch: &mut Scratch,
+        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        scratch.data.set_implied_seq(self.facts().max_seq);
+        while let Some(entry) = self.frame.top.leaves.get(leaf) {
+            let leaf_block = self.block(entry.place)?;
+            let leaf_fault = |fault| self.damage(entry.place, fault);
+            scratch.leaf.enter(&leaf_block);
+            seek_block(&mut scratch.leaf, &leaf_block, &self.order, key, false).map_err(leaf_fault)?;
+            while let Some(record) = scratch.leaf.record(&leaf_block) {
+                let goes_on = record.key == key;
+                let place = place_of(&record).map_err(leaf_fault)?;
+                let block = self.block(place)?;
+                let data = &mut scratch.data;
+                data.enter(&block);
+                seek_block(data, &block, &self.order, key, false)
+                    .map_err(|fault| self.damage(place, fault))?;
+                while let Some(record) = data.record(&block) {
+                    if record.key != key {
+                        return Ok(ControlFlow::Continue(()));
+                    }
+                    if record.seq <= max_seq && visit(record)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    data.next(&block).map_err(|fault| self.damage(place, fault))?;
+                }
+                // The block ended on this key: only a separator equal to it lets it go on in the next block.
+                if !goes_on {
+                    return Ok(ControlFlow::Continue(()));
+                }
+                scratch.leaf.next(&leaf_block).map_err(leaf_fault)?;
+            }
+            leaf += 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// The first leaf whose separator is at or after `key`; with `past_equal`, after it.
+    pub(crate) fn find_leaf(&self, key: &[u8], past_equal: bool) -> Option<usize> {
+        let top = &self.frame.top;
+        let precedes = |leaf: usize| match self.order.compare(top.separator(leaf), key) {
+            Ordering::Less => true,
+            Ordering::Equal => past_equal,
+            Ordering::Greater => false,
+        };
+        let last = top.leaves.len() - 1;
+        if precedes(last) {
+            return None;
+        }
+        if !precedes(0) {
+            return Some(0);
+        }
+        // Between the first and the last separator, so that it begins with the bytes that they share.
+        let prefix = self.order.prefix(key, self.skip);
+        let from = self.prefixes.partition_point(|other| *other < prefix);
+        let equal = self.prefixes[from..].partition_point(|other| *other == prefix);
+        let (mut low, mut high) = (from, from + equal);
+        while low < high {
+            let middle = (low + high) / 2;
+            if precedes(middle) { low = middle + 1 } else { high = middle }
+        }
+        Some(low)
+    }
+
+    pub(crate) fn frame(&self) -> &Frame {
+        &self.frame
+    }
+
+    /// Drops its open file and its blocks from the cache, when the part is no longer listed anywhere.
+    pub fn forget(&self) {
+        self.shared.close_file(self.id);
+        let top = &self.frame.top;
+        for place in top.leaves.iter().map(|leaf| &leaf.place).chain(&top.filters) {
+            let piece = self.shared.peek(self.key_of(*place));
+            if let (Some(Piece::Block(leaf)), false) = (piece, top.filters.contains(place)) {
+                self.forget_blocks(&leaf);
+            }
+            self.shared.forget_piece(self.key_of(*place));
+        }
+    }
+
+    fn forget_blocks(&self, leaf: &Block) {
+        let mut cursor = BlockCursor::new(0);
+        cursor.enter(leaf);
+        while cursor.prev(leaf).unwrap_or(false) {
+            if let Some(Ok(place)) = cursor.record(leaf).map(|record| place_of(&record)) {
+                self.shared.forget_piece(self.key_of(place));
+            }
+        }
+    }
+
+    #[inline]
+    fn key_of(&self, place: Place) -> PieceKey {
+        PieceKey { part: self.id, offset: place.offset }
+    }
+
+    /// A block, by way of the cache.
+    pub(crate) fn block(&self, place: Place) -> Result<Arc<Block>> {
+        let key = self.key_of(place);
+        if let Some(Piece::Block(block)) = self.shared.piece(key) {
+            count(&self.shared.counters().cache_hits, 1);
+            return Ok(block);
+        }
+        count(&self.shared.counters().cache_misses, 1);
+        let block = Arc::new(self.read_block(place)?);
+        self.shared.keep_piece(key, Piece::Block(Arc::clone(&block)));
+        Ok(block)
+    }
+
+    /// A block for a reader that passes once: from the cache if it is there, but never put into it.
+    pub(crate) fn block_in_passing(&self, place: Place) -> Result<Arc<Block>> {
+        match self.shared.peek(self.key_of(place)) {
+            Some(Piece::Block(block)) => Ok(block),
+            _ => Ok(Arc::new(self.read_block(place)?)),
+        }
+    }
+
+    /// A block from the file.
+    pub(crate) fn read_block(&self, place: Place) -> Result<Block> {
+        let stored = self.read_stored(place)?;
+        Block::open(stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
+    }
+
+    fn filter(&self, place: Place) -> Result<Arc<Filter>> {
+        let key = self.key_of(place);
+        if let Some(Piece::Filter(filter)) = self.shared.piece(key) {
+            count(&self.shared.counters().cache_hits, 1);
+            return Ok(filter);
+        }
+        count(&self.shared.counters().cache_misses, 1);
+        let filter = Arc::new(self.read_filter(place)?);
+        self.shared.keep_piece(key, Piece::Filter(Arc::clone(&filter)));
+        Ok(filter)
+    }
+
+    /// A filter partition from the file.
+    pub(crate) fn read_filter(&self, place: Place) -> Result<Filter> {
+        let stored = self.read_stored(place)?;
+        Filter::open(&stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
+    }
+
+    #[inline]
+    pub(crate) fn seed(&self, place: Place) -> u64 {
+        place_seed(self.number.0, place.offset)
+    }
+
+    fn read_stored(&self, place: Place) -> Result<Vec<u8>> {
+        if place.end() > self.facts().file_bytes {
+            return Err(self.damage(place, Malformed::Bounds));
+        }
+        let mut stored = vec![0; place.len_bytes as usize];
+        self.read_at(place.offset, &mut stored)?;
+        count(&self.shared.counters().pieces_read, 1);
+        Ok(stored)
+    }
+
+    /// Fills `buf` from `offset` of the file.
+    pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
+        let file = self.file()?;
+        count(&self.shared.counters().bytes_read, buf.len() as u64);
+        file.read_exact_at(offset, buf).map_err(|error| read_error(&self.path, offset, error))
+    }
+
+    /// The open file, opened again if it was closed meanwhile.
+    pub(crate) fn file(&self) -> Result<Arc<dyn ReadFile>> {
+        if let Some(file) = self.shared.file(self.id) {
+            return Ok(file);
+        }
+        let file = self.files.open(&self.path).map_err(|error| Error::io("open", &self.path, error))?;
+        self.shared.keep_file(self.id, Arc::clone(&file));
+        Ok(file)
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Damage to the piece at `place`.
+    #[cold]
+    pub(crate) fn damage(&self, place: Place, fault: impl fmt::Display) -> Error {
+        Error::corrupt(&self.path, place.offset, fault)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        self.shared.close_file(self.id);
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Part({}, {} records)", self.path.display(), self.facts().records)
+    }
+}
+
+impl Frame {
+    /// Reads and checks what frames the records of the file.
+    pub(crate) fn read(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<Frame> {
+        let file_bytes = file.len_bytes().map_err(|error| Error::io("read the length of", path, error))?;
+        let footer_at = file_bytes.checked_sub(FOOTER_BYTES as u64).ok_or_else(|| {
+            Error::corrupt(path, 0, format_args!("{file_bytes} bytes are too short for a part"))
+        })?;
+        let mut bytes = [0; FOOTER_BYTES];
+        file.read_exact_at(footer_at, &mut bytes).map_err(|error| read_error(path, footer_at, error))?;
+        let footer = Footer::read(&bytes, number.0, file_bytes).map_err(|fault| match fault {
+            FooterFault::Malformed(fault) => {
+                Error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
+            }
+            FooterFault::Newer(version) => Error::new(
+                ErrorKind::NewerFormat,
+                format!("{} is a part of format version {version}", path.display()),
+            ),
+        })?;
+        let meta = read_piece(file, path, footer.meta)?;
+        let meta = Meta::open(&meta, place_seed(number.0, footer.meta.offset), file_bytes)
+            .map_err(|fault| Error::corrupt(path, footer.meta.offset, fault))?;
+        let top = read_piece(file, path, footer.top_index)?;
+        let top = TopIndex::open(&top, place_seed(number.0, footer.top_index.offset))
+            .map_err(|fault| Error::corrupt(path, footer.top_index.offset, fault))?;
+        check_places(&meta, &top, footer.top_index)
+            .map_err(|fault| Error::corrupt(path, footer.top_index.offset, fault))?;
+        Ok(Frame { footer, meta, top })
+    }
+}
+
+/// Filters and leaves follow the data and each other without a gap, up to the top index.
+fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Malformed> {
+    let mut end = meta.data_bytes;
+    for place in top.filters.iter().chain(top.leaves.iter().map(|leaf| &leaf.place)) {
+        if place.offset != end {
+            return Err(Malformed::Order);
+        }
+        end = place.end();
+    }
+    if end == top_place.offset { Ok(()) } else { Err(Malformed::Order) }
+}
+
+/// Reads a piece whose place the footer has checked to lie inside of the file.
+fn read_piece(file: &dyn ReadFile, path: &Path, place: Place) -> Result<Vec<u8>> {
+    let mut stored = vec![0; place.len_bytes as usize];
+    file.read_exact_at(place.offset, &mut stored).map_err(|error| read_error(path, place.offset, error))?;
+    Ok(stored)
+}
+
+/// A file that ends too soon has lost bytes; all else is the system's trouble.
+fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
+        _ => Error::io("read", path, error),
+    }
+}
+
+/// The place that a record of a leaf tells.
+#[inline]
+pub(crate) fn place_of(record: &Record<'_>) -> Result<Place, Malformed> {
+    Place::read(&mut Reader::new(record.payload))
+}
+
+/// Moves `cursor` to the first record at or after `key`; with `past_equal`, after it.
+pub(crate) fn seek_block(
+    cursor: &mut BlockCursor,
+    block: &Block,
+    order: &KeyOrder,
+    key: &[u8],
+    past_equal: bool,
+) -> Result<(), Malformed> {
+    let bound = match order {
+        KeyOrder::Bytewise => block.bound_in_bytes(key, false, past_equal),
+        KeyOrder::Reversed => block.bound_in_bytes(key, true, past_equal),
+        KeyOrder::Custom(_) => None,
+    };
+    match bound {
+        Some(index) => cursor.seek_index(block, index),
+        None => cursor.seek_by(block, |other| match order.compare(other, key) {
+            Ordering::Less => true,
+            Ordering::Equal => past_equal,
+            Ordering::Greater => false,
+        }),
+    }
+}

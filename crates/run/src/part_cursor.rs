@@ -1,0 +1,306 @@
+//! A place in a part that moves through its records, in either direction.
+//!
+//! A cursor stands on a record of a data block, and on the record of the leaf that tells where that block is.
+//! Where a merge has taken over the lower keys of a part, the part is trimmed: the cursor shows only keys at
+//! or above `low`.
+
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::bytes::Malformed;
+use folddb_base::{Direction, Record, RecordStream, Result};
+use folddb_layout::block::{Block, BlockCursor, Place};
+
+use crate::part::{Part, place_of, seek_block};
+use crate::window::Window;
+
+/// Where a cursor gets its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReadMode {
+    /// Through the shared cache: for scans of users.
+    Cached,
+    /// Ahead, in long reads past the cache: for merges and all that passes once over everything.
+    ReadAhead,
+}
+
+/// A stream over the records of a part. It shows all seqs: which are visible is for the reader to say.
+pub struct PartCursor {
+    part: Arc<Part>,
+    direction: Direction,
+    low: Option<Vec<u8>>,
+    window: Option<Window>,
+    leaf_number: usize,
+    leaf: Option<Arc<Block>>,
+    leaf_at: BlockCursor,
+    place: Place,
+    /// The block it stands in; none before the first seek and after the end.
+    block: Option<Arc<Block>>,
+    at: BlockCursor,
+    /// Reversed: records of the block with smaller numbers are below `low`.
+    floor: usize,
+}
+
+impl Part {
+    /// A cursor that is nowhere yet. Of a trimmed part, `low` is the first key that it still shows.
+    pub fn cursor(self: &Arc<Self>, direction: Direction, mode: ReadMode, low: Option<&[u8]>) -> PartCursor {
+        PartCursor {
+            part: Arc::clone(self),
+            direction,
+            low: low.map(<[u8]>::to_vec),
+            window: (mode == ReadMode::ReadAhead).then(Window::default),
+            leaf_number: 0,
+            leaf: None,
+            leaf_at: BlockCursor::new(0),
+            place: Place::default(),
+            block: None,
+            at: BlockCursor::new(self.facts().max_seq),
+            floor: 0,
+        }
+    }
+}
+
+impl PartCursor {
+    /// Goes to where its direction begins.
+    ///
+    /// # Errors
+    /// A read error or damage; the cursor is then of no further use.
+    pub fn seek_start(&mut self) -> Result<()> {
+        self.seek(Bound::Unbounded)
+    }
+
+    /// Goes to the first record, in its direction, whose key is not on the wrong side of `from`.
+    ///
+    /// # Errors
+    /// As for [`PartCursor::seek_start`].
+    pub fn seek(&mut self, from: Bound<&[u8]>) -> Result<()> {
+        match self.direction {
+            Direction::Forward => self.seek_forward(from),
+            Direction::Reversed => self.seek_reversed(from),
+        }
+    }
+
+    /// True when it stands on no record.
+    #[inline]
+    pub fn is_ended(&self) -> bool {
+        self.block.is_none()
+    }
+
+    /// The part that it reads.
+    pub fn part(&self) -> &Arc<Part> {
+        &self.part
+    }
+
+    fn seek_forward(&mut self, from: Bound<&[u8]>) -> Result<()> {
+        let low = self.low.take();
+        let from = match (&low, from) {
+            (Some(low), Bound::Included(key) | Bound::Excluded(key))
+                if self.part.order().compare(key, low).is_lt() =>
+            {
+                Bound::Included(&low[..])
+            }
+            (Some(low), Bound::Unbounded) => Bound::Included(&low[..]),
+            (_, from) => from,
+        };
+        let done = match from {
+            Bound::Unbounded => self.start_at_leaf(0),
+            Bound::Included(key) => self.seek_key(key, false),
+            Bound::Excluded(key) => self.seek_key(key, true),
+        };
+        self.low = low;
+        done
+    }
+
+    fn start_at_leaf(&mut self, leaf: usize) -> Result<()> {
+        self.enter_leaf(leaf)?;
+        self.leaf_seek(|cursor, leaf| cursor.seek_index(leaf, 0))?;
+        self.enter_block()?;
+        self.block_seek(|cursor, block| cursor.seek_index(block, 0))
+    }
+
+    /// Forward: to the first record at or after `key`; with `past_equal`, after it.
+    fn seek_key(&mut self, key: &[u8], past_equal: bool) -> Result<()> {
+        let Some(leaf) = self.part.find_leaf(key, past_equal) else { return self.end() };
+        self.find_block(leaf, key, past_equal)?;
+        let part = Arc::clone(&self.part);
+        self.block_seek(|cursor, block| seek_block(cursor, block, part.order(), key, past_equal))?;
+        if self.is_off_block() { self.next_block() } else { Ok(()) }
+    }
+
+    /// Enters the first block whose separator is at or after `key`; with `past_equal`, after it.
+    fn find_block(&mut self, leaf: usize, key: &[u8], past_equal: bool) -> Result<()> {
+        self.enter_leaf(leaf)?;
+        let part = Arc::clone(&self.part);
+        self.leaf_seek(|cursor, block| seek_block(cursor, block, part.order(), key, past_equal))?;
+        self.enter_block()
+    }
+
+    fn seek_reversed(&mut self, from: Bound<&[u8]>) -> Result<()> {
+        let (key, past_equal) = match from {
+            Bound::Unbounded => return self.seek_last(),
+            Bound::Included(key) => (key, true),
+            Bound::Excluded(key) => (key, false),
+        };
+        let Some(leaf) = self.part.find_leaf(key, past_equal) else { return self.seek_last() };
+        self.find_block(leaf, key, past_equal)?;
+        let part = Arc::clone(&self.part);
+        // To the first record beyond, then one back.
+        self.block_seek(|cursor, block| seek_block(cursor, block, part.order(), key, past_equal))?;
+        self.step_back()
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        self.enter_leaf(self.part.frame().top.leaves.len() - 1)?;
+        self.leaf_seek(|cursor, leaf| cursor.prev(leaf).map(|_| ()))?;
+        self.enter_block()?;
+        self.step_back()
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.block = None;
+        Ok(())
+    }
+
+    fn is_off_block(&self) -> bool {
+        self.block.as_ref().is_none_or(|block| self.at.index() >= block.count())
+    }
+
+    fn enter_leaf(&mut self, number: usize) -> Result<()> {
+        let place = match self.part.frame().top.leaves.get(number) {
+            Some(entry) => entry.place,
+            None => return self.end(),
+        };
+        if self.leaf.is_none() || self.leaf_number != number {
+            let leaf = match self.window {
+                None => self.part.block(place)?,
+                Some(_) => self.part.block_in_passing(place)?,
+            };
+            self.leaf_number = number;
+            self.leaf_at.enter(&leaf);
+            self.leaf = Some(leaf);
+        }
+        Ok(())
+    }
+
+    /// Moves within the leaf.
+    fn leaf_seek(
+        &mut self,
+        go: impl FnOnce(&mut BlockCursor, &Block) -> Result<(), Malformed>,
+    ) -> Result<()> {
+        let Some(leaf) = &self.leaf else { return Ok(()) };
+        self.leaf_at.enter(leaf);
+        go(&mut self.leaf_at, leaf).map_err(|fault| self.leaf_damage(fault))
+    }
+
+    #[cold]
+    fn leaf_damage(&self, fault: Malformed) -> folddb_base::Error {
+        let place =
+            self.part.frame().top.leaves.get(self.leaf_number).map_or_else(Place::default, |leaf| leaf.place);
+        self.part.damage(place, fault)
+    }
+
+    /// Moves within the block.
+    fn block_seek(
+        &mut self,
+        go: impl FnOnce(&mut BlockCursor, &Block) -> Result<(), Malformed>,
+    ) -> Result<()> {
+        let Some(block) = &self.block else { return Ok(()) };
+        go(&mut self.at, block).map_err(|fault| self.part.damage(self.place, fault))
+    }
+
+    /// Takes the block that the leaf's current record tells of; ends where there is none.
+    fn enter_block(&mut self) -> Result<()> {
+        let used = self.block.take();
+        let Some(leaf) = &self.leaf else { return Ok(()) };
+        let Some(record) = self.leaf_at.record(leaf) else { return Ok(()) };
+        self.place = place_of(&record).map_err(|fault| self.leaf_damage(fault))?;
+        let block = match &mut self.window {
+            None => self.part.block(self.place)?,
+            Some(window) => window.block(&self.part, self.place, self.direction, used)?,
+        };
+        self.at.enter(&block);
+        self.floor = 0;
+        if let (Direction::Reversed, Some(low)) = (self.direction, &self.low) {
+            seek_block(&mut self.at, &block, self.part.order(), low, false)
+                .map_err(|fault| self.part.damage(self.place, fault))?;
+            self.floor = self.at.index();
+            self.at.enter(&block);
+        }
+        self.block = Some(block);
+        Ok(())
+    }
+
+    /// To the first record of the next block.
+    #[cold]
+    fn next_block(&mut self) -> Result<()> {
+        let Some(leaf) = &self.leaf else { return self.end() };
+        if self.leaf_at.next(leaf).map_err(|fault| self.leaf_damage(fault))? {
+            self.enter_block()?;
+            return self.block_seek(|cursor, block| cursor.seek_index(block, 0));
+        }
+        let next = self.leaf_number + 1;
+        if next >= self.part.frame().top.leaves.len() {
+            return self.end();
+        }
+        self.start_at_leaf(next)
+    }
+
+    /// One record back, from wherever `at` stands in the block, past its end included.
+    #[inline]
+    fn step_back(&mut self) -> Result<()> {
+        let Some(block) = &self.block else { return Ok(()) };
+        if self.at.index() > self.floor {
+            return match self.at.prev(block) {
+                Ok(_) => Ok(()),
+                Err(fault) => Err(self.part.damage(self.place, fault)),
+            };
+        }
+        self.previous_block()
+    }
+
+    /// Reversed: to the last record of the block before, unless that is all below `low`.
+    #[cold]
+    fn previous_block(&mut self) -> Result<()> {
+        if self.floor > 0 {
+            return self.end();
+        }
+        let Some(leaf) = &self.leaf else { return self.end() };
+        if !self.leaf_at.prev(leaf).map_err(|fault| self.leaf_damage(fault))? {
+            let Some(before) = self.leaf_number.checked_sub(1) else { return self.end() };
+            self.enter_leaf(before)?;
+            self.leaf_seek(|cursor, leaf| cursor.prev(leaf).map(|_| ()))?;
+        }
+        self.enter_block()?;
+        // It stands past the end of the block, so there is a record before; unless all are below `low`.
+        match &self.block {
+            Some(block) if self.floor >= block.count() => self.end(),
+            _ => self.step_back(),
+        }
+    }
+}
+
+impl RecordStream for PartCursor {
+    #[inline]
+    fn record(&self) -> Option<Record<'_>> {
+        self.at.record(self.block.as_ref()?)
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        let Some(block) = &self.block else { return Ok(()) };
+        if self.direction == Direction::Reversed {
+            return self.step_back();
+        }
+        match self.at.next(block) {
+            Ok(true) => Ok(()),
+            Ok(false) => self.next_block(),
+            Err(fault) => Err(self.part.damage(self.place, fault)),
+        }
+    }
+}
+
+impl fmt::Debug for PartCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartCursor({:?}, {:?}, {:?})", self.part, self.direction, self.record())
+    }
+}

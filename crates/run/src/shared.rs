@@ -1,0 +1,226 @@
+//! What all parts of a store, or of several stores, share: the cache of blocks, the open files, the counters.
+//!
+//! The cache is bounded by the bytes of decoded blocks and filters; the open files by their number, so that a
+//! store of many parts stays within the descriptors of its process. Whoever looks a piece up gets an `Arc`,
+//! so nothing is copied and nothing is held locked while it is read.
+
+use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use folddb_host::ReadFile;
+use folddb_layout::block::Block;
+use folddb_layout::filter::Filter;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, UnitWeighter, Weighter};
+
+/// A shard of the cache holds at least so many bytes, so that one filter partition is a small part of it.
+const SHARD_BYTES: u64 = 4 << 20;
+
+/// Bytes that an item is taken to weigh, when the number of items is guessed.
+const ITEM_BYTES: u64 = 8 << 10;
+
+/// Shared by parts, for their whole life.
+pub struct Shared {
+    pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash>,
+    files: Cache<u64, Arc<dyn ReadFile>, UnitWeighter, PlaceHash>,
+    counters: Counters,
+    next_part: AtomicU64,
+}
+
+/// How much has been read since the beginning, and how well the cache and the filters do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadStats {
+    /// Blocks and filter partitions read from files.
+    pub pieces_read: u64,
+    /// Bytes read from files.
+    pub bytes_read: u64,
+    /// Look-ups that the cache answered.
+    pub cache_hits: u64,
+    /// Look-ups that it did not.
+    pub cache_misses: u64,
+    /// Keys that a filter knew to be absent.
+    pub filter_rejects: u64,
+    /// Keys that a filter let pass.
+    pub filter_passes: u64,
+    /// Bytes of blocks and filters in the cache now.
+    pub cache_bytes: u64,
+    /// Files open now.
+    pub files_open: u64,
+}
+
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) pieces_read: AtomicU64,
+    pub(crate) bytes_read: AtomicU64,
+    pub(crate) cache_hits: AtomicU64,
+    pub(crate) cache_misses: AtomicU64,
+    pub(crate) filter_rejects: AtomicU64,
+    pub(crate) filter_passes: AtomicU64,
+}
+
+#[inline]
+pub(crate) fn count(counter: &AtomicU64, by: u64) {
+    counter.fetch_add(by, Ordering::Relaxed);
+}
+
+/// A block or filter in the cache.
+#[derive(Clone)]
+pub(crate) enum Piece {
+    Block(Arc<Block>),
+    Filter(Arc<Filter>),
+}
+
+/// Which piece: of which part, by its own number within this `Shared`, and at which offset.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PieceKey {
+    pub(crate) part: u64,
+    pub(crate) offset: u64,
+}
+
+impl Hash for PieceKey {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.part);
+        state.write_u64(self.offset);
+    }
+}
+
+impl Shared {
+    /// A cache of about `cache_bytes` bytes, and at most `files_open_max` open files at rest. Readers in the
+    /// middle of a read may hold a few more.
+    pub fn new(cache_bytes: u64, files_open_max: usize) -> Arc<Shared> {
+        let files_open_max = files_open_max.max(1);
+        let pieces = OptionsBuilder::new()
+            .shards((cache_bytes / SHARD_BYTES).clamp(1, 64) as usize)
+            .estimated_items_capacity((cache_bytes / ITEM_BYTES).max(16) as usize)
+            .weight_capacity(cache_bytes)
+            .build()
+            .expect("all required settings are given");
+        let files = OptionsBuilder::new()
+            .shards(1)
+            .estimated_items_capacity(files_open_max)
+            .weight_capacity(files_open_max as u64)
+            .build()
+            .expect("all required settings are given");
+        Arc::new(Shared {
+            pieces: Cache::with_options(pieces, PieceWeight, PlaceHash, DefaultLifecycle::default()),
+            files: Cache::with_options(files, UnitWeighter, PlaceHash, DefaultLifecycle::default()),
+            counters: Counters::default(),
+            next_part: AtomicU64::new(0),
+        })
+    }
+
+    /// What has been counted so far.
+    pub fn stats(&self) -> ReadStats {
+        let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ReadStats {
+            pieces_read: get(&self.counters.pieces_read),
+            bytes_read: get(&self.counters.bytes_read),
+            cache_hits: get(&self.counters.cache_hits),
+            cache_misses: get(&self.counters.cache_misses),
+            filter_rejects: get(&self.counters.filter_rejects),
+            filter_passes: get(&self.counters.filter_passes),
+            cache_bytes: self.pieces.weight(),
+            files_open: self.files.len() as u64,
+        }
+    }
+
+    /// Changes the size of the cache.
+    pub fn set_cache_bytes(&self, cache_bytes: u64) {
+        self.pieces.set_capacity(cache_bytes);
+    }
+
+    /// Drops all that is cached and closes all files; what is in use lives on with its users.
+    pub fn clear(&self) {
+        self.pieces.clear();
+        self.files.clear();
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// A number that no other part of this `Shared` has, also not one of another store with the same file.
+    pub(crate) fn number_part(&self) -> u64 {
+        self.next_part.fetch_add(1, Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn piece(&self, key: PieceKey) -> Option<Piece> {
+        self.pieces.get(&key)
+    }
+
+    /// Like [`Shared::piece`], for readers whose interest says nothing about the future.
+    pub(crate) fn peek(&self, key: PieceKey) -> Option<Piece> {
+        self.pieces.peek(&key)
+    }
+
+    pub(crate) fn keep_piece(&self, key: PieceKey, piece: Piece) {
+        self.pieces.insert(key, piece);
+    }
+
+    pub(crate) fn forget_piece(&self, key: PieceKey) {
+        self.pieces.remove(&key);
+    }
+
+    pub(crate) fn file(&self, part: u64) -> Option<Arc<dyn ReadFile>> {
+        self.files.get(&part)
+    }
+
+    pub(crate) fn keep_file(&self, part: u64, file: Arc<dyn ReadFile>) {
+        self.files.insert(part, file);
+    }
+
+    pub(crate) fn close_file(&self, part: u64) {
+        self.files.remove(&part);
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.stats().fmt(f)
+    }
+}
+
+#[derive(Clone)]
+struct PieceWeight;
+
+impl Weighter<PieceKey, Piece> for PieceWeight {
+    fn weight(&self, _key: &PieceKey, piece: &Piece) -> u64 {
+        match piece {
+            Piece::Block(block) => block.memory_bytes() as u64,
+            Piece::Filter(filter) => filter.memory_bytes() as u64,
+        }
+    }
+}
+
+/// Hashes numbers by folded multiplication. Parts and offsets are not chosen by users, so no key is needed.
+#[derive(Clone, Copy, Default)]
+struct PlaceHash;
+
+impl BuildHasher for PlaceHash {
+    type Hasher = PlaceHasher;
+    #[inline]
+    fn build_hasher(&self) -> PlaceHasher {
+        PlaceHasher(0x243f_6a88_85a3_08d3)
+    }
+}
+
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        let product = u128::from(self.0 ^ number) * 0xf39c_c060_5ced_c835_u128;
+        self.0 = (product as u64 ^ (product >> 64) as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}

@@ -1,0 +1,494 @@
+//! Parts and runs as a whole: what is written comes back, every way there is, and damage is found.
+
+mod memory;
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::checksum::key_hash;
+use folddb_base::stream::OwnedRecord;
+use folddb_base::{Direction, ErrorKind, FileNumber, OpBuf, OpKind, RecordSink, RecordStream};
+use folddb_host::Files;
+use folddb_rules::KeyOrder;
+use folddb_rules::order::CustomOrder;
+use proptest::prelude::*;
+
+use crate::*;
+use memory::MemoryFiles;
+
+struct ByLength;
+
+impl CustomOrder for ByLength {
+    fn name(&self) -> &str {
+        "by-length"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.len().cmp(&b.len())
+    }
+}
+
+fn order(number: u8) -> KeyOrder {
+    match number % 3 {
+        0 => KeyOrder::Bytewise,
+        1 => KeyOrder::Reversed,
+        _ => KeyOrder::Custom(Arc::new(ByLength)),
+    }
+}
+
+struct World {
+    memory: Arc<MemoryFiles>,
+    files: Arc<dyn Files>,
+    shared: Arc<Shared>,
+}
+
+impl World {
+    fn new(cache_bytes: u64, files_open_max: usize) -> World {
+        let memory = Arc::new(MemoryFiles::default());
+        World { files: Arc::clone(&memory) as _, memory, shared: Shared::new(cache_bytes, files_open_max) }
+    }
+
+    fn path(number: u64) -> PathBuf {
+        PathBuf::from(format!("{number:06}.part"))
+    }
+
+    fn write(
+        &self,
+        number: u64,
+        options: &WriteOptions,
+        records: &[OwnedRecord],
+    ) -> Result<PartFacts, Error> {
+        let path = World::path(number);
+        let file = self.files.create(&path).unwrap();
+        let mut writer = PartWriter::new(file, &path, FileNumber(number), options.clone());
+        for record in records {
+            writer.push(record.record())?;
+        }
+        writer.finish()
+    }
+
+    fn open(&self, number: u64, order: &KeyOrder) -> Result<Arc<Part>, Error> {
+        Part::open(&self.files, &World::path(number), FileNumber(number), order, &self.shared)
+    }
+
+    fn part(&self, number: u64, options: &WriteOptions, records: &[OwnedRecord]) -> Arc<Part> {
+        let facts = self.write(number, options, records).unwrap();
+        let part = self.open(number, &options.order).unwrap();
+        assert_eq!(*part.facts(), facts);
+        assert_eq!(facts.file_bytes, self.memory.bytes(part.path()).len() as u64);
+        part
+    }
+}
+
+use folddb_base::Error;
+
+fn record(key: &[u8], seq: u64, kind: OpKind, payload: &[u8]) -> OwnedRecord {
+    OwnedRecord { key: key.to_vec(), seq, op: OpBuf { kind, payload: payload.to_vec() } }
+}
+
+fn collect(stream: &mut impl RecordStream) -> Vec<OwnedRecord> {
+    let mut records = Vec::new();
+    while let Some(record) = stream.record() {
+        records.push(OwnedRecord::from_record(record));
+        stream.advance().unwrap();
+    }
+    stream.advance().unwrap();
+    assert!(stream.record().is_none());
+    records
+}
+
+/// Records in the total order of `order`; the seqs of different keys are mixed, no two are equal.
+fn in_order(order: &KeyOrder, rows: Vec<(Vec<u8>, u8, Vec<u8>)>) -> Vec<OwnedRecord> {
+    let count = rows.len() as u64;
+    let mut records: Vec<OwnedRecord> = rows
+        .into_iter()
+        .enumerate()
+        .map(|(row, (key, kind, payload))| {
+            let seq = 1 + (row as u64 * 7919) % (count.next_power_of_two() * 7919 + 1);
+            match kind {
+                0 => record(&key, seq, OpKind::Delete, &[]),
+                1..5 => record(&key, seq, OpKind::Set, &payload),
+                _ => record(&key, seq, OpKind::Fold, &payload),
+            }
+        })
+        .collect();
+    records.sort_by(|a, b| order.compare(&a.key, &b.key).then(b.seq.cmp(&a.seq)));
+    records
+}
+
+fn rows() -> impl Strategy<Value = Vec<(Vec<u8>, u8, Vec<u8>)>> {
+    let wild_key = proptest::collection::vec(prop_oneof![3 => 0u8..4, 1 => any::<u8>()], 0..10);
+    let wild_payload = proptest::collection::vec(any::<u8>(), 0..30);
+    let wild = proptest::collection::vec((wild_key, 0u8..8, wild_payload), 1..400);
+    let fixed_key = (0u64..3000).prop_map(|number| (number * 1_000_003).to_be_bytes().to_vec());
+    let fixed_payload = (0u64..1 << 27).prop_map(|number| number.to_le_bytes().to_vec());
+    let fixed = proptest::collection::vec((fixed_key, 1u8..3, fixed_payload), 1..700);
+    // Few keys with many records each, so that a key goes on over blocks and leaves.
+    let few_key = (0u8..3).prop_map(|number| vec![b'k', number]);
+    let few =
+        proptest::collection::vec((few_key, 5u8..8, proptest::collection::vec(any::<u8>(), 20..30)), 1..400);
+    prop_oneof![wild, fixed, few]
+}
+
+/// What a part without seqs shows: records of blocks in which no key repeats have the part's largest seq.
+fn same_but_seqs(found: &[OwnedRecord], written: &[OwnedRecord], max_seq: u64) {
+    assert_eq!(found.len(), written.len());
+    for (found, written) in found.iter().zip(written) {
+        assert_eq!((&found.key, &found.op), (&written.key, &written.op));
+        assert!(found.seq == written.seq || found.seq == max_seq);
+    }
+}
+
+fn position(order: &KeyOrder, direction: Direction, from: Bound<&[u8]>, key: &[u8]) -> bool {
+    let compare = |bound: &[u8]| match direction {
+        Direction::Forward => order.compare(key, bound),
+        Direction::Reversed => order.compare(bound, key),
+    };
+    match from {
+        Bound::Unbounded => true,
+        Bound::Included(bound) => compare(bound).is_ge(),
+        Bound::Excluded(bound) => compare(bound).is_gt(),
+    }
+}
+
+fn get_all(part: &Part, key: &[u8], max_seq: u64) -> Vec<OwnedRecord> {
+    let mut found = Vec::new();
+    let flow = part.get(key, key_hash(key), max_seq, &mut |record| {
+        found.push(OwnedRecord::from_record(record));
+        Ok(ControlFlow::Continue(()))
+    });
+    assert!(flow.unwrap().is_continue());
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn what_is_written_comes_back(
+        rows in rows(),
+        number in 0u8..3,
+        keep_seqs: bool,
+        lz4: bool,
+        block_bytes in prop_oneof![Just(64usize), Just(300), Just(8192)],
+        filter_bits in prop_oneof![Just(0u32), Just(10)],
+        low in any::<prop::sample::Index>(),
+        probes in proptest::collection::vec(any::<prop::sample::Index>(), 6),
+    ) {
+        let order = order(number);
+        let records = in_order(&order, rows);
+        let world = World::new(1 << 20, 4);
+        let compression = if lz4 { Compression::Lz4 } else { Compression::None };
+        let options = WriteOptions { order: order.clone(), block_bytes, compression, filter_bits, keep_seqs };
+        let part = world.part(7, &options, &records);
+        verify(&part).unwrap();
+
+        let max_seq = part.facts().max_seq;
+        let mut forward = part.cursor(Direction::Forward, ReadMode::Cached, None);
+        forward.seek_start().unwrap();
+        let shown = collect(&mut forward);
+        match keep_seqs {
+            true => prop_assert_eq!(&shown, &records),
+            false => same_but_seqs(&shown, &records, max_seq),
+        }
+        let low = &records[low.index(records.len())].key;
+        for direction in [Direction::Forward, Direction::Reversed] {
+            for mode in [ReadMode::Cached, ReadMode::ReadAhead] {
+                for low in [None, Some(&low[..])] {
+                    let mut mirrored = shown.clone();
+                    mirrored.retain(|record| low.is_none_or(|low| order.compare(&record.key, low).is_ge()));
+                    if direction == Direction::Reversed {
+                        mirrored.reverse();
+                    }
+                    let mut cursor = part.cursor(direction, mode, low);
+                    cursor.seek_start().unwrap();
+                    prop_assert_eq!(collect(&mut cursor), &mirrored[..]);
+                    for probe in &probes {
+                        let mut key = records[probe.index(records.len())].key.clone();
+                        if probe.index(3) == 0 {
+                            key.push(1);
+                        }
+                        for from in [Bound::Included(&key[..]), Bound::Excluded(&key[..])] {
+                            cursor.seek(from).unwrap();
+                            let rest: Vec<_> = mirrored
+                                .iter()
+                                .filter(|record| position(&order, direction, from, &record.key))
+                                .cloned()
+                                .collect();
+                            for wanted in rest.iter().take(40) {
+                                prop_assert_eq!(cursor.record(), Some(wanted.record()));
+                                cursor.advance().unwrap();
+                            }
+                            if rest.len() <= 40 {
+                                prop_assert!(cursor.is_ended());
+                            }
+                        }
+                    }
+                }
+            }
+        }
+
+        let mut by_key: BTreeMap<&[u8], Vec<OwnedRecord>> = BTreeMap::new();
+        shown.iter().for_each(|record| by_key.entry(&record.key).or_default().push(record.clone()));
+        for (key, records) in by_key {
+            prop_assert_eq!(&get_all(&part, key, u64::MAX), &records);
+            let middle = records[records.len() / 2].seq;
+            let visible: Vec<_> = records.iter().filter(|record| record.seq <= middle).cloned().collect();
+            prop_assert_eq!(get_all(&part, key, middle), visible);
+            let mut absent = key.to_vec();
+            absent.push(9);
+            prop_assert!(get_all(&part, &absent, u64::MAX).is_empty() || shown.iter().any(|r| r.key == absent));
+        }
+    }
+
+    #[test]
+    fn a_run_is_one_stream(
+        rows in rows(),
+        number in 0u8..3,
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..5),
+        trims in proptest::collection::vec(proptest::option::of(any::<prop::sample::Index>()), 6),
+        probes in proptest::collection::vec(any::<prop::sample::Index>(), 8),
+    ) {
+        let order = order(number);
+        let records = in_order(&order, rows);
+        let world = World::new(1 << 20, 1);
+        let options = WriteOptions { order: order.clone(), block_bytes: 200, ..WriteOptions::default() };
+        // Cut between keys only.
+        let mut borders: Vec<usize> = cuts.iter().map(|cut| cut.index(records.len())).collect();
+        borders.retain(|at| *at > 0 && records[*at].key != records[*at - 1].key);
+        borders.extend([0, records.len()]);
+        borders.sort_unstable();
+        borders.dedup();
+        let (mut parts, mut visible) = (Vec::new(), Vec::new());
+        for (at, pair) in borders.windows(2).enumerate() {
+            let records = &records[pair[0]..pair[1]];
+            let part = world.part(at as u64, &options, records);
+            let low = trims[at].map(|trim| records[trim.index(records.len())].key.clone());
+            let shows = |record: &&OwnedRecord| low.as_ref().is_none_or(|low| order.compare(&record.key, low).is_ge());
+            visible.extend(records.iter().filter(shows).cloned());
+            parts.push((part, low));
+        }
+        for direction in [Direction::Forward, Direction::Reversed] {
+            if direction == Direction::Reversed {
+                visible.reverse();
+            }
+            let mut cursor = RunCursor::new(parts.clone(), order.clone(), direction, ReadMode::Cached);
+            prop_assert!(cursor.is_ended());
+            cursor.seek_start().unwrap();
+            prop_assert_eq!(&collect(&mut cursor), &visible);
+            for probe in &probes {
+                let key = &records[probe.index(records.len())].key[..];
+                for from in [Bound::Included(key), Bound::Excluded(key)] {
+                    cursor.seek(from).unwrap();
+                    let wanted = visible.iter().find(|record| position(&order, direction, from, &record.key));
+                    prop_assert_eq!(cursor.record(), wanted.map(OwnedRecord::record));
+                }
+            }
+        }
+        // One descriptor at rest, and one in the hands of a reader.
+        prop_assert!(world.memory.open_now() <= 2);
+    }
+}
+
+fn numbers(count: u64) -> Vec<OwnedRecord> {
+    let mut keys: Vec<u64> = (0..count).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+    keys.sort_unstable();
+    keys.iter()
+        .map(|key| {
+            record(&key.to_be_bytes(), 1 + key % count, OpKind::Set, &(key & 0x7ff_ffff).to_le_bytes())
+        })
+        .collect()
+}
+
+#[test]
+fn pairs_of_random_numbers_take_few_bytes() {
+    let world = World::new(1 << 20, 4);
+    let records = numbers(300_000);
+    let options = WriteOptions { keep_seqs: false, ..WriteOptions::default() };
+    let facts = world.write(1, &options, &records).unwrap();
+    // 7 bytes of key (a gap of 2^64 / 300,000 between neighbours takes 46 bits, a block of them 55), 4 of
+    // value, 1.25 of filter.
+    let per_record = facts.file_bytes as f64 / facts.records as f64;
+    assert!(per_record <= 12.5, "{per_record} bytes a record");
+    assert!(facts.sketch.len() == 256 && facts.keys == 300_000);
+}
+
+#[test]
+fn every_damaged_byte_is_found() {
+    for (options, records) in [
+        (WriteOptions { block_bytes: 200, ..WriteOptions::default() }, numbers(120)),
+        (
+            WriteOptions { block_bytes: 300, compression: Compression::Lz4, ..WriteOptions::default() },
+            (0..60u64)
+                .map(|n| {
+                    record(format!("key{n:04}").as_bytes(), n, OpKind::Fold, &[b'x'; 40][..(n % 40) as usize])
+                })
+                .collect(),
+        ),
+    ] {
+        let world = World::new(1 << 20, 4);
+        let part = world.part(3, &options, &records);
+        verify(&part).unwrap();
+        let whole = world.memory.bytes(part.path());
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1 << (at % 8);
+            world.memory.put(part.path(), damaged);
+            let found = world.open(3, &options.order).and_then(|part| {
+                for record in &records {
+                    // Whatever a get says of a damaged part, it is an error or the truth.
+                    let hash = key_hash(&record.key);
+                    let visit = &mut |found: folddb_base::Record<'_>| {
+                        assert_eq!(found, record.record());
+                        Ok(ControlFlow::Continue(()))
+                    };
+                    if let Err(error) = part.get(&record.key, hash, u64::MAX, visit) {
+                        assert_eq!(error.kind(), ErrorKind::Corruption);
+                    }
+                }
+                verify(&part)
+            });
+            check_damage(found, at);
+        }
+        for len in 0..whole.len() {
+            world.memory.put(part.path(), whole[..len].to_vec());
+            check_damage(world.open(3, &options.order).map(|_| ()), len);
+        }
+    }
+}
+
+fn check_damage(found: Result<(), Error>, at: usize) {
+    let error = found.expect_err(&format!("damage at {at} must be found"));
+    let is_version = error.kind() == ErrorKind::NewerFormat;
+    assert!(error.kind() == ErrorKind::Corruption || is_version, "{error}");
+    assert!(error.message().contains("000003.part"), "{error}");
+    assert!(is_version || error.message().contains("offset"), "{error}");
+}
+
+#[test]
+fn records_out_of_order_are_refused() {
+    let world = World::new(1 << 20, 4);
+    let set = |key: &[u8], seq| record(key, seq, OpKind::Set, b"v");
+    for records in [
+        vec![set(b"b", 1), set(b"a", 2)],
+        vec![set(b"a", 1), set(b"a", 2)],
+        vec![set(b"a", 1), set(b"a", 1)],
+        vec![set(b"aaaaaaaaab", 1), set(b"aaaaaaaaaa", 2)],
+    ] {
+        let error = world.write(1, &WriteOptions::default(), &records).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    }
+    assert!(world.write(2, &WriteOptions::default(), &[]).is_err());
+    let long = vec![0; folddb_base::limits::KEY_BYTES_MAX + 1];
+    assert!(world.write(3, &WriteOptions::default(), &[set(&long, 1)]).is_err());
+}
+
+#[test]
+fn another_order_and_another_number_are_refused() {
+    let world = World::new(1 << 20, 4);
+    let part = world.part(1, &WriteOptions::default(), &numbers(10));
+    let error = world.open(1, &KeyOrder::Reversed).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::RulesDiffer);
+    world.memory.put(&World::path(2), world.memory.bytes(part.path()));
+    assert_eq!(world.open(2, &KeyOrder::Bytewise).unwrap_err().kind(), ErrorKind::Corruption);
+    assert_eq!(world.open(9, &KeyOrder::Bytewise).unwrap_err().kind(), ErrorKind::Io);
+}
+
+#[test]
+fn long_records_stand_alone() {
+    let world = World::new(1 << 20, 4);
+    let long = vec![5u8; 3 << 20];
+    let mut records = numbers(500);
+    records.insert(250, record(&records[250].key.clone(), u64::MAX, OpKind::Set, &long));
+    let part = world.part(1, &WriteOptions::default(), &records);
+    verify(&part).unwrap();
+    for mode in [ReadMode::Cached, ReadMode::ReadAhead] {
+        for direction in [Direction::Forward, Direction::Reversed] {
+            let mut cursor = part.cursor(direction, mode, None);
+            cursor.seek_start().unwrap();
+            assert_eq!(collect(&mut cursor).len(), 501);
+        }
+    }
+    assert_eq!(get_all(&part, &records[250].key, u64::MAX).len(), 2);
+}
+
+#[test]
+fn the_cache_the_filters_and_the_descriptors_do_their_work() {
+    let world = World::new(8 << 20, 2);
+    let records = numbers(50_000);
+    let parts: Vec<_> = (0..5)
+        .map(|n| world.part(n, &WriteOptions::default(), &records[n as usize * 10_000..][..10_000]))
+        .collect();
+    assert!(world.memory.open_now() <= 2, "{} files open", world.memory.open_now());
+    for _ in 0..2 {
+        for (part, record) in parts.iter().zip(records.chunks(10_000)) {
+            assert_eq!(get_all(part, &record[77].key, u64::MAX).len(), 1);
+        }
+    }
+    let stats = world.shared.stats();
+    assert_eq!((stats.cache_hits, stats.cache_misses, stats.pieces_read), (15, 15, 15));
+    assert_eq!((stats.filter_passes, stats.filter_rejects), (10, 0));
+    assert!(stats.cache_bytes > 0 && stats.files_open <= 2 && world.memory.open_now() <= 2);
+
+    let absent = (0..2000u64).map(|n| (n << 51 | 12345).to_be_bytes());
+    for key in absent {
+        parts.iter().for_each(|part| assert!(get_all(part, &key, u64::MAX).is_empty()));
+    }
+    let rejects = world.shared.stats().filter_rejects;
+    let passes = world.shared.stats().filter_passes - 10;
+    assert!(rejects > 50 * passes, "{rejects} rejected, {passes} passed");
+
+    parts[0].forget();
+    let before = world.shared.stats();
+    assert!(before.cache_bytes < stats.cache_bytes + 100_000);
+    get_all(&parts[0], &records[77].key, u64::MAX);
+    assert_eq!(world.shared.stats().cache_misses, before.cache_misses + 3);
+    drop(parts);
+    assert_eq!(world.memory.open_now(), 0);
+
+    // A merge's reads leave the cache alone.
+    let part = world.part(9, &WriteOptions::default(), &records);
+    let before = world.shared.stats();
+    let mut cursor = part.cursor(Direction::Forward, ReadMode::ReadAhead, None);
+    cursor.seek_start().unwrap();
+    assert_eq!(collect(&mut cursor).len(), 50_000);
+    assert_eq!(world.shared.stats().cache_bytes, before.cache_bytes);
+}
+
+#[test]
+fn large_parts_have_many_leaves_and_filters() {
+    let world = World::new(32 << 20, 4);
+    let records = numbers(200_000);
+    let options = WriteOptions { keep_seqs: false, ..WriteOptions::default() };
+    let part = world.part(1, &options, &records);
+    verify(&part).unwrap();
+    assert!(part.borders().len() > 3);
+    assert!(part.borders().is_sorted());
+    for record in records.iter().step_by(97) {
+        let found = get_all(&part, &record.key, u64::MAX);
+        assert_eq!((found.len(), &found[0].op), (1, &record.op));
+    }
+    assert!(part.memory_bytes() < 16 << 10, "{} bytes", part.memory_bytes());
+}
+
+#[test]
+fn an_error_of_the_visitor_comes_through() {
+    let world = World::new(1 << 20, 4);
+    let part = world.part(1, &WriteOptions::default(), &[record(b"k", 2, OpKind::Set, b"v")]);
+    let broken = part.get(b"k", key_hash(b"k"), 9, &mut |_| Ok(ControlFlow::Break(())));
+    assert!(broken.unwrap().is_break());
+    let failed = part.get(b"k", key_hash(b"k"), 9, &mut |_| Err(Error::invalid("no")));
+    assert_eq!(failed.unwrap_err().message(), "no");
+    // A visitor may itself look something up.
+    let nested = part.get(b"k", key_hash(b"k"), 9, &mut |_| {
+        Ok(match get_all(&part, b"k", 9).len() {
+            1 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+    });
+    assert!(nested.unwrap().is_break());
+    let path: &Path = part.path();
+    assert_eq!((path, part.number()), (World::path(1).as_path(), FileNumber(1)));
+}

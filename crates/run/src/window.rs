@@ -1,0 +1,93 @@
+//! Reading ahead: a stretch of a file in memory, for readers that pass once from end to end.
+//!
+//! A merge reads its inputs through here: a few hundred kilobytes at a time, the next stretch announced to the
+//! system, the one behind given back, nothing put into the cache. Stretches begin small and double, so that
+//! reading only a little costs little. All memory is reused from stretch to stretch and block to block.
+
+use std::sync::Arc;
+
+use folddb_base::{Direction, Result};
+use folddb_layout::block::{Block, Place};
+
+use crate::part::Part;
+use crate::shared::count;
+
+/// The first stretch, in bytes.
+const WINDOW_BYTES_MIN: u64 = 64 << 10;
+
+/// The longest stretch, in bytes. A longer block is read alone.
+const WINDOW_BYTES_MAX: u64 = 256 << 10;
+
+/// A stretch of a part's data, and the last block taken from it.
+#[derive(Debug, Default)]
+pub(crate) struct Window {
+    bytes: Vec<u8>,
+    offset: u64,
+    next_bytes: u64,
+    spare: Option<Arc<Block>>,
+}
+
+impl Window {
+    /// The block at `place`. `used` is the block that this call replaces; its memory is used again.
+    pub(crate) fn block(
+        &mut self,
+        part: &Part,
+        place: Place,
+        direction: Direction,
+        used: Option<Arc<Block>>,
+    ) -> Result<Arc<Block>> {
+        if used.is_some() {
+            self.spare = used;
+        }
+        if place.offset < self.offset || place.end() > self.offset + self.bytes.len() as u64 {
+            self.read(part, place, direction)?;
+        }
+        let start = (place.offset - self.offset) as usize;
+        let stored = &self.bytes[start..start + place.len_bytes as usize];
+        count(&part.shared().counters().pieces_read, 1);
+        let mut spare = self.spare.take();
+        if let Some(block) = spare.as_mut().and_then(Arc::get_mut) {
+            block.refill(stored, part.seed(place)).map_err(|fault| part.damage(place, fault))?;
+            return Ok(spare.expect("it was just refilled"));
+        }
+        let block =
+            Block::open(stored.to_vec(), part.seed(place)).map_err(|fault| part.damage(place, fault))?;
+        Ok(Arc::new(block))
+    }
+
+    /// Reads the stretch that begins (or, reversed, ends) with `place`.
+    fn read(&mut self, part: &Part, place: Place, direction: Direction) -> Result<()> {
+        let data_bytes = part.frame().meta.data_bytes;
+        if place.end() > data_bytes {
+            return Err(part.damage(place, folddb_base::bytes::Malformed::Bounds));
+        }
+        let wanted =
+            self.next_bytes.clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX).max(u64::from(place.len_bytes));
+        self.next_bytes = (wanted * 2).min(WINDOW_BYTES_MAX);
+        let (from, to) = match direction {
+            Direction::Forward => (place.offset, (place.offset + wanted).min(data_bytes)),
+            Direction::Reversed => (place.end().saturating_sub(wanted), place.end()),
+        };
+        let file = part.file()?;
+        let (old_from, old_to) = (self.offset, self.offset + self.bytes.len() as u64);
+        self.bytes.clear();
+        self.offset = from;
+        self.bytes.resize((to - from) as usize, 0);
+        if let Err(error) = part.read_at(from, &mut self.bytes) {
+            self.bytes.clear();
+            return Err(error);
+        }
+        match direction {
+            Direction::Forward => {
+                file.will_need(to, self.next_bytes.min(data_bytes - to));
+                file.wont_need(old_from, old_to.min(from).saturating_sub(old_from));
+            }
+            Direction::Reversed => {
+                let ahead = from.saturating_sub(self.next_bytes);
+                file.will_need(ahead, from - ahead);
+                file.wont_need(old_from.max(to), old_to.saturating_sub(old_from.max(to)));
+            }
+        }
+        Ok(())
+    }
+}
