@@ -34,6 +34,9 @@ use crate::range_sweep::{RangeDelete, RangeSweep};
 /// Ops of one key that wait at most; beyond it they go out as they are.
 const KEPT_MAX: usize = 4096;
 
+/// Answers yes or no for a key.
+pub type KeyRule = Box<dyn Fn(&[u8]) -> bool + Send>;
+
 /// Whether nothing older than what the job sees exists.
 pub enum BottomRule {
     /// The job sees the oldest run of the table: nothing older exists for any key.
@@ -41,7 +44,7 @@ pub enum BottomRule {
     /// Older runs may hold any of the keys.
     Never,
     /// True for the keys of which nothing older exists.
-    ByKey(Box<dyn Fn(&[u8]) -> bool + Send>),
+    ByKey(KeyRule),
 }
 
 impl BottomRule {

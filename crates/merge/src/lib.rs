@@ -6,6 +6,9 @@
 
 #![forbid(unsafe_code)]
 
+pub mod sketch;
+pub mod pace;
+pub mod plan;
 pub mod kway;
 pub mod visible;
 pub mod range_sweep;
@@ -13,5 +16,8 @@ pub mod fold_step;
 
 pub use fold_step::{BottomRule, Budget, Counts, FoldStep, StepResult, StepRules};
 pub use kway::KWay;
+pub use pace::{Debt, PaceOptions};
+pub use plan::{MergeOptions, Moment, Plan, RunSummary};
 pub use range_sweep::RangeDelete;
+pub use sketch::Sketch;
 pub use visible::Visible;

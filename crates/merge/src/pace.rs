@@ -1,0 +1,141 @@
+//! Back pressure: how long a commit waits so that background work keeps up. A pure function of the debt.
+//!
+//! # The law
+//! *Debt* is the background work that is outstanding, in seconds of it: sealed memtables that wait for their
+//! flush, and the runs of tier 0 beyond the merge factor that wait for their merge, at the rates measured.
+//! With x = (debt - d0) / (d1 - d0), at least 0, a commit of b bytes waits
+//!
+//! ```text
+//!   delay = min( x² · b / sustainable rate,  delay_max )
+//!
+//!   delay │                      ________ delay_max     b / rate is what the commit costs in background
+//!         │                   ,'                        work: at x = 1 (debt d1) writers are slowed to
+//!  b/rate │. . . . . . . . ,'                           what upkeep sustains, at x = 2 to a quarter of it,
+//!         │           _,-' .                            so the debt settles near d1 under any load.
+//!       0 │_______,,-'     .
+//!         └──────┬─────────┬───────────── debt
+//!                d0        d1
+//! ```
+//!
+//! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
+//! ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls (RocksDB #9423).
+//! `delay_max` is the bound on what one commit waits for merges. What must never overflow, memory, is not
+//! guarded here: the engine waits for a flush when sealed memtables have used up their budget.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The constants of the law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PaceOptions {
+    /// Debt below which nothing waits, in seconds. Default 0.5.
+    pub debt_free_s: f64,
+    /// Debt at which writers are slowed to what upkeep sustains, in seconds. Default 2.
+    pub debt_full_s: f64,
+    /// The longest that one commit waits. Default 2 ms.
+    pub delay_max: Duration,
+}
+
+impl Default for PaceOptions {
+    fn default() -> PaceOptions {
+        PaceOptions { debt_free_s: 0.5, debt_full_s: 2.0, delay_max: Duration::from_millis(2) }
+    }
+}
+
+/// The background work that is outstanding, as upkeep last saw it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Debt {
+    /// Bytes of sealed memtables that wait for their flush.
+    pub sealed_bytes: u64,
+    /// Bytes of the runs of tier 0 beyond the merge factor, over all tables.
+    pub overdue_bytes: u64,
+    /// Bytes of memtable that a flush takes in per second, as measured; 0 while unknown.
+    pub flush_bytes_per_s: f64,
+    /// Bytes that merges take in per second, as measured; 0 while unknown.
+    pub merge_bytes_per_s: f64,
+    /// Bytes that merges will move for each byte flushed: the tiers, at most; 0 counts as 1.
+    pub merge_amplification: f64,
+}
+
+impl Debt {
+    /// Bytes of tier-0 runs beyond the merge factor: what to add to `overdue_bytes` for one table.
+    pub fn overdue(tier0_runs: usize, tier0_bytes: u64, merge_factor: usize) -> u64 {
+        let beyond = tier0_runs.saturating_sub(merge_factor);
+        if beyond == 0 { 0 } else { (tier0_bytes as f64 * beyond as f64 / tier0_runs as f64) as u64 }
+    }
+
+    /// The outstanding work, in seconds. Work of an unknown rate counts as none.
+    pub fn seconds(&self) -> f64 {
+        seconds_for(self.sealed_bytes, self.flush_bytes_per_s)
+            + seconds_for(self.overdue_bytes, self.merge_bytes_per_s)
+    }
+
+    /// The seconds of background work that writing `bytes` causes.
+    pub fn cost_s(&self, bytes: u64) -> f64 {
+        let merged = bytes as f64 * self.merge_amplification.max(1.0);
+        seconds_for(bytes, self.flush_bytes_per_s) + seconds_for(merged as u64, self.merge_bytes_per_s)
+    }
+}
+
+fn seconds_for(bytes: u64, bytes_per_s: f64) -> f64 {
+    if bytes_per_s > 0.0 { bytes as f64 / bytes_per_s } else { 0.0 }
+}
+
+/// How long a commit of `bytes` waits: the law at the head of this file.
+pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
+    let slope_s = (options.debt_full_s - options.debt_free_s).max(f64::MIN_POSITIVE);
+    let x = ((debt.seconds() - options.debt_free_s) / slope_s).max(0.0);
+    let delay_s = x * x * debt.cost_s(bytes);
+    let max_s = options.delay_max.as_secs_f64();
+    // Not-a-number, from rates that are none, must not become a wait.
+    if delay_s >= max_s {
+        options.delay_max
+    } else {
+        Duration::try_from_secs_f64(delay_s).unwrap_or_default()
+    }
+}
+
+/// `debt 1.25 s: 48.0 MB wait for a flush, 0 B of tier 0 are overdue`
+impl fmt::Display for Debt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sealed, overdue) = (Bytes(self.sealed_bytes), Bytes(self.overdue_bytes));
+        write!(f, "debt {:.2} s: {sealed} wait for a flush, {overdue} of tier 0 are overdue", self.seconds())
+    }
+}
+
+/// Collects delays that are too short to sleep for, until they are worth it: a sleep of a microsecond takes
+/// fifty. One for each writing thread, or one for a group of commits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwedDelay {
+    owed: Duration,
+}
+
+impl OwedDelay {
+    /// The shortest sleep.
+    pub const SLEEP_MIN: Duration = Duration::from_micros(200);
+
+    /// Adds a delay; gives what to sleep for now, which is nothing until [`OwedDelay::SLEEP_MIN`] is owed.
+    pub fn add(&mut self, delay: Duration) -> Option<Duration> {
+        self.owed += delay;
+        (self.owed >= OwedDelay::SLEEP_MIN).then(|| std::mem::take(&mut self.owed))
+    }
+}
+
+/// A number of bytes as people read it: `512 B`, `1.2 GB`. Powers of ten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("KB", 1e3)];
+        let bytes = self.0 as f64;
+        match units.iter().find(|unit| bytes >= unit.1) {
+            Some((name, size)) => write!(f, "{:.1} {name}", bytes / size),
+            None => write!(f, "{} B", self.0),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pace/tests.rs"]
+mod tests;

@@ -1,0 +1,424 @@
+//! Which runs to merge next: a pure function from the runs of a table to a printable plan.
+//!
+//! The shape is lazy levelling (Dayan and Idreos, Dostoevsky, SIGMOD 2018): tiers of up to T runs, and the
+//! bottom, the oldest run, into which other runs go only when that pays. In this order:
+//!
+//! 1. *A tier is full*: it has T runs. They become one run of the next tier. Lower tiers first: their merges
+//!    are small and writers wait for them.
+//! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number the one goes
+//!    that moves the fewest bytes in vain for each run saved: merging n of the T runs of a tier early wastes
+//!    (1 - n/T) of the work and saves n - 1 runs; merging two neighbours that stay in their tier wastes all.
+//! 3. *Garbage*: runs repeat one another's keys by more than σ of the live data, as their sketches show.
+//!    The oldest runs that do go into one. Where nothing is overwritten this never happens.
+//! 4. *Deletes*: a run consists mostly of deletes, or holds old ones. It goes down to the oldest run that it
+//!    overlaps, or is rewritten alone when there is none.
+//!
+//! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
+//!
+//! A live snapshot keeps versions apart, so nothing is planned that it would make idle: garbage counts only
+//! between runs with no border between them, and deletes wait until no border lies among their victims.
+//! Every plan but the rewriting of one run leaves fewer runs, and that one leaves no deletes, so planning
+//! comes to rest. Runs that are inputs of a merge under way are left alone; upkeep may carry out several
+//! plans at once.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::ops::Range;
+
+use folddb_base::Seq;
+use folddb_base::ids::RunId;
+use folddb_rules::KeyOrder;
+
+use crate::pace::Bytes;
+use crate::sketch::{Overlap, Sketch};
+
+/// What a planner knows of a run.
+#[derive(Clone, Debug)]
+pub struct RunSummary {
+    /// Its number.
+    pub id: RunId,
+    /// The tier it is in.
+    pub tier: u8,
+    /// Its place among the runs of the table: higher is newer.
+    pub age: Seq,
+    /// Bytes of its files, and of the separated values that it refers to.
+    pub bytes: u64,
+    /// Its records.
+    pub records: u64,
+    /// How many of them are deletes.
+    pub deletes: u64,
+    /// When the oldest of its deletes was written, in milliseconds of the clock; none where not known.
+    pub oldest_delete_ms: Option<u64>,
+    /// The lowest seq in it.
+    pub min_seq: Seq,
+    /// The highest seq in it.
+    pub max_seq: Seq,
+    /// Its lowest key.
+    pub low: Vec<u8>,
+    /// Its highest key.
+    pub high: Vec<u8>,
+    /// A sample of its keys.
+    pub sketch: Sketch,
+    /// The number of its parts.
+    pub parts: usize,
+    /// True while it is an input of a merge under way.
+    pub busy: bool,
+}
+
+/// The constants of the shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergeOptions {
+    /// Runs that make a tier full: fewer for reads, more for writes. Default 8; 2 at least.
+    pub merge_factor: usize,
+    /// Runs of a table that reads put up with. Default twice the merge factor, 12 at least.
+    pub read_runs_max: usize,
+    /// Inputs of one merge, for its memory. Default twice the merge factor.
+    pub inputs_max: usize,
+    /// Obsolete per live data that is put up with (σ). Default 0.20.
+    pub garbage_ratio: f64,
+    /// Obsolete bytes that are put up with whatever the ratio, so that small tables rest. Default 32 MiB.
+    pub garbage_bytes_min: u64,
+    /// Share of deletes from which a run is mostly deletes. Default 0.5.
+    pub delete_share: f64,
+    /// Milliseconds that a delete may take to reach the bottom. Default none: no bound.
+    pub delete_age_max_ms: Option<u64>,
+}
+
+impl MergeOptions {
+    /// The defaults for a merge factor.
+    pub fn with_factor(merge_factor: usize) -> MergeOptions {
+        let merge_factor = merge_factor.max(2);
+        MergeOptions {
+            merge_factor,
+            read_runs_max: (2 * merge_factor).max(12),
+            inputs_max: 2 * merge_factor,
+            garbage_ratio: 0.20,
+            garbage_bytes_min: 32 << 20,
+            delete_share: 0.5,
+            delete_age_max_ms: None,
+        }
+    }
+}
+
+impl Default for MergeOptions {
+    fn default() -> MergeOptions {
+        MergeOptions::with_factor(8)
+    }
+}
+
+/// What else a plan depends on.
+#[derive(Clone, Debug, Default)]
+pub struct Moment {
+    /// The seqs of the live snapshots.
+    pub borders: Vec<Seq>,
+    /// The clock, in milliseconds.
+    pub now_ms: u64,
+}
+
+/// How the inputs become one run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// They are read and written.
+    Merge,
+    /// They share no keys: their parts become one run as they are.
+    Join,
+}
+
+/// Why a plan was made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Reason {
+    /// The tier has as many runs as the merge factor.
+    TierFull,
+    /// So many runs are more than reads put up with.
+    TooManyRuns(usize),
+    /// So much of the live data is repeated by obsolete data.
+    Garbage(f64),
+    /// So many of the records of the newest input are deletes.
+    ManyDeletes(f64),
+    /// The newest input holds deletes of so many milliseconds.
+    OldDeletes(u64),
+    /// Somebody asked for one run.
+    Optimize,
+}
+
+/// Runs that are to become one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    /// How.
+    pub way: Way,
+    /// Why.
+    pub reason: Reason,
+    /// The inputs, newest first; neighbours in age.
+    pub inputs: Vec<RunId>,
+    /// The lowest and the highest tier among them.
+    pub tiers: (u8, u8),
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their records.
+    pub records: u64,
+    /// The tier of the output.
+    pub target_tier: u8,
+    /// The age of the output: that of the newest input.
+    pub target_age: Seq,
+    /// True when no older run has keys in the range of the inputs: what is absent then needs no record.
+    pub is_bottom: bool,
+}
+
+/// The next plan for a table whose `runs` are given newest first; none when there is nothing to do.
+pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &MergeOptions) -> Option<Plan> {
+    let planner = Planner { order, runs, moment, options };
+    planner
+        .full_tier()
+        .or_else(|| planner.too_many_runs())
+        .or_else(|| planner.garbage())
+        .or_else(|| planner.deletes())
+}
+
+/// The plan that makes one run of all; none when that is so already, or while a merge is under way.
+pub fn optimize_plan(order: &KeyOrder, runs: &[RunSummary]) -> Option<Plan> {
+    let settled = match runs {
+        [] => true,
+        // A tenth more records than keys: versions that a snapshot kept. The sketch is good to 3 %.
+        [run] => run.deletes == 0 && run.records as f64 <= 1.1 * run.sketch.distinct(),
+        _ => false,
+    };
+    if settled || runs.iter().any(|run| run.busy) {
+        return None;
+    }
+    let target_tier = runs.iter().map(|run| run.tier).max().unwrap_or(0).max(1);
+    Some(make(order, runs, 0..runs.len(), target_tier, Reason::Optimize))
+}
+
+struct Planner<'a> {
+    order: &'a KeyOrder,
+    runs: &'a [RunSummary],
+    moment: &'a Moment,
+    options: &'a MergeOptions,
+}
+
+impl Planner<'_> {
+    fn full_tier(&self) -> Option<Plan> {
+        let full = |group: &Group| group.count >= self.options.merge_factor.max(2);
+        let group = self.groups().into_iter().filter(full).min_by_key(|group| group.tier)?;
+        // The oldest of them, when there are more than one merge may take.
+        let start = group.range.end.saturating_sub(self.options.inputs_max.max(2)).max(group.range.start);
+        Some(self.join_or_merge(start..group.range.end, group.tier.saturating_add(1), Reason::TierFull))
+    }
+
+    fn too_many_runs(&self) -> Option<Plan> {
+        // Neighbours that are busy are one run soon.
+        let soon_gone = self.runs.windows(2).filter(|pair| pair[0].busy && pair[1].busy).count();
+        let runs = self.runs.len() - soon_gone;
+        if runs <= self.options.read_runs_max.max(1) {
+            return None;
+        }
+        let promoted = self.groups().into_iter().filter(|group| group.range.len() >= 2).map(|group| {
+            let fill = group.count as f64 / self.options.merge_factor.max(2) as f64;
+            (
+                self.waste_per_run(&group.range, (1.0 - fill).max(0.0)),
+                group.tier.saturating_add(1),
+                group.range,
+            )
+        });
+        let idle_pair = |index: &usize| !self.runs[*index].busy && !self.runs[index + 1].busy;
+        let absorbed = (0..self.runs.len() - 1).filter(idle_pair).map(|index| {
+            let range = index..index + 2;
+            let target_tier = self.runs[index].tier.max(self.runs[index + 1].tier);
+            (self.waste_per_run(&range, 1.0), target_tier, range)
+        });
+        let (_, target_tier, range) = promoted.chain(absorbed).min_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some(self.join_or_merge(range, target_tier, Reason::TooManyRuns(runs)))
+    }
+
+    /// Bytes moved in vain for each run saved, when this share of the bytes is.
+    fn waste_per_run(&self, range: &Range<usize>, share: f64) -> f64 {
+        let bytes: u64 = self.runs[range.clone()].iter().map(|run| run.bytes).sum();
+        bytes as f64 * share / (range.len() - 1) as f64
+    }
+
+    /// For each tier and each stretch of idle runs, what of the tier lies there. The runs of a tier are
+    /// neighbours but for what a merge that was broken off left between them, which goes along.
+    fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut stretch_start = 0;
+        for (index, run) in self.runs.iter().enumerate() {
+            if run.busy {
+                stretch_start = index + 1;
+                continue;
+            }
+            let same = |group: &&mut Group| group.tier == run.tier && group.range.start >= stretch_start;
+            match groups.iter_mut().rev().find(same) {
+                Some(group) => {
+                    group.range.end = index + 1;
+                    group.count += 1;
+                }
+                None => groups.push(Group { tier: run.tier, range: index..index + 1, count: 1 }),
+            }
+        }
+        groups
+    }
+
+    fn garbage(&self) -> Option<Plan> {
+        let mut end = self.runs.len();
+        while end > 0 {
+            let start = self.stripe_start(end);
+            if let Some(plan) = self.garbage_of_stripe(start, end) {
+                return Some(plan);
+            }
+            end = start;
+        }
+        None
+    }
+
+    /// The first of the runs up to `end` between which no snapshot stands.
+    fn stripe_start(&self, end: usize) -> usize {
+        let apart = |newer: &RunSummary, older: &RunSummary| {
+            self.moment.borders.iter().any(|&border| older.max_seq <= border && border < newer.min_seq)
+        };
+        (1..end).rev().find(|&index| apart(&self.runs[index - 1], &self.runs[index])).unwrap_or(0)
+    }
+
+    /// The fewest runs, from the oldest of the stripe on, that repeat one another too much.
+    fn garbage_of_stripe(&self, start: usize, end: usize) -> Option<Plan> {
+        let idle = |index: &usize| !self.runs[*index].busy;
+        let first = (start..end).rev().take_while(idle).last()?;
+        if first + 1 >= end || self.garbage_beyond_bounds(first..end).is_none() {
+            return None;
+        }
+        (first..end - 1).rev().find_map(|from| {
+            let ratio = self.garbage_beyond_bounds(from..end)?;
+            Some(make(self.order, self.runs, from..end, self.runs[end - 1].tier, Reason::Garbage(ratio)))
+        })
+    }
+
+    fn garbage_beyond_bounds(&self, range: Range<usize>) -> Option<f64> {
+        let runs = &self.runs[range];
+        let overlap = Overlap::between(runs.iter().map(|run| (&run.sketch, bytes_per_record(run))));
+        let bytes: u64 = runs.iter().map(|run| run.bytes).sum();
+        let beyond = overlap.ratio() > self.options.garbage_ratio
+            && bytes as f64 * overlap.share() >= self.options.garbage_bytes_min as f64;
+        beyond.then(|| overlap.ratio())
+    }
+
+    fn deletes(&self) -> Option<Plan> {
+        (0..self.runs.len()).rev().find_map(|index| {
+            let range = index..self.last_overlapped(index) + 1;
+            let reason = self.delete_reason(&self.runs[range.clone()])?;
+            let target_tier = self.runs[range.end - 1].tier;
+            Some(make(self.order, self.runs, range, target_tier, reason))
+        })
+    }
+
+    /// The oldest run whose keys the deletes of a run may meet; itself when there is none.
+    fn last_overlapped(&self, index: usize) -> usize {
+        let run = &self.runs[index];
+        let meets = |older: &usize| overlaps(self.order, run, &self.runs[*older]);
+        (index + 1..self.runs.len()).rev().find(meets).unwrap_or(index)
+    }
+
+    /// Why the deletes of the newest of `runs` should meet the others now.
+    fn delete_reason(&self, runs: &[RunSummary]) -> Option<Reason> {
+        let newest = runs.first()?;
+        if newest.deletes == 0 || runs.iter().any(|run| run.busy) || self.is_pinned(runs) {
+            return None;
+        }
+        let age_ms = newest.oldest_delete_ms.map(|since_ms| self.moment.now_ms.saturating_sub(since_ms));
+        if let (Some(age_ms), Some(max_ms)) = (age_ms, self.options.delete_age_max_ms)
+            && age_ms > max_ms
+        {
+            return Some(Reason::OldDeletes(age_ms));
+        }
+        let records: u64 = runs.iter().map(|run| run.records).sum();
+        let share = newest.deletes as f64 / newest.records.max(1) as f64;
+        // A few deletes are not worth moving a large run, however dense they are.
+        let worth = newest.deletes as f64 >= 0.1 * self.options.garbage_ratio * records as f64;
+        (share > self.options.delete_share && worth).then_some(Reason::ManyDeletes(share))
+    }
+
+    /// True when a snapshot stands among the records of `runs`: it may keep deletes and their victims apart.
+    fn is_pinned(&self, runs: &[RunSummary]) -> bool {
+        let min_seq = runs.iter().map(|run| run.min_seq).min().unwrap_or(0);
+        let max_seq = runs.iter().map(|run| run.max_seq).max().unwrap_or(0);
+        self.moment.borders.iter().any(|&border| min_seq <= border && border < max_seq)
+    }
+
+    fn join_or_merge(&self, range: Range<usize>, target_tier: u8, reason: Reason) -> Plan {
+        let way = if are_disjoint(self.order, &self.runs[range.clone()]) { Way::Join } else { Way::Merge };
+        Plan { way, ..make(self.order, self.runs, range, target_tier, reason) }
+    }
+}
+
+/// The idle runs of one tier, with what lies between them.
+struct Group {
+    tier: u8,
+    range: Range<usize>,
+    /// Runs of the tier itself.
+    count: usize,
+}
+
+fn make(order: &KeyOrder, runs: &[RunSummary], range: Range<usize>, target_tier: u8, reason: Reason) -> Plan {
+    let (inputs, older) = (&runs[range.clone()], &runs[range.end..]);
+    let tiers = inputs.iter().map(|run| run.tier);
+    Plan {
+        way: Way::Merge,
+        reason,
+        inputs: inputs.iter().map(|run| run.id).collect(),
+        tiers: (tiers.clone().min().unwrap_or(0), tiers.max().unwrap_or(0)),
+        bytes: inputs.iter().map(|run| run.bytes).sum(),
+        records: inputs.iter().map(|run| run.records).sum(),
+        target_tier,
+        target_age: inputs.iter().map(|run| run.age).max().unwrap_or(0),
+        is_bottom: !inputs.iter().any(|input| older.iter().any(|run| overlaps(order, input, run))),
+    }
+}
+
+fn bytes_per_record(run: &RunSummary) -> f64 {
+    run.bytes as f64 / run.records.max(1) as f64
+}
+
+fn overlaps(order: &KeyOrder, a: &RunSummary, b: &RunSummary) -> bool {
+    order.compare(&a.low, &b.high) != Ordering::Greater && order.compare(&b.low, &a.high) != Ordering::Greater
+}
+
+/// True when no two of the runs have a common range of keys.
+pub fn are_disjoint(order: &KeyOrder, runs: &[RunSummary]) -> bool {
+    let mut runs: Vec<&RunSummary> = runs.iter().collect();
+    runs.sort_by(|a, b| order.compare(&a.low, &b.low));
+    runs.windows(2).all(|pair| order.compare(&pair[0].high, &pair[1].low) == Ordering::Less)
+}
+
+/// `merge 8 runs of tier 0 (1.2 GB) into tier 1: the tier is full`
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verb = match self.way {
+            Way::Join => "join",
+            Way::Merge if self.inputs.len() == 1 => "rewrite",
+            Way::Merge => "merge",
+        };
+        let plural = if self.inputs.len() == 1 { "" } else { "s" };
+        write!(f, "{verb} {} run{plural} of tier", self.inputs.len())?;
+        match self.tiers {
+            (low, high) if low == high => write!(f, " {low}")?,
+            (low, high) => write!(f, "s {low}-{high}")?,
+        }
+        let bottom = if self.is_bottom { ", nothing below" } else { "" };
+        write!(f, " ({}) into tier {}{bottom}: {}", Bytes(self.bytes), self.target_tier, self.reason)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::TierFull => f.write_str("the tier is full"),
+            Reason::TooManyRuns(runs) => write!(f, "{runs} runs are too many for reads"),
+            Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
+            Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
+            Reason::OldDeletes(age_ms) => write!(f, "deletes are {} s old", age_ms / 1000),
+            Reason::Optimize => f.write_str("asked for one run"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "plan/tests.rs"]
+mod tests;

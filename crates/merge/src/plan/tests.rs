@@ -1,0 +1,323 @@
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use folddb_base::checksum::key_hash;
+use proptest::prelude::*;
+
+use super::*;
+use crate::sketch::PART_HASHES_MAX;
+
+/// A table that only knows which keys its runs hold, and which of them are deletes.
+#[derive(Default)]
+struct Table {
+    /// Newest first.
+    runs: Vec<(RunSummary, BTreeMap<u32, bool>)>,
+    numbers: u64,
+    seq: Seq,
+    moment: Moment,
+    moved_bytes: u64,
+    written_bytes: u64,
+}
+
+const RECORD_BYTES: u64 = 100;
+
+impl Table {
+    fn flush(&mut self, keys: impl IntoIterator<Item = u32>, is_delete: bool) {
+        let records: BTreeMap<u32, bool> = keys.into_iter().map(|key| (key, is_delete)).collect();
+        let min_seq = self.seq + 1;
+        self.seq += records.len() as u64;
+        let run = self.summary(0, (min_seq, self.seq), self.seq, &records);
+        self.written_bytes += run.bytes;
+        self.runs.insert(0, (run, records));
+    }
+
+    fn summary(&mut self, tier: u8, seqs: (Seq, Seq), age: Seq, records: &BTreeMap<u32, bool>) -> RunSummary {
+        self.numbers += 1;
+        let key = |key: Option<(&u32, &bool)>| key.map_or(Vec::new(), |(key, _)| key.to_be_bytes().to_vec());
+        let mut hashes: Vec<u64> = records.keys().map(|key| key_hash(&key.to_be_bytes())).collect();
+        hashes.sort_unstable();
+        hashes.truncate(PART_HASHES_MAX);
+        let deletes = records.values().filter(|is_delete| **is_delete).count() as u64;
+        RunSummary {
+            id: RunId(self.numbers),
+            tier,
+            age,
+            bytes: records.len() as u64 * RECORD_BYTES,
+            records: records.len() as u64,
+            deletes,
+            oldest_delete_ms: (deletes > 0).then_some(self.moment.now_ms),
+            min_seq: seqs.0,
+            max_seq: seqs.1,
+            low: key(records.first_key_value()),
+            high: key(records.last_key_value()),
+            sketch: Sketch::of_part(&hashes),
+            parts: 1,
+            busy: false,
+        }
+    }
+
+    fn summaries(&self) -> Vec<RunSummary> {
+        self.runs.iter().map(|(run, _)| run.clone()).collect()
+    }
+
+    fn plan(&self, options: &MergeOptions) -> Option<Plan> {
+        plan(&KeyOrder::Bytewise, &self.summaries(), &self.moment, options)
+    }
+
+    fn carry_out(&mut self, plan: &Plan) {
+        let first = self.runs.iter().position(|(run, _)| run.id == plan.inputs[0]).unwrap();
+        let inputs: Vec<_> = self.runs.drain(first..first + plan.inputs.len()).collect();
+        let seqs = (
+            inputs.iter().map(|(run, _)| run.min_seq).min().unwrap(),
+            inputs.iter().map(|(run, _)| run.max_seq).max().unwrap(),
+        );
+        let mut records: BTreeMap<u32, bool> = BTreeMap::new();
+        for (_, input) in inputs.iter().rev() {
+            records.extend(input);
+        }
+        let records_in: usize = inputs.iter().map(|(_, input)| input.len()).sum();
+        match plan.way {
+            Way::Join => assert_eq!(records.len(), records_in, "joined runs share no keys"),
+            Way::Merge => self.moved_bytes += plan.bytes,
+        }
+        if plan.is_bottom && plan.way == Way::Merge {
+            records.retain(|_, is_delete| !*is_delete);
+        }
+        if !records.is_empty() {
+            let run = self.summary(plan.target_tier, seqs, plan.target_age, &records);
+            self.runs.insert(first, (run, records));
+        }
+    }
+
+    /// Carries plans out until there are no more; gives what was done.
+    fn settle(&mut self, options: &MergeOptions) -> Vec<Plan> {
+        let mut plans = Vec::new();
+        while let Some(plan) = self.plan(options) {
+            self.carry_out(&plan);
+            plans.push(plan);
+            assert!(plans.len() < 100, "planning comes to rest: {}", plans.last().unwrap());
+        }
+        plans
+    }
+}
+
+/// Carries out a script: lines that start with `>` are commands, what they print follows them.
+fn play(script: &str) -> String {
+    let (mut table, mut options, mut text) = (Table::default(), MergeOptions::default(), String::new());
+    options.garbage_bytes_min = 1;
+    for line in script.lines().filter(|line| line.is_empty() || line.starts_with(['>', '#'])) {
+        writeln!(text, "{line}").unwrap();
+        let Some(command) = line.strip_prefix("> ") else { continue };
+        let words: Vec<&str> = command.split(' ').collect();
+        let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok()).unwrap();
+        match words[0] {
+            "table" => {
+                table = Table::default();
+                let garbage_bytes_min = options.garbage_bytes_min;
+                options = MergeOptions { garbage_bytes_min, ..MergeOptions::with_factor(number(2) as usize) };
+            }
+            "reads-max" => options.read_runs_max = number(1) as usize,
+            "delete-age-max-ms" => options.delete_age_max_ms = Some(number(1)),
+            "wait-ms" => table.moment.now_ms += number(1),
+            "snapshot" => table.moment.borders.push(table.seq),
+            "release" => table.moment.borders.clear(),
+            "busy" => {
+                table.runs.iter_mut().for_each(|(run, _)| run.busy |= u64::from(run.tier) == number(2));
+            }
+            "idle" => table.runs.iter_mut().for_each(|(run, _)| run.busy = false),
+            "flush" | "delete" => {
+                let (keys, times) =
+                    (number(1) as u32..number(3) as u32, words.get(5).map_or(1, |_| number(5)));
+                let step =
+                    words.iter().position(|word| *word == "step").map_or(1, |at| number(at + 1) as usize);
+                for _ in 0..times {
+                    table.flush(keys.clone().step_by(step), words[0] == "delete");
+                    table.settle_aloud(&options, &mut text);
+                }
+            }
+            "settle" => table.settle_aloud(&options, &mut text),
+            "optimize" => {
+                let plan = optimize_plan(&KeyOrder::Bytewise, &table.summaries());
+                match &plan {
+                    Some(plan) => writeln!(text, "{plan}").unwrap(),
+                    None => writeln!(text, "nothing to do").unwrap(),
+                }
+                plan.iter().for_each(|plan| table.carry_out(plan));
+            }
+            "runs" => table.show(&mut text),
+            other => panic!("unknown command {other}"),
+        }
+    }
+    text
+}
+
+impl Table {
+    fn settle_aloud(&mut self, options: &MergeOptions, text: &mut String) {
+        for plan in self.settle(options) {
+            writeln!(text, "{plan}").unwrap();
+        }
+    }
+
+    fn show(&self, text: &mut String) {
+        if self.runs.is_empty() {
+            writeln!(text, "no runs").unwrap();
+        }
+        for (run, records) in &self.runs {
+            let (low, high) = (records.keys().next().unwrap(), records.keys().last().unwrap());
+            let (id, tier, bytes) = (run.id, run.tier, Bytes(run.bytes));
+            write!(
+                text,
+                "{id} tier {tier} {bytes} keys {low}..={high} seqs {}..={}",
+                run.min_seq, run.max_seq
+            )
+            .unwrap();
+            writeln!(text, "{}", if run.busy { " busy" } else { "" }).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_stories_are_told_as_written() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plan/stories.txt");
+    let written = std::fs::read_to_string(path).unwrap();
+    let told = play(&written);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, told).unwrap();
+    } else {
+        assert_eq!(told, written, "run with UPDATE=1 to rewrite {path}, and read the difference");
+    }
+}
+
+#[test]
+fn a_thousand_flushes_are_moved_a_logarithm_of_times() {
+    let flushes = 1000u32;
+    for merge_factor in [2, 4, 8, 16] {
+        let options = MergeOptions::with_factor(merge_factor);
+        let mut table = Table::default();
+        for flush in 0..flushes {
+            // All runs span the whole range and no key comes twice.
+            table.flush((0..4).map(|part| part << 16 | flush), false);
+            table.settle(&options);
+            assert!(table.runs.len() <= options.read_runs_max);
+        }
+        let times = table.moved_bytes as f64 / table.written_bytes as f64;
+        let bound = f64::from(flushes).log(merge_factor as f64) + 1.0;
+        println!("merge factor {merge_factor}: every byte was moved {times:.2} times; bound {bound:.2}");
+        assert!(times <= bound, "merge factor {merge_factor}: {times:.2} over {bound:.2}");
+    }
+}
+
+#[test]
+fn rising_keys_are_never_moved() {
+    let options = MergeOptions::default();
+    let mut table = Table::default();
+    for flush in 0..500u32 {
+        table.flush(flush * 10..(flush + 1) * 10, false);
+        table.settle(&options);
+    }
+    assert_eq!(table.moved_bytes, 0);
+    assert!(table.runs.len() <= options.read_runs_max);
+}
+
+#[test]
+fn overwriting_a_set_of_keys_stays_within_the_space_bound() {
+    let options = MergeOptions { garbage_bytes_min: 1, ..MergeOptions::default() };
+    let mut table = Table::default();
+    table.flush(0..20_000, false);
+    let (mut state, mut bytes_max) = (1u64, 0);
+    for _ in 0..300 {
+        let keys: Vec<u32> = (0..500)
+            .map(|_| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                (state >> 40) as u32 % 20_000
+            })
+            .collect();
+        table.flush(keys, false);
+        table.settle(&options);
+        bytes_max = bytes_max.max(table.runs.iter().map(|(run, _)| run.bytes).sum::<u64>());
+    }
+    let live_bytes = 20_000 * RECORD_BYTES;
+    assert!(bytes_max as f64 <= 1.3 * live_bytes as f64, "{bytes_max} of {live_bytes}");
+    let times = table.moved_bytes as f64 / table.written_bytes as f64;
+    assert!(times <= 8.0, "every byte was moved {times:.2} times");
+}
+
+fn runs() -> impl Strategy<Value = Vec<RunSummary>> {
+    let run = (0u8..3, 0u32..50, 1u32..400, any::<bool>(), prop::bool::weighted(0.2));
+    prop::collection::vec(run, 0..24).prop_map(|mut shapes| {
+        shapes.sort_by_key(|shape| std::cmp::Reverse(shape.0));
+        let mut table = Table::default();
+        for (tier, first, count, is_delete, busy) in shapes {
+            table.flush(first * 20..first * 20 + count, is_delete);
+            table.runs[0].0.tier = tier;
+            table.runs[0].0.busy = busy;
+        }
+        table.summaries()
+    })
+}
+
+fn check(plan: &Plan, runs: &[RunSummary]) {
+    let first = runs.iter().position(|run| run.id == plan.inputs[0]).unwrap();
+    let inputs = &runs[first..first + plan.inputs.len()];
+    let older = &runs[first + plan.inputs.len()..];
+    assert!(inputs.iter().map(|run| run.id).eq(plan.inputs.iter().copied()), "inputs are neighbours in age");
+    assert!(inputs.iter().all(|run| !run.busy), "busy runs are left alone");
+    assert_eq!(plan.target_age, inputs[0].age);
+    assert!(plan.target_tier >= plan.tiers.1);
+    assert_eq!(plan.bytes, inputs.iter().map(|run| run.bytes).sum::<u64>());
+    let apart = |input: &RunSummary, run: &RunSummary| input.high < run.low || run.high < input.low;
+    assert_eq!(plan.is_bottom, inputs.iter().all(|input| older.iter().all(|run| apart(input, run))));
+    if plan.way == Way::Join {
+        assert!(are_disjoint(&KeyOrder::Bytewise, inputs));
+    }
+    if plan.inputs.len() == 1 {
+        assert!(inputs[0].deletes > 0 && plan.is_bottom, "one run is rewritten for its deletes only");
+    }
+}
+
+proptest! {
+    #[test]
+    fn plans_keep_their_promises(
+        runs in runs(),
+        merge_factor in 0usize..6,
+        borders in prop::collection::vec(0u64..4000, 0..3),
+        delete_age_max_ms in prop::option::of(0u64..2),
+    ) {
+        let base = MergeOptions::with_factor(merge_factor);
+        let options = MergeOptions { garbage_bytes_min: 1, delete_age_max_ms, ..base };
+        let moment = Moment { borders, now_ms: 1 };
+        if let Some(plan) = plan(&KeyOrder::Bytewise, &runs, &moment, &options) {
+            check(&plan, &runs);
+            prop_assert!(plan.inputs.len() <= options.inputs_max.max(options.read_runs_max).max(24));
+        }
+        if let Some(plan) = optimize_plan(&KeyOrder::Bytewise, &runs) {
+            check_optimize(&plan, &runs);
+        }
+    }
+
+    #[test]
+    fn planning_comes_to_rest(
+        flushes in prop::collection::vec((0u32..50, 1u32..300, prop::bool::weighted(0.3), 0u8..12), 1..60),
+        merge_factor in 2usize..6,
+    ) {
+        let options = MergeOptions { garbage_bytes_min: 1, ..MergeOptions::with_factor(merge_factor) };
+        let mut table = Table::default();
+        for (first, count, is_delete, snapshot) in flushes {
+            table.flush(first * 20..first * 20 + count, is_delete);
+            match snapshot {
+                0 => table.moment.borders.push(table.seq),
+                1 => table.moment.borders.clear(),
+                _ => {}
+            }
+            table.settle(&options);
+            prop_assert!(table.runs.len() <= options.read_runs_max.max(1));
+            prop_assert!(table.runs.windows(2).all(|pair| pair[0].0.age > pair[1].0.age));
+        }
+    }
+}
+
+fn check_optimize(plan: &Plan, runs: &[RunSummary]) {
+    assert!(plan.is_bottom);
+    assert_eq!(plan.inputs.len(), runs.len());
+    assert!(runs.iter().all(|run| !run.busy));
+}
