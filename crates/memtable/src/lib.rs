@@ -1,1 +1,34 @@
-//! Floor 2 of FoldDB: the newest records, the first tiers of the merge sort.
+//! Floor 2 of FoldDB: the memtable, a table's newest records, and the first tiers of its merge sort.
+//!
+//! A write appends to the *tail* and looks for nothing. A full tail (4096 records) is sorted, folded within
+//! stripes and sealed into an immutable *chunk* with a small filter; upkeep merges chunks geometrically. A
+//! flush is then a plain merge of chunks. Nothing is ever changed in place, so what a reader has captured
+//! stays as it was, and snapshots and batches are exact.
+//!
+//! ```text
+//!   push ──> tail ──(full: sort, fold)──> chunk chunk chunk ... ──(merge_step)──> larger chunk ──> flush
+//!            hash of 8192 slots           filter of 10 bits a key
+//! ```
+//!
+//! The engine calls [`Memtable::apply`] under its commit lock; [`Memtable::get`] and [`Memtable::capture`]
+//! from any thread; [`Memtable::merge_step`] and [`Memtable::stream`] from upkeep. The modules stand
+//! bottom-up.
+
+#![forbid(unsafe_code)]
+
+mod hash;
+mod filter;
+mod packed;
+mod tail;
+mod sort;
+mod chunk;
+mod fold_stack;
+mod seal;
+mod kway;
+mod capture;
+mod merge_plan;
+mod memtable;
+
+pub use capture::{Captured, MemStream};
+pub use memtable::{Counts, Memtable, MemtableLimits, ReadAt, Seen, Whereabouts, Writer};
+pub use tail::TailLimits;

@@ -1,0 +1,153 @@
+//! A chunk: a sealed, sorted, immutable piece of the memtable.
+//!
+//! ```text
+//!   entries   prefix u64 | offset u32 | seq delta u32     in the total order; what searching touches
+//!   arena     packed records (see packed.rs)              in the order of the entries, once sealed
+//!   filter    ten bits a key
+//! ```
+//!
+//! The prefix is taken after the bytes that all keys of the chunk share, so that it decides most comparisons.
+
+use std::ops::Bound;
+
+use folddb_base::{Record, Seq};
+use folddb_rules::KeyOrder;
+
+use crate::filter::Filter;
+use crate::packed::Place;
+use crate::sort::{SortKey, sort_records};
+use crate::tail::RawTail;
+
+/// One record of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// See [`KeyOrder::prefix`]; after `skip` bytes.
+    pub(crate) prefix: u64,
+    /// Where its bytes begin in the arena.
+    pub(crate) offset: u32,
+    /// Its seq, counted from the chunk's `base_seq`.
+    pub(crate) seq_delta: u32,
+}
+
+/// See the module. Never empty but for a capture of nothing.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub(crate) arena: Vec<u8>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) filter: Filter,
+    /// Leading bytes that all keys share; the prefixes begin after them.
+    pub(crate) skip: usize,
+    /// No seq is lower; the deltas count from here.
+    pub(crate) base_seq: Seq,
+    /// No seq is higher.
+    pub(crate) max_seq: Seq,
+    /// 0 from a tail; one more than its inputs when merged.
+    pub(crate) generation: u32,
+}
+
+impl Chunk {
+    /// Sorts a copied tail, without folding it. It has no filter: it is only scanned.
+    pub(crate) fn from_raw(order: &KeyOrder, raw: RawTail) -> Chunk {
+        let mut sorted: Vec<SortKey> = Vec::with_capacity(raw.entries.len());
+        let skip = sort_records(order, &raw.arena, raw.entries.iter().copied(), &mut sorted);
+        let entry =
+            |key: &SortKey| Entry { prefix: key.prefix(), offset: key.offset(), seq_delta: key.seq_delta() };
+        Chunk {
+            entries: sorted.iter().map(entry).collect(),
+            arena: raw.arena,
+            filter: Filter::none(),
+            skip,
+            base_seq: raw.base_seq,
+            max_seq: raw.last_seq,
+            generation: 0,
+        }
+    }
+
+    /// Records.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Chunk>()
+            + self.arena.capacity()
+            + self.entries.capacity() * size_of::<Entry>()
+            + self.filter.bytes()
+    }
+
+    /// The key of an entry.
+    #[inline]
+    pub(crate) fn key(&self, entry: &Entry) -> &[u8] {
+        Place::at(&self.arena, entry.offset).key(&self.arena)
+    }
+
+    /// The record of an entry.
+    #[inline]
+    pub(crate) fn record(&self, entry: &Entry) -> Record<'_> {
+        Place::at(&self.arena, entry.offset).record(&self.arena, self.seq(entry))
+    }
+
+    /// The seq of an entry.
+    #[inline]
+    pub(crate) fn seq(&self, entry: &Entry) -> Seq {
+        self.base_seq + Seq::from(entry.seq_delta)
+    }
+
+    /// How many entries come before `bound`, when it is where a forward stream starts.
+    pub(crate) fn count_before(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> usize {
+        match bound {
+            Bound::Unbounded => 0,
+            Bound::Included(key) => self.partition(order, key, |placed| placed.is_lt()),
+            Bound::Excluded(key) => self.partition(order, key, |placed| placed.is_le()),
+        }
+    }
+
+    /// How many entries come before `bound`, when it is where a reversed stream starts: it gives just these.
+    pub(crate) fn count_up_to(&self, order: &KeyOrder, bound: Bound<&[u8]>) -> usize {
+        match bound {
+            Bound::Unbounded => self.len(),
+            Bound::Included(key) => self.partition(order, key, |placed| placed.is_le()),
+            Bound::Excluded(key) => self.partition(order, key, |placed| placed.is_lt()),
+        }
+    }
+
+    /// How many entries have keys that `before` accepts by how they compare with `key`.
+    fn partition(&self, order: &KeyOrder, key: &[u8], before: impl Fn(std::cmp::Ordering) -> bool) -> usize {
+        let Some(first) = self.entries.first() else { return 0 };
+        let first_key = self.key(first);
+        if key.get(..self.skip) != first_key.get(..self.skip) {
+            // All keys of the chunk lie on the same side of this one.
+            return if before(order.compare(first_key, key)) { self.len() } else { 0 };
+        }
+        let prefix = order.prefix(key, self.skip);
+        self.entries.partition_point(|entry| {
+            before(entry.prefix.cmp(&prefix).then_with(|| order.compare(self.key(entry), key)))
+        })
+    }
+
+    /// The records of a key with a seq up to `max_seq`, newest first.
+    pub(crate) fn find<'a>(
+        &'a self,
+        order: &KeyOrder,
+        key: &'a [u8],
+        hash: u32,
+        max_seq: Seq,
+    ) -> impl Iterator<Item = Record<'a>> {
+        let start = if self.base_seq <= max_seq && self.filter.may_hold(hash) {
+            self.count_before(order, Bound::Included(key))
+        } else {
+            self.len()
+        };
+        self.entries[start..]
+            .iter()
+            .map(|entry| self.record(entry))
+            .take_while(move |record| record.key == key)
+            .filter(move |record| record.seq <= max_seq)
+    }
+}
+
+#[cfg(test)]
+#[path = "chunk/tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,213 @@
+//! Many chunks as one sequence: a loser tree (Knuth, The Art of Computer Programming 3, 5.4.1) over the
+//! prefixes of their current keys.
+//!
+//! Going on costs one comparison for each level of the tree, nearly always of two numbers that lie in the
+//! tree itself. Ties go to the source that stands first: the newer one forward, the older one reversed.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::{Direction, Record, RecordStream, Result};
+use folddb_rules::KeyOrder;
+
+use crate::chunk::{Chunk, Entry};
+use crate::packed::Place;
+
+/// The records of several chunks in the total order, or in its mirror.
+pub(crate) struct KWay {
+    order: KeyOrder,
+    direction: Direction,
+    /// Leading bytes that all keys of all sources share.
+    skip: usize,
+    sources: Vec<Source>,
+    /// `tree[0]` is the winner, `tree[n]` the loser of the match at node n.
+    tree: Vec<Node>,
+}
+
+struct Source {
+    chunk: Arc<Chunk>,
+    /// The current entry, while any are left.
+    at: usize,
+    /// Entries left, with the current one.
+    left: usize,
+    head: Place,
+}
+
+/// A source in the tree, by a number that orders as the stream does.
+#[derive(Clone, Copy)]
+struct Node {
+    rank: u64,
+    source: u32,
+}
+
+/// No source has played at this node yet.
+const NOBODY: Node = Node { rank: 0, source: u32::MAX };
+
+impl KWay {
+    /// Merges `newest_first` from `from` on.
+    pub(crate) fn new(
+        order: KeyOrder,
+        newest_first: impl DoubleEndedIterator<Item = Arc<Chunk>>,
+        direction: Direction,
+        from: Bound<&[u8]>,
+    ) -> KWay {
+        let chunks: Vec<Arc<Chunk>> = match direction {
+            Direction::Forward => newest_first.collect(),
+            Direction::Reversed => newest_first.rev().collect(),
+        };
+        let skip = shared_skip(&order, &chunks);
+        let start = |chunk: Arc<Chunk>| Source::start(chunk, &order, direction, from);
+        let sources: Vec<Source> = chunks.into_iter().map(start).filter(|source| source.left > 0).collect();
+        let mut merged = KWay { order, direction, skip, tree: vec![NOBODY; sources.len().max(1)], sources };
+        for source in 0..merged.sources.len() {
+            merged.play(source);
+        }
+        merged
+    }
+
+    /// Leading bytes that all keys share; the prefixes of [`KWay::current`] begin after them.
+    pub(crate) fn skip(&self) -> usize {
+        self.skip
+    }
+
+    /// The current record as merging wants it: its source by rank, its chunk, its entry, and its prefix
+    /// after `skip` bytes (inverted when reversed).
+    #[inline]
+    pub(crate) fn current(&self) -> Option<(u32, &Chunk, &Entry, u64)> {
+        let winner = self.tree[0];
+        let source = self.sources.get(winner.source as usize)?;
+        if source.left == 0 {
+            return None;
+        }
+        Some((winner.source, &source.chunk, &source.chunk.entries[source.at], winner.rank))
+    }
+
+    /// Goes on to the next record.
+    #[inline]
+    pub(crate) fn step(&mut self) {
+        let winner = self.tree[0].source as usize;
+        let Some(source) = self.sources.get_mut(winner) else { return };
+        if source.left == 0 {
+            return;
+        }
+        source.left -= 1;
+        if source.left > 0 {
+            match self.direction {
+                Direction::Forward => source.at += 1,
+                Direction::Reversed => source.at -= 1,
+            }
+            source.read_head();
+        }
+        self.play(winner);
+    }
+
+    /// Lets a source with a new head play its way up from its leaf.
+    #[inline]
+    fn play(&mut self, source: usize) {
+        let mut player = Node { rank: self.rank_of(source), source: source as u32 };
+        let mut node = (source + self.sources.len()) / 2;
+        while node > 0 {
+            let rival = self.tree[node];
+            if rival.source == NOBODY.source {
+                self.tree[node] = player;
+                return;
+            }
+            if self.beats(rival, player) {
+                self.tree[node] = player;
+                player = rival;
+            }
+            node /= 2;
+        }
+        self.tree[0] = player;
+    }
+
+    #[inline]
+    fn rank_of(&self, source: usize) -> u64 {
+        let source = &self.sources[source];
+        if source.left == 0 {
+            return u64::MAX;
+        }
+        let entry = &source.chunk.entries[source.at];
+        let prefix = if source.chunk.skip == self.skip {
+            entry.prefix
+        } else {
+            self.order.prefix(source.head.key(&source.chunk.arena), self.skip)
+        };
+        match self.direction {
+            Direction::Forward => prefix,
+            Direction::Reversed => !prefix,
+        }
+    }
+
+    #[inline]
+    fn beats(&self, a: Node, b: Node) -> bool {
+        if a.rank != b.rank { a.rank < b.rank } else { self.beats_by_key(a, b) }
+    }
+
+    fn beats_by_key(&self, a: Node, b: Node) -> bool {
+        let (left, right) = (&self.sources[a.source as usize], &self.sources[b.source as usize]);
+        if left.left == 0 || right.left == 0 {
+            return left.left > 0;
+        }
+        let keys = self.order.compare(left.key(), right.key());
+        let keys = if self.direction == Direction::Reversed { keys.reverse() } else { keys };
+        keys.then(a.source.cmp(&b.source)) == Ordering::Less
+    }
+}
+
+/// How many leading bytes all keys of all chunks share.
+fn shared_skip(order: &KeyOrder, chunks: &[Arc<Chunk>]) -> usize {
+    let mut firsts = chunks.iter().filter_map(|chunk| chunk.entries.first().map(|entry| chunk.key(entry)));
+    let Some(first) = firsts.next() else { return 0 };
+    let own = chunks.iter().map(|chunk| chunk.skip).min().unwrap_or(0);
+    firsts.fold(own, |skip, other| skip.min(order.shared_prefix_len(first, other)))
+}
+
+impl Source {
+    fn start(chunk: Arc<Chunk>, order: &KeyOrder, direction: Direction, from: Bound<&[u8]>) -> Source {
+        let (at, left) = match direction {
+            Direction::Forward => {
+                let before = chunk.count_before(order, from);
+                (before, chunk.len() - before)
+            }
+            Direction::Reversed => {
+                let count = chunk.count_up_to(order, from);
+                (count.saturating_sub(1), count)
+            }
+        };
+        let mut source = Source { chunk, at, left, head: Place::NOWHERE };
+        if left > 0 {
+            source.read_head();
+        }
+        source
+    }
+
+    #[inline]
+    fn read_head(&mut self) {
+        self.head = Place::at(&self.chunk.arena, self.chunk.entries[self.at].offset);
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        self.head.key(&self.chunk.arena)
+    }
+}
+
+impl RecordStream for KWay {
+    #[inline]
+    fn record(&self) -> Option<Record<'_>> {
+        let source = self.sources.get(self.tree[0].source as usize)?;
+        if source.left == 0 {
+            return None;
+        }
+        let seq = source.chunk.seq(&source.chunk.entries[source.at]);
+        Some(source.head.record(&source.chunk.arena, seq))
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        self.step();
+        Ok(())
+    }
+}

@@ -1,0 +1,454 @@
+//! Random programs against a list of records applied one at a time, and the edges.
+
+use std::collections::BTreeMap;
+
+use folddb_base::{Op, OpKind, RecordStream};
+use folddb_rules::resolve::Resolver;
+use folddb_rules::{Fold, FoldFailure, Outcome};
+use proptest::prelude::*;
+
+use super::*;
+use crate::chunk::tests::{any_key, any_order};
+
+/// Joins, so that every mistake in order shows.
+struct Join;
+
+impl Fold for Join {
+    fn spec(&self) -> String {
+        "join".to_owned()
+    }
+    fn fold(
+        &self,
+        _: &[u8],
+        earlier: &[u8],
+        later: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, FoldFailure> {
+        out.extend_from_slice(earlier);
+        out.extend_from_slice(later);
+        Ok(Outcome::Value)
+    }
+}
+
+/// The later one wins, by way of `KeepLater`.
+struct Last;
+
+impl Fold for Last {
+    fn spec(&self) -> String {
+        "last".to_owned()
+    }
+    fn fold(&self, _: &[u8], _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        Ok(Outcome::KeepLater)
+    }
+}
+
+/// Adds bytes modulo 256; zero is deleted.
+struct Count;
+
+impl Fold for Count {
+    fn spec(&self) -> String {
+        "count".to_owned()
+    }
+    fn fold(&self, _: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        out.push(a.iter().chain(b).fold(0, |sum, byte| sum.wrapping_add(*byte)));
+        Ok(Outcome::Value)
+    }
+    fn is_deleted(&self, _: &[u8], value: &[u8]) -> bool {
+        value == [0]
+    }
+    fn has_delete(&self) -> bool {
+        true
+    }
+}
+
+fn any_rules() -> impl Strategy<Value = Arc<FoldRules>> {
+    (0..4).prop_map(|which| {
+        Arc::new(match which {
+            0 => FoldRules::new(Arc::new(Join)),
+            1 => FoldRules::new(Arc::new(Last)),
+            2 => FoldRules::new(Arc::new(Count)),
+            _ => FoldRules::missing("unknown", 1),
+        })
+    })
+}
+
+#[derive(Clone, Debug)]
+enum Act {
+    /// One batch: keys (by number) and ops.
+    Batch(Vec<(usize, OpKind, u8)>),
+    Snapshot,
+    Release(usize),
+    Seal,
+    Merge,
+    /// Keeps a capture, to be looked at later.
+    Capture,
+    Check,
+}
+
+fn any_act() -> impl Strategy<Value = Act> {
+    let kind = prop::sample::select(vec![
+        OpKind::Fold,
+        OpKind::Fold,
+        OpKind::Fold,
+        OpKind::Set,
+        OpKind::Insert,
+        OpKind::Delete,
+    ]);
+    prop_oneof![
+        10 => prop::collection::vec((0usize..12, kind, 0u8..4), 1..8).prop_map(Act::Batch),
+        2 => Just(Act::Snapshot),
+        1 => (0usize..4).prop_map(Act::Release),
+        1 => Just(Act::Seal),
+        3 => Just(Act::Merge),
+        1 => Just(Act::Capture),
+        1 => Just(Act::Check),
+    ]
+}
+
+struct World {
+    rules: Arc<FoldRules>,
+    order: KeyOrder,
+    memtable: Memtable,
+    published: AtomicU64,
+    history: Vec<(Seq, Vec<u8>, OpKind, Vec<u8>)>,
+    snapshots: Vec<Seq>,
+    captures: Vec<Captured>,
+}
+
+type Values = BTreeMap<Vec<u8>, Result<Option<Vec<u8>>, ()>>;
+
+impl World {
+    fn now(&self) -> Seq {
+        self.published.load(Ordering::Acquire)
+    }
+
+    fn borders(&self) -> Vec<Seq> {
+        let mut borders = self.snapshots.clone();
+        borders.push(self.now());
+        borders.sort_unstable();
+        borders
+    }
+
+    fn act(&mut self, act: &Act, keys: &[Vec<u8>]) {
+        match act {
+            Act::Batch(ops) => self.batch(ops, keys),
+            Act::Snapshot => self.snapshots.push(self.now()),
+            Act::Release(index) if *index < self.snapshots.len() => drop(self.snapshots.remove(*index)),
+            Act::Release(_) => {}
+            Act::Seal => self.memtable.freeze(&self.borders()),
+            Act::Merge => drop(self.memtable.merge_step(&self.borders())),
+            Act::Capture => {
+                let captured = self.memtable.capture(&self.published);
+                assert_eq!(captured.published(), self.now());
+                self.captures.push(captured);
+            }
+            Act::Check => self.check(keys),
+        }
+    }
+
+    fn batch(&mut self, ops: &[(usize, OpKind, u8)], keys: &[Vec<u8>]) {
+        let borders = self.borders();
+        let mut seq = self.now();
+        let mut writer = self.memtable.apply();
+        for &(key, kind, byte) in ops {
+            seq += 1;
+            let kind =
+                if kind == OpKind::Insert && self.rules.spec() == "last" { OpKind::Fold } else { kind };
+            let key = &keys[key % keys.len()];
+            let payload = [byte];
+            let payload = if kind == OpKind::Delete { &[][..] } else { &payload[..] };
+            let kind = self.rules.normalise(key, kind, payload);
+            let payload = if kind == OpKind::Delete { &[][..] } else { payload };
+            writer.push(Record { key, seq, kind, payload }, &borders);
+            self.history.push((seq, key.clone(), kind, payload.to_vec()));
+        }
+        drop(writer);
+        // Half a batch is in chunks and tail, and nobody sees it.
+        self.check_at(ReadAt::Published(&self.published), keys);
+        self.published.store(seq, Ordering::Release);
+    }
+
+    /// What the keys are at `at`, one op after the other.
+    fn model(&self, at: Seq, keys: &[Vec<u8>]) -> Values {
+        let value_of = |key: &Vec<u8>| {
+            let mut state = Ok(None);
+            for (_, _, kind, payload) in self.history.iter().filter(|r| r.0 <= at && r.1 == *key) {
+                let op = Op::from_parts(*kind, payload).unwrap();
+                state = match state {
+                    Err(()) if !kind.absorbs() => Err(()), // a failed fold, until the key is set or deleted
+                    Err(()) => Ok(self.rules.at_bottom(key, op).map(<[u8]>::to_vec)),
+                    Ok(mut value) => self.rules.apply(key, &mut value, op).map(|()| value).map_err(drop),
+                };
+            }
+            state
+        };
+        keys.iter().map(|key| (key.clone(), value_of(key))).collect()
+    }
+
+    fn check(&self, keys: &[Vec<u8>]) {
+        self.check_at(ReadAt::Published(&self.published), keys);
+        for &snapshot in &self.snapshots {
+            self.check_at(ReadAt::Seq(snapshot), keys);
+        }
+        for captured in &self.captures {
+            self.check_captured(captured, captured.published(), keys);
+        }
+        self.check_accounts();
+    }
+
+    fn check_at(&self, at: ReadAt<'_>, keys: &[Vec<u8>]) {
+        let expected = self.model(at.load(), keys);
+        let get = |key: &Vec<u8>| {
+            let mut resolver = Resolver::new();
+            let seen = self.memtable.get(key, at, |record| {
+                assert_eq!(record.key, &key[..]);
+                let done = resolver.feed_older(&self.rules, key, record.kind, record.payload).unwrap();
+                if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            assert_eq!(seen.at, at.load());
+            let value = resolver.finish(&self.rules, key).map(|v| v.map(<[u8]>::to_vec)).map_err(drop);
+            (key.clone(), value)
+        };
+        let values: Values = keys.iter().map(get).collect();
+        assert_eq!(values, expected, "get at {:?}", at);
+        self.check_captured(&self.memtable.capture_at(at), at.load(), keys);
+    }
+
+    fn check_captured(&self, captured: &Captured, at: Seq, keys: &[Vec<u8>]) {
+        let expected = self.model(at, keys);
+        let forward = records(captured.stream(Direction::Forward, Bound::Unbounded));
+        let mut reversed = records(captured.stream(Direction::Reversed, Bound::Unbounded));
+        reversed.reverse();
+        assert_eq!(forward, reversed, "a reversed stream is the mirror");
+        assert!(forward.windows(2).all(|pair| {
+            self.order.compare(&pair[0].0, &pair[1].0).then(pair[1].1.cmp(&pair[0].1)).is_lt()
+        }));
+        let mut values: Values = keys.iter().map(|key| (key.clone(), Ok(None))).collect();
+        for group in forward.chunk_by(|a, b| a.0 == b.0) {
+            let mut resolver = Resolver::new();
+            for (key, _, kind, payload) in group.iter().filter(|record| record.1 <= at) {
+                if resolver.feed_older(&self.rules, key, *kind, payload).unwrap() {
+                    break;
+                }
+            }
+            let value = resolver.finish(&self.rules, &group[0].0);
+            values.insert(group[0].0.clone(), value.map(|v| v.map(<[u8]>::to_vec)).map_err(drop));
+        }
+        assert_eq!(values, expected, "scan at {at}");
+        for key in keys {
+            let mut found = Vec::new();
+            let _ = captured.get(key, at, |record| {
+                found.push(record.seq);
+                ControlFlow::Continue(())
+            });
+            let mut listed = forward.iter().filter(|record| record.0 == *key && record.1 <= at);
+            assert!(found.iter().all(|seq| listed.next().is_some_and(|record| record.1 == *seq)));
+            let from = records(captured.stream(Direction::Forward, Bound::Included(key)));
+            assert!(forward.ends_with(&from));
+            assert!(from.first().is_none_or(|record| self.order.compare(&record.0, key).is_ge()));
+        }
+    }
+
+    fn check_accounts(&self) {
+        let counts = self.memtable.counts();
+        assert_eq!(counts.pushed, self.history.len() as u64);
+        assert_eq!(counts.pushed, counts.held + counts.folded);
+        assert_eq!(counts.held, records(self.memtable.stream()).len() as u64);
+        let state = self.memtable.state.read();
+        assert_eq!(state.chunk_records, state.chunks.iter().map(|chunk| chunk.len()).sum::<usize>());
+        assert_eq!(state.chunk_bytes, state.chunks.iter().map(|chunk| chunk.bytes()).sum::<usize>());
+    }
+}
+
+fn records(mut stream: MemStream) -> Vec<(Vec<u8>, Seq, OpKind, Vec<u8>)> {
+    let mut all = Vec::new();
+    while let Some(record) = stream.record() {
+        all.push((record.key.to_vec(), record.seq, record.kind, record.payload.to_vec()));
+        stream.advance().unwrap();
+    }
+    all
+}
+
+fn memtable(limits: MemtableLimits) -> Memtable {
+    Memtable::new(KeyOrder::Bytewise, Arc::new(FoldRules::new(Arc::new(Join))), limits)
+}
+
+fn push(memtable: &Memtable, key: &[u8], seq: Seq, payload: &[u8]) {
+    memtable.apply().push(Record { key, seq, kind: OpKind::Fold, payload }, &[]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn every_reader_sees_the_history_up_to_its_seq(
+        order in any_order(),
+        rules in any_rules(),
+        keys in prop::collection::vec(any_key(), 1..8),
+        acts in prop::collection::vec(any_act(), 1..40),
+        records_max in 1usize..12,
+        chain_max in 1usize..12,
+        merge_factor in 2usize..4,
+    ) {
+        let tail = TailLimits { records_max, chain_max, ..TailLimits::default() };
+        let memtable = Memtable::new(order.clone(), Arc::clone(&rules), MemtableLimits { tail, merge_factor });
+        let mut world = World {
+            rules, order, memtable,
+            published: AtomicU64::new(0),
+            history: Vec::new(),
+            snapshots: Vec::new(),
+            captures: Vec::new(),
+        };
+        for act in &acts {
+            world.act(act, &keys);
+        }
+        world.check(&keys);
+        world.memtable.freeze(&world.borders());
+        while world.memtable.merge_step(&world.borders()) {}
+        prop_assert!(world.memtable.state.read().tail.is_empty());
+        prop_assert!(!world.memtable.wants_merge());
+        world.check(&keys);
+    }
+}
+
+#[test]
+fn an_empty_memtable_says_so() {
+    let memtable = memtable(MemtableLimits::default());
+    assert!(memtable.is_empty());
+    assert_eq!((memtable.seqs(), memtable.min_lsn(), memtable.records()), (None, None, 0));
+    memtable.freeze(&[]);
+    assert!(memtable.stream().record().is_none());
+    assert!(!memtable.merge_step(&[]));
+    assert!(memtable.bytes() < 1024, "an idle table costs little: {}", memtable.bytes());
+}
+
+#[test]
+fn facts_of_what_was_pushed() {
+    let memtable = memtable(MemtableLimits::default());
+    memtable.note_lsn(70);
+    push(&memtable, b"k", 7, b"a");
+    memtable.note_lsn(90);
+    push(&memtable, b"k", 9, b"b");
+    assert_eq!((memtable.seqs(), memtable.min_lsn(), memtable.records()), (Some((7, 9)), Some(70), 2));
+    memtable.freeze(&[9]);
+    assert_eq!(memtable.counts(), Counts { pushed: 2, held: 1, folded: 1 });
+    assert_eq!(memtable.seqs(), Some((7, 9)));
+}
+
+#[test]
+fn explain_lists_every_record_with_where_it_lies() {
+    let memtable = memtable(MemtableLimits::default());
+    for seq in 1..=6 {
+        push(&memtable, b"k", 10 * seq, b"x");
+        push(&memtable, b"other", 10 * seq + 1, b"x");
+        if seq % 2 == 0 {
+            memtable.freeze(&[10 * seq - 1, 10 * seq + 1]);
+        }
+    }
+    push(&memtable, b"k", 70, b"x");
+    let mut lines = Vec::new();
+    memtable.explain(b"k", |whereabouts, record| lines.push(format!("{} in {whereabouts}", record.seq)));
+    let expected = ["70 in tail", "60 in chunk 0", "50 in chunk 0", "40 in chunk 1", "30 in chunk 1"];
+    assert_eq!(lines[..5], expected);
+    assert_eq!(lines.len(), 7);
+}
+
+#[test]
+fn a_hot_key_costs_a_get_a_bounded_number_of_records() {
+    let memtable = memtable(MemtableLimits::default());
+    for seq in 1..=50_000u64 {
+        push(&memtable, b"hot", seq, &[seq as u8; 8]);
+        while memtable.merge_step(&[seq]) {}
+    }
+    let mut visited = 0;
+    let mut bytes = 0;
+    memtable.get(b"hot", ReadAt::Seq(Seq::MAX), |record| {
+        visited += 1;
+        bytes += record.payload.len();
+        ControlFlow::Continue(())
+    });
+    assert!(visited <= 512 + 1 + 7 * 3, "{visited} records");
+    assert_eq!(bytes, 400_000);
+}
+
+#[test]
+fn captures_share_the_sorted_tail_until_it_lags() {
+    let memtable = memtable(MemtableLimits::default());
+    let key = |seq: Seq| (seq.wrapping_mul(0x9e37_79b9_7f4a_7c15)).to_be_bytes();
+    let mut seq = 0;
+    for round in 0..60 {
+        for _ in 0..100 {
+            seq += 1;
+            push(&memtable, &key(seq), seq, b"x");
+        }
+        let captured = memtable.capture_at(ReadAt::Seq(seq));
+        assert_eq!(records(captured.stream(Direction::Forward, Bound::Unbounded)).len() as u64, seq);
+        let covered = memtable.sorted_tail.lock().as_ref().map_or(0, |held| held.records);
+        assert!(covered > 0, "round {round}");
+        let fresh = memtable.capture_at(ReadAt::Seq(seq));
+        assert!(fresh.raw.lock().entries.len() <= SORTED_TAIL_LAG_MAX);
+    }
+}
+
+#[test]
+fn bytes_cover_what_is_held_and_freezing_gives_back_the_rest() {
+    let memtable = memtable(MemtableLimits::default());
+    for seq in 1..=20_000u64 {
+        push(&memtable, &seq.to_be_bytes(), seq, &[1; 100]);
+        assert!(memtable.apply().bytes() as u64 >= seq * 108);
+    }
+    memtable.freeze(&[]);
+    let tight = 20_000 * (111 + 16 + 2);
+    assert!(memtable.bytes() < tight + tight / 8, "{} bytes", memtable.bytes());
+    assert_eq!(memtable.bytes(), memtable.state.read().bytes(), "no scratch is left");
+}
+
+#[test]
+fn readers_and_upkeep_run_beside_the_applier() {
+    let memtable = memtable(MemtableLimits {
+        tail: TailLimits { records_max: 64, ..TailLimits::default() },
+        merge_factor: 3,
+    });
+    let published = AtomicU64::new(0);
+    let rounds = 4000u64;
+    // Each batch joins its number to two keys, so both always have the same length.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 1..=rounds {
+                let borders = [published.load(Ordering::Acquire)];
+                let mut writer = memtable.apply();
+                for (key, seq) in [(b"left", 2 * round - 1), (b"rite", 2 * round)] {
+                    writer.push(Record { key, seq, kind: OpKind::Fold, payload: b"x" }, &borders);
+                }
+                drop(writer);
+                published.store(2 * round, Ordering::Release);
+            }
+        });
+        scope.spawn(|| {
+            while published.load(Ordering::Acquire) < 2 * rounds {
+                memtable.merge_step(&[published.load(Ordering::Acquire)]);
+            }
+        });
+        loop {
+            let captured = memtable.capture(&published);
+            let at = captured.published();
+            let len = |key: &[u8]| {
+                let mut len = 0;
+                let _ = captured.get(key, at, |record| {
+                    len += record.payload.len() as u64;
+                    ControlFlow::Continue(())
+                });
+                len
+            };
+            assert_eq!((len(b"left"), len(b"rite")), (at / 2, at / 2));
+            let mut len = 0;
+            let seen = memtable.get(b"left", ReadAt::Published(&published), |record| {
+                len += record.payload.len() as u64;
+                ControlFlow::Continue(())
+            });
+            assert_eq!(len, seen.at / 2);
+            if at == 2 * rounds {
+                return;
+            }
+        }
+    });
+}

@@ -1,0 +1,65 @@
+//! Which chunks to merge next: geometric merging, decided from plain facts.
+//!
+//! Chunks stand oldest first, and their generations never rise from old to new. As soon as `factor`
+//! neighbours are of one generation, the oldest `factor` of them become one chunk of the next: there are at
+//! most `factor - 1` of each generation, so a get asks a logarithmic number of chunks.
+//!
+//! A chunk that holds records newer than the last border waits: another border may yet come between them.
+
+use std::fmt;
+use std::ops::Range;
+
+use folddb_base::Seq;
+
+/// A merged chunk has no more bytes of records than this, so that offsets fit 32 bits.
+const MERGED_BYTES_MAX: usize = 1 << 30;
+
+/// What a plan needs to know of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkFacts {
+    pub(crate) generation: u32,
+    pub(crate) records: usize,
+    pub(crate) bytes: usize,
+    pub(crate) base_seq: Seq,
+    pub(crate) max_seq: Seq,
+}
+
+/// Merge the chunks of `range` (indexes, oldest first) into one of `generation`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MergePlan {
+    pub(crate) range: Range<usize>,
+    pub(crate) generation: u32,
+    pub(crate) records: usize,
+    pub(crate) bytes: usize,
+}
+
+impl fmt::Display for MergePlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MergePlan { range, generation, records, bytes } = self;
+        write!(f, "chunks {range:?} into generation {generation}: {records} records, {bytes} bytes")
+    }
+}
+
+/// The next merge, if any is due. The newest chunks come first: their merges are the smallest.
+pub(crate) fn plan_merge(chunks: &[ChunkFacts], factor: usize, last_border: Seq) -> Option<MergePlan> {
+    let factor = factor.max(2);
+    let settled = chunks.iter().take_while(|chunk| chunk.max_seq <= last_border).count();
+    let mut end = settled;
+    for equals in chunks[..settled].chunk_by(|a, b| a.generation == b.generation).rev() {
+        let start = end - equals.len();
+        end = start;
+        let Some(inputs) = equals.get(..factor) else { continue };
+        let bytes = inputs.iter().map(|chunk| chunk.bytes).sum();
+        let seqs = inputs[factor - 1].max_seq.saturating_sub(inputs[0].base_seq);
+        if bytes <= MERGED_BYTES_MAX && seqs <= Seq::from(u32::MAX) {
+            let records = inputs.iter().map(|chunk| chunk.records).sum();
+            let generation = inputs[0].generation + 1;
+            return Some(MergePlan { range: start..start + factor, generation, records, bytes });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+#[path = "merge_plan/tests.rs"]
+mod tests;

@@ -1,0 +1,112 @@
+//! Records packed into an arena.
+//!
+//! ```text
+//!   kind u8 | key length varint | payload length varint | key | payload
+//! ```
+//!
+//! Seqs stand beside the arena, in the entries. Arenas are written and read only in this process, so what is
+//! read back is what was put.
+
+use folddb_base::bytes::{Reader, put_varint};
+use folddb_base::{OpKind, Record, Seq};
+
+/// Longest header: a kind and two varints.
+const HEADER_BYTES_MAX: usize = 21;
+
+/// Bytes that a record takes at most.
+#[inline]
+pub(crate) fn packed_len_max(key: &[u8], payload: &[u8]) -> usize {
+    HEADER_BYTES_MAX + key.len() + payload.len()
+}
+
+/// Appends a record.
+#[inline]
+pub(crate) fn put(arena: &mut Vec<u8>, kind: OpKind, key: &[u8], payload: &[u8]) {
+    if key.len() < 0x80 && payload.len() < 0x80 {
+        arena.extend_from_slice(&[kind as u8, key.len() as u8, payload.len() as u8]);
+    } else {
+        arena.push(kind as u8);
+        put_varint(arena, key.len() as u64);
+        put_varint(arena, payload.len() as u64);
+    }
+    arena.extend_from_slice(key);
+    arena.extend_from_slice(payload);
+}
+
+/// Where the parts of a record lie in its arena.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    kind: OpKind,
+    key_at: u32,
+    key_len: u32,
+    payload_len: u32,
+}
+
+impl Place {
+    /// A place of nothing, for a source without a current record.
+    pub(crate) const NOWHERE: Place = Place { kind: OpKind::Delete, key_at: 0, key_len: 0, payload_len: 0 };
+
+    /// The record that was put at `offset`.
+    #[inline]
+    pub(crate) fn at(arena: &[u8], offset: u32) -> Place {
+        let bytes = &arena[offset as usize..];
+        match *bytes {
+            [kind, key_len @ 0..0x80, payload_len @ 0..0x80, ..] => Place {
+                kind: kind_of(kind),
+                key_at: offset + 3,
+                key_len: u32::from(key_len),
+                payload_len: u32::from(payload_len),
+            },
+            _ => Place::at_long(bytes, offset),
+        }
+    }
+
+    #[cold]
+    fn at_long(bytes: &[u8], offset: u32) -> Place {
+        let mut reader = Reader::new(bytes);
+        let mut header = || Some((reader.u8().ok()?, reader.varint().ok()?, reader.varint().ok()?));
+        let (kind, key_len, payload_len) = header().expect("the arena holds what `put` wrote");
+        let header_len = (bytes.len() - reader.rest().len()) as u32;
+        Place {
+            kind: kind_of(kind),
+            key_at: offset + header_len,
+            key_len: key_len as u32,
+            payload_len: payload_len as u32,
+        }
+    }
+
+    /// What the record does.
+    #[inline]
+    pub(crate) fn kind(&self) -> OpKind {
+        self.kind
+    }
+
+    /// The key of the record.
+    #[inline]
+    pub(crate) fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[self.key_at as usize..][..self.key_len as usize]
+    }
+
+    /// The payload of the record.
+    #[inline]
+    pub(crate) fn payload<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
+        &arena[(self.key_at + self.key_len) as usize..][..self.payload_len as usize]
+    }
+
+    /// All bytes of the record, as `put` wrote them from `offset` on.
+    #[inline]
+    pub(crate) fn packed<'a>(&self, arena: &'a [u8], offset: u32) -> &'a [u8] {
+        &arena[offset as usize..(self.key_at + self.key_len + self.payload_len) as usize]
+    }
+
+    /// The record.
+    #[inline]
+    pub(crate) fn record<'a>(&self, arena: &'a [u8], seq: Seq) -> Record<'a> {
+        Record { key: self.key(arena), seq, kind: self.kind, payload: self.payload(arena) }
+    }
+}
+
+#[inline]
+fn kind_of(number: u8) -> OpKind {
+    OpKind::from_u8(number).expect("the arena holds what `put` wrote")
+}

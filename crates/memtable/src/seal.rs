@@ -1,0 +1,209 @@
+//! Sealing: sorted records go in, a folded chunk comes out.
+//!
+//! Records come in the total order, from one sorted tail or from several chunks that are being merged. Each
+//! key's records are cut into *stripes* at the borders, and each stripe is folded:
+//!
+//! 1. what is older than the newest `Set` or `Delete` of the stripe is left out;
+//! 2. the others are composed on a stack (see fold_stack.rs);
+//! 3. two that decline to compose stay side by side.
+//!
+//! A folded record takes the newest seq of those it stands for.
+
+use folddb_base::Seq;
+use folddb_rules::{FoldRules, KeyOrder};
+
+use crate::chunk::{Chunk, Entry};
+use crate::filter::Filter;
+use crate::fold_stack::{FoldStack, Incoming};
+use crate::hash::key_hash;
+use crate::packed::{self, Place};
+use crate::sort::{SortKey, sort_records};
+use crate::tail::Tail;
+
+/// Which stripe a seq lies in: how many borders are older. Two records fold only in the same stripe, which
+/// is when no border S has older <= S < newer.
+#[inline]
+pub(crate) fn stripe_of(borders: &[Seq], seq: Seq) -> usize {
+    borders.partition_point(|&border| border < seq)
+}
+
+/// Buffers that live from one sealing to the next.
+#[derive(Debug, Default)]
+pub(crate) struct SealScratch {
+    sorted: Vec<SortKey>,
+    hashes: Vec<u32>,
+    group: Vec<Incoming>,
+    stack: FoldStack,
+}
+
+impl SealScratch {
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.sorted.capacity() * size_of::<SortKey>()
+            + self.hashes.capacity() * size_of::<u32>()
+            + self.group.capacity() * size_of::<Incoming>()
+            + self.stack.bytes()
+    }
+}
+
+/// Sorts and folds a full tail.
+pub(crate) fn seal_tail(
+    order: &KeyOrder,
+    rules: &FoldRules,
+    borders: &[Seq],
+    tail: &Tail,
+    scratch: &mut SealScratch,
+) -> Chunk {
+    let mut sorted = std::mem::take(&mut scratch.sorted);
+    let records = tail.entries().iter().map(|entry| (entry.offset, entry.seq_delta));
+    let skip = sort_records(order, tail.arena(), records, &mut sorted);
+    let base_seq = tail.base_seq();
+    let arenas = [tail.arena()];
+    let mut sealer = Sealer::new(rules, borders, &arenas, base_seq, tail.len(), tail.arena().len(), scratch);
+    for key in &sorted {
+        sealer.take(Incoming {
+            prefix: key.prefix(),
+            seq: base_seq + Seq::from(key.seq_delta()),
+            source: 0,
+            offset: key.offset(),
+        });
+    }
+    let chunk = sealer.finish(skip, tail.last_seq(), 0);
+    scratch.sorted = sorted;
+    chunk
+}
+
+/// Builds a chunk from records that come in the total order.
+pub(crate) struct Sealer<'a> {
+    rules: &'a FoldRules,
+    borders: &'a [Seq],
+    arenas: &'a [&'a [u8]],
+    base_seq: Seq,
+    arena: Vec<u8>,
+    entries: Vec<Entry>,
+    scratch: &'a mut SealScratch,
+}
+
+impl<'a> Sealer<'a> {
+    /// A sealer for about so many records and bytes; all seqs must be from `base_seq` on and fit a `u32`
+    /// counted from there.
+    pub(crate) fn new(
+        rules: &'a FoldRules,
+        borders: &'a [Seq],
+        arenas: &'a [&'a [u8]],
+        base_seq: Seq,
+        records: usize,
+        bytes: usize,
+        scratch: &'a mut SealScratch,
+    ) -> Sealer<'a> {
+        scratch.hashes.clear();
+        scratch.group.clear();
+        let (arena, entries) = (Vec::with_capacity(bytes), Vec::with_capacity(records));
+        Sealer { rules, borders, arenas, base_seq, arena, entries, scratch }
+    }
+
+    /// Takes the next record of the total order.
+    #[inline]
+    pub(crate) fn take(&mut self, record: Incoming) {
+        if let Some(first) = self.scratch.group.first()
+            && (first.prefix != record.prefix || self.key_of(first) != self.key_of(&record))
+        {
+            self.close_group();
+        }
+        self.scratch.group.push(record);
+    }
+
+    /// The chunk.
+    pub(crate) fn finish(mut self, skip: usize, max_seq: Seq, generation: u32) -> Chunk {
+        self.close_group();
+        self.scratch.stack.trim();
+        shrink(&mut self.arena);
+        shrink(&mut self.entries);
+        Chunk {
+            arena: self.arena,
+            entries: self.entries,
+            filter: Filter::of(&self.scratch.hashes),
+            skip,
+            base_seq: self.base_seq,
+            max_seq,
+            generation,
+        }
+    }
+
+    #[inline]
+    fn key_of(&self, record: &Incoming) -> &'a [u8] {
+        let arena = self.arenas[record.source as usize];
+        Place::at(arena, record.offset).key(arena)
+    }
+
+    /// Folds and writes the records of one key.
+    #[inline]
+    fn close_group(&mut self) {
+        let Some(&first) = self.scratch.group.first() else { return };
+        let key = self.key_of(&first);
+        self.scratch.hashes.push(key_hash(key));
+        if self.scratch.group.len() == 1 {
+            self.copy(&first);
+        } else {
+            self.fold_group(key);
+        }
+        self.scratch.group.clear();
+    }
+
+    fn fold_group(&mut self, key: &[u8]) {
+        let group = std::mem::take(&mut self.scratch.group);
+        let borders = self.borders;
+        let same_stripe = |newer: &Incoming, older: &Incoming| {
+            stripe_of(borders, newer.seq) == stripe_of(borders, older.seq)
+        };
+        for stripe in group.chunk_by(same_stripe) {
+            self.fold_stripe(key, stripe);
+        }
+        self.scratch.group = group;
+    }
+
+    /// The records of one key and one stripe, newest first.
+    fn fold_stripe(&mut self, key: &[u8], stripe: &[Incoming]) {
+        let arenas = self.arenas;
+        let kind_of = |record: &Incoming| Place::at(arenas[record.source as usize], record.offset).kind();
+        let absorbing = stripe.iter().position(|record| kind_of(record).absorbs());
+        let alive = &stripe[..absorbing.map_or(stripe.len(), |at| at + 1)];
+        if let [only] = alive {
+            return self.copy(only);
+        }
+        let mut stack = std::mem::take(&mut self.scratch.stack);
+        for record in alive.iter().rev() {
+            stack.push(self.rules, arenas, key, record);
+        }
+        while let Some(partial) = stack.pop(self.rules, arenas, key) {
+            self.push_entry(alive[0].prefix, partial.seq);
+            packed::put(&mut self.arena, partial.kind, key, partial.payload(arenas));
+        }
+        self.scratch.stack = stack;
+    }
+
+    /// Copies a record as it is.
+    #[inline]
+    fn copy(&mut self, record: &Incoming) {
+        let arena = self.arenas[record.source as usize];
+        self.push_entry(record.prefix, record.seq);
+        self.arena.extend_from_slice(Place::at(arena, record.offset).packed(arena, record.offset));
+    }
+
+    #[inline]
+    fn push_entry(&mut self, prefix: u64, seq: Seq) {
+        let (offset, seq_delta) = (self.arena.len() as u32, (seq - self.base_seq) as u32);
+        self.entries.push(Entry { prefix, offset, seq_delta });
+    }
+}
+
+/// Gives back what folding left unused, when it is worth a copy.
+fn shrink<T>(buffer: &mut Vec<T>) {
+    if buffer.capacity() > buffer.len() + buffer.len() / 8 {
+        buffer.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+#[path = "seal/tests.rs"]
+mod tests;

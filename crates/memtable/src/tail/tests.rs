@@ -1,0 +1,76 @@
+//! The tail: what is pushed is found, newest first, and a full tail says so.
+
+use folddb_base::OpKind;
+use proptest::prelude::*;
+
+use super::*;
+
+fn record<'a>(key: &'a [u8], seq: Seq, payload: &'a [u8]) -> Record<'a> {
+    Record { key, seq, kind: OpKind::Fold, payload }
+}
+
+#[test]
+fn it_is_full_by_records_bytes_or_one_long_chain() {
+    let limits = TailLimits { records_max: 3, bytes_max: 100, chain_max: 2 };
+    let mut tail = Tail::default();
+    assert!(tail.has_room(&record(b"k", 1, &[0; 1000]), &limits), "an empty tail takes any record");
+    tail.push(record(b"a", 1, b""));
+    assert!(!tail.has_room(&record(b"b", 2, &[0; 100]), &limits), "bytes");
+    assert!(!tail.has_room(&record(b"b", 2 + u64::from(u32::MAX), b""), &limits), "a far seq");
+    assert!(!tail.has_room(&record(b"b", 1, b""), &limits), "a seq that does not rise");
+    tail.push(record(b"a", 2, b""));
+    assert!(tail.has_room(&record(b"b", 3, b""), &limits));
+    tail.push(record(b"a", 3, b""));
+    assert!(!tail.has_room(&record(b"b", 4, b""), &TailLimits { records_max: 9, ..limits }), "a long chain");
+    assert!(!tail.has_room(&record(b"b", 4, b""), &TailLimits { chain_max: 9, ..limits }), "records");
+    tail.clear();
+    assert!(tail.has_room(&record(b"b", 4, b""), &limits));
+}
+
+proptest! {
+    #[test]
+    fn records_of_a_key_are_found_newest_first(
+        keys in prop::collection::vec(0u8..40, 0..300),
+        max_seq in 0u64..1000,
+        cleared in any::<bool>(),
+    ) {
+        let mut tail = Tail::default();
+        if cleared {
+            (0..100).for_each(|seq| tail.push(record(&[seq as u8], seq + 1, b"gone")));
+            tail.clear();
+        }
+        let payload = |seq: Seq| vec![seq as u8; seq as usize % 200];
+        for (index, &key) in keys.iter().enumerate() {
+            let seq = 5 + 3 * index as Seq;
+            tail.push(record(&[key], seq, &payload(seq)));
+        }
+        for key in 0..41u8 {
+            let found: Vec<Seq> =
+                tail.records_of(&[key], crate::hash::key_hash(&[key]), max_seq).map(|r| {
+                    assert_eq!((r.key, r.payload), (&[key][..], &payload(r.seq)[..]));
+                    r.seq
+                }).collect();
+            let expected: Vec<Seq> = (0..keys.len()).rev()
+                .filter(|&index| keys[index] == key)
+                .map(|index| 5 + 3 * index as Seq)
+                .filter(|&seq| seq <= max_seq)
+                .collect();
+            prop_assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn what_is_packed_is_read_back(key in prop::collection::vec(any::<u8>(), 0..300), len in 0usize..40_000) {
+        let payload = vec![7u8; len];
+        let mut arena = b"before".to_vec();
+        packed::put(&mut arena, OpKind::Insert, &key, &payload);
+        let end = arena.len();
+        packed::put(&mut arena, OpKind::Delete, b"", b"");
+        prop_assert!(end - 6 <= packed::packed_len_max(&key, &payload));
+        let place = Place::at(&arena, 6);
+        let expected = Record { key: &key, seq: 9, kind: OpKind::Insert, payload: &payload };
+        prop_assert_eq!(place.record(&arena, 9), expected);
+        prop_assert_eq!(place.packed(&arena, 6), &arena[6..end]);
+        prop_assert_eq!(Place::at(&arena, end as u32).kind(), OpKind::Delete);
+    }
+}
