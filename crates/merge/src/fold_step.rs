@@ -365,6 +365,7 @@ impl KeyFolder {
             }
     }
 
+    #[inline]
     fn settled_kind(&self, record: &Record<'_>) -> OpKind {
         match record.kind {
             OpKind::Set if self.fold.is_deleted(record.key, record.payload) => OpKind::Delete,
@@ -401,6 +402,11 @@ impl KeyFolder {
         if self.kept_len == 0 || !self.pending.op.kind.absorbs() {
             return Ok(());
         }
+        self.collapse_kept()
+    }
+
+    #[cold]
+    fn collapse_kept(&mut self) -> Result<()> {
         while self.kept_len > 0 && self.kept[self.kept_len - 1].floor == self.pending.floor {
             let newer = &mut self.kept[self.kept_len - 1];
             let older = decoded(&self.key, self.pending.seq, &self.pending.op)?;
@@ -506,12 +512,17 @@ impl KeyFolder {
 
     #[inline]
     fn send_kept<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
+        if self.kept_len == 0 { Ok(()) } else { self.send_some_kept(sink) }
+    }
+
+    #[cold]
+    fn send_some_kept<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
         for index in 0..self.kept_len {
             let Waiting { seq, op, .. } = &self.kept[index];
             let record = Record { key: &self.key, seq: *seq, kind: op.kind, payload: &op.payload };
             send(record, &mut self.counts, sink)?;
         }
-        self.sent |= self.kept_len > 0;
+        self.sent = true;
         self.kept_len = 0;
         Ok(())
     }

@@ -37,6 +37,8 @@ pub struct KWay<S> {
     nodes: Vec<Node>,
     order: KeyOrder,
     skip: usize,
+    /// Keys up to this length are wholly within skip and prefix.
+    covered: usize,
     mirrored: bool,
 }
 
@@ -51,7 +53,8 @@ impl<S: RecordStream> KWay<S> {
     /// bytes that *all* keys of all sources share, 0 where nothing is known.
     pub fn new(order: KeyOrder, direction: Direction, skip: usize, sources: Vec<S>) -> KWay<S> {
         let mirrored = direction == Direction::Reversed;
-        let mut kway = KWay { sources, nodes: Vec::new(), order, skip, mirrored };
+        let covered = if order.has_byte_prefixes() { skip.saturating_add(8) } else { 0 };
+        let mut kway = KWay { sources, nodes: Vec::new(), order, skip, covered, mirrored };
         kway.restart();
         kway
     }
@@ -122,7 +125,10 @@ impl<S: RecordStream> KWay<S> {
             (Some(x), Some(y)) => (x, y),
             (x, y) => return x.is_some() || (y.is_none() && a < b),
         };
-        let forward = self.order.compare(x.key, y.key).then_with(|| newest_first(x.seq, a, y.seq, b));
+        // Equal prefixes of equal length that cover the keys: no need to look at them.
+        let equal = x.key.len() == y.key.len() && x.key.len() <= self.covered;
+        let keys = if equal { Ordering::Equal } else { self.order.compare(x.key, y.key) };
+        let forward = keys.then_with(|| newest_first(x.seq, a, y.seq, b));
         if self.mirrored { forward == Ordering::Greater } else { forward == Ordering::Less }
     }
 }

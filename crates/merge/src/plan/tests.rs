@@ -288,7 +288,7 @@ proptest! {
         let moment = Moment { borders, now_ms: 1 };
         if let Some(plan) = plan(&KeyOrder::Bytewise, &runs, &moment, &options) {
             check(&plan, &runs);
-            prop_assert!(plan.inputs.len() <= options.inputs_max.max(options.read_runs_max).max(24));
+            prop_assert!(plan.reason != Reason::TierFull || plan.inputs.len() <= options.inputs_max);
         }
         if let Some(plan) = optimize_plan(&KeyOrder::Bytewise, &runs) {
             check_optimize(&plan, &runs);
