@@ -30,7 +30,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Bound;
 
-use folddb_base::bytes::Reader;
+use folddb_base::bytes::{Reader, prefix_u64};
 
 use super::CodecError;
 use super::range::KeyRange;
@@ -568,6 +568,29 @@ pub fn take_int(reader: &mut Reader<'_>) -> Result<i128, CodecError> {
     }
 }
 
+/// The next element, which must be an integer that fits.
+#[inline]
+pub fn take_i64(reader: &mut Reader<'_>) -> Result<i64, CodecError> {
+    let code = reader.u8()?;
+    let value = match code {
+        INT_ZERO..INT_LONG => i64::try_from(finish_short_int(reader, code)?).ok(),
+        INT_LONG_NEGATIVE | INT_LONG => None,
+        INT_LONG_NEGATIVE..INT_ZERO => 0i64.checked_sub_unsigned(finish_short_int(reader, code)?),
+        _ => return Err(mismatch("an integer", code)),
+    };
+    value.ok_or_else(|| does_not_fit("i64"))
+}
+
+/// The next element, which must be an integer that fits.
+#[inline]
+pub fn take_u64(reader: &mut Reader<'_>) -> Result<u64, CodecError> {
+    match reader.u8()? {
+        code @ INT_ZERO..INT_LONG => finish_short_int(reader, code),
+        INT_LONG_NEGATIVE..=INT_LONG => Err(does_not_fit("u64")),
+        code => Err(mismatch("an integer", code)),
+    }
+}
+
 /// The next element, which must be a float.
 #[inline]
 pub fn take_float(reader: &mut Reader<'_>) -> Result<f32, CodecError> {
@@ -658,17 +681,27 @@ fn finish_int(reader: &mut Reader<'_>, code: u8) -> Result<i128, CodecError> {
     if code == INT_LONG || code == INT_LONG_NEGATIVE {
         return finish_long_int(reader, code == INT_LONG_NEGATIVE);
     }
-    let negative = code < INT_ZERO;
+    let magnitude = i128::from(finish_short_int(reader, code)?);
+    Ok(if code < INT_ZERO { -magnitude } else { magnitude })
+}
+
+/// The magnitude of an integer of at most 8 bytes; its sign is in the code.
+#[inline]
+fn finish_short_int(reader: &mut Reader<'_>, code: u8) -> Result<u64, CodecError> {
     let len = usize::from(code.abs_diff(INT_ZERO));
-    let bytes = reader.take(len)?;
-    let Some(&first) = bytes.first() else { return Ok(0) };
-    if first == if negative { 0xff } else { 0 } {
-        return Err(not_shortest());
+    if len == 0 {
+        return Ok(0);
     }
-    let mut word = if negative { [0xff; 8] } else { [0; 8] };
-    word[8 - len..].copy_from_slice(bytes);
-    let bits = u64::from_be_bytes(word);
-    Ok(if negative { -i128::from(!bits) } else { i128::from(bits) })
+    let unused = 64 - 8 * len as u32;
+    let flip = if code < INT_ZERO { u64::MAX } else { 0 };
+    // Eight bytes at once, where there are as many, cost less than a copy of a length known only now.
+    let word = match reader.rest().first_chunk::<8>() {
+        Some(word) => u64::from_be_bytes(*word),
+        None => prefix_u64(reader.rest(), 0),
+    };
+    reader.take(len)?;
+    let magnitude = (word ^ flip) >> unused;
+    if magnitude.leading_zeros() >= unused + 8 { Err(not_shortest()) } else { Ok(magnitude) }
 }
 
 fn finish_long_int(reader: &mut Reader<'_>, negative: bool) -> Result<i128, CodecError> {
@@ -686,6 +719,11 @@ fn finish_long_int(reader: &mut Reader<'_>, negative: bool) -> Result<i128, Code
     let bits = u128::from_be_bytes(word);
     let value = if negative { 0i128.checked_sub_unsigned(!bits) } else { i128::try_from(bits).ok() };
     value.ok_or_else(too_wide)
+}
+
+#[cold]
+fn does_not_fit(number: &str) -> CodecError {
+    CodecError::new(format!("an integer in a tuple does not fit {number}"))
 }
 
 #[cold]
@@ -752,12 +790,28 @@ fn skip_escaped(
 #[inline]
 fn take_piece<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], bool), CodecError> {
     let rest = reader.rest();
-    let Some(len) = rest.iter().position(|&byte| byte == NULL) else {
+    let Some(len) = zero_at(rest) else {
         return Err(CodecError::new("a string in a tuple does not end"));
     };
     let escaped = rest.get(len + 1) == Some(&ESCAPE);
     reader.take(len + 1 + usize::from(escaped))?;
     Ok((&rest[..len], escaped))
+}
+
+/// Where the first zero byte stands. Eight bytes at a time: the lowest set bit of `word - 1s & !word & 0x80s`
+/// marks the first zero of a little-endian word (Warren, Hacker's Delight, 6-1).
+#[inline]
+fn zero_at(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_le_bytes([0x01; 8]);
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if zeros != 0 {
+            return Some(8 * index + zeros.trailing_zeros() as usize / 8);
+        }
+    }
+    tail.iter().position(|&byte| byte == NULL).map(|at| 8 * words.len() + at)
 }
 
 /// A uuid as people write it, with hyphens.

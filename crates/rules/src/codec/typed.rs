@@ -298,7 +298,7 @@ macro_rules! element {
     };
 }
 
-fn narrow<T: TryFrom<i128>>(value: i128) -> Result<T, CodecError> {
+fn narrow<T: TryFrom<i64>>(value: i64) -> Result<T, CodecError> {
     let too_large = |_| CodecError::new(format!("{value} does not fit a {}", std::any::type_name::<T>()));
     T::try_from(value).map_err(too_large)
 }
@@ -309,10 +309,10 @@ element!(String, ElementType::Text, |v, out| tuple::put_text(out, v), |r| Ok(
 element!(Vec<u8>, ElementType::Bytes, |v, out| tuple::put_bytes(out, v), |r| Ok(
     tuple::take_bytes(r)?.into_owned()
 ));
-element!(i32, ElementType::Int, |v, out| tuple::put_i64(out, i64::from(*v)), |r| narrow(tuple::take_int(r)?));
-element!(u32, ElementType::Int, |v, out| tuple::put_u64(out, u64::from(*v)), |r| narrow(tuple::take_int(r)?));
-element!(i64, ElementType::Int, |v, out| tuple::put_i64(out, *v), |r| narrow(tuple::take_int(r)?));
-element!(u64, ElementType::Int, |v, out| tuple::put_u64(out, *v), |r| narrow(tuple::take_int(r)?));
+element!(i32, ElementType::Int, |v, out| tuple::put_i64(out, i64::from(*v)), |r| narrow(tuple::take_i64(r)?));
+element!(u32, ElementType::Int, |v, out| tuple::put_u64(out, u64::from(*v)), |r| narrow(tuple::take_i64(r)?));
+element!(i64, ElementType::Int, |v, out| tuple::put_i64(out, *v), |r| tuple::take_i64(r));
+element!(u64, ElementType::Int, |v, out| tuple::put_u64(out, *v), |r| tuple::take_u64(r));
 element!(i128, ElementType::Int, |v, out| tuple::put_i128(out, *v), |r| tuple::take_int(r));
 element!(f32, ElementType::Float, |v, out| tuple::put_float(out, *v), |r| tuple::take_float(r));
 element!(f64, ElementType::Double, |v, out| tuple::put_double(out, *v), |r| tuple::take_double(r));

@@ -241,7 +241,33 @@ pub(super) fn elements() -> impl Strategy<Value = Vec<Element<'static>>> {
     prop::collection::vec(element(), 0..4)
 }
 
+#[test]
+fn integers_that_do_not_fit_are_refused() {
+    let wide = |value: i128| pack(&[int(value)]);
+    for value in [i128::from(i64::MIN) - 1, i128::from(i64::MAX) + 1, i128::MIN, i128::MAX] {
+        assert!(take_i64(&mut Reader::new(&wide(value))).is_err(), "{value}");
+    }
+    for value in [-1, i128::from(u64::MAX) + 1, i128::MIN] {
+        assert!(take_u64(&mut Reader::new(&wide(value))).is_err(), "{value}");
+    }
+    assert_eq!(take_i64(&mut Reader::new(&wide(i64::MIN.into()))), Ok(i64::MIN));
+    assert_eq!(take_u64(&mut Reader::new(&wide(u64::MAX.into()))), Ok(u64::MAX));
+    for other in ["1500", "13ff", "15", "26", "0a", "1e"] {
+        assert!(take_i64(&mut Reader::new(&from_hex(other).unwrap())).is_err(), "{other}");
+        assert!(take_u64(&mut Reader::new(&from_hex(other).unwrap())).is_err(), "{other}");
+    }
+}
+
 proptest! {
+    #[test]
+    fn zeros_are_found(
+        before in prop::collection::vec(prop::sample::select(vec![1u8, 0x7f, 0x80, 0xff]), 0..20),
+        after in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x80]), 0..10),
+    ) {
+        let bytes = [before, after].concat();
+        prop_assert_eq!(zero_at(&bytes), bytes.iter().position(|&byte| byte == 0));
+    }
+
     #[test]
     fn unpacking_gives_back_what_was_packed(tuple in elements()) {
         let packed = pack(&tuple);
@@ -277,7 +303,14 @@ proptest! {
         prop_assert_eq!(&short, &pack(&[int(value.into())]));
         let mut unsigned = Vec::new();
         put_u64(&mut unsigned, value.unsigned_abs());
-        prop_assert_eq!(unsigned, pack(&[int(value.unsigned_abs().into())]));
+        prop_assert_eq!(&unsigned, &pack(&[int(value.unsigned_abs().into())]));
+        // With and without bytes behind.
+        for behind in [0, 9] {
+            short.resize(short.len() + behind, 0xff);
+            unsigned.resize(unsigned.len() + behind, 0xff);
+            prop_assert_eq!(take_i64(&mut Reader::new(&short)), Ok(value));
+            prop_assert_eq!(take_u64(&mut Reader::new(&unsigned)), Ok(value.unsigned_abs()));
+        }
     }
 
     #[test]
