@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod separators;
 mod shared;
 mod write;
 mod part;

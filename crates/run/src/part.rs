@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::bytes::{Malformed, Reader};
+use folddb_base::bytes::Malformed;
 use folddb_base::checksum::place_seed;
 use folddb_base::{Error, ErrorKind, FileNumber, Record, Result, Seq};
 use folddb_host::{Files, ReadFile};
@@ -26,6 +26,7 @@ use folddb_layout::filter::Filter;
 use folddb_layout::part::{FOOTER_BYTES, Footer, FooterFault, Meta, PartFacts, TopIndex};
 use folddb_rules::KeyOrder;
 
+use crate::separators::{Leaf, Separators};
 use crate::shared::{Piece, PieceKey, Shared, count};
 
 /// One file of sorted records, open for reading.
@@ -38,9 +39,8 @@ pub struct Part {
     shared: Arc<Shared>,
     order: KeyOrder,
     frame: Frame,
-    /// The order's prefixes of the separators of all leaves, after the bytes that all of them share.
-    prefixes: Vec<u64>,
-    skip: usize,
+    /// Those of the leaves.
+    separators: Separators,
 }
 
 /// What is in memory of a part: all but its records, leaves and filters.
@@ -51,14 +51,9 @@ pub(crate) struct Frame {
     pub(crate) top: TopIndex,
 }
 
-/// Cursors that a thread keeps from one get to the next, so that none allocates.
-struct Scratch {
-    leaf: BlockCursor,
-    data: BlockCursor,
-}
-
 thread_local! {
-    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+    /// A cursor that a thread keeps from one get to the next, so that none allocates.
+    static CURSOR: Cell<Option<Box<BlockCursor>>> = const { Cell::new(None) };
 }
 
 impl Part {
@@ -84,9 +79,7 @@ impl Part {
             );
             return Err(Error::new(ErrorKind::RulesDiffer, message));
         }
-        let last = frame.top.leaves.len() - 1;
-        let skip = order.shared_prefix_len(frame.top.separator(0), frame.top.separator(last));
-        let prefixes = (0..=last).map(|leaf| order.prefix(frame.top.separator(leaf), skip)).collect();
+        let separators = Separators::of_top(&frame.top, order);
         let id = shared.number_part();
         shared.keep_file(id, file);
         Ok(Arc::new(Part {
@@ -97,8 +90,7 @@ impl Part {
             shared: Arc::clone(shared),
             order: order.clone(),
             frame,
-            prefixes,
-            skip,
+            separators,
         }))
     }
 
@@ -122,7 +114,7 @@ impl Part {
         &self.order
     }
 
-    /// Keys of the table's order that cut its records into pieces of about half a megabyte (64 blocks) each,
+    /// Keys of the table's order that cut its records into pieces of about a quarter megabyte (32 blocks) each,
     /// ascending. They need not be keys of records.
     pub fn borders(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.frame.top.leaves.len()).map(|leaf| self.frame.top.separator(leaf))
@@ -135,7 +127,7 @@ impl Part {
             + top.separators.capacity()
             + size_of_val(&top.leaves[..])
             + size_of_val(&top.filters[..])
-            + size_of_val(&self.prefixes[..])
+            + self.separators.memory_bytes()
             + size_of_val(&self.frame.meta.facts.sketch[..])
     }
 
@@ -158,11 +150,9 @@ impl Part {
         if !self.filter_admits(leaf, key_hash)? {
             return Ok(ControlFlow::Continue(()));
         }
-        let mut scratch = SCRATCH
-            .take()
-            .unwrap_or_else(|| Box::new(Scratch { leaf: BlockCursor::new(0), data: BlockCursor::new(0) }));
-        let flow = self.visit_key(leaf, key, max_seq, &mut scratch, visit);
-        SCRATCH.set(Some(scratch));
+        let mut at = CURSOR.take().unwrap_or_else(|| Box::new(BlockCursor::new(0)));
+        let flow = self.visit_key(leaf, key, max_seq, &mut at, visit);
+        CURSOR.set(Some(at));
         flow
     }
 
@@ -179,71 +169,46 @@ impl Part {
 
     fn visit_key(
         &self,
-        mut leaf: usize,
+        mut leaf_number: usize,
         key: &[u8],
         max_seq: Seq,
-        scratch: &mut Scratch,
+        at: &mut BlockCursor,
         visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        scratch.data.set_implied_seq(self.facts().max_seq);
-        while let Some(entry) = self.frame.top.leaves.get(leaf) {
-            let leaf_block = self.block(entry.place)?;
-            let leaf_fault = |fault| self.damage(entry.place, fault);
-            scratch.leaf.enter(&leaf_block);
-            seek_block(&mut scratch.leaf, &leaf_block, &self.order, key, false).map_err(leaf_fault)?;
-            while let Some(record) = scratch.leaf.record(&leaf_block) {
-                let goes_on = record.key == key;
-                let place = place_of(&record).map_err(leaf_fault)?;
+        at.set_implied_seq(self.facts().max_seq);
+        while let Some(entry) = self.frame.top.leaves.get(leaf_number) {
+            let leaf = self.leaf(entry.place)?;
+            let mut number = leaf.separators.bound(&self.order, key, false);
+            while let Some(place) = leaf.places.get(number).copied() {
                 let block = self.block(place)?;
-                let data = &mut scratch.data;
-                data.enter(&block);
-                seek_block(data, &block, &self.order, key, false)
-                    .map_err(|fault| self.damage(place, fault))?;
-                while let Some(record) = data.record(&block) {
+                let fault = |fault| self.damage(place, fault);
+                at.enter(&block);
+                seek_block(at, &block, &self.order, key, false).map_err(fault)?;
+                while let Some(record) = at.record(&block) {
                     if record.key != key {
                         return Ok(ControlFlow::Continue(()));
                     }
                     if record.seq <= max_seq && visit(record)?.is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
-                    data.next(&block).map_err(|fault| self.damage(place, fault))?;
+                    at.next(&block).map_err(fault)?;
                 }
                 // The block ended on this key: only a separator equal to it lets it go on in the next block.
-                if !goes_on {
+                if leaf.separators.get(number) != key {
                     return Ok(ControlFlow::Continue(()));
                 }
-                scratch.leaf.next(&leaf_block).map_err(leaf_fault)?;
+                number += 1;
             }
-            leaf += 1;
+            leaf_number += 1;
         }
         Ok(ControlFlow::Continue(()))
     }
 
     /// The first leaf whose separator is at or after `key`; with `past_equal`, after it.
+    #[inline]
     pub(crate) fn find_leaf(&self, key: &[u8], past_equal: bool) -> Option<usize> {
-        let top = &self.frame.top;
-        let precedes = |leaf: usize| match self.order.compare(top.separator(leaf), key) {
-            Ordering::Less => true,
-            Ordering::Equal => past_equal,
-            Ordering::Greater => false,
-        };
-        let last = top.leaves.len() - 1;
-        if precedes(last) {
-            return None;
-        }
-        if !precedes(0) {
-            return Some(0);
-        }
-        // Between the first and the last separator, so that it begins with the bytes that they share.
-        let prefix = self.order.prefix(key, self.skip);
-        let from = self.prefixes.partition_point(|other| *other < prefix);
-        let equal = self.prefixes[from..].partition_point(|other| *other == prefix);
-        let (mut low, mut high) = (from, from + equal);
-        while low < high {
-            let middle = (low + high) / 2;
-            if precedes(middle) { low = middle + 1 } else { high = middle }
-        }
-        Some(low)
+        let leaf = self.separators.bound(&self.order, key, past_equal);
+        (leaf < self.separators.len()).then_some(leaf)
     }
 
     pub(crate) fn frame(&self) -> &Frame {
@@ -253,23 +218,15 @@ impl Part {
     /// Drops its open file and its blocks from the cache, when the part is no longer listed anywhere.
     pub fn forget(&self) {
         self.shared.close_file(self.id);
-        let top = &self.frame.top;
-        for place in top.leaves.iter().map(|leaf| &leaf.place).chain(&top.filters) {
-            let piece = self.shared.peek(self.key_of(*place));
-            if let (Some(Piece::Block(leaf)), false) = (piece, top.filters.contains(place)) {
-                self.forget_blocks(&leaf);
-            }
+        for place in &self.frame.top.filters {
             self.shared.forget_piece(self.key_of(*place));
         }
-    }
-
-    fn forget_blocks(&self, leaf: &Block) {
-        let mut cursor = BlockCursor::new(0);
-        cursor.enter(leaf);
-        while cursor.prev(leaf).unwrap_or(false) {
-            if let Some(Ok(place)) = cursor.record(leaf).map(|record| place_of(&record)) {
-                self.shared.forget_piece(self.key_of(place));
+        for entry in &self.frame.top.leaves {
+            // Blocks whose leaf is no longer cached go when the cache needs their room.
+            if let Some(Piece::Leaf(leaf)) = self.shared.peek(self.key_of(entry.place)) {
+                leaf.places.iter().for_each(|place| self.shared.forget_piece(self.key_of(*place)));
             }
+            self.shared.forget_piece(self.key_of(entry.place));
         }
     }
 
@@ -291,12 +248,31 @@ impl Part {
         Ok(block)
     }
 
-    /// A block for a reader that passes once: from the cache if it is there, but never put into it.
-    pub(crate) fn block_in_passing(&self, place: Place) -> Result<Arc<Block>> {
-        match self.shared.peek(self.key_of(place)) {
-            Some(Piece::Block(block)) => Ok(block),
-            _ => Ok(Arc::new(self.read_block(place)?)),
+    /// A leaf, by way of the cache.
+    pub(crate) fn leaf(&self, place: Place) -> Result<Arc<Leaf>> {
+        let key = self.key_of(place);
+        if let Some(Piece::Leaf(leaf)) = self.shared.piece(key) {
+            count(&self.shared.counters().cache_hits, 1);
+            return Ok(leaf);
         }
+        count(&self.shared.counters().cache_misses, 1);
+        let leaf = Arc::new(self.read_leaf(place)?);
+        self.shared.keep_piece(key, Piece::Leaf(Arc::clone(&leaf)));
+        Ok(leaf)
+    }
+
+    /// A leaf for a reader that passes once: from the cache if it is there, but never put into it.
+    pub(crate) fn leaf_in_passing(&self, place: Place) -> Result<Arc<Leaf>> {
+        match self.shared.peek(self.key_of(place)) {
+            Some(Piece::Leaf(leaf)) => Ok(leaf),
+            _ => Ok(Arc::new(self.read_leaf(place)?)),
+        }
+    }
+
+    /// A leaf from the file.
+    pub(crate) fn read_leaf(&self, place: Place) -> Result<Leaf> {
+        let block = self.read_block(place)?;
+        Leaf::decode(&block, &self.order).map_err(|fault| self.damage(place, fault))
     }
 
     /// A block from the file.
@@ -433,12 +409,6 @@ fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
         io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
         _ => Error::io("read", path, error),
     }
-}
-
-/// The place that a record of a leaf tells.
-#[inline]
-pub(crate) fn place_of(record: &Record<'_>) -> Result<Place, Malformed> {
-    Place::read(&mut Reader::new(record.payload))
 }
 
 /// Moves `cursor` to the first record at or after `key`; with `past_equal`, after it.

@@ -1,6 +1,6 @@
 //! A place in a part that moves through its records, in either direction.
 //!
-//! A cursor stands on a record of a data block, and on the record of the leaf that tells where that block is.
+//! A cursor stands on a record of a data block, and on the entry of the leaf that tells where that block is.
 //! Where a merge has taken over the lower keys of a part, the part is trimmed: the cursor shows only keys at
 //! or above `low`.
 
@@ -12,7 +12,8 @@ use folddb_base::bytes::Malformed;
 use folddb_base::{Direction, Record, RecordStream, Result};
 use folddb_layout::block::{Block, BlockCursor, Place};
 
-use crate::part::{Part, place_of, seek_block};
+use crate::part::{Part, seek_block};
+use crate::separators::Leaf;
 use crate::window::Window;
 
 /// Where a cursor gets its blocks.
@@ -31,8 +32,9 @@ pub struct PartCursor {
     low: Option<Vec<u8>>,
     window: Option<Window>,
     leaf_number: usize,
-    leaf: Option<Arc<Block>>,
-    leaf_at: BlockCursor,
+    leaf: Option<Arc<Leaf>>,
+    /// The number of the block within the leaf.
+    block_number: usize,
     place: Place,
     /// The block it stands in; none before the first seek and after the end.
     block: Option<Arc<Block>>,
@@ -51,7 +53,7 @@ impl Part {
             window: (mode == ReadMode::ReadAhead).then(Window::default),
             leaf_number: 0,
             leaf: None,
-            leaf_at: BlockCursor::new(0),
+            block_number: 0,
             place: Place::default(),
             block: None,
             at: BlockCursor::new(self.facts().max_seq),
@@ -113,8 +115,7 @@ impl PartCursor {
 
     fn start_at_leaf(&mut self, leaf: usize) -> Result<()> {
         self.enter_leaf(leaf)?;
-        self.leaf_seek(|cursor, leaf| cursor.seek_index(leaf, 0))?;
-        self.enter_block()?;
+        self.enter_block(0)?;
         self.block_seek(|cursor, block| cursor.seek_index(block, 0))
     }
 
@@ -130,9 +131,9 @@ impl PartCursor {
     /// Enters the first block whose separator is at or after `key`; with `past_equal`, after it.
     fn find_block(&mut self, leaf: usize, key: &[u8], past_equal: bool) -> Result<()> {
         self.enter_leaf(leaf)?;
-        let part = Arc::clone(&self.part);
-        self.leaf_seek(|cursor, block| seek_block(cursor, block, part.order(), key, past_equal))?;
-        self.enter_block()
+        let number =
+            self.leaf.as_ref().map_or(0, |leaf| leaf.separators.bound(self.part.order(), key, past_equal));
+        self.enter_block(number)
     }
 
     fn seek_reversed(&mut self, from: Bound<&[u8]>) -> Result<()> {
@@ -150,10 +151,14 @@ impl PartCursor {
     }
 
     fn seek_last(&mut self) -> Result<()> {
-        self.enter_leaf(self.part.frame().top.leaves.len() - 1)?;
-        self.leaf_seek(|cursor, leaf| cursor.prev(leaf).map(|_| ()))?;
-        self.enter_block()?;
+        self.enter_last_block_of(self.part.frame().top.leaves.len() - 1)?;
         self.step_back()
+    }
+
+    fn enter_last_block_of(&mut self, leaf: usize) -> Result<()> {
+        self.enter_leaf(leaf)?;
+        let count = self.leaf.as_ref().map_or(0, |leaf| leaf.places.len());
+        self.enter_block(count.saturating_sub(1))
     }
 
     fn end(&mut self) -> Result<()> {
@@ -171,32 +176,13 @@ impl PartCursor {
             None => return self.end(),
         };
         if self.leaf.is_none() || self.leaf_number != number {
-            let leaf = match self.window {
-                None => self.part.block(place)?,
-                Some(_) => self.part.block_in_passing(place)?,
-            };
+            self.leaf = Some(match self.window {
+                None => self.part.leaf(place)?,
+                Some(_) => self.part.leaf_in_passing(place)?,
+            });
             self.leaf_number = number;
-            self.leaf_at.enter(&leaf);
-            self.leaf = Some(leaf);
         }
         Ok(())
-    }
-
-    /// Moves within the leaf.
-    fn leaf_seek(
-        &mut self,
-        go: impl FnOnce(&mut BlockCursor, &Block) -> Result<(), Malformed>,
-    ) -> Result<()> {
-        let Some(leaf) = &self.leaf else { return Ok(()) };
-        self.leaf_at.enter(leaf);
-        go(&mut self.leaf_at, leaf).map_err(|fault| self.leaf_damage(fault))
-    }
-
-    #[cold]
-    fn leaf_damage(&self, fault: Malformed) -> folddb_base::Error {
-        let place =
-            self.part.frame().top.leaves.get(self.leaf_number).map_or_else(Place::default, |leaf| leaf.place);
-        self.part.damage(place, fault)
     }
 
     /// Moves within the block.
@@ -208,12 +194,11 @@ impl PartCursor {
         go(&mut self.at, block).map_err(|fault| self.part.damage(self.place, fault))
     }
 
-    /// Takes the block that the leaf's current record tells of; ends where there is none.
-    fn enter_block(&mut self) -> Result<()> {
+    /// Takes the block of this number of the leaf; ends where there is none.
+    fn enter_block(&mut self, number: usize) -> Result<()> {
         let used = self.block.take();
-        let Some(leaf) = &self.leaf else { return Ok(()) };
-        let Some(record) = self.leaf_at.record(leaf) else { return Ok(()) };
-        self.place = place_of(&record).map_err(|fault| self.leaf_damage(fault))?;
+        let Some(place) = self.leaf.as_ref().and_then(|leaf| leaf.places.get(number)) else { return Ok(()) };
+        (self.block_number, self.place) = (number, *place);
         let block = match &mut self.window {
             None => self.part.block(self.place)?,
             Some(window) => window.block(&self.part, self.place, self.direction, used)?,
@@ -233,9 +218,9 @@ impl PartCursor {
     /// To the first record of the next block.
     #[cold]
     fn next_block(&mut self) -> Result<()> {
-        let Some(leaf) = &self.leaf else { return self.end() };
-        if self.leaf_at.next(leaf).map_err(|fault| self.leaf_damage(fault))? {
-            self.enter_block()?;
+        let next = self.block_number + 1;
+        if self.leaf.as_ref().is_some_and(|leaf| next < leaf.places.len()) {
+            self.enter_block(next)?;
             return self.block_seek(|cursor, block| cursor.seek_index(block, 0));
         }
         let next = self.leaf_number + 1;
@@ -264,13 +249,11 @@ impl PartCursor {
         if self.floor > 0 {
             return self.end();
         }
-        let Some(leaf) = &self.leaf else { return self.end() };
-        if !self.leaf_at.prev(leaf).map_err(|fault| self.leaf_damage(fault))? {
-            let Some(before) = self.leaf_number.checked_sub(1) else { return self.end() };
-            self.enter_leaf(before)?;
-            self.leaf_seek(|cursor, leaf| cursor.prev(leaf).map(|_| ()))?;
+        match (self.block_number.checked_sub(1), self.leaf_number.checked_sub(1)) {
+            (Some(before), _) => self.enter_block(before)?,
+            (None, Some(leaf)) => self.enter_last_block_of(leaf)?,
+            (None, None) => return self.end(),
         }
-        self.enter_block()?;
         // It stands past the end of the block, so there is a record before; unless all are below `low`.
         match &self.block {
             Some(block) if self.floor >= block.count() => self.end(),

@@ -15,6 +15,8 @@ use folddb_layout::filter::Filter;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, UnitWeighter, Weighter};
 
+use crate::separators::Leaf;
+
 /// A shard of the cache holds at least so many bytes, so that one filter partition is a small part of it.
 const SHARD_BYTES: u64 = 4 << 20;
 
@@ -65,10 +67,11 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
     counter.fetch_add(by, Ordering::Relaxed);
 }
 
-/// A block or filter in the cache.
+/// What is in the cache.
 #[derive(Clone)]
 pub(crate) enum Piece {
     Block(Arc<Block>),
+    Leaf(Arc<Leaf>),
     Filter(Arc<Filter>),
 }
 
@@ -191,6 +194,7 @@ impl Weighter<PieceKey, Piece> for PieceWeight {
     fn weight(&self, _key: &PieceKey, piece: &Piece) -> u64 {
         match piece {
             Piece::Block(block) => block.memory_bytes() as u64,
+            Piece::Leaf(leaf) => leaf.memory_bytes() as u64,
             Piece::Filter(filter) => filter.memory_bytes() as u64,
         }
     }

@@ -12,7 +12,7 @@ use folddb_layout::filter::Filter;
 use folddb_layout::part::PartFacts;
 use folddb_layout::sketch::SketchBuilder;
 
-use crate::part::{Frame, Part, place_of};
+use crate::part::{Frame, Part};
 
 /// Checks the whole file of a part, past the cache.
 ///
@@ -65,18 +65,13 @@ impl Check<'_> {
         {
             self.filter = Some((filter, self.part.read_filter(*place)?));
         }
-        let leaf = self.part.read_block(entry.place)?;
-        let mut cursor = BlockCursor::new(0);
-        cursor.enter(&leaf);
-        cursor.seek_index(&leaf, 0).map_err(|fault| self.part.damage(entry.place, fault))?;
-        while let Some(record) = cursor.record(&leaf) {
-            let place = place_of(&record).map_err(|fault| self.part.damage(entry.place, fault))?;
+        let leaf = self.part.read_leaf(entry.place)?;
+        for (block, place) in leaf.places.iter().enumerate() {
             if place.offset != self.data_end {
                 return Err(self.part.damage(entry.place, "blocks do not follow each other"));
             }
             self.data_end = place.end();
-            self.block(place, record.key)?;
-            cursor.next(&leaf).map_err(|fault| self.part.damage(entry.place, fault))?;
+            self.block(*place, leaf.separators.get(block))?;
         }
         if self.separator != frame.top.separator(number) {
             return Err(self.part.damage(entry.place, "a leaf does not end with its separator"));
