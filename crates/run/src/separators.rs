@@ -70,18 +70,16 @@ impl Separators {
             Ordering::Equal => past_equal,
             Ordering::Greater => false,
         };
-        let count = self.len();
-        if count == 0 || !precedes(0) {
-            return 0;
+        // Keys that begin otherwise than all separators are before the first or after the last of them.
+        if key.get(..self.skip) != self.get(0).get(..self.skip) {
+            return if self.len() > 0 && precedes(0) { self.len() } else { 0 };
         }
-        if precedes(count - 1) {
-            return count;
-        }
-        // Between the first and the last one, so that it begins with the bytes that they share.
         let prefix = order.prefix(key, self.skip);
         let mut low = self.prefixes.partition_point(|other| *other < prefix);
-        let mut high =
-            low + self.prefixes.get(low..).map_or(0, |rest| rest.partition_point(|other| *other == prefix));
+        let mut high = low;
+        while self.prefixes.get(high) == Some(&prefix) {
+            high += 1;
+        }
         while low < high {
             let middle = (low + high) / 2;
             if precedes(middle) { low = middle + 1 } else { high = middle }
