@@ -1,6 +1,6 @@
 //! Prints what a record costs in the memtable: pushed, found, merged, streamed.
 //!
-//! `cargo run --release -p folddb-memtable --example push_cost [records]`. Compare by ratio: machines are noisy.
+//! `cargo run --release -p folddb-memtable --example push_cost [records [name]]`. Compare by ratio: machines are noisy.
 
 use std::hint::black_box;
 use std::ops::ControlFlow;
@@ -77,7 +77,7 @@ fn measure(name: &str, records: u64, kind: OpKind, key: &dyn Fn(u64, &mut Vec<u8
     let single = best(3, records, || drop(black_box(filled(records, 1, kind, key)))) - keys_alone;
     let memtable = filled(records, 1000, kind, key);
     let held = memtable.records();
-    let gets = records.min(200_000);
+    let gets = records.min(20_000);
     let get = |memtable: &Memtable, from: u64| {
         let mut buffer = Vec::new();
         best(3, gets, || {
@@ -118,8 +118,27 @@ fn measure(name: &str, records: u64, kind: OpKind, key: &dyn Fn(u64, &mut Vec<u8
     );
 }
 
+/// What the bare idea costs on this machine now: fixed pairs, no bytes, no filter, no lock.
+fn yardstick() -> f64 {
+    best(5, 1_000_000, || {
+        let chunk = |number: u64| {
+            let mut pairs: Vec<(u64, u64)> = (0..4096).map(|at| (mix(number * 4096 + at), at)).collect();
+            pairs.sort_unstable();
+            pairs
+        };
+        drop(black_box((0..244).map(chunk).collect::<Vec<_>>()));
+    })
+}
+
 fn main() {
+    println!("yardstick: pairs of u64 appended and sorted by 4096: {:.1} ns", yardstick());
     let records: u64 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1_000_000);
+    let only = std::env::args().nth(2).unwrap_or_default();
+    let measure = |name: &str, records, kind, key: &dyn Fn(u64, &mut Vec<u8>)| {
+        if name.contains(&only) {
+            measure(name, records, kind, key);
+        }
+    };
     measure("random u64 keys, set", records, OpKind::Set, &|seq, out| {
         out.extend_from_slice(&mix(seq).to_be_bytes());
     });

@@ -15,7 +15,7 @@ use folddb_rules::KeyOrder;
 
 use crate::filter::Filter;
 use crate::packed::Place;
-use crate::sort::{SortKey, sort_records};
+use crate::sort::{SortKey, SortScratch, sort_records};
 use crate::tail::RawTail;
 
 /// One record of a chunk.
@@ -48,15 +48,15 @@ pub(crate) struct Chunk {
 impl Chunk {
     /// Sorts a copied tail, without folding it. It has no filter: it is only scanned.
     pub(crate) fn from_raw(order: &KeyOrder, raw: RawTail) -> Chunk {
-        let mut sorted: Vec<SortKey> = Vec::with_capacity(raw.entries.len());
-        let skip = sort_records(order, &raw.arena, raw.entries.iter().copied(), &mut sorted);
+        let mut scratch = SortScratch::default();
+        let sorted = sort_records(order, &raw.arena, raw.entries.iter().copied(), &mut scratch);
         let entry =
             |key: &SortKey| Entry { prefix: key.prefix(), offset: key.offset(), seq_delta: key.seq_delta() };
         Chunk {
-            entries: sorted.iter().map(entry).collect(),
+            entries: scratch.keys.iter().map(entry).collect(),
             arena: raw.arena,
             filter: Filter::none(),
-            skip,
+            skip: sorted.skip,
             base_seq: raw.base_seq,
             max_seq: raw.last_seq,
             generation: 0,

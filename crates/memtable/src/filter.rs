@@ -1,26 +1,25 @@
 //! The filter of a chunk: most keys that a chunk does not hold are turned away by one cache line.
 //!
-//! A split block Bloom filter (Putze, Sanders, Singler 2007; the layout is Apache Parquet's): the hash picks
-//! a block of 256 bits, and one bit in each of its eight words. Ten bits a key give about 1 % false hits.
+//! A split block Bloom filter (Putze, Sanders, Singler 2007): the hash picks a block of 256 bits, and one bit
+//! in each of its four words. Ten bits a key give 1.5 % false hits. Eight bits in words of half the size, as
+//! Apache Parquet does, would give 1 % for twice the time.
 
 const BITS_PER_KEY: usize = 10;
 const BLOCK_BITS: usize = 256;
 
-/// Odd constants that pick a bit in each word; Parquet's.
-const SALTS: [u32; 8] =
-    [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
+type Block = [u64; 4];
 
 /// A set of key hashes that answers "certainly not" or "perhaps".
 #[derive(Debug)]
 pub(crate) struct Filter {
-    blocks: Vec<[u32; 8]>,
+    blocks: Vec<Block>,
 }
 
 impl Filter {
     /// A filter of these hashes, one for each key.
     pub(crate) fn of(hashes: &[u32]) -> Filter {
         let count = (hashes.len() * BITS_PER_KEY).div_ceil(BLOCK_BITS).max(1);
-        let mut blocks = vec![[0u32; 8]; count];
+        let mut blocks = vec![[0; 4]; count];
         for &hash in hashes {
             let block = &mut blocks[block_of(hash, count)];
             for (word, bit) in block.iter_mut().zip(bits_of(hash)) {
@@ -48,7 +47,7 @@ impl Filter {
 
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.blocks.len() * size_of::<[u32; 8]>()
+        self.blocks.len() * size_of::<Block>()
     }
 }
 
@@ -57,9 +56,11 @@ fn block_of(hash: u32, count: usize) -> usize {
     ((u64::from(hash) * count as u64) >> 32) as usize
 }
 
+/// Six bits of the multiplied hash for each word.
 #[inline]
-fn bits_of(hash: u32) -> [u32; 8] {
-    SALTS.map(|salt| 1 << (hash.wrapping_mul(salt) >> 27))
+fn bits_of(hash: u32) -> Block {
+    let spread = u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    [40, 46, 52, 58].map(|shift| 1 << (spread >> shift & 63))
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl KWay {
         let sources: Vec<Source> = chunks.into_iter().map(start).filter(|source| source.left > 0).collect();
         let mut merged = KWay { order, direction, skip, tree: vec![NOBODY; sources.len().max(1)], sources };
         for source in 0..merged.sources.len() {
-            merged.play(source);
+            merged.enter(source);
         }
         merged
     }
@@ -99,12 +99,11 @@ impl KWay {
             }
             source.read_head();
         }
-        self.play(winner);
+        self.replay(winner);
     }
 
-    /// Lets a source with a new head play its way up from its leaf.
-    #[inline]
-    fn play(&mut self, source: usize) {
+    /// Lets a source into the tree: up from its leaf to the first node where nobody waits.
+    fn enter(&mut self, source: usize) {
         let mut player = Node { rank: self.rank_of(source), source: source as u32 };
         let mut node = (source + self.sources.len()) / 2;
         while node > 0 {
@@ -117,6 +116,29 @@ impl KWay {
                 self.tree[node] = player;
                 player = rival;
             }
+            node /= 2;
+        }
+        self.tree[0] = player;
+    }
+
+    /// Lets the last winner, with its new head, play its way up from its leaf. Who wins a match cannot be
+    /// foretold, so the loser is written without a branch.
+    #[inline]
+    fn replay(&mut self, source: usize) {
+        let mut player = Node { rank: self.rank_of(source), source: source as u32 };
+        let mut node = (source + self.sources.len()) / 2;
+        while node > 0 {
+            let rival = self.tree[node];
+            let rival_wins = if rival.rank == player.rank {
+                self.beats_by_key(rival, player)
+            } else {
+                rival.rank < player.rank
+            };
+            let keep = 0u64.wrapping_sub(u64::from(rival_wins));
+            let ranks = (rival.rank ^ player.rank) & keep;
+            let sources = (rival.source ^ player.source) & keep as u32;
+            self.tree[node] = Node { rank: rival.rank ^ ranks, source: rival.source ^ sources };
+            player = Node { rank: player.rank ^ ranks, source: player.source ^ sources };
             node /= 2;
         }
         self.tree[0] = player;

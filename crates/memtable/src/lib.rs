@@ -6,7 +6,7 @@
 //! stays as it was, and snapshots and batches are exact.
 //!
 //! ```text
-//!   push ──> tail ──(full: sort, fold)──> chunk chunk chunk ... ──(merge_step)──> larger chunk ──> flush
+//!   push ──> tail ──(full: sort, fold)──> chunk chunk ... ──(merge_step)──> larger chunk ──> flush
 //!            hash of 8192 slots           filter of 10 bits a key
 //! ```
 //!

@@ -17,7 +17,7 @@ use crate::filter::Filter;
 use crate::fold_stack::{FoldStack, Incoming};
 use crate::hash::key_hash;
 use crate::packed::{self, Place};
-use crate::sort::{SortKey, sort_records};
+use crate::sort::{SortScratch, sort_records};
 use crate::tail::Tail;
 
 /// Which stripe a seq lies in: how many borders are older. Two records fold only in the same stripe, which
@@ -30,7 +30,7 @@ pub(crate) fn stripe_of(borders: &[Seq], seq: Seq) -> usize {
 /// Buffers that live from one sealing to the next.
 #[derive(Debug, Default)]
 pub(crate) struct SealScratch {
-    sorted: Vec<SortKey>,
+    sort: SortScratch,
     hashes: Vec<u32>,
     group: Vec<Incoming>,
     stack: FoldStack,
@@ -39,7 +39,7 @@ pub(crate) struct SealScratch {
 impl SealScratch {
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
-        self.sorted.capacity() * size_of::<SortKey>()
+        self.sort.bytes()
             + self.hashes.capacity() * size_of::<u32>()
             + self.group.capacity() * size_of::<Incoming>()
             + self.stack.bytes()
@@ -54,22 +54,21 @@ pub(crate) fn seal_tail(
     tail: &Tail,
     scratch: &mut SealScratch,
 ) -> Chunk {
-    let mut sorted = std::mem::take(&mut scratch.sorted);
+    let mut sort = std::mem::take(&mut scratch.sort);
     let records = tail.entries().iter().map(|entry| (entry.offset, entry.seq_delta));
-    let skip = sort_records(order, tail.arena(), records, &mut sorted);
+    let sorted = sort_records(order, tail.arena(), records, &mut sort);
     let base_seq = tail.base_seq();
+    let incoming = sort.keys.iter().map(|key| Incoming {
+        prefix: key.prefix(),
+        seq: base_seq + Seq::from(key.seq_delta()),
+        source: 0,
+        offset: key.offset(),
+    });
     let arenas = [tail.arena()];
     let mut sealer = Sealer::new(rules, borders, &arenas, base_seq, tail.len(), tail.arena().len(), scratch);
-    for key in &sorted {
-        sealer.take(Incoming {
-            prefix: key.prefix(),
-            seq: base_seq + Seq::from(key.seq_delta()),
-            source: 0,
-            offset: key.offset(),
-        });
-    }
-    let chunk = sealer.finish(skip, tail.last_seq(), 0);
-    scratch.sorted = sorted;
+    sealer.take_all(incoming, sorted.exact);
+    let chunk = sealer.finish(sorted.skip, tail.last_seq(), 0);
+    scratch.sort = sort;
     chunk
 }
 
@@ -102,20 +101,35 @@ impl<'a> Sealer<'a> {
         Sealer { rules, borders, arenas, base_seq, arena, entries, scratch }
     }
 
-    /// Takes the next record of the total order.
-    #[inline]
-    pub(crate) fn take(&mut self, record: Incoming) {
-        if let Some(first) = self.scratch.group.first()
-            && (first.prefix != record.prefix || self.key_of(first) != self.key_of(&record))
-        {
-            self.close_group();
+    /// Takes the records, in the total order. `exact`: records of equal prefixes are of one key.
+    pub(crate) fn take_all(&mut self, mut records: impl Iterator<Item = Incoming>, exact: bool) {
+        let Some(mut current) = records.next() else { return };
+        loop {
+            let mut next = records.next();
+            if next.is_none_or(|next| !self.same_key(&current, &next, exact)) {
+                self.copy_only(&current);
+            } else {
+                self.scratch.group.push(current);
+                while let Some(record) = next.filter(|record| self.same_key(&current, record, exact)) {
+                    self.scratch.group.push(record);
+                    next = records.next();
+                }
+                self.fold_group();
+            }
+            match next {
+                Some(record) => current = record,
+                None => return,
+            }
         }
-        self.scratch.group.push(record);
+    }
+
+    #[inline]
+    fn same_key(&self, a: &Incoming, b: &Incoming, exact: bool) -> bool {
+        a.prefix == b.prefix && (exact || self.key_of(a) == self.key_of(b))
     }
 
     /// The chunk.
     pub(crate) fn finish(mut self, skip: usize, max_seq: Seq, generation: u32) -> Chunk {
-        self.close_group();
         self.scratch.stack.trim();
         shrink(&mut self.arena);
         shrink(&mut self.entries);
@@ -137,21 +151,11 @@ impl<'a> Sealer<'a> {
     }
 
     /// Folds and writes the records of one key.
-    #[inline]
-    fn close_group(&mut self) {
-        let Some(&first) = self.scratch.group.first() else { return };
-        let key = self.key_of(&first);
+    #[inline(never)]
+    fn fold_group(&mut self) {
+        let mut group = std::mem::take(&mut self.scratch.group);
+        let key = self.key_of(&group[0]);
         self.scratch.hashes.push(key_hash(key));
-        if self.scratch.group.len() == 1 {
-            self.copy(&first);
-        } else {
-            self.fold_group(key);
-        }
-        self.scratch.group.clear();
-    }
-
-    fn fold_group(&mut self, key: &[u8]) {
-        let group = std::mem::take(&mut self.scratch.group);
         let borders = self.borders;
         let same_stripe = |newer: &Incoming, older: &Incoming| {
             stripe_of(borders, newer.seq) == stripe_of(borders, older.seq)
@@ -159,6 +163,7 @@ impl<'a> Sealer<'a> {
         for stripe in group.chunk_by(same_stripe) {
             self.fold_stripe(key, stripe);
         }
+        group.clear();
         self.scratch.group = group;
     }
 
@@ -182,8 +187,17 @@ impl<'a> Sealer<'a> {
         self.scratch.stack = stack;
     }
 
-    /// Copies a record as it is.
+    /// Copies the only record of a key.
     #[inline]
+    fn copy_only(&mut self, record: &Incoming) {
+        let arena = self.arenas[record.source as usize];
+        let place = Place::at(arena, record.offset);
+        self.scratch.hashes.push(key_hash(place.key(arena)));
+        self.push_entry(record.prefix, record.seq);
+        self.arena.extend_from_slice(place.packed(arena, record.offset));
+    }
+
+    /// Copies a record as it is.
     fn copy(&mut self, record: &Incoming) {
         let arena = self.arenas[record.source as usize];
         self.push_entry(record.prefix, record.seq);

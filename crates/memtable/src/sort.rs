@@ -41,54 +41,133 @@ impl SortKey {
     }
 }
 
-/// What all keys of a set have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shape {
-    /// Leading bytes that all share: those that the prefix skips.
-    skip: usize,
-    /// True when the eight bytes after them decide: equal prefixes are equal keys.
-    exact: bool,
-}
-
 /// Sorts records, given by offset and seq delta, into `out`. Returns how many leading bytes all keys share.
 pub(crate) fn sort_records(
     order: &KeyOrder,
     arena: &[u8],
-    records: impl Iterator<Item = (u32, u32)> + Clone,
-    out: &mut Vec<SortKey>,
-) -> usize {
-    let shape = shape_of(order, arena, records.clone().map(|(offset, _)| offset));
-    out.clear();
-    out.extend(records.map(|(offset, seq_delta)| {
-        let key = Place::at(arena, offset).key(arena);
-        SortKey::new(order.prefix(key, shape.skip), seq_delta, offset)
-    }));
-    out.sort_unstable();
-    if !shape.exact {
-        settle_ties(order, arena, out);
+    records: impl DoubleEndedIterator<Item = (u32, u32)> + Clone,
+    scratch: &mut SortScratch,
+) -> Sorted {
+    let Some((first, _)) = records.clone().next() else { return Sorted { skip: 0, exact: true } };
+    let first = Place::at(arena, first).key(arena);
+    let mut skip = if order.has_byte_prefixes() { first.len() } else { 0 };
+    // The second and the last key nearly always tell what all keys share; then one pass is enough.
+    for (offset, _) in [records.clone().nth(1), records.clone().next_back()].into_iter().flatten() {
+        skip = skip.min(order.shared_prefix_len(first, Place::at(arena, offset).key(arena)));
     }
-    shape.skip
+    let same_len = loop {
+        match take_prefixes(order, arena, records.clone(), first, skip, &mut scratch.keys) {
+            Ok(same_len) => break same_len,
+            Err(shared) => skip = shared,
+        }
+    };
+    sort_keys(scratch);
+    let exact = order.has_byte_prefixes() && same_len && first.len() <= skip + 8;
+    if !exact {
+        settle_ties(order, arena, &mut scratch.keys);
+    }
+    Sorted { skip, exact }
 }
 
-fn shape_of(order: &KeyOrder, arena: &[u8], mut offsets: impl Iterator<Item = u32>) -> Shape {
-    let Some(first) = offsets.next() else { return Shape { skip: 0, exact: true } };
-    let first = Place::at(arena, first).key(arena);
-    let mut skip = first.len();
+/// Makes the sort keys, given that all keys share `skip` bytes with the first. True when all are of its
+/// length.
+///
+/// # Errors
+/// The first key that shares less: how much it does share.
+fn take_prefixes(
+    order: &KeyOrder,
+    arena: &[u8],
+    records: impl Iterator<Item = (u32, u32)>,
+    first: &[u8],
+    skip: usize,
+    out: &mut Vec<SortKey>,
+) -> Result<bool, usize> {
     let mut same_len = true;
-    for offset in offsets {
+    out.clear();
+    for (offset, seq_delta) in records {
         let key = Place::at(arena, offset).key(arena);
         same_len &= key.len() == first.len();
-        if skip > 0 {
-            skip = skip.min(order.shared_prefix_len(first, key));
+        if skip > 0 && key.get(..skip) != first.get(..skip) {
+            return Err(order.shared_prefix_len(first, key));
         }
-        if skip == 0 && !same_len {
-            break;
-        }
+        out.push(SortKey::new(order.prefix(key, skip), seq_delta, offset));
     }
-    let has_prefixes = order.has_byte_prefixes();
-    Shape {
-        skip: if has_prefixes { skip } else { 0 },
-        exact: has_prefixes && same_len && first.len() <= skip + 8,
+    Ok(same_len)
+}
+
+/// Sorts by the numbers: first into about as many buckets as there are keys, by the bits in which they
+/// differ, then the buckets. Random keys are then nearly in place; others cost a sort of smaller pieces.
+fn sort_keys(scratch: &mut SortScratch) {
+    let SortScratch { keys, spread, counts } = scratch;
+    let differing = keys.iter().fold(0, |bits, key| bits | (key.prefix() ^ keys[0].prefix()));
+    if keys.len() < BUCKETS_WORTH_IT || differing == 0 || keys.is_sorted() {
+        return keys.sort_unstable();
+    }
+    let bucket_bits = keys.len().ilog2().min(12);
+    let shift = (64 - differing.leading_zeros()).saturating_sub(bucket_bits);
+    let mask = (1usize << bucket_bits) - 1;
+    let bucket_of = |key: &SortKey| (key.prefix() >> shift) as usize & mask;
+
+    counts.clear();
+    counts.resize(mask + 1, 0);
+    keys.iter().for_each(|key| counts[bucket_of(key)] += 1);
+    let mut start = 0;
+    for count in counts.iter_mut() {
+        start += std::mem::replace(count, start);
+    }
+    spread.clear();
+    spread.resize(keys.len(), SortKey(0));
+    for key in keys.iter() {
+        let at = &mut counts[bucket_of(key)];
+        spread[*at as usize] = *key;
+        *at += 1;
+    }
+    let mut start = 0;
+    for &end in counts.iter() {
+        sort_bucket(&mut spread[start..end as usize]);
+        start = end as usize;
+    }
+    std::mem::swap(keys, spread);
+}
+
+/// Fewer keys than this are sorted at once.
+const BUCKETS_WORTH_IT: usize = 64;
+
+#[inline]
+fn sort_bucket(bucket: &mut [SortKey]) {
+    match bucket {
+        [] | [_] => {}
+        [a, b] => {
+            if b < a {
+                std::mem::swap(a, b);
+            }
+        }
+        more => more.sort_unstable(),
+    }
+}
+
+/// What sorting found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sorted {
+    /// Leading bytes that all keys share: those that the prefixes skip.
+    pub(crate) skip: usize,
+    /// True when the eight bytes after them decide: equal prefixes are equal keys.
+    pub(crate) exact: bool,
+}
+
+/// Buffers of sorting. The sorted keys are left in `keys`.
+#[derive(Debug, Default)]
+pub(crate) struct SortScratch {
+    pub(crate) keys: Vec<SortKey>,
+    spread: Vec<SortKey>,
+    counts: Vec<u32>,
+}
+
+impl SortScratch {
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.keys.capacity() + self.spread.capacity()) * size_of::<SortKey>()
+            + self.counts.capacity() * size_of::<u32>()
     }
 }
 
@@ -102,3 +181,7 @@ fn settle_ties(order: &KeyOrder, arena: &[u8], sorted: &mut [SortKey]) {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "sort/tests.rs"]
+mod tests;

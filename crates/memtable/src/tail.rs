@@ -1,6 +1,6 @@
 //! The tail: the newest records, in the order in which they came.
 //!
-//! Appending is all that a write does: bytes to the arena, sixteen bytes to the entries, two to a slot of the
+//! Appending is all that a write does: bytes to the arena, sixteen bytes to the entries, four to a slot of the
 //! micro hash, through which a get finds the records of a key, newest first. One applier appends under the
 //! memtable's lock; a full tail is sealed and never changes again.
 
@@ -26,7 +26,7 @@ impl Default for TailLimits {
     }
 }
 
-/// One record of the tail. Links are indexes plus one; zero is the end.
+/// One record of the tail. Links, here and in slots, are indexes plus one; zero is the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TailEntry {
     /// Where its bytes begin in the arena.
@@ -36,8 +36,13 @@ pub(crate) struct TailEntry {
     hash: u32,
     /// The next older record of the same slot.
     prev: u16,
-    /// How many older records the slot holds.
-    depth: u16,
+}
+
+/// A slot of the micro hash: how many records it holds, and the newest of them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slot {
+    count: u16,
+    newest: u16,
 }
 
 /// See the module.
@@ -45,11 +50,11 @@ pub(crate) struct TailEntry {
 pub(crate) struct Tail {
     arena: Vec<u8>,
     entries: Vec<TailEntry>,
-    /// The newest record of each slot; a power of two of them, at least twice the entries.
-    slots: Vec<u16>,
+    /// A power of two of them, at least twice the entries.
+    slots: Vec<Slot>,
     base_seq: Seq,
     last_seq: Seq,
-    deepest: u16,
+    longest_chain: u16,
 }
 
 const SLOTS_MIN: usize = 64;
@@ -64,7 +69,7 @@ impl Tail {
         let bytes = self.arena.len() + packed::packed_len_max(record.key, record.payload);
         self.entries.len() < limits.records_max.min(65_000)
             && bytes <= limits.bytes_max
-            && usize::from(self.deepest) < limits.chain_max
+            && usize::from(self.longest_chain) < limits.chain_max
             && record.seq > self.last_seq
             && record.seq - self.base_seq <= u64::from(u32::MAX)
     }
@@ -79,19 +84,25 @@ impl Tail {
             self.grow_slots();
         }
         let hash = key_hash(record.key);
-        let slot = slot_of(hash, &self.slots);
-        let prev = std::mem::replace(&mut self.slots[slot], self.entries.len() as u16 + 1);
-        let depth = if prev == 0 { 0 } else { self.entries[usize::from(prev) - 1].depth + 1 };
-        self.deepest = self.deepest.max(depth);
+        let prev = self.link(hash, self.entries.len());
         self.entries.push(TailEntry {
             offset: self.arena.len() as u32,
             seq_delta: (record.seq - self.base_seq) as u32,
             hash,
             prev,
-            depth,
         });
         self.last_seq = record.seq;
         packed::put(&mut self.arena, record.kind, record.key, record.payload);
+    }
+
+    /// Makes an entry the newest of its slot. Returns the link to the one that was.
+    #[inline]
+    fn link(&mut self, hash: u32, index: usize) -> u16 {
+        let at = slot_of(hash, &self.slots);
+        let slot = &mut self.slots[at];
+        slot.count += 1;
+        self.longest_chain = self.longest_chain.max(slot.count);
+        std::mem::replace(&mut slot.newest, index as u16 + 1)
     }
 
     /// Small tables stay small: slots grow with the entries, and keep their size in the next tail.
@@ -99,12 +110,9 @@ impl Tail {
     fn grow_slots(&mut self) {
         let count = (self.slots.len() * 2).max(SLOTS_MIN);
         self.slots.clear();
-        self.slots.resize(count, 0);
+        self.slots.resize(count, Slot::default());
         for index in 0..self.entries.len() {
-            let slot = slot_of(self.entries[index].hash, &self.slots);
-            let prev = std::mem::replace(&mut self.slots[slot], index as u16 + 1);
-            let depth = if prev == 0 { 0 } else { self.entries[usize::from(prev) - 1].depth + 1 };
-            (self.entries[index].prev, self.entries[index].depth) = (prev, depth);
+            self.entries[index].prev = self.link(self.entries[index].hash, index);
         }
     }
 
@@ -112,14 +120,14 @@ impl Tail {
     pub(crate) fn clear(&mut self) {
         self.arena.clear();
         self.entries.clear();
-        self.slots.fill(0);
-        (self.base_seq, self.last_seq, self.deepest) = (0, 0, 0);
+        self.slots.fill(Slot::default());
+        (self.base_seq, self.last_seq, self.longest_chain) = (0, 0, 0);
     }
 
     /// The records of a key with a seq up to `max_seq`, newest first: where they lie, and their seqs.
     #[inline]
     pub(crate) fn find<'a>(&'a self, key: &'a [u8], hash: u32, max_seq: Seq) -> Find<'a> {
-        let next = if self.slots.is_empty() { 0 } else { self.slots[slot_of(hash, &self.slots)] };
+        let next = if self.slots.is_empty() { 0 } else { self.slots[slot_of(hash, &self.slots)].newest };
         Find { tail: self, key, hash, max_seq, next }
     }
 
@@ -196,12 +204,12 @@ impl Tail {
     pub(crate) fn bytes(&self) -> usize {
         self.arena.capacity()
             + self.entries.capacity() * size_of::<TailEntry>()
-            + self.slots.capacity() * size_of::<u16>()
+            + self.slots.capacity() * size_of::<Slot>()
     }
 }
 
 #[inline]
-fn slot_of(hash: u32, slots: &[u16]) -> usize {
+fn slot_of(hash: u32, slots: &[Slot]) -> usize {
     hash as usize & (slots.len() - 1)
 }
 

@@ -11,7 +11,7 @@ fn record<'a>(key: &'a [u8], seq: Seq, payload: &'a [u8]) -> Record<'a> {
 
 #[test]
 fn it_is_full_by_records_bytes_or_one_long_chain() {
-    let limits = TailLimits { records_max: 3, bytes_max: 100, chain_max: 2 };
+    let limits = TailLimits { records_max: 3, bytes_max: 100, chain_max: 3 };
     let mut tail = Tail::default();
     assert!(tail.has_room(&record(b"k", 1, &[0; 1000]), &limits), "an empty tail takes any record");
     tail.push(record(b"a", 1, b""));
