@@ -13,6 +13,7 @@
 //!    .  payload      records, up to the end of the frame
 //!
 //!   a record:  table varint | kind u8 (see base/op.rs) | key: len varint, bytes | payload: len varint, bytes
+//!              kind 5 is a range delete: from `key`, included, to `payload`, excluded
 //! ```
 //!
 //! A small batch costs 22 to 30 bytes besides its records. The LSN of a frame is the place where it stands,
@@ -36,7 +37,12 @@ pub const FRAME_BYTES_MIN: usize = FIXED_BYTES + 3;
 /// Most bytes of a frame besides its payload: three varints at their longest.
 pub const FRAME_OVERHEAD_BYTES_MAX: usize = FIXED_BYTES + 10 + 5 + 10;
 
-const MAGIC: u8 = 0xf7;
+/// The byte by which a search finds frames.
+pub const MAGIC: u8 = 0xf7;
+
+/// Where in a frame [`MAGIC`] stands.
+pub const MAGIC_AT: usize = 16;
+
 const KIND_BITS: u8 = 0b11;
 
 /// What a frame is for.
@@ -109,7 +115,7 @@ pub fn put_frame(out: &mut Vec<u8>, salt: u64, lsn: Lsn, head: &FrameHead, paylo
     let mut fixed = [0u8; FIXED_BYTES];
     fixed[8..12].copy_from_slice(&(len as u32).to_le_bytes());
     fixed[12..16].copy_from_slice(&head.prev_hash.to_le_bytes());
-    fixed[16] = MAGIC;
+    fixed[MAGIC_AT] = MAGIC;
     fixed[17] = head.kind as u8;
     out.extend_from_slice(&fixed);
     put_varint(out, head.first_seq);
@@ -126,7 +132,7 @@ pub fn put_frame(out: &mut Vec<u8>, salt: u64, lsn: Lsn, head: &FrameHead, paylo
 #[inline]
 pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
     let head = bytes.first_chunk::<FIXED_BYTES>()?;
-    if head[16] != MAGIC || head[17] & KIND_BITS == KIND_BITS {
+    if head[MAGIC_AT] != MAGIC || head[17] & KIND_BITS == KIND_BITS {
         return None;
     }
     let len = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
@@ -159,13 +165,49 @@ pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_
     Ok(Some(Frame { head, payload: reader.rest(), len_bytes: whole.len(), hash: hash as u32 }))
 }
 
+/// What a record of the log does: an op on a key, or a delete of a range of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogOp {
+    /// An op on the key.
+    Op(OpKind),
+    /// Makes all keys from the key on and below the payload, in the order of the table, absent.
+    RangeDelete,
+}
+
+const RANGE_DELETE: u8 = 5;
+
+impl LogOp {
+    /// Its number on disk.
+    #[inline]
+    pub fn code(self) -> u8 {
+        match self {
+            LogOp::Op(kind) => kind as u8,
+            LogOp::RangeDelete => RANGE_DELETE,
+        }
+    }
+
+    #[inline]
+    fn from_code(code: u8) -> Result<LogOp, Malformed> {
+        match code {
+            RANGE_DELETE => Ok(LogOp::RangeDelete),
+            code => OpKind::from_u8(code).map(LogOp::Op),
+        }
+    }
+}
+
+impl From<OpKind> for LogOp {
+    fn from(kind: OpKind) -> LogOp {
+        LogOp::Op(kind)
+    }
+}
+
 /// A record as a frame holds it; its seq follows from its place in the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRecord<'a> {
     /// The table that it belongs to.
     pub table: TableId,
     /// What it does.
-    pub kind: OpKind,
+    pub op: LogOp,
     /// Its key.
     pub key: &'a [u8],
     /// The values of its op.
@@ -174,9 +216,9 @@ pub struct FrameRecord<'a> {
 
 /// Appends a record to the payload of a frame.
 #[inline]
-pub fn put_record(out: &mut Vec<u8>, table: TableId, kind: OpKind, key: &[u8], payload: &[u8]) {
+pub fn put_record(out: &mut Vec<u8>, table: TableId, op: impl Into<LogOp>, key: &[u8], payload: &[u8]) {
     put_varint(out, u64::from(table.0));
-    out.push(kind as u8);
+    out.push(op.into().code());
     put_slice(out, key);
     put_slice(out, payload);
 }
@@ -204,10 +246,10 @@ impl<'a> Records<'a> {
     #[inline]
     fn read(&mut self) -> Result<FrameRecord<'a>, Malformed> {
         let table = u32::try_from(self.reader.varint()?).map_err(|_| Malformed::Bounds)?;
-        let kind = OpKind::from_u8(self.reader.u8()?)?;
+        let op = LogOp::from_code(self.reader.u8()?)?;
         Ok(FrameRecord {
             table: TableId(table),
-            kind,
+            op,
             key: self.reader.slice()?,
             payload: self.reader.slice()?,
         })

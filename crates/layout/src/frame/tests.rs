@@ -74,7 +74,7 @@ proptest! {
         let read: Vec<_> = records(&payload).map(|record| record.unwrap()).collect();
         prop_assert_eq!(read.len(), list.len());
         for (record, (table, kind, key, value)) in read.iter().zip(&list) {
-            prop_assert_eq!((record.table.0, record.kind as u8), (*table, *kind));
+            prop_assert_eq!((record.table.0, record.op.code()), (*table, *kind));
             prop_assert_eq!((record.key, record.payload), (&key[..], &value[..]));
         }
     }

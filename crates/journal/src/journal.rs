@@ -1,0 +1,433 @@
+//! The journal as its users see it: one handle that appends, and one, shared, that syncs and keeps up.
+//!
+//! ```text
+//!   lock      guards                                     held while
+//!   lane      the end of the log                         a frame is composed and copied; a roll takes what is ahead
+//!   ahead     the segment made ahead                     it changes hands
+//!   group     who leads a sync                           a moment; those who wait for the leader sleep on it
+//!   idleness  when upkeep saw the last frame             upkeep
+//! ```
+//!
+//! Taken in the order idleness, lane, ahead; group is taken with no other. The disk is waited for with none held,
+//! except by an append that rolls before upkeep has made the next segment.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use folddb_base::limits::SEGMENT_BYTES;
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_host::files::AppendSync;
+use folddb_host::{AppendMode, Host};
+use folddb_layout::frame::FrameKind;
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::ahead::Ahead;
+use crate::lane::Lane;
+use crate::segment_file::SegmentMaker;
+
+/// Hands out file numbers; none twice, ever.
+pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
+
+/// How far an append has come when it returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handover {
+    /// In a buffer of this process; handed on by the next upkeep, sync or `Process` append.
+    Buffered,
+    /// With the kernel: it survives the death of the process.
+    Process,
+}
+
+/// How the journal uses its files.
+#[derive(Clone, Debug)]
+pub struct JournalOptions {
+    /// Length of a segment's file, in bytes. No batch can be larger.
+    pub segment_bytes: u64,
+    /// How frames get into the file.
+    pub append_mode: AppendMode,
+    /// Most bytes that `Buffered` frames wait in.
+    pub buffer_bytes_max: usize,
+    /// After this long without a batch, a mark vouches for what was synced last.
+    pub mark_after: Duration,
+}
+
+impl Default for JournalOptions {
+    fn default() -> Self {
+        JournalOptions {
+            segment_bytes: SEGMENT_BYTES,
+            append_mode: AppendMode::default(),
+            buffer_bytes_max: 256 << 10,
+            mark_after: Duration::from_millis(20),
+        }
+    }
+}
+
+/// Where a journal begins.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalStart {
+    /// The store that it belongs to.
+    pub store_id: u128,
+    /// The LSN of the first frame: 0 in a new store, else [`Replayed::end_lsn`](crate::Replayed::end_lsn).
+    pub first_lsn: Lsn,
+    /// The seq of the first record.
+    pub next_seq: Seq,
+}
+
+/// A living segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentFacts {
+    /// Its file.
+    pub number: FileNumber,
+    /// Where it begins.
+    pub first_lsn: Lsn,
+    /// Where it ends: the beginning of the next, or of the next frame.
+    pub end_lsn: Lsn,
+}
+
+/// The handle that appends. Dropped without [`Journal::close`] it leaves what a dying process would.
+pub struct Journal {
+    shared: Arc<JournalSync>,
+}
+
+/// The handle that makes durable and keeps up; shared by all threads.
+pub struct JournalSync {
+    maker: SegmentMaker,
+    lane: Mutex<Lane>,
+    ahead: Ahead,
+    durable_lsn: AtomicU64,
+    group: Mutex<Group>,
+    group_done: Condvar,
+    idleness: Mutex<Idleness>,
+    poison: OnceLock<Error>,
+}
+
+#[derive(Default)]
+struct Group {
+    has_leader: bool,
+}
+
+#[derive(Default)]
+struct Idleness {
+    frames_seen: u64,
+    since: Duration,
+}
+
+impl Journal {
+    /// Begins a fresh chain of segments.
+    ///
+    /// Where a log was replayed before, all of it must be in runs and the manifest's log start at `first_lsn`, durably,
+    /// before the first append: nothing connects the old chain with this one.
+    ///
+    /// # Errors
+    /// The first segment cannot be made; nothing is left behind then.
+    pub fn start(
+        host: &Host,
+        dir: &Path,
+        start: JournalStart,
+        options: JournalOptions,
+        numbers: NumberSource,
+    ) -> Result<Journal> {
+        let maker = SegmentMaker {
+            host: host.clone(),
+            dir: dir.to_owned(),
+            store_id: start.store_id,
+            options,
+            numbers,
+        };
+        let first = maker.make(None, start.first_lsn)?;
+        let shared = JournalSync {
+            ahead: Ahead::new(&first),
+            lane: Mutex::new(Lane::new(first, start.next_seq)),
+            maker,
+            durable_lsn: AtomicU64::new(start.first_lsn),
+            group: Mutex::default(),
+            group_done: Condvar::new(),
+            idleness: Mutex::default(),
+            poison: OnceLock::new(),
+        };
+        Ok(Journal { shared: Arc::new(shared) })
+    }
+
+    /// Appends a batch of `count` records as one frame, and returns the LSN after it: once that is durable, so is
+    /// the batch. `first_seq` must be the seq after the last batch's.
+    ///
+    /// # Errors
+    /// `NoSpace`: it is as if the append had not been tried, and a later one may go. `InvalidInput`: the batch is
+    /// too large for a segment, or its seq is not the next. `Poisoned` or `Closed`: see the kinds.
+    #[inline]
+    pub fn append(&mut self, first_seq: Seq, count: u32, payload: &[u8], handover: Handover) -> Result<Lsn> {
+        let shared = &*self.shared;
+        let mut lane = shared.open_lane()?;
+        if first_seq != lane.next_seq {
+            return Err(Error::invalid(format!("a batch at seq {first_seq}, but {} is next", lane.next_seq)));
+        }
+        shared.put(&mut lane, FrameKind::Batch, count, payload, handover)?;
+        Ok(lane.end_lsn)
+    }
+
+    /// Where the next frame goes, unless it opens a segment.
+    pub fn end_lsn(&self) -> Lsn {
+        self.shared.end_lsn()
+    }
+
+    /// The shared handle.
+    pub fn syncer(&self) -> Arc<JournalSync> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Seals the last segment and waits until all is durable. Later appends and syncs fail.
+    ///
+    /// # Errors
+    /// A write or sync failed now or before.
+    pub fn close(self) -> Result<Lsn> {
+        self.shared.close()
+    }
+}
+
+impl JournalSync {
+    /// Waits until all before `lsn` is durable. Whoever comes while a sync runs shares the next.
+    ///
+    /// # Errors
+    /// `Poisoned` when a sync failed, now or before; `InvalidInput` for an LSN that was never given out.
+    pub fn sync_to(&self, lsn: Lsn) -> Result<()> {
+        loop {
+            if self.durable_lsn() >= lsn {
+                return Ok(());
+            }
+            self.check_sound()?;
+            let mut group = self.group.lock();
+            if group.has_leader {
+                self.group_done.wait(&mut group);
+                continue;
+            }
+            if self.durable_lsn() >= lsn {
+                return Ok(());
+            }
+            group.has_leader = true;
+            drop(group);
+            let leader = Leader { journal: self };
+            let target = self.sync_all()?;
+            drop(leader);
+            if target < lsn {
+                return Err(Error::invalid(format!("LSN {lsn} is past the end of the log at {target}")));
+            }
+        }
+    }
+
+    /// All before this LSN is durable.
+    #[inline]
+    pub fn durable_lsn(&self) -> Lsn {
+        self.durable_lsn.load(Ordering::Acquire)
+    }
+
+    /// Where the next frame goes, unless it opens a segment.
+    pub fn end_lsn(&self) -> Lsn {
+        self.lane.lock().end_lsn
+    }
+
+    /// Does what appends should not wait for: hands on what is buffered, readies the next window and the next
+    /// segment, and vouches for the last sync when no batch does. To be called every 5 to 10 ms; `now` is the
+    /// host's monotonic time. Costs a few dozen nanoseconds when there is nothing to do.
+    ///
+    /// # Errors
+    /// `NoSpace` when the next segment cannot be made yet, which is tried again; `Poisoned`.
+    pub fn upkeep(&self, now: Duration) -> Result<()> {
+        let mut idleness = self.idleness.lock();
+        let mut lane = self.open_lane()?;
+        lane.write_buffer().map_err(|error| self.write_failed(&lane, error))?;
+        if lane.frames != idleness.frames_seen {
+            idleness.frames_seen = lane.frames;
+            idleness.since = now;
+        }
+        let is_idle = now.saturating_sub(idleness.since) >= self.maker.options.mark_after;
+        if is_idle && self.durable_lsn().min(lane.end_lsn) > lane.vouched_lsn {
+            self.put(&mut lane, FrameKind::Mark, 0, &[], Handover::Process)?;
+            idleness.frames_seen = lane.frames;
+        }
+        let header = lane.active.header;
+        let is_half_full = lane.end_lsn - header.first_lsn > header.capacity_bytes / 2;
+        let syncer = Arc::clone(&lane.active.syncer);
+        drop(lane);
+        drop(idleness);
+        let _ = syncer.prepare(); // a hint: an append finds its own window if need be
+        if is_half_full {
+            self.ahead.make(&self.maker).map_err(|error| self.making_failed(error))?;
+        }
+        Ok(())
+    }
+
+    /// The living segments, oldest first; the last is being appended to.
+    pub fn segments(&self) -> Vec<SegmentFacts> {
+        let lane = self.lane.lock();
+        let sealed = lane.sealed.iter().map(|segment| SegmentFacts {
+            number: segment.number,
+            first_lsn: segment.first_lsn,
+            end_lsn: segment.next_lsn,
+        });
+        let header = lane.active.header;
+        let active =
+            SegmentFacts { number: header.number, first_lsn: header.first_lsn, end_lsn: lane.end_lsn };
+        sealed.chain([active]).collect()
+    }
+
+    /// Lets go of the segments that lie wholly before `lsn`; never of the active one. The caller removes their files
+    /// once the manifest says, durably, that the log starts at `lsn`. They need no sync any more.
+    pub fn retire_before(&self, lsn: Lsn) -> Vec<FileNumber> {
+        let mut lane = self.lane.lock();
+        let count = lane.sealed.iter().take_while(|segment| segment.next_lsn <= lsn).count();
+        lane.sealed.drain(..count).map(|segment| segment.number).collect()
+    }
+
+    /// Why nothing is written any more, if so it is.
+    ///
+    /// # Errors
+    /// The first failure.
+    #[inline]
+    pub fn check_sound(&self) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+
+    /// The lane, where frames may still be added.
+    #[inline]
+    fn open_lane(&self) -> Result<MutexGuard<'_, Lane>> {
+        self.check_sound()?;
+        let lane = self.lane.lock();
+        if lane.is_closed {
+            return Err(Error::new(ErrorKind::Closed, "the journal is closed"));
+        }
+        Ok(lane)
+    }
+
+    /// Adds a frame, in the next segment where this one is full.
+    #[inline]
+    fn put(
+        &self,
+        lane: &mut Lane,
+        kind: FrameKind,
+        count: u32,
+        payload: &[u8],
+        handover: Handover,
+    ) -> Result<()> {
+        if !lane.fits(payload.len()) {
+            self.roll(lane, payload.len())?;
+        }
+        let buffer_bytes_max = match handover {
+            Handover::Buffered => self.maker.options.buffer_bytes_max,
+            Handover::Process => 0,
+        };
+        lane.put(kind, count, payload, self.durable_lsn(), buffer_bytes_max)
+            .map_err(|error| self.write_failed(lane, error))
+    }
+
+    #[cold]
+    fn roll(&self, lane: &mut Lane, payload_bytes: usize) -> Result<()> {
+        let max = lane.payload_bytes_max();
+        if payload_bytes as u64 > max {
+            let say = format!("a batch of {payload_bytes} bytes; a segment of the journal takes {max}");
+            return Err(Error::invalid(say));
+        }
+        self.ahead.ensure(&self.maker).map_err(|error| self.making_failed(error))?;
+        lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), 0)
+            .map_err(|error| self.write_failed(lane, error))?;
+        match self.ahead.take() {
+            Some(next) => lane.go_on_in(next),
+            None => return Err(self.poison("the next segment is gone")),
+        }
+        Ok(())
+    }
+
+    /// Makes durable all that was appended before the call, and returns where that ends. One caller at a time.
+    fn sync_all(&self) -> Result<Lsn> {
+        let (sealed, syncer, target) = self.to_sync()?;
+        for (number, next_lsn, syncer) in sealed {
+            syncer
+                .sync()
+                .map_err(|error| self.poison(format_args!("cannot sync segment {number}: {error}")))?;
+            self.note_synced(number);
+            self.durable_lsn.fetch_max(next_lsn, Ordering::AcqRel);
+        }
+        syncer.sync().map_err(|error| self.poison(format_args!("cannot sync the journal: {error}")))?;
+        self.durable_lsn.fetch_max(target, Ordering::AcqRel);
+        Ok(target)
+    }
+
+    /// What has to be synced, in that order: sealed segments with their ends, then the active one up to an LSN.
+    #[allow(clippy::type_complexity)]
+    fn to_sync(&self) -> Result<(Vec<(FileNumber, Lsn, Arc<dyn AppendSync>)>, Arc<dyn AppendSync>, Lsn)> {
+        let mut lane = self.lane.lock();
+        lane.write_buffer().map_err(|error| self.write_failed(&lane, error))?;
+        let sealed = lane
+            .sealed
+            .iter()
+            .filter_map(|segment| {
+                Some((segment.number, segment.next_lsn, Arc::clone(segment.unsynced.as_ref()?)))
+            })
+            .collect();
+        Ok((sealed, Arc::clone(&lane.active.syncer), lane.end_lsn))
+    }
+
+    fn note_synced(&self, number: FileNumber) {
+        let mut lane = self.lane.lock();
+        if let Some(segment) = lane.sealed.iter_mut().find(|segment| segment.number == number) {
+            segment.unsynced = None;
+        }
+    }
+
+    fn close(&self) -> Result<Lsn> {
+        let mut lane = self.open_lane()?;
+        let sealed = lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), 0);
+        sealed.map_err(|error| self.write_failed(&lane, error))?;
+        lane.is_closed = true;
+        lane.end_lsn = lane.active.header.next_lsn();
+        let end_lsn = lane.end_lsn;
+        drop(lane);
+        if let Some(unused) = self.ahead.end() {
+            self.maker.unmake(unused);
+        }
+        self.sync_to(end_lsn)?;
+        Ok(end_lsn)
+    }
+
+    /// The error of a failed append. A full disk left all as it was; anything else poisons.
+    #[cold]
+    fn write_failed(&self, lane: &Lane, error: io::Error) -> Error {
+        let error = Error::io("append to", &lane.active.path, error);
+        self.poison_unless_full(error)
+    }
+
+    #[cold]
+    fn making_failed(&self, error: Error) -> Error {
+        self.poison_unless_full(error)
+    }
+
+    fn poison_unless_full(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::NoSpace | ErrorKind::Closed => error,
+            _ => self.poison(error.message()),
+        }
+    }
+
+    /// Lets nothing be written from now on, and returns why: the first cause, if there was one before.
+    #[cold]
+    fn poison(&self, cause: impl std::fmt::Display) -> Error {
+        let error = Error::new(ErrorKind::Poisoned, format!("the journal takes no more writes: {cause}"));
+        self.poison.get_or_init(|| error).clone()
+    }
+}
+
+/// Leads a sync; when it goes, however that comes about, the others wake and look.
+struct Leader<'a> {
+    journal: &'a JournalSync,
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        self.journal.group.lock().has_leader = false;
+        self.journal.group_done.notify_all();
+    }
+}

@@ -1,0 +1,130 @@
+//! The end of the lane: the active segment, and the frames that are on their way into it.
+//!
+//! One lock guards it (see `journal.rs`); nothing here waits for a disk. A failed append leaves all as it was.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use folddb_base::{FileNumber, Lsn, Seq};
+use folddb_host::files::AppendSync;
+use folddb_layout::frame::{self, FRAME_OVERHEAD_BYTES_MAX, FrameHead, FrameKind};
+
+use crate::segment_file::OpenSegment;
+
+/// A buffer that one large batch has blown up beyond this is given back, in bytes.
+const BUFFER_KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// See the top of this file.
+pub(crate) struct Lane {
+    pub(crate) active: OpenSegment,
+    /// Segments before the active one that still live, oldest first.
+    pub(crate) sealed: VecDeque<SealedSegment>,
+    /// Where the next frame goes.
+    pub(crate) end_lsn: Lsn,
+    pub(crate) next_seq: Seq,
+    /// The durable LSN that the last frame says.
+    pub(crate) vouched_lsn: Lsn,
+    /// Counts frames, so that upkeep sees idleness without a clock on the path of an append.
+    pub(crate) frames: u64,
+    pub(crate) is_closed: bool,
+    prev_hash: u32,
+    /// Frames that the active segment does not have yet: they end at `end_lsn`.
+    buffer: Vec<u8>,
+}
+
+/// A segment that is complete.
+pub(crate) struct SealedSegment {
+    pub(crate) number: FileNumber,
+    pub(crate) first_lsn: Lsn,
+    /// Where the segment after it begins.
+    pub(crate) next_lsn: Lsn,
+    /// There as long as it has not been synced.
+    pub(crate) unsynced: Option<Arc<dyn AppendSync>>,
+}
+
+impl Lane {
+    pub(crate) fn new(active: OpenSegment, next_seq: Seq) -> Lane {
+        let first_lsn = active.header.first_lsn;
+        Lane {
+            active,
+            sealed: VecDeque::new(),
+            end_lsn: first_lsn,
+            next_seq,
+            vouched_lsn: first_lsn,
+            frames: 0,
+            is_closed: false,
+            prev_hash: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// True when the active segment takes a frame with this payload, and a seal after it.
+    #[inline]
+    pub(crate) fn fits(&self, payload_bytes: usize) -> bool {
+        let need = payload_bytes as u64 + 2 * FRAME_OVERHEAD_BYTES_MAX as u64;
+        self.end_lsn + need <= self.active.header.next_lsn()
+    }
+
+    /// The largest payload that an empty segment takes, in bytes.
+    pub(crate) fn payload_bytes_max(&self) -> u64 {
+        self.active.header.capacity_bytes.saturating_sub(2 * FRAME_OVERHEAD_BYTES_MAX as u64)
+    }
+
+    /// Adds a frame that `fits`, and writes what is buffered unless that may wait and is less than `buffer_bytes_max`.
+    #[inline]
+    pub(crate) fn put(
+        &mut self,
+        kind: FrameKind,
+        count: u32,
+        payload: &[u8],
+        durable_lsn: Lsn,
+        buffer_bytes_max: usize,
+    ) -> io::Result<()> {
+        let lsn = self.end_lsn;
+        let durable_lsn = durable_lsn.min(lsn);
+        let head =
+            FrameHead { kind, first_seq: self.next_seq, count, durable_lsn, prev_hash: self.prev_hash };
+        let start = self.buffer.len();
+        let hash = frame::put_frame(&mut self.buffer, self.active.header.salt, lsn, &head, payload);
+        let len = self.buffer.len() - start;
+        if self.buffer.len() > buffer_bytes_max
+            && let Err(error) = self.write_buffer()
+        {
+            self.buffer.truncate(start);
+            return Err(error);
+        }
+        self.prev_hash = hash;
+        self.end_lsn = lsn + len as u64;
+        self.next_seq += u64::from(count);
+        self.vouched_lsn = durable_lsn;
+        self.frames += 1;
+        Ok(())
+    }
+
+    /// Hands the buffered frames to the kernel.
+    #[inline]
+    pub(crate) fn write_buffer(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.active.file.append(&self.buffer)?;
+        self.buffer.clear();
+        if self.buffer.capacity() > BUFFER_KEPT_BYTES_MAX {
+            self.buffer = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Goes on in `next`, the active segment having been sealed.
+    pub(crate) fn go_on_in(&mut self, next: OpenSegment) {
+        let old = std::mem::replace(&mut self.active, next);
+        self.end_lsn = self.active.header.first_lsn;
+        self.sealed.push_back(SealedSegment {
+            number: old.header.number,
+            first_lsn: old.header.first_lsn,
+            next_lsn: old.header.next_lsn(),
+            unsynced: Some(old.syncer),
+        });
+    }
+}

@@ -1,0 +1,280 @@
+//! Reading the log back after whatever happened.
+//!
+//! The walk goes from the log's start over all whole frames, segment by segment, to the first place p where
+//! there is none. What that means is told by H, the highest LSN that anything vouches for: the frames before p, the
+//! frames found beyond p, and the manifest.
+//!
+//! ```text
+//!   p >= H   nothing acknowledged as durable is missing: a torn tail. The log ends at p; frames beyond it
+//!            reached the disk out of order, and are cut.
+//!   p <  H   what stood at p was durable: damage. Refused, with file and offset.
+//! ```
+//!
+//! A read that fails is never an end. A segment that is missing between two others is damage. The rule is Pebble's of
+//! 2025, with a durable LSN in every frame; the limit of any such rule is that nothing vouches for the last group before
+//! the end, unless a mark, a seal or the manifest came after it.
+
+use std::path::Path;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_host::Host;
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame::{FrameHead, FrameKind};
+use folddb_layout::segment::SegmentHeader;
+
+use crate::segment_reader::SegmentReader;
+
+/// Where the log begins, and what is known about it; from the manifest.
+#[derive(Clone, Copy, Debug)]
+pub struct ReplayFrom {
+    /// The store that the log belongs to.
+    pub store_id: u128,
+    /// The first LSN that matters: the border of a frame, or where a segment ends.
+    pub log_start_lsn: Lsn,
+    /// All before this LSN is known to be durable.
+    pub durable_lsn: Lsn,
+}
+
+/// A batch, read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayFrame<'a> {
+    /// Where it stands.
+    pub lsn: Lsn,
+    /// The LSN after it.
+    pub end_lsn: Lsn,
+    /// The seq of its first record.
+    pub first_seq: Seq,
+    /// How many records it holds.
+    pub count: u32,
+    /// The records, for `folddb_layout::frame::records`.
+    pub payload: &'a [u8],
+}
+
+/// What a replay found.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Replayed {
+    /// Where a fresh chain of segments may begin: past every segment that was found.
+    pub end_lsn: Lsn,
+    /// Where the log ended: all frames before it were visited.
+    pub cut_lsn: Lsn,
+    /// Bytes beyond `cut_lsn` that were there and do not count.
+    pub cut_bytes: u64,
+    /// The seq of the last record; none when the log tells of none.
+    pub last_seq: Option<Seq>,
+    /// Batches visited.
+    pub batches: u64,
+    /// Records in them.
+    pub records: u64,
+    /// All segments in the directory, needed or not. They go once what was replayed is in runs.
+    pub segments: Vec<FileNumber>,
+}
+
+/// Visits all batches of the log, oldest first.
+///
+/// # Errors
+/// `Corruption` where durable data is damaged or missing, `Io` where it cannot be read, or what `visit` returns.
+/// Frames before the damage have been visited then.
+pub fn replay(
+    host: &Host,
+    dir: &Path,
+    from: &ReplayFrom,
+    visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
+) -> Result<Replayed> {
+    let found = take_stock(host, dir, from)?;
+    let mut walk = Walk { vouched_lsn: from.durable_lsn, lsn: from.log_start_lsn, ..Walk::default() };
+    let mut cut = None;
+    for (index, segment) in found.live.iter().enumerate() {
+        walk.enter(dir, segment)?;
+        let mut reader = SegmentReader::open(host, dir, segment.number)?;
+        let is_sealed = walk.through(&mut reader, segment, visit)?;
+        if !is_sealed {
+            cut = Some((index, reader));
+            break;
+        }
+    }
+    let mut cut_bytes = 0;
+    if let Some((index, mut reader)) = cut {
+        cut_bytes = judge(host, dir, &found.live[index..], &mut reader, &walk)?;
+    } else if walk.lsn < walk.vouched_lsn {
+        return Err(missing(
+            dir,
+            walk.lsn,
+            &format!("it is known to be durable up to LSN {}", walk.vouched_lsn),
+        ));
+    }
+    Ok(Replayed {
+        end_lsn: found.end_lsn.max(walk.lsn),
+        cut_lsn: walk.lsn,
+        cut_bytes,
+        last_seq: walk.next_seq.and_then(|next| next.checked_sub(1)),
+        batches: walk.batches,
+        records: walk.records,
+        segments: found.all,
+    })
+}
+
+/// The segments of a directory.
+struct Stock {
+    all: Vec<FileNumber>,
+    /// Those that reach beyond the log's start, in order.
+    live: Vec<SegmentHeader>,
+    /// Past all of them.
+    end_lsn: Lsn,
+}
+
+fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
+    let names = host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
+    let mut all: Vec<FileNumber> = names
+        .iter()
+        .filter_map(|name| match FileName::parse(name) {
+            Some(FileName::Log(number)) => Some(number),
+            _ => None,
+        })
+        .collect();
+    all.sort_unstable();
+    let mut stock = Stock { all: Vec::new(), live: Vec::new(), end_lsn: from.log_start_lsn };
+    let mut damaged: Option<Error> = None;
+    for &number in &all {
+        let mut reader = SegmentReader::open(host, dir, number)?;
+        let header = match reader.header(number)? {
+            Ok(header) => header,
+            // Its making was cut short: a header is durable before the first frame is written.
+            Err(_) if reader.is_unused()? => continue,
+            Err(cause) => {
+                damaged = Some(Error::corrupt(&reader.path, 0, cause));
+                continue;
+            }
+        };
+        if header.store_id != from.store_id {
+            return Err(Error::corrupt(&reader.path, 24, "the segment belongs to another store"));
+        }
+        stock.end_lsn = stock.end_lsn.max(header.next_lsn());
+        if header.next_lsn() <= from.log_start_lsn {
+            damaged = None; // what comes before a segment that is not needed is not needed either
+            continue;
+        }
+        if header.first_lsn <= from.log_start_lsn {
+            damaged = None; // the log begins in this one
+        }
+        stock.live.push(header);
+    }
+    stock.all = all;
+    match damaged {
+        Some(error) => Err(error),
+        None => Ok(stock),
+    }
+}
+
+/// The walk over whole frames.
+#[derive(Default)]
+struct Walk {
+    /// Where the next frame should stand.
+    lsn: Lsn,
+    vouched_lsn: Lsn,
+    next_seq: Option<Seq>,
+    /// The hash of the frame before, once one is known.
+    prev_hash: Option<u32>,
+    /// The segment that was walked through before.
+    previous: Option<FileNumber>,
+    batches: u64,
+    records: u64,
+}
+
+impl Walk {
+    /// Steps over the border into `segment`, if that is what comes next.
+    fn enter(&mut self, dir: &Path, segment: &SegmentHeader) -> Result<()> {
+        match self.previous {
+            None if segment.first_lsn > self.lsn => {
+                let found = format!("segment {} begins at LSN {}", segment.number, segment.first_lsn);
+                return Err(missing(dir, self.lsn, &found));
+            }
+            None => {}
+            Some(previous) => {
+                let follows = segment.previous.is_none_or(|number| number == previous);
+                if !follows || segment.first_lsn != self.lsn {
+                    let found = format!("after segment {previous} comes segment {}", segment.number);
+                    return Err(missing(dir, self.lsn, &found));
+                }
+            }
+        }
+        if segment.previous.is_none() && self.lsn == segment.first_lsn {
+            self.prev_hash = Some(0);
+        }
+        self.previous = Some(segment.number);
+        Ok(())
+    }
+
+    /// Visits the frames of a segment; true when it ends with a seal.
+    fn through(
+        &mut self,
+        reader: &mut SegmentReader,
+        segment: &SegmentHeader,
+        visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
+    ) -> Result<bool> {
+        let path = reader.path.clone();
+        while let Some(frame) = reader.frame(segment, self.lsn)? {
+            let (head, lsn) = (frame.head, self.lsn);
+            let end_lsn = lsn + frame.len_bytes as u64;
+            self.check(&head).map_err(|what| Error::corrupt(&path, segment.offset_of(lsn), what))?;
+            self.prev_hash = Some(frame.hash);
+            self.vouched_lsn = self.vouched_lsn.max(head.durable_lsn);
+            if head.kind == FrameKind::Seal {
+                self.lsn = segment.next_lsn();
+                return Ok(true);
+            }
+            self.lsn = end_lsn;
+            if head.kind == FrameKind::Batch {
+                self.batches += 1;
+                self.records += u64::from(head.count);
+                let (first_seq, count, payload) = (head.first_seq, head.count, frame.payload);
+                visit(ReplayFrame { lsn, end_lsn, first_seq, count, payload })?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Checks that a whole frame follows the one before it.
+    fn check(&mut self, head: &FrameHead) -> Result<(), String> {
+        if self.prev_hash.is_some_and(|hash| hash != head.prev_hash) {
+            return Err("the frame follows another one than stands before it".to_owned());
+        }
+        if let Some(next) = self.next_seq
+            && next != head.first_seq
+        {
+            return Err(format!("the frame begins at seq {}, but {next} is next", head.first_seq));
+        }
+        self.next_seq = Some(head.first_seq + u64::from(head.count));
+        Ok(())
+    }
+}
+
+/// Decides whether the end of the walk is a torn tail or damage; the number of bytes cut if it is the former.
+/// `rest` are the segment that the walk ended in, open in `reader`, and those after it.
+fn judge(
+    host: &Host,
+    dir: &Path,
+    rest: &[SegmentHeader],
+    reader: &mut SegmentReader,
+    walk: &Walk,
+) -> Result<u64> {
+    let Some((first, later)) = rest.split_first() else { return Ok(0) };
+    let beyond = reader.search(first, walk.lsn)?;
+    let (mut vouched_lsn, mut cut_bytes) = (walk.vouched_lsn.max(beyond.durable_lsn), beyond.bytes);
+    for segment in later {
+        let mut reader = SegmentReader::open(host, dir, segment.number)?;
+        let beyond = reader.search(segment, segment.first_lsn)?;
+        vouched_lsn = vouched_lsn.max(beyond.durable_lsn);
+        cut_bytes += beyond.bytes;
+    }
+    if walk.lsn < vouched_lsn {
+        let what =
+            format!("no whole frame at LSN {}, but the log was durable up to LSN {vouched_lsn}", walk.lsn);
+        return Err(Error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
+    }
+    Ok(cut_bytes)
+}
+
+fn missing(dir: &Path, lsn: Lsn, why: &str) -> Error {
+    let message = format!("a segment of the log in {} is missing at LSN {lsn}: {why}", dir.display());
+    Error::new(ErrorKind::Corruption, message)
+}

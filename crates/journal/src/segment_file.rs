@@ -1,0 +1,75 @@
+//! Making the file of a segment, and the open file that frames are appended to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::{Error, FileNumber, Lsn, Result};
+use folddb_host::{AppendFile, Host, files::AppendSync};
+use folddb_layout::file_name::FileName;
+use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
+
+use crate::journal::{JournalOptions, NumberSource};
+
+/// Where segments are made, and how.
+pub(crate) struct SegmentMaker {
+    pub(crate) host: Host,
+    pub(crate) dir: PathBuf,
+    pub(crate) store_id: u128,
+    pub(crate) options: JournalOptions,
+    pub(crate) numbers: NumberSource,
+}
+
+/// A segment that is appended to, or will be.
+pub(crate) struct OpenSegment {
+    pub(crate) header: SegmentHeader,
+    pub(crate) path: PathBuf,
+    pub(crate) file: Box<dyn AppendFile>,
+    pub(crate) syncer: Arc<dyn AppendSync>,
+}
+
+impl SegmentMaker {
+    /// Makes a segment: its file, its header and its name are durable on return. Nothing is left on failure.
+    pub(crate) fn make(&self, previous: Option<FileNumber>, first_lsn: Lsn) -> Result<OpenSegment> {
+        let number = (self.numbers)();
+        let path = segment_path(&self.dir, number);
+        let segment_bytes = self.options.segment_bytes;
+        let capacity_bytes = segment_bytes.saturating_sub(SEGMENT_HEADER_BYTES as u64);
+        let salt = self.host.chance.next_u64();
+        let header =
+            SegmentHeader { number, store_id: self.store_id, salt, first_lsn, capacity_bytes, previous };
+        let file = self
+            .host
+            .files
+            .create_append(&path, segment_bytes, self.options.append_mode)
+            .map_err(|error| Error::io("create", &path, error))?;
+        self.begin(header, &path, file).inspect_err(|_| {
+            let _ = self.host.files.remove(&path);
+        })
+    }
+
+    fn begin(
+        &self,
+        header: SegmentHeader,
+        path: &Path,
+        mut file: Box<dyn AppendFile>,
+    ) -> Result<OpenSegment> {
+        let syncer = file.syncer();
+        let _ = syncer.prepare(); // a hint: an append finds its own window if need be
+        file.append(&header.encode()).map_err(|error| Error::io("write", path, error))?;
+        syncer.sync().map_err(|error| Error::io("sync", path, error))?;
+        self.host.files.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))?;
+        Ok(OpenSegment { header, path: path.to_owned(), file, syncer })
+    }
+
+    /// Removes a segment that no frame was ever written to. What stays is harmless, and replay knows it.
+    pub(crate) fn unmake(&self, segment: OpenSegment) {
+        let path = segment.path.clone();
+        drop(segment);
+        let _ = self.host.files.remove(&path);
+    }
+}
+
+/// Where the segment with this number lies.
+pub(crate) fn segment_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(FileName::Log(number).to_string())
+}
