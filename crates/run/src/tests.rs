@@ -306,12 +306,14 @@ fn numbers(count: u64) -> Vec<OwnedRecord> {
 fn pairs_of_random_numbers_take_few_bytes() {
     let world = World::new(1 << 20, 4);
     let records = numbers(300_000);
-    let options = WriteOptions { keep_seqs: false, ..WriteOptions::default() };
+    let options = WriteOptions { keep_seqs: false, filter_bits: 0, ..WriteOptions::default() };
     let facts = world.write(1, &options, &records).unwrap();
-    // 7 bytes of key (a gap of 2^64 / 300,000 between neighbours takes 46 bits, a block of them 55), 4 of
-    // value, 1.25 of filter.
-    let per_record = facts.file_bytes as f64 / facts.records as f64;
-    assert!(per_record <= 12.5, "{per_record} bytes a record");
+    // 7 bytes of key: neighbours are 2^46 apart, so 740 of them span 2^55. 4 of value: it is below 2^27. A
+    // hundred million records would be 2^37 apart and take 6 of key. The rest is footers and index.
+    let per_record = |facts: &PartFacts| facts.file_bytes as f64 / facts.records as f64;
+    assert!(per_record(&facts) <= 11.2, "{} bytes a record", per_record(&facts));
+    let filtered = world.write(2, &WriteOptions { filter_bits: 10, ..options }, &records).unwrap();
+    assert!(per_record(&filtered) <= 11.2 + 1.3, "{} bytes a record", per_record(&filtered));
     assert!(facts.sketch.len() == 256 && facts.keys == 300_000);
 }
 

@@ -299,12 +299,14 @@ impl PartWriter {
             let (offset, start) = (self.offset(), self.out.len());
             filter.put(&mut self.out, place_seed(self.number.0, offset));
             top.filters.push(self.place_from(offset, start)?);
-            self.append_out()?;
+            if self.out.len() >= APPEND_BYTES {
+                self.append_out()?;
+            }
         }
         let (mut first, mut separator_start) = (0, 0);
         let mut payload = Vec::new();
+        let mut leaf = BlockBuilder::new();
         for (end, filter) in &index.leaves {
-            let mut leaf = BlockBuilder::new();
             let mut separator = &[][..];
             for block in &index.blocks[first..*end] {
                 separator = &index.separators[separator_start..block.separator_end];

@@ -153,6 +153,12 @@ proptest! {
         }
         check_search(&records, &block, descending, &near);
         check_search(&records, &block, descending, &probe.to_be_bytes());
+        // Far from all keys: in the bytes before the last eight, and in those that all keys share.
+        for at in 0..near.len() {
+            let mut far = near.clone();
+            far[at] ^= 1 << (probe % 8);
+            check_search(&records, &block, descending, &far);
+        }
     }
 
     #[test]
