@@ -1,0 +1,156 @@
+//! `bitmap`: sets of `u32` under union, as roaring bitmaps.
+//!
+//! ```text
+//!   the portable roaring format, without run containers (cookie 12346)
+//! ```
+//!
+//! Readable by the roaring libraries of other languages. Without run containers the form of a set is one:
+//! a chunk of up to 4096 members is an array, a larger one is a bitmap. Union is associative. Bytes from
+//! elsewhere that hold run containers are refused with a word of advice; besides making equal sets equal
+//! bytes, that bounds what decoding may allocate by what was read.
+
+use roaring::RoaringBitmap;
+
+use crate::datum::Datum;
+use crate::fold::{Fold, FoldFailure, Outcome};
+
+use super::wire::{self, BuiltIn, unexpected};
+
+const COOKIE: [u8; 4] = 12346u32.to_le_bytes();
+
+/// More members than this are shown as their count and range.
+const SHOWN_MAX: u64 = 100_000;
+
+/// `bitmap`.
+pub(crate) struct BitmapFold;
+
+impl Fold for BitmapFold {
+    fn spec(&self) -> String {
+        "bitmap".to_owned()
+    }
+
+    fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        let mut union = decode(a)?;
+        union |= decode(b)?;
+        encode(&union, out);
+        Ok(Outcome::Value)
+    }
+
+    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
+        Bitmap::from_bytes(value).map(|_| ())
+    }
+
+    /// A list of the members; of very many only their count and range.
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        let members = decode(value)?;
+        let number = |member: u32| Datum::Int(member.into());
+        match (members.min(), members.max()) {
+            (Some(least), Some(largest)) if members.len() > SHOWN_MAX => Ok(Datum::Map(vec![
+                ("count".to_owned(), Datum::Int(members.len().into())),
+                ("min".to_owned(), number(least)),
+                ("max".to_owned(), number(largest)),
+            ])),
+            _ => Ok(Datum::List(members.iter().map(number).collect())),
+        }
+    }
+
+    /// A number, or a list of them.
+    fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        let member = |datum: &Datum| {
+            u32::try_from(wire::integer(datum)?).or_else(|_| unexpected("a whole number of 32 bits", datum))
+        };
+        let bitmap: Bitmap = match datum {
+            Datum::List(items) => items.iter().map(member).collect::<Result<_, _>>()?,
+            one => Bitmap::of(member(one)?),
+        };
+        bitmap.put(out);
+        Ok(())
+    }
+}
+
+impl BuiltIn for BitmapFold {}
+
+fn decode(value: &[u8]) -> Result<RoaringBitmap, FoldFailure> {
+    if value.first_chunk::<4>() != Some(&COOKIE) {
+        return Err(FoldFailure::new("expected a roaring bitmap without run containers (cookie 12346)"));
+    }
+    let mut rest = value;
+    let bitmap = RoaringBitmap::deserialize_from(&mut rest)
+        .map_err(|cause| FoldFailure::new(format!("expected a roaring bitmap: {cause}")))?;
+    if rest.is_empty() {
+        Ok(bitmap)
+    } else {
+        Err(FoldFailure::new("expected the end of a bitmap, found more bytes"))
+    }
+}
+
+fn encode(bitmap: &RoaringBitmap, out: &mut Vec<u8>) {
+    out.reserve(bitmap.serialized_size());
+    // Writing to memory does not fail.
+    let _ = bitmap.serialize_into(out);
+}
+
+/// A set of `u32`: the value type of `bitmap`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bitmap {
+    members: RoaringBitmap,
+}
+
+impl Bitmap {
+    /// A set of one member.
+    pub fn of(member: u32) -> Bitmap {
+        [member].into_iter().collect()
+    }
+
+    /// True when `member` is one.
+    pub fn contains(&self, member: u32) -> bool {
+        self.members.contains(member)
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> u64 {
+        self.members.len()
+    }
+
+    /// True for the empty set.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The members, ascending.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.members.iter()
+    }
+
+    /// Appends the value's bytes.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        encode(&self.members, out);
+    }
+
+    /// The value's bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.put(&mut out);
+        out
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// When the bytes are not a roaring bitmap in its one form.
+    pub fn from_bytes(value: &[u8]) -> Result<Bitmap, FoldFailure> {
+        let bitmap = Bitmap { members: decode(value)? };
+        if bitmap.to_bytes() != value {
+            return Err(FoldFailure::new("expected a roaring bitmap in its shortest form"));
+        }
+        Ok(bitmap)
+    }
+}
+
+impl FromIterator<u32> for Bitmap {
+    fn from_iter<I: IntoIterator<Item = u32>>(members: I) -> Bitmap {
+        let mut members: RoaringBitmap = members.into_iter().collect();
+        members.remove_run_compression();
+        Bitmap { members }
+    }
+}

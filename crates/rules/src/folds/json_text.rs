@@ -1,0 +1,353 @@
+//! JSON text (RFC 8259) as a tree whose leaves are kept as written, for `json-merge`.
+//!
+//! Numbers stay text, so no digit is lost and printing what was read gives the same text. Strings are read and
+//! written in one form. Nothing panics, and depth is bounded before anything recurses.
+
+use std::borrow::Cow;
+
+use crate::datum::{Datum, hex};
+use crate::fold::FoldFailure;
+
+/// Deepest nesting of arrays and objects.
+const DEPTH_MAX: usize = 128;
+
+/// The name that marks an object as replacing what was there.
+pub(crate) const SET: &str = "$set";
+
+/// A piece of JSON.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node<'a> {
+    /// `null`, a truth value or a number, as written.
+    Word(&'a str),
+    /// A string, decoded.
+    Text(Cow<'a, str>),
+    Array(Vec<Node<'a>>),
+    /// Sorted by name; of repeated names the last counts.
+    Object(Vec<(Cow<'a, str>, Node<'a>)>),
+}
+
+impl<'a> Node<'a> {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Node::Word(word) => out.extend_from_slice(word.as_bytes()),
+            Node::Text(text) => put_text(text, out),
+            Node::Array(items) => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    item.put(out);
+                }
+                out.push(b']');
+            }
+            Node::Object(fields) => {
+                put_object(out, fields.iter().map(|(name, node)| (name.as_ref(), node)), |node, out| {
+                    node.put(out)
+                });
+            }
+        }
+    }
+
+    /// Its text, in one form.
+    pub(crate) fn into_text(self) -> Cow<'a, str> {
+        if let Node::Word(word) = self {
+            return Cow::Borrowed(word);
+        }
+        let mut out = Vec::new();
+        self.put(&mut out);
+        Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+    }
+
+    pub(crate) fn datum(&self) -> Datum {
+        match self {
+            Node::Word("null") => Datum::Null,
+            Node::Word("true") => Datum::Bool(true),
+            Node::Word("false") => Datum::Bool(false),
+            Node::Word(number) => match number.parse::<i128>() {
+                Ok(value) => Datum::Int(value),
+                Err(_) => number.parse().map_or_else(|_| Datum::Text((*number).to_owned()), Datum::Float),
+            },
+            Node::Text(text) => Datum::Text(text.clone().into_owned()),
+            Node::Array(items) => Datum::List(items.iter().map(Node::datum).collect()),
+            Node::Object(fields) => Datum::Map(
+                fields.iter().map(|(name, node)| (name.clone().into_owned(), node.datum())).collect(),
+            ),
+        }
+    }
+}
+
+/// Appends an object; `put` appends a member's value.
+pub(crate) fn put_object<'n, T>(
+    out: &mut Vec<u8>,
+    fields: impl Iterator<Item = (&'n str, T)>,
+    put: impl Fn(T, &mut Vec<u8>),
+) {
+    out.push(b'{');
+    for (index, (name, value)) in fields.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        put_text(name, out);
+        out.push(b':');
+        put(value, out);
+    }
+    out.push(b'}');
+}
+
+/// Appends a string: only quotes, backslashes and control characters are escaped.
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    out.push(b'"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0..0x20 => out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
+    out.push(b'"');
+}
+
+/// Appends a datum as JSON. Bytes become their hex text, numbers that JSON cannot say become null.
+pub(crate) fn put_datum(datum: &Datum, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Null => out.extend_from_slice(b"null"),
+        Datum::Float(value) if !value.is_finite() => out.extend_from_slice(b"null"),
+        Datum::Float(value) => out.extend_from_slice(format!("{value:?}").as_bytes()),
+        Datum::Bool(_) | Datum::Int(_) => out.extend_from_slice(datum.to_string().as_bytes()),
+        Datum::Text(text) => put_text(text, out),
+        Datum::Bytes(bytes) => put_text(&hex(bytes), out),
+        Datum::List(items) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                put_datum(item, out);
+            }
+            out.push(b']');
+        }
+        Datum::Map(fields) => {
+            put_object(out, fields.iter().map(|(name, value)| (name.as_str(), value)), put_datum);
+        }
+    }
+}
+
+/// Reads one JSON text.
+///
+/// # Errors
+/// Says what was expected, and at which byte.
+pub(crate) fn parse(text: &str) -> Result<Node<'_>, FoldFailure> {
+    let mut parser = Parser { text, at: 0 };
+    let node = parser.value(DEPTH_MAX, true)?;
+    parser.skip_space();
+    if parser.at < text.len() { parser.fail("the end of the JSON text") } else { Ok(node) }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn fail<T>(&self, expected: &str) -> Result<T, FoldFailure> {
+        Err(FoldFailure::new(format!("expected {expected} at byte {}", self.at)))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(b' ' | b'\t' | b'\n' | b'\r') = self.peek() {
+            self.at += 1;
+        }
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    /// `set_is_free`: one `$set` on the way down does not count as nesting, so that the object it marks may be
+    /// as deep as any other.
+    fn value(&mut self, depth_left: usize, set_is_free: bool) -> Result<Node<'a>, FoldFailure> {
+        self.skip_space();
+        match self.peek() {
+            Some(b'{' | b'[') if depth_left == 0 => self.fail("less nesting"),
+            Some(b'{') => self.object(depth_left - 1, set_is_free),
+            Some(b'[') => self.array(depth_left - 1),
+            Some(b'"') => Ok(Node::Text(self.string()?)),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            _ => self.word(),
+        }
+    }
+
+    fn word(&mut self) -> Result<Node<'a>, FoldFailure> {
+        let rest = &self.text[self.at..];
+        for word in ["null", "true", "false"] {
+            if rest.starts_with(word) {
+                self.at += word.len();
+                return Ok(Node::Word(&rest[..word.len()]));
+            }
+        }
+        self.fail("a JSON value")
+    }
+
+    fn digits(&mut self) -> Result<(), FoldFailure> {
+        let start = self.at;
+        while let Some(b'0'..=b'9') = self.peek() {
+            self.at += 1;
+        }
+        if self.at == start { self.fail("a digit") } else { Ok(()) }
+    }
+
+    fn number(&mut self) -> Result<Node<'a>, FoldFailure> {
+        let start = self.at;
+        self.take(b'-');
+        if !self.take(b'0') {
+            self.digits()?;
+        }
+        if self.take(b'.') {
+            self.digits()?;
+        }
+        if self.take(b'e') || self.take(b'E') {
+            let _ = self.take(b'+') || self.take(b'-');
+            self.digits()?;
+        }
+        Ok(Node::Word(&self.text[start..self.at]))
+    }
+
+    fn array(&mut self, depth_left: usize) -> Result<Node<'a>, FoldFailure> {
+        self.at += 1;
+        let mut items = Vec::new();
+        self.skip_space();
+        if self.take(b']') {
+            return Ok(Node::Array(items));
+        }
+        loop {
+            items.push(self.value(depth_left, false)?);
+            self.skip_space();
+            if self.take(b']') {
+                return Ok(Node::Array(items));
+            }
+            if !self.take(b',') {
+                return self.fail("`,` or `]`");
+            }
+        }
+    }
+
+    fn object(&mut self, depth_left: usize, set_is_free: bool) -> Result<Node<'a>, FoldFailure> {
+        self.at += 1;
+        let mut fields: Vec<(Cow<'a, str>, Node<'a>)> = Vec::new();
+        self.skip_space();
+        if self.take(b'}') {
+            return Ok(Node::Object(fields));
+        }
+        loop {
+            self.skip_space();
+            let name = self.string()?;
+            self.skip_space();
+            if !self.take(b':') {
+                return self.fail("`:`");
+            }
+            let free = set_is_free && name == SET;
+            let value = self.value(depth_left + usize::from(free), set_is_free && !free)?;
+            fields.push((name, value));
+            self.skip_space();
+            if self.take(b'}') {
+                return Ok(Node::Object(sorted(fields)));
+            }
+            if !self.take(b',') {
+                return self.fail("`,` or `}`");
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<Cow<'a, str>, FoldFailure> {
+        if !self.take(b'"') {
+            return self.fail("a string in quotes");
+        }
+        let start = self.at;
+        let mut decoded: Option<String> = None;
+        loop {
+            let from = self.at;
+            while let Some(byte) = self.peek()
+                && byte != b'"'
+                && byte != b'\\'
+                && byte >= 0x20
+            {
+                self.at += 1;
+            }
+            if let Some(text) = &mut decoded {
+                text.push_str(&self.text[from..self.at]);
+            }
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(match decoded {
+                        Some(text) => Cow::Owned(text),
+                        None => Cow::Borrowed(&self.text[start..self.at - 1]),
+                    });
+                }
+                Some(b'\\') => {
+                    let text = decoded.get_or_insert_with(|| self.text[start..self.at].to_owned());
+                    let (escaped, end) = escape(self.text, self.at)?;
+                    text.push(escaped);
+                    self.at = end;
+                }
+                _ => return self.fail("the end of a string"),
+            }
+        }
+    }
+}
+
+/// The character of the escape at `at`, and where it ends.
+fn escape(text: &str, at: usize) -> Result<(char, usize), FoldFailure> {
+    let wrong = || FoldFailure::new(format!("expected an escape sequence at byte {at}"));
+    let plain = match text.as_bytes().get(at + 1).ok_or_else(wrong)? {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return unicode_escape(text, at).ok_or_else(wrong),
+        _ => return Err(wrong()),
+    };
+    Ok((plain, at + 2))
+}
+
+fn unicode_escape(text: &str, at: usize) -> Option<(char, usize)> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        if !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return None;
+        }
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let first = unit(at)?;
+    if !(0xd800..0xdc00).contains(&first) {
+        return Some((char::from_u32(first)?, at + 6));
+    }
+    let second = unit(at + 6).filter(|second| (0xdc00..0xe000).contains(second))?;
+    Some((char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00))?, at + 12))
+}
+
+/// By name; of repeated names the last.
+fn sorted<'a>(mut fields: Vec<(Cow<'a, str>, Node<'a>)>) -> Vec<(Cow<'a, str>, Node<'a>)> {
+    if fields.windows(2).all(|pair| pair[0].0 < pair[1].0) {
+        return fields;
+    }
+    fields.reverse();
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    fields.dedup_by(|later, earlier| later.0 == earlier.0);
+    fields
+}

@@ -1,0 +1,197 @@
+//! Whole numbers and extremes: `sum:i64`, `sum:u64`, `min:` and `max:` of `i64`, `u64`, `f64`.
+//!
+//! ```text
+//!   [number, 8 bytes little-endian]
+//! ```
+//!
+//! - `sum:i64` **wraps** at 2^63: addition modulo 2^64 is associative, saturating signed addition is not
+//!   ((MAX + 1) - 1 ≠ MAX + (1 - 1)).
+//! - `sum:u64` **saturates** at 2^64-1: min(MAX, a+b+c) is the same from either side, since nothing is ever
+//!   taken away. A counter that is full stays full and says so.
+//! - `min`, `max` cannot overflow. Of floats, NaN is ignored unless there is nothing else, -0 is less than +0.
+
+use crate::datum::Datum;
+use crate::fold::{Fold, FoldFailure, Outcome};
+
+use super::wire::{self, BuiltIn, NAN, word};
+
+/// `sum:i64`.
+pub(crate) struct SumI64;
+
+impl Fold for SumI64 {
+    fn spec(&self) -> String {
+        "sum:i64".to_owned()
+    }
+    #[inline]
+    fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        let total = i64::from_le_bytes(word(a)?).wrapping_add(i64::from_le_bytes(word(b)?));
+        out.extend_from_slice(&total.to_le_bytes());
+        Ok(Outcome::Value)
+    }
+    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
+        word(value).map(|_| ())
+    }
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        Ok(Datum::Int(i64::from_le_bytes(word(value)?).into()))
+    }
+    fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        out.extend_from_slice(&wire::integer_i64(datum)?.to_le_bytes());
+        Ok(())
+    }
+    fn fixed_len(&self) -> Option<usize> {
+        Some(8)
+    }
+}
+
+impl BuiltIn for SumI64 {
+    fn identity(&self, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(&[0; 8]);
+        true
+    }
+}
+
+/// `sum:u64`.
+pub(crate) struct SumU64;
+
+impl Fold for SumU64 {
+    fn spec(&self) -> String {
+        "sum:u64".to_owned()
+    }
+    #[inline]
+    fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        let total = u64::from_le_bytes(word(a)?).saturating_add(u64::from_le_bytes(word(b)?));
+        out.extend_from_slice(&total.to_le_bytes());
+        Ok(Outcome::Value)
+    }
+    fn short_circuit(&self, _key: &[u8], value: &[u8]) -> bool {
+        *value == [0xff; 8]
+    }
+    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
+        word(value).map(|_| ())
+    }
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        Ok(Datum::Int(u64::from_le_bytes(word(value)?).into()))
+    }
+    fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        out.extend_from_slice(&wire::integer_u64(datum)?.to_le_bytes());
+        Ok(())
+    }
+    fn fixed_len(&self) -> Option<usize> {
+        Some(8)
+    }
+}
+
+impl BuiltIn for SumU64 {
+    fn identity(&self, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(&[0; 8]);
+        true
+    }
+}
+
+/// A type of number that `min` and `max` know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NumberType {
+    I64,
+    U64,
+    F64,
+}
+
+/// `min:T` and `max:T`.
+pub(crate) struct Extreme {
+    pub(crate) number: NumberType,
+    pub(crate) largest: bool,
+}
+
+impl Extreme {
+    /// The number that loses against every other: the identity. For floats, NaN.
+    fn weakest(&self) -> [u8; 8] {
+        match (self.number, self.largest) {
+            (NumberType::I64, false) => i64::MAX.to_le_bytes(),
+            (NumberType::I64, true) => i64::MIN.to_le_bytes(),
+            (NumberType::U64, false) => u64::MAX.to_le_bytes(),
+            (NumberType::U64, true) => u64::MIN.to_le_bytes(),
+            (NumberType::F64, _) => NAN.to_le_bytes(),
+        }
+    }
+
+    /// The number that wins against every other: nothing before it matters.
+    fn strongest(&self) -> [u8; 8] {
+        match (self.number, self.largest) {
+            (NumberType::I64, true) => i64::MAX.to_le_bytes(),
+            (NumberType::I64, false) => i64::MIN.to_le_bytes(),
+            (NumberType::U64, true) => u64::MAX.to_le_bytes(),
+            (NumberType::U64, false) => u64::MIN.to_le_bytes(),
+            (NumberType::F64, true) => f64::INFINITY.to_le_bytes(),
+            (NumberType::F64, false) => f64::NEG_INFINITY.to_le_bytes(),
+        }
+    }
+}
+
+impl Fold for Extreme {
+    fn spec(&self) -> String {
+        let number = match self.number {
+            NumberType::I64 => "i64",
+            NumberType::U64 => "u64",
+            NumberType::F64 => "f64",
+        };
+        format!("{}:{number}", if self.largest { "max" } else { "min" })
+    }
+
+    #[inline]
+    fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        let (a, b) = (word(a)?, word(b)?);
+        let earlier_wins = match self.number {
+            NumberType::I64 => (i64::from_le_bytes(a) >= i64::from_le_bytes(b)) == self.largest,
+            NumberType::U64 => (u64::from_le_bytes(a) >= u64::from_le_bytes(b)) == self.largest,
+            NumberType::F64 => {
+                let (a, b) = (f64::from_le_bytes(a), f64::from_le_bytes(b));
+                let best = if self.largest { wire::greatest(a, b) } else { wire::least(a, b) };
+                out.extend_from_slice(&best.to_le_bytes());
+                return Ok(Outcome::Value);
+            }
+        };
+        Ok(if earlier_wins { Outcome::KeepEarlier } else { Outcome::KeepLater })
+    }
+
+    fn short_circuit(&self, _key: &[u8], value: &[u8]) -> bool {
+        *value == self.strongest()
+    }
+
+    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
+        word(value).map(|_| ())
+    }
+
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        let word = word(value)?;
+        Ok(match self.number {
+            NumberType::I64 => Datum::Int(i64::from_le_bytes(word).into()),
+            NumberType::U64 => Datum::Int(u64::from_le_bytes(word).into()),
+            NumberType::F64 => Datum::Float(f64::from_le_bytes(word)),
+        })
+    }
+
+    fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        out.extend_from_slice(&match self.number {
+            NumberType::I64 => wire::integer_i64(datum)?.to_le_bytes(),
+            NumberType::U64 => wire::integer_u64(datum)?.to_le_bytes(),
+            NumberType::F64 => wire::float(datum)?.to_le_bytes(),
+        });
+        Ok(())
+    }
+
+    fn fixed_len(&self) -> Option<usize> {
+        Some(8)
+    }
+}
+
+impl BuiltIn for Extreme {
+    fn identity(&self, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(&self.weakest());
+        true
+    }
+
+    /// The least number of `max:u64` is 0, which is a number like others; all else is out of the way.
+    fn is_nothing(&self, value: &[u8]) -> bool {
+        *value == self.weakest() && (self.number, self.largest) != (NumberType::U64, true)
+    }
+}

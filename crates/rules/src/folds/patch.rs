@@ -1,0 +1,308 @@
+//! `patch`: a value is an object or a list of edits on one (osmos' list of operations on replaceable objects).
+//!
+//! ```text
+//!   object   [0][bytes of the object ...]
+//!   edits    [1] edit ...
+//!            append      [0][length varint][bytes]
+//!            splice      [1][at varint][removed varint][length varint][bytes]
+//!            write       [2][at varint][length varint][bytes]
+//! ```
+//!
+//! An object replaces whatever came before it (nothing earlier matters); edits on an object are applied; edits
+//! after edits are put one behind the other. Applying one list and then the next is applying the two joined, so
+//! the fold is associative. Edits are total: `splice` (remove, then insert) is brought inside of the object, and `write`
+//! past its end fills the gap with zeros. A result over the largest value length is a failure of that key.
+//! Edits with no object under them stand on an empty one.
+
+use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
+use folddb_base::limits::VALUE_BYTES_MAX;
+
+use crate::datum::Datum;
+use crate::fold::{Fold, FoldFailure, Outcome};
+
+use super::wire::{BuiltIn, integer, malformed, plain_bytes, unexpected};
+
+const WHAT: &str = "an object or a list of edits";
+
+const OBJECT: u8 = 0;
+const EDITS: u8 = 1;
+
+const APPEND: u8 = 0;
+const SPLICE: u8 = 1;
+const WRITE: u8 = 2;
+
+/// One change of an object's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edit<'a> {
+    /// Puts bytes at the end.
+    Append(&'a [u8]),
+    /// Removes bytes at a place, and puts others there. Both numbers are brought inside of the object.
+    Splice {
+        /// Where, in bytes from the start.
+        at: u64,
+        /// How many bytes go.
+        removed: u64,
+        /// The bytes that come.
+        bytes: &'a [u8],
+    },
+    /// Writes over the bytes at a place, extending the object where needed, with zeros in a gap.
+    Write {
+        /// Where, in bytes from the start.
+        at: u64,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
+}
+
+impl<'a> Edit<'a> {
+    fn read(reader: &mut Reader<'a>) -> Result<Edit<'a>, Malformed> {
+        Ok(match reader.u8()? {
+            APPEND => Edit::Append(reader.slice()?),
+            SPLICE => {
+                Edit::Splice { at: reader.varint()?, removed: reader.varint()?, bytes: reader.slice()? }
+            }
+            WRITE => Edit::Write { at: reader.varint()?, bytes: reader.slice()? },
+            _ => return Err(Malformed::Tag),
+        })
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        match *self {
+            Edit::Append(bytes) => {
+                out.push(APPEND);
+                put_slice(out, bytes);
+            }
+            Edit::Splice { at, removed, bytes } => {
+                out.push(SPLICE);
+                put_varint(out, at);
+                put_varint(out, removed);
+                put_slice(out, bytes);
+            }
+            Edit::Write { at, bytes } => {
+                out.push(WRITE);
+                put_varint(out, at);
+                put_slice(out, bytes);
+            }
+        }
+    }
+
+    /// Applies it to the object that stands in `out` from `start` on.
+    fn apply(&self, out: &mut Vec<u8>, start: usize) -> Result<(), FoldFailure> {
+        let len = out.len() - start;
+        let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(len);
+        match *self {
+            Edit::Append(bytes) => out.extend_from_slice(bytes),
+            Edit::Splice { at, removed, bytes } => {
+                let (from, to) = (inside(at), inside(at.saturating_add(removed)));
+                out.splice(start + from..start + to, bytes.iter().copied());
+            }
+            Edit::Write { at, bytes } => {
+                let at = usize::try_from(at).unwrap_or(usize::MAX);
+                let end = at.saturating_add(bytes.len());
+                if end > VALUE_BYTES_MAX {
+                    return Err(too_long());
+                }
+                if end > len {
+                    out.resize(start + end, 0);
+                }
+                out[start + at..start + end].copy_from_slice(bytes);
+            }
+        }
+        if out.len() - start > VALUE_BYTES_MAX { Err(too_long()) } else { Ok(()) }
+    }
+
+    fn datum(&self) -> Datum {
+        let number = |value: u64| Datum::Int(value.into());
+        let fields = match *self {
+            Edit::Append(bytes) => vec![("append", Datum::from_bytes(bytes))],
+            Edit::Splice { at, removed, bytes } => {
+                vec![("splice", number(at)), ("remove", number(removed)), ("bytes", Datum::from_bytes(bytes))]
+            }
+            Edit::Write { at, bytes } => vec![("write", number(at)), ("bytes", Datum::from_bytes(bytes))],
+        };
+        Datum::Map(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+}
+
+#[cold]
+fn too_long() -> FoldFailure {
+    FoldFailure::new(format!("the patched object would be longer than {VALUE_BYTES_MAX} bytes"))
+}
+
+fn edits(bytes: &[u8], mut each: impl FnMut(Edit<'_>) -> Result<(), FoldFailure>) -> Result<(), FoldFailure> {
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        each(Edit::read(&mut reader).map_err(malformed(WHAT))?)?;
+    }
+    Ok(())
+}
+
+fn split(value: &[u8]) -> Result<(u8, &[u8]), FoldFailure> {
+    match value.split_first() {
+        Some((&kind, rest)) if kind <= EDITS => Ok((kind, rest)),
+        Some(_) => Err(malformed(WHAT)(Malformed::Tag)),
+        None => Err(malformed(WHAT)(Malformed::Short)),
+    }
+}
+
+/// `patch`.
+pub(crate) struct PatchFold;
+
+impl Fold for PatchFold {
+    fn spec(&self) -> String {
+        "patch".to_owned()
+    }
+
+    fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        let (kind, changes) = split(b)?;
+        if kind == OBJECT {
+            return Ok(Outcome::KeepLater);
+        }
+        let (kind, _) = split(a)?;
+        let start = out.len();
+        out.extend_from_slice(a);
+        if kind == EDITS {
+            out.extend_from_slice(changes);
+        } else {
+            edits(changes, |edit| edit.apply(out, start + 1))?;
+        }
+        Ok(Outcome::Value)
+    }
+
+    fn short_circuit(&self, _key: &[u8], value: &[u8]) -> bool {
+        value.first() == Some(&OBJECT)
+    }
+
+    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
+        match split(value)? {
+            (OBJECT, _) => Ok(()),
+            (_, changes) => edits(changes, |_| Ok(())),
+        }
+    }
+
+    /// An object as text or bytes; edits as a list.
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        let (kind, rest) = split(value)?;
+        if kind == OBJECT {
+            return Ok(Datum::from_bytes(rest));
+        }
+        let mut items = Vec::new();
+        edits(rest, |edit| {
+            items.push(edit.datum());
+            Ok(())
+        })?;
+        Ok(Datum::List(items))
+    }
+
+    /// Text or bytes are an object. A map is an edit, a list is a list of edits: `{append: BYTES}`,
+    /// `{splice: AT, remove: COUNT, bytes: BYTES}`, `{write: AT, bytes: BYTES}`.
+    fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        match datum {
+            Datum::List(items) => {
+                out.push(EDITS);
+                items.iter().try_for_each(|item| read_edit(item, out))
+            }
+            Datum::Map(_) => {
+                out.push(EDITS);
+                read_edit(datum, out)
+            }
+            object => {
+                out.push(OBJECT);
+                out.extend_from_slice(&plain_bytes(object));
+                Ok(())
+            }
+        }
+    }
+}
+
+impl BuiltIn for PatchFold {}
+
+fn read_edit(datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+    let number = |name: &str| match datum.field(name) {
+        Some(value) => {
+            u64::try_from(integer(value)?).or_else(|_| unexpected("a place or a count of bytes", value))
+        }
+        None => Ok(0),
+    };
+    let bytes = datum.field("bytes").map(plain_bytes).unwrap_or_default();
+    if let Some(bytes) = datum.field("append") {
+        Edit::Append(&plain_bytes(bytes)).put(out);
+    } else if datum.field("splice").is_some() {
+        Edit::Splice { at: number("splice")?, removed: number("remove")?, bytes: &bytes }.put(out);
+    } else if datum.field("write").is_some() {
+        Edit::Write { at: number("write")?, bytes: &bytes }.put(out);
+    } else {
+        return unexpected("an edit: a map with `append`, `splice` or `write`", datum);
+    }
+    Ok(())
+}
+
+/// An object, or edits on one: the value type of `patch`.
+///
+/// ```
+/// use folddb_rules::folds::{Edit, Patch};
+/// let patch = Patch::edits([Edit::Append(b", world"), Edit::Write { at: 0, bytes: b"H" }]);
+/// assert_eq!(patch.apply_to(b"hello").unwrap(), b"Hello, world");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Patch {
+    bytes: Vec<u8>,
+}
+
+impl Patch {
+    /// An object that replaces what was there.
+    pub fn object(object: &[u8]) -> Patch {
+        let mut bytes = Vec::with_capacity(object.len() + 1);
+        bytes.push(OBJECT);
+        bytes.extend_from_slice(object);
+        Patch { bytes }
+    }
+
+    /// Edits, to be applied in this order.
+    pub fn edits<'a>(edits: impl IntoIterator<Item = Edit<'a>>) -> Patch {
+        let mut bytes = vec![EDITS];
+        edits.into_iter().for_each(|edit| edit.put(&mut bytes));
+        Patch { bytes }
+    }
+
+    /// The object; edits stand on an empty one.
+    ///
+    /// # Errors
+    /// When the object would be too long.
+    pub fn to_object(&self) -> Result<Vec<u8>, FoldFailure> {
+        self.apply_to(b"")
+    }
+
+    /// What becomes of an object under it.
+    ///
+    /// # Errors
+    /// When the result would be too long.
+    pub fn apply_to(&self, object: &[u8]) -> Result<Vec<u8>, FoldFailure> {
+        let (kind, rest) = split(&self.bytes)?;
+        if kind == OBJECT {
+            return Ok(rest.to_vec());
+        }
+        let mut out = object.to_vec();
+        edits(rest, |edit| edit.apply(&mut out, 0))?;
+        Ok(out)
+    }
+
+    /// The value's bytes, borrowed.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The value's bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.bytes.clone()
+    }
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    /// When the bytes are neither an object nor edits.
+    pub fn from_bytes(value: &[u8]) -> Result<Patch, FoldFailure> {
+        PatchFold.check(value)?;
+        Ok(Patch { bytes: value.to_vec() })
+    }
+}

@@ -1,0 +1,75 @@
+use super::*;
+use proptest::prelude::*;
+
+fn of_all(alpha: f64, numbers: &[f64]) -> Quantiles {
+    let mut sketch = Quantiles::new(alpha);
+    numbers.iter().for_each(|&number| sketch.add(number));
+    sketch
+}
+
+/// Finite doubles of all sizes.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        (-1000i32..1000).prop_map(f64::from),
+        any::<f64>().prop_filter("finite and not tiny", |x| x.is_finite() && (*x == 0.0 || x.abs() > 1e-300)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_quantile_is_within_alpha(mut numbers in prop::collection::vec(number(), 1..60), q in 0.0..1.0f64, alpha in prop_oneof![Just(0.01), Just(0.001), Just(0.2)]) {
+        let sketch = of_all(alpha, &numbers);
+        numbers.sort_by(f64::total_cmp);
+        let exact = numbers[(q * (numbers.len() - 1) as f64).floor() as usize];
+        let found = sketch.quantile(q).unwrap();
+        prop_assert!((found - exact).abs() <= alpha * exact.abs() * (1.0 + 1e-9), "{found} for {exact}");
+        prop_assert_eq!(sketch.count(), numbers.len() as u64);
+        prop_assert_eq!((sketch.min(), sketch.max()), (Some(numbers[0]), numbers.last().copied()));
+    }
+
+    #[test]
+    fn the_bytes_follow_from_the_numbers(mut numbers in prop::collection::vec(number(), 0..40), cut in 0usize..40) {
+        let all = of_all(0.01, &numbers);
+        let cut = cut.min(numbers.len());
+        let mut halves = of_all(0.01, &numbers[..cut]);
+        halves.merge(&of_all(0.01, &numbers[cut..])).unwrap();
+        prop_assert_eq!(&halves, &all);
+        numbers.reverse();
+        prop_assert_eq!(&of_all(0.01, &numbers), &all);
+        prop_assert_eq!(Quantiles::from_bytes(0.01, all.as_bytes()).unwrap(), all);
+    }
+
+    #[test]
+    fn buckets_rise_with_numbers_and_hold_them(a in any::<f64>(), b in any::<f64>(), alpha in 0.0001..0.5) {
+        let mapping = Mapping::new(alpha);
+        let (a, b) = (a.abs(), b.abs());
+        prop_assume!(a > 1e-300 && b > 1e-300 && a.is_finite() && b.is_finite());
+        if a <= b {
+            prop_assert!(mapping.bucket(a) <= mapping.bucket(b));
+        }
+        let bucket = mapping.bucket(a);
+        let (low, high) = (mapping.border(bucket), mapping.border(bucket + 1));
+        prop_assert!(low <= a * (1.0 + 1e-12) && a <= high * (1.0 + 1e-12));
+        prop_assert!((mapping.middle(bucket) / a - 1.0).abs() <= alpha * (1.0 + 1e-9));
+    }
+}
+
+#[test]
+fn the_series_is_the_logarithm() {
+    for alpha in [0.0001, 0.01, 0.1, 0.5] {
+        let ln_gamma = ((1.0 + alpha) / (1.0f64 - alpha)).ln();
+        assert!((Mapping::new(alpha).buckets_per_unit * ln_gamma - 0.7).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn extremes_have_a_place() {
+    let sketch = of_all(0.01, &[f64::INFINITY, f64::NEG_INFINITY, 5e-324, -0.0, 0.0]);
+    assert_eq!(
+        (sketch.count(), sketch.min(), sketch.max()),
+        (5, Some(f64::NEG_INFINITY), Some(f64::INFINITY))
+    );
+    assert_eq!(sketch.quantile(0.5), Some(0.0));
+    assert_eq!(Quantiles::new(0.01).quantile(0.5), None);
+    assert_eq!(Quantiles::of(0.01, f64::NAN).count(), 0);
+}

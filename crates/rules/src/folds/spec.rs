@@ -1,0 +1,602 @@
+//! Spec strings: the names by which stores, command lines and other languages know the folds.
+//!
+//! ```text
+//!   spec    = name { ":" argument } | record
+//!   record  = "{" field { "," field } [","] "}"
+//!   field   = name ":" spec [ "=" source ]            a source only in `parse_columns`
+//!   name of a field, argument = bare word | "quoted \" \\ \n \r \t \xHH"
+//!   source  = column | `column` | number | "text"
+//! ```
+//!
+//! Outside of records the separator of `append` may be any text without quotes, since shells eat those.
+//! An error points at the byte where reading stopped, and offers the nearest spec that exists.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::fold::Fold;
+
+use super::append::Append;
+use super::bitmap::BitmapFold;
+use super::choose::{ExtremeBytes, First, LastWriter, Replace};
+use super::counters::CountersFold;
+use super::exact_sum::SumF64;
+use super::hll::{self, HllFold};
+use super::json_merge::JsonMerge;
+use super::matmul::{self, Matmul};
+use super::number::{Extreme, NumberType, SumI64, SumU64};
+use super::patch::PatchFold;
+use super::quantiles::{ALPHA_DEFAULT, Mapping, QuantilesFold};
+use super::record::{Field, Record, RecordFold};
+use super::set::{Keeps, SetFold};
+use super::stats::StatsF64;
+use super::top::{self, TopFold};
+use super::wire::BuiltIn;
+use super::words::{is_bare, nearest};
+
+/// Most fields of a record.
+const FIELDS_MAX: usize = 256;
+/// Deepest nesting of records.
+const DEPTH_MAX: usize = 8;
+
+/// Every fold, as the help of a tool shows it.
+pub const SPECS: [&str; 25] = [
+    "replace",
+    "first",
+    "sum:i64",
+    "sum:u64",
+    "sum:f64",
+    "min:i64",
+    "min:u64",
+    "min:f64",
+    "min:bytes",
+    "max:i64",
+    "max:u64",
+    "max:f64",
+    "max:bytes",
+    "stats:f64",
+    "append",
+    "set",
+    "intersect",
+    "bitmap",
+    "counters",
+    "lww:ts",
+    "top:10",
+    "hll:12",
+    "quantiles",
+    "json-merge",
+    "patch",
+];
+
+/// What people call a fold elsewhere, and its spec here.
+const ALIASES: [(&str, &str); 28] = [
+    ("sum", "sum:i64"),
+    ("min", "min:i64"),
+    ("max", "max:i64"),
+    ("stats", "stats:f64"),
+    ("hll", "hll:12"),
+    ("top", "top:10"),
+    ("lww", "lww:ts"),
+    ("matmul", "matmul:2:f64"),
+    ("count", "sum:u64"),
+    ("counter", "sum:u64"),
+    ("add", "sum:i64"),
+    ("avg", "stats:f64"),
+    ("average", "stats:f64"),
+    ("mean", "stats:f64"),
+    ("variance", "stats:f64"),
+    ("last", "replace"),
+    ("put", "replace"),
+    ("union", "set"),
+    ("intersection", "intersect"),
+    ("roaring", "bitmap"),
+    ("concat", "append"),
+    ("map", "counters"),
+    ("topk", "top:10"),
+    ("distinct", "hll:12"),
+    ("hyperloglog", "hll:12"),
+    ("ddsketch", "quantiles"),
+    ("percentiles", "quantiles"),
+    ("json", "json-merge"),
+];
+
+/// Why a spec string does not parse, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    /// The spec string.
+    pub text: String,
+    /// The byte where reading stopped.
+    pub at: usize,
+    /// What was expected.
+    pub message: String,
+    /// A spec that exists and may have been meant.
+    pub suggestion: Option<String>,
+}
+
+/// The message, the text with a caret under the place, and the suggestion.
+impl fmt::Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let before = self.text.get(..self.at).unwrap_or(&self.text);
+        let line = self.text.replace(['\n', '\r', '\t'], " ");
+        write!(f, "{}\n  {line}\n  {:width$}^", self.message, "", width = before.chars().count())?;
+        match &self.suggestion {
+            Some(spec) => write!(f, " did you mean `{spec}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for SpecError {}
+
+/// Where the operand of a field comes from when rows are imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The column of this name.
+    Column(String),
+    /// The same text for each row.
+    Literal(String),
+}
+
+/// What [`parse_columns`] read.
+pub enum Columns {
+    /// A fold that is no record, with a source if one was given.
+    Plain(Arc<dyn Fold>, Option<Source>),
+    /// A record, with a source for each field that names one.
+    Record(Record, Vec<Option<Source>>),
+}
+
+/// The fold of a spec string.
+///
+/// # Errors
+/// Where the spec does not parse: what was expected and at which byte.
+pub fn parse(text: &str) -> Result<Arc<dyn Fold>, SpecError> {
+    let fold: Arc<dyn Fold> = Parser::new(text, false).whole()?.fold;
+    Ok(fold)
+}
+
+impl Record {
+    /// Reads the spec of a record.
+    ///
+    /// # Errors
+    /// When the spec does not parse or is not a record.
+    pub fn parse(text: &str) -> Result<Record, SpecError> {
+        let parsed = Parser::new(text, false).whole()?;
+        match parsed.record {
+            Some((record, _)) => Ok(Record::from_fold(record)),
+            None => Err(Parser::new(text, false).error(0, "expected a record, as in `{flights: sum:u64}`")),
+        }
+    }
+}
+
+/// A spec whose fields say where their operands come from, as an import takes it:
+/// `flights: sum:u64 = 1, delay: stats:f64 = dep_delay`. The braces of the outermost record may be left out.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_columns(text: &str) -> Result<Columns, SpecError> {
+    let mut parser = Parser::new(text, true);
+    parser.skip_space();
+    let bare_record = !text[parser.at..].starts_with('{')
+        && Parser::new(text, true).whole().is_err()
+        && text.contains([',', '=', ' ']);
+    if bare_record {
+        let (record, sources) = parser.fields(None, 0)?;
+        return Ok(Columns::Record(Record::from_fold(record), sources));
+    }
+    let parsed = parser.whole()?;
+    Ok(match parsed.record {
+        Some((record, sources)) => Columns::Record(Record::from_fold(record), sources),
+        None => Columns::Plain(parsed.fold, parsed.source),
+    })
+}
+
+struct Parsed {
+    fold: Arc<dyn BuiltIn>,
+    record: Option<(RecordFold, Vec<Option<Source>>)>,
+    source: Option<Source>,
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    takes_sources: bool,
+}
+
+/// An argument or a name, and where it stood.
+struct Word {
+    at: usize,
+    bytes: Vec<u8>,
+}
+
+impl Word {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, takes_sources: bool) -> Parser<'a> {
+        Parser { text, at: 0, takes_sources }
+    }
+
+    fn error(&self, at: usize, message: impl Into<String>) -> SpecError {
+        SpecError { text: self.text.to_owned(), at, message: message.into(), suggestion: None }
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.text[self.at..].chars().next()
+    }
+
+    fn skip_space(&mut self) {
+        while let Some(space) = self.peek().filter(|c| c.is_whitespace()) {
+            self.at += space.len_utf8();
+        }
+    }
+
+    fn take(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.at += if found { wanted.len_utf8() } else { 0 };
+        found
+    }
+
+    fn whole(mut self) -> Result<Parsed, SpecError> {
+        let mut parsed = self.spec(0)?;
+        if parsed.record.is_none() {
+            parsed.source = self.source()?;
+        }
+        self.skip_space();
+        match self.peek() {
+            None => Ok(parsed),
+            Some(found) => Err(self.error(self.at, format!("expected the end of the spec, found `{found}`"))),
+        }
+    }
+
+    fn spec(&mut self, depth: usize) -> Result<Parsed, SpecError> {
+        self.skip_space();
+        let start = self.at;
+        if self.take('{') {
+            if depth == DEPTH_MAX {
+                return Err(self.error(start, format!("records nest at most {DEPTH_MAX} deep")));
+            }
+            let (record, sources) = self.fields(Some('}'), depth + 1)?;
+            return Ok(Parsed {
+                fold: Arc::new(record.clone()),
+                record: Some((record, sources)),
+                source: None,
+            });
+        }
+        let name = self.word("the name of a fold")?;
+        let mut arguments = Vec::new();
+        while self.take(':') {
+            arguments.push(if depth == 0 && name.bytes == b"append" {
+                self.separator()?
+            } else {
+                self.argument()?
+            });
+        }
+        let mut arguments = Arguments { parser: self, name: &name, left: arguments.into_iter() };
+        let fold = arguments.fold()?;
+        arguments.finish()?;
+        Ok(Parsed { fold, record: None, source: None })
+    }
+
+    /// Fields up to `end`, or to the end of the text.
+    fn fields(
+        &mut self,
+        end: Option<char>,
+        depth: usize,
+    ) -> Result<(RecordFold, Vec<Option<Source>>), SpecError> {
+        let (mut fields, mut sources): (Vec<Field>, Vec<Option<Source>>) = (Vec::new(), Vec::new());
+        loop {
+            self.skip_space();
+            if !fields.is_empty() && self.ends(end) {
+                return Ok((RecordFold::new(fields), sources));
+            }
+            let word = self.word("the name of a field")?;
+            let name = String::from_utf8(word.bytes)
+                .map_err(|_| self.error(word.at, "a field's name must be text"))?;
+            if fields.iter().any(|field| field.name == name) {
+                return Err(self.error(word.at, format!("there is a field `{name}` already")));
+            }
+            if fields.len() == FIELDS_MAX {
+                return Err(self.error(word.at, format!("a record has at most {FIELDS_MAX} fields")));
+            }
+            self.skip_space();
+            if !self.take(':') {
+                return Err(self.error(self.at, format!("expected `:` and a fold after the field `{name}`")));
+            }
+            let fold = self.spec(depth.max(1))?.fold;
+            fields.push(Field { name, fold });
+            sources.push(self.source()?);
+            self.skip_space();
+            if !self.take(',') && !self.at_end(end) {
+                let expected = end.map_or(String::from("`,`"), |end| format!("`,` or `{end}`"));
+                return Err(self.error(self.at, format!("expected {expected} after a field")));
+            }
+        }
+    }
+
+    fn at_end(&self, end: Option<char>) -> bool {
+        self.peek() == end
+    }
+
+    fn ends(&mut self, end: Option<char>) -> bool {
+        match end {
+            Some(end) => self.take(end),
+            None => self.at == self.text.len(),
+        }
+    }
+
+    fn source(&mut self) -> Result<Option<Source>, SpecError> {
+        self.skip_space();
+        if !self.takes_sources || !self.take('=') {
+            return Ok(None);
+        }
+        self.skip_space();
+        if self.take('`') {
+            let rest = &self.text[self.at..];
+            let Some(len) = rest.find('`') else {
+                return Err(self.error(self.at, "expected a closing '`' after the name of a column"));
+            };
+            self.at += len + 1;
+            return Ok(Some(Source::Column(rest[..len].to_owned())));
+        }
+        if self.peek() == Some('"') {
+            return Ok(Some(Source::Literal(self.quoted()?.text())));
+        }
+        let rest = &self.text[self.at..];
+        let word = rest[..rest.find([',', '}']).unwrap_or(rest.len())].trim_end();
+        if word.is_empty() {
+            return Err(self.error(self.at, "expected a column, a number or a text in quotes"));
+        }
+        self.at += word.len();
+        let is_number = word.parse::<f64>().is_ok() && !word.starts_with(char::is_alphabetic);
+        Ok(Some(if is_number { Source::Literal(word.to_owned()) } else { Source::Column(word.to_owned()) }))
+    }
+
+    fn word(&mut self, what: &str) -> Result<Word, SpecError> {
+        if self.peek() == Some('"') {
+            return self.quoted();
+        }
+        let word = self.bare();
+        if !word.bytes.is_empty() {
+            return Ok(word);
+        }
+        Err(match self.peek() {
+            None => self.error(word.at, format!("expected {what}, found the end")),
+            Some(found) => self.error(word.at, format!("expected {what}, found `{found}`")),
+        })
+    }
+
+    fn bare(&mut self) -> Word {
+        let rest = &self.text[self.at..];
+        let len = rest.find(|c: char| !is_bare(c)).unwrap_or(rest.len());
+        let word = Word { at: self.at, bytes: rest.as_bytes()[..len].to_vec() };
+        self.at += len;
+        word
+    }
+
+    fn argument(&mut self) -> Result<Word, SpecError> {
+        if self.peek() == Some('"') { self.quoted() } else { Ok(self.bare()) }
+    }
+
+    /// The separator of `append` outside of a record: all that follows, with escapes.
+    fn separator(&mut self) -> Result<Word, SpecError> {
+        if self.peek() == Some('"') && self.text.len() > self.at + 1 {
+            return self.quoted();
+        }
+        let mut word = Word { at: self.at, bytes: Vec::new() };
+        while let Some(c) = self.peek() {
+            self.character(c, &mut word.bytes)?;
+        }
+        Ok(word)
+    }
+
+    fn quoted(&mut self) -> Result<Word, SpecError> {
+        let mut word = Word { at: self.at, bytes: Vec::new() };
+        self.at += 1;
+        loop {
+            match self.peek() {
+                None => return Err(self.error(word.at, "expected a closing quote")),
+                Some('"') => {
+                    self.at += 1;
+                    return Ok(word);
+                }
+                Some(c) => self.character(c, &mut word.bytes)?,
+            }
+        }
+    }
+
+    /// Takes the character `c` that stands here, or the escape that it begins.
+    fn character(&mut self, c: char, bytes: &mut Vec<u8>) -> Result<(), SpecError> {
+        let start = self.at;
+        self.at += c.len_utf8();
+        if c != '\\' {
+            bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            return Ok(());
+        }
+        let escaped = self.peek();
+        self.at += escaped.map_or(0, char::len_utf8);
+        bytes.push(match escaped {
+            Some('n') => b'\n',
+            Some('r') => b'\r',
+            Some('t') => b'\t',
+            Some('0') => 0,
+            Some(c @ ('\\' | '"' | ':' | ',' | '}' | '{')) => c as u8,
+            Some('x') => {
+                let digits = self.text.get(self.at..self.at + 2);
+                let byte = digits.filter(|d| d.bytes().all(|d| d.is_ascii_hexdigit()));
+                self.at += byte.map_or(0, str::len);
+                match byte.map(|digits| u8::from_str_radix(digits, 16)) {
+                    Some(Ok(byte)) => byte,
+                    _ => return Err(self.error(start, "expected two hex digits, as in `\\x1f`")),
+                }
+            }
+            _ => return Err(self.error(start, "expected one of \\\\ \\\" \\n \\r \\t \\0 \\xHH")),
+        });
+        Ok(())
+    }
+}
+
+/// The arguments of a fold, taken one by one.
+struct Arguments<'p, 'a> {
+    parser: &'p Parser<'a>,
+    name: &'p Word,
+    left: std::vec::IntoIter<Word>,
+}
+
+impl Arguments<'_, '_> {
+    fn fold(&mut self) -> Result<Arc<dyn BuiltIn>, SpecError> {
+        Ok(match self.name.text().as_str() {
+            "replace" => Arc::new(Replace),
+            "first" => Arc::new(First),
+            "sum" => self.sum()?,
+            "min" => self.extreme(false)?,
+            "max" => self.extreme(true)?,
+            "stats" => {
+                self.choice("a number type", &["f64"])?;
+                Arc::new(StatsF64)
+            }
+            "append" => {
+                Arc::new(Append { separator: self.left.next().map(|word| word.bytes).unwrap_or_default() })
+            }
+            "set" => Arc::new(SetFold { keeps: Keeps::All }),
+            "intersect" => Arc::new(SetFold { keeps: Keeps::Common }),
+            "bitmap" => Arc::new(BitmapFold),
+            "counters" => Arc::new(CountersFold),
+            "lww" => {
+                self.choice("the place of the time", &["ts"])?;
+                Arc::new(LastWriter)
+            }
+            "top" => {
+                let kept = self.number("how many members to keep", 1, top::KEPT_MAX)?;
+                let whole_scores =
+                    !self.left.as_slice().is_empty() && self.choice("a type of score", &["i64", "f64"])? == 0;
+                Arc::new(TopFold { kept, whole_scores })
+            }
+            "hll" => {
+                let (least, most) = (hll::PRECISION_MIN as usize, hll::PRECISION_MAX as usize);
+                Arc::new(HllFold { precision: self.number("a precision", least, most)? as u32 })
+            }
+            "quantiles" => Arc::new(QuantilesFold { mapping: Mapping::new(self.alpha()?) }),
+            "json-merge" => Arc::new(JsonMerge),
+            "matmul" => {
+                let side = self.number("the side of the matrices", 1, matmul::SIDE_MAX)?;
+                let whole = self.choice("a number type", &["f64", "i64"])? == 1;
+                Arc::new(Matmul { side, whole })
+            }
+            "patch" => Arc::new(PatchFold),
+            name => return Err(self.unknown(name)),
+        })
+    }
+
+    fn unknown(&self, name: &str) -> SpecError {
+        let mut error = self.parser.error(self.name.at, format!("there is no fold `{name}`"));
+        let wanted = name.to_ascii_lowercase();
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == wanted).map(|(_, spec)| *spec);
+        let names = SPECS.iter().chain(ALIASES.iter().map(|(alias, _)| alias)).map(|spec| stem(spec));
+        let near = || {
+            let near = nearest(&wanted, names.chain(["matmul"]))?;
+            Some(ALIASES.iter().find(|(alias, _)| *alias == near).map_or(near, |(_, spec)| *spec))
+        };
+        error.suggestion = alias.or_else(near).map(str::to_owned);
+        error
+    }
+
+    /// The next argument; `usual` completes the suggestion when there is none.
+    fn next(&mut self, what: &str) -> Result<Word, SpecError> {
+        if let Some(word) = self.left.next() {
+            return Ok(word);
+        }
+        let name = self.name.text();
+        let at = self.name.at + self.name.bytes.len();
+        let mut error = self.parser.error(at, format!("`{name}` needs {what} after a colon"));
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
+        error.suggestion = alias.map(|(_, spec)| (*spec).to_owned());
+        Err(error)
+    }
+
+    fn choice(&mut self, what: &str, choices: &[&str]) -> Result<usize, SpecError> {
+        let word = self.next(&format!("{what} ({})", choices.join(", ")))?;
+        let given = word.text();
+        choices.iter().position(|choice| *choice == given).ok_or_else(|| {
+            let name = self.name.text();
+            let message = format!("expected {what} for `{name}`: {}; found `{given}`", choices.join(", "));
+            let mut error = self.parser.error(word.at, message);
+            let near = nearest(&given, choices.iter().copied()).or_else(|| usual_type(&given, choices));
+            error.suggestion =
+                near.map(|near| format!("{name}:{near}")).filter(|_| name != "matmul" && name != "top");
+            error
+        })
+    }
+
+    fn number(&mut self, what: &str, least: usize, most: usize) -> Result<usize, SpecError> {
+        let what = format!("{what} ({least} to {most})");
+        let word = self.next(&what)?;
+        let given = word.text();
+        let digits = given.bytes().all(|digit| digit.is_ascii_digit());
+        given.parse().ok().filter(|number| digits && (least..=most).contains(number)).ok_or_else(|| {
+            self.parser.error(word.at, format!("expected {what} for `{}`, found `{given}`", self.name.text()))
+        })
+    }
+
+    fn alpha(&mut self) -> Result<f64, SpecError> {
+        let Some(word) = self.left.next() else {
+            return Ok(ALPHA_DEFAULT);
+        };
+        let given = word.text();
+        given.parse().ok().filter(|alpha| (0.0001..=0.5).contains(alpha)).ok_or_else(|| {
+            let message =
+                format!("expected a relative error (0.0001 to 0.5) for `quantiles`, found `{given}`");
+            self.parser.error(word.at, message)
+        })
+    }
+
+    fn sum(&mut self) -> Result<Arc<dyn BuiltIn>, SpecError> {
+        Ok(match self.choice("a number type", &["i64", "u64", "f64"])? {
+            0 => Arc::new(SumI64),
+            1 => Arc::new(SumU64),
+            _ => Arc::new(SumF64),
+        })
+    }
+
+    fn extreme(&mut self, largest: bool) -> Result<Arc<dyn BuiltIn>, SpecError> {
+        let number = match self.choice("a type", &["i64", "u64", "f64", "bytes"])? {
+            0 => NumberType::I64,
+            1 => NumberType::U64,
+            2 => NumberType::F64,
+            _ => return Ok(Arc::new(ExtremeBytes { largest })),
+        };
+        Ok(Arc::new(Extreme { number, largest }))
+    }
+
+    fn finish(&mut self) -> Result<(), SpecError> {
+        match self.left.next() {
+            None => Ok(()),
+            Some(word) => {
+                let message = format!("`{}` takes no argument `{}`", self.name.text(), word.text());
+                Err(self.parser.error(word.at, message))
+            }
+        }
+    }
+}
+
+/// What other languages call the number types.
+fn usual_type<'c>(given: &str, choices: &[&'c str]) -> Option<&'c str> {
+    let meant = match given {
+        "int" | "integer" | "int64" | "long" | "i32" => "i64",
+        "uint" | "unsigned" | "uint64" | "u32" => "u64",
+        "float" | "double" | "f32" | "float64" | "real" => "f64",
+        "str" | "string" | "text" | "utf8" => "bytes",
+        _ => return None,
+    };
+    choices.iter().copied().find(|choice| *choice == meant)
+}
+
+fn stem(spec: &'static str) -> &'static str {
+    spec.split(':').next().unwrap_or(spec)
+}
+
+#[cfg(test)]
+#[path = "spec/tests.rs"]
+mod tests;

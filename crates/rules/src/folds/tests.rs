@@ -1,0 +1,445 @@
+use super::*;
+use crate::datum::Datum;
+use crate::fold::Outcome;
+use crate::law;
+use proptest::prelude::*;
+
+/// A fold with operands to try it on.
+fn case(
+    spec: &'static str,
+    operand: impl Strategy<Value = Datum> + 'static,
+) -> (&'static str, BoxedStrategy<Datum>) {
+    (spec, operand.boxed())
+}
+
+fn text() -> impl Strategy<Value = Datum> {
+    prop_oneof![
+        3 => "[a-d]{0,2}".prop_map(Datum::Text),
+        1 => prop::collection::vec(any::<u8>(), 0..5).prop_map(|bytes| Datum::from_bytes(&bytes)),
+    ]
+}
+
+fn i64s() -> impl Strategy<Value = Datum> {
+    prop_oneof![any::<i64>(), -9i64..9, Just(i64::MAX), Just(i64::MIN)].prop_map(|n| Datum::Int(n.into()))
+}
+
+fn u64s() -> impl Strategy<Value = Datum> {
+    prop_oneof![any::<u64>(), 0u64..9, Just(u64::MAX)].prop_map(|n| Datum::Int(n.into()))
+}
+
+/// Doubles with NaN and infinities among them.
+fn f64s() -> impl Strategy<Value = Datum> {
+    prop_oneof![
+        4 => (-999i32..999).prop_map(|n| f64::from(n) / 10.0),
+        4 => any::<u64>().prop_map(f64::from_bits),
+        1 => prop_oneof![Just(f64::INFINITY), Just(f64::NEG_INFINITY), Just(-0.0), Just(f64::MAX)],
+    ]
+    .prop_map(Datum::Float)
+}
+
+fn numbers() -> impl Strategy<Value = Datum> {
+    f64s().prop_map(|datum| match datum {
+        Datum::Float(x) if x.is_nan() => Datum::Float(0.5),
+        other => other,
+    })
+}
+
+fn list(items: impl Strategy<Value = Datum>, len: std::ops::Range<usize>) -> impl Strategy<Value = Datum> {
+    prop::collection::vec(items, len).prop_map(Datum::List)
+}
+
+fn pair(a: impl Strategy<Value = Datum>, b: impl Strategy<Value = Datum>) -> impl Strategy<Value = Datum> {
+    (a, b).prop_map(|(a, b)| Datum::List(vec![a, b]))
+}
+
+fn small() -> impl Strategy<Value = Datum> {
+    (-3i64..4).prop_map(|n| Datum::Int(n.into()))
+}
+
+fn json() -> impl Strategy<Value = Datum> {
+    let leaf = prop_oneof![
+        2 => Just(Datum::Null),
+        1 => any::<bool>().prop_map(Datum::Bool),
+        1 => small(),
+        1 => (-9i32..9).prop_map(|n| Datum::Float(f64::from(n) / 4.0)),
+        1 => "[a-c\"\\\\\n]{0,2}".prop_map(Datum::Text),
+    ];
+    leaf.prop_recursive(4, 16, 3, |inner| {
+        let object = prop::collection::vec(("[a-c]", inner.clone()), 0..4).prop_map(Datum::Map).boxed();
+        let set = object.clone().prop_map(|object| Datum::Map(vec![("$set".to_owned(), object)]));
+        prop_oneof![4 => object, 1 => set, 1 => prop::collection::vec(inner, 0..2).prop_map(plain_list)]
+    })
+    .prop_map(|datum| {
+        let mut out = Vec::new();
+        json_text::put_datum(&datum, &mut out);
+        Datum::Text(String::from_utf8_lossy(&out).into_owned())
+    })
+}
+
+fn plain_list(items: Vec<Datum>) -> Datum {
+    Datum::List(items)
+}
+
+fn edit() -> impl Strategy<Value = Datum> {
+    let map = |fields: Vec<(&str, Datum)>| {
+        Datum::Map(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    };
+    let number = || (0u8..12).prop_map(|n| Datum::Int(n.into()));
+    prop_oneof![
+        text().prop_map(move |bytes| map(vec![("append", bytes)])),
+        (number(), number(), text()).prop_map(move |(at, count, bytes)| map(vec![
+            ("splice", at),
+            ("remove", count),
+            ("bytes", bytes)
+        ])),
+        (number(), text()).prop_map(move |(at, bytes)| map(vec![("write", at), ("bytes", bytes)])),
+    ]
+}
+
+fn fields(fields: Vec<(&'static str, BoxedStrategy<Datum>)>) -> impl Strategy<Value = Datum> {
+    let fields: Vec<_> = fields
+        .into_iter()
+        .map(|(name, value)| {
+            prop_oneof![1 => Just(Datum::Null).boxed(), 3 => value]
+                .prop_map(move |value| (name.to_owned(), value))
+        })
+        .collect();
+    fields.prop_map(Datum::Map)
+}
+
+/// Every fold.
+fn cases() -> Vec<(&'static str, BoxedStrategy<Datum>)> {
+    let scored = || {
+        (-5i32..5, "[a-e]")
+            .prop_map(|(score, member)| Datum::List(vec![Datum::Int(score.into()), Datum::Text(member)]))
+    };
+    vec![
+        case("replace", text()),
+        case("first", text()),
+        case("sum:i64", i64s()),
+        case("sum:u64", u64s()),
+        case("sum:f64", f64s()),
+        case("min:i64", i64s()),
+        case("min:u64", u64s()),
+        case("min:f64", f64s()),
+        case("min:bytes", text()),
+        case("max:i64", i64s()),
+        case("max:u64", u64s()),
+        case("max:f64", f64s()),
+        case("max:bytes", text()),
+        case("stats:f64", prop_oneof![f64s(), list(f64s(), 0..4)]),
+        case("append", text()),
+        case("append:\", \"", text()),
+        case("set", list(text(), 0..4)),
+        case("intersect", list(text(), 0..9)),
+        case("bitmap", list((0u32..200_000).prop_map(|n| Datum::Int(n.into())), 0..20)),
+        case("counters", list(pair(text(), i64s()), 0..4)),
+        case("lww:ts", pair(small(), text())),
+        case("top:1", scored()),
+        case("top:3", list(scored(), 0..5)),
+        case("top:3:i64", list(scored(), 0..5)),
+        case("top:60", list(scored(), 0..5)),
+        case("hll:4", list(i64s(), 0..12)),
+        case("hll:12", list(i64s(), 0..12)),
+        case("quantiles", prop_oneof![numbers(), list(numbers(), 0..5)]),
+        case("quantiles:0.2", list(numbers(), 0..5)),
+        case("json-merge", json()),
+        case("matmul:2:i64", list(i64s(), 4..5)),
+        case("matmul:3:i64", list(small(), 9..10)),
+        case("matmul:1:f64", list((1i32..9).prop_map(|n| Datum::Float(f64::from(n) / 3.0)), 1..2)),
+        case("matmul:2:f64", list((1i32..9).prop_map(|n| Datum::Float(f64::from(n) / 3.0)), 4..5)),
+        case("patch", prop_oneof![1 => text(), 3 => list(edit(), 0..4)]),
+        case(
+            "{n: sum:u64, d: max:f64, m: min:i64}",
+            fields(vec![("n", u64s().boxed()), ("d", f64s().boxed()), ("m", i64s().boxed())]),
+        ),
+        case(
+            "{n: sum:u64, m: matmul:2:i64}",
+            fields(vec![("n", u64s().boxed()), ("m", list(i64s(), 4..5).boxed())]),
+        ),
+        case(
+            "{flights: sum:u64, delay: stats:f64, tails: hll:12, log: append:\";\"}",
+            fields(vec![
+                ("flights", u64s().boxed()),
+                ("delay", f64s().boxed()),
+                ("tails", text().boxed()),
+                ("log", "[a-z]{0,99}".prop_map(Datum::Text).boxed()),
+            ]),
+        ),
+        case(
+            "{a: {b: set, c: {d: replace}}, e: patch, f: max:u64}",
+            fields(vec![
+                (
+                    "a",
+                    fields(vec![("b", text().boxed()), ("c", fields(vec![("d", text().boxed())]).boxed())])
+                        .boxed(),
+                ),
+                ("e", list(edit(), 0..3).boxed()),
+                ("f", u64s().boxed()),
+            ]),
+        ),
+    ]
+}
+
+fn value(fold: &dyn Fold, datum: &Datum) -> Vec<u8> {
+    let mut out = Vec::new();
+    if let Err(failure) = fold.read(datum, &mut out) {
+        panic!("{}: {datum}: {failure}", fold.spec());
+    }
+    out
+}
+
+/// Folds behind bytes that are already there, which a fold of this crate must not touch.
+fn folded(fold: &dyn Fold, a: &[u8], b: &[u8]) -> Vec<u8> {
+    let mut out = b"before".to_vec();
+    match fold.fold(b"key", a, b, &mut out) {
+        Ok(Outcome::Value) => {
+            assert_eq!(&out[..6], b"before");
+            out.split_off(6)
+        }
+        Ok(Outcome::KeepEarlier) => a.to_vec(),
+        Ok(Outcome::KeepLater) => b.to_vec(),
+        other => panic!("{}: {other:?}", fold.spec()),
+    }
+}
+
+/// What every bracketing of the operands gives.
+fn bracketings(fold: &dyn Fold, operands: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    if let [one] = operands {
+        return vec![one.clone()];
+    }
+    let mut results = Vec::new();
+    for cut in 1..operands.len() {
+        for left in &bracketings(fold, &operands[..cut]) {
+            for right in &bracketings(fold, &operands[cut..]) {
+                results.push(folded(fold, left, right));
+            }
+        }
+    }
+    results.sort();
+    results.dedup();
+    results
+}
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+#[test]
+fn every_bracketing_gives_the_same_bytes() {
+    for (spec, operand) in cases() {
+        let fold = parse(spec).unwrap();
+        let operands = prop::collection::vec(operand, 3..7);
+        let mut runner = proptest::test_runner::TestRunner::new(config(150));
+        let outcome = runner.run(&operands, |operands| {
+            let operands: Vec<Vec<u8>> = operands.iter().map(|datum| value(&*fold, datum)).collect();
+            for operand in &operands {
+                prop_assert!(fold.check(operand).is_ok(), "{:?}", fold.check(operand));
+                prop_assert!(fold.fixed_len().is_none_or(|len| len == operand.len()));
+            }
+            if fold.is_approximate() {
+                let report = law::check_with(&*fold, b"key", &operands, 300, 1);
+                prop_assert!(report.holds(), "{report}");
+                return Ok(());
+            }
+            let results = bracketings(&*fold, &operands);
+            prop_assert_eq!(results.len(), 1);
+            prop_assert!(fold.check(&results[0]).is_ok(), "{:?}", fold.check(&results[0]));
+            prop_assert!(fold.fixed_len().is_none_or(|len| len == results[0].len()));
+            prop_assert!(fold.show(&results[0]).is_ok());
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            panic!("{spec}: {failure}");
+        }
+    }
+}
+
+#[test]
+fn the_law_checker_agrees() {
+    for (spec, operand) in cases() {
+        let fold = parse(spec).unwrap();
+        let mut runner = proptest::test_runner::TestRunner::new(config(8));
+        let outcome = runner.run(&prop::collection::vec(operand, 4..10), |operands| {
+            let operands: Vec<Vec<u8>> = operands.iter().map(|datum| value(&*fold, datum)).collect();
+            let report = law::check_with(&*fold, b"key", &operands, 400, 7);
+            prop_assert!(report.holds() && report.samples_malformed == 0, "{report}");
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            panic!("{spec}: {failure}");
+        }
+    }
+}
+
+/// Arbitrary bytes, and values with a byte changed or cut off.
+#[test]
+fn bytes_from_anywhere_never_panic() {
+    for (spec, operand) in cases() {
+        let fold = parse(spec).unwrap();
+        let damage =
+            (operand, any::<(prop::sample::Index, u8, bool)>(), prop::collection::vec(any::<u8>(), 0..40));
+        let mut runner = proptest::test_runner::TestRunner::new(config(300));
+        let outcome = runner.run(&damage, |(datum, (index, byte, cut), noise)| {
+            let whole = value(&*fold, &datum);
+            let mut damaged = whole.clone();
+            if cut {
+                damaged.truncate(index.index(whole.len() + 1));
+            } else if !whole.is_empty() {
+                damaged[index.index(whole.len())] = byte;
+            }
+            for strange in [&damaged, &noise] {
+                let is_value = fold.check(strange).is_ok();
+                prop_assert!(!is_value || fold.show(strange).is_ok());
+                let _ = (
+                    fold.show(strange),
+                    fold.short_circuit(b"key", strange),
+                    fold.is_deleted(b"key", strange),
+                );
+                for (a, b) in [(strange, &whole), (&whole, strange), (strange, strange)] {
+                    let mut out = Vec::new();
+                    let outcome = fold.fold(b"key", a, b, &mut out);
+                    if is_value {
+                        prop_assert!(outcome.is_ok(), "{:?}", outcome);
+                        prop_assert!(outcome != Ok(Outcome::Value) || fold.check(&out).is_ok());
+                    }
+                }
+            }
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            panic!("{spec}: {failure}");
+        }
+    }
+}
+
+/// What is shown can be read again, where showing loses nothing.
+#[test]
+fn what_is_shown_reads_the_same() {
+    let lossy = ["sum:f64", "stats:f64", "hll", "quantiles", "json-merge", "patch", "top", "{flights", "{a:"];
+    for (spec, operand) in
+        cases().into_iter().filter(|(spec, _)| !lossy.iter().any(|lossy| spec.starts_with(lossy)))
+    {
+        let fold = parse(spec).unwrap();
+        let mut runner = proptest::test_runner::TestRunner::new(config(60));
+        let outcome = runner.run(&(operand.clone(), operand), |(a, b)| {
+            let total = folded(&*fold, &value(&*fold, &a), &value(&*fold, &b));
+            prop_assert_eq!(value(&*fold, &fold.show(&total).unwrap()), total);
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            panic!("{spec}: {failure}");
+        }
+    }
+}
+
+fn text_value(spec: &str, text: &str) -> Vec<u8> {
+    value(&*parse(spec).unwrap(), &Datum::Text(text.to_owned()))
+}
+
+/// Folds what people would type, and shows it.
+fn typed(spec: &str, operands: &[&str]) -> String {
+    let fold = parse(spec).unwrap();
+    let values = operands.iter().map(|text| text_value(spec, text));
+    let total = values.reduce(|a, b| folded(&*fold, &a, &b)).unwrap();
+    fold.show(&total).unwrap().to_string()
+}
+
+#[test]
+fn folds_do_what_their_names_say() {
+    assert_eq!(typed("replace", &["a", "b"]), "b");
+    assert_eq!(typed("first", &["a", "b"]), "a");
+    assert_eq!(typed("sum:i64", &["3", "-5"]), "-2");
+    assert_eq!(typed("sum:i64", &["9223372036854775807", "1"]), "-9223372036854775808");
+    assert_eq!(typed("sum:u64", &["18446744073709551615", "1"]), "18446744073709551615");
+    assert_eq!(typed("sum:f64", &["1e100", "1", "-1e100"]), "1");
+    assert_eq!(typed("min:f64", &["2.5", "NaN", "-1"]), "-1");
+    assert_eq!(typed("max:bytes", &["a", "ab", "b", "aa"]), "b");
+    assert_eq!(
+        typed("stats:f64", &["1", "2", "6"]),
+        "count=3 sum=9 min=1 max=6 mean=3 variance=4.666666666666667"
+    );
+    assert_eq!(typed("append:, ", &["a", "", "b"]), "a, , b");
+    assert_eq!(typed("set", &["b", "a", "b"]), "[\"a\", \"b\"]");
+    assert_eq!(typed("bitmap", &["7", "3", "7"]), "[3, 7]");
+    assert_eq!(typed("counters", &["a", "b=2", "a", "b=-2"]), "a=2");
+    assert_eq!(typed("lww:ts", &["5 new", "3 old"]), "ts=5 value=\"new\"");
+    assert_eq!(typed("top:2", &["1 ann", "5 bob", "3 cid", "4 ann"]), "[[5, \"bob\"], [4, \"ann\"]]");
+    assert_eq!(typed("hll:12", &["a", "b", "a"]), "2");
+    assert_eq!(typed("json-merge", &["{\"a\":1}", "{\"b\":{\"c\":2}}", "{\"a\":null}"]), "b={c=2}");
+    assert_eq!(typed("matmul:2:i64", &["1 1; 0 1", "1 0; 1 1"]), "[[2, 1], [1, 1]]");
+    assert_eq!(typed("patch", &["hello"]), "hello");
+    assert_eq!(typed("{n: sum:u64, s: set}", &["{\"n\":1}", "{\"n\":2,\"s\":\"x\"}"]), "n=3 s=[\"x\"]");
+    assert_eq!(typed("{n: sum:u64, m: min:i64}", &["{\"n\":1}", "{\"n\":2}"]), "n=3 m=null");
+}
+
+#[test]
+fn reading_says_what_was_expected() {
+    for (spec, text, message) in [
+        ("sum:u64", "-1", "expected a whole number from 0 to 2^64-1, found `-1`"),
+        ("sum:i64", "3.5", "expected a whole number, found `3.5`"),
+        ("stats:f64", "", "expected a number, found nothing"),
+        ("bitmap", "4294967296", "expected a whole number of 32 bits, found `4294967296`"),
+        ("lww:ts", "now", "expected a time and a value, as in `1700000000 hello`, found `now`"),
+        ("top:3", "NaN x", "expected a score, found `NaN`"),
+        ("quantiles", "NaN", "expected a number, found `NaN`"),
+        ("matmul:2:f64", "1 2 3", "expected 4 numbers, found 3"),
+        ("{delay: stats:f64}", "{\"dealy\":1}", "the record has no field `dealy`; did you mean `delay`?"),
+        ("{delay: stats:f64}", "{\"delay\":\"x\"}", "field `delay`: expected a number, found `x`"),
+        ("{delay: stats:f64}", "12", "expected a record, as in `{\"flights\": 1}`, found `12`"),
+    ] {
+        let failure = parse(spec).unwrap().read(&Datum::Text(text.to_owned()), &mut Vec::new());
+        assert_eq!(failure.map_err(|failure| failure.0), Err(message.to_owned()));
+    }
+}
+
+#[test]
+fn patches_apply_in_order() {
+    let mut value = Patch::object(b"hello").to_bytes();
+    for edit in [
+        Edit::Write { at: 7, bytes: b"you" },
+        Edit::Splice { at: 5, removed: 2, bytes: b", " },
+        Edit::Append(b"!"),
+    ] {
+        value = folded(&*patch(), &value, Patch::edits([edit]).as_bytes());
+    }
+    assert_eq!(Patch::from_bytes(&value).unwrap().to_object().unwrap(), b"hello, you!");
+    let far = Patch::edits([Edit::Write { at: u64::MAX, bytes: b"x" }]);
+    assert!(patch().fold(b"", &value, far.as_bytes(), &mut Vec::new()).is_err());
+}
+
+#[test]
+fn bitmaps_have_one_form() {
+    let dense: Bitmap = (0..10_000).collect();
+    let mut parts = (0..10_000u32).map(|member| Bitmap::of(member).to_bytes());
+    let first = parts.next().unwrap();
+    let folded = parts.fold(first, |a, b| folded(&*bitmap(), &a, &b));
+    assert_eq!(folded, dense.to_bytes());
+    // The same set with a run container, as other libraries may write it.
+    let mut runs = roaring::RoaringBitmap::new();
+    runs.insert_range(0..10_000);
+    runs.optimize();
+    let mut bytes = Vec::new();
+    runs.serialize_into(&mut bytes).unwrap();
+    assert!(bitmap().check(&bytes).is_err());
+    assert_eq!(runs.iter().collect::<Bitmap>().to_bytes(), folded);
+}
+
+#[test]
+fn records_are_built_and_taken_apart() {
+    let shape = Record::parse("{flights: sum:u64, delay: stats:f64, tails: hll:12}").unwrap();
+    assert_eq!(shape.names().collect::<Vec<_>>(), ["flights", "delay", "tails"]);
+    let columns = [Some(Datum::Int(1)), None, Some(Datum::Text("N14228".to_owned()))];
+    let (mut read, mut put) = (Vec::new(), Vec::new());
+    shape.read_columns(|index| columns[index].clone(), &mut read).unwrap();
+    let tail = Hll::of(12, b"N14228").to_bytes();
+    shape.put(&[Some(&1u64.to_le_bytes()), None, Some(&tail)], &mut put).unwrap();
+    assert_eq!(read, put);
+    assert_eq!(shape.field(&read, "delay").unwrap(), None);
+    assert_eq!(shape.field(&read, "tails").unwrap(), Some(&tail[..]));
+    assert!(shape.field(&read, "nope").is_err());
+    assert!(shape.put(&[Some(&[1])], &mut Vec::new()).is_err());
+    assert_eq!(read.len(), 1 + 8 + 1 + 3);
+    let fixed = Record::parse("{n: sum:u64, least: min:i64}").unwrap();
+    assert_eq!(fixed.fold().fixed_len(), Some(16));
+}

@@ -1,0 +1,142 @@
+//! What the folds share: reading numbers and bytes out of a [`Datum`], and saying what is wrong with bytes.
+
+use std::borrow::Cow;
+
+use folddb_base::bytes::{Malformed, put_varint, varint_len};
+
+use crate::datum::Datum;
+use crate::fold::{Fold, FoldFailure};
+
+/// A fold of this crate.
+///
+/// Beyond the contract of [`Fold`], `fold` *appends* to an output that need not be empty, and looks at nothing
+/// that stood there before; so a record folds its fields straight into its own output.
+pub(crate) trait BuiltIn: Fold {
+    /// Appends the value e with e·x = x·e = x, where there is one of the fixed length. Stands for an absent
+    /// field in a record of fixed length.
+    fn identity(&self, _out: &mut Vec<u8>) -> bool {
+        false
+    }
+
+    /// True when `value` is an identity that people read as nothing at all.
+    fn is_nothing(&self, _value: &[u8]) -> bool {
+        false
+    }
+}
+
+/// `expected WHAT: CAUSE`.
+pub(crate) fn malformed(what: &'static str) -> impl Fn(Malformed) -> FoldFailure {
+    move |cause| FoldFailure::new(format!("expected {what}: {cause}"))
+}
+
+/// A failure that names what was expected and shows what was found.
+pub(crate) fn unexpected<T>(what: &str, found: &Datum) -> Result<T, FoldFailure> {
+    let mut text = found.to_string();
+    if let Some((at, _)) = text.char_indices().nth(60) {
+        text.truncate(at);
+        text.push('…');
+    }
+    match text.as_str() {
+        "" => Err(FoldFailure::new(format!("expected {what}, found nothing"))),
+        _ => Err(FoldFailure::new(format!("expected {what}, found `{text}`"))),
+    }
+}
+
+/// The eight bytes of a number.
+#[inline]
+pub(crate) fn word(value: &[u8]) -> Result<[u8; 8], FoldFailure> {
+    value.try_into().map_err(|_| wrong_length(8, value.len()))
+}
+
+#[cold]
+pub(crate) fn wrong_length(expected_bytes: usize, found_bytes: usize) -> FoldFailure {
+    FoldFailure::new(format!("expected {expected_bytes} bytes, found {found_bytes}"))
+}
+
+/// A whole number: as such, as a float without a fraction, as a truth value, or as text.
+pub(crate) fn integer(datum: &Datum) -> Result<i128, FoldFailure> {
+    const WHOLE_MAX: f64 = 1e38;
+    match datum {
+        Datum::Int(value) => Ok(*value),
+        Datum::Bool(value) => Ok(i128::from(*value)),
+        Datum::Float(value) if value.fract() == 0.0 && value.abs() < WHOLE_MAX => Ok(*value as i128),
+        Datum::Text(text) => match text.trim().parse() {
+            Ok(value) => Ok(value),
+            Err(_) => match text.trim().parse::<f64>() {
+                Ok(value) if value.fract() == 0.0 && value.abs() < WHOLE_MAX => Ok(value as i128),
+                _ => unexpected("a whole number", datum),
+            },
+        },
+        _ => unexpected("a whole number", datum),
+    }
+}
+
+/// A whole number of 64 bits, signed.
+pub(crate) fn integer_i64(datum: &Datum) -> Result<i64, FoldFailure> {
+    i64::try_from(integer(datum)?).or_else(|_| unexpected("a whole number of 64 bits", datum))
+}
+
+/// A whole number of 64 bits, not negative.
+pub(crate) fn integer_u64(datum: &Datum) -> Result<u64, FoldFailure> {
+    u64::try_from(integer(datum)?).or_else(|_| unexpected("a whole number from 0 to 2^64-1", datum))
+}
+
+/// A floating-point number.
+pub(crate) fn float(datum: &Datum) -> Result<f64, FoldFailure> {
+    match datum {
+        Datum::Float(value) => Ok(*value),
+        Datum::Int(value) => Ok(*value as f64),
+        Datum::Bool(value) => Ok(f64::from(u8::from(*value))),
+        Datum::Text(text) => text.trim().parse().or_else(|_| unexpected("a number", datum)),
+        _ => unexpected("a number", datum),
+    }
+}
+
+/// The bytes of a member or a name: text and bytes as they are, all else as it is printed.
+pub(crate) fn plain_bytes(datum: &Datum) -> Cow<'_, [u8]> {
+    match datum {
+        Datum::Text(text) => Cow::Borrowed(text.as_bytes()),
+        Datum::Bytes(bytes) => Cow::Borrowed(bytes),
+        other => Cow::Owned(other.to_string().into_bytes()),
+    }
+}
+
+/// Puts a varint in front of the bytes from `at` on: for a length that is known only when they stand.
+#[inline]
+pub(crate) fn insert_varint(out: &mut Vec<u8>, at: usize, value: u64) {
+    let (end, len) = (out.len(), varint_len(value));
+    put_varint(out, value);
+    out[at..].rotate_right(len);
+    debug_assert_eq!(out.len(), end + len);
+}
+
+/// The one NaN that folds write, so that equal results are equal bytes.
+pub(crate) const NAN: f64 = f64::from_bits(0x7ff8_0000_0000_0000);
+
+/// The smaller number by the total order (-0 before +0); NaN only when both are.
+#[inline]
+pub(crate) fn least(a: f64, b: f64) -> f64 {
+    pick(a, b, a.total_cmp(&b).is_le())
+}
+
+/// The larger number by the total order (-0 before +0); NaN only when both are.
+#[inline]
+pub(crate) fn greatest(a: f64, b: f64) -> f64 {
+    pick(a, b, a.total_cmp(&b).is_ge())
+}
+
+#[inline]
+fn pick(a: f64, b: f64, first: bool) -> f64 {
+    match (a.is_nan(), b.is_nan()) {
+        (true, true) => NAN,
+        (true, false) => b,
+        (false, true) => a,
+        (false, false) => {
+            if first {
+                a
+            } else {
+                b
+            }
+        }
+    }
+}
