@@ -15,6 +15,7 @@ pub mod text;
 pub mod key;
 pub mod typed;
 pub mod value;
+mod operands;
 
 pub use key::{ElementType, KeyCodec};
 pub use range::KeyRange;

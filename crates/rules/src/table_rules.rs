@@ -1,1 +1,789 @@
-//! (being built)
+//! The rules of a table: what its bytes mean, as the manifest stores it and as the engine uses it.
+//!
+//! [`TableRules`] is plain data with a canonical text, which the manifest keeps. [`TableRules::bind`] gives
+//! the names in it their functions, from the folds that come with FoldDB and from [`Custom`], and makes
+//! [`BoundRules`]. A table whose fold is not at hand can still be read, unfolded; it is not written.
+//!
+//! ```text
+//!   rules 1                      the version of the form
+//!   block_bytes=8192             the rest sorted by name; values with %XX for what is not printable ASCII
+//!   compression=none             none lz4
+//!   delete=never                 never equal:BYTES named:NAME
+//!   filter_bits=10
+//!   fold=sum:u64                 a fold that comes with it, or else
+//!   custom_fold=NAME             a custom one, together with
+//!   fold_version=1
+//!   key=tuple(text,text)
+//!   kind=sorted
+//!   order=bytewise
+//!   short_circuit=never          as delete
+//!   value=bytes
+//! ```
+//!
+//! A reader that does not know a name refuses the table, unless the name begins with `?`: those are kept
+//! and otherwise ignored.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind};
+
+use crate::algebra::{FoldRules, Predicate};
+use crate::codec::{CodecError, KeyCodec, ValueCodec};
+use crate::datum::Datum;
+use crate::fold::Fold;
+use crate::folds;
+use crate::order::{CustomOrder, KeyOrder};
+
+const FIRST_LINE: &str = "rules 1";
+
+/// Least and largest size of a block, in bytes.
+pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65_536;
+
+/// Most filter bits a key.
+pub const FILTER_BITS_MAX: u8 = 32;
+
+/// What a table means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableRules {
+    /// How the table keeps its records.
+    pub kind: TableKind,
+    /// How keys look as bytes.
+    pub key: KeyCodec,
+    /// The name of the order of keys: `bytewise`, `reversed`, or a custom one.
+    pub order: String,
+    /// How values look as bytes, where the fold does not care.
+    pub value: ValueCodec,
+    /// How values fold.
+    pub fold: FoldName,
+    /// Which complete states mean that the key is absent. Law: d·y = y.
+    pub delete: PredicateRule,
+    /// Which values make everything earlier irrelevant. Law: x·v = v.
+    pub short_circuit: PredicateRule,
+    /// Size of a block, the unit of reading, in bytes.
+    pub block_bytes: u32,
+    /// How blocks of runs are compressed.
+    pub compression: Compression,
+    /// Bits of the filters for each key; 0 for no filters.
+    pub filter_bits: u8,
+    /// What a newer version said and this one may ignore, by names that begin with `?`.
+    unknown: BTreeMap<String, Vec<u8>>,
+}
+
+/// How a table keeps its records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TableKind {
+    /// In order, in runs.
+    #[default]
+    Sorted,
+}
+
+/// How the blocks of runs are compressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// By LZ4.
+    Lz4,
+}
+
+/// A fold by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FoldName {
+    /// One that comes with FoldDB, by its spec string.
+    BuiltIn(String),
+    /// One that the user brings along.
+    Custom {
+        /// Its name.
+        name: String,
+        /// Its version; a fold of another version is another fold.
+        version: u32,
+    },
+}
+
+/// Whether a value has a certain meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum PredicateRule {
+    /// No value has, unless the fold itself says so.
+    #[default]
+    Never,
+    /// The value with these bytes has.
+    Equal(Vec<u8>),
+    /// A predicate that the user brings along decides.
+    Named(String),
+}
+
+impl Default for TableRules {
+    fn default() -> TableRules {
+        TableRules::new(KeyCodec::Bytes)
+    }
+}
+
+// ---- building -------------------------------------------------------------------------------------------
+
+impl TableRules {
+    /// A sorted table with keys of this codec, whose later values replace earlier ones.
+    pub fn new(key: KeyCodec) -> TableRules {
+        TableRules {
+            kind: TableKind::Sorted,
+            key,
+            order: KeyOrder::Bytewise.name().to_owned(),
+            value: ValueCodec::Bytes,
+            fold: FoldName::BuiltIn("replace".to_owned()),
+            delete: PredicateRule::Never,
+            short_circuit: PredicateRule::Never,
+            block_bytes: 8192,
+            compression: Compression::None,
+            filter_bits: 10,
+            unknown: BTreeMap::new(),
+        }
+    }
+
+    /// Keys of this codec.
+    pub fn key(mut self, key: KeyCodec) -> TableRules {
+        self.key = key;
+        self
+    }
+
+    /// Keys in this order: `bytewise`, `reversed`, or the name of a custom one.
+    pub fn order(mut self, name: &str) -> TableRules {
+        name.clone_into(&mut self.order);
+        self
+    }
+
+    /// Values of this codec.
+    pub fn value(mut self, value: ValueCodec) -> TableRules {
+        self.value = value;
+        self
+    }
+
+    /// Values fold by this spec string of a fold that comes with FoldDB.
+    pub fn fold(mut self, spec: &str) -> TableRules {
+        self.fold = FoldName::BuiltIn(spec.to_owned());
+        self
+    }
+
+    /// Values fold by this custom fold.
+    pub fn custom_fold(mut self, name: &str, version: u32) -> TableRules {
+        self.fold = FoldName::Custom { name: name.to_owned(), version };
+        self
+    }
+
+    /// A complete state with these bytes means that the key is absent.
+    pub fn delete_equal(mut self, value: &[u8]) -> TableRules {
+        self.delete = PredicateRule::Equal(value.to_vec());
+        self
+    }
+
+    /// A custom predicate says which complete states mean that the key is absent.
+    pub fn delete_named(mut self, predicate: &str) -> TableRules {
+        self.delete = PredicateRule::Named(predicate.to_owned());
+        self
+    }
+
+    /// Nothing earlier than a value with these bytes matters.
+    pub fn short_circuit_equal(mut self, value: &[u8]) -> TableRules {
+        self.short_circuit = PredicateRule::Equal(value.to_vec());
+        self
+    }
+
+    /// A custom predicate says which values make everything earlier irrelevant.
+    pub fn short_circuit_named(mut self, predicate: &str) -> TableRules {
+        self.short_circuit = PredicateRule::Named(predicate.to_owned());
+        self
+    }
+
+    /// Blocks of this size in bytes, see [`BLOCK_BYTES`].
+    pub fn block_bytes(mut self, bytes: u32) -> TableRules {
+        self.block_bytes = bytes;
+        self
+    }
+
+    /// Blocks compressed so.
+    pub fn compression(mut self, compression: Compression) -> TableRules {
+        self.compression = compression;
+        self
+    }
+
+    /// Filters of so many bits a key, at most [`FILTER_BITS_MAX`].
+    pub fn filter_bits(mut self, bits: u8) -> TableRules {
+        self.filter_bits = bits;
+        self
+    }
+
+    /// How keys look as bytes.
+    pub fn key_codec(&self) -> &KeyCodec {
+        &self.key
+    }
+
+    /// How values look as bytes, where the fold does not care.
+    pub fn value_codec(&self) -> ValueCodec {
+        self.value
+    }
+}
+
+// ---- ready-made rules -----------------------------------------------------------------------------------
+
+/// The ready-made rules: names, and a line on what each is for.
+pub const READY_MADE: [(&str, &str); 5] = [
+    ("replace", "bytes to bytes; a later value replaces the earlier one"),
+    ("counter", "text to a count that goes up and down"),
+    ("stats", "text to count, sum, minimum, maximum, mean and variance of numbers"),
+    ("blob", "bytes to large bytes, in large blocks"),
+    ("postings", "text to the set of what was put under it"),
+];
+
+impl TableRules {
+    /// The ready-made rules of this name, see [`READY_MADE`].
+    pub fn ready_made(name: &str) -> Option<TableRules> {
+        match name {
+            "replace" => Some(TableRules::replace()),
+            "counter" => Some(TableRules::counter()),
+            "stats" => Some(TableRules::stats()),
+            "blob" => Some(TableRules::blob()),
+            "postings" => Some(TableRules::postings()),
+            _ => None,
+        }
+    }
+
+    /// Bytes to bytes; a later value replaces the earlier one: a plain ordered map.
+    pub fn replace() -> TableRules {
+        TableRules::new(KeyCodec::Bytes)
+    }
+
+    /// Text to a count that goes up and down, `sum:i64`. A key that was never counted is absent; one that is
+    /// back at 0 is not.
+    pub fn counter() -> TableRules {
+        TableRules::new(KeyCodec::Utf8).value(ValueCodec::I64).fold("sum:i64")
+    }
+
+    /// Text to statistics of the numbers folded under it, `stats:f64`.
+    pub fn stats() -> TableRules {
+        TableRules::new(KeyCodec::Utf8).fold("stats:f64")
+    }
+
+    /// Bytes to large values: as [`TableRules::replace`], in blocks of 32 KiB.
+    pub fn blob() -> TableRules {
+        TableRules::new(KeyCodec::Bytes).block_bytes(32 << 10)
+    }
+
+    /// Text to the set of byte strings put under it, `set`: words to the documents they stand in. Compressed,
+    /// since members tend to look alike.
+    pub fn postings() -> TableRules {
+        TableRules::new(KeyCodec::Utf8).fold("set").compression(Compression::Lz4)
+    }
+}
+
+// ---- text -----------------------------------------------------------------------------------------------
+
+impl TableRules {
+    /// The rules as text: the same rules are the same text.
+    pub fn to_text(&self) -> String {
+        let mut fields: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+        let mut put = |name: &'static str, value: &str| fields.insert(name, value.as_bytes().to_vec());
+        put("block_bytes", &self.block_bytes.to_string());
+        put("compression", self.compression.name());
+        put("filter_bits", &self.filter_bits.to_string());
+        match &self.fold {
+            FoldName::BuiltIn(spec) => {
+                put("fold", spec);
+            }
+            FoldName::Custom { name, version } => {
+                put("custom_fold", name);
+                put("fold_version", &version.to_string());
+            }
+        }
+        put("key", &self.key.name());
+        put("kind", self.kind.name());
+        put("order", &self.order);
+        put("value", self.value.name());
+        fields.insert("delete", self.delete.to_bytes());
+        fields.insert("short_circuit", self.short_circuit.to_bytes());
+        fields.extend(self.unknown.iter().map(|(name, value)| (name.as_str(), value.clone())));
+
+        let mut text = format!("{FIRST_LINE}\n");
+        for (name, value) in fields {
+            text.push_str(name);
+            text.push('=');
+            escape(&value, &mut text);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Reads what [`TableRules::to_text`] writes. What is not said has its default.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NewerFormat`] for what only a newer version can mean, [`ErrorKind::Corruption`] for what
+    /// is not of this form at all.
+    pub fn from_text(text: &str) -> Result<TableRules, Error> {
+        let mut lines = text.lines();
+        let first = lines.next().unwrap_or_default();
+        if first != FIRST_LINE {
+            return Err(wrong_first_line(first));
+        }
+        let mut fields = Fields::read(lines)?;
+        let mut rules = TableRules::default();
+        fields.take("kind", TableKind::parse, &mut rules.kind)?;
+        fields.take("key", |name| KeyCodec::parse(name).ok(), &mut rules.key)?;
+        fields.take("order", |name| Some(name.to_owned()), &mut rules.order)?;
+        fields.take("value", |name| ValueCodec::parse(name).ok(), &mut rules.value)?;
+        fields.take("block_bytes", |number| number.parse().ok(), &mut rules.block_bytes)?;
+        fields.take("compression", Compression::parse, &mut rules.compression)?;
+        fields.take("filter_bits", |number| number.parse().ok(), &mut rules.filter_bits)?;
+        rules.fold = fields.take_fold()?;
+        fields.take_predicate("delete", &mut rules.delete)?;
+        fields.take_predicate("short_circuit", &mut rules.short_circuit)?;
+        rules.unknown = fields.left()?;
+        Ok(rules)
+    }
+}
+
+impl TableKind {
+    fn name(self) -> &'static str {
+        match self {
+            TableKind::Sorted => "sorted",
+        }
+    }
+
+    fn parse(name: &str) -> Option<TableKind> {
+        (name == "sorted").then_some(TableKind::Sorted)
+    }
+}
+
+impl Compression {
+    /// The name that the store keeps.
+    pub fn name(self) -> &'static str {
+        match self {
+            Compression::None => "none",
+            Compression::Lz4 => "lz4",
+        }
+    }
+
+    /// The compression with this name.
+    pub fn parse(name: &str) -> Option<Compression> {
+        [Compression::None, Compression::Lz4].into_iter().find(|compression| compression.name() == name)
+    }
+}
+
+impl PredicateRule {
+    fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            PredicateRule::Never => b"never".to_vec(),
+            PredicateRule::Equal(value) => [b"equal:".as_slice(), value].concat(),
+            PredicateRule::Named(name) => format!("named:{name}").into_bytes(),
+        }
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<PredicateRule> {
+        if let Some(value) = bytes.strip_prefix(b"equal:") {
+            return Some(PredicateRule::Equal(value.to_vec()));
+        }
+        if let Some(name) = bytes.strip_prefix(b"named:") {
+            return Some(PredicateRule::Named(std::str::from_utf8(name).ok()?.to_owned()));
+        }
+        (bytes == b"never").then_some(PredicateRule::Never)
+    }
+}
+
+impl std::fmt::Display for PredicateRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            PredicateRule::Never => f.write_str("never"),
+            PredicateRule::Equal(value) => write!(f, "when equal to {}", crate::datum::hex(value)),
+            PredicateRule::Named(name) => write!(f, "by `{name}`"),
+        }
+    }
+}
+
+impl std::fmt::Display for FoldName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FoldName::BuiltIn(spec) => write!(f, "`{spec}`"),
+            FoldName::Custom { name, version } => write!(f, "the custom `{name}` version {version}"),
+        }
+    }
+}
+
+/// The fields of a text that have not been taken yet.
+struct Fields(BTreeMap<String, Vec<u8>>);
+
+impl Fields {
+    fn read<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Fields, Error> {
+        let mut fields = BTreeMap::new();
+        for line in lines {
+            let (name, value) = line.split_once('=').ok_or_else(|| malformed(line))?;
+            let value = unescape(value).ok_or_else(|| malformed(line))?;
+            if name.is_empty() || fields.insert(name.to_owned(), value).is_some() {
+                return Err(malformed(line));
+            }
+        }
+        Ok(Fields(fields))
+    }
+
+    fn text(&mut self, name: &str) -> Result<Option<String>, Error> {
+        let Some(value) = self.0.remove(name) else { return Ok(None) };
+        String::from_utf8(value).map(Some).map_err(|_| malformed(name))
+    }
+
+    /// Puts the field of this name, if there is one, where it belongs.
+    fn take<T>(&mut self, name: &str, parse: impl Fn(&str) -> Option<T>, to: &mut T) -> Result<(), Error> {
+        if let Some(value) = self.text(name)? {
+            *to = parse(&value).ok_or_else(|| newer(&format!("{name}={value}")))?;
+        }
+        Ok(())
+    }
+
+    fn take_predicate(&mut self, name: &str, to: &mut PredicateRule) -> Result<(), Error> {
+        if let Some(value) = self.0.remove(name) {
+            *to = PredicateRule::from_bytes(&value).ok_or_else(|| newer(name))?;
+        }
+        Ok(())
+    }
+
+    fn take_fold(&mut self) -> Result<FoldName, Error> {
+        match (self.text("fold")?, self.text("custom_fold")?) {
+            (Some(spec), None) => Ok(FoldName::BuiltIn(spec)),
+            (None, Some(name)) => {
+                let mut version = 1;
+                self.take("fold_version", |number| number.parse().ok(), &mut version)?;
+                Ok(FoldName::Custom { name, version })
+            }
+            _ => Err(malformed("fold")),
+        }
+    }
+
+    /// What nobody took; an error unless all of it may be ignored.
+    fn left(self) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+        match self.0.keys().find(|name| !name.starts_with('?')) {
+            Some(name) => Err(newer(name)),
+            None => Ok(self.0),
+        }
+    }
+}
+
+fn wrong_first_line(first: &str) -> Error {
+    let is_newer = first.strip_prefix("rules ").is_some_and(|version| version.parse::<u32>().is_ok());
+    if is_newer { newer(first) } else { malformed(first) }
+}
+
+fn newer(what: &str) -> Error {
+    Error::new(
+        ErrorKind::NewerFormat,
+        format!("the rules of a table say `{what}`, which this version cannot read"),
+    )
+}
+
+fn malformed(what: &str) -> Error {
+    Error::new(ErrorKind::Corruption, format!("the rules of a table are not readable at {what:?}"))
+}
+
+/// Printable ASCII stays as it is, all else and `%` becomes `%` and two digits.
+fn escape(bytes: &[u8], out: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    for &byte in bytes {
+        if (b' '..=b'~').contains(&byte) && byte != b'%' {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            out.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+    }
+}
+
+/// Reads what [`escape`] writes, and only that.
+fn unescape(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        match byte {
+            b'%' => bytes.push(digit(rest.next()?)? << 4 | digit(rest.next()?)?),
+            b' '..=b'~' => bytes.push(byte),
+            _ => return None,
+        }
+    }
+    Some(bytes)
+}
+
+fn digit(letter: u8) -> Option<u8> {
+    char::from(letter).to_digit(16).map(|digit| digit as u8)
+}
+
+// ---- comparing ------------------------------------------------------------------------------------------
+
+impl TableRules {
+    /// What differs in meaning between the rules that a table has and those it is asked for by, in words;
+    /// `None` when it may be opened. How it is stored (blocks, compression, filters) is no difference, and
+    /// values of the codec `bytes` are at home anywhere.
+    pub fn diff(&self, asked: &TableRules) -> Option<String> {
+        let mut differences = Vec::new();
+        let mut compare = |what: &str, has: String, wants: String| {
+            if has != wants {
+                differences.push(format!("{what} {has}, not {wants}"));
+            }
+        };
+        compare("it is", self.kind.name().to_owned(), asked.kind.name().to_owned());
+        compare("its keys are", self.key.name(), asked.key.name());
+        compare("its order is", self.order.clone(), asked.order.clone());
+        compare("it folds by", self.fold.canonical().to_string(), asked.fold.canonical().to_string());
+        compare("it deletes", self.delete.to_string(), asked.delete.to_string());
+        compare("it short-circuits", self.short_circuit.to_string(), asked.short_circuit.to_string());
+        if self.fold.is_opaque() && self.value != ValueCodec::Bytes && asked.value != ValueCodec::Bytes {
+            compare("its values are", self.value.to_string(), asked.value.to_string());
+        }
+        (!differences.is_empty()).then(|| differences.join("; "))
+    }
+
+    /// Checks that a table may be created by these rules with what is at hand.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`], saying what is wrong or missing.
+    pub fn validate(&self, custom: &Custom) -> Result<(), Error> {
+        if !BLOCK_BYTES.contains(&self.block_bytes) {
+            let (least, most) = BLOCK_BYTES.into_inner();
+            let found = self.block_bytes;
+            return Err(Error::invalid(format!(
+                "block_bytes is {found}, but must be from {least} to {most}"
+            )));
+        }
+        if self.filter_bits > FILTER_BITS_MAX {
+            let found = self.filter_bits;
+            return Err(Error::invalid(format!(
+                "filter_bits is {found}, but must be at most {FILTER_BITS_MAX}"
+            )));
+        }
+        if let FoldName::BuiltIn(spec) = &self.fold {
+            folds::parse(spec).map_err(|error| Error::invalid(error.to_string()))?;
+        }
+        let bound = self.bind(custom).map_err(|error| Error::invalid(error.message()))?;
+        match bound.missing {
+            Some(missing) => Err(Error::invalid(missing)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FoldName {
+    /// The same fold, spelled as it spells itself.
+    fn canonical(&self) -> FoldName {
+        match self {
+            FoldName::BuiltIn(spec) => match folds::parse(spec) {
+                Ok(fold) => FoldName::BuiltIn(fold.spec()),
+                Err(_) => self.clone(),
+            },
+            FoldName::Custom { .. } => self.clone(),
+        }
+    }
+
+    /// True when the fold takes any bytes, so that the value codec says what they are.
+    fn is_opaque(&self) -> bool {
+        matches!(self.canonical(), FoldName::BuiltIn(spec) if spec == "replace" || spec == "first")
+    }
+
+    /// The spec string, or the name of a custom fold.
+    pub fn spec(&self) -> &str {
+        match self {
+            FoldName::BuiltIn(spec) => spec,
+            FoldName::Custom { name, .. } => name,
+        }
+    }
+
+    /// The version; folds that come with FoldDB are version 1 for ever.
+    pub fn version(&self) -> u32 {
+        match self {
+            FoldName::BuiltIn(_) => 1,
+            FoldName::Custom { version, .. } => *version,
+        }
+    }
+}
+
+// ---- binding --------------------------------------------------------------------------------------------
+
+/// The functions that a user brings along, by their names.
+#[derive(Clone, Default)]
+pub struct Custom {
+    folds: BTreeMap<String, Arc<dyn Fold>>,
+    orders: BTreeMap<String, Arc<dyn CustomOrder>>,
+    predicates: BTreeMap<String, Predicate>,
+}
+
+impl Custom {
+    /// Makes a fold known by its name; a later one of the same name takes its place.
+    pub fn add_fold(&mut self, fold: Arc<dyn Fold>) {
+        self.folds.insert(fold.spec(), fold);
+    }
+
+    /// Makes an order known by its name; a later one of the same name takes its place.
+    pub fn add_order(&mut self, order: Arc<dyn CustomOrder>) {
+        self.orders.insert(order.name().to_owned(), order);
+    }
+
+    /// Makes a predicate known by this name; a later one of the same name takes its place.
+    pub fn add_predicate(&mut self, name: &str, predicate: Predicate) {
+        self.predicates.insert(name.to_owned(), predicate);
+    }
+}
+
+impl std::fmt::Debug for Custom {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut known = f.debug_struct("Custom");
+        known.field("folds", &self.folds.keys()).field("orders", &self.orders.keys());
+        known.field("predicates", &self.predicates.keys()).finish()
+    }
+}
+
+/// Rules with the functions that they name: what the engine uses.
+#[derive(Clone)]
+pub struct BoundRules {
+    /// The rules as they are stored.
+    pub rules: TableRules,
+    /// The order of keys.
+    pub order: KeyOrder,
+    /// How values fold. Its fold is missing when anything that folding needs is not at hand.
+    pub fold: FoldRules,
+    /// What is not at hand, in words. The table is then for reading only, and reading does not fold.
+    pub missing: Option<String>,
+    /// The codec of values, where the fold leaves it to say what they are.
+    opaque: Option<ValueCodec>,
+}
+
+impl TableRules {
+    /// Gives the names in the rules their functions.
+    ///
+    /// A missing fold or predicate leaves rules that do not fold, see [`BoundRules::missing`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesDiffer`] when the order is not at hand: without it nothing can be found.
+    pub fn bind(&self, custom: &Custom) -> Result<BoundRules, Error> {
+        let order = self.bind_order(custom)?;
+        let (fold, missing) = match self.bind_fold(custom) {
+            Ok(fold) => (fold, None),
+            Err(missing) => (FoldRules::missing(self.fold.spec(), self.fold.version()), Some(missing)),
+        };
+        let opaque = self.fold.is_opaque().then_some(self.value);
+        Ok(BoundRules { rules: self.clone(), order, fold, missing, opaque })
+    }
+
+    fn bind_order(&self, custom: &Custom) -> Result<KeyOrder, Error> {
+        for known in [KeyOrder::Bytewise, KeyOrder::Reversed] {
+            if known.name() == self.order {
+                return Ok(known);
+            }
+        }
+        let found = custom.orders.get(&self.order).cloned().map(KeyOrder::Custom);
+        found.ok_or_else(|| {
+            let message = format!("the keys are in the custom order `{}`, which is not at hand", self.order);
+            Error::new(ErrorKind::RulesDiffer, message)
+        })
+    }
+
+    /// The fold with its predicates, or what is missing.
+    fn bind_fold(&self, custom: &Custom) -> Result<FoldRules, String> {
+        let mut bound = FoldRules::new(self.find_fold(custom)?);
+        if let Some(delete) = self.delete.bind(custom)? {
+            bound = bound.with_delete(delete);
+        }
+        if let Some(short_circuit) = self.short_circuit.bind(custom)? {
+            bound = bound.with_short_circuit(short_circuit);
+        }
+        Ok(bound)
+    }
+
+    fn find_fold(&self, custom: &Custom) -> Result<Arc<dyn Fold>, String> {
+        match &self.fold {
+            FoldName::BuiltIn(spec) => folds::parse(spec).map_err(|error| {
+                format!("the table folds by `{spec}`, which this version does not know: {error}")
+            }),
+            FoldName::Custom { name, version } => match custom.folds.get(name) {
+                Some(fold) if fold.version() == *version => Ok(Arc::clone(fold)),
+                Some(fold) => Err(format!(
+                    "the table folds by {}; at hand is `{name}` version {}",
+                    self.fold,
+                    fold.version()
+                )),
+                None => Err(format!("the table folds by {}, which is not at hand", self.fold)),
+            },
+        }
+    }
+}
+
+impl PredicateRule {
+    fn bind(&self, custom: &Custom) -> Result<Option<Predicate>, String> {
+        match self {
+            PredicateRule::Never => Ok(None),
+            PredicateRule::Equal(expected) => {
+                let expected = expected.clone();
+                Ok(Some(Arc::new(move |_key: &[u8], value: &[u8]| value == expected)))
+            }
+            PredicateRule::Named(name) => match custom.predicates.get(name) {
+                Some(predicate) => Ok(Some(Arc::clone(predicate))),
+                None => Err(format!("the table asks the custom predicate `{name}`, which is not at hand")),
+            },
+        }
+    }
+}
+
+impl BoundRules {
+    /// Checks that the table may be written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesDiffer`], naming what is not at hand.
+    pub fn check_writable(&self) -> Result<(), Error> {
+        match &self.missing {
+            Some(missing) => Err(Error::new(ErrorKind::RulesDiffer, missing.as_str())),
+            None => Ok(()),
+        }
+    }
+
+    /// Checks that the bytes are a value, or an operand, of the table.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn check_value(&self, value: &[u8]) -> Result<(), CodecError> {
+        match (self.opaque, self.fold.fold()) {
+            (Some(codec), _) => codec.check(value),
+            (None, Some(fold)) => fold.check(value).map_err(|failure| CodecError(failure.0)),
+            (None, None) => Ok(()),
+        }
+    }
+
+    /// A value as people read it. Without the fold of the table, its bytes.
+    ///
+    /// # Errors
+    /// When the bytes are not a value of the table.
+    pub fn show_value(&self, value: &[u8]) -> Result<Datum, CodecError> {
+        match (self.opaque, self.fold.fold()) {
+            (Some(codec), _) => codec.show(value),
+            (None, Some(fold)) => fold.show(value).map_err(|failure| CodecError(failure.0)),
+            (None, None) => Ok(Datum::Bytes(value.to_vec())),
+        }
+    }
+
+    /// Encodes what a person typed, or what stood in a file, as a value or operand of the table. Appends the
+    /// bytes to `out`.
+    ///
+    /// # Errors
+    /// Says what was expected.
+    pub fn read_value(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), CodecError> {
+        match (self.opaque, self.fold.fold()) {
+            (Some(codec), _) => codec.encode(datum, out),
+            (None, Some(fold)) => fold.read(datum, out).map_err(|failure| CodecError(failure.0)),
+            (None, None) => Err(CodecError::new("the fold of the table is not at hand")),
+        }
+    }
+}
+
+impl std::fmt::Debug for BoundRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BoundRules").field("rules", &self.rules).field("missing", &self.missing).finish()
+    }
+}
+
+#[cfg(test)]
+#[path = "table_rules/tests.rs"]
+mod tests;
