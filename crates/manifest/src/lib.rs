@@ -1,1 +1,21 @@
 //! Floor 2 of FoldDB: the list of what lives.
+//!
+//! ```text
+//!   MANIFEST-000012   | snapshot | edit | edit | edit |          begins from nothing, then changes
+//! ```
+//!
+//! [`State`] says which tables there are, which runs and parts they have, and where the log begins; what a directory
+//! lists besides is a leftover. A [`Change`] is applied to it by a pure function. [`ManifestLog`] makes changes
+//! durable, several as one edit: all of them or none. [`load`] reads the state back.
+//!
+//! There is no file that names the manifest: the one with the highest number whose snapshot is whole is it. The bytes are
+//! in `folddb_layout::manifest_edit`.
+
+#![forbid(unsafe_code)]
+
+pub mod state;
+pub mod log;
+
+pub use folddb_layout::manifest_edit::{Change, PartState};
+pub use log::{Loaded, ManifestLog, NumberSource, load};
+pub use state::{RangeDelete, RunState, State, TableState};

@@ -1,15 +1,16 @@
 //! A file system in memory whose power can fail, whose disk can be full, and whose calls can be made to fail.
 
+#![allow(dead_code)] // two crates test against it, and each needs its own half
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use folddb_host::files::{
     AppendFile, AppendMode, AppendSync, FileLock, Files, LockMode, ReadFile, WriteFile,
 };
 use folddb_host::{Host, chance::SystemChance, clock::SystemClock};
-use parking_lot::Mutex;
 
 const SECTOR_BYTES: usize = 512;
 
@@ -55,22 +56,22 @@ impl World {
     }
 
     pub(crate) fn fail(&self, fails: Option<Fail>) {
-        self.disk.lock().fails = fails;
+        self.disk.lock().unwrap().fails = fails;
     }
 
     pub(crate) fn set_space(&self, bytes: Option<u64>) {
-        self.disk.lock().space_bytes = bytes;
+        self.disk.lock().unwrap().space_bytes = bytes;
     }
 
     pub(crate) fn syncs(&self) -> u64 {
-        self.disk.lock().syncs
+        self.disk.lock().unwrap().syncs
     }
 
     /// What a process sees that starts after this one died: all that was handed to the kernel.
     pub(crate) fn after_kill(&self) -> World {
         let after = World::default();
-        for (path, content) in &self.disk.lock().names {
-            after.put(path, &content.lock().seen);
+        for (path, content) in &self.disk.lock().unwrap().names {
+            after.put(path, &content.lock().unwrap().seen);
         }
         after
     }
@@ -79,12 +80,12 @@ impl World {
     /// names that were not synced likewise.
     pub(crate) fn after_power_cut(&self, pick: &mut dyn FnMut() -> bool) -> World {
         let after = World::default();
-        let disk = self.disk.lock();
+        let disk = self.disk.lock().unwrap();
         for (path, content) in &disk.names {
             if !disk.durable_names.contains(path) && !pick() {
                 continue;
             }
-            let content = content.lock();
+            let content = content.lock().unwrap();
             let len = if pick() { content.seen.len() } else { content.synced.len() };
             let mut bytes = vec![0; len];
             for (index, sector) in bytes.chunks_mut(SECTOR_BYTES).enumerate() {
@@ -99,12 +100,12 @@ impl World {
     }
 
     pub(crate) fn get(&self, path: &Path) -> Vec<u8> {
-        self.disk.lock().names[path].lock().seen.clone()
+        self.disk.lock().unwrap().names[path].lock().unwrap().seen.clone()
     }
 
     pub(crate) fn put(&self, path: &Path, bytes: &[u8]) {
         let content = Bytes { seen: bytes.to_vec(), synced: bytes.to_vec() };
-        let mut disk = self.disk.lock();
+        let mut disk = self.disk.lock().unwrap();
         disk.names.insert(path.to_owned(), Arc::new(Mutex::new(content)));
         disk.durable_names.insert(path.to_owned());
     }
@@ -114,11 +115,11 @@ impl World {
     }
 
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.disk.lock().names.keys().cloned().collect()
+        self.disk.lock().unwrap().names.keys().cloned().collect()
     }
 
     fn create_content(&self, path: &Path) -> io::Result<Handle> {
-        let mut disk = self.disk.lock();
+        let mut disk = self.disk.lock().unwrap();
         disk.check(Fail::Write)?;
         if disk.names.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -158,11 +159,11 @@ struct Handle {
 
 impl Handle {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let mut disk = self.world.disk.lock();
+        let mut disk = self.world.disk.lock().unwrap();
         disk.check(Fail::Write)?;
         let fits = if self.is_preallocated { bytes.len() } else { disk.take_space(bytes.len()) };
         drop(disk);
-        let seen = &mut self.content.lock().seen;
+        let seen = &mut self.content.lock().unwrap().seen;
         if seen.len() < self.end + fits {
             seen.resize(self.end + fits, 0);
         }
@@ -175,10 +176,10 @@ impl Handle {
     }
 
     fn sync_now(&self) -> io::Result<()> {
-        let mut disk = self.world.disk.lock();
+        let mut disk = self.world.disk.lock().unwrap();
         disk.syncs += 1;
         disk.check(Fail::Sync)?;
-        let mut content = self.content.lock();
+        let mut content = self.content.lock().unwrap();
         content.synced = content.seen.clone();
         Ok(())
     }
@@ -186,15 +187,15 @@ impl Handle {
 
 impl ReadFile for Handle {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.world.disk.lock().check(Fail::Read)?;
-        let content = self.content.lock();
+        self.world.disk.lock().unwrap().check(Fail::Read)?;
+        let content = self.content.lock().unwrap();
         let start = usize::try_from(offset).unwrap();
         let bytes = content.seen.get(start..start + buf.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
         buf.copy_from_slice(bytes);
         Ok(())
     }
     fn len_bytes(&self) -> io::Result<u64> {
-        Ok(self.content.lock().seen.len() as u64)
+        Ok(self.content.lock().unwrap().seen.len() as u64)
     }
     fn will_need(&self, _offset: u64, _len_bytes: u64) {}
     fn wont_need(&self, _offset: u64, _len_bytes: u64) {}
@@ -212,7 +213,7 @@ impl WriteFile for Handle {
 
 impl AppendFile for Handle {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.end + bytes.len() > self.content.lock().seen.len() {
+        if self.end + bytes.len() > self.content.lock().unwrap().seen.len() {
             return Err(io::ErrorKind::StorageFull.into());
         }
         self.write(bytes)
@@ -242,7 +243,7 @@ impl Files for World {
     }
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let name = |path: &PathBuf| Some(path.strip_prefix(dir).ok()?.to_str()?.to_owned());
-        Ok(self.disk.lock().names.keys().filter_map(name).collect())
+        Ok(self.disk.lock().unwrap().names.keys().filter_map(name).collect())
     }
     fn len_bytes(&self, path: &Path) -> io::Result<u64> {
         self.open(path)?.len_bytes()
@@ -258,15 +259,15 @@ impl Files for World {
     ) -> io::Result<Box<dyn AppendFile>> {
         let len = usize::try_from(len_bytes).unwrap();
         let is_preallocated = mode == AppendMode::Mapped;
-        if is_preallocated && self.disk.lock().take_space(len) < len {
+        if is_preallocated && self.disk.lock().unwrap().take_space(len) < len {
             return Err(io::ErrorKind::StorageFull.into());
         }
         let handle = Handle { is_preallocated, ..self.create_content(path)? };
-        handle.content.lock().seen.resize(len, 0);
+        handle.content.lock().unwrap().seen.resize(len, 0);
         Ok(Box::new(handle))
     }
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
-        let disk = self.disk.lock();
+        let disk = self.disk.lock().unwrap();
         let content = Arc::clone(disk.names.get(path).ok_or(io::ErrorKind::NotFound)?);
         Ok(Arc::new(Handle { content, world: self.clone(), end: 0, is_preallocated: false }))
     }
@@ -274,14 +275,14 @@ impl Files for World {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let removed = self.disk.lock().names.remove(path);
+        let removed = self.disk.lock().unwrap().names.remove(path);
         removed.map(|_| ()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
     fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
-        let mut disk = self.disk.lock();
+        let mut disk = self.disk.lock().unwrap();
         disk.syncs += 1;
         disk.check(Fail::Sync)?;
         disk.durable_names = disk.names.keys().cloned().collect();
@@ -291,6 +292,6 @@ impl Files for World {
         Err(io::ErrorKind::Unsupported.into())
     }
     fn space_free_bytes(&self, _dir: &Path) -> io::Result<u64> {
-        Ok(self.disk.lock().space_bytes.unwrap_or(u64::MAX))
+        Ok(self.disk.lock().unwrap().space_bytes.unwrap_or(u64::MAX))
     }
 }

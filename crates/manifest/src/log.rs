@@ -1,0 +1,338 @@
+//! The manifest on disk: reading it back, and adding edits durably.
+//!
+//! A new file is begun when the store is opened, when the old one has grown, and when an edit found the disk full: the
+//! snapshot is written and synced, then the directory, and only then is the old file removed. No file that was there
+//! at opening is ever appended to: what the page cache shows of it may not be on the disk.
+//!
+//! ```text
+//!   an edit fails       the state            and then
+//!   disk full, write    is as before         the file may end in half an edit, so the next edit begins a new file
+//!   any other write     unknown              poisoned: nothing is written, and nothing may be deleted
+//!   any sync            unknown              the same
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_host::{Host, WriteFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::manifest_edit::{Change, EditKind, decode_edit, put_edit};
+
+use crate::state::State;
+
+/// Hands out file numbers; none twice, ever.
+pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
+
+/// A manifest larger than this is begun anew, unless its snapshot alone is that large. In bytes.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// File numbers set aside at a time, so that few edits have to speak of them.
+pub const NUMBERS_RESERVED: u64 = 1000;
+
+/// A state read back from a directory.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What lives.
+    pub state: State,
+    /// No file in the directory has this number or a higher one, and none ever had.
+    pub next_number: u64,
+    /// Bytes of an edit at the end that was cut short.
+    pub cut_bytes: u64,
+    /// The manifest's file.
+    pub number: FileNumber,
+}
+
+/// Reads the state of a store. Changes nothing.
+///
+/// # Errors
+/// `NoStore` without a manifest, `Corruption` where none is whole or one is damaged before its end, `NewerFormat`
+/// for changes that this version does not know, `Io`.
+pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
+    let (manifests, largest) = list(host, dir)?;
+    if manifests.is_empty() {
+        return Err(Error::new(ErrorKind::NoStore, format!("{} holds no manifest", dir.display())));
+    }
+    let mut first_error = None;
+    for &number in manifests.iter().rev() {
+        match read(host, &manifest_path(dir, number), number) {
+            Ok(Some((state, cut_bytes))) => {
+                let next_number = state.next_number.max(largest.saturating_add(1));
+                return Ok(Loaded { state, next_number, cut_bytes, number });
+            }
+            Ok(None) => {} // its making was cut short
+            Err(error) => {
+                first_error = Some(error);
+                break;
+            }
+        }
+    }
+    Err(first_error.unwrap_or_else(|| {
+        let newest = manifest_path(dir, manifests[manifests.len() - 1]);
+        Error::corrupt(&newest, 0, "no manifest of the store begins with a whole snapshot")
+    }))
+}
+
+/// The manifests of a directory, oldest first, and the largest number of any file of a store in it.
+fn list(host: &Host, dir: &Path) -> Result<(Vec<FileNumber>, u64)> {
+    let names = host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
+    let ours = names.iter().filter_map(|name| FileName::parse(name));
+    let (mut manifests, mut largest) = (Vec::new(), 0);
+    for name in ours {
+        largest = largest.max(name.number().map_or(0, |number| number.0));
+        if let FileName::Manifest(number) = name {
+            manifests.push(number);
+        }
+    }
+    manifests.sort_unstable();
+    Ok((manifests, largest))
+}
+
+/// The state that a manifest tells, and the bytes of an edit at its end that was cut short; none where it does not begin
+/// with a whole snapshot.
+fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u64)>> {
+    let bytes = read_all(host, path)?;
+    let mut state = State::default();
+    let mut at = 0;
+    while let Some(frame) = decode_edit(&bytes[at..], number, at as u64).map_err(|_| newer(path, at))? {
+        let expected = if at == 0 { EditKind::Snapshot } else { EditKind::Edit };
+        if frame.kind != expected {
+            return Err(Error::corrupt(path, at as u64, "a snapshot not at the beginning, or an edit there"));
+        }
+        let changes = frame.changes().map_err(|_| newer(path, at))?;
+        for change in &changes {
+            let applied = state.apply(change);
+            applied.map_err(|cause| Error::corrupt(path, at as u64, format!("{change:?}: {cause}")))?;
+        }
+        at += frame.len_bytes;
+    }
+    if at == 0 {
+        return match later_edit(&bytes, number, 0) {
+            None => Ok(None),
+            Some(later) => Err(damaged(path, 0, later)),
+        };
+    }
+    match later_edit(&bytes, number, at) {
+        None => Ok(Some((state, (bytes.len() - at) as u64))),
+        Some(later) => Err(damaged(path, at, later)),
+    }
+}
+
+fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
+    let failed = |error| Error::io("read", path, error);
+    let file = host.files.open(path).map_err(failed)?;
+    let len = usize::try_from(file.len_bytes().map_err(failed)?)
+        .map_err(|_| Error::corrupt(path, 0, "longer than memory"))?;
+    let mut bytes = vec![0; len];
+    file.read_exact_at(0, &mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+/// Where beyond `from` a whole frame stands: what was synced after a place where there is none tells that the place
+/// was whole once.
+fn later_edit(bytes: &[u8], number: FileNumber, from: usize) -> Option<usize> {
+    (from + 1..bytes.len()).find(|&at| !matches!(decode_edit(&bytes[at..], number, at as u64), Ok(None)))
+}
+
+fn damaged(path: &Path, at: usize, later: usize) -> Error {
+    Error::corrupt(path, at as u64, format!("no whole edit, but there is one at offset {later}"))
+}
+
+fn newer(path: &Path, at: usize) -> Error {
+    let message = format!("{} tells at offset {at} of what this version does not know", path.display());
+    Error::new(ErrorKind::NewerFormat, message)
+}
+
+fn manifest_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(FileName::Manifest(number).to_string())
+}
+
+/// Makes changes durable.
+pub struct ManifestLog {
+    host: Host,
+    dir: PathBuf,
+    numbers: NumberSource,
+    state: Arc<State>,
+    /// None where the next edit begins a new file.
+    current: Option<Current>,
+    /// Files that a newer one stands for.
+    outdated: Vec<FileNumber>,
+    poison: Option<Error>,
+    scratch: Vec<u8>,
+}
+
+struct Current {
+    number: FileNumber,
+    path: PathBuf,
+    file: Box<dyn WriteFile>,
+    len_bytes: u64,
+    /// Begin a new file when this one is as long.
+    len_bytes_max: u64,
+}
+
+impl ManifestLog {
+    /// The manifest of a new store.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn create(host: &Host, dir: &Path, store_id: u128, numbers: NumberSource) -> Result<ManifestLog> {
+        let state = State { store_id, ..State::default() };
+        ManifestLog::begin(host, dir, state, Vec::new(), numbers)
+    }
+
+    /// Goes on from what was [`load`]ed, in a new file. `numbers` must begin at [`Loaded::next_number`] or higher.
+    ///
+    /// # Errors
+    /// The new file cannot be made; the old one is untouched then.
+    pub fn resume(host: &Host, dir: &Path, loaded: Loaded, numbers: NumberSource) -> Result<ManifestLog> {
+        let (outdated, _) = list(host, dir)?;
+        ManifestLog::begin(host, dir, loaded.state, outdated, numbers)
+    }
+
+    fn begin(
+        host: &Host,
+        dir: &Path,
+        state: State,
+        outdated: Vec<FileNumber>,
+        numbers: NumberSource,
+    ) -> Result<ManifestLog> {
+        let mut log = ManifestLog {
+            host: host.clone(),
+            dir: dir.to_owned(),
+            numbers,
+            state: Arc::new(state),
+            current: None,
+            outdated,
+            poison: None,
+            scratch: Vec::new(),
+        };
+        log.roll()?;
+        Ok(log)
+    }
+
+    /// What lives: all edits that succeeded.
+    pub fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// The file that edits go to.
+    pub fn number(&self) -> Option<FileNumber> {
+        self.current.as_ref().map(|current| current.number)
+    }
+
+    /// Makes changes, all or none, and returns once they are durable.
+    ///
+    /// # Errors
+    /// `InvalidInput` where a change does not fit the state, `NoSpace`: nothing has changed, and a later call may go.
+    /// `Poisoned`: a write or sync failed, now or before. The edit may or may not be on the disk, so no file that
+    /// either state needs may be deleted.
+    pub fn append(&mut self, changes: &[Change]) -> Result<()> {
+        self.check_sound()?;
+        let is_full = self.current.as_ref().is_none_or(|current| current.len_bytes >= current.len_bytes_max);
+        if is_full {
+            match self.roll() {
+                Err(error) if error.kind() == ErrorKind::NoSpace && self.current.is_some() => {} // it may grow
+                outcome => outcome?,
+            }
+        }
+        let mut state = State::clone(&self.state);
+        for change in changes {
+            let applied = state.apply(change);
+            applied.map_err(|cause| Error::invalid(format!("a change does not fit: {change:?}: {cause}")))?;
+        }
+        self.write_edit(changes)?;
+        self.state = Arc::new(state);
+        Ok(())
+    }
+
+    /// Why nothing is written any more, if so it is.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn check_sound(&self) -> Result<()> {
+        self.poison.clone().map_or(Ok(()), Err)
+    }
+
+    fn write_edit(&mut self, changes: &[Change]) -> Result<()> {
+        let Some(current) = &mut self.current else {
+            return Err(Error::invalid("the manifest has no file"));
+        };
+        self.scratch.clear();
+        if !put_edit(&mut self.scratch, current.number, current.len_bytes, EditKind::Edit, changes) {
+            return Err(Error::invalid("an edit of over four gigabytes"));
+        }
+        let path = current.path.clone();
+        if let Err(error) = current.file.append(&self.scratch) {
+            let error = Error::io("write", &path, error);
+            if error.kind() != ErrorKind::NoSpace {
+                return Err(self.poison(&error));
+            }
+            self.set_aside();
+            return Err(error);
+        }
+        if let Err(error) = current.file.sync() {
+            return Err(self.poison(&Error::io("sync", &path, error)));
+        }
+        current.len_bytes += self.scratch.len() as u64;
+        Ok(())
+    }
+
+    /// Gives the current file up for appending: it may end in half an edit. It stays the manifest until a new one is.
+    fn set_aside(&mut self) {
+        if let Some(current) = self.current.take() {
+            self.outdated.push(current.number);
+        }
+    }
+
+    /// Begins a new file with a snapshot of the state, and removes those before it.
+    fn roll(&mut self) -> Result<()> {
+        let number = (self.numbers)();
+        let path = manifest_path(&self.dir, number);
+        let mut state = State::clone(&self.state);
+        state.next_number = state.next_number.max(number.0.saturating_add(NUMBERS_RESERVED));
+        let mut bytes = Vec::new();
+        if !put_edit(&mut bytes, number, 0, EditKind::Snapshot, &state.snapshot()) {
+            return Err(Error::invalid("a snapshot of over four gigabytes"));
+        }
+        let file = self.write_snapshot(&path, &bytes)?;
+        self.state = Arc::new(state);
+        self.set_aside();
+        let len_bytes = bytes.len() as u64;
+        let len_bytes_max = FILE_BYTES_MAX.max(len_bytes.saturating_mul(2));
+        self.current = Some(Current { number, path, file, len_bytes, len_bytes_max });
+        for number in self.outdated.drain(..) {
+            // One that stays is a leftover that the next opening passes over and removes.
+            let _ = self.host.files.remove(&manifest_path(&self.dir, number));
+        }
+        Ok(())
+    }
+
+    /// Writes a file that holds a snapshot. Where the disk is full nothing has changed: half a snapshot is no manifest.
+    /// After any other failure it may be one, or not, and so the log is poisoned.
+    fn write_snapshot(&mut self, path: &Path, bytes: &[u8]) -> Result<Box<dyn WriteFile>> {
+        let created = self.host.files.create(path);
+        let mut file = created.map_err(|error| Error::io("create", path, error))?;
+        if let Err(error) = file.append(bytes) {
+            drop(file);
+            let _ = self.host.files.remove(path);
+            let error = Error::io("write", path, error);
+            return Err(if error.kind() == ErrorKind::NoSpace { error } else { self.poison(&error) });
+        }
+        if let Err(error) = file.sync() {
+            return Err(self.poison(&Error::io("sync", path, error)));
+        }
+        if let Err(error) = self.host.files.sync_dir(&self.dir) {
+            return Err(self.poison(&Error::io("sync", &self.dir, error)));
+        }
+        Ok(file)
+    }
+
+    fn poison(&mut self, cause: &Error) -> Error {
+        let message = format!("the manifest takes no more edits: {}", cause.message());
+        self.poison.get_or_insert_with(|| Error::new(ErrorKind::Poisoned, message)).clone()
+    }
+}
+
+#[cfg(test)]
+#[path = "log/tests.rs"]
+mod tests;

@@ -1,0 +1,269 @@
+//! What lives, and how a change changes it. Pure.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use folddb_base::bytes::Malformed;
+use folddb_base::ids::RunId;
+use folddb_base::{FileNumber, Lsn, Seq, TableId};
+use folddb_layout::manifest_edit::{Change, PartState};
+
+/// All that lives in a store.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct State {
+    /// The identity of the store.
+    pub store_id: u128,
+    /// The first file number that surely has not been used.
+    pub next_number: u64,
+    /// The newest seq that was known to be written at the last edit.
+    pub last_seq: Seq,
+    /// Replay begins here.
+    pub log_start_lsn: Lsn,
+    /// All of the log before this is known to be durable.
+    pub durable_lsn: Lsn,
+    /// The number of the next table.
+    pub next_table_id: u32,
+    /// The tables.
+    pub tables: BTreeMap<TableId, TableState>,
+}
+
+/// What lives of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableState {
+    /// Its number.
+    pub id: TableId,
+    /// Its name.
+    pub name: String,
+    /// Its rules, as text.
+    pub rules_text: String,
+    /// All its records up to this seq are in runs.
+    pub flushed_seq: Seq,
+    /// Its runs, newest first: by age, then by number.
+    pub runs: Vec<RunState>,
+    /// Its range deletes, in the order in which they came.
+    pub range_deletes: Vec<RangeDelete>,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunState {
+    /// Its number.
+    pub id: RunId,
+    /// Its tier.
+    pub tier: u8,
+    /// Its place among the runs of the table: all its records are newer than those of runs with a lower age.
+    pub age: Seq,
+    /// Its parts, in key order.
+    pub parts: Vec<PartState>,
+}
+
+/// A delete of all keys from `from`, included, to `to`, excluded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeDelete {
+    /// The first key deleted.
+    pub from: Vec<u8>,
+    /// The first key after it that is not.
+    pub to: Vec<u8>,
+    /// Its place in the history.
+    pub seq: Seq,
+}
+
+impl State {
+    /// Applies a change.
+    ///
+    /// # Errors
+    /// The change does not fit the state: `Bounds` where it names what is not there, `Order` where it adds what is there
+    /// or turns numbers back. The state is as it was then.
+    pub fn apply(&mut self, change: &Change) -> Result<(), Malformed> {
+        match change {
+            Change::SetStore { store_id, next_table_id } => self.set_store(*store_id, *next_table_id)?,
+            Change::ReserveNumbers { next_number } => self.reserve(*next_number),
+            Change::Horizon { last_seq, log_start_lsn, durable_lsn } => {
+                self.last_seq = self.last_seq.max(*last_seq);
+                self.log_start_lsn = self.log_start_lsn.max(*log_start_lsn);
+                self.durable_lsn = self.durable_lsn.max(*durable_lsn);
+            }
+            Change::CreateTable { table, name, rules_text } => self.create_table(*table, name, rules_text)?,
+            Change::DropTable { table } => {
+                self.tables.remove(table).ok_or(Malformed::Bounds)?;
+            }
+            Change::AddPart { table, run, tier, age, part } => {
+                self.table_mut(*table)?.add_part(*run, *tier, *age, part)?;
+                self.reserve(part.file.0.max(run.0).saturating_add(1));
+            }
+            Change::Flushed { table, seq } => self.table_mut(*table)?.flushed(*seq)?,
+            Change::RemovePart { table, run, file } => self.table_mut(*table)?.remove_part(*run, *file)?,
+            Change::TrimPart { table, run, file, low } => {
+                let part = self.table_mut(*table)?.part_mut(*run, *file)?;
+                part.low.clone_from(low);
+                part.trimmed = true;
+            }
+            Change::MoveRun { table, run, tier, age } => {
+                self.table_mut(*table)?.move_run(*run, *tier, *age)?
+            }
+            Change::AddRangeDelete { table, from, to, seq } => {
+                self.table_mut(*table)?.add_range_delete(from, to, *seq)?;
+            }
+            Change::RetireRangeDelete { table, seq } => self.table_mut(*table)?.retire_range_delete(*seq)?,
+        }
+        Ok(())
+    }
+
+    /// The changes that make this state from nothing. Applied to [`State::default`] they give it.
+    pub fn snapshot(&self) -> Vec<Change> {
+        let mut changes = Vec::new();
+        for table in self.tables.values() {
+            table.put_snapshot(&mut changes);
+        }
+        changes.push(Change::Horizon {
+            last_seq: self.last_seq,
+            log_start_lsn: self.log_start_lsn,
+            durable_lsn: self.durable_lsn,
+        });
+        changes.push(Change::ReserveNumbers { next_number: self.next_number });
+        // Last, since tables are created with ever higher numbers.
+        changes.push(Change::SetStore { store_id: self.store_id, next_table_id: self.next_table_id });
+        changes
+    }
+
+    /// The table of this name.
+    pub fn table_by_name(&self, name: &str) -> Option<&TableState> {
+        self.tables.values().find(|table| table.name == name)
+    }
+
+    /// The files of all parts that live.
+    pub fn part_files(&self) -> impl Iterator<Item = FileNumber> + '_ {
+        let runs = self.tables.values().flat_map(|table| &table.runs);
+        runs.flat_map(|run| &run.parts).map(|part| part.file)
+    }
+
+    fn set_store(&mut self, store_id: u128, next_table_id: u32) -> Result<(), Malformed> {
+        if self.store_id != 0 && self.store_id != store_id || next_table_id < self.next_table_id {
+            return Err(Malformed::Order);
+        }
+        self.store_id = store_id;
+        self.next_table_id = next_table_id;
+        Ok(())
+    }
+
+    fn reserve(&mut self, next_number: u64) {
+        self.next_number = self.next_number.max(next_number);
+    }
+
+    fn create_table(&mut self, table: TableId, name: &str, rules_text: &str) -> Result<(), Malformed> {
+        if table.0 < self.next_table_id || self.table_by_name(name).is_some() {
+            return Err(Malformed::Order);
+        }
+        self.next_table_id = table.0.checked_add(1).ok_or(Malformed::Bounds)?;
+        let state = TableState {
+            id: table,
+            name: name.to_owned(),
+            rules_text: rules_text.to_owned(),
+            flushed_seq: 0,
+            runs: Vec::new(),
+            range_deletes: Vec::new(),
+        };
+        self.tables.insert(table, state);
+        Ok(())
+    }
+
+    fn table_mut(&mut self, table: TableId) -> Result<&mut TableState, Malformed> {
+        self.tables.get_mut(&table).ok_or(Malformed::Bounds)
+    }
+}
+
+impl TableState {
+    /// The run with this number.
+    pub fn run(&self, run: RunId) -> Option<&RunState> {
+        self.runs.iter().find(|state| state.id == run)
+    }
+
+    fn run_index(&self, run: RunId) -> Result<usize, Malformed> {
+        self.runs.iter().position(|state| state.id == run).ok_or(Malformed::Bounds)
+    }
+
+    fn part_mut(&mut self, run: RunId, file: FileNumber) -> Result<&mut PartState, Malformed> {
+        let index = self.run_index(run)?;
+        self.runs[index].parts.iter_mut().find(|part| part.file == file).ok_or(Malformed::Bounds)
+    }
+
+    fn flushed(&mut self, seq: Seq) -> Result<(), Malformed> {
+        if seq < self.flushed_seq {
+            return Err(Malformed::Order);
+        }
+        self.flushed_seq = seq;
+        Ok(())
+    }
+
+    fn add_part(&mut self, run: RunId, tier: u8, age: Seq, part: &PartState) -> Result<(), Malformed> {
+        if let Ok(index) = self.run_index(run) {
+            let parts = &mut self.runs[index].parts;
+            if parts.iter().any(|other| other.file == part.file) {
+                return Err(Malformed::Order);
+            }
+            parts.push(part.clone());
+        } else {
+            self.insert_run(RunState { id: run, tier, age, parts: vec![part.clone()] });
+        }
+        Ok(())
+    }
+
+    fn insert_run(&mut self, run: RunState) {
+        let place = |run: &RunState| (Reverse(run.age), Reverse(run.id));
+        let index = self.runs.partition_point(|other| place(other) < place(&run));
+        self.runs.insert(index, run);
+    }
+
+    fn remove_part(&mut self, run: RunId, file: FileNumber) -> Result<(), Malformed> {
+        let index = self.run_index(run)?;
+        let parts = &mut self.runs[index].parts;
+        let part = parts.iter().position(|part| part.file == file).ok_or(Malformed::Bounds)?;
+        parts.remove(part);
+        if parts.is_empty() {
+            self.runs.remove(index);
+        }
+        Ok(())
+    }
+
+    fn move_run(&mut self, run: RunId, tier: u8, age: Seq) -> Result<(), Malformed> {
+        let index = self.run_index(run)?;
+        let run = self.runs.remove(index);
+        self.insert_run(RunState { tier, age, ..run });
+        Ok(())
+    }
+
+    fn add_range_delete(&mut self, from: &[u8], to: &[u8], seq: Seq) -> Result<(), Malformed> {
+        if self.range_deletes.iter().any(|range| range.seq == seq) {
+            return Err(Malformed::Order);
+        }
+        self.range_deletes.push(RangeDelete { from: from.to_vec(), to: to.to_vec(), seq });
+        Ok(())
+    }
+
+    fn retire_range_delete(&mut self, seq: Seq) -> Result<(), Malformed> {
+        let index = self.range_deletes.iter().position(|range| range.seq == seq).ok_or(Malformed::Bounds)?;
+        self.range_deletes.remove(index);
+        Ok(())
+    }
+
+    fn put_snapshot(&self, changes: &mut Vec<Change>) {
+        let table = self.id;
+        let (name, rules_text) = (self.name.clone(), self.rules_text.clone());
+        changes.push(Change::CreateTable { table, name, rules_text });
+        changes.push(Change::Flushed { table, seq: self.flushed_seq });
+        for run in &self.runs {
+            for part in &run.parts {
+                let (run, tier, age, part) = (run.id, run.tier, run.age, part.clone());
+                changes.push(Change::AddPart { table, run, tier, age, part });
+            }
+        }
+        for range in &self.range_deletes {
+            let (from, to, seq) = (range.from.clone(), range.to.clone(), range.seq);
+            changes.push(Change::AddRangeDelete { table, from, to, seq });
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "state/tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,143 @@
+use proptest::prelude::*;
+
+use super::*;
+
+pub(crate) fn part(file: u64, low: u8) -> PartState {
+    PartState {
+        file: FileNumber(file),
+        file_bytes: file * 100,
+        records: file * 3,
+        low: vec![low],
+        high: vec![low, 9],
+        min_seq: file,
+        max_seq: file + 5,
+        deletes: file % 4,
+        live_bytes: file * 90,
+        trimmed: false,
+    }
+}
+
+/// Changes of which many fit a state and many do not.
+pub(crate) fn changes() -> impl Strategy<Value = Change> {
+    let small = 0..4u64;
+    (0..13, 0..4u32, small.clone(), small.clone(), any::<u8>(), 0..100u64).prop_map(
+        |(tag, table, run, file, byte, seq)| {
+            let (table, run, file_number) = (TableId(table), RunId(run), FileNumber(file));
+            let (tier, age) = (byte % 3, seq);
+            match tag {
+                0 => Change::SetStore { store_id: 7, next_table_id: table.0 },
+                1 => Change::ReserveNumbers { next_number: seq },
+                2 => Change::Horizon { last_seq: seq, log_start_lsn: seq / 2, durable_lsn: seq + 1 },
+                3 => Change::CreateTable {
+                    table,
+                    name: format!("n{}", byte % 5),
+                    rules_text: "replace".to_owned(),
+                },
+                4 => Change::DropTable { table },
+                5 => Change::Flushed { table, seq },
+                6..=8 => Change::AddPart { table, run, tier, age, part: part(file, byte) },
+                9 => Change::RemovePart { table, run, file: file_number },
+                10 => Change::TrimPart { table, run, file: file_number, low: vec![byte] },
+                11 => Change::MoveRun { table, run, tier, age },
+                _ if byte < 128 => {
+                    Change::AddRangeDelete { table, from: vec![byte], to: vec![byte, 0], seq: file }
+                }
+                _ => Change::RetireRangeDelete { table, seq: file },
+            }
+        },
+    )
+}
+
+fn applied(changes: &[Change]) -> State {
+    let mut state = State::default();
+    for change in changes {
+        let before = state.clone();
+        if state.apply(change).is_err() {
+            assert_eq!(state, before, "{change:?} failed and changed something");
+        }
+    }
+    state
+}
+
+proptest! {
+    #[test]
+    fn a_snapshot_gives_the_state_again(list in prop::collection::vec(changes(), 0..60)) {
+        let state = applied(&list);
+        let mut again = State::default();
+        for change in state.snapshot() {
+            prop_assert_eq!(again.apply(&change), Ok(()), "{:?}", change);
+        }
+        prop_assert_eq!(again, state);
+    }
+
+    #[test]
+    fn runs_stand_newest_first_and_none_is_empty(list in prop::collection::vec(changes(), 0..60)) {
+        let state = applied(&list);
+        for (id, table) in &state.tables {
+            prop_assert_eq!(*id, table.id);
+            prop_assert!(table.id.0 < state.next_table_id);
+            prop_assert!(table.runs.windows(2).all(|pair| (pair[0].age, pair[0].id) > (pair[1].age, pair[1].id)));
+            prop_assert!(table.runs.iter().all(|run| !run.parts.is_empty()));
+            prop_assert_eq!(state.table_by_name(&table.name), Some(table));
+        }
+        prop_assert!(state.part_files().all(|file| file.0 < state.next_number));
+    }
+}
+
+fn table_with(changes: &[Change]) -> State {
+    let create =
+        Change::CreateTable { table: TableId(1), name: "t".to_owned(), rules_text: "sum".to_owned() };
+    let mut state = State::default();
+    for change in [create].iter().chain(changes) {
+        state.apply(change).unwrap();
+    }
+    state
+}
+
+fn add(run: u64, age: Seq, file: u64) -> Change {
+    Change::AddPart { table: TableId(1), run: RunId(run), tier: 0, age, part: part(file, file as u8) }
+}
+
+#[test]
+fn parts_come_at_the_end_of_their_run_and_runs_by_age() {
+    let state = table_with(&[add(5, 10, 1), add(6, 30, 2), add(7, 10, 3), add(5, 99, 4)]);
+    let runs: Vec<_> =
+        state.tables[&TableId(1)].runs.iter().map(|run| (run.id.0, run.age, run.parts.len())).collect();
+    assert_eq!(runs, [(6, 30, 1), (7, 10, 1), (5, 10, 2)]);
+    assert_eq!(state.part_files().map(|file| file.0).collect::<Vec<_>>(), [2, 3, 1, 4]);
+    assert_eq!(state.next_number, 8, "numbers in use are taken");
+}
+
+#[test]
+fn a_run_goes_with_its_last_part() {
+    let (table, run) = (TableId(1), RunId(5));
+    let mut state = table_with(&[add(5, 10, 1), add(5, 10, 2)]);
+    state.apply(&Change::TrimPart { table, run, file: FileNumber(2), low: vec![77] }).unwrap();
+    state.apply(&Change::RemovePart { table, run, file: FileNumber(1) }).unwrap();
+    let left = &state.tables[&table].runs[0].parts;
+    assert_eq!((left.len(), &left[0].low[..], left[0].trimmed), (1, &[77][..], true));
+    assert_eq!(state.apply(&Change::RemovePart { table, run, file: FileNumber(1) }), Err(Malformed::Bounds));
+    state.apply(&Change::RemovePart { table, run, file: FileNumber(2) }).unwrap();
+    assert!(state.tables[&table].runs.is_empty());
+    assert_eq!(state.apply(&Change::MoveRun { table, run, tier: 1, age: 1 }), Err(Malformed::Bounds));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let table = TableId(1);
+    let mut state = table_with(&[add(5, 10, 1)]);
+    let name =
+        |name: &str, table| Change::CreateTable { table, name: name.to_owned(), rules_text: String::new() };
+    assert_eq!(state.apply(&name("t", TableId(2))), Err(Malformed::Order), "a name that is taken");
+    assert_eq!(state.apply(&name("u", TableId(1))), Err(Malformed::Order), "a number that was used");
+    assert_eq!(state.apply(&name("u", TableId(u32::MAX))), Err(Malformed::Bounds), "no number would be left");
+    assert_eq!(state.apply(&add(5, 10, 1)), Err(Malformed::Order), "the same part twice");
+    state.apply(&Change::Flushed { table, seq: 9 }).unwrap();
+    assert_eq!(state.apply(&Change::Flushed { table, seq: 8 }), Err(Malformed::Order));
+    assert_eq!(state.apply(&Change::Flushed { table: TableId(9), seq: 8 }), Err(Malformed::Bounds));
+    state.apply(&Change::DropTable { table }).unwrap();
+    assert_eq!(state.apply(&name("t", table)), Err(Malformed::Order), "numbers are never used again");
+    state.apply(&name("t", TableId(2))).unwrap();
+    state.apply(&Change::SetStore { store_id: 3, next_table_id: 3 }).unwrap();
+    assert_eq!(state.apply(&Change::SetStore { store_id: 4, next_table_id: 3 }), Err(Malformed::Order));
+}
