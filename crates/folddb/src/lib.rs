@@ -1,1 +1,101 @@
-//! An embedded store where the value of a key is the fold of everything written to it.
+//! FoldDB: an embedded store for data that is written far more often than it is read.
+//!
+//! **The value of a key is the fold of everything ever written to it.** A write never looks for the key
+//! first, it appends; reads and background merges fold what was appended, with a function that you choose for
+//! the table.
+//!
+//! ```
+//! use folddb::{Durability, Options, Rules, Store, folds::Stats};
+//!
+//! # fn main() -> folddb::Result<()> {
+//! # let dir = tempfile::tempdir().unwrap();
+//! # let path = dir.path().join("flights.folddb");
+//! // A store is a directory. Only `create` makes one.
+//! let store = Store::create(&path, Options::default())?;
+//!
+//! // A table folds by the rules that it was created with: here, statistics of delays.
+//! let delays = store.table("delays", Rules::sorted::<(String, String), Stats>().fold("stats:f64"))?;
+//! delays.fold(&("UA", "EWR"), &Stats::of(12.5))?; // blind: reads nothing
+//! delays.fold(&("UA", "EWR"), &Stats::of(-3.0))?;
+//! delays.fold(&("DL", "JFK"), &Stats::of(7.0))?;
+//!
+//! let one: Option<Stats> = delays.get(&("UA", "EWR"))?;
+//! assert_eq!(one.unwrap().mean(), Some(4.75));
+//!
+//! // A batch is atomic, over any tables of the store.
+//! let names = store.table("names", Rules::sorted::<String, String>())?;
+//! let mut batch = store.batch();
+//! batch.fold(&delays, &("UA", "LGA"), &Stats::of(1.0)).set(&names, "UA", "United");
+//! batch.commit(Durability::Sync)?;
+//!
+//! // A snapshot sees the store as it was.
+//! let past = store.snapshot();
+//! delays.delete(&("UA", "EWR"))?;
+//! for row in past.scan(&delays).prefix(&("UA",)).reverse() {
+//!     let ((carrier, origin), stats) = row?;
+//!     println!("{carrier} {origin} {:?}", stats.mean());
+//! }
+//! # assert_eq!(past.scan(&delays).prefix(&("UA",)).count()?, 2);
+//! # assert_eq!(delays.scan().prefix(&("UA",)).count()?, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The four ops
+//!
+//! | op | on an absent key | on a present value x |
+//! |---|---|---|
+//! | `set v` | v | v |
+//! | `insert v` | v | x: the first wins |
+//! | `fold m` | m | x·m |
+//! | `delete` | absent | absent |
+//!
+//! None of them reads. What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
+//! [`Fold`] to bring your own.
+//!
+//! # What survives what
+//! Each commit chooses its [`Durability`]; by default it survives the death of the process, and with
+//! [`Durability::Sync`] a power cut. After a failed write the store is *poisoned*: it reads, and refuses to
+//! write until it is opened anew. A full disk is not poison: writes are refused until there is space.
+//!
+//! The library prints nothing, reads no environment variable, and starts only the threads that
+//! [`Upkeep`] names.
+
+#![forbid(unsafe_code)]
+
+mod options;
+mod stats;
+mod borders;
+mod health;
+mod view;
+mod catalog;
+mod engine;
+mod install;
+mod batch;
+mod commit;
+mod read;
+mod scan;
+mod upkeep;
+mod recover;
+mod rules;
+mod scans;
+mod table;
+mod snapshot;
+mod store;
+mod report;
+
+pub use batch::{Batch, WriteOp};
+pub use options::{Durability, Options, Upkeep};
+pub use report::{Explained, PartInfo, Place, RunInfo, StoreStats, TableStats};
+pub use rules::Rules;
+pub use scans::{BytesRows, BytesScan, LentRows, Scan, TypedRows};
+pub use snapshot::Snapshot;
+pub use store::Store;
+pub use table::{BytesTable, Table};
+pub use upkeep::merge::Progress;
+
+pub use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, limits};
+pub use folddb_host::{AppendMode, Host};
+pub use folddb_rules::{
+    Datum, Fold, FoldFailure, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,
+};

@@ -1,0 +1,286 @@
+//! Batches: ops on any tables of a store that happen together or not at all.
+
+use std::sync::Arc;
+
+use folddb_base::limits::{BATCH_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb_base::{Error, OpKind, Result, Seq};
+use folddb_layout::frame::{self, LogOp};
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::options::Durability;
+use crate::table::{BytesTable, Table};
+use folddb_rules::codec::{AsKey, AsValue, Key, Value};
+
+/// The encoded records of a commit, as the journal will hold them.
+#[derive(Default)]
+pub(crate) struct Encoded {
+    pub(crate) payload: Vec<u8>,
+    pub(crate) count: u32,
+    pub(crate) tables: Vec<Arc<TableCore>>,
+    /// True when all ops are deletes: those still go through when space is short.
+    pub(crate) frees_only: bool,
+    pub(crate) has_range_delete: bool,
+}
+
+impl Encoded {
+    pub(crate) fn clear(&mut self) {
+        self.payload.clear();
+        self.tables.clear();
+        self.count = 0;
+        self.frees_only = true;
+        self.has_range_delete = false;
+    }
+
+    /// Appends one op, normalised by the table's rules.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        table: &Arc<TableCore>,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        check_lengths(table, key, value)?;
+        if table.rules.missing.is_some() {
+            table.rules.check_writable()?;
+        }
+        let kind = table.rules.fold.normalise(key, kind, value);
+        let value = if kind == OpKind::Delete { &[][..] } else { value };
+        frame::put_record(&mut self.payload, table.id, kind, key, value);
+        self.count_in(table, kind == OpKind::Delete);
+        Ok(())
+    }
+
+    /// Appends a range delete: all keys from `from` on and below `to`.
+    pub(crate) fn push_range_delete(&mut self, table: &Arc<TableCore>, from: &[u8], to: &[u8]) -> Result<()> {
+        check_lengths(table, from, &[])?;
+        check_lengths(table, to, &[])?;
+        if table.rules.order.compare(from, to).is_ge() {
+            return Err(Error::invalid(format!(
+                "a range delete in table `{}` must begin before it ends; swap its bounds",
+                table.name
+            )));
+        }
+        frame::put_record(&mut self.payload, table.id, LogOp::RangeDelete, from, to);
+        self.count_in(table, true);
+        self.has_range_delete = true;
+        Ok(())
+    }
+
+    #[inline]
+    fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) {
+        self.count += 1;
+        self.frees_only &= frees;
+        if !self.tables.iter().any(|known| Arc::ptr_eq(known, table)) {
+            self.tables.push(Arc::clone(table));
+        }
+    }
+}
+
+#[inline]
+fn check_lengths(table: &TableCore, key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(too_long(table, "key", key.len(), KEY_BYTES_MAX));
+    }
+    if value.len() > VALUE_BYTES_MAX {
+        return Err(too_long(table, "value", value.len(), VALUE_BYTES_MAX));
+    }
+    Ok(())
+}
+
+#[cold]
+fn too_long(table: &TableCore, what: &str, len: usize, limit: usize) -> Error {
+    Error::invalid(format!(
+        "a {what} of {len} bytes is too long for table `{}`: at most {limit} bytes",
+        table.name
+    ))
+}
+
+/// Ops that are committed together: after a crash all of them are there or none, and no reader ever sees
+/// only some. A batch that is dropped without [`Batch::commit`] does nothing.
+///
+/// Mistakes (a key too long, a table of another store) are remembered and returned by `commit`, so that
+/// calls can be chained.
+pub struct Batch {
+    engine: Arc<Engine>,
+    encoded: Encoded,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    mistake: Option<Error>,
+}
+
+impl Batch {
+    pub(crate) fn new(engine: Arc<Engine>) -> Batch {
+        let mut encoded = Encoded::default();
+        encoded.clear();
+        Batch { engine, encoded, key: Vec::new(), value: Vec::new(), mistake: None }
+    }
+
+    /// Makes the value of `key` this one, whatever it was.
+    pub fn set<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        value: &W,
+    ) -> &mut Batch {
+        self.typed(table, OpKind::Set, key, Some(value))
+    }
+
+    /// Gives `key` this value unless it has one.
+    pub fn insert<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        value: &W,
+    ) -> &mut Batch {
+        self.typed(table, OpKind::Insert, key, Some(value))
+    }
+
+    /// Folds `operand` onto the value of `key`. Reads nothing.
+    pub fn fold<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        operand: &W,
+    ) -> &mut Batch {
+        self.typed(table, OpKind::Fold, key, Some(operand))
+    }
+
+    /// Makes `key` absent.
+    pub fn delete<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+    ) -> &mut Batch {
+        self.typed(table, OpKind::Delete, key, None::<&V>)
+    }
+
+    fn typed<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        kind: OpKind,
+        key: &Q,
+        value: Option<&W>,
+    ) -> &mut Batch {
+        let (mut key_bytes, mut value_bytes) =
+            (std::mem::take(&mut self.key), std::mem::take(&mut self.value));
+        key_bytes.clear();
+        value_bytes.clear();
+        key.encode_key(&mut key_bytes);
+        if let Some(value) = value {
+            value.encode(&mut value_bytes);
+        }
+        self.push(table.core(), table.engine(), kind, &key_bytes, &value_bytes);
+        (self.key, self.value) = (key_bytes, value_bytes);
+        self
+    }
+
+    /// Any op on a table of bytes. `value` is ignored by a delete.
+    pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Batch {
+        self.push(
+            table.core(),
+            table.engine(),
+            op.kind(),
+            key,
+            if op == WriteOp::Delete { &[] } else { value },
+        );
+        self
+    }
+
+    /// Makes all keys from `from` on and below `to`, in the order of the table, absent. Costs as much as one write.
+    pub fn delete_range(&mut self, table: &BytesTable, from: &[u8], to: &[u8]) -> &mut Batch {
+        if self.accepts(table.engine()) {
+            let pushed = self.encoded.push_range_delete(table.core(), from, to);
+            self.remember(pushed);
+        }
+        self
+    }
+
+    fn push(&mut self, table: &Arc<TableCore>, engine: &Arc<Engine>, kind: OpKind, key: &[u8], value: &[u8]) {
+        if self.accepts(engine) {
+            let pushed = self.encoded.push(table, kind, key, value);
+            self.remember(pushed);
+        }
+    }
+
+    fn accepts(&mut self, engine: &Arc<Engine>) -> bool {
+        if !Arc::ptr_eq(engine, &self.engine) {
+            self.remember(Err(Error::invalid("a batch takes tables of its own store only")));
+        } else if self.encoded.payload.len() > BATCH_BYTES_MAX {
+            let message = format!("a batch holds at most {BATCH_BYTES_MAX} bytes; commit it in several");
+            self.remember(Err(Error::invalid(message)));
+        }
+        self.mistake.is_none()
+    }
+
+    fn remember(&mut self, pushed: Result<()>) {
+        if let (Err(error), None) = (pushed, &self.mistake) {
+            self.mistake = Some(error);
+        }
+    }
+
+    /// How many ops are in the batch.
+    pub fn len(&self) -> usize {
+        self.encoded.count as usize
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.encoded.count == 0
+    }
+
+    /// Bytes of the batch as the journal will hold it.
+    pub fn len_bytes(&self) -> usize {
+        self.encoded.payload.len()
+    }
+
+    /// Commits what the batch holds and empties it, so that it can be used again. Returns the sequence number of
+    /// its last record.
+    ///
+    /// # Errors
+    /// The first mistake made while filling it (nothing is written then); [`crate::ErrorKind::NoSpace`] when the
+    /// disk is full; [`crate::ErrorKind::Poisoned`] after an earlier failed write; any failure of the
+    /// operating system. Whatever fails, the batch is emptied.
+    pub fn commit(&mut self, durability: Durability) -> Result<Seq> {
+        let result = match self.mistake.take() {
+            Some(mistake) => Err(mistake),
+            None if self.encoded.payload.len() > BATCH_BYTES_MAX => Err(Error::invalid(format!(
+                "a batch holds at most {BATCH_BYTES_MAX} bytes; commit it in several"
+            ))),
+            None => self.engine.commit(&self.encoded, durability),
+        };
+        self.encoded.clear();
+        result
+    }
+}
+
+/// What a write does to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteOp {
+    /// Makes the value this one.
+    Set,
+    /// Gives an absent key this value.
+    Insert,
+    /// Folds this operand on.
+    Fold,
+    /// Makes the key absent.
+    Delete,
+}
+
+impl WriteOp {
+    pub(crate) fn kind(self) -> OpKind {
+        match self {
+            WriteOp::Set => OpKind::Set,
+            WriteOp::Insert => OpKind::Insert,
+            WriteOp::Fold => OpKind::Fold,
+            WriteOp::Delete => OpKind::Delete,
+        }
+    }
+}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Batch({} ops)", self.len())
+    }
+}

@@ -1,0 +1,130 @@
+//! The tables of a store, by number and by name.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use folddb_base::{Error, ErrorKind, Result, TableId};
+use folddb_memtable::{Memtable, MemtableLimits};
+use folddb_rules::table_rules::BoundRules;
+use folddb_rules::{FoldRules, KeyOrder};
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::view::{PartFiles, TableView};
+
+/// A table as the engine holds it; handles of users point here.
+pub(crate) struct TableCore {
+    pub(crate) id: TableId,
+    pub(crate) name: String,
+    pub(crate) rules: BoundRules,
+    /// The fold of the rules, shared with memtables.
+    pub(crate) fold: Arc<FoldRules>,
+    view: RwLock<Arc<TableView>>,
+    dropped: AtomicBool,
+}
+
+impl TableCore {
+    /// A table with what the manifest says it has, and an empty memtable.
+    pub(crate) fn new(
+        id: TableId,
+        name: &str,
+        rules: BoundRules,
+        view: impl FnOnce(Arc<Memtable>) -> TableView,
+    ) -> TableCore {
+        let fold = Arc::new(rules.fold.clone());
+        let active = new_memtable(&rules.order, &fold);
+        TableCore {
+            id,
+            name: name.to_owned(),
+            rules,
+            fold,
+            view: RwLock::new(Arc::new(view(active))),
+            dropped: AtomicBool::new(false),
+        }
+    }
+
+    /// The present picture.
+    #[inline]
+    pub(crate) fn view(&self) -> Arc<TableView> {
+        Arc::clone(&self.view.read())
+    }
+
+    /// The present picture, held in place: while the guard lives no batch with a range delete takes effect.
+    #[inline]
+    pub(crate) fn pinned_view(&self) -> RwLockReadGuard<'_, Arc<TableView>> {
+        self.view.read_recursive()
+    }
+
+    /// Keeps readers from beginning, so that a batch with a range delete takes effect at once.
+    pub(crate) fn hold_readers(&self) -> RwLockWriteGuard<'_, Arc<TableView>> {
+        self.view.write()
+    }
+
+    /// Makes the next picture from the present one and swaps it in.
+    pub(crate) fn change_view(&self, next: impl FnOnce(&TableView) -> TableView) {
+        let mut view = self.view.write();
+        *view = Arc::new(next(&view));
+    }
+
+    /// Fails once the table is dropped.
+    #[inline]
+    pub(crate) fn check_alive(&self) -> Result<()> {
+        if self.dropped.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, format!("table `{}` has been dropped", self.name)));
+        }
+        Ok(())
+    }
+
+    /// From now on the table refuses every use.
+    pub(crate) fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    /// The part files of the present picture.
+    pub(crate) fn part_files(&self) -> PartFiles {
+        let view = self.view();
+        let parts = view.runs.iter().flat_map(|run| &run.parts);
+        parts.map(|part| (part.file.number, Arc::clone(&part.file))).collect()
+    }
+}
+
+/// An empty memtable.
+pub(crate) fn new_memtable(order: &KeyOrder, fold: &Arc<FoldRules>) -> Arc<Memtable> {
+    Arc::new(Memtable::new(order.clone(), Arc::clone(fold), MemtableLimits::default()))
+}
+
+/// All tables.
+#[derive(Clone, Default)]
+pub(crate) struct Catalog {
+    by_name: BTreeMap<String, Arc<TableCore>>,
+}
+
+impl Catalog {
+    pub(crate) fn insert(&mut self, table: Arc<TableCore>) {
+        self.by_name.insert(table.name.clone(), table);
+    }
+
+    pub(crate) fn remove(&mut self, table: &TableCore) {
+        self.by_name.remove(&table.name);
+    }
+
+    pub(crate) fn by_name(&self, name: &str) -> Option<&Arc<TableCore>> {
+        self.by_name.get(name)
+    }
+
+    /// The tables, by name.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<TableCore>> {
+        self.by_name.values()
+    }
+
+    /// The error for a name that is not there, with the names that are.
+    pub(crate) fn unknown(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
+        let has = if names.is_empty() {
+            "it has no tables yet".to_owned()
+        } else {
+            format!("it has {}", names.join(", "))
+        };
+        Error::new(ErrorKind::UnknownTable, format!("the store has no table `{name}`; {has}"))
+    }
+}

@@ -1,0 +1,284 @@
+//! The write path: a batch becomes one frame of the journal, then records of memtables, then visible.
+//!
+//! ```text
+//!   admit   back pressure, health            no lock
+//!   append  one frame                        commit lock
+//!   apply   each record to its memtable      commit lock; replay calls the same function
+//!   publish the last seq                     commit lock
+//!   seal    a full memtable                  commit lock; upkeep flushes it
+//!   sync    when the commit asks for it      no lock; one sync serves all who wait
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use folddb_base::{Error, ErrorKind, Lsn, Record, Result, Seq};
+use folddb_journal::Handover;
+use folddb_layout::frame::{self, FrameRecord, LogOp};
+use folddb_manifest::RangeDelete;
+
+use crate::batch::Encoded;
+use crate::catalog::{TableCore, new_memtable};
+use crate::engine::{Active, Committer, Engine};
+use crate::options::Durability;
+use crate::view::TableView;
+
+impl Engine {
+    /// Commits a batch. Returns the seq of its last record.
+    pub(crate) fn commit(&self, batch: &Encoded, durability: Durability) -> Result<Seq> {
+        self.check_not_read_only()?;
+        if batch.count == 0 {
+            return Ok(self.published());
+        }
+        self.admit(batch)?;
+        let (end_lsn, last_seq) = self.append_and_apply(batch, durability)?;
+        if durability == Durability::Sync {
+            self.sync_to(end_lsn)?;
+        }
+        Ok(last_seq)
+    }
+
+    fn append_and_apply(&self, batch: &Encoded, durability: Durability) -> Result<(Lsn, Seq)> {
+        let mut committer = self.commit.lock();
+        let committer = &mut *committer;
+        self.health.check_writable(batch.frees_only)?;
+        for table in &batch.tables {
+            table.check_alive()?;
+        }
+        let first_seq = committer.next_seq;
+        let Some(journal) = &mut committer.journal else {
+            return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+        };
+        let start_lsn = journal.end_lsn();
+        let handover = match durability {
+            Durability::Buffered => Handover::Buffered,
+            Durability::Process | Durability::Sync => Handover::Process,
+        };
+        let end_lsn = journal
+            .append(first_seq, batch.count, &batch.payload, handover)
+            .inspect_err(|error| self.note_write_failure(error))?;
+        self.refresh_stripes(committer);
+        let last_seq = first_seq + u64::from(batch.count) - 1;
+        {
+            // A range delete shows in a table's picture before the batch is published: let nobody look between.
+            let mut held: Vec<_> = match batch.has_range_delete {
+                true => batch.tables.iter().map(|table| (table.id, table.hold_readers())).collect(),
+                false => Vec::new(),
+            };
+            self.apply(committer, first_seq, start_lsn, &batch.payload, &mut |table, range| {
+                if let Some((_, view)) = held.iter_mut().find(|(id, _)| *id == table.id) {
+                    **view = Arc::new(view.with_range_delete(range));
+                }
+            })?;
+            committer.next_seq = last_seq + 1;
+            self.publish(committer, last_seq);
+        }
+        self.counters.commits.add(1);
+        self.counters.records_written.add(u64::from(batch.count));
+        self.counters.user_bytes.add(batch.payload.len() as u64);
+        self.counters.journal_bytes.add(end_lsn - start_lsn);
+        self.seal_full(committer, &batch.tables);
+        Ok((end_lsn, last_seq))
+    }
+
+    /// Applies the records of a frame to the memtables of their tables. Records of dropped tables are passed over,
+    /// and so are those that are in runs already (at replay).
+    pub(crate) fn apply(
+        &self,
+        committer: &mut Committer,
+        first_seq: Seq,
+        frame_lsn: Lsn,
+        payload: &[u8],
+        range_deleted: &mut dyn FnMut(&TableCore, RangeDelete),
+    ) -> Result<()> {
+        let malformed =
+            |cause| Error::new(ErrorKind::Corruption, format!("a batch at LSN {frame_lsn}: {cause}"));
+        let mut seq = first_seq;
+        let mut records = frame::records(payload).peekable();
+        while let Some(next) = records.peek() {
+            let id = next.as_ref().map_err(|cause| malformed(*cause))?.table;
+            // All neighbouring records of one table go in under one lock of its memtable.
+            let neighbours =
+                std::iter::from_fn(|| records.next_if(|next| next.as_ref().is_ok_and(|r| r.table == id)));
+            let numbered = neighbours.flatten().map(|record| {
+                seq += 1;
+                (seq - 1, record)
+            });
+            let Committer { active, stripes, stripes_version, .. } = &mut *committer;
+            match active.get_mut(id.0 as usize).and_then(Option::as_mut) {
+                Some(active) => {
+                    let has_range = active.take(numbered, frame_lsn, stripes, range_deleted);
+                    if has_range {
+                        *stripes_version = u64::MAX;
+                    }
+                }
+                None => numbered.for_each(drop),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn publish(&self, committer: &mut Committer, last_seq: Seq) {
+        if let Some(last) = committer.stripes.last_mut() {
+            *last = last_seq;
+        }
+        self.published.store(last_seq, Ordering::Release);
+    }
+
+    /// Makes `committer.stripes` the present borders: live snapshots, range deletes that only the log has yet,
+    /// and last what is published, which no fold may cross while a batch is going in.
+    pub(crate) fn refresh_stripes(&self, committer: &mut Committer) {
+        let version = self.borders.version();
+        if committer.stripes_version == version {
+            return;
+        }
+        let mut stripes = self.borders.all();
+        for active in committer.active.iter().flatten() {
+            stripes.extend(&active.range_delete_seqs);
+        }
+        stripes.sort_unstable();
+        stripes.dedup();
+        stripes.push(committer.next_seq - 1);
+        committer.stripes = stripes;
+        committer.stripes_version = version;
+    }
+
+    fn seal_full(&self, committer: &mut Committer, tables: &[Arc<TableCore>]) {
+        for table in tables {
+            let Some(active) = committer.active_mut(table.id) else { continue };
+            let before = std::mem::replace(&mut active.bytes, active.memtable.bytes());
+            let (now, is_full) = (active.bytes, active.bytes >= self.options.memtable_bytes());
+            committer.active_bytes = committer.active_bytes + now - before;
+            if is_full {
+                self.seal(committer, table);
+            }
+        }
+        if committer.active_bytes > self.options.memtable_bytes() * 2 {
+            self.seal_largest(committer);
+        }
+    }
+
+    fn seal_largest(&self, committer: &mut Committer) {
+        let largest = committer.active.iter().flatten().max_by_key(|active| active.bytes);
+        if let Some(table) = largest.map(|active| Arc::clone(&active.table)) {
+            self.seal(committer, &table);
+        }
+    }
+
+    /// Seals the active memtable of a table and gives it a new one. Does nothing to one that has seen no write.
+    pub(crate) fn seal(&self, committer: &mut Committer, table: &Arc<TableCore>) {
+        self.refresh_stripes(committer);
+        let Committer { active, stripes, active_bytes, .. } = committer;
+        let Some(Some(active)) = active.get_mut(table.id.0 as usize) else { return };
+        if active.first_lsn.is_none() {
+            return;
+        }
+        active.memtable.freeze(stripes);
+        *active_bytes -= active.bytes;
+        let sealed = crate::view::Sealed {
+            memtable: std::mem::replace(&mut active.memtable, new_memtable(&table.rules.order, &table.fold)),
+            first_lsn: active.first_lsn.take().unwrap_or_default(),
+            last_seq: self.published(),
+        };
+        active.bytes = 0;
+        active.range_delete_seqs.clear();
+        self.debt.sealed_bytes.fetch_add(sealed.memtable.bytes(), Ordering::AcqRel);
+        let next = Arc::clone(&active.memtable);
+        table.change_view(|view| TableView {
+            active: next,
+            sealed: std::iter::once(sealed).chain(view.sealed.iter().cloned()).collect(),
+            runs: Arc::clone(&view.runs),
+            range_deletes: Arc::clone(&view.range_deletes),
+        });
+        self.bell.ring();
+    }
+
+    /// Lets a writer in, after the delay that the debt asks for; waits while memory is full.
+    fn admit(&self, batch: &Encoded) -> Result<()> {
+        self.health.check_writable(batch.frees_only)?;
+        let debt = &self.debt;
+        if debt.sealed_bytes.load(Ordering::Acquire) == 0 && debt.overdue_bytes.load(Ordering::Relaxed) == 0 {
+            return Ok(());
+        }
+        self.pay_delay(batch.payload.len());
+        let limit = self.options.memtables_bytes_max() - self.options.memtable_bytes();
+        let mut waited = false;
+        while self.debt.sealed_bytes.load(Ordering::Acquire) > limit && self.upkeep_runs() {
+            let seen = self.bell.count();
+            self.health.check_writable(batch.frees_only)?;
+            if let Some(why) = self.health.short_of_space() {
+                return Err(Error::new(ErrorKind::NoSpace, why));
+            }
+            if !waited {
+                self.counters.stalls.add(1);
+                waited = true;
+            }
+            if self.debt.sealed_bytes.load(Ordering::Acquire) > limit {
+                self.bell.wait(seen, Duration::from_millis(10));
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until everything up to `lsn` is on the disk.
+    pub(crate) fn sync_to(&self, lsn: Lsn) -> Result<()> {
+        let Some(journal) = &self.journal else { return Ok(()) };
+        journal.sync_to(lsn).inspect_err(|error| self.note_write_failure(error))
+    }
+
+    pub(crate) fn note_write_failure(&self, error: &Error) {
+        if error.kind() == ErrorKind::NoSpace {
+            self.health.set_short(Some(error.message().to_owned()));
+        } else {
+            self.health.poison(error);
+        }
+    }
+}
+
+/// Puts a border in before the last one, which is the published seq.
+fn insert_border(stripes: &mut Vec<Seq>, seq: Seq) {
+    stripes.push(seq);
+    stripes.sort_unstable();
+    stripes.dedup();
+}
+
+impl Active {
+    /// Takes the records of one table from a frame. True when a range delete was among them.
+    fn take<'f>(
+        &mut self,
+        records: impl Iterator<Item = (Seq, FrameRecord<'f>)>,
+        frame_lsn: Lsn,
+        stripes: &mut Vec<Seq>,
+        range_deleted: &mut dyn FnMut(&TableCore, RangeDelete),
+    ) -> bool {
+        let mut has_range = false;
+        let mut writer = self.memtable.apply();
+        for (seq, record) in records {
+            if seq <= self.flushed_seq {
+                continue;
+            }
+            self.first_lsn.get_or_insert(frame_lsn);
+            match record.op {
+                LogOp::Op(kind) => {
+                    writer.push(Record { key: record.key, seq, kind, payload: record.payload }, stripes);
+                }
+                LogOp::RangeDelete => {
+                    has_range = true;
+                    self.range_delete_seqs.push(seq);
+                    insert_border(stripes, seq);
+                    range_deleted(
+                        &self.table,
+                        RangeDelete { from: record.key.to_vec(), to: record.payload.to_vec(), seq },
+                    );
+                }
+            }
+        }
+        has_range
+    }
+
+    pub(crate) fn new(table: Arc<TableCore>, flushed_seq: Seq) -> Active {
+        let memtable = Arc::clone(&table.view().active);
+        Active { table, memtable, bytes: 0, first_lsn: None, range_delete_seqs: Vec::new(), flushed_seq }
+    }
+}

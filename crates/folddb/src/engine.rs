@@ -1,0 +1,232 @@
+//! What all parts of the engine share, and which lock guards what.
+//!
+//! ```text
+//!   lock          guards                                             held while
+//!   commit        the journal's end, the next seq, active memtables  one batch is appended and applied
+//!   manifest      the list of what lives                             one edit is appended and synced
+//!   a table's     the picture that readers take                      it is swapped
+//!   view
+//! ```
+//!
+//! Taken in this order: manifest, commit, view. Nothing slow happens under `commit`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq, TableId};
+use folddb_host::Host;
+use folddb_host::files::FileLock;
+use folddb_journal::{Journal, JournalSync};
+use folddb_manifest::{Change, ManifestLog, State};
+use folddb_memtable::Memtable;
+use parking_lot::{Condvar, Mutex, RwLock};
+
+use crate::borders::Borders;
+use crate::catalog::Catalog;
+use crate::health::Health;
+use crate::options::Options;
+use crate::stats::Counters;
+use folddb_merge::pace::OwedDelay;
+
+/// The engine of one open store.
+pub(crate) struct Engine {
+    pub(crate) dir: PathBuf,
+    pub(crate) host: Host,
+    pub(crate) options: Options,
+    pub(crate) catalog: RwLock<Arc<Catalog>>,
+    pub(crate) commit: Mutex<Committer>,
+    pub(crate) published: AtomicU64,
+    pub(crate) journal: Option<Arc<JournalSync>>,
+    pub(crate) manifest: Mutex<Manifest>,
+    pub(crate) numbers: Arc<Numbers>,
+    pub(crate) parts: Arc<folddb_run::Shared>,
+    pub(crate) borders: Arc<Borders>,
+    pub(crate) health: Health,
+    pub(crate) debt: Debt,
+    pub(crate) bell: Bell,
+    pub(crate) merges: Mutex<crate::upkeep::merge::Merges>,
+    pub(crate) counters: Counters,
+    /// Held until the store is closed.
+    pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
+}
+
+/// The list of what lives; without a log in a store that is opened for reading.
+pub(crate) enum Manifest {
+    Log(Box<ManifestLog>),
+    ReadOnly(Arc<State>),
+}
+
+impl Manifest {
+    /// What lives.
+    pub(crate) fn state(&self) -> &Arc<State> {
+        match self {
+            Manifest::Log(log) => log.state(),
+            Manifest::ReadOnly(state) => state,
+        }
+    }
+
+    /// Makes changes, all or none; durable when it returns.
+    pub(crate) fn append(&mut self, changes: &[Change]) -> Result<()> {
+        match self {
+            Manifest::Log(log) => log.append(changes),
+            Manifest::ReadOnly(_) => {
+                Err(Error::new(ErrorKind::ReadOnly, "the store is opened for reading only"))
+            }
+        }
+    }
+}
+
+/// What the commit lock guards.
+pub(crate) struct Committer {
+    /// Absent in a store that is opened for reading.
+    pub(crate) journal: Option<Journal>,
+    pub(crate) next_seq: Seq,
+    /// The active memtable of each table, by number.
+    pub(crate) active: Vec<Option<Active>>,
+    /// Stripe borders, ascending: live snapshots, pending range deletes, and last the published seq.
+    pub(crate) stripes: Vec<Seq>,
+    pub(crate) stripes_version: u64,
+    /// Bytes of all active memtables.
+    pub(crate) active_bytes: usize,
+}
+
+/// An active memtable, as the committer sees it.
+pub(crate) struct Active {
+    pub(crate) table: Arc<crate::catalog::TableCore>,
+    pub(crate) memtable: Arc<Memtable>,
+    pub(crate) bytes: usize,
+    /// The first LSN that holds a record of the memtable.
+    pub(crate) first_lsn: Option<u64>,
+    /// Seqs of range deletes that are in the log and not yet in the manifest.
+    pub(crate) range_delete_seqs: Vec<Seq>,
+    /// Records up to here are in runs already; only replay meets any.
+    pub(crate) flushed_seq: Seq,
+}
+
+impl Committer {
+    pub(crate) fn active_mut(&mut self, id: TableId) -> Option<&mut Active> {
+        self.active.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    pub(crate) fn install_active(&mut self, active: Active) {
+        let index = active.table.id.0 as usize;
+        if self.active.len() <= index {
+            self.active.resize_with(index + 1, || None);
+        }
+        self.active[index] = Some(active);
+        self.stripes_version = u64::MAX;
+    }
+}
+
+/// Hands out the numbers of files and runs; none is handed out twice, also after a crash.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    next: AtomicU64,
+}
+
+impl Numbers {
+    pub(crate) fn starting_at(next: u64) -> Numbers {
+        Numbers { next: AtomicU64::new(next) }
+    }
+
+    pub(crate) fn take(&self) -> FileNumber {
+        FileNumber(self.next.fetch_add(1, Ordering::Relaxed))
+    }
+
+    pub(crate) fn peek(&self) -> u64 {
+        self.next.load(Ordering::Relaxed)
+    }
+}
+
+/// Work that is owed: raised by writers, paid by upkeep, watched by both.
+#[derive(Debug, Default)]
+pub(crate) struct Debt {
+    /// Bytes of sealed memtables that are not flushed.
+    pub(crate) sealed_bytes: AtomicUsize,
+    /// Bytes of the runs of tier 0 that merging should have taken up already.
+    pub(crate) overdue_bytes: AtomicU64,
+    /// How fast flushes have lately been, in bytes of memtable a second.
+    pub(crate) flush_bytes_per_s: Rate,
+    /// How fast merges have lately been, in bytes taken in a second.
+    pub(crate) merge_bytes_per_s: Rate,
+    /// Delay that writers owe and have not slept yet.
+    pub(crate) owed: Mutex<OwedDelay>,
+}
+
+/// A speed as lately measured, in bytes a second: half of it is the newest measurement.
+#[derive(Debug, Default)]
+pub(crate) struct Rate(AtomicU64);
+
+impl Rate {
+    pub(crate) fn note(&self, bytes: u64, took: std::time::Duration) {
+        let newest = bytes as f64 / took.as_secs_f64().max(1e-6);
+        let before = self.get();
+        let next = if before == 0.0 { newest } else { (before + newest) / 2.0 };
+        self.0.store(next as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> f64 {
+        self.0.load(Ordering::Relaxed) as f64
+    }
+}
+
+/// Wakes upkeep when there is work, and writers when there is room.
+#[derive(Debug, Default)]
+pub(crate) struct Bell {
+    rung: Mutex<u64>,
+    condvar: Condvar,
+}
+
+impl Bell {
+    /// Wakes everyone who waits.
+    pub(crate) fn ring(&self) {
+        *self.rung.lock() += 1;
+        self.condvar.notify_all();
+    }
+
+    /// How often it rang, to hand to `wait`.
+    pub(crate) fn count(&self) -> u64 {
+        *self.rung.lock()
+    }
+
+    /// Waits until it has rung since `seen`, at most `timeout`.
+    pub(crate) fn wait(&self, seen: u64, timeout: std::time::Duration) {
+        let mut rung = self.rung.lock();
+        if *rung == seen {
+            self.condvar.wait_for(&mut rung, timeout);
+        }
+    }
+}
+
+impl Engine {
+    /// The last seq of the history that readers see.
+    #[inline]
+    pub(crate) fn published(&self) -> Seq {
+        self.published.load(Ordering::Acquire)
+    }
+
+    /// The present tables.
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read())
+    }
+
+    /// The path of a file of the store.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Lets others open the store.
+    pub(crate) fn release_lock(&self) {
+        *self.lock.lock() = None;
+    }
+
+    /// Fails in a store that is opened for reading.
+    pub(crate) fn check_not_read_only(&self) -> Result<()> {
+        if self.options.read_only {
+            let message = format!("the store {} is opened for reading only", self.dir.display());
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Every setting of a store: its unit, its default, and when to change it.
+
+use std::sync::Arc;
+
+use folddb_host::{AppendMode, Host};
+use folddb_rules::table_rules::Custom;
+
+/// When a commit is acknowledged. Every commit may choose; the store's option is the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// In memory. The last 10 ms or 1 MB may be lost when the process dies.
+    Buffered,
+    /// In the hands of the operating system: survives the death of the process, not a power cut.
+    #[default]
+    Process,
+    /// On the disk: survives a power cut. Commits of several threads share one sync.
+    Sync,
+}
+
+/// Who does the work in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Upkeep {
+    /// Threads of the store: one that prepares the journal and flushes, one that merges.
+    #[default]
+    Threads,
+    /// The caller, step by step, by [`crate::Store::upkeep_step`]: for tests that must be repeatable.
+    Manual,
+}
+
+/// The settings of a store. They are not stored: each opening chooses anew.
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) memory_bytes: usize,
+    pub(crate) durability: Durability,
+    pub(crate) merge_factor: usize,
+    pub(crate) part_bytes: u64,
+    pub(crate) disk_bytes_max: Option<u64>,
+    pub(crate) disk_reserve_bytes: u64,
+    pub(crate) open_files_max: usize,
+    pub(crate) append_mode: AppendMode,
+    pub(crate) segment_bytes: u64,
+    pub(crate) read_only: bool,
+    pub(crate) upkeep: Upkeep,
+    pub(crate) custom: Custom,
+    pub(crate) host: Host,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            memory_bytes: 64 << 20,
+            durability: Durability::Process,
+            merge_factor: 8,
+            part_bytes: 32 << 20,
+            disk_bytes_max: None,
+            disk_reserve_bytes: 64 << 20,
+            open_files_max: 256,
+            append_mode: AppendMode::Mapped,
+            segment_bytes: folddb_base::limits::SEGMENT_BYTES,
+            read_only: false,
+            upkeep: Upkeep::Threads,
+            custom: Custom::default(),
+            host: Host::real(),
+        }
+    }
+}
+
+impl Options {
+    /// Memory for memtables, caches and merges together, in bytes. Default 64 MiB, at least 4 MiB. More makes
+    /// merges rarer and reads warmer. What the process needs besides is a few MB.
+    pub fn memory_bytes(mut self, bytes: usize) -> Options {
+        self.memory_bytes = bytes.max(4 << 20);
+        self
+    }
+
+    /// The durability of commits that do not say their own. Default [`Durability::Process`].
+    pub fn durability(mut self, durability: Durability) -> Options {
+        self.durability = durability;
+        self
+    }
+
+    /// How many runs of similar size are merged into one. Default 8, from 2 to 64. More makes writing
+    /// cheaper and reading dearer.
+    pub fn merge_factor(mut self, runs: usize) -> Options {
+        self.merge_factor = runs.clamp(2, 64);
+        self
+    }
+
+    /// Size at which a file of a run is closed and the next begun, in bytes. Default 32 MiB. Smaller needs less
+    /// temporary space while merging and more files.
+    pub fn part_bytes(mut self, bytes: u64) -> Options {
+        self.part_bytes = bytes.max(64 << 10);
+        self
+    }
+
+    /// A bound on what the store may use on disk, in bytes. Default none. Writes that would pass it are
+    /// refused with [`crate::ErrorKind::NoSpace`]; deletes still work.
+    pub fn disk_bytes_max(mut self, bytes: Option<u64>) -> Options {
+        self.disk_bytes_max = bytes;
+        self
+    }
+
+    /// Free space of the file system below which writes other than deletes are refused, in bytes. Default 64 MiB,
+    /// which merges need to work their way out of a full disk.
+    pub fn disk_reserve_bytes(mut self, bytes: u64) -> Options {
+        self.disk_reserve_bytes = bytes;
+        self
+    }
+
+    /// How many files of runs may be open at once. Default 256, at least 8. Lower it where descriptors are scarce.
+    pub fn open_files_max(mut self, files: usize) -> Options {
+        self.open_files_max = files.max(8);
+        self
+    }
+
+    /// How the journal appends. Default [`AppendMode::Mapped`]; take [`AppendMode::Written`] on file systems
+    /// where shared memory maps are unsafe (some network file systems).
+    pub fn append_mode(mut self, mode: AppendMode) -> Options {
+        self.append_mode = mode;
+        self
+    }
+
+    /// Size of a segment of the journal, in bytes. Default 64 MiB, at least 1 MiB. For tests and tiny disks.
+    pub fn segment_bytes(mut self, bytes: u64) -> Options {
+        self.segment_bytes = bytes.max(1 << 20);
+        self
+    }
+
+    /// Opens for reading: nothing on disk changes. Default false.
+    pub fn read_only(mut self, read_only: bool) -> Options {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Who does the work in the background. Default [`Upkeep::Threads`].
+    pub fn upkeep(mut self, upkeep: Upkeep) -> Options {
+        self.upkeep = upkeep;
+        self
+    }
+
+    /// Makes a custom fold known, so that tables which name it can be opened.
+    pub fn custom_fold(mut self, fold: Arc<dyn folddb_rules::Fold>) -> Options {
+        self.custom.add_fold(fold);
+        self
+    }
+
+    /// Makes a custom key order known, so that tables which name it can be opened.
+    pub fn custom_order(mut self, order: Arc<dyn folddb_rules::order::CustomOrder>) -> Options {
+        self.custom.add_order(order);
+        self
+    }
+
+    /// Makes a named predicate known, for the delete and short-circuit rules of tables.
+    pub fn custom_predicate(
+        mut self,
+        name: &str,
+        predicate: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static,
+    ) -> Options {
+        self.custom.add_predicate(name, Arc::new(predicate));
+        self
+    }
+
+    /// The world that the store lives in. Default the operating system; tests bring a simulated one.
+    pub fn host(mut self, host: Host) -> Options {
+        self.host = host;
+        self
+    }
+
+    /// When an active memtable is sealed, in bytes: a quarter of the memory, so that one more may be filling
+    /// while it is flushed.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.memory_bytes / 5
+    }
+
+    /// All memtables together, sealed ones included, before writers wait.
+    pub(crate) fn memtables_bytes_max(&self) -> usize {
+        self.memory_bytes / 5 * 3
+    }
+
+    /// Blocks of runs kept in memory.
+    pub(crate) fn cache_bytes(&self) -> usize {
+        self.memory_bytes / 5
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("memory_bytes", &self.memory_bytes)
+            .field("durability", &self.durability)
+            .field("merge_factor", &self.merge_factor)
+            .field("read_only", &self.read_only)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,161 @@
+//! The read path of one key: memtable, sealed memtables, then runs, newest first, until nothing older matters.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use folddb_base::checksum::key_hash;
+use folddb_base::{Error, ErrorKind, OpKind, Record, Result, Seq};
+use folddb_memtable::ReadAt;
+use folddb_rules::algebra::Decline;
+use folddb_rules::resolve::Resolver;
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::view::{TableView, covering_seq};
+
+thread_local! {
+    /// The buffers of a get, kept from one to the next.
+    static RESOLVER: RefCell<Resolver> = RefCell::new(Resolver::new());
+}
+
+impl Engine {
+    /// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
+    pub(crate) fn get<R>(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        at: Option<Seq>,
+        take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+    ) -> Result<R> {
+        table.check_alive()?;
+        RESOLVER.with(|resolver| {
+            // A `take` that itself reads finds the buffers in use and gets its own.
+            let mut spare = Resolver::new();
+            let mut borrowed = resolver.try_borrow_mut();
+            let resolver = borrowed.as_deref_mut().unwrap_or(&mut spare);
+            self.collect(table, key, at, resolver)?;
+            self.counters.gets.add(1);
+            self.counters.operands_visited_max.raise(resolver.visited() as u64);
+            let value = resolver
+                .finish(&table.rules.fold, key)
+                .map_err(|cause| self.fold_failed(table, key, &cause))?;
+            take(value)
+        })
+    }
+
+    /// The ops of `key` that would not fold into one, newest first: what a reader without the fold gets.
+    pub(crate) fn operands(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        at: Option<Seq>,
+    ) -> Result<Vec<(OpKind, Vec<u8>)>> {
+        table.check_alive()?;
+        let mut resolver = Resolver::new();
+        self.collect(table, key, at, &mut resolver)?;
+        Ok(resolver.operands().iter().map(|op| (op.kind, op.payload.clone())).collect())
+    }
+
+    /// Feeds the records of `key` to the resolver, newest first.
+    fn collect(&self, table: &TableCore, key: &[u8], at: Option<Seq>, resolver: &mut Resolver) -> Result<()> {
+        resolver.clear();
+        let limit = at.unwrap_or(Seq::MAX);
+        let read_at = at.map_or(ReadAt::Published(&self.published), ReadAt::Seq);
+        let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
+        let pinned = table.pinned_view();
+        search.cover = cover_of(&pinned, table, key, limit);
+        let mut done = pinned.active.get(key, read_at, |record| search.take(record)).done;
+        let view = Arc::clone(&pinned);
+        drop(pinned);
+        for sealed in &view.sealed {
+            if done {
+                break;
+            }
+            done = sealed.memtable.get(key, read_at, |record| search.take(record)).done;
+        }
+        if let Some(failure) = search.failure.take() {
+            return Err(failure);
+        }
+        if !done {
+            search.runs(&view)?;
+        }
+        Ok(())
+    }
+
+    /// The error of a key whose operands do not fold.
+    pub(crate) fn fold_failed(&self, table: &TableCore, key: &[u8], cause: &Decline) -> Error {
+        self.counters.fold_failures.add(1);
+        let key = table.rules.rules.key_codec().show_line(key);
+        let message = format!(
+            "the fold `{}` of table `{}` fails on key {key}: {cause}",
+            table.rules.fold.spec(),
+            table.name
+        );
+        Error::new(ErrorKind::FoldFailed, message)
+    }
+}
+
+#[inline]
+fn cover_of(view: &TableView, table: &TableCore, key: &[u8], limit: Seq) -> Seq {
+    if view.range_deletes.is_empty() {
+        return 0;
+    }
+    covering_seq(&view.range_deletes, &table.rules.order, key, limit)
+}
+
+/// A search for the records of one key.
+struct Search<'s> {
+    table: &'s TableCore,
+    key: &'s [u8],
+    /// Newer records are not seen.
+    limit: Seq,
+    /// Older records are hidden by a range delete.
+    cover: Seq,
+    resolver: &'s mut Resolver,
+    failure: Option<Error>,
+}
+
+impl Search<'_> {
+    /// Takes the next older record. Breaks when nothing older matters.
+    #[inline]
+    fn take(&mut self, record: Record<'_>) -> ControlFlow<()> {
+        if record.seq > self.limit {
+            return ControlFlow::Continue(());
+        }
+        if record.seq < self.cover {
+            return ControlFlow::Break(());
+        }
+        match self.resolver.feed_older(&self.table.rules.fold, self.key, record.kind, record.payload) {
+            Ok(false) => ControlFlow::Continue(()),
+            Ok(true) => ControlFlow::Break(()),
+            Err(cause) => {
+                let message = format!("a record of table `{}`: {cause}", self.table.name);
+                self.failure = Some(Error::new(ErrorKind::Corruption, message));
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn runs(&mut self, view: &TableView) -> Result<()> {
+        if view.runs.is_empty() {
+            return Ok(());
+        }
+        let (key, hash) = (self.key, key_hash(self.key));
+        let order = &self.table.rules.order;
+        for run in view.runs.iter() {
+            let at = run.parts.partition_point(|part| order.compare(&part.high, key).is_lt());
+            let Some(part) = run.parts.get(at).filter(|part| order.compare(&part.low, key).is_le()) else {
+                continue;
+            };
+            let flow = part.file.part.get(key, hash, self.limit, &mut |record| Ok(self.take(record)))?;
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            if flow.is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}

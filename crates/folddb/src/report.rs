@@ -1,0 +1,327 @@
+//! What the store says about itself: figures, the shape of its runs, and where the records of a key lie.
+
+use std::sync::Arc;
+
+use folddb_base::checksum::key_hash;
+use folddb_base::ids::RunId;
+use folddb_base::{FileNumber, OpKind, Result, Seq};
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::store::Store;
+use crate::table::BytesTable;
+
+/// Figures of a store. Counters begin at the opening.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StoreStats {
+    /// The last seq that readers see: records ever written.
+    pub last_seq: Seq,
+    /// Batches committed.
+    pub commits: u64,
+    /// Records written.
+    pub records_written: u64,
+    /// Bytes of the records as written by users, with a few bytes of framing each.
+    pub user_bytes: u64,
+    /// Bytes appended to the journal.
+    pub journal_bytes: u64,
+    /// Bytes of part files written by flushes and merges.
+    pub part_bytes_written: u64,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Merges finished.
+    pub merges: u64,
+    /// Records that merges took in.
+    pub records_merged: u64,
+    /// Gets answered.
+    pub gets: u64,
+    /// The most records that one get has visited.
+    pub operands_visited_max: u64,
+    /// Times a fold failed on a key, in reads, flushes and merges.
+    pub fold_failures: u64,
+    /// Microseconds that writers were delayed by back pressure.
+    pub writer_delay_us: u64,
+    /// Times a writer waited because memory was full.
+    pub stalls: u64,
+    /// Times upkeep failed and tried again.
+    pub upkeep_retries: u64,
+    /// Bytes in memtables, sealed ones included.
+    pub memtable_bytes: u64,
+    /// Bytes of blocks in the cache.
+    pub cache_bytes: u64,
+    /// Blocks and other pieces read from files.
+    pub pieces_read: u64,
+    /// Bytes read from files for gets and scans.
+    pub bytes_read: u64,
+    /// Bytes of part files and segments.
+    pub disk_bytes: u64,
+    /// Segments of the journal.
+    pub segments: u64,
+    /// Live snapshots.
+    pub snapshots: u64,
+    /// Seconds since the oldest live snapshot was taken.
+    pub oldest_snapshot_s: Option<f64>,
+    /// Why writes are refused for lack of space, if they are.
+    pub short_of_space: Option<String>,
+    /// The failure that has poisoned the store, if one has.
+    pub poisoned_by: Option<String>,
+}
+
+/// Figures of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableStats {
+    /// Its name.
+    pub name: String,
+    /// Records in runs and memtables; several may be of one key.
+    pub records: u64,
+    /// An estimate of its keys, from the sketches of its parts.
+    pub keys_estimate: u64,
+    /// Bytes of its part files.
+    pub disk_bytes: u64,
+    /// Bytes of its memtables.
+    pub memtable_bytes: u64,
+    /// Its runs, newest first.
+    pub runs: Vec<RunInfo>,
+    /// Range deletes in force.
+    pub range_deletes: usize,
+}
+
+/// A run of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunInfo {
+    /// Its number.
+    pub id: RunId,
+    /// Its tier.
+    pub tier: u8,
+    /// Its parts, in key order.
+    pub parts: Vec<PartInfo>,
+}
+
+/// A part of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartInfo {
+    /// Its file.
+    pub file: FileNumber,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Records in the file.
+    pub records: u64,
+    /// Deletes among them.
+    pub deletes: u64,
+    /// The first key that it shows.
+    pub low: Vec<u8>,
+    /// The last key in it.
+    pub high: Vec<u8>,
+    /// The oldest seq in it.
+    pub min_seq: Seq,
+    /// The newest seq in it.
+    pub max_seq: Seq,
+    /// True when a merge under way has taken over the keys below `low`.
+    pub trimmed: bool,
+}
+
+impl RunInfo {
+    /// Bytes of its files.
+    pub fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// Records in its files.
+    pub fn records(&self) -> u64 {
+        self.parts.iter().map(|part| part.records).sum()
+    }
+}
+
+/// One record of a key, and where it lies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explained {
+    /// Where: a part of a memtable, or run and file.
+    pub place: Place,
+    /// Its seq. Where a run keeps none, the newest seq of its part.
+    pub seq: Seq,
+    /// What it does.
+    pub kind: OpKind,
+    /// Its payload, as stored.
+    pub payload: Vec<u8>,
+    /// Why it is still there.
+    pub why: String,
+}
+
+/// Where a record lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the memtable that is written to: the tail or a chunk.
+    Memtable(String),
+    /// In a memtable that waits for its flush.
+    Sealed(String),
+    /// In a run.
+    Run {
+        /// The run.
+        run: RunId,
+        /// Its tier.
+        tier: u8,
+        /// The file.
+        file: FileNumber,
+    },
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Place::Memtable(part) => write!(f, "memtable, {part}"),
+            Place::Sealed(part) => write!(f, "sealed memtable, {part}"),
+            Place::Run { run, tier, file } => write!(f, "tier {tier}, run {run}, file {file}"),
+        }
+    }
+}
+
+impl Store {
+    /// The store in figures.
+    pub fn stats(&self) -> StoreStats {
+        self.engine().stats()
+    }
+
+    /// A table in figures, with the shape of its runs.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::UnknownTable`].
+    pub fn table_stats(&self, table: &str) -> Result<TableStats> {
+        Ok(table_stats(self.bytes_table(table)?.core()))
+    }
+}
+
+impl BytesTable {
+    /// Every record of `key`, newest first: where it lies and why it is still there.
+    ///
+    /// # Errors
+    /// Damage, or a failed read.
+    pub fn explain(&self, key: &[u8]) -> Result<Vec<Explained>> {
+        self.core.check_alive()?;
+        let mut found = Vec::new();
+        let view = self.core.view();
+        view.active
+            .explain(key, |at, record| found.push(explained(Place::Memtable(at.to_string()), &record)));
+        for sealed in &view.sealed {
+            sealed
+                .memtable
+                .explain(key, |at, record| found.push(explained(Place::Sealed(at.to_string()), &record)));
+        }
+        let hash = key_hash(key);
+        let order = &self.core.rules.order;
+        for run in view.runs.iter() {
+            for part in &run.parts {
+                if order.compare(key, &part.low).is_lt() || order.compare(key, &part.high).is_gt() {
+                    continue;
+                }
+                let place = Place::Run { run: run.id, tier: run.tier, file: part.file.number };
+                let _all = part.file.part.get(key, hash, Seq::MAX, &mut |record| {
+                    found.push(explained(place.clone(), &record));
+                    Ok(std::ops::ControlFlow::Continue(()))
+                })?;
+            }
+        }
+        found.sort_by_key(|record| std::cmp::Reverse(record.seq));
+        let borders = self.engine.borders.all();
+        for index in 0..found.len() {
+            found[index].why = why_kept(&found, index, &borders);
+        }
+        Ok(found)
+    }
+}
+
+fn explained(place: Place, record: &folddb_base::Record<'_>) -> Explained {
+    Explained {
+        place,
+        seq: record.seq,
+        kind: record.kind,
+        payload: record.payload.to_vec(),
+        why: String::new(),
+    }
+}
+
+/// Why a record has not been folded into its neighbour yet.
+fn why_kept(records: &[Explained], index: usize, borders: &[Seq]) -> String {
+    let Some(newer) = index.checked_sub(1).map(|newer| &records[newer]) else {
+        return "it is the newest".to_owned();
+    };
+    let record = &records[index];
+    let border = borders.iter().find(|&&border| record.seq <= border && border < newer.seq);
+    match border {
+        Some(border) => format!("a snapshot at {border} sees it without the newer ones"),
+        None if newer.place == record.place => "it does not compose with the next newer one".to_owned(),
+        None => "no merge has met it together with the newer ones yet".to_owned(),
+    }
+}
+
+fn table_stats(core: &Arc<TableCore>) -> TableStats {
+    let view = core.view();
+    let memtables = || std::iter::once(&view.active).chain(view.sealed.iter().map(|sealed| &sealed.memtable));
+    let parts = || view.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
+    let in_memory: u64 = memtables().map(|memtable| memtable.records()).sum();
+    let keys_estimate = folddb_layout::sketch::estimate_keys(parts().map(|facts| facts.sketch.as_slice()));
+    let run = |run: &crate::view::RunView| RunInfo {
+        id: run.id,
+        tier: run.tier,
+        parts: run.parts.iter().map(part_info).collect(),
+    };
+    TableStats {
+        name: core.name.clone(),
+        records: in_memory + parts().map(|facts| facts.records).sum::<u64>(),
+        keys_estimate: keys_estimate.max(if view.runs.is_empty() { in_memory } else { 0 }),
+        disk_bytes: parts().map(|facts| facts.file_bytes).sum(),
+        memtable_bytes: memtables().map(|memtable| memtable.bytes() as u64).sum(),
+        runs: view.runs.iter().map(run).collect(),
+        range_deletes: view.range_deletes.len(),
+    }
+}
+
+fn part_info(part: &crate::view::PartView) -> PartInfo {
+    let facts = part.file.part.facts();
+    PartInfo {
+        file: part.file.number,
+        bytes: facts.file_bytes,
+        records: facts.records,
+        deletes: facts.deletes,
+        low: part.low.clone(),
+        high: part.high.clone(),
+        min_seq: facts.min_seq,
+        max_seq: facts.max_seq,
+        trimmed: part.trimmed,
+    }
+}
+
+impl Engine {
+    fn stats(&self) -> StoreStats {
+        let counters = &self.counters;
+        let reads = self.parts.stats();
+        let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
+        let (snapshots, since) = self.borders.summary();
+        let now = self.host.clock.monotonic();
+        StoreStats {
+            last_seq: self.published(),
+            commits: counters.commits.get(),
+            records_written: counters.records_written.get(),
+            user_bytes: counters.user_bytes.get(),
+            journal_bytes: counters.journal_bytes.get(),
+            part_bytes_written: counters.part_bytes_written.get(),
+            flushes: counters.flushes.get(),
+            merges: counters.merges.get(),
+            records_merged: counters.records_merged.get(),
+            gets: counters.gets.get(),
+            operands_visited_max: counters.operands_visited_max.get(),
+            fold_failures: counters.fold_failures.get(),
+            writer_delay_us: counters.writer_delay_us.get(),
+            stalls: counters.stalls.get(),
+            upkeep_retries: counters.upkeep_retries.get(),
+            memtable_bytes: self.catalog().all().map(memtables).sum(),
+            cache_bytes: reads.cache_bytes,
+            pieces_read: reads.pieces_read,
+            bytes_read: reads.bytes_read,
+            disk_bytes: self.used_bytes(),
+            segments: self.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
+            snapshots: snapshots as u64,
+            oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),
+            short_of_space: self.health.short_of_space(),
+            poisoned_by: self.health.cause().map(|cause| cause.message().to_owned()),
+        }
+    }
+}

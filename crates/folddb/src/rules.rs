@@ -1,0 +1,99 @@
+//! The rules of a typed table: key type, value type, and how values fold.
+
+use std::marker::PhantomData;
+
+use folddb_rules::Fold;
+use folddb_rules::codec::{Key, Value};
+use folddb_rules::table_rules::{Compression, TableRules};
+
+/// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`].
+///
+/// ```
+/// use folddb::Rules;
+/// let visits = Rules::sorted::<String, u64>().fold("sum:u64");
+/// assert!(visits.as_table_rules().to_text().contains("sum:u64"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Rules<K, V> {
+    rules: TableRules,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl Rules<(), ()> {
+    /// A sorted table. Without a fold, a later value replaces the earlier one.
+    pub fn sorted<K: Key, V: Value>() -> Rules<K, V> {
+        Rules { rules: TableRules::new(K::codec()).value(V::codec()), types: PhantomData }
+    }
+}
+
+impl<K: Key, V: Value> Rules<K, V> {
+    /// How values fold: the spec string of a built-in fold (see [`crate::folds`]). A wrong spec is an error when the
+    /// table is opened.
+    pub fn fold(mut self, spec: &str) -> Self {
+        self.rules = self.rules.fold(spec);
+        self
+    }
+
+    /// A fold of your own. Its name and version are stored; the store's options must know it too
+    /// ([`crate::Options::custom_fold`]).
+    pub fn custom_fold(mut self, fold: &dyn Fold) -> Self {
+        self.rules = self.rules.custom_fold(&fold.spec(), fold.version());
+        self
+    }
+
+    /// Keys run backwards.
+    pub fn reversed(mut self) -> Self {
+        self.rules = self.rules.order("reversed");
+        self
+    }
+
+    /// Keys run by an order of your own, which the store's options must know ([`crate::Options::custom_order`]).
+    pub fn order(mut self, name: &str) -> Self {
+        self.rules = self.rules.order(name);
+        self
+    }
+
+    /// A complete state equal to `value` means that the key is absent: 0 for a sum. Law: `value`·y = y.
+    pub fn delete_when(mut self, value: &V) -> Self {
+        let mut bytes = Vec::new();
+        value.encode(&mut bytes);
+        self.rules = self.rules.delete_equal(&bytes);
+        self
+    }
+
+    /// The named predicate decides which complete states mean that the key is absent.
+    pub fn delete_by(mut self, predicate: &str) -> Self {
+        self.rules = self.rules.delete_named(predicate);
+        self
+    }
+
+    /// The named predicate decides which values make everything earlier irrelevant. Law: x·v = v.
+    pub fn short_circuit_by(mut self, predicate: &str) -> Self {
+        self.rules = self.rules.short_circuit_named(predicate);
+        self
+    }
+
+    /// Size of a block, the unit of reading, in bytes. Default 8192, from 512 to 65,536. Larger packs better, smaller
+    /// reads less for one key.
+    pub fn block_bytes(mut self, bytes: u32) -> Self {
+        self.rules = self.rules.block_bytes(bytes);
+        self
+    }
+
+    /// Compresses the blocks of runs with LZ4. Off by default.
+    pub fn lz4(mut self) -> Self {
+        self.rules = self.rules.compression(Compression::Lz4);
+        self
+    }
+
+    /// Filter bits a key. Default 10 (1 % false positives), 0 for none.
+    pub fn filter_bits(mut self, bits: u8) -> Self {
+        self.rules = self.rules.filter_bits(bits);
+        self
+    }
+
+    /// The stored form.
+    pub fn as_table_rules(&self) -> &TableRules {
+        &self.rules
+    }
+}

@@ -1,0 +1,217 @@
+//! The read path of a range: memtables and runs as streams, merged into one, each key folded as it passes.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::stream::Direction;
+use folddb_base::{Record, RecordStream, Result, Seq};
+use folddb_manifest::RangeDelete;
+use folddb_memtable::MemStream;
+use folddb_merge::KWay;
+use folddb_rules::resolve::Resolver;
+use folddb_run::{ReadMode, RunCursor};
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::view::{PartFile, RunView, covering_seq};
+
+/// What part of a table a scan goes over, which way, and as whom.
+#[derive(Clone, Debug)]
+pub(crate) struct ScanPlan {
+    pub(crate) low: Bound<Vec<u8>>,
+    pub(crate) high: Bound<Vec<u8>>,
+    pub(crate) direction: Direction,
+    /// The snapshot; none is the state when the scan begins.
+    pub(crate) at: Option<Seq>,
+}
+
+impl ScanPlan {
+    pub(crate) fn everything(at: Option<Seq>) -> ScanPlan {
+        ScanPlan { low: Bound::Unbounded, high: Bound::Unbounded, direction: Direction::Forward, at }
+    }
+}
+
+/// One source of records of a scan.
+pub(crate) enum Source {
+    Memtable(MemStream),
+    Run(Box<RunCursor>),
+}
+
+impl RecordStream for Source {
+    #[inline]
+    fn record(&self) -> Option<Record<'_>> {
+        match self {
+            Source::Memtable(stream) => stream.record(),
+            Source::Run(cursor) => cursor.record(),
+        }
+    }
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        match self {
+            Source::Memtable(stream) => stream.advance(),
+            Source::Run(cursor) => cursor.advance(),
+        }
+    }
+}
+
+/// A scan under way: a lending sequence of folded rows.
+pub(crate) struct Rows {
+    engine: Arc<Engine>,
+    table: Arc<TableCore>,
+    stream: KWay<Source>,
+    plan: ScanPlan,
+    /// No newer record is seen.
+    limit: Seq,
+    range_deletes: Arc<Vec<RangeDelete>>,
+    resolver: Resolver,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    done: bool,
+    /// The files that the cursors read, so that they stay.
+    _files: Vec<Arc<PartFile>>,
+}
+
+impl Rows {
+    pub(crate) fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
+        table.check_alive()?;
+        let pinned = table.pinned_view();
+        let captured = pinned.active.capture(&engine.published);
+        let view = Arc::clone(&pinned);
+        drop(pinned);
+        let start = match plan.direction {
+            Direction::Forward => &plan.low,
+            Direction::Reversed => &plan.high,
+        };
+        let limit = plan.at.unwrap_or(captured.published()).min(captured.published());
+        let mut sources =
+            vec![Source::Memtable(captured.stream(plan.direction, start.as_ref().map(Vec::as_slice)))];
+        for sealed in &view.sealed {
+            let captured = sealed.memtable.capture(&engine.published);
+            sources
+                .push(Source::Memtable(captured.stream(plan.direction, start.as_ref().map(Vec::as_slice))));
+        }
+        let mut files = Vec::new();
+        for run in view.runs.iter() {
+            let cursor = run_cursor(table, run, &mut files, plan.direction, ReadMode::Cached);
+            sources.push(Source::Run(Box::new(position(cursor, &plan)?)));
+        }
+        Ok(Rows {
+            engine: Arc::clone(engine),
+            table: Arc::clone(table),
+            stream: KWay::new(table.rules.order.clone(), plan.direction, 0, sources),
+            plan,
+            limit,
+            range_deletes: Arc::clone(&view.range_deletes),
+            resolver: Resolver::new(),
+            key: Vec::new(),
+            value: Vec::new(),
+            done: false,
+            _files: files,
+        })
+    }
+
+    /// The next key that has a value, and its value.
+    pub(crate) fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        while !self.done {
+            if !self.collect_key()? {
+                self.done = true;
+                break;
+            }
+            let rules = &self.table.rules.fold;
+            let value = self
+                .resolver
+                .finish(rules, &self.key)
+                .map_err(|cause| self.engine.fold_failed(&self.table, &self.key, &cause))?;
+            if let Some(value) = value {
+                self.value.clear();
+                self.value.extend_from_slice(value);
+                return Ok(Some((&self.key, &self.value)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Feeds all records of the next key to the resolver. False at the end of the range.
+    fn collect_key(&mut self) -> Result<bool> {
+        let Some(first) = self.stream.record() else { return Ok(false) };
+        if !self.plan_admits(first.key) {
+            return Ok(false);
+        }
+        self.key.clear();
+        self.key.extend_from_slice(first.key);
+        self.resolver.clear();
+        let cover = match self.range_deletes.is_empty() {
+            true => 0,
+            false => covering_seq(&self.range_deletes, &self.table.rules.order, &self.key, self.limit),
+        };
+        let mut enough = false;
+        while let Some(record) = self.stream.record() {
+            if record.key != self.key {
+                break;
+            }
+            let visible = record.seq <= self.limit && record.seq >= cover;
+            if visible && !enough {
+                let (rules, key) = (&self.table.rules.fold, &self.key);
+                let fed = match self.plan.direction {
+                    Direction::Forward => self.resolver.feed_older(rules, key, record.kind, record.payload),
+                    Direction::Reversed => {
+                        self.resolver.feed_newer(rules, key, record.kind, record.payload).map(|()| false)
+                    }
+                };
+                enough = fed.map_err(|cause| damaged_record(&self.table, cause))?;
+            }
+            self.stream.advance()?;
+        }
+        Ok(true)
+    }
+
+    /// Whether `key` is still inside the range, looking at the end that the scan runs towards.
+    fn plan_admits(&self, key: &[u8]) -> bool {
+        let order = &self.table.rules.order;
+        match self.plan.direction {
+            Direction::Forward => match &self.plan.high {
+                Bound::Unbounded => true,
+                Bound::Included(high) => order.compare(key, high) != Ordering::Greater,
+                Bound::Excluded(high) => order.compare(key, high) == Ordering::Less,
+            },
+            Direction::Reversed => match &self.plan.low {
+                Bound::Unbounded => true,
+                Bound::Included(low) => order.compare(key, low) != Ordering::Less,
+                Bound::Excluded(low) => order.compare(key, low) == Ordering::Greater,
+            },
+        }
+    }
+}
+
+fn damaged_record(table: &TableCore, cause: folddb_base::bytes::Malformed) -> folddb_base::Error {
+    let message = format!("a record of table `{}`: {cause}", table.name);
+    folddb_base::Error::new(folddb_base::ErrorKind::Corruption, message)
+}
+
+/// A cursor over the visible parts of a run. The files that it reads are added to `files`, to be kept.
+pub(crate) fn run_cursor(
+    table: &TableCore,
+    run: &RunView,
+    files: &mut Vec<Arc<PartFile>>,
+    direction: Direction,
+    mode: ReadMode,
+) -> RunCursor {
+    files.extend(run.parts.iter().map(|part| Arc::clone(&part.file)));
+    let parts = run.parts.iter().map(|part| (Arc::clone(&part.file.part), part.trim().map(<[u8]>::to_vec)));
+    RunCursor::new(parts.collect(), table.rules.order.clone(), direction, mode)
+}
+
+/// Moves a cursor to where the plan begins.
+fn position(mut cursor: RunCursor, plan: &ScanPlan) -> Result<RunCursor> {
+    let start = match plan.direction {
+        Direction::Forward => &plan.low,
+        Direction::Reversed => &plan.high,
+    };
+    match start {
+        Bound::Unbounded => cursor.seek_start()?,
+        Bound::Included(key) => cursor.seek(Bound::Included(key))?,
+        Bound::Excluded(key) => cursor.seek(Bound::Excluded(key))?,
+    }
+    Ok(cursor)
+}

@@ -1,0 +1,305 @@
+//! Scans as users narrow and iterate them.
+
+use std::marker::PhantomData;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::stream::Direction;
+use folddb_base::{Error, Result};
+use folddb_rules::codec::{AsKey, CodecError, Key, KeyPrefix, KeyRange, Value};
+
+use crate::borders::Held;
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::scan::{Rows, ScanPlan};
+
+/// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
+#[derive(Clone)]
+#[must_use = "a scan does nothing until it is iterated"]
+pub struct BytesScan {
+    engine: Arc<Engine>,
+    table: Arc<TableCore>,
+    plan: ScanPlan,
+    limit: usize,
+    mistake: Option<Error>,
+    /// The snapshot that it reads at, which must outlive it.
+    held: Option<Arc<Held>>,
+}
+
+impl BytesScan {
+    pub(crate) fn new(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> BytesScan {
+        BytesScan {
+            engine: Arc::clone(engine),
+            table: Arc::clone(table),
+            plan,
+            limit: usize::MAX,
+            mistake: None,
+            held: None,
+        }
+    }
+
+    pub(crate) fn holding(mut self, held: Arc<Held>) -> BytesScan {
+        self.held = Some(held);
+        self
+    }
+
+    pub(crate) fn failing(mut self, mistake: Error) -> BytesScan {
+        self.mistake = Some(mistake);
+        self
+    }
+
+    /// Begins at `key`, included.
+    pub fn from(mut self, key: &[u8]) -> Self {
+        self.plan.low = Bound::Included(key.to_vec());
+        self
+    }
+
+    /// Begins after `key`.
+    pub fn after(mut self, key: &[u8]) -> Self {
+        self.plan.low = Bound::Excluded(key.to_vec());
+        self
+    }
+
+    /// Ends before `key`.
+    pub fn before(mut self, key: &[u8]) -> Self {
+        self.plan.high = Bound::Excluded(key.to_vec());
+        self
+    }
+
+    /// Ends with `key`, included.
+    pub fn through(mut self, key: &[u8]) -> Self {
+        self.plan.high = Bound::Included(key.to_vec());
+        self
+    }
+
+    /// Only keys whose bytes begin with `prefix`. Tables with a custom order have no such ranges: an error when iterated.
+    pub fn prefix(self, prefix: &[u8]) -> Self {
+        self.within(KeyRange::prefix(prefix.to_vec()))
+    }
+
+    /// Only keys inside a range of bytes.
+    pub fn within(mut self, range: KeyRange) -> Self {
+        let order = &self.table.rules.order;
+        if !order.has_byte_prefixes() {
+            let message =
+                format!("table `{}` has a custom order, in which prefixes are no ranges", self.table.name);
+            self.mistake = Some(Error::invalid(message));
+            return self;
+        }
+        let range = match order {
+            folddb_rules::KeyOrder::Reversed => range.mirrored(),
+            _ => range,
+        };
+        (self.plan.low, self.plan.high) = (range.low, range.high);
+        self
+    }
+
+    /// Goes from the highest key down.
+    pub fn reverse(mut self) -> Self {
+        self.plan.direction = match self.plan.direction {
+            Direction::Forward => Direction::Reversed,
+            Direction::Reversed => Direction::Forward,
+        };
+        self
+    }
+
+    /// Stops after so many rows.
+    pub fn limit(mut self, rows: usize) -> Self {
+        self.limit = rows;
+        self
+    }
+
+    /// Starts the scan; rows are lent one at a time, without copies.
+    ///
+    /// # Errors
+    /// A prefix on a table without them; a dropped table; damage; a failed read.
+    pub fn rows(self) -> Result<LentRows> {
+        match self.mistake {
+            Some(mistake) => Err(mistake),
+            None => {
+                let rows = Rows::start(&self.engine, &self.table, self.plan)?;
+                Ok(LentRows { rows, left: self.limit, _held: self.held })
+            }
+        }
+    }
+
+    /// The number of keys in the range. Reads all of it.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn count(self) -> Result<u64> {
+        let mut rows = self.rows()?;
+        let mut count = 0;
+        while rows.next_row()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// Rows of a scan, lent one at a time.
+pub struct LentRows {
+    rows: Rows,
+    left: usize,
+    _held: Option<Arc<Held>>,
+}
+
+impl LentRows {
+    /// The next key and its value; none at the end.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::FoldFailed`] where the fold fails on a key (the next call goes on behind it); damage; a failed
+    /// read.
+    pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        self.rows.next_row()
+    }
+}
+
+impl IntoIterator for BytesScan {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+    type IntoIter = BytesRows;
+    fn into_iter(self) -> BytesRows {
+        BytesRows { state: RowsState::start(self) }
+    }
+}
+
+/// Rows of a scan as owned bytes.
+pub struct BytesRows {
+    state: RowsState,
+}
+
+enum RowsState {
+    Failed(Option<Error>),
+    Going(Box<LentRows>),
+}
+
+impl RowsState {
+    fn start(scan: BytesScan) -> RowsState {
+        match scan.rows() {
+            Ok(rows) => RowsState::Going(Box::new(rows)),
+            Err(error) => RowsState::Failed(Some(error)),
+        }
+    }
+
+    fn next<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> Result<T>) -> Option<Result<T>> {
+        let failure = match self {
+            RowsState::Failed(error) => return error.take().map(Err),
+            RowsState::Going(rows) => match rows.next_row() {
+                Ok(row) => return row.map(|(key, value)| make(key, value)),
+                // Other keys are untouched by a fold that fails on one.
+                Err(error) if error.kind() == crate::ErrorKind::FoldFailed => return Some(Err(error)),
+                Err(error) => error,
+            },
+        };
+        *self = RowsState::Failed(None);
+        Some(Err(failure))
+    }
+}
+
+impl Iterator for BytesRows {
+    type Item = Result<(Vec<u8>, Vec<u8>)>;
+    fn next(&mut self) -> Option<Self::Item> {
+        self.state.next(|key, value| Ok((key.to_vec(), value.to_vec())))
+    }
+}
+
+/// A scan of typed keys and values. Narrow it, then iterate.
+#[must_use = "a scan does nothing until it is iterated"]
+pub struct Scan<K, V> {
+    bytes: BytesScan,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K: Key, V: Value> Scan<K, V> {
+    pub(crate) fn new(bytes: BytesScan) -> Scan<K, V> {
+        Scan { bytes, types: PhantomData }
+    }
+
+    fn change(self, change: impl FnOnce(BytesScan) -> BytesScan) -> Self {
+        Scan::new(change(self.bytes))
+    }
+
+    /// Begins at `key`, included.
+    pub fn from<Q: AsKey<K> + ?Sized>(self, key: &Q) -> Self {
+        self.change(|scan| scan.from(&key_bytes(key)))
+    }
+
+    /// Begins after `key`.
+    pub fn after<Q: AsKey<K> + ?Sized>(self, key: &Q) -> Self {
+        self.change(|scan| scan.after(&key_bytes(key)))
+    }
+
+    /// Ends before `key`.
+    pub fn before<Q: AsKey<K> + ?Sized>(self, key: &Q) -> Self {
+        self.change(|scan| scan.before(&key_bytes(key)))
+    }
+
+    /// Ends with `key`, included.
+    pub fn through<Q: AsKey<K> + ?Sized>(self, key: &Q) -> Self {
+        self.change(|scan| scan.through(&key_bytes(key)))
+    }
+
+    /// Only keys that begin with `prefix`: the first elements of a tuple (`&("UA",)`), the first letters of a string.
+    pub fn prefix<P: KeyPrefix<K> + ?Sized>(self, prefix: &P) -> Self {
+        self.change(|scan| scan.within(prefix.key_range()))
+    }
+
+    /// Goes from the highest key down.
+    pub fn reverse(self) -> Self {
+        self.change(BytesScan::reverse)
+    }
+
+    /// Stops after so many rows.
+    pub fn limit(self, rows: usize) -> Self {
+        self.change(|scan| scan.limit(rows))
+    }
+
+    /// The number of keys in the range. Reads all of it.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn count(self) -> Result<u64> {
+        self.bytes.count()
+    }
+}
+
+fn key_bytes<K: Key, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    key.encode_key(&mut bytes);
+    bytes
+}
+
+impl<K: Key, V: Value> IntoIterator for Scan<K, V> {
+    type Item = Result<(K, V)>;
+    type IntoIter = TypedRows<K, V>;
+    fn into_iter(self) -> TypedRows<K, V> {
+        TypedRows {
+            name: self.bytes.table.name.clone(),
+            state: RowsState::start(self.bytes),
+            types: PhantomData,
+        }
+    }
+}
+
+/// Rows of a scan as typed keys and values.
+pub struct TypedRows<K, V> {
+    name: String,
+    state: RowsState,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K: Key, V: Value> Iterator for TypedRows<K, V> {
+    type Item = Result<(K, V)>;
+    fn next(&mut self) -> Option<Self::Item> {
+        let name = &self.name;
+        let wrong = |cause: CodecError| {
+            let message = format!("a row of table `{name}` is not of its type: {cause}");
+            Error::new(crate::ErrorKind::RulesDiffer, message)
+        };
+        self.state.next(|key, value| Ok((K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
+    }
+}

@@ -1,0 +1,86 @@
+//! A pinned view of the whole store.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, Result, Seq};
+use folddb_rules::codec::{AsKey, Key, Value};
+
+use crate::borders::Held;
+use crate::engine::Engine;
+use crate::scan::ScanPlan;
+use crate::scans::{BytesScan, Scan};
+use crate::table::{BytesTable, Table};
+
+/// The whole store as it was when the snapshot was taken. Free to take; while it lives, merges keep what it
+/// can see, so drop it when done.
+#[derive(Debug)]
+pub struct Snapshot {
+    engine: EngineRef,
+    held: Arc<Held>,
+}
+
+#[derive(Clone)]
+struct EngineRef(Arc<Engine>);
+
+impl std::fmt::Debug for EngineRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.dir.display())
+    }
+}
+
+impl Snapshot {
+    /// Takes a snapshot of what is published.
+    pub(crate) fn take(engine: &Arc<Engine>) -> Snapshot {
+        let _committer = engine.commit.lock(); // no batch is half applied, no memtable is being sealed
+        let held = engine.borders.hold(engine.published(), engine.host.clock.monotonic());
+        Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held) }
+    }
+
+    /// The seq of the last record that it sees.
+    pub fn seq(&self) -> Seq {
+        self.held.seq
+    }
+
+    /// The value of `key` at the snapshot.
+    ///
+    /// # Errors
+    /// As [`Table::get`]; and a table of another store.
+    pub fn get<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
+        &self,
+        table: &Table<K, V>,
+        key: &Q,
+    ) -> Result<Option<V>> {
+        self.check_own(table.engine())?;
+        table.get_at(key, Some(self.held.seq))
+    }
+
+    /// The value of `key` at the snapshot, as bytes.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.check_own(&table.engine)?;
+        self.engine.0.get(&table.core, key, Some(self.held.seq), |value| Ok(value.map(<[u8]>::to_vec)))
+    }
+
+    /// A scan of a table at the snapshot.
+    pub fn scan<K: Key, V: Value>(&self, table: &Table<K, V>) -> Scan<K, V> {
+        Scan::new(self.scan_bytes(table.as_bytes()))
+    }
+
+    /// A scan of a table at the snapshot, as bytes. The snapshot lives as long as the scan.
+    pub fn scan_bytes(&self, table: &BytesTable) -> BytesScan {
+        let scan = BytesScan::new(&table.engine, &table.core, ScanPlan::everything(Some(self.held.seq)));
+        match self.check_own(&table.engine) {
+            Ok(()) => scan.holding(Arc::clone(&self.held)),
+            Err(mistake) => scan.failing(mistake),
+        }
+    }
+
+    fn check_own(&self, engine: &Arc<Engine>) -> Result<()> {
+        if Arc::ptr_eq(engine, &self.engine.0) {
+            return Ok(());
+        }
+        Err(Error::invalid("a snapshot reads tables of its own store only"))
+    }
+}

@@ -1,0 +1,288 @@
+//! What users hold of a store.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::limits::TABLE_NAME_BYTES_MAX;
+use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
+use folddb_layout::manifest_edit::Change;
+use folddb_rules::codec::{Key, Value};
+use folddb_rules::table_rules::TableRules;
+use parking_lot::Mutex;
+
+use crate::batch::Batch;
+use crate::catalog::{Catalog, TableCore};
+use crate::engine::{Active, Engine};
+use crate::options::Options;
+use crate::recover;
+use crate::rules::Rules;
+use crate::snapshot::Snapshot;
+use crate::table::{BytesTable, Table};
+use crate::upkeep::Workers;
+use crate::upkeep::merge::Progress;
+use crate::view::TableView;
+
+/// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is closed by
+/// [`Store::close`], or when the last clone is dropped.
+#[derive(Clone)]
+pub struct Store {
+    open: Arc<Open>,
+}
+
+struct Open {
+    engine: Arc<Engine>,
+    workers: Mutex<Workers>,
+}
+
+impl Store {
+    /// Creates a store in a directory that does not exist yet, or is empty, and opens it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] when there is something; any failure of the operating system.
+    pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Store> {
+        recover::create(path.as_ref(), &options)?;
+        Store::open(path, options)
+    }
+
+    /// Opens a store that exists. Everything that was acknowledged before is there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`], [`ErrorKind::Permission`];
+    /// [`ErrorKind::Corruption`], naming file and offset, when acknowledged data is damaged.
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
+        let engine = recover::open(path.as_ref(), options)?;
+        let workers = Mutex::new(Workers::start(&engine)?);
+        Ok(Store { open: Arc::new(Open { engine, workers }) })
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.open.engine
+    }
+
+    /// The directory of the store.
+    pub fn path(&self) -> &Path {
+        &self.engine().dir
+    }
+
+    /// Opens a table, creating it under these rules if the store has none of this name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesDiffer`] when the table exists under other rules; the message names both.
+    pub fn table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
+        let wanted = rules.as_table_rules();
+        let bytes = match self.bytes_table(name) {
+            Ok(table) => {
+                if let Some(difference) = table.rules().rules.diff(wanted) {
+                    let message = format!("table `{name}` has other rules: {difference}");
+                    return Err(Error::new(ErrorKind::RulesDiffer, message));
+                }
+                table
+            }
+            Err(error) if error.kind() == ErrorKind::UnknownTable && !self.engine().options.read_only => {
+                self.create_table(name, wanted.clone())?
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(Table::new(bytes))
+    }
+
+    /// Creates a table under rules that are known at run time only.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for a bad name or fold.
+    pub fn create_table(&self, name: &str, rules: TableRules) -> Result<BytesTable> {
+        let engine = self.engine();
+        engine.check_not_read_only()?;
+        check_name(name)?;
+        let in_table = |error: Error| error.context(format!("table `{name}`"));
+        rules.validate(&engine.options.custom).map_err(in_table)?;
+        let bound = rules.bind(&engine.options.custom).map_err(in_table)?;
+        let mut manifest = engine.manifest.lock();
+        if engine.catalog().by_name(name).is_some() {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("the store has a table `{name}` already"),
+            ));
+        }
+        engine.health.check_writable(false)?;
+        let id = TableId(manifest.state().next_table_id);
+        let create = Change::CreateTable { table: id, name: name.to_owned(), rules_text: rules.to_text() };
+        manifest.append(&[create]).inspect_err(|error| engine.note_write_failure(error))?;
+        let view = |active| TableView {
+            active,
+            sealed: Vec::new(),
+            runs: Arc::default(),
+            range_deletes: Arc::default(),
+        };
+        let core = Arc::new(TableCore::new(id, name, bound, view));
+        engine.commit.lock().install_active(Active::new(Arc::clone(&core), 0));
+        self.change_catalog(|catalog| catalog.insert(Arc::clone(&core)));
+        drop(manifest);
+        Ok(self.handle(core))
+    }
+
+    /// Opens a table without naming its types.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTable`], with the names that there are.
+    pub fn bytes_table(&self, name: &str) -> Result<BytesTable> {
+        let catalog = self.engine().catalog();
+        match catalog.by_name(name) {
+            Some(core) => Ok(self.handle(Arc::clone(core))),
+            None => Err(catalog.unknown(name)),
+        }
+    }
+
+    fn handle(&self, core: Arc<TableCore>) -> BytesTable {
+        let engine = Arc::clone(self.engine());
+        let durability = engine.options.durability;
+        BytesTable { engine, core, durability }
+    }
+
+    fn change_catalog(&self, change: impl FnOnce(&mut Catalog)) {
+        let mut slot = self.engine().catalog.write();
+        let mut next = slot.as_ref().clone();
+        change(&mut next);
+        *slot = Arc::new(next);
+    }
+
+    /// The names of the tables, in order.
+    pub fn tables(&self) -> Vec<String> {
+        self.engine().catalog().all().map(|table| table.name.clone()).collect()
+    }
+
+    /// Removes a table and everything in it. Handles of it fail from now on; readers that are under way end first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTable`]; a failed write.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let engine = self.engine();
+        engine.check_not_read_only()?;
+        let core = Arc::clone(self.bytes_table(name)?.core());
+        let mut manifest = engine.manifest.lock();
+        core.check_alive()?;
+        let edit = [Change::DropTable { table: core.id }];
+        manifest.append(&edit).inspect_err(|error| engine.note_write_failure(error))?;
+        {
+            let mut committer = engine.commit.lock();
+            core.mark_dropped();
+            if let Some(slot) = committer.active.get_mut(core.id.0 as usize) {
+                *slot = None;
+            }
+        }
+        self.change_catalog(|catalog| catalog.remove(&core));
+        drop(manifest);
+        engine.forget_table(&core);
+        Ok(())
+    }
+
+    /// An empty batch.
+    pub fn batch(&self) -> Batch {
+        Batch::new(Arc::clone(self.engine()))
+    }
+
+    /// A pinned view of the whole store as it is now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::take(self.engine())
+    }
+
+    /// The seq of the last record that readers see.
+    pub fn last_seq(&self) -> Seq {
+        self.engine().published()
+    }
+
+    /// Waits until everything that was written so far is on the disk.
+    ///
+    /// # Errors
+    /// A failed sync, which poisons the store.
+    pub fn sync(&self) -> Result<()> {
+        let end = self.engine().commit.lock().journal.as_ref().map(|journal| journal.end_lsn());
+        end.map_or(Ok(()), |end| self.engine().sync_to(end))
+    }
+
+    /// Writes everything that is in memory to runs.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn flush(&self) -> Result<()> {
+        self.engine().flush_all()
+    }
+
+    /// Merges all runs of a table into one, slice by slice, here and now. `progress` is told after every few
+    /// thousand keys and may break off; what is merged by then stays merged, and a later call goes on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTable`]; [`ErrorKind::NoSpace`]; a failed read or write.
+    pub fn optimize(&self, table: &str, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
+        self.engine().check_not_read_only()?;
+        let table = self.bytes_table(table)?;
+        self.engine().optimize(table.core(), &mut progress)
+    }
+
+    /// Takes one step of upkeep: for stores opened with [`crate::Upkeep::Manual`]. Says what it did; none when there is
+    /// nothing to do.
+    ///
+    /// # Errors
+    /// A failed write, or a full disk.
+    pub fn upkeep_step(&self) -> Result<Option<String>> {
+        self.engine().check_not_read_only()?;
+        self.engine().upkeep_step()
+    }
+
+    /// Flushes, and waits until upkeep has nothing left to do: for benchmarks and tests.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn settle(&self) -> Result<()> {
+        self.engine().settle()
+    }
+
+    /// Closes the store: what is in memory is flushed to runs, so that the next opening has nothing to replay.
+    /// Other clones and handles fail from now on.
+    ///
+    /// # Errors
+    /// A failed write; everything acknowledged is still there at the next opening.
+    pub fn close(self) -> Result<()> {
+        self.open.shut_down(true)
+    }
+}
+
+impl Open {
+    fn shut_down(&self, flush: bool) -> Result<()> {
+        if self.engine.health.is_closed() {
+            return Ok(());
+        }
+        let may_write = !self.engine.options.read_only && self.engine.health.cause().is_none();
+        let flushed = if flush && may_write { self.engine.flush_all() } else { Ok(()) };
+        self.engine.health.close();
+        self.engine.bell.ring();
+        self.workers.lock().join();
+        let sealed = if self.engine.health.cause().is_none() { self.engine.close_journal() } else { Ok(()) };
+        self.engine.release_lock();
+        flushed.and(sealed)
+    }
+}
+
+/// Dropping flushes nothing: the log has it all.
+impl Drop for Open {
+    fn drop(&mut self) {
+        let _ = self.shut_down(false);
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    let fits = !name.is_empty() && name.len() <= TABLE_NAME_BYTES_MAX && !name.chars().any(char::is_control);
+    if fits {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a table's name has 1 to {TABLE_NAME_BYTES_MAX} bytes and no control characters; {name:?} is none"
+    )))
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Store({})", self.path().display())
+    }
+}

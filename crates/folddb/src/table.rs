@@ -1,0 +1,296 @@
+//! What users hold of a table: typed handles, and handles of plain bytes.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use folddb_base::{OpKind, Result, Seq};
+use folddb_rules::codec::{AsKey, AsValue, Key, Value};
+use folddb_rules::table_rules::BoundRules;
+
+use crate::batch::{Encoded, WriteOp};
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::options::Durability;
+use crate::scan::ScanPlan;
+use crate::scans::{BytesScan, Scan};
+
+thread_local! {
+    /// The buffers of a single write, kept from one to the next.
+    static SINGLE: RefCell<(Encoded, Vec<u8>, Vec<u8>)> = RefCell::default();
+}
+
+/// A table of keys `K` and values `V`. Cheap to clone; any number of threads may use it.
+///
+/// Writes never read: they append, and the value of a key is the fold of all that was written to it.
+pub struct Table<K, V> {
+    bytes: BytesTable,
+    types: PhantomData<fn() -> (K, V)>,
+}
+
+impl<K, V> Clone for Table<K, V> {
+    fn clone(&self) -> Self {
+        Table { bytes: self.bytes.clone(), types: PhantomData }
+    }
+}
+
+impl<K: Key, V: Value> Table<K, V> {
+    pub(crate) fn new(bytes: BytesTable) -> Table<K, V> {
+        Table { bytes, types: PhantomData }
+    }
+
+    pub(crate) fn core(&self) -> &Arc<TableCore> {
+        &self.bytes.core
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.bytes.engine
+    }
+
+    /// The name of the table.
+    pub fn name(&self) -> &str {
+        self.bytes.name()
+    }
+
+    /// The same table without types.
+    pub fn as_bytes(&self) -> &BytesTable {
+        &self.bytes
+    }
+
+    /// The same table, whose single writes are as durable as this says.
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.bytes.durability = durability;
+        self
+    }
+
+    /// Makes the value of `key` this one, whatever it was.
+    ///
+    /// # Errors
+    /// A key or value that is too long; [`crate::ErrorKind::NoSpace`] on a full disk; any failed write.
+    pub fn set<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, value: &W) -> Result<Seq> {
+        self.write(OpKind::Set, key, Some(value))
+    }
+
+    /// Gives `key` this value unless it has one. Reads nothing: the first insert wins when it is read.
+    ///
+    /// # Errors
+    /// As [`Table::set`].
+    pub fn insert<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, value: &W) -> Result<Seq> {
+        self.write(OpKind::Insert, key, Some(value))
+    }
+
+    /// Folds `operand` onto the value of `key`, or makes it the value of an absent key. Reads nothing.
+    ///
+    /// # Errors
+    /// As [`Table::set`].
+    pub fn fold<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, operand: &W) -> Result<Seq> {
+        self.write(OpKind::Fold, key, Some(operand))
+    }
+
+    /// Makes `key` absent.
+    ///
+    /// # Errors
+    /// As [`Table::set`].
+    pub fn delete<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Seq> {
+        self.write(OpKind::Delete, key, None::<&V>)
+    }
+
+    fn write<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &self,
+        kind: OpKind,
+        key: &Q,
+        value: Option<&W>,
+    ) -> Result<Seq> {
+        SINGLE.with(|single| {
+            let mut single = single.borrow_mut();
+            let (encoded, key_bytes, value_bytes) = &mut *single;
+            key_bytes.clear();
+            value_bytes.clear();
+            key.encode_key(key_bytes);
+            if let Some(value) = value {
+                value.encode(value_bytes);
+            }
+            self.bytes.write_encoded(encoded, kind, key_bytes, value_bytes)
+        })
+    }
+
+    /// Makes all keys from `from` on and below `to`, in the order of the table, absent; as dear as one write.
+    ///
+    /// # Errors
+    /// When `from` is not before `to`; otherwise as [`Table::set`].
+    pub fn delete_range<Q: AsKey<K> + ?Sized>(&self, from: &Q, to: &Q) -> Result<Seq> {
+        self.bytes.delete_range(&encoded_key(from), &encoded_key(to))
+    }
+
+    /// The value of `key`: the fold of everything written to it.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::FoldFailed`] when the table's fold fails on this key; damage; a failed read.
+    pub fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>> {
+        self.get_at(key, None)
+    }
+
+    pub(crate) fn get_at<Q: AsKey<K> + ?Sized>(&self, key: &Q, at: Option<Seq>) -> Result<Option<V>> {
+        let key = encoded_key(key);
+        self.bytes.engine.get(&self.bytes.core, &key, at, |value| {
+            value
+                .map(|value| V::decode(value).map_err(|cause| self.bytes.undecodable(&key, &cause)))
+                .transpose()
+        })
+    }
+
+    /// True when `key` has a value.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn contains<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<bool> {
+        self.bytes.contains(&encoded_key(key))
+    }
+
+    /// A scan of the table as it is when the scan starts. Narrow it, then iterate.
+    pub fn scan(&self) -> Scan<K, V> {
+        Scan::new(self.bytes.scan())
+    }
+}
+
+fn encoded_key<K: Key, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    key.encode_key(&mut bytes);
+    bytes
+}
+
+/// A table as bytes: keys and values stand as they are stored. What tools and other languages use.
+#[derive(Clone)]
+pub struct BytesTable {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) core: Arc<TableCore>,
+    pub(crate) durability: Durability,
+}
+
+impl BytesTable {
+    pub(crate) fn core(&self) -> &Arc<TableCore> {
+        &self.core
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The name of the table.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// The rules of the table, with its codecs and fold: they parse and show keys and values.
+    pub fn rules(&self) -> &BoundRules {
+        &self.core.rules
+    }
+
+    /// The same table, whose single writes are as durable as this says.
+    pub fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Writes one op. The value of a `Delete` is ignored.
+    ///
+    /// # Errors
+    /// As [`Table::set`]; and [`crate::ErrorKind::InvalidInput`] when key or value are not of the table's types.
+    pub fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
+        let value = if op == WriteOp::Delete { &[][..] } else { value };
+        self.check(op, key, value)?;
+        SINGLE.with(|single| self.write_encoded(&mut single.borrow_mut().0, op.kind(), key, value))
+    }
+
+    /// Checks that key and value are of the table's types, as [`BytesTable::write`] does.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`], naming the table and what is wrong.
+    pub fn check(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
+        let wrong = |what: &str, cause: String| {
+            folddb_base::Error::invalid(format!("this is no {what} of table `{}`: {cause}", self.core.name))
+        };
+        let rules = &self.core.rules;
+        rules.rules.key_codec().check(key).map_err(|cause| wrong("key", cause.0))?;
+        if op == WriteOp::Delete {
+            return Ok(());
+        }
+        rules.check_value(value).map_err(|cause| wrong("value", cause.0))
+    }
+
+    #[inline]
+    fn write_encoded(&self, encoded: &mut Encoded, kind: OpKind, key: &[u8], value: &[u8]) -> Result<Seq> {
+        encoded.clear();
+        encoded.push(&self.core, kind, key, value)?;
+        let committed = self.engine.commit(encoded, self.durability);
+        encoded.clear(); // holds no table back
+        committed
+    }
+
+    /// Makes all keys from `from` on and below `to`, in the order of the table, absent.
+    ///
+    /// # Errors
+    /// As [`Table::delete_range`].
+    pub fn delete_range(&self, from: &[u8], to: &[u8]) -> Result<Seq> {
+        let mut encoded = Encoded::default();
+        encoded.clear();
+        encoded.push_range_delete(&self.core, from, to)?;
+        self.engine.commit(&encoded, self.durability)
+    }
+
+    /// The value of `key`, copied.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.get_with(key, |value| value.map(<[u8]>::to_vec))
+    }
+
+    /// Hands the value of `key` to `take` without copying it.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn get_with<R>(&self, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
+        self.engine.get(&self.core, key, None, |value| Ok(take(value)))
+    }
+
+    /// True when `key` has a value.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.get_with(key, |value| value.is_some())
+    }
+
+    /// What is written to `key` as far as it folds, newest first: of use where the table's fold is not at hand.
+    ///
+    /// # Errors
+    /// Damage, or a failed read.
+    pub fn operands(&self, key: &[u8]) -> Result<Vec<(OpKind, Vec<u8>)>> {
+        self.engine.operands(&self.core, key, None)
+    }
+
+    /// A scan of the table as it is when the scan starts.
+    pub fn scan(&self) -> BytesScan {
+        BytesScan::new(&self.engine, &self.core, ScanPlan::everything(None))
+    }
+
+    pub(crate) fn undecodable(&self, key: &[u8], cause: &dyn std::fmt::Display) -> folddb_base::Error {
+        let key = self.core.rules.rules.key_codec().show_line(key);
+        let message =
+            format!("the value of key {key} in table `{}` is not of its type: {cause}", self.core.name);
+        folddb_base::Error::new(folddb_base::ErrorKind::RulesDiffer, message)
+    }
+}
+
+impl std::fmt::Debug for BytesTable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "table `{}`", self.core.name)
+    }
+}
+
+impl<K, V> std::fmt::Debug for Table<K, V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.bytes.fmt(f)
+    }
+}

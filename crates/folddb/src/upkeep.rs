@@ -1,0 +1,209 @@
+//! Upkeep: what is done in the background, and how hard it slows the writers.
+//!
+//! Three threads: one keeps the journal ready, so that no commit waits for a file; one flushes; one merges.
+//! With [`Upkeep::Manual`] there are none and the caller takes single steps.
+
+pub(crate) mod flush;
+pub(crate) mod merge;
+mod output;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_merge::{Budget, pace};
+
+use crate::engine::Engine;
+use crate::health::Space;
+use crate::options::Upkeep;
+
+/// How often the journal is looked after while the store is written to.
+const JOURNAL_TICK: Duration = Duration::from_millis(2);
+/// How long a worker sleeps when nothing rings.
+const IDLE_TICK: Duration = Duration::from_millis(100);
+/// How long a worker waits after a failure before it tries again.
+const RETRY_AFTER: Duration = Duration::from_millis(200);
+
+/// What a step of a flush or a merge takes in before it looks up: about 2 ms of work.
+const STEP: Budget = Budget { records: 1 << 14, bytes: 4 << 20 };
+
+/// The threads of a store.
+#[derive(Default)]
+pub(crate) struct Workers {
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    /// Starts the threads that the options ask for.
+    pub(crate) fn start(engine: &Arc<Engine>) -> Result<Workers> {
+        let mut workers = Workers::default();
+        if engine.options.upkeep == Upkeep::Threads && !engine.options.read_only {
+            workers.spawn("folddb-journal", engine, Engine::journal_loop)?;
+            workers.spawn("folddb-flush", engine, |engine| engine.work_loop(Engine::flush_step))?;
+            workers.spawn("folddb-merge", engine, |engine| engine.work_loop(Engine::merge_step))?;
+        }
+        Ok(workers)
+    }
+
+    fn spawn(&mut self, name: &str, engine: &Arc<Engine>, run: fn(&Engine)) -> Result<()> {
+        let engine = Arc::clone(engine);
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&engine));
+        let thread =
+            thread.map_err(|error| Error::new(ErrorKind::Io, format!("cannot start a thread: {error}")))?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// Waits for the threads, which end once the store is closed.
+    pub(crate) fn join(&mut self) {
+        for thread in self.threads.drain(..) {
+            let _ = thread.join(); // a worker contains its own panics
+        }
+    }
+}
+
+impl Engine {
+    fn journal_loop(&self) {
+        let Some(journal) = &self.journal else { return };
+        let mut last_commits = 0;
+        let mut last_space_check = Duration::ZERO;
+        while !self.health.is_closed() {
+            let seen = self.bell.count();
+            let now = self.host.clock.monotonic();
+            if self.health.cause().is_none()
+                && let Err(error) = journal.upkeep(now)
+            {
+                self.note_write_failure(&error);
+            }
+            if now.saturating_sub(last_space_check) >= IDLE_TICK {
+                last_space_check = now;
+                self.check_space();
+            }
+            let commits = self.counters.commits.get();
+            if commits == last_commits {
+                self.bell.wait(seen, 5 * JOURNAL_TICK);
+            } else {
+                std::thread::sleep(JOURNAL_TICK);
+            }
+            last_commits = commits;
+        }
+    }
+
+    fn work_loop(&self, step: fn(&Engine) -> Result<Option<String>>) {
+        while !self.health.is_closed() {
+            let seen = self.bell.count();
+            match self.contained(step) {
+                Ok(Some(_)) => {}
+                Ok(None) => self.bell.wait(seen, IDLE_TICK),
+                Err(_) => {
+                    self.counters.upkeep_retries.add(1);
+                    self.bell.wait(seen, RETRY_AFTER);
+                }
+            }
+        }
+    }
+
+    /// Runs a step; a panic in it (a bug, or a user's comparison function) poisons the store and nothing else.
+    fn contained(&self, step: fn(&Engine) -> Result<Option<String>>) -> Result<Option<String>> {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| step(self)));
+        let result = outcome.unwrap_or_else(|_| {
+            Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))
+        });
+        result.inspect_err(|error| match error.kind() {
+            ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),
+            ErrorKind::Closed => {}
+            _ => self.health.poison(error),
+        })
+    }
+
+    /// True when someone will flush without being asked.
+    pub(crate) fn upkeep_runs(&self) -> bool {
+        self.options.upkeep == Upkeep::Threads
+    }
+
+    /// One step of upkeep, the most urgent; says what it did, or nothing when there is nothing to do.
+    pub(crate) fn upkeep_step(&self) -> Result<Option<String>> {
+        if let Some(journal) = &self.journal {
+            journal
+                .upkeep(self.host.clock.monotonic())
+                .inspect_err(|error| self.note_write_failure(error))?;
+        }
+        self.check_space();
+        match self.contained(Engine::flush_step)? {
+            Some(done) => Ok(Some(done)),
+            None => self.contained(Engine::merge_step),
+        }
+    }
+
+    /// Looks at the space that is left, and lets writers know.
+    pub(crate) fn check_space(&self) {
+        let Ok(free_bytes) = self.host.files.space_free_bytes(&self.dir) else { return };
+        let space = Space {
+            free_bytes,
+            used_bytes: self.used_bytes(),
+            reserve_bytes: self.options.disk_reserve_bytes,
+            bytes_max: self.options.disk_bytes_max,
+        };
+        self.health.set_space(&space);
+    }
+
+    /// Bytes of all files that the store needs.
+    pub(crate) fn used_bytes(&self) -> u64 {
+        let parts = |table: &Arc<crate::catalog::TableCore>| {
+            let view = table.view();
+            view.runs
+                .iter()
+                .flat_map(|run| &run.parts)
+                .map(|part| part.file.part.facts().file_bytes)
+                .sum::<u64>()
+        };
+        let parts: u64 = self.catalog().all().map(parts).sum();
+        let segments = self.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64);
+        parts + segments * self.options.segment_bytes
+    }
+
+    /// Slows a writer down as the debt asks: see [`pace`] for the law.
+    pub(crate) fn pay_delay(&self, bytes: usize) {
+        if !self.upkeep_runs() {
+            return;
+        }
+        let debt = pace::Debt {
+            sealed_bytes: self.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
+            overdue_bytes: self.debt.overdue_bytes.load(Ordering::Relaxed),
+            flush_bytes_per_s: self.debt.flush_bytes_per_s.get(),
+            merge_bytes_per_s: self.debt.merge_bytes_per_s.get(),
+            merge_amplification: 1.0,
+        };
+        let delay = pace::delay(&debt, bytes as u64, &pace::PaceOptions::default());
+        if delay.is_zero() {
+            return;
+        }
+        let due = self.debt.owed.lock().add(delay);
+        if let Some(due) = due {
+            self.counters.writer_delay_us.add(due.as_micros() as u64);
+            std::thread::sleep(due);
+        }
+    }
+
+    /// Waits until there is nothing left to flush or to merge.
+    pub(crate) fn settle(&self) -> Result<()> {
+        self.flush_all()?;
+        loop {
+            let seen = self.bell.count();
+            if let Some(cause) = self.health.cause() {
+                return Err(cause);
+            }
+            if !self.upkeep_runs() {
+                if self.upkeep_step()?.is_none() {
+                    return Ok(());
+                }
+            } else if self.is_settled() {
+                return Ok(());
+            } else {
+                self.bell.wait(seen, 10 * JOURNAL_TICK);
+            }
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Flushing: the oldest sealed memtable of a table becomes the newest run of tier 0.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use folddb_base::{Result, Seq};
+use folddb_layout::manifest_edit::Change;
+use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules};
+
+use super::STEP;
+use super::output::Output;
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::install::{Installed, part_state};
+use crate::view::{Sealed, TableView};
+
+impl Engine {
+    /// Flushes the memtable that has waited longest, if one waits; first merges chunks that readers would meet.
+    pub(crate) fn flush_step(&self) -> Result<Option<String>> {
+        self.limit_log();
+        let catalog = self.catalog();
+        let waiting = catalog.all().filter_map(|table| {
+            let oldest = table.view().sealed.last().cloned()?;
+            Some((Arc::clone(table), oldest))
+        });
+        let Some((table, sealed)) = waiting.min_by_key(|(_, sealed)| sealed.first_lsn) else {
+            return Ok(self.merge_chunks().then(|| "merged chunks of a memtable".to_owned()));
+        };
+        let started = self.host.clock.monotonic();
+        let bytes = sealed.memtable.bytes();
+        let records = self.flush(&table, &sealed)?;
+        let took = self.host.clock.monotonic().saturating_sub(started);
+        self.debt.flush_bytes_per_s.note(bytes as u64, took);
+        self.debt.sealed_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        self.counters.flushes.add(1);
+        self.note_overdue();
+        self.bell.ring();
+        Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
+    }
+
+    fn flush(&self, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
+        let borders = self.borders.all();
+        let (min_seq, max_seq) = sealed.memtable.seqs().unwrap_or((0, 0));
+        let view = table.view();
+        let rules = StepRules {
+            order: table.rules.order.clone(),
+            fold: table.rules.fold.clone(),
+            borders: borders.clone(),
+            range_deletes: step_ranges(&view),
+            bottom: if view.runs.is_empty() { BottomRule::Always } else { BottomRule::Never },
+        };
+        let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
+        let mut step = FoldStep::new(sealed.memtable.stream(), rules);
+        let mut output = Output::new(table, keep_seqs);
+        let mut changes = Vec::new();
+        let mut parts = Vec::new();
+        let run = folddb_base::ids::RunId(self.numbers.take().0);
+        let mut close = |output: &mut Output| -> Result<()> {
+            if let Some((part, facts)) = output.close_part(self, table)? {
+                let part_state = part_state(part.number, &facts);
+                changes.push(Change::AddPart {
+                    table: table.id,
+                    run,
+                    tier: 0,
+                    age: sealed.last_seq,
+                    part: part_state,
+                });
+                parts.push(part);
+            }
+            Ok(())
+        };
+        loop {
+            let result = output.writer(self).and_then(|writer| step.step(STEP, writer));
+            match result {
+                Err(error) => {
+                    output.discard(self);
+                    parts.iter().for_each(|part| part.retire());
+                    return Err(error);
+                }
+                Ok(StepResult::Done) => break,
+                Ok(StepResult::AtKeyBorder) if output.bytes_written() >= self.options.part_bytes => {
+                    close(&mut output)?;
+                }
+                Ok(_) => {}
+            }
+        }
+        close(&mut output)?;
+        let counts = *step.counts();
+        self.counters.fold_failures.add(counts.declined_failed);
+        changes.extend(new_range_deletes(table, &view, self.flushed_seq(table), sealed.last_seq));
+        changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
+        let log_start = self.log_start_without(Some(sealed));
+        changes.extend(log_start.map(|lsn| self.horizon(lsn)));
+        let installed = Installed { parts, flushed: Some(sealed.clone()) };
+        self.install(table, changes, installed)?;
+        if let Some(lsn) = log_start {
+            self.retire_segments(lsn);
+        }
+        Ok(counts.records_out)
+    }
+
+    fn flushed_seq(&self, table: &TableCore) -> Seq {
+        self.manifest.lock().state().tables.get(&table.id).map_or(0, |state| state.flushed_seq)
+    }
+
+    /// Merges chunks of active memtables, which readers look through one by one. False when there are few.
+    fn merge_chunks(&self) -> bool {
+        let mut borders = self.borders.all();
+        let mut merged = false;
+        for table in self.catalog().all() {
+            let view = table.view();
+            if view.active.wants_merge() {
+                borders.extend(view.range_deletes.iter().map(|range| range.seq));
+                borders.sort_unstable();
+                merged |= view.active.merge_step(&borders);
+            }
+        }
+        merged
+    }
+
+    /// Seals the memtable that holds the log back when too much of it is kept.
+    fn limit_log(&self) {
+        const SEGMENTS_MAX: usize = 6;
+        let kept = self.journal.as_ref().map_or(0, |journal| journal.segments().len());
+        if kept <= SEGMENTS_MAX {
+            return;
+        }
+        let mut committer = self.commit.lock();
+        let active = committer.active.iter().flatten();
+        let oldest = active.filter(|active| active.first_lsn.is_some()).min_by_key(|active| active.first_lsn);
+        if let Some(table) = oldest.map(|active| Arc::clone(&active.table)) {
+            self.seal(&mut committer, &table);
+        }
+    }
+
+    /// Seals every memtable and flushes until none waits.
+    pub(crate) fn flush_all(&self) -> Result<()> {
+        self.check_not_read_only()?;
+        {
+            let mut committer = self.commit.lock();
+            for table in self.catalog().all() {
+                self.seal(&mut committer, table);
+            }
+        }
+        self.wait_until_flushed()
+    }
+
+    fn wait_until_flushed(&self) -> Result<()> {
+        loop {
+            let seen = self.bell.count();
+            if let Some(cause) = self.health.cause() {
+                return Err(cause);
+            }
+            if self.catalog().all().all(|table| table.view().sealed.is_empty()) {
+                return Ok(());
+            }
+            if self.health.is_closed() {
+                return Err(folddb_base::Error::new(folddb_base::ErrorKind::Closed, "the store is closed"));
+            }
+            if let Some(why) = self.health.short_of_space() {
+                return Err(folddb_base::Error::new(folddb_base::ErrorKind::NoSpace, why));
+            }
+            if self.upkeep_runs() {
+                self.bell.wait(seen, std::time::Duration::from_millis(50));
+            } else {
+                self.flush_step()?;
+            }
+        }
+    }
+}
+
+/// The range deletes of a picture, as merging takes them.
+pub(crate) fn step_ranges(view: &TableView) -> Vec<RangeDelete> {
+    let range = |range: &folddb_manifest::RangeDelete| RangeDelete {
+        from: range.from.clone(),
+        to: range.to.clone(),
+        seq: range.seq,
+    };
+    view.range_deletes.iter().map(range).collect()
+}
+
+/// The range deletes that only the log has yet, up to `through`: the manifest takes them over.
+fn new_range_deletes(table: &TableCore, view: &TableView, after: Seq, through: Seq) -> Vec<Change> {
+    let new = view.range_deletes.iter().filter(|range| range.seq > after && range.seq <= through);
+    new.map(|range| Change::AddRangeDelete {
+        table: table.id,
+        from: range.from.clone(),
+        to: range.to.clone(),
+        seq: range.seq,
+    })
+    .collect()
+}

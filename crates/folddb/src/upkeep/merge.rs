@@ -1,0 +1,429 @@
+//! Merging: what the plan names, in paced steps, one edit for each part that is finished.
+//!
+//! A finished part and the keys that its inputs lose to it are one edit, so at any moment each key of the
+//! table is in exactly one place, a merge may be given up after any part, and what its inputs no longer show
+//! is freed as it goes.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use folddb_base::ids::RunId;
+use folddb_base::stream::Direction;
+use folddb_base::{Error, Result, TableId};
+use folddb_layout::manifest_edit::Change;
+use folddb_merge::pace;
+use folddb_merge::plan::{Way, optimize_plan, plan};
+use folddb_merge::{
+    BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, Sketch, StepResult, StepRules,
+};
+use folddb_run::{ReadMode, RunCursor};
+
+use super::STEP;
+use super::flush::step_ranges;
+use super::output::Output;
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::install::{Installed, part_state};
+use crate::scan::run_cursor;
+use crate::view::{PartFile, RunView};
+
+/// The merges that are under way.
+#[derive(Default)]
+pub(crate) struct Merges {
+    waiting: Vec<MergeJob>,
+    busy: HashSet<(TableId, RunId)>,
+    /// Tables whose merges failed for a reason that trying again does not mend.
+    given_up: HashSet<TableId>,
+    /// What each table looked like when nothing more was due: its runs by address, and the snapshots by version.
+    looked_at: HashMap<TableId, (usize, u64)>,
+}
+
+/// One merge under way.
+pub(crate) struct MergeJob {
+    table: Arc<TableCore>,
+    plan: Plan,
+    run: RunId,
+    step: FoldStep<KWay<RunCursor>>,
+    output: Output,
+    bytes_total: u64,
+    _files: Vec<Arc<PartFile>>,
+}
+
+/// How far a merge has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of keys and values taken in so far.
+    pub bytes_done: u64,
+    /// Bytes of the files that are being merged; an estimate of where `bytes_done` ends.
+    pub bytes_total: u64,
+    /// Records taken in so far.
+    pub records_in: u64,
+    /// Records written so far.
+    pub records_out: u64,
+}
+
+impl Engine {
+    /// Plans what is due, and takes one step of the merge that writers would miss most: the one of the
+    /// lowest tier. Small merges thus overtake big ones.
+    pub(crate) fn merge_step(&self) -> Result<Option<String>> {
+        if self.health.cause().is_some() {
+            return Ok(None);
+        }
+        self.plan_merges()?;
+        let job = {
+            let mut merges = self.merges.lock();
+            let next = (0..merges.waiting.len()).min_by_key(|&index| merges.waiting[index].plan.target_tier);
+            next.map(|index| merges.waiting.swap_remove(index))
+        };
+        let Some(mut job) = job else { return Ok(None) };
+        match job.step(self) {
+            Ok(false) => {
+                let done = format!("a step of: {}", job.plan);
+                self.merges.lock().waiting.push(job);
+                Ok(Some(done))
+            }
+            Ok(true) => {
+                self.finish_job(&job);
+                Ok(Some(format!("done: {}", job.plan)))
+            }
+            Err(error) => {
+                self.abandon_job(job, &error);
+                Err(error)
+            }
+        }
+    }
+
+    fn finish_job(&self, job: &MergeJob) {
+        self.counters.merges.add(1);
+        self.counters.records_merged.add(job.step.counts().records_in);
+        self.counters.fold_failures.add(job.step.counts().declined_failed);
+        self.release(job);
+        self.note_overdue();
+        self.bell.ring();
+    }
+
+    fn abandon_job(&self, mut job: MergeJob, error: &Error) {
+        job.output.discard(self);
+        self.release(&job);
+        if error.kind() == folddb_base::ErrorKind::Corruption {
+            self.merges.lock().given_up.insert(job.table.id);
+        }
+    }
+
+    fn release(&self, job: &MergeJob) {
+        let mut merges = self.merges.lock();
+        for run in &job.plan.inputs {
+            merges.busy.remove(&(job.table.id, *run));
+        }
+        merges.busy.remove(&(job.table.id, job.run));
+        merges.looked_at.remove(&job.table.id);
+    }
+
+    /// Starts every merge that is due and not under way. Looks at a table only when something about it changed.
+    fn plan_merges(&self) -> Result<()> {
+        for table in self.catalog().all() {
+            let present = (Arc::as_ptr(&table.view().runs) as usize, self.borders.version());
+            if self.merges.lock().looked_at.get(&table.id) == Some(&present) {
+                continue;
+            }
+            while let Some(plan) = self.plan_for(table) {
+                self.begin(table, plan)?;
+            }
+            self.merges.lock().looked_at.insert(table.id, present);
+        }
+        Ok(())
+    }
+
+    fn plan_for(&self, table: &TableCore) -> Option<Plan> {
+        let merges = self.merges.lock();
+        if merges.given_up.contains(&table.id) {
+            return None;
+        }
+        let moment = Moment { borders: self.borders.all(), now_ms: self.host.clock.unix_seconds() * 1000 };
+        let options = MergeOptions::with_factor(self.options.merge_factor);
+        plan(&table.rules.order, &summaries(table, &merges.busy), &moment, &options)
+    }
+
+    fn begin(&self, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
+        if plan.way == Way::Join {
+            return self.join_runs(table, &plan);
+        }
+        let job = self.job(table, plan)?;
+        self.merges.lock().waiting.push(job);
+        Ok(())
+    }
+
+    /// Runs that share no keys become one run without any of them being read.
+    fn join_runs(&self, core: &TableCore, plan: &Plan) -> Result<()> {
+        let view = core.view();
+        let inputs = view.runs.iter().filter(|run| plan.inputs.contains(&run.id));
+        let mut parts: Vec<_> = inputs.flat_map(|run| run.parts.iter().map(|part| (run.id, part))).collect();
+        parts.sort_by(|(_, a), (_, b)| core.rules.order.compare(&a.low, &b.low));
+        let (table, run) = (core.id, RunId(self.numbers.take().0));
+        let (tier, age) = (plan.target_tier, plan.target_age);
+        let changes = parts.iter().flat_map(|(from, view)| {
+            let file = view.file.number;
+            let mut part = part_state(file, view.file.part.facts());
+            (part.low, part.trimmed) = (view.low.clone(), view.trimmed);
+            [Change::RemovePart { table, run: *from, file }, Change::AddPart { table, run, tier, age, part }]
+        });
+        self.install(core, changes.collect(), Installed::default())
+    }
+
+    /// True when no merge is due or under way, or all that are cannot go on.
+    pub(crate) fn is_settled(&self) -> bool {
+        let idle = {
+            let merges = self.merges.lock();
+            merges.waiting.is_empty() && merges.busy.is_empty()
+        };
+        idle && self.catalog().all().all(|table| self.plan_for(table).is_none())
+    }
+
+    /// Forgets the merges of a table that is dropped, and the files that it had.
+    pub(crate) fn forget_table(&self, table: &TableCore) {
+        let jobs: Vec<MergeJob> = {
+            let mut merges = self.merges.lock();
+            merges.busy.retain(|(id, _)| *id != table.id);
+            let (gone, kept) = merges.waiting.drain(..).partition(|job| job.table.id == table.id);
+            merges.waiting = kept;
+            gone
+        };
+        for mut job in jobs {
+            job.output.discard(self);
+        }
+        for file in table.part_files().values() {
+            file.retire();
+        }
+        let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.memtable.bytes()).sum();
+        self.debt.sealed_bytes.fetch_sub(waiting, Ordering::AcqRel);
+        table.change_view(|view| crate::view::TableView {
+            active: Arc::clone(&view.active),
+            sealed: Vec::new(),
+            runs: Arc::default(),
+            range_deletes: Arc::default(),
+        });
+        self.bell.ring();
+    }
+
+    /// Sets up a merge and marks its inputs as taken.
+    fn job(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+        let run = RunId(self.numbers.take().0);
+        let view = table.view();
+        let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
+        // Borders are read after the inputs are fixed: a snapshot taken later is above all of them.
+        let borders = self.borders.all();
+        let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
+        let (min_seq, max_seq) =
+            seqs.fold((u64::MAX, 0), |(low, high), facts| (low.min(facts.min_seq), high.max(facts.max_seq)));
+        let mut files = Vec::new();
+        let mut cursors = Vec::new();
+        for run in &inputs {
+            let mut cursor = run_cursor(table, run, &mut files, Direction::Forward, ReadMode::ReadAhead);
+            cursor.seek_start()?;
+            cursors.push(cursor);
+        }
+        let rules = StepRules {
+            order: table.rules.order.clone(),
+            fold: table.rules.fold.clone(),
+            borders: borders.clone(),
+            range_deletes: step_ranges(&view),
+            bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
+        };
+        let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
+        {
+            let mut merges = self.merges.lock();
+            merges.busy.extend(plan.inputs.iter().map(|&input| (table.id, input)));
+            merges.busy.insert((table.id, run));
+        }
+        let bytes_total =
+            files.iter().map(|file| file.part.facts().key_bytes + file.part.facts().payload_bytes).sum();
+        let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
+        Ok(MergeJob {
+            table: Arc::clone(table),
+            run,
+            step: FoldStep::new(stream, rules),
+            output: Output::new(table, keep_seqs),
+            bytes_total,
+            _files: files,
+            plan,
+        })
+    }
+
+    /// Merges everything that a table has into one run, here and now, telling `progress` after every step; it may
+    /// break off, and what is done by then stays done.
+    pub(crate) fn optimize(
+        &self,
+        table: &Arc<TableCore>,
+        progress: &mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>,
+    ) -> Result<()> {
+        self.flush_all()?;
+        if let Some(plan) = self.optimize_plan(table)? {
+            let job = self.job(table, plan)?;
+            self.drive(job, progress)?;
+        }
+        Ok(())
+    }
+
+    /// What makes one run of a table, once no other merge has any of its runs; none when that is so already.
+    fn optimize_plan(&self, table: &TableCore) -> Result<Option<Plan>> {
+        loop {
+            table.check_alive()?;
+            if let Some(cause) = self.health.cause() {
+                return Err(cause);
+            }
+            let seen = self.bell.count();
+            {
+                let merges = self.merges.lock();
+                let runs = summaries(table, &merges.busy);
+                if !runs.iter().any(|run| run.busy) {
+                    return Ok(optimize_plan(&table.rules.order, &runs));
+                }
+            }
+            if self.upkeep_runs() {
+                self.bell.wait(seen, std::time::Duration::from_millis(20));
+            } else {
+                self.merge_step()?;
+            }
+        }
+    }
+
+    /// Takes a merge to its end, or to where `progress` breaks it off.
+    fn drive(
+        &self,
+        mut job: MergeJob,
+        progress: &mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>,
+    ) -> Result<()> {
+        loop {
+            match job.step(self) {
+                Ok(true) => {
+                    let _ = progress(job.progress());
+                    self.finish_job(&job);
+                    return Ok(());
+                }
+                Ok(false) if progress(job.progress()).is_continue() => {}
+                Ok(false) => {
+                    job.output.discard(self);
+                    self.release(&job);
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.note_write_failure(&error);
+                    self.abandon_job(job, &error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Counts what merging is behind with, which slows writers down.
+    pub(crate) fn note_overdue(&self) {
+        let factor = self.options.merge_factor;
+        let overdue = |table: &Arc<TableCore>| {
+            let view = table.view();
+            let tier0 = || view.runs.iter().filter(|run| run.tier == 0);
+            let bytes =
+                tier0().flat_map(|run| &run.parts).map(|part| part.file.part.facts().file_bytes).sum();
+            pace::Debt::overdue(tier0().count(), bytes, factor)
+        };
+        let overdue = self.catalog().all().map(overdue).sum();
+        self.debt.overdue_bytes.store(overdue, Ordering::Relaxed);
+    }
+}
+
+impl MergeJob {
+    /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is done.
+    fn step(&mut self, engine: &Engine) -> Result<bool> {
+        self.table.check_alive()?;
+        let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
+        let result = self.step.step(STEP, self.output.writer(engine)?)?;
+        let took = engine.host.clock.monotonic().saturating_sub(started);
+        engine.debt.merge_bytes_per_s.note(self.step.counts().bytes_in - bytes_before, took);
+        match result {
+            StepResult::Done => {
+                self.close_part(engine, true)?;
+                Ok(true)
+            }
+            StepResult::AtKeyBorder if self.output.bytes_written() >= engine.options.part_bytes => {
+                self.close_part(engine, false)?;
+                Ok(false)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Installs the part written so far, and takes from the inputs what is in it.
+    fn close_part(&mut self, engine: &Engine, is_last: bool) -> Result<()> {
+        let closed = self.output.close_part(engine, &self.table)?;
+        let mut changes = Vec::new();
+        let mut installed = Installed::default();
+        if let Some((part, facts)) = closed {
+            changes.push(Change::AddPart {
+                table: self.table.id,
+                run: self.run,
+                tier: self.plan.target_tier,
+                age: self.plan.target_age,
+                part: part_state(part.number, &facts),
+            });
+            installed.parts.push(part);
+        }
+        let next_key = if is_last { None } else { self.step.next_key() };
+        changes.extend(consumed(&self.table, &self.plan.inputs, next_key));
+        engine.install(&self.table, changes, installed)
+    }
+
+    fn progress(&self) -> Progress {
+        let counts = self.step.counts();
+        Progress {
+            bytes_done: counts.bytes_in,
+            bytes_total: self.bytes_total,
+            records_in: counts.records_in,
+            records_out: counts.records_out,
+        }
+    }
+}
+
+/// What the inputs lose: everything below `next_key`, or all.
+fn consumed(table: &TableCore, inputs: &[RunId], next_key: Option<&[u8]>) -> Vec<Change> {
+    let order = &table.rules.order;
+    let mut changes = Vec::new();
+    let view = table.view();
+    for run in view.runs.iter().filter(|run| inputs.contains(&run.id)) {
+        for part in &run.parts {
+            let (table, run, file) = (table.id, run.id, part.file.number);
+            match next_key {
+                Some(next) if order.compare(next, &part.low).is_le() => {}
+                Some(next) if order.compare(next, &part.high).is_le() => {
+                    changes.push(Change::TrimPart { table, run, file, low: next.to_vec() });
+                }
+                _ => changes.push(Change::RemovePart { table, run, file }),
+            }
+        }
+    }
+    changes
+}
+
+/// The runs of a table as planning sees them, newest first.
+pub(crate) fn summaries(table: &TableCore, busy: &HashSet<(TableId, RunId)>) -> Vec<RunSummary> {
+    table.view().runs.iter().map(|run| summary(run, busy.contains(&(table.id, run.id)))).collect()
+}
+
+fn summary(run: &RunView, busy: bool) -> RunSummary {
+    let facts = || run.parts.iter().map(|part| part.file.part.facts());
+    RunSummary {
+        id: run.id,
+        tier: run.tier,
+        age: run.age,
+        bytes: facts().map(|facts| facts.file_bytes).sum(),
+        records: facts().map(|facts| facts.records).sum(),
+        deletes: facts().map(|facts| facts.deletes).sum(),
+        min_seq: facts().map(|facts| facts.min_seq).min().unwrap_or(0),
+        max_seq: facts().map(|facts| facts.max_seq).max().unwrap_or(0),
+        low: run.parts.first().map(|part| part.low.clone()).unwrap_or_default(),
+        high: run.parts.last().map(|part| part.high.clone()).unwrap_or_default(),
+        sketch: Sketch::of_run(facts().map(|facts| facts.sketch.as_slice())),
+        oldest_delete_ms: None,
+        parts: run.parts.len(),
+        busy,
+    }
+}

@@ -1,0 +1,87 @@
+//! Where a flush or a merge writes: part after part of one run, each closed at a border between keys.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use folddb_base::{Error, FileNumber, Result};
+use folddb_rules::table_rules::Compression as RulesCompression;
+use folddb_run::{Compression, PartFacts, PartWriter, WriteOptions};
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::view::PartFile;
+
+/// The part that is being written, if any.
+pub(crate) struct Output {
+    options: WriteOptions,
+    open: Option<Open>,
+}
+
+struct Open {
+    writer: PartWriter,
+    number: FileNumber,
+    path: PathBuf,
+}
+
+impl Output {
+    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart.
+    pub(crate) fn new(table: &TableCore, keep_seqs: bool) -> Output {
+        let rules = &table.rules;
+        let options = WriteOptions {
+            order: rules.order.clone(),
+            block_bytes: rules.rules.block_bytes as usize,
+            compression: match rules.rules.compression {
+                RulesCompression::Lz4 => Compression::Lz4,
+                _ => Compression::None,
+            },
+            filter_bits: u32::from(rules.rules.filter_bits),
+            keep_seqs,
+        };
+        Output { options, open: None }
+    }
+
+    /// The writer, of a new part where none is open.
+    pub(crate) fn writer(&mut self, engine: &Engine) -> Result<&mut PartWriter> {
+        if self.open.is_none() {
+            let (number, path) = engine.new_part();
+            let file = engine.host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+            let writer = PartWriter::new(file, path.clone(), number, self.options.clone());
+            self.open = Some(Open { writer, number, path });
+        }
+        match &mut self.open {
+            Some(open) => Ok(&mut open.writer),
+            None => unreachable!("a part was opened above"),
+        }
+    }
+
+    /// Bytes of the part that is being written.
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.writer.bytes_written())
+    }
+
+    /// Closes the part durably and opens it for reading. None when no record came.
+    pub(crate) fn close_part(
+        &mut self,
+        engine: &Engine,
+        table: &TableCore,
+    ) -> Result<Option<(Arc<PartFile>, PartFacts)>> {
+        let Some(open) = self.open.take() else { return Ok(None) };
+        if open.writer.records() == 0 {
+            let _ = engine.host.files.remove(&open.path);
+            return Ok(None);
+        }
+        let facts = open.writer.finish()?;
+        engine.counters.part_bytes_written.add(facts.file_bytes);
+        let part = engine.adopt_part(table, open.number, open.path)?;
+        Ok(Some((part, facts)))
+    }
+
+    /// Gives up: what was written goes.
+    pub(crate) fn discard(&mut self, engine: &Engine) {
+        if let Some(open) = self.open.take() {
+            drop(open.writer);
+            // An orphan that stays behind is removed at the next opening.
+            let _ = engine.host.files.remove(&open.path);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What readers of one table see: its memtables, its runs and its range deletes, as one immutable picture.
+//!
+//! Whoever changes the table (the committer when it seals a memtable, a flush, a merge) builds the next
+//! picture and swaps it in whole. A reader takes the picture once and needs no lock after that. A record is
+//! in a memtable or in the run that it was flushed to, never in both and never in neither.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use folddb_base::ids::RunId;
+use folddb_base::{FileNumber, Lsn, Seq};
+use folddb_host::Files;
+use folddb_manifest::{RangeDelete, RunState, TableState};
+use folddb_memtable::Memtable;
+use folddb_run::Part;
+
+/// One immutable picture of a table.
+pub(crate) struct TableView {
+    /// The memtable that is being written to.
+    pub(crate) active: Arc<Memtable>,
+    /// Memtables that wait to be flushed, newest first.
+    pub(crate) sealed: Vec<Sealed>,
+    /// The runs, newest first.
+    pub(crate) runs: Arc<Vec<RunView>>,
+    /// The range deletes, in no order: those of the manifest and those that are only in the log yet.
+    pub(crate) range_deletes: Arc<Vec<RangeDelete>>,
+}
+
+impl TableView {
+    /// The same picture with one more range delete.
+    pub(crate) fn with_range_delete(&self, range: RangeDelete) -> TableView {
+        let mut range_deletes = self.range_deletes.as_ref().clone();
+        range_deletes.push(range);
+        TableView {
+            active: Arc::clone(&self.active),
+            sealed: self.sealed.clone(),
+            runs: Arc::clone(&self.runs),
+            range_deletes: Arc::new(range_deletes),
+        }
+    }
+}
+
+/// A memtable that takes no more records.
+#[derive(Clone)]
+pub(crate) struct Sealed {
+    pub(crate) memtable: Arc<Memtable>,
+    /// The log is needed from here on until the memtable is flushed.
+    pub(crate) first_lsn: Lsn,
+    /// The last seq of the history when it was sealed: what the table has up to here is in it or below it.
+    pub(crate) last_seq: Seq,
+}
+
+/// A run as readers see it.
+pub(crate) struct RunView {
+    pub(crate) id: RunId,
+    pub(crate) tier: u8,
+    pub(crate) age: Seq,
+    /// In key order, disjoint.
+    pub(crate) parts: Vec<PartView>,
+}
+
+/// A part as far as it is visible: a merge that is under way has taken over the keys below `low`.
+#[derive(Clone)]
+pub(crate) struct PartView {
+    pub(crate) file: Arc<PartFile>,
+    pub(crate) low: Vec<u8>,
+    pub(crate) high: Vec<u8>,
+    pub(crate) trimmed: bool,
+}
+
+impl PartView {
+    /// The lowest visible key, where that is not the lowest key of the file.
+    pub(crate) fn trim(&self) -> Option<&[u8]> {
+        self.trimmed.then_some(self.low.as_slice())
+    }
+}
+
+/// A part's file, which goes when the manifest no longer lists it and nobody reads it any more.
+pub(crate) struct PartFile {
+    pub(crate) part: Arc<Part>,
+    pub(crate) number: FileNumber,
+    path: PathBuf,
+    files: Arc<dyn Files>,
+    obsolete: AtomicBool,
+}
+
+impl PartFile {
+    pub(crate) fn new(
+        part: Arc<Part>,
+        number: FileNumber,
+        path: PathBuf,
+        files: Arc<dyn Files>,
+    ) -> Arc<PartFile> {
+        Arc::new(PartFile { part, number, path, files, obsolete: AtomicBool::new(false) })
+    }
+
+    /// The manifest, durably, no longer lists the file: it goes with its last reader.
+    pub(crate) fn retire(&self) {
+        self.obsolete.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if self.obsolete.load(Ordering::Acquire) {
+            self.part.forget();
+            // A file that stays behind is an orphan that the next opening removes.
+            let _ = self.files.remove(&self.path);
+        }
+    }
+}
+
+/// The open part files of a table, by number.
+pub(crate) type PartFiles = HashMap<FileNumber, Arc<PartFile>>;
+
+/// The picture of the runs that the manifest's state of a table describes. `files` holds every part listed.
+pub(crate) fn runs_of(state: &TableState, files: &PartFiles) -> Vec<RunView> {
+    state.runs.iter().map(|run| run_of(run, files)).collect()
+}
+
+fn run_of(run: &RunState, files: &PartFiles) -> RunView {
+    let part = |part: &folddb_manifest::PartState| {
+        Some(PartView {
+            file: Arc::clone(files.get(&part.file)?),
+            low: part.low.clone(),
+            high: part.high.clone(),
+            trimmed: part.trimmed,
+        })
+    };
+    let parts: Vec<PartView> = run.parts.iter().filter_map(part).collect();
+    assert_eq!(parts.len(), run.parts.len(), "every part that the manifest lists is open");
+    RunView { id: run.id, tier: run.tier, age: run.age, parts }
+}
+
+/// The newest range delete that covers `key` and that a reader at `limit` sees.
+#[inline]
+pub(crate) fn covering_seq(
+    range_deletes: &[RangeDelete],
+    order: &folddb_rules::KeyOrder,
+    key: &[u8],
+    limit: Seq,
+) -> Seq {
+    range_deletes
+        .iter()
+        .filter(|range| range.seq <= limit)
+        .filter(|range| order.compare(&range.from, key).is_le() && order.compare(key, &range.to).is_lt())
+        .map(|range| range.seq)
+        .max()
+        .unwrap_or(0)
+}

@@ -1,0 +1,236 @@
+//! The store as a user meets it: write, read, scan, snapshot, reopen.
+#![allow(clippy::unwrap_used)]
+
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Upkeep, WriteOp};
+
+fn manual() -> Options {
+    Options::default().upkeep(Upkeep::Manual)
+}
+
+fn fresh() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("s.folddb"), manual()).unwrap();
+    (dir, store)
+}
+
+fn drain(store: &Store) {
+    while store.upkeep_step().unwrap().is_some() {}
+}
+
+#[test]
+fn folds_are_blind_and_read_as_their_sum() {
+    let (_dir, store) = fresh();
+    let hits = store.table("hits", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
+    for n in 0..10_000u64 {
+        hits.fold(&format!("page{}", n % 7), &n).unwrap();
+    }
+    let expected = |page: u64| (0..10_000).filter(|n| n % 7 == page).sum::<u64>();
+    for round in 0..3 {
+        for page in 0..7 {
+            let key = format!("page{page}");
+            assert_eq!(hits.get(&key).unwrap(), Some(expected(page)), "round {round}");
+        }
+        assert_eq!(hits.get("page9").unwrap(), None);
+        store.flush().unwrap();
+        drain(&store);
+    }
+    assert!(store.stats().bytes_read > 0, "the last round read from runs");
+}
+
+#[test]
+fn the_four_ops_mean_what_they_say_across_flushes() {
+    let (_dir, store) = fresh();
+    let table = store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
+    let flush = || store.flush().unwrap();
+    table.insert("a", &5).unwrap();
+    flush();
+    table.fold("a", &2).unwrap();
+    flush();
+    table.insert("a", &100).unwrap();
+    assert_eq!(table.get("a").unwrap(), Some(7));
+    flush();
+    table.delete("a").unwrap();
+    flush();
+    assert_eq!(table.get("a").unwrap(), None);
+    table.fold("a", &3).unwrap();
+    assert_eq!(table.get("a").unwrap(), Some(3));
+    table.set("a", &1).unwrap();
+    flush();
+    drain(&store);
+    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    assert_eq!(table.get("a").unwrap(), Some(1));
+}
+
+#[test]
+fn scans_go_both_ways_with_all_bounds() {
+    let (_dir, store) = fresh();
+    let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+    for n in (0..3000u64).rev() {
+        table.set(&(n * 2), &n).unwrap();
+        if n % 700 == 0 {
+            store.flush().unwrap();
+        }
+    }
+    let keys = |scan: folddb::Scan<u64, u64>| scan.into_iter().map(|row| row.unwrap().0).collect::<Vec<_>>();
+    assert_eq!(keys(table.scan()).len(), 3000);
+    assert_eq!(keys(table.scan().from(&10).before(&16)), [10, 12, 14]);
+    assert_eq!(keys(table.scan().after(&10).through(&16)), [12, 14, 16]);
+    assert_eq!(keys(table.scan().from(&11).before(&15).reverse()), [14, 12]);
+    assert_eq!(keys(table.scan().from(&5990)), [5990, 5992, 5994, 5996, 5998]);
+    assert_eq!(keys(table.scan().reverse().limit(2)), [5998, 5996]);
+    let mut backwards = keys(table.scan().reverse());
+    backwards.reverse();
+    assert_eq!(backwards, keys(table.scan()));
+}
+
+#[test]
+fn what_was_written_is_there_after_reopening_with_and_without_close() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.folddb");
+    let rules = || Rules::sorted::<u64, u64>().fold("sum:u64");
+    let store = Store::create(&path, manual()).unwrap();
+    let table = store.table("t", rules()).unwrap();
+    let mut expected = 0;
+    for round in 0..6u64 {
+        let (store, table) = if round == 0 {
+            (store.clone(), table.clone())
+        } else {
+            let store = Store::open(&path, manual()).unwrap();
+            let table = store.table("t", rules()).unwrap();
+            (store, table)
+        };
+        if round > 0 {
+            assert_eq!(table.get(&1).unwrap(), Some(expected), "round {round}");
+        }
+        for n in 0..100 {
+            table.fold(&1, &n).unwrap();
+            expected += n;
+        }
+        if round % 2 == 0 && round > 0 {
+            store.close().unwrap();
+        }
+        if round == 0 {
+            break;
+        }
+    }
+    drop((store, table));
+    for round in 1..6u64 {
+        let store = Store::open(&path, manual()).unwrap();
+        let table = store.table("t", rules()).unwrap();
+        assert_eq!(table.get(&1).unwrap(), Some(expected), "round {round}");
+        for n in 0..100 {
+            table.fold(&1, &n).unwrap();
+            expected += n;
+        }
+        if round % 2 == 0 {
+            store.close().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_sees_the_store_as_it_was() {
+    let (_dir, store) = fresh();
+    let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+    let other = store.table("o", Rules::sorted::<u64, u64>()).unwrap();
+    let mut snapshots = Vec::new();
+    for n in 1..=20u64 {
+        let mut batch = store.batch();
+        batch.fold(&table, &1, &n).set(&other, &1, &n);
+        batch.commit(Durability::Process).unwrap();
+        snapshots.push((n, store.snapshot()));
+        if n % 3 == 0 {
+            store.flush().unwrap();
+        }
+    }
+    drain(&store);
+    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    for (n, snapshot) in &snapshots {
+        assert_eq!(snapshot.get(&table, &1).unwrap(), Some(n * (n + 1) / 2), "at {n}");
+        assert_eq!(snapshot.get(&other, &1).unwrap(), Some(*n));
+        let rows: Vec<_> = snapshot.scan(&table).reverse().into_iter().map(|row| row.unwrap()).collect();
+        assert_eq!(rows, [(1, n * (n + 1) / 2)]);
+    }
+    snapshots.clear();
+    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    assert_eq!(table.get(&1).unwrap(), Some(210));
+}
+
+#[test]
+fn a_range_delete_hides_what_was_and_not_what_comes() {
+    let (_dir, store) = fresh();
+    let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+    for n in 0..100 {
+        table.fold(&n, &1).unwrap();
+        if n == 50 {
+            store.flush().unwrap();
+        }
+    }
+    let before = store.snapshot();
+    table.delete_range(&10, &60).unwrap();
+    table.fold(&20, &7).unwrap();
+    let check = |when: &str| {
+        assert_eq!(table.get(&10).unwrap(), None, "{when}");
+        assert_eq!(table.get(&59).unwrap(), None, "{when}");
+        assert_eq!(table.get(&60).unwrap(), Some(1), "{when}");
+        assert_eq!(table.get(&20).unwrap(), Some(7), "{when}");
+        assert_eq!(table.scan().count().unwrap(), 51, "{when}");
+        assert_eq!(before.get(&table, &20).unwrap(), Some(1), "{when}");
+        assert_eq!(before.scan(&table).count().unwrap(), 100, "{when}");
+    };
+    check("in memory");
+    store.flush().unwrap();
+    check("flushed");
+    drain(&store);
+    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    check("optimized");
+}
+
+#[test]
+fn mistakes_are_named_and_lose_nothing() {
+    let (dir, store) = fresh();
+    let path = dir.path().join("s.folddb");
+    let kind = |error: folddb::Error| error.kind();
+    store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
+    let wrong_fold = store.table("t", Rules::sorted::<String, u64>().fold("max:u64")).unwrap_err();
+    assert_eq!(wrong_fold.kind(), ErrorKind::RulesDiffer);
+    assert!(
+        wrong_fold.to_string().contains("sum:u64") && wrong_fold.to_string().contains("max:u64"),
+        "{wrong_fold}"
+    );
+    assert_eq!(
+        kind(store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap_err()),
+        ErrorKind::RulesDiffer
+    );
+    assert_eq!(kind(store.bytes_table("nope").unwrap_err()), ErrorKind::UnknownTable);
+    assert_eq!(kind(Store::open(&path, manual()).unwrap_err()), ErrorKind::Locked);
+    assert_eq!(kind(Store::create(&path, manual()).unwrap_err()), ErrorKind::AlreadyExists);
+    assert_eq!(kind(Store::open(dir.path().join("typo"), manual()).unwrap_err()), ErrorKind::NoStore);
+    assert!(!dir.path().join("typo").exists());
+    let table = store.bytes_table("t").unwrap();
+    assert_eq!(kind(table.write(WriteOp::Fold, b"k", b"three").unwrap_err()), ErrorKind::InvalidInput);
+    assert_eq!(
+        kind(table.write(WriteOp::Delete, &vec![0; 70_000], b"").unwrap_err()),
+        ErrorKind::InvalidInput
+    );
+    let bad_spec = store.table("u", Rules::sorted::<String, u64>().fold("sun:u64")).unwrap_err();
+    assert_eq!(bad_spec.kind(), ErrorKind::InvalidInput);
+    assert_eq!(store.tables(), ["t"]);
+}
+
+#[test]
+fn a_dropped_table_is_gone_and_its_handles_say_so() {
+    let (dir, store) = fresh();
+    let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+    table.set(&1, &1).unwrap();
+    store.flush().unwrap();
+    table.set(&2, &2).unwrap();
+    store.drop_table("t").unwrap();
+    assert_eq!(table.get(&1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(table.set(&1, &1).unwrap_err().kind(), ErrorKind::Closed);
+    let again = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+    assert_eq!(again.scan().count().unwrap(), 0);
+    drop((again, table, store));
+    let store = Store::open(dir.path().join("s.folddb"), manual()).unwrap();
+    assert_eq!(store.bytes_table("t").unwrap().scan().count().unwrap(), 0);
+}
