@@ -200,9 +200,9 @@ impl FoldRules {
         match self.product(key, v, n, &mut out.payload) {
             Err(decline) => Composed::Both(decline),
             Ok(Product::Earlier) => Composed::Older,
-            Ok(Product::Later) => Composed::Newer(self.normalise_set(key, n)),
             Ok(Product::Deleted) => Composed::Newer(OpKind::Delete),
-            Ok(Product::Out) => {
+            Ok(product) => {
+                product.settle_later(n, &mut out.payload);
                 self.settle_set(key, out);
                 Composed::Out
             }
@@ -214,9 +214,9 @@ impl FoldRules {
         match self.product(key, m, n, &mut out.payload) {
             Err(decline) => Composed::Both(decline),
             Ok(Product::Earlier) => Composed::Older,
-            Ok(Product::Later) => Composed::Newer(OpKind::Fold),
             Ok(Product::Deleted) => Composed::Newer(OpKind::Delete),
-            Ok(Product::Out) => {
+            Ok(product) => {
+                product.settle_later(n, &mut out.payload);
                 out.kind = self.normalise(key, OpKind::Fold, &out.payload);
                 if out.kind == OpKind::Delete {
                     out.payload.clear();
@@ -343,6 +343,15 @@ impl FoldRules {
 }
 
 impl Product {
+    /// Copies the later operand out where that is the product. (It may be a piece of a payload only, that of an
+    /// `InsertFold`, so the newer op cannot simply stand.)
+    fn settle_later(&self, later: &[u8], out: &mut Vec<u8>) {
+        if let Product::Later = self {
+            out.clear();
+            out.extend_from_slice(later);
+        }
+    }
+
     fn bytes<'a>(&self, earlier: &'a [u8], later: &'a [u8], out: &'a [u8]) -> &'a [u8] {
         match self {
             Product::Out => out,

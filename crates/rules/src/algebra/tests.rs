@@ -44,8 +44,15 @@ impl Fold for Semigroup {
         later: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Outcome, FoldFailure> {
-        out.push(self.times(earlier[0], later[0]));
-        Ok(Outcome::Value)
+        // Both ways of answering are met: by value, and by saying which operand it is.
+        match self.times(earlier[0], later[0]) {
+            product if self.stops && product == later[0] => Ok(Outcome::KeepLater),
+            product if self.stops && product == earlier[0] => Ok(Outcome::KeepEarlier),
+            product => {
+                out.push(product);
+                Ok(Outcome::Value)
+            }
+        }
     }
     fn short_circuit(&self, _: &[u8], value: &[u8]) -> bool {
         self.stops && self.is_right_zero(value[0])
@@ -260,10 +267,11 @@ fn outcomes_of_a_fold_keep_and_delete() {
     let mut out = OpBuf::default();
     let mut compose = |older, newer| rules.compose(b"k", older, newer, &mut out);
     assert_eq!(compose(Op::Fold(&[7]), Op::Fold(&[0])), Composed::Older);
-    assert_eq!(compose(Op::Fold(&[0]), Op::Fold(&[7])), Composed::Newer(OpKind::Fold));
-    assert_eq!(compose(Op::Set(&[0]), Op::Fold(&[7])), Composed::Newer(OpKind::Set));
+    assert_eq!(compose(Op::Fold(&[0]), Op::Fold(&[7])), Composed::Out);
     assert_eq!(compose(Op::Fold(&[0]), Op::Fold(&[0])), Composed::Newer(OpKind::Delete));
     assert_eq!(compose(Op::Insert(&[0]), Op::Fold(&[0])), Composed::Both(Decline::NoNormalForm));
+    assert_eq!(compose(Op::Set(&[0]), Op::InsertFold { absent: &[9], present: &[7] }), Composed::Out);
+    assert_eq!(out, OpBuf::from_op(Op::Set(&[7])));
 }
 
 #[test]
