@@ -1,8 +1,8 @@
 //! Writes a part: records in, a file out, facts back.
 //!
 //! 1. A record joins the block under way; its key's hash joins the filter partition and the sketch.
-//! 2. A full block is sealed and appended, and its separator noted: 32 blocks (or 32 K keys) make a leaf.
-//! 3. At a leaf's end, once 16 K keys have gathered, a filter partition is built. It fits the first-level cache
+//! 2. A full block is sealed and appended, and its separator noted: 16 blocks (or 32 K keys) make a leaf.
+//! 3. At a leaf's end, once 8 K keys have gathered, a filter partition is built. It fits the first-level cache
 //!    or nearly so, and reading it costs little more than reading the block that it may spare.
 //! 4. At the end filters, leaves, top index, facts and footer follow the data, and the file is synced.
 //!
@@ -23,13 +23,13 @@ use folddb_layout::sketch::SketchBuilder;
 use folddb_rules::KeyOrder;
 
 /// Blocks of a leaf of the index.
-const LEAF_BLOCKS: usize = 32;
+const LEAF_BLOCKS: usize = 16;
 
 /// A leaf ends when its blocks hold so many keys.
 const LEAF_KEYS_MAX: usize = 32 << 10;
 
 /// A filter partition ends with the leaf in which it comes to so many keys.
-const FILTER_KEYS_MIN: usize = 16 << 10;
+const FILTER_KEYS_MIN: usize = 8 << 10;
 
 /// Bytes are gathered up to here before they go to the file.
 const APPEND_BYTES: usize = 256 << 10;
