@@ -177,10 +177,10 @@ impl Journal {
         Arc::clone(&self.shared)
     }
 
-    /// Seals the last segment and waits until all is durable. Later appends and syncs fail.
+    /// Seals the last segment, waits until all is durable, and returns where the log ends. Later appends fail.
     ///
     /// # Errors
-    /// A write or sync failed now or before.
+    /// A write or sync failed now or before; `NoSpace` when buffered batches do not fit the disk.
     pub fn close(self) -> Result<Lsn> {
         self.shared.close()
     }
@@ -380,10 +380,13 @@ impl JournalSync {
 
     fn close(&self) -> Result<Lsn> {
         let mut lane = self.open_lane()?;
-        let sealed = lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), 0);
-        sealed.map_err(|error| self.write_failed(&lane, error))?;
+        match lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), 0) {
+            Ok(()) => lane.end_lsn = lane.active.header.next_lsn(),
+            // Without its seal the log ends like that of a process that died, which loses nothing.
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
+            Err(error) => return Err(self.write_failed(&lane, error)),
+        }
         lane.is_closed = true;
-        lane.end_lsn = lane.active.header.next_lsn();
         let end_lsn = lane.end_lsn;
         drop(lane);
         if let Some(unused) = self.ahead.end() {

@@ -95,6 +95,8 @@ impl SegmentReader {
                 None => offset += 1,
             }
         }
+        // Mostly zeros, which nobody will look at again.
+        self.file.wont_need(from, end.saturating_sub(from));
         Ok(beyond)
     }
 

@@ -217,6 +217,17 @@ fn a_full_disk_is_no_poison() {
 }
 
 #[test]
+fn a_journal_is_closed_on_a_full_disk_too() {
+    let world = World::default();
+    let mut journal = start_at(&world.host(), dir(), AppendMode::Written, 0, 1, 1);
+    let end = append(&mut journal, 1..4, 10)[2];
+    world.set_space(Some(0));
+    assert_eq!(journal.close().unwrap(), end, "all is durable, and only the seal is missing");
+    let (batches, outcome) = replay_from(&world.after_power_cut(&mut || false).host(), dir(), 0, end);
+    assert_eq!((seqs(&batches), outcome.unwrap().cut_lsn), (vec![1, 2, 3], end));
+}
+
+#[test]
 fn a_journal_that_cannot_start_leaves_nothing() {
     let world = World::default();
     world.set_space(Some(100));
