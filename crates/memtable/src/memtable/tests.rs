@@ -152,8 +152,6 @@ impl World {
         let mut writer = self.memtable.apply();
         for &(key, kind, byte) in ops {
             seq += 1;
-            let kind =
-                if kind == OpKind::Insert && self.rules.spec() == "last" { OpKind::Fold } else { kind };
             let key = &keys[key % keys.len()];
             let payload = [byte];
             let payload = if kind == OpKind::Delete { &[][..] } else { &payload[..] };
