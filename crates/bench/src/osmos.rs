@@ -1,0 +1,224 @@
+//! `osmos`: the benchmark of osmos. Sums on keys that are hit by Zipf's law, written flat out by one thread,
+//! while another reads a key or a stretch of the table every ten milliseconds.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use folddb::{Durability, Result, Rules, Store, Table};
+use serde_json::{Value, json};
+
+use crate::check::{Ascending, RowSum};
+use crate::generate::{USER_KEY_BYTES, UserKey, ZipfWrites};
+use crate::measure::{Latencies, Phase};
+use crate::report::Report;
+use crate::workplace::Workplace;
+use crate::{BenchOptions, Progress};
+
+/// Writes at scale 1.
+const WRITES: f64 = 50e6;
+/// Keys at scale 1.
+const KEYS: f64 = 10e6;
+const TABLE: &str = "visits";
+const MEMORY_BYTES: usize = 64 << 20;
+const READ_PAUSE: Duration = Duration::from_millis(10);
+/// Every so many reads, one is a select over a range.
+const SELECT_EVERY: u64 = 8;
+const SELECT_ROWS: usize = 100;
+const CHUNK_ROWS: usize = 25;
+const WRITE_BYTES: u64 = USER_KEY_BYTES as u64 + 8;
+
+/// Runs the bench.
+pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
+    let (writes, keys) = (options.scaled(WRITES), options.scaled(KEYS));
+    let batch = options.batch.unwrap_or(1).max(1);
+    let mut report = Report::new("osmos");
+    report.put("writes", writes);
+    report.put("keys", keys);
+    Workplace::put_setting(&mut report, options, MEMORY_BYTES, batch);
+
+    let work = Workplace::create("osmos", options, MEMORY_BYTES)?;
+    let table = work.store.table(TABLE, Rules::sorted::<String, u64>().fold("sum:u64"))?;
+    let stop = AtomicBool::new(false);
+    let source = ZipfWrites::new(options.seed, keys);
+    let (written, read) = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let source = ZipfWrites::new(options.seed ^ 0x7265_6164, keys);
+            Reader { store: &work.store, table: &table, source }.run(&stop)
+        });
+        let writer =
+            Writer { table: &table, source: source.clone(), writes, batch, durability: options.durability };
+        let written = writer.run(&work.store, progress);
+        stop.store(true, Ordering::Relaxed);
+        (written, reader.join())
+    });
+    let (phase, latencies) = written?;
+    let read = read.unwrap_or_else(|_| Err(folddb::Error::invalid("the reader of the bench panicked")))?;
+    report.put("load", phase);
+    report.put("commits", latencies.to_json());
+    report.put("gets", read.gets.to_json());
+    report.put("selects", read.selects.to_json());
+
+    progress(Progress { phase: "settling", done: 0, total: 0 });
+    let settling = Instant::now();
+    work.store.settle()?;
+    report.put("settle", json!({ "seconds": crate::measure::round(settling.elapsed().as_secs_f64(), 3) }));
+    work.put_written(&mut report, writes * WRITE_BYTES);
+    report.put("settled", work.disk(TABLE)?);
+    work.store.optimize(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
+    report.put("optimized", work.disk(TABLE)?);
+    work.put_process(&mut report);
+
+    progress(Progress { phase: "checking", done: 0, total: writes });
+    let generating = Instant::now();
+    let sums = expected(source, writes, keys);
+    let generate_ns = generating.elapsed().as_nanos() as f64 / writes as f64;
+    report.put("generator_ns_per_write", crate::measure::round(generate_ns, 1));
+    let (found, ascending) = scan(&table)?;
+    let mut wanted = RowSum::default();
+    sums.iter().enumerate().filter(|(_, sum)| **sum > 0).for_each(|(key, sum)| wanted.add(key as u64, *sum));
+    report.put("checksum", format!("{:016x}", found.sum));
+    report.put("checksum_expected", format!("{:016x}", wanted.sum));
+    report.put("rows_found", found.rows);
+    report.verify(found == wanted && ascending && read.agrees_with(&sums));
+    work.close(&mut report)?;
+    Ok(report)
+}
+
+struct Writer<'a> {
+    table: &'a Table<String, u64>,
+    source: ZipfWrites,
+    writes: u64,
+    batch: usize,
+    durability: Durability,
+}
+
+impl Writer<'_> {
+    /// Writes flat out. A commit's latency is the time from the end of the one before to its own end, so the
+    /// generator's time is in it; the report names that too.
+    fn run(mut self, store: &Store, progress: &mut dyn FnMut(Progress)) -> Result<(Value, Latencies)> {
+        let (mut latencies, mut batch) = (Latencies::new(), store.batch());
+        let mut phase = Phase::start(self.writes);
+        let (mut done, mut before) = (0, Instant::now());
+        while done < self.writes {
+            if self.batch == 1 {
+                let key = UserKey::new(self.source.next_key());
+                self.table.fold(key.text(), &self.source.next_operand())?;
+                done += 1;
+            } else {
+                let end = self.writes.min(done + self.batch as u64);
+                for _ in done..end {
+                    let key = UserKey::new(self.source.next_key());
+                    batch.fold(self.table, key.text(), &self.source.next_operand());
+                }
+                batch.commit(self.durability)?;
+                done = end;
+            }
+            let now = Instant::now();
+            latencies.note(now - before);
+            before = now;
+            if phase.reached(done, now) {
+                progress(Progress { phase: "writing", done, total: self.writes });
+            }
+        }
+        Ok((phase.end(), latencies))
+    }
+}
+
+/// What the reader saw.
+struct Read {
+    gets: Latencies,
+    selects: Latencies,
+    /// Keys and their sums, in the order of reading.
+    seen: Vec<(u64, u64)>,
+    /// Selects whose rows came out of order, or not of the snapshot.
+    wrong: u64,
+}
+
+impl Read {
+    /// Sums only grow, and none is larger than it is in the end.
+    fn agrees_with(&self, sums: &[u64]) -> bool {
+        let mut last = std::collections::HashMap::new();
+        let grows = self.seen.iter().all(|&(key, sum)| {
+            let before = last.insert(key, sum).unwrap_or(0);
+            before <= sum && sums.get(key as usize).is_some_and(|end| sum <= *end)
+        });
+        grows && self.wrong == 0
+    }
+}
+
+struct Reader<'a> {
+    store: &'a Store,
+    table: &'a Table<String, u64>,
+    source: ZipfWrites,
+}
+
+impl Reader<'_> {
+    fn run(mut self, stop: &AtomicBool) -> Result<Read> {
+        let mut read = Read { gets: Latencies::new(), selects: Latencies::new(), seen: Vec::new(), wrong: 0 };
+        for count in 1.. {
+            let number = self.source.next_key();
+            let before = Instant::now();
+            if count % SELECT_EVERY == 0 {
+                let in_order = self.select(number)?;
+                read.selects.note(before.elapsed());
+                read.wrong += u64::from(!in_order);
+            } else {
+                let sum = self.table.get(UserKey::new(number).text())?;
+                read.gets.note(before.elapsed());
+                read.seen.push((number, sum.unwrap_or(0)));
+            }
+            if stop.load(Ordering::Relaxed) {
+                break;
+            }
+            std::thread::sleep(READ_PAUSE);
+        }
+        Ok(read)
+    }
+
+    /// A hundred rows from a key on, in chunks that each go on behind the one before, of one snapshot.
+    fn select(&self, number: u64) -> Result<bool> {
+        let snapshot = self.store.snapshot();
+        let mut ascending = Ascending::default();
+        let mut after: Option<String> = None;
+        let mut rows = 0;
+        while rows < SELECT_ROWS {
+            let scan = snapshot.scan(self.table).limit(CHUNK_ROWS);
+            let scan = match &after {
+                None => scan.from(UserKey::new(number).text()),
+                Some(last) => scan.after(last),
+            };
+            let before = rows;
+            for row in scan {
+                let (key, _) = row?;
+                UserKey::parse(&key).into_iter().for_each(|number| ascending.next(number));
+                rows += 1;
+                after = Some(key);
+            }
+            if rows - before < CHUNK_ROWS {
+                break;
+            }
+        }
+        Ok(ascending.holds())
+    }
+}
+
+/// The sum of every key, from the generator alone: an array of counters.
+fn expected(mut source: ZipfWrites, writes: u64, keys: u64) -> Vec<u64> {
+    let mut sums = vec![0u64; keys as usize];
+    for _ in 0..writes {
+        let key = source.next_key();
+        sums[key as usize] += source.next_operand();
+    }
+    sums
+}
+
+fn scan(table: &Table<String, u64>) -> Result<(RowSum, bool)> {
+    let (mut found, mut ascending) = (RowSum::default(), Ascending::default());
+    for row in table.scan() {
+        let (key, sum) = row?;
+        let number = UserKey::parse(&key).unwrap_or(u64::MAX); // no key of the bench: the checksum will tell
+        ascending.next(number);
+        found.add(number, sum);
+    }
+    Ok((found, ascending.holds()))
+}
