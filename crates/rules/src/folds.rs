@@ -20,10 +20,10 @@
 //! | `patch` | an object, or edits on it | any |
 //! | `{name: spec, ...}` | a record: each field by its own fold | |
 //!
-//! All but `matmul:N:f64` are associative byte for byte, whatever the merge schedule. Each module draws its bytes,
-//! says what happens at overflow, and why it is associative. Beside each fold stands a small type that makes
-//! and reads its values: [`Stats`], [`ExactSum`], [`Hll`], [`Quantiles`], [`TopK`], [`ByteSet`], [`Counters`],
-//! [`Bitmap`], [`Patch`], [`Timed`], [`Record`].
+//! All but `matmul:N:f64` are associative byte for byte, whatever the merge schedule. Each module draws its
+//! bytes, says what happens at overflow, and why it is associative. Beside each fold stands a small type that
+//! makes and reads its values: [`Stats`], [`ExactSum`], [`Hll`], [`Quantiles`], [`TopK`], [`ByteSet`],
+//! [`Counters`], [`Bitmap`], [`Patch`], [`Timed`], [`Record`].
 
 mod wire;
 mod words;

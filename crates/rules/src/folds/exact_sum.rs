@@ -8,13 +8,14 @@
 //! ```text
 //!   plain   8 bytes      f64 little-endian: the total is exactly this double; or infinite, or NaN
 //!   long    3+4n bytes   [place u16, sign in bit 15][n u8][n words u32, lowest first]
-//!                        total = ± words · 2^(16·place - 2176); the lowest 16 bits and the last word are not 0
+//!                        total = ± words · 2^(16·place - 2176)
+//!                        neither the lowest 16 bits nor the last word are 0
 //! ```
 //!
 //! The form is a function of the total alone: plain exactly when a double can hold it. Infinities and NaN
 //! absorb the finite part (+inf and -inf meet in NaN), which is associative too. Adding two plain numbers
-//! whose sum is exact costs one two-sum (Knuth); otherwise words are added in a window of the accumulator that
-//! covers both. A lone operand may also be -0 or any NaN; folding makes them +0 and the one NaN.
+//! whose sum is exact costs one two-sum (Knuth); otherwise words are added in a window of the accumulator
+//! that covers both. A lone operand may also be -0 or any NaN; folding makes them +0 and the one NaN.
 
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
@@ -197,8 +198,6 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// Limbs of the narrow window: enough for sums of numbers of like size.
-const NARROW: usize = 4;
 /// Limbs of the whole accumulator, with room for a carry.
 const WIDEST: usize = SPAN_BYTES / 8 + 2;
 
@@ -237,10 +236,11 @@ fn add_slowly(a: Term<'_>, b: Term<'_>, out: &mut Vec<u8>) -> Result<Option<f64>
     } else {
         b.end_bytes().max(if a.len == 0 { 0 } else { a.end_bytes() })
     };
-    if end - 2 * base <= 8 * (NARROW - 1) {
-        add_within::<NARROW>(&a, &b, base, out)
-    } else {
-        add_within::<WIDEST>(&a, &b, base, out)
+    // One byte to spare takes the carry.
+    match end - 2 * base {
+        0..16 => add_within::<2>(&a, &b, base, out),
+        16..32 => add_within::<4>(&a, &b, base, out),
+        _ => add_within::<WIDEST>(&a, &b, base, out),
     }
 }
 

@@ -10,9 +10,10 @@
 //!
 //! Folding takes the larger of each register, which is associative (and commutative). The form follows from
 //! the registers alone: sparse exactly while that is shorter; so equal registers are equal bytes whatever the
-//! merge schedule; a dense sketch never becomes sparse again, for ranks only rise. m is a power of two and no multiple of three, so the length tells the forms apart. The
-//! empty sketch is no bytes. The estimator is the improved raw one of Ertl (2017, "New cardinality estimation
-//! algorithms for HyperLogLog sketches", algorithm 6), unbiased over the whole range without tables.
+//! merge schedule; a dense sketch never becomes sparse again, for ranks only rise. m is a power of two and no
+//! multiple of three, so the length tells the forms apart. The empty sketch is no bytes. The estimator is the
+//! improved raw one of Ertl (2017, "New cardinality estimation algorithms for HyperLogLog sketches",
+//! algorithm 6), unbiased over the whole range without tables.
 
 use folddb_base::checksum::key_hash;
 

@@ -5,14 +5,14 @@
 //! ```
 //!
 //! A later document is merged into the earlier: where both are objects, name by name; otherwise the later
-//! replaces the earlier; `null` removes a name. RFC 7386 by itself is *not* associative: with x = {"a":1},
-//! p = 5, q = {"b":2} the result of (x·p)·q is {"b":2}, yet p·q would be {"b":2} too and x·{"b":2} = {"a":1,"b":2}.
-//! An operand must be able to say «forget what was there». So there are three kinds of node:
+//! replaces the earlier; `null` removes a name. RFC 7386 by itself is *not* associative: with the operands
+//! x, p, q = {"a":1}, 5, {"b":2} the result of (x·p)·q is {"b":2}, yet p·q is {"b":2} as well and x·{"b":2}
+//! is {"a":1,"b":2}. An operand must be able to say «forget what was there», so there are three kinds of node:
 //!
 //! ```text
 //!   leaf      null, true, 1, "text", [ ... ]      replaces; null inside of an object is a removal
 //!   merge     { ... }                             merges into what was there
-//!   replace   {"$set": { ... }}                   an object that replaces; inside, no removals and no merging
+//!   replace   {"$set": { ... }}                   an object that replaces; no removals or merging inside
 //!
 //!   earlier \ later   leaf    replace   merge n
 //!   leaf              later   later     replace (n on nothing)
@@ -21,9 +21,9 @@
 //! ```
 //!
 //! Each node is a function on documents, the table is the composition of these functions, so it is
-//! associative. `$set` may be written by users too; an object that holds `$set` holds nothing else, except below
-//! an array, where everything is data. Shown, a value is applied to nothing: removals and `$set` are gone. Leaves are
-//! carried verbatim, so numbers keep every digit. Depth is limited to 128.
+//! associative. `$set` may be written by users too; an object that holds `$set` holds nothing else, except
+//! below an array, where everything is data. Shown, a value is applied to nothing: removals and `$set` are
+//! gone. Leaves are carried verbatim, so numbers keep every digit. Depth is limited to 128.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

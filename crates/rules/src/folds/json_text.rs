@@ -1,7 +1,7 @@
 //! JSON text (RFC 8259) as a tree whose leaves are kept as written, for `json-merge`.
 //!
-//! Numbers stay text, so no digit is lost and printing what was read gives the same text. Strings are read and
-//! written in one form. Nothing panics, and depth is bounded before anything recurses.
+//! Numbers stay text, so no digit is lost and printing what was read gives the same text. Strings are read
+//! and written in one form. Nothing panics, and depth is bounded before anything recurses.
 
 use std::borrow::Cow;
 
@@ -174,8 +174,8 @@ impl<'a> Parser<'a> {
         found
     }
 
-    /// `set_is_free`: one `$set` on the way down does not count as nesting, so that the object it marks may be
-    /// as deep as any other.
+    /// `set_is_free`: one `$set` on the way down does not count as nesting, so that the object it marks may
+    /// be as deep as any other.
     fn value(&mut self, depth_left: usize, set_is_free: bool) -> Result<Node<'a>, FoldFailure> {
         self.skip_space();
         match self.peek() {

@@ -8,7 +8,8 @@
 //!   ((MAX + 1) - 1 ≠ MAX + (1 - 1)).
 //! - `sum:u64` **saturates** at 2^64-1: min(MAX, a+b+c) is the same from either side, since nothing is ever
 //!   taken away. A counter that is full stays full and says so.
-//! - `min`, `max` cannot overflow. Of floats, NaN is ignored unless there is nothing else, -0 is less than +0.
+//! - `min`, `max` cannot overflow. Of floats, NaN is ignored unless there is nothing else, -0 is less than
+//!   +0.
 
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};

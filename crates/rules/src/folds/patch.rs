@@ -1,4 +1,5 @@
-//! `patch`: a value is an object or a list of edits on one (osmos' list of operations on replaceable objects).
+//! `patch`: a value is an object or a list of edits on one (osmos' list of operations on replaceable
+//! objects).
 //!
 //! ```text
 //!   object   [0][bytes of the object ...]
@@ -8,11 +9,11 @@
 //!            write       [2][at varint][length varint][bytes]
 //! ```
 //!
-//! An object replaces whatever came before it (nothing earlier matters); edits on an object are applied; edits
-//! after edits are put one behind the other. Applying one list and then the next is applying the two joined, so
-//! the fold is associative. Edits are total: `splice` (remove, then insert) is brought inside of the object, and `write`
-//! past its end fills the gap with zeros. A result over the largest value length is a failure of that key.
-//! Edits with no object under them stand on an empty one.
+//! An object replaces whatever came before it (nothing earlier matters); edits on an object are applied;
+//! edits after edits are put one behind the other. Applying one list and then the next is applying the two
+//! joined, so the fold is associative. Edits are total: `splice` (remove, then insert) is brought inside of
+//! the object, and `write` past its end fills the gap with zeros. A result over the largest value length is a
+//! failure of that key. Edits with no object under them stand on an empty one.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use folddb_base::limits::VALUE_BYTES_MAX;
@@ -83,6 +84,16 @@ impl<'a> Edit<'a> {
                 put_varint(out, at);
                 put_slice(out, bytes);
             }
+        }
+    }
+
+    /// Fails where no object could take it.
+    fn check(&self) -> Result<(), FoldFailure> {
+        match *self {
+            Edit::Write { at, bytes } if at.saturating_add(bytes.len() as u64) > VALUE_BYTES_MAX as u64 => {
+                Err(too_long())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -176,7 +187,7 @@ impl Fold for PatchFold {
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         match split(value)? {
             (OBJECT, _) => Ok(()),
-            (_, changes) => edits(changes, |_| Ok(())),
+            (_, changes) => edits(changes, |edit| edit.check()),
         }
     }
 

@@ -15,9 +15,10 @@
 //! ```
 //!
 //! The bucket of a number must be the same on every machine, so no logarithm is taken: bucket = ⌊k·f(x)⌋ with
-//! k = 0.7 / ln γ, γ = (1 + ALPHA) / (1 - ALPHA), and f the cubic interpolation of log2 between powers of two, made of
-//! additions and products only. f'(x)·x >= 10/7, so a bucket spans a factor of at most γ; it costs 1 % more
-//! buckets than the logarithm. Infinities fall into the outermost bucket; NaN is refused as an operand.
+//! k = 0.7 / ln γ, γ = (1 + ALPHA) / (1 - ALPHA), and f the cubic interpolation of log2 between powers of
+//! two, made of additions and products only. f'(x)·x >= 10/7, so a bucket spans a factor of at most γ; it
+//! costs 1 % more buckets than the logarithm. Infinities fall into the outermost bucket; NaN is refused as an
+//! operand.
 
 use folddb_base::bytes::{Malformed, Reader, put_varint};
 
@@ -46,7 +47,8 @@ impl Mapping {
     /// `alpha` is brought into 0.0001 to 0.5.
     pub(crate) fn new(alpha: f64) -> Mapping {
         let alpha = if alpha.is_nan() { ALPHA_DEFAULT } else { alpha.clamp(0.0001, 0.5) };
-        // ln((1+a)/(1-a)) = 2 (a + a^3/3 + a^5/5 + ...): the same on every machine, as library logarithms are not.
+        // ln((1+a)/(1-a)) = 2 (a + a^3/3 + a^5/5 + ...): the same on every machine, as library logarithms are
+        // not.
         let (mut ln_gamma, mut power) = (0.0, alpha);
         for odd in (1..120u32).step_by(2) {
             ln_gamma += 2.0 * power / f64::from(odd);
@@ -394,8 +396,8 @@ impl Quantiles {
         self.parts().map(|parts| parts.largest)
     }
 
-    /// The number below which the share `q` (0 to 1) of all numbers lies, within the relative error; none when
-    /// nothing was seen.
+    /// The number below which the share `q` (0 to 1) of all numbers lies, within the relative error; none
+    /// when nothing was seen.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let parts = self.parts()?;
         let q = if q.is_nan() { 0.5 } else { q.clamp(0.0, 1.0) };

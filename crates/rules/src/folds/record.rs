@@ -1,17 +1,19 @@
 //! Records: `{flights: sum:u64, delay: stats:f64, tails: hll:12}`, named fields that fold on their own.
 //!
 //! ```text
-//!   all fields of fixed length    [field] [field] ...             in declared order; so the record is fixed too
-//!   otherwise                     [presence bitmap][field] ...    one bit a field, lowest first; fields present:
-//!                                     fixed length: [value]; otherwise [length varint][value]
+//!   all fields of fixed length   [field] [field] ...            in declared order; the record is fixed too
+//!   otherwise                    [presence bitmap][field] ...   one bit a field, lowest first; those present:
+//!                                    fixed length: [value]; otherwise [length varint][value]
 //! ```
 //!
-//! An operand may leave fields out. In the second form an absent field has no bytes, and folding it with a present
-//! one gives the present one. In the first form an absent field is the fold's identity (0 for sums, the number that
-//! always loses for `min` and `max`, the unit matrix), so that every value keeps the same length.
+//! An operand may leave fields out. In the second form an absent field has no bytes, and folding it with a
+//! present one gives the present one. In the first form an absent field is the fold's identity (0 for sums,
+//! the number that always loses for `min` and `max`, the unit matrix), so that every value keeps the same
+//! length.
 //!
-//! A record is a product of semigroups (with an identity put beside where one is missing), so it is associative
-//! as its fields are; it is approximate when one of them is. Overflow is each field's own. Records may stand in records.
+//! A record is a product of semigroups (with an identity put beside where one is missing), so it is
+//! associative as its fields are; it is approximate when one of them is. Overflow is each field's own.
+//! Records may stand in records.
 
 use std::sync::Arc;
 
@@ -336,7 +338,8 @@ impl Record {
         })
     }
 
-    /// Appends a record, reading each field from what a column held: `column(index)`, none or null for absent.
+    /// Appends a record, reading each field from what a column held: `column(index)`, none or null for
+    /// absent.
     ///
     /// # Errors
     /// Names the field, and says what was expected.

@@ -406,6 +406,7 @@ fn patches_apply_in_order() {
     assert_eq!(Patch::from_bytes(&value).unwrap().to_object().unwrap(), b"hello, you!");
     let far = Patch::edits([Edit::Write { at: u64::MAX, bytes: b"x" }]);
     assert!(patch().fold(b"", &value, far.as_bytes(), &mut Vec::new()).is_err());
+    assert!(patch().check(far.as_bytes()).is_err());
 }
 
 #[test]
@@ -442,4 +443,50 @@ fn records_are_built_and_taken_apart() {
     assert_eq!(read.len(), 1 + 8 + 1 + 3);
     let fixed = Record::parse("{n: sum:u64, least: min:i64}").unwrap();
     assert_eq!(fixed.fold().fixed_len(), Some(16));
+}
+
+/// Prints the least cost of folding `operand` onto a growing total, over some rounds.
+pub(super) fn print_cost(fold: &dyn Fold, name: &str, first: &[u8], operand: &[u8]) {
+    let (mut total, mut out) = (first.to_vec(), Vec::new());
+    let mut least = f64::INFINITY;
+    for _ in 0..50 {
+        let start = std::time::Instant::now();
+        for _ in 0..10_000 {
+            out.clear();
+            match fold.fold(b"key", &total, operand, &mut out) {
+                Ok(Outcome::Value) => std::mem::swap(&mut total, &mut out),
+                other => assert!(other.is_ok()),
+            }
+        }
+        least = least.min(start.elapsed().as_nanos() as f64 / 10_000.0);
+    }
+    println!("{} {name}: {least:.1} ns, {} bytes", fold.spec(), total.len());
+}
+
+/// Not a test of correctness. `cargo test --release -p folddb-rules -- --ignored --nocapture cost`
+#[test]
+#[ignore = "prints costs"]
+fn cost() {
+    for (spec, first, operand) in [
+        ("sum:i64", "1", "2"),
+        ("max:f64", "1", "2"),
+        ("stats:f64", "3", "3"),
+        ("stats:f64", "0.1", "0.1"),
+        ("set", "[\"a\",\"b\",\"c\"]", "b"),
+        ("counters", "a=1", "b=1"),
+        ("top:10", "1 a", "2 b"),
+        ("hll:12", "a", "b"),
+        ("quantiles", "1", "2"),
+        ("bitmap", "1", "2"),
+        ("json-merge", "{\"a\":1,\"b\":\"x\"}", "{\"b\":\"y\"}"),
+        ("{n: sum:u64, m: max:i64}", "{\"n\":1,\"m\":1}", "{\"n\":1,\"m\":2}"),
+        (
+            "{n: sum:u64, d: stats:f64, t: hll:12}",
+            "{\"n\":1,\"d\":1,\"t\":\"a\"}",
+            "{\"n\":1,\"d\":2,\"t\":\"b\"}",
+        ),
+    ] {
+        let (first, operand) = (text_value(spec, first), text_value(spec, operand));
+        print_cost(&*parse(spec).unwrap(), "", &first, &operand);
+    }
 }

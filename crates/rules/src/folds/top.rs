@@ -5,9 +5,9 @@
 //!                  largest score first, of equal scores the smaller member first; each member once
 //! ```
 //!
-//! Associative and exact: an entry is dropped only when its member has a better score, or when K other members
-//! stand before it; both stay so whatever comes along, so no bracketing drops an entry that belongs to the
-//! answer. Scores are `f64` (ordered totally, NaN refused) or `i64`; nothing overflows.
+//! Associative and exact: an entry is dropped only when its member has a better score, or when K other
+//! members stand before it; both stay so whatever comes along, so no bracketing drops an entry that belongs
+//! to the answer. Scores are `f64` (ordered totally, NaN refused) or `i64`; nothing overflows.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;

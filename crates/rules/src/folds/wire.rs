@@ -9,8 +9,8 @@ use crate::fold::{Fold, FoldFailure};
 
 /// A fold of this crate.
 ///
-/// Beyond the contract of [`Fold`], `fold` *appends* to an output that need not be empty, and looks at nothing
-/// that stood there before; so a record folds its fields straight into its own output.
+/// Beyond the contract of [`Fold`], `fold` *appends* to an output that need not be empty, and looks at
+/// nothing that stood there before; so a record folds its fields straight into its own output.
 pub(crate) trait BuiltIn: Fold {
     /// Appends the value e with e·x = x·e = x, where there is one of the fixed length. Stands for an absent
     /// field in a record of fixed length.

@@ -26,7 +26,10 @@ fn in_units(x: f64) -> i128 {
 
 proptest! {
     #[test]
-    fn order_and_bracketing_do_not_matter(mut numbers in prop::collection::vec(number(), 0..12), cut in 0usize..12) {
+    fn order_and_bracketing_do_not_matter(
+        mut numbers in prop::collection::vec(number(), 0..12),
+        cut in 0usize..12,
+    ) {
         let all = sum_of(&numbers).to_bytes();
         let cut = cut.min(numbers.len());
         let mut halves = sum_of(&numbers[..cut]);
@@ -47,7 +50,10 @@ proptest! {
     }
 
     #[test]
-    fn what_is_added_and_taken_away_leaves_nothing(numbers in prop::collection::vec(number(), 0..20), rest in number()) {
+    fn what_is_added_and_taken_away_leaves_nothing(
+        numbers in prop::collection::vec(number(), 0..20),
+        rest in number(),
+    ) {
         let mut sum = sum_of(&numbers);
         sum.add(rest);
         numbers.iter().for_each(|number| sum.add(-number));
@@ -88,7 +94,11 @@ proptest! {
     }
 
     #[test]
-    fn other_forms_of_a_total_are_refused(place in 0u16..272, sign: bool, words in prop::collection::vec(0u32..3, 1..6)) {
+    fn other_forms_of_a_total_are_refused(
+        place in 0u16..272,
+        sign: bool,
+        words in prop::collection::vec(0u32..3, 1..6),
+    ) {
         let mut bytes = (place | u16::from(sign) << 15).to_le_bytes().to_vec();
         bytes.push(words.len() as u8);
         words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
@@ -138,23 +148,14 @@ fn ties_round_to_even_wherever_the_half_lies() {
     assert_eq!(one_and(&[f64::EPSILON, half]), 1.0 + 2.0 * f64::EPSILON);
 }
 
-/// Not a test of correctness: prints the cost of a fold. `cargo test --release -- --ignored --nocapture cost`.
+/// Not a test of correctness: prints the least cost of a fold over some rounds.
+/// `cargo test --release -p folddb-rules -- --ignored --nocapture cost`
 #[test]
 #[ignore = "prints costs"]
 fn cost() {
-    let fold = SumF64;
     for (name, step) in [("plain", 1.5f64), ("long", 0.1), ("mixed sizes", 1e-30)] {
-        let mut sum = 0.3f64.to_le_bytes().to_vec();
-        let mut out = Vec::new();
-        let rounds = 1_000_000;
-        let start = std::time::Instant::now();
-        for _ in 0..rounds {
-            out.clear();
-            let operand = step.to_le_bytes();
-            assert!(fold.fold(b"", &sum, &operand, &mut out).is_ok());
-            std::mem::swap(&mut sum, &mut out);
-        }
-        let ns = start.elapsed().as_nanos() as f64 / f64::from(rounds);
-        println!("sum:f64 {name}: {ns:.1} ns, {} bytes", sum.len());
+        let operand = step.to_le_bytes();
+        crate::folds::tests::print_cost(&SumF64, name, &operand, &operand);
     }
+    crate::folds::tests::print_cost(&SumF64, "far apart", &1e30f64.to_le_bytes(), &1e-30f64.to_le_bytes());
 }

@@ -24,7 +24,11 @@ fn estimates_are_within_four_standard_errors() {
 
 proptest! {
     #[test]
-    fn the_bytes_follow_from_the_members(mut members in prop::collection::vec(any::<u16>(), 0..200), cut in 0usize..200, precision in 4u32..9) {
+    fn the_bytes_follow_from_the_members(
+        mut members in prop::collection::vec(any::<u16>(), 0..200),
+        cut in 0usize..200,
+        precision in 4u32..9,
+    ) {
         let of = |members: &[u16]| {
             let mut sketch = Hll::new(precision);
             members.iter().for_each(|member| sketch.insert(&member.to_le_bytes()));

@@ -17,7 +17,11 @@ fn number() -> impl Strategy<Value = f64> {
 
 proptest! {
     #[test]
-    fn every_quantile_is_within_alpha(mut numbers in prop::collection::vec(number(), 1..60), q in 0.0..1.0f64, alpha in prop_oneof![Just(0.01), Just(0.001), Just(0.2)]) {
+    fn every_quantile_is_within_alpha(
+        mut numbers in prop::collection::vec(number(), 1..60),
+        q in 0.0..1.0f64,
+        alpha in prop_oneof![Just(0.01), Just(0.001), Just(0.2)],
+    ) {
         let sketch = of_all(alpha, &numbers);
         numbers.sort_by(f64::total_cmp);
         let exact = numbers[(q * (numbers.len() - 1) as f64).floor() as usize];
@@ -28,7 +32,10 @@ proptest! {
     }
 
     #[test]
-    fn the_bytes_follow_from_the_numbers(mut numbers in prop::collection::vec(number(), 0..40), cut in 0usize..40) {
+    fn the_bytes_follow_from_the_numbers(
+        mut numbers in prop::collection::vec(number(), 0..40),
+        cut in 0usize..40,
+    ) {
         let all = of_all(0.01, &numbers);
         let cut = cut.min(numbers.len());
         let mut halves = of_all(0.01, &numbers[..cut]);

@@ -159,7 +159,10 @@ proptest! {
     }
 
     #[test]
-    fn any_separator_and_name_come_back(separator in prop::collection::vec(any::<u8>(), 0..8), name in "\\PC{1,8}") {
+    fn any_separator_and_name_come_back(
+        separator in prop::collection::vec(any::<u8>(), 0..8),
+        name in "\\PC{1,8}",
+    ) {
         let spec = Append { separator }.spec();
         prop_assert_eq!(&parse(&spec).unwrap().spec(), &spec);
         let record = format!("{{{}: {spec}}}", crate::folds::words::quoted_name(&name));

@@ -39,7 +39,10 @@ proptest! {
     }
 
     #[test]
-    fn folding_bytes_is_merging_values(a in prop::collection::vec(any::<f64>(), 0..4), b in prop::collection::vec(any::<f64>(), 0..4)) {
+    fn folding_bytes_is_merging_values(
+        a in prop::collection::vec(any::<f64>(), 0..4),
+        b in prop::collection::vec(any::<f64>(), 0..4),
+    ) {
         let (mut a, b) = (of_all(&a), of_all(&b));
         let mut out = Vec::new();
         let folded = match StatsF64.fold(b"", &a.to_bytes(), &b.to_bytes(), &mut out).unwrap() {
@@ -79,24 +82,4 @@ fn nan_is_counted_but_no_extreme() {
     assert!(stats.mean().is_nan() && stats.variance().is_nan());
     assert!(of_all(&[f64::INFINITY, 1.0]).variance().is_nan());
     assert!(Stats::default().mean().is_nan());
-}
-
-/// Not a test of correctness: prints the cost of a fold. `cargo test --release -- --ignored --nocapture cost`.
-#[test]
-#[ignore = "prints costs"]
-fn cost() {
-    for (name, step) in [("whole numbers", 3.0), ("decimals", 0.1)] {
-        let operand = Stats::of(step).to_bytes();
-        let mut total = Stats::of(2.7).to_bytes();
-        let mut out = Vec::new();
-        let rounds = 1_000_000;
-        let start = std::time::Instant::now();
-        for _ in 0..rounds {
-            out.clear();
-            assert!(StatsF64.fold(b"", &total, &operand, &mut out).is_ok());
-            std::mem::swap(&mut total, &mut out);
-        }
-        let ns = start.elapsed().as_nanos() as f64 / f64::from(rounds);
-        println!("stats:f64 {name}: {ns:.1} ns, {} bytes", total.len());
-    }
 }
