@@ -1,7 +1,9 @@
 use std::path::PathBuf;
 
-use folddb_base::{Error, ErrorKind, Lsn};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn};
 use folddb_host::AppendMode;
+use folddb_layout::frame::{FrameHead, FrameKind, put_frame};
+use folddb_layout::segment::SegmentHeader;
 use proptest::prelude::*;
 
 use super::world::{Fail, World};
@@ -204,6 +206,37 @@ fn after_a_cut_a_fresh_chain_stands_apart() {
     // Without that word of the manifest the fresh chain vouches against the cut.
     let (_, outcome) = replay_from(&world.host(), dir(), 0, durable);
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+#[test]
+fn a_whole_frame_that_does_not_follow_is_damage() {
+    let world = World::default();
+    let ends = append(&mut start(&world.host()), 1..4, 100);
+    let (before, end) = (ends[1], ends[2]);
+    let pristine = world.get(&log(1));
+    let header = SegmentHeader::decode(&pristine, FileNumber(1)).unwrap();
+    let offset = usize::try_from(header.offset_of(end)).unwrap();
+    let last = &pristine[usize::try_from(header.offset_of(before)).unwrap()..];
+    let prev_hash = u32::from_le_bytes(last[..4].try_into().unwrap()); // the low half of its hash
+    for (first_seq, prev_hash, whole) in
+        [(4, prev_hash, true), (5, prev_hash, false), (4, prev_hash ^ 1, false)]
+    {
+        let head = FrameHead { kind: FrameKind::Batch, first_seq, count: 1, durable_lsn: 0, prev_hash };
+        let mut frame = Vec::new();
+        put_frame(&mut frame, header.salt, end, &head, &payload(4, 100));
+        let mut bytes = pristine.clone();
+        bytes[offset..offset + frame.len()].copy_from_slice(&frame);
+        world.put(&log(1), &bytes);
+        let (batches, outcome) = replay_from(&world.host(), dir(), 0, 0);
+        expect_batches(&batches, if whole { 4 } else { 3 });
+        assert_eq!(outcome.is_ok(), whole);
+        if let Err(error) = outcome {
+            assert!(
+                error.message().contains(&format!("000001.log is damaged at offset {offset}:")),
+                "{error}"
+            );
+        }
+    }
 }
 
 #[test]
