@@ -14,13 +14,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, Lsn, Record, Result, Seq};
-use folddb_journal::Handover;
+use folddb_journal::{Handover, Journal};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_manifest::RangeDelete;
 
 use crate::batch::Encoded;
 use crate::catalog::{TableCore, new_memtable};
 use crate::engine::{Active, Committer, Engine};
+use crate::health::PoisonOnPanic;
 use crate::options::Durability;
 use crate::view::TableView;
 
@@ -43,6 +44,7 @@ impl Engine {
         let mut committer = self.commit.lock();
         let committer = &mut *committer;
         self.health.check_writable(batch.frees_only)?;
+        let _guard = PoisonOnPanic(&self.health); // a custom order may panic while a memtable is sorted
         for table in &batch.tables {
             table.check_alive()?;
         }
@@ -169,6 +171,7 @@ impl Engine {
     /// Seals the active memtable of a table and gives it a new one. Does nothing to one that has seen no write.
     pub(crate) fn seal(&self, committer: &mut Committer, table: &Arc<TableCore>) {
         self.refresh_stripes(committer);
+        let end_lsn = committer.journal.as_ref().map_or(0, Journal::end_lsn);
         let Committer { active, stripes, active_bytes, .. } = committer;
         let Some(Some(active)) = active.get_mut(table.id.0 as usize) else { return };
         if active.first_lsn.is_none() {
@@ -179,6 +182,7 @@ impl Engine {
         let sealed = crate::view::Sealed {
             memtable: std::mem::replace(&mut active.memtable, new_memtable(&table.rules.order, &table.fold)),
             first_lsn: active.first_lsn.take().unwrap_or_default(),
+            end_lsn,
             last_seq: self.published(),
         };
         active.bytes = 0;

@@ -150,6 +150,8 @@ pub(crate) struct Debt {
     pub(crate) flush_bytes_per_s: Rate,
     /// How fast merges have lately been, in bytes taken in a second.
     pub(crate) merge_bytes_per_s: Rate,
+    /// How often upkeep has failed since it last succeeded.
+    pub(crate) failures_in_a_row: AtomicUsize,
     /// Delay that writers owe and have not slept yet.
     pub(crate) owed: Mutex<OwedDelay>,
 }
@@ -214,6 +216,15 @@ impl Engine {
     /// The path of a file of the store.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
+    }
+
+    /// Fails once the table is dropped or the store closed.
+    #[inline]
+    pub(crate) fn check_readable(&self, table: &crate::catalog::TableCore) -> Result<()> {
+        if self.health.is_closed() {
+            return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+        }
+        table.check_alive()
     }
 
     /// Lets others open the store.

@@ -115,3 +115,15 @@ impl Health {
         self.short_of_space.lock().clone()
     }
 }
+
+/// Poisons the store if it is dropped by a panic: what it guards was left half done.
+pub(crate) struct PoisonOnPanic<'h>(pub(crate) &'h Health);
+
+impl Drop for PoisonOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0
+                .poison(&Error::new(ErrorKind::Io, "a write panicked half way; reopening replays it whole"));
+        }
+    }
+}

@@ -20,7 +20,7 @@
 //! delays.fold(&("DL", "JFK"), &Stats::of(7.0))?;
 //!
 //! let one: Option<Stats> = delays.get(&("UA", "EWR"))?;
-//! assert_eq!(one.unwrap().mean(), Some(4.75));
+//! assert_eq!(one.map(|stats| stats.mean()), Some(4.75));
 //!
 //! // A batch is atomic, over any tables of the store.
 //! let names = store.table("names", Rules::sorted::<String, String>())?;
@@ -33,7 +33,7 @@
 //! delays.delete(&("UA", "EWR"))?;
 //! for row in past.scan(&delays).prefix(&("UA",)).reverse() {
 //!     let ((carrier, origin), stats) = row?;
-//!     println!("{carrier} {origin} {:?}", stats.mean());
+//!     println!("{carrier} {origin} {}", stats.mean());
 //! }
 //! # assert_eq!(past.scan(&delays).prefix(&("UA",)).count()?, 2);
 //! # assert_eq!(delays.scan().prefix(&("UA",)).count()?, 1);
@@ -94,7 +94,7 @@ pub use store::Store;
 pub use table::{BytesTable, Table};
 pub use upkeep::merge::Progress;
 
-pub use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, limits};
+pub use folddb_base::{Error, ErrorKind, Op, OpKind, Result, Seq, limits};
 pub use folddb_host::{AppendMode, Host};
 pub use folddb_rules::{
     Datum, Fold, FoldFailure, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,

@@ -28,7 +28,7 @@ impl Engine {
         at: Option<Seq>,
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
-        table.check_alive()?;
+        self.check_readable(table)?;
         RESOLVER.with(|resolver| {
             // A `take` that itself reads finds the buffers in use and gets its own.
             let mut spare = Resolver::new();
@@ -51,7 +51,7 @@ impl Engine {
         key: &[u8],
         at: Option<Seq>,
     ) -> Result<Vec<(OpKind, Vec<u8>)>> {
-        table.check_alive()?;
+        self.check_readable(table)?;
         let mut resolver = Resolver::new();
         self.collect(table, key, at, &mut resolver)?;
         Ok(resolver.operands().iter().map(|op| (op.kind, op.payload.clone())).collect())

@@ -60,6 +60,8 @@ pub struct StoreStats {
     pub snapshots: u64,
     /// Seconds since the oldest live snapshot was taken.
     pub oldest_snapshot_s: Option<f64>,
+    /// Damage that merges have met: the tables that they leave alone since, and why.
+    pub damage: Vec<String>,
     /// Why writes are refused for lack of space, if they are.
     pub short_of_space: Option<String>,
     /// The failure that has poisoned the store, if one has.
@@ -195,7 +197,7 @@ impl BytesTable {
     /// # Errors
     /// Damage, or a failed read.
     pub fn explain(&self, key: &[u8]) -> Result<Vec<Explained>> {
-        self.core.check_alive()?;
+        self.engine.check_readable(&self.core)?;
         let mut found = Vec::new();
         let view = self.core.view();
         view.active
@@ -320,6 +322,7 @@ impl Engine {
             segments: self.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
             snapshots: snapshots as u64,
             oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),
+            damage: self.damage_met(),
             short_of_space: self.health.short_of_space(),
             poisoned_by: self.health.cause().map(|cause| cause.message().to_owned()),
         }

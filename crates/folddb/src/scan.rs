@@ -74,7 +74,7 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
-        table.check_alive()?;
+        engine.check_readable(table)?;
         let pinned = table.pinned_view();
         let captured = pinned.active.capture(&engine.published);
         let view = Arc::clone(&pinned);

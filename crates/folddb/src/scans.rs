@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
-use folddb_rules::codec::{AsKey, CodecError, Key, KeyPrefix, KeyRange, Value};
+use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
+
+use folddb_rules::KeyOrder;
 
 use crate::borders::Held;
 use crate::catalog::TableCore;
@@ -79,18 +81,32 @@ impl BytesScan {
 
     /// Only keys inside a range of bytes.
     pub fn within(mut self, range: KeyRange) -> Self {
-        let order = &self.table.rules.order;
-        if !order.has_byte_prefixes() {
+        if !self.table.rules.order.has_byte_prefixes() {
             let message =
                 format!("table `{}` has a custom order, in which prefixes are no ranges", self.table.name);
             self.mistake = Some(Error::invalid(message));
             return self;
         }
-        let range = match order {
-            folddb_rules::KeyOrder::Reversed => range.mirrored(),
-            _ => range,
-        };
+        let range = self.in_order(range);
         (self.plan.low, self.plan.high) = (range.low, range.high);
+        self
+    }
+
+    /// A range of bytes as it stands in the order of this table.
+    fn in_order(&self, range: KeyRange) -> KeyRange {
+        match self.table.rules.order {
+            KeyOrder::Reversed => range.mirrored(),
+            _ => range,
+        }
+    }
+
+    fn low(mut self, bound: Bound<Vec<u8>>) -> Self {
+        self.plan.low = bound;
+        self
+    }
+
+    fn high(mut self, bound: Bound<Vec<u8>>) -> Self {
+        self.plan.high = bound;
         self
     }
 
@@ -223,24 +239,33 @@ impl<K: Key, V: Value> Scan<K, V> {
         Scan::new(change(self.bytes))
     }
 
-    /// Begins at `key`, included.
-    pub fn from<Q: AsKey<K> + ?Sized>(self, key: &Q) -> Self {
-        self.change(|scan| scan.from(&key_bytes(key)))
+    /// Begins at `bound`, included: a key, or the first elements of a tuple (`&("UA",)`: all keys that begin so).
+    pub fn from<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
+        let span = self.span(bound);
+        self.change(|scan| scan.low(span.from()))
     }
 
-    /// Begins after `key`.
-    pub fn after<Q: AsKey<K> + ?Sized>(self, key: &Q) -> Self {
-        self.change(|scan| scan.after(&key_bytes(key)))
+    /// Begins after `bound`.
+    pub fn after<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
+        let span = self.span(bound);
+        self.change(|scan| scan.low(span.after()))
     }
 
-    /// Ends before `key`.
-    pub fn before<Q: AsKey<K> + ?Sized>(self, key: &Q) -> Self {
-        self.change(|scan| scan.before(&key_bytes(key)))
+    /// Ends before `bound`.
+    pub fn before<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
+        let span = self.span(bound);
+        self.change(|scan| scan.high(span.before()))
     }
 
-    /// Ends with `key`, included.
-    pub fn through<Q: AsKey<K> + ?Sized>(self, key: &Q) -> Self {
-        self.change(|scan| scan.through(&key_bytes(key)))
+    /// Ends with `bound`, included.
+    pub fn through<B: KeyBound<K> + ?Sized>(self, bound: &B) -> Self {
+        let span = self.span(bound);
+        self.change(|scan| scan.high(span.through()))
+    }
+
+    /// The keys that count as equal to a bound, as they stand in this table.
+    fn span<B: KeyBound<K> + ?Sized>(&self, bound: &B) -> KeyRange {
+        self.bytes.in_order(bound.span())
     }
 
     /// Only keys that begin with `prefix`: the first elements of a tuple (`&("UA",)`), the first letters of a string.
@@ -265,12 +290,6 @@ impl<K: Key, V: Value> Scan<K, V> {
     pub fn count(self) -> Result<u64> {
         self.bytes.count()
     }
-}
-
-fn key_bytes<K: Key, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    key.encode_key(&mut bytes);
-    bytes
 }
 
 impl<K: Key, V: Value> IntoIterator for Scan<K, V> {

@@ -29,6 +29,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// What a step of a flush or a merge takes in before it looks up: about 2 ms of work.
 const STEP: Budget = Budget { records: 1 << 14, bytes: 4 << 20 };
 
+/// So many failures of upkeep in a row, and the store refuses to write.
+const FAILURES_MAX: usize = 5;
+
 /// The threads of a store.
 #[derive(Default)]
 pub(crate) struct Workers {
@@ -105,17 +108,31 @@ impl Engine {
         }
     }
 
-    /// Runs a step; a panic in it (a bug, or a user's comparison function) poisons the store and nothing else.
+    /// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
+    /// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
+    /// or a user's comparison function) is a failure too. A damaged input is given up, not tried again.
     fn contained(&self, step: fn(&Engine) -> Result<Option<String>>) -> Result<Option<String>> {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| step(self)));
         let result = outcome.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))
         });
-        result.inspect_err(|error| match error.kind() {
+        match &result {
+            Ok(_) => self.debt.failures_in_a_row.store(0, Ordering::Relaxed),
+            Err(error) => self.note_upkeep_failure(error),
+        }
+        result
+    }
+
+    fn note_upkeep_failure(&self, error: &Error) {
+        match error.kind() {
             ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),
-            ErrorKind::Closed => {}
-            _ => self.health.poison(error),
-        })
+            ErrorKind::Closed | ErrorKind::Corruption => {}
+            _ => {
+                if self.debt.failures_in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX {
+                    self.health.poison(error);
+                }
+            }
+        }
     }
 
     /// True when someone will flush without being asked.

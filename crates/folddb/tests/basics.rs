@@ -234,3 +234,56 @@ fn a_dropped_table_is_gone_and_its_handles_say_so() {
     let store = Store::open(dir.path().join("s.folddb"), manual()).unwrap();
     assert_eq!(store.bytes_table("t").unwrap().scan().count().unwrap(), 0);
 }
+
+#[test]
+fn range_deletes_go_when_nothing_older_is_left() {
+    let (_dir, store) = fresh();
+    let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+    for n in 0..100 {
+        table.set(&n, &n).unwrap();
+    }
+    store.flush().unwrap();
+    let snapshot = store.snapshot();
+    table.delete_range(&0, &50).unwrap();
+    table.set(&200, &1).unwrap();
+    let optimize = || store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    optimize();
+    assert_eq!(store.table_stats("t").unwrap().range_deletes, 1, "a snapshot still needs what it hides");
+    assert_eq!(snapshot.scan(&table).count().unwrap(), 100);
+    drop(snapshot);
+    table.set(&201, &1).unwrap();
+    optimize();
+    assert_eq!(store.table_stats("t").unwrap().range_deletes, 0);
+    assert_eq!(table.scan().count().unwrap(), 52);
+}
+
+#[test]
+fn tuples_bound_scans_by_their_first_elements() {
+    let (_dir, store) = fresh();
+    for (name, rules) in [("up", Rules::sorted::<(String, u64), u64>()), ("down", Rules::sorted().reversed())]
+    {
+        let table = store.table(name, rules).unwrap();
+        for (index, carrier) in ["AA", "DL", "UA"].iter().enumerate() {
+            for n in 0..3u64 {
+                table.set(&(*carrier, n), &(index as u64)).unwrap();
+            }
+        }
+        let count = |scan: folddb::Scan<(String, u64), u64>| scan.count().unwrap();
+        assert_eq!(count(table.scan().from(&("DL",))), 6, "{name}");
+        assert_eq!(count(table.scan().after(&("DL",))), 3, "{name}");
+        assert_eq!(count(table.scan().before(&("DL",))), 3, "{name}");
+        assert_eq!(count(table.scan().through(&("DL",))), 6, "{name}");
+        assert_eq!(count(table.scan().prefix(&("DL",))), 3, "{name}");
+        assert_eq!(count(table.scan().from(&("DL", 1)).through(&("DL", 1))), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_closed_store_says_so() {
+    let (_dir, store) = fresh();
+    let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+    table.set(&1, &1).unwrap();
+    store.clone().close().unwrap();
+    assert_eq!(table.get(&1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(table.set(&1, &1).unwrap_err().kind(), ErrorKind::Closed);
+}

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use folddb_base::{Result, Seq};
+use folddb_base::{Lsn, Result, Seq};
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules};
 
@@ -91,12 +91,22 @@ impl Engine {
         changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
         let log_start = self.log_start_without(Some(sealed));
         changes.extend(log_start.map(|lsn| self.horizon(lsn)));
+        self.sync_log_for(sealed, log_start)?;
         let installed = Installed { parts, flushed: Some(sealed.clone()) };
         self.install(table, changes, installed)?;
         if let Some(lsn) = log_start {
             self.retire_segments(lsn);
         }
         Ok(counts.records_out)
+    }
+
+    /// A batch may have records in several tables. Before those of one become durable in a run, the log of the
+    /// others' must be, or a power cut could leave half a batch.
+    fn sync_log_for(&self, sealed: &Sealed, log_start: Option<Lsn>) -> Result<()> {
+        match log_start {
+            Some(needed) if needed < sealed.end_lsn => self.sync_to(sealed.end_lsn),
+            _ => Ok(()),
+        }
     }
 
     fn flushed_seq(&self, table: &TableCore) -> Seq {

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use folddb_base::ids::RunId;
 use folddb_base::stream::Direction;
-use folddb_base::{Error, Result, TableId};
+use folddb_base::{Error, Result, Seq, TableId};
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::pace;
 use folddb_merge::plan::{Way, optimize_plan, plan};
@@ -34,7 +34,7 @@ pub(crate) struct Merges {
     waiting: Vec<MergeJob>,
     busy: HashSet<(TableId, RunId)>,
     /// Tables whose merges failed for a reason that trying again does not mend.
-    given_up: HashSet<TableId>,
+    given_up: HashMap<TableId, Error>,
     /// What each table looked like when nothing more was due: its runs by address, and the snapshots by version.
     looked_at: HashMap<TableId, (usize, u64)>,
 }
@@ -46,6 +46,10 @@ pub(crate) struct MergeJob {
     run: RunId,
     step: FoldStep<KWay<RunCursor>>,
     output: Output,
+    /// The seqs of the range deletes that the merge applies.
+    range_deletes: Vec<Seq>,
+    /// The lowest border when the merge began; a range delete below it serves a snapshot no longer.
+    lowest_border: Option<Seq>,
     bytes_total: u64,
     _files: Vec<Arc<PartFile>>,
 }
@@ -107,7 +111,7 @@ impl Engine {
         job.output.discard(self);
         self.release(&job);
         if error.kind() == folddb_base::ErrorKind::Corruption {
-            self.merges.lock().given_up.insert(job.table.id);
+            self.merges.lock().given_up.insert(job.table.id, error.clone());
         }
     }
 
@@ -137,7 +141,7 @@ impl Engine {
 
     fn plan_for(&self, table: &TableCore) -> Option<Plan> {
         let merges = self.merges.lock();
-        if merges.given_up.contains(&table.id) {
+        if merges.given_up.contains_key(&table.id) {
             return None;
         }
         let moment = Moment { borders: self.borders.all(), now_ms: self.host.clock.unix_seconds() * 1000 };
@@ -178,6 +182,15 @@ impl Engine {
             merges.waiting.is_empty() && merges.busy.is_empty()
         };
         idle && self.catalog().all().all(|table| self.plan_for(table).is_none())
+    }
+
+    /// What damage merges have met, by table.
+    pub(crate) fn damage_met(&self) -> Vec<String> {
+        let merges = self.merges.lock();
+        let name =
+            |id: &TableId| self.catalog().all().find(|table| table.id == *id).map(|table| table.name.clone());
+        let met = merges.given_up.iter().filter_map(|(id, error)| Some((name(id)?, error)));
+        met.map(|(name, error)| format!("table `{name}`: {}", error.message())).collect()
     }
 
     /// Forgets the merges of a table that is dropped, and the files that it had.
@@ -244,6 +257,8 @@ impl Engine {
             run,
             step: FoldStep::new(stream, rules),
             output: Output::new(table, keep_seqs),
+            range_deletes: view.range_deletes.iter().map(|range| range.seq).collect(),
+            lowest_border: borders.first().copied(),
             bytes_total,
             _files: files,
             plan,
@@ -308,7 +323,6 @@ impl Engine {
                     return Ok(());
                 }
                 Err(error) => {
-                    self.note_write_failure(&error);
                     self.abandon_job(job, &error);
                     return Err(error);
                 }
@@ -369,7 +383,32 @@ impl MergeJob {
         }
         let next_key = if is_last { None } else { self.step.next_key() };
         changes.extend(consumed(&self.table, &self.plan.inputs, next_key));
+        if is_last {
+            changes.extend(self.retired_range_deletes(engine));
+        }
         engine.install(&self.table, changes, installed)
+    }
+
+    /// The range deletes that hide nothing any more: this merge has applied them at the bottom, no other run has
+    /// anything as old, and no snapshot that the merge respected is older than them. Those that only the log has
+    /// yet are left to a later merge.
+    fn retired_range_deletes(&self, engine: &Engine) -> Vec<Change> {
+        if !self.plan.is_bottom || self.range_deletes.is_empty() {
+            return Vec::new();
+        }
+        let view = self.table.view();
+        let is_other = |run: &&RunView| run.id != self.run && !self.plan.inputs.contains(&run.id);
+        let others = view.runs.iter().filter(is_other).flat_map(|run| &run.parts);
+        let oldest_elsewhere = others.map(|part| part.file.part.facts().min_seq).min();
+        let manifest = engine.manifest.lock();
+        let Some(state) = manifest.state().tables.get(&self.table.id) else { return Vec::new() };
+        let is_done = |seq: &Seq| {
+            self.range_deletes.contains(seq)
+                && self.lowest_border.is_none_or(|border| border >= *seq)
+                && oldest_elsewhere.is_none_or(|oldest| oldest > *seq)
+        };
+        let done = state.range_deletes.iter().map(|range| range.seq).filter(is_done);
+        done.map(|seq| Change::RetireRangeDelete { table: self.table.id, seq }).collect()
     }
 
     fn progress(&self) -> Progress {
