@@ -1,0 +1,39 @@
+//! Plays random programs against the model, as many as asked for:
+//! `cargo run -p folddb-sim --release --example programs -- --seeds 1000 [--from 0] [--actions 60]`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use folddb_sim::play::{Disagreement, play};
+use folddb_sim::program::{Program, shrink};
+
+fn argument(name: &str, default: u64) -> u64 {
+    let arguments: Vec<String> = std::env::args().collect();
+    let at = arguments.iter().position(|argument| argument == name);
+    at.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(default)
+}
+
+fn attempt(program: &Program) -> Result<(), Disagreement> {
+    let dir = tempfile::tempdir().expect("a directory for temporary files");
+    let played = catch_unwind(AssertUnwindSafe(|| play(program, &dir.path().join("store"))));
+    played.unwrap_or_else(|_| Err(Disagreement { at: usize::MAX, message: "it panicked".to_owned() }))
+}
+
+fn main() -> ExitCode {
+    let (from, seeds) = (argument("--from", 0), argument("--seeds", 1000));
+    let actions = argument("--actions", 60) as usize;
+    let mut failed = 0;
+    for seed in from..from + seeds {
+        let program = Program::random(seed, actions);
+        let Err(why) = attempt(&program) else { continue };
+        failed += 1;
+        eprintln!("seed {seed} {why}; shrinking");
+        let least = shrink(&program, &mut |candidate| attempt(candidate).is_err());
+        match attempt(&least) {
+            Err(why) => println!("seed {seed} {why}\n{least}"),
+            Ok(()) => println!("seed {seed} fails only sometimes\n{least}"),
+        }
+    }
+    println!("{seeds} programs from seed {from}, {failed} of them failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,212 @@
+//! The tables that random programs use: their rules as the store gets them, and their meaning told a second
+//! time, naively, for the model. Nothing here asks the store's own algebra.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use folddb::codec::KeyCodec;
+use folddb::order::CustomOrder;
+use folddb::table_rules::{Compression, TableRules};
+use folddb::{Fold, FoldFailure, Options, Outcome};
+
+/// How the values of a table fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The later value wins.
+    Replace,
+    /// The earlier value wins.
+    First,
+    /// `u64` keys and saturating sums of `u64`: blocks of fixed widths.
+    SumU64,
+    /// Wrapping sums of `i64`; a sum of 0 is absent.
+    Balance,
+    /// The larger number; the largest of all makes everything earlier irrelevant.
+    MaxU64,
+    /// The smaller byte string.
+    MinBytes,
+    /// Byte strings with commas between.
+    Append,
+    /// A custom fold: joins, fails where a side holds `!`, and panics where one holds `?`.
+    Brittle,
+}
+
+/// In which order the keys of a table run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// By their bytes.
+    Bytewise,
+    /// The reverse of it.
+    Reversed,
+    /// A custom order: shorter keys first; the store breaks its ties by bytes.
+    ByLength,
+}
+
+/// The rules of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// How values fold.
+    pub kind: Kind,
+    /// How keys run.
+    pub order: Order,
+    /// Whether blocks are compressed.
+    pub lz4: bool,
+    /// Size of a block, in bytes.
+    pub block_bytes: u32,
+    /// Filter bits a key.
+    pub filter_bits: u8,
+}
+
+/// How many keys a table may have. Few, so that they meet.
+pub const KEYS: u8 = 28;
+
+const NAME_BY_LENGTH: &str = "by-length";
+const PREDICATE_FULL: &str = "is-full";
+
+impl Shape {
+    /// The rules as the store takes them.
+    pub fn rules(&self) -> TableRules {
+        let key = if self.has_number_keys() { KeyCodec::U64 } else { KeyCodec::Bytes };
+        let rules = TableRules::new(key).block_bytes(self.block_bytes).filter_bits(self.filter_bits);
+        let rules = match self.order {
+            Order::Bytewise => rules,
+            Order::Reversed => rules.order("reversed"),
+            Order::ByLength => rules.order(NAME_BY_LENGTH),
+        };
+        let rules = if self.lz4 { rules.compression(Compression::Lz4) } else { rules };
+        match self.kind {
+            Kind::Replace => rules,
+            Kind::First => rules.fold("first"),
+            Kind::SumU64 => rules.fold("sum:u64"),
+            Kind::Balance => rules.fold("sum:i64").delete_equal(&0i64.to_le_bytes()),
+            Kind::MaxU64 => rules.fold("max:u64").short_circuit_named(PREDICATE_FULL),
+            Kind::MinBytes => rules.fold("min:bytes"),
+            Kind::Append => rules.fold("append:\",\""),
+            Kind::Brittle => rules.custom_fold(&Brittle.spec(), Brittle.version()),
+        }
+    }
+
+    fn has_number_keys(&self) -> bool {
+        matches!(self.kind, Kind::SumU64)
+    }
+
+    /// The key with this number, below [`KEYS`].
+    pub fn key(&self, number: u8) -> Vec<u8> {
+        if self.has_number_keys() {
+            return (u64::from(number) * 0x0101_0101).to_be_bytes().to_vec();
+        }
+        const ODD: [&[u8]; 8] = [b"", b"\0", b"\0\0", b"a", b"ab", b"b", b"\xff", b"\xff\xff"];
+        match ODD.get(usize::from(number)) {
+            Some(odd) => odd.to_vec(),
+            None => format!("key/{:02}", number - ODD.len() as u8).into_bytes(),
+        }
+    }
+
+    /// The value or operand with this number; where values may be of any length, about `len_bytes` long.
+    pub fn value(&self, number: u8, len_bytes: u16) -> Vec<u8> {
+        match self.kind {
+            Kind::SumU64 | Kind::MaxU64 => {
+                let value = if number == 255 { u64::MAX } else { u64::from(number) };
+                value.to_le_bytes().to_vec()
+            }
+            Kind::Balance => (i64::from(number % 5) - 2).to_le_bytes().to_vec(),
+            Kind::Brittle => match number % 16 {
+                0 => b"!".to_vec(),
+                1 => b"?".to_vec(),
+                other => vec![b'a' + other; usize::from(len_bytes % 5)],
+            },
+            Kind::Replace | Kind::First | Kind::MinBytes | Kind::Append => {
+                let mut bytes = vec![0; usize::from(len_bytes)];
+                let mut chance = crate::chance::Seeded::new(u64::from(number));
+                bytes.iter_mut().for_each(|byte| *byte = b'a' + (chance.next_u64() % 26) as u8);
+                bytes
+            }
+        }
+    }
+
+    /// Compares two keys as the table does.
+    pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        match self.order {
+            Order::Bytewise => a.cmp(b),
+            Order::Reversed => b.cmp(a),
+            Order::ByLength => (a.len(), a).cmp(&(b.len(), b)),
+        }
+    }
+
+    /// What folding `later` onto `earlier` gives; none where it fails.
+    pub fn fold(&self, earlier: &[u8], later: &[u8]) -> Option<Vec<u8>> {
+        let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
+        Some(match self.kind {
+            Kind::Replace => later.to_vec(),
+            Kind::First => earlier.to_vec(),
+            Kind::SumU64 => number(earlier).saturating_add(number(later)).to_le_bytes().to_vec(),
+            Kind::Balance => number(earlier).wrapping_add(number(later)).to_le_bytes().to_vec(),
+            Kind::MaxU64 => number(earlier).max(number(later)).to_le_bytes().to_vec(),
+            Kind::MinBytes => earlier.min(later).to_vec(),
+            Kind::Append => [earlier, b",", later].concat(),
+            Kind::Brittle => {
+                let breaks = |side: &[u8]| side.contains(&b'!') || side.contains(&b'?');
+                if breaks(earlier) || breaks(later) {
+                    return None;
+                }
+                [earlier, later].concat()
+            }
+        })
+    }
+
+    /// Whether a complete state of this value counts as absent.
+    pub fn is_deleted(&self, value: &[u8]) -> bool {
+        self.kind == Kind::Balance && value.iter().all(|byte| *byte == 0)
+    }
+}
+
+/// Makes the custom folds, orders and predicates of all shapes known.
+pub fn with_customs(options: Options) -> Options {
+    options
+        .custom_fold(Arc::new(Brittle))
+        .custom_order(Arc::new(ByLength))
+        .custom_predicate(PREDICATE_FULL, |_key, value| value == u64::MAX.to_le_bytes())
+}
+
+struct ByLength;
+
+impl CustomOrder for ByLength {
+    fn name(&self) -> &str {
+        NAME_BY_LENGTH
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        a.len().cmp(&b.len())
+    }
+}
+
+/// Joins byte strings, unless one has a character that it cannot bear. Associative: a failure inside any
+/// bracketing is a failure of all.
+struct Brittle;
+
+impl Fold for Brittle {
+    fn spec(&self) -> String {
+        "brittle".to_owned()
+    }
+    fn version(&self) -> u32 {
+        3
+    }
+    fn fold(
+        &self,
+        _key: &[u8],
+        earlier: &[u8],
+        later: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, FoldFailure> {
+        for side in [earlier, later] {
+            if side.contains(&b'?') {
+                // As a panic does, but without a line on standard error.
+                std::panic::resume_unwind(Box::new("the fold met a question mark"));
+            }
+            if side.contains(&b'!') {
+                return Err(FoldFailure::new("the fold met an exclamation mark"));
+            }
+        }
+        out.extend_from_slice(earlier);
+        out.extend_from_slice(later);
+        Ok(Outcome::Value)
+    }
+}
