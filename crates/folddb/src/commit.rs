@@ -149,9 +149,9 @@ impl Engine {
     fn seal_full(&self, committer: &mut Committer, tables: &[Arc<TableCore>]) {
         for table in tables {
             let Some(active) = committer.active_mut(table.id) else { continue };
-            let before = std::mem::replace(&mut active.bytes, active.memtable.bytes());
-            let (now, is_full) = (active.bytes, active.bytes >= self.options.memtable_bytes());
-            committer.active_bytes = committer.active_bytes + now - before;
+            let is_full = active.bytes >= self.options.memtable_bytes();
+            let grown = active.bytes - std::mem::replace(&mut active.bytes_counted, active.bytes);
+            committer.active_bytes += grown;
             if is_full {
                 self.seal(committer, table);
             }
@@ -178,16 +178,18 @@ impl Engine {
             return;
         }
         active.memtable.freeze(stripes);
-        *active_bytes -= active.bytes;
+        *active_bytes -= std::mem::take(&mut active.bytes_counted);
+        let memtable = std::mem::replace(&mut active.memtable, new_memtable(&table.rules.order, &table.fold));
         let sealed = crate::view::Sealed {
-            memtable: std::mem::replace(&mut active.memtable, new_memtable(&table.rules.order, &table.fold)),
+            bytes: memtable.bytes(),
+            memtable,
             first_lsn: active.first_lsn.take().unwrap_or_default(),
             end_lsn,
             last_seq: self.published(),
         };
         active.bytes = 0;
         active.range_delete_seqs.clear();
-        self.debt.sealed_bytes.fetch_add(sealed.memtable.bytes(), Ordering::AcqRel);
+        self.debt.sealed_bytes.fetch_add(sealed.bytes, Ordering::AcqRel);
         let next = Arc::clone(&active.memtable);
         table.change_view(|view| TableView {
             active: next,
@@ -278,11 +280,20 @@ impl Active {
                 }
             }
         }
+        self.bytes = writer.bytes();
         has_range
     }
 
     pub(crate) fn new(table: Arc<TableCore>, flushed_seq: Seq) -> Active {
         let memtable = Arc::clone(&table.view().active);
-        Active { table, memtable, bytes: 0, first_lsn: None, range_delete_seqs: Vec::new(), flushed_seq }
+        Active {
+            table,
+            memtable,
+            bytes: 0,
+            bytes_counted: 0,
+            first_lsn: None,
+            range_delete_seqs: Vec::new(),
+            flushed_seq,
+        }
     }
 }

@@ -95,7 +95,10 @@ pub(crate) struct Committer {
 pub(crate) struct Active {
     pub(crate) table: Arc<crate::catalog::TableCore>,
     pub(crate) memtable: Arc<Memtable>,
+    /// What the memtable takes, after the last record.
     pub(crate) bytes: usize,
+    /// As much of that as is counted in [`Committer::active_bytes`].
+    pub(crate) bytes_counted: usize,
     /// The first LSN that holds a record of the memtable.
     pub(crate) first_lsn: Option<u64>,
     /// Seqs of range deletes that are in the log and not yet in the manifest.

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use folddb_base::{Error, FileNumber, Lsn, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, PartState};
 use folddb_run::{Part, PartFacts};
@@ -37,11 +37,18 @@ impl Engine {
         installed: Installed,
     ) -> Result<()> {
         let mut manifest = self.manifest.lock();
-        table.check_alive()?;
+        // Where the edit surely did not take place, the parts are of no use and go.
+        let discard = || installed.parts.iter().for_each(|part| part.retire());
+        table.check_alive().inspect_err(|_| discard())?;
         if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
             changes.push(Change::ReserveNumbers { next_number: self.numbers.peek() + NUMBERS_RESERVED });
         }
-        manifest.append(&changes).inspect_err(|error| self.note_write_failure(error))?;
+        manifest.append(&changes).inspect_err(|error| {
+            if error.kind() == ErrorKind::NoSpace {
+                discard();
+            }
+            self.note_write_failure(error);
+        })?;
         let Some(state) = manifest.state().tables.get(&table.id) else {
             return Err(Error::invalid(format!("table `{}` is not in the manifest", table.name)));
         };

@@ -48,6 +48,8 @@ pub(crate) struct Sealed {
     pub(crate) memtable: Arc<Memtable>,
     /// The log is needed from here on until the memtable is flushed.
     pub(crate) first_lsn: Lsn,
+    /// What it takes, as the debt counts it.
+    pub(crate) bytes: usize,
     /// Where the log ended when it was sealed.
     pub(crate) end_lsn: Lsn,
     /// The last seq of the history when it was sealed: what the table has up to here is in it or below it.

@@ -27,7 +27,7 @@ impl Engine {
             return Ok(self.merge_chunks().then(|| "merged chunks of a memtable".to_owned()));
         };
         let started = self.host.clock.monotonic();
-        let bytes = sealed.memtable.bytes();
+        let bytes = sealed.bytes;
         let records = self.flush(&table, &sealed)?;
         let took = self.host.clock.monotonic().saturating_sub(started);
         self.debt.flush_bytes_per_s.note(bytes as u64, took);
@@ -130,7 +130,7 @@ impl Engine {
 
     /// Seals the memtable that holds the log back when too much of it is kept.
     fn limit_log(&self) {
-        const SEGMENTS_MAX: usize = 6;
+        const SEGMENTS_MAX: usize = 4;
         let kept = self.journal.as_ref().map_or(0, |journal| journal.segments().len());
         if kept <= SEGMENTS_MAX {
             return;

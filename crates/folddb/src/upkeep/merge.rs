@@ -102,26 +102,17 @@ impl Engine {
         self.counters.merges.add(1);
         self.counters.records_merged.add(job.step.counts().records_in);
         self.counters.fold_failures.add(job.step.counts().declined_failed);
-        self.release(job);
+        self.release(job.table.id, &job.plan, Some(job.run));
         self.note_overdue();
         self.bell.ring();
     }
 
     fn abandon_job(&self, mut job: MergeJob, error: &Error) {
         job.output.discard(self);
-        self.release(&job);
+        self.release(job.table.id, &job.plan, Some(job.run));
         if error.kind() == folddb_base::ErrorKind::Corruption {
             self.merges.lock().given_up.insert(job.table.id, error.clone());
         }
-    }
-
-    fn release(&self, job: &MergeJob) {
-        let mut merges = self.merges.lock();
-        for run in &job.plan.inputs {
-            merges.busy.remove(&(job.table.id, *run));
-        }
-        merges.busy.remove(&(job.table.id, job.run));
-        merges.looked_at.remove(&job.table.id);
     }
 
     /// Starts every merge that is due and not under way. Looks at a table only when something about it changed.
@@ -139,19 +130,43 @@ impl Engine {
         Ok(())
     }
 
+    /// The next merge of a table, whose inputs are taken for it in the same moment.
     fn plan_for(&self, table: &TableCore) -> Option<Plan> {
-        let merges = self.merges.lock();
+        self.reserve(table, |runs| self.due(table, runs))
+    }
+
+    /// What is due for a table with these runs.
+    fn due(&self, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
+        let moment = Moment { borders: self.borders.all(), now_ms: self.host.clock.unix_seconds() * 1000 };
+        let options = MergeOptions::with_factor(self.options.merge_factor);
+        plan(&table.rules.order, runs, &moment, &options)
+    }
+
+    /// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.
+    fn reserve(&self, table: &TableCore, make: impl FnOnce(&[RunSummary]) -> Option<Plan>) -> Option<Plan> {
+        let mut merges = self.merges.lock();
         if merges.given_up.contains_key(&table.id) {
             return None;
         }
-        let moment = Moment { borders: self.borders.all(), now_ms: self.host.clock.unix_seconds() * 1000 };
-        let options = MergeOptions::with_factor(self.options.merge_factor);
-        plan(&table.rules.order, &summaries(table, &merges.busy), &moment, &options)
+        let plan = make(&summaries(table, &merges.busy))?;
+        merges.busy.extend(plan.inputs.iter().map(|&input| (table.id, input)));
+        Some(plan)
+    }
+
+    /// Gives back what a plan has taken.
+    fn release(&self, table: TableId, plan: &Plan, output: Option<RunId>) {
+        let mut merges = self.merges.lock();
+        for run in plan.inputs.iter().copied().chain(output) {
+            merges.busy.remove(&(table, run));
+        }
+        merges.looked_at.remove(&table);
     }
 
     fn begin(&self, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
         if plan.way == Way::Join {
-            return self.join_runs(table, &plan);
+            let joined = self.join_runs(table, &plan);
+            self.release(table.id, &plan, None);
+            return joined;
         }
         let job = self.job(table, plan)?;
         self.merges.lock().waiting.push(job);
@@ -181,7 +196,12 @@ impl Engine {
             let merges = self.merges.lock();
             merges.waiting.is_empty() && merges.busy.is_empty()
         };
-        idle && self.catalog().all().all(|table| self.plan_for(table).is_none())
+        idle && self.catalog().all().all(|table| !self.is_merge_due(table))
+    }
+
+    fn is_merge_due(&self, table: &TableCore) -> bool {
+        let merges = self.merges.lock();
+        !merges.given_up.contains_key(&table.id) && self.due(table, &summaries(table, &merges.busy)).is_some()
     }
 
     /// What damage merges have met, by table.
@@ -208,7 +228,7 @@ impl Engine {
         for file in table.part_files().values() {
             file.retire();
         }
-        let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.memtable.bytes()).sum();
+        let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.bytes).sum();
         self.debt.sealed_bytes.fetch_sub(waiting, Ordering::AcqRel);
         table.change_view(|view| crate::view::TableView {
             active: Arc::clone(&view.active),
@@ -219,8 +239,12 @@ impl Engine {
         self.bell.ring();
     }
 
-    /// Sets up a merge and marks its inputs as taken.
+    /// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
     fn job(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+        self.set_up(table, plan.clone()).inspect_err(|_| self.release(table.id, &plan, None))
+    }
+
+    fn set_up(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
         let run = RunId(self.numbers.take().0);
         let view = table.view();
         let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
@@ -244,11 +268,7 @@ impl Engine {
             bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
         };
         let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
-        {
-            let mut merges = self.merges.lock();
-            merges.busy.extend(plan.inputs.iter().map(|&input| (table.id, input)));
-            merges.busy.insert((table.id, run));
-        }
+        self.merges.lock().busy.insert((table.id, run));
         let bytes_total =
             files.iter().map(|file| file.part.facts().key_bytes + file.part.facts().payload_bytes).sum();
         let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
@@ -287,13 +307,17 @@ impl Engine {
             if let Some(cause) = self.health.cause() {
                 return Err(cause);
             }
+            if let Some(damage) = self.merges.lock().given_up.get(&table.id) {
+                return Err(damage.clone());
+            }
             let seen = self.bell.count();
-            {
-                let merges = self.merges.lock();
-                let runs = summaries(table, &merges.busy);
-                if !runs.iter().any(|run| run.busy) {
-                    return Ok(optimize_plan(&table.rules.order, &runs));
-                }
+            let mut is_free = false;
+            let plan = self.reserve(table, |runs| {
+                is_free = !runs.iter().any(|run| run.busy);
+                if is_free { optimize_plan(&table.rules.order, runs) } else { None }
+            });
+            if is_free || plan.is_some() {
+                return Ok(plan);
             }
             if self.upkeep_runs() {
                 self.bell.wait(seen, std::time::Duration::from_millis(20));
@@ -319,7 +343,7 @@ impl Engine {
                 Ok(false) if progress(job.progress()).is_continue() => {}
                 Ok(false) => {
                     job.output.discard(self);
-                    self.release(&job);
+                    self.release(job.table.id, &job.plan, Some(job.run));
                     return Ok(());
                 }
                 Err(error) => {
