@@ -13,6 +13,7 @@
 //!   fold=sum:u64                 a fold that comes with it, or else
 //!   custom_fold=NAME             a custom one, together with
 //!   fold_version=1
+//!   ?key_names=NAMES             names of its elements, %0a between them; only when given
 //!   key=tuple(text,text)
 //!   kind=sorted
 //!   order=bytewise
@@ -36,6 +37,9 @@ use crate::folds;
 use crate::order::{CustomOrder, KeyOrder};
 
 const FIRST_LINE: &str = "rules 1";
+
+/// The field of the names of the elements of keys. A reader that does not know it may ignore it.
+const KEY_NAMES: &str = "?key_names";
 
 /// Least and largest size of a block, in bytes.
 pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65_536;
@@ -67,7 +71,8 @@ pub struct TableRules {
     pub compression: Compression,
     /// Bits of the filters for each key; 0 for no filters.
     pub filter_bits: u8,
-    /// What a newer version said and this one may ignore, by names that begin with `?`.
+    /// What does not change the meaning, and what a newer version said and this one may ignore, by names that begin
+    /// with `?`.
     unknown: BTreeMap<String, Vec<u8>>,
 }
 
@@ -213,6 +218,20 @@ impl TableRules {
     pub fn filter_bits(mut self, bits: u8) -> TableRules {
         self.filter_bits = bits;
         self
+    }
+
+    /// Gives the elements of keys names, under which tools show them. It changes no meaning: tables that differ only
+    /// in this are the same.
+    pub fn key_names<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> TableRules {
+        let names: Vec<&str> = names.into_iter().collect();
+        self.unknown.insert(KEY_NAMES.to_owned(), names.join("\n").into_bytes());
+        self
+    }
+
+    /// The names of the elements of keys, where they have any.
+    pub fn names_of_key(&self) -> impl Iterator<Item = &str> {
+        let names = self.unknown.get(KEY_NAMES).and_then(|names| std::str::from_utf8(names).ok());
+        names.into_iter().flat_map(|names| names.split('\n'))
     }
 
     /// How keys look as bytes.

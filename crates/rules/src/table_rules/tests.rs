@@ -115,6 +115,17 @@ fn what_may_be_ignored_is_kept() {
 }
 
 #[test]
+fn names_of_keys_are_kept_and_change_no_meaning() {
+    let rules = TableRules::new(KeyCodec::parse("tuple(text,int)").unwrap());
+    assert_eq!(rules.names_of_key().count(), 0);
+    let named = rules.clone().key_names(["carrier, code", "ye\u{e4}r"]);
+    assert!(named.to_text().contains("?key_names=carrier, code%0aye%c3%a4r\n"));
+    let read = TableRules::from_text(&named.to_text()).unwrap();
+    assert_eq!(read.names_of_key().collect::<Vec<_>>(), ["carrier, code", "ye\u{e4}r"]);
+    assert_eq!(rules.diff(&read), None);
+}
+
+#[test]
 fn differences_are_named() {
     let has = TableRules::counter();
     assert_eq!(has.diff(&has.clone().block_bytes(4096).compression(Compression::Lz4).filter_bits(0)), None);
