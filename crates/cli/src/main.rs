@@ -1,2 +1,39 @@
-//! The command line of FoldDB.
-fn main() {}
+//! Floor 4 of FoldDB: the command line, one binary `folddb`, verb first.
+//!
+//! `main` parses the arguments, runs one command and turns its outcome into an exit code. Everything that a
+//! command needs of the world (the output, the stores) comes to it through a [`session::Session`]. Modules
+//! stand bottom-up.
+
+#![forbid(unsafe_code)]
+
+mod exit_code;
+mod failure;
+mod human;
+mod args;
+mod session;
+mod progress;
+mod keys;
+mod render;
+mod import;
+mod commands;
+
+use clap::Parser;
+
+use args::Cli;
+use exit_code::ExitCode;
+use session::Session;
+
+fn main() -> std::process::ExitCode {
+    run(std::env::args_os()).into()
+}
+
+fn run(words: std::env::ArgsOs) -> ExitCode {
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => return exit_code::of_usage(&error),
+    };
+    let mut session = Session::on_stdout(cli.globals);
+    let done = commands::run(cli.verb, &mut session);
+    let flushed = session.flush();
+    exit_code::report(done.and(flushed))
+}

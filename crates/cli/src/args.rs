@@ -1,0 +1,494 @@
+//! The command line: every verb, its arguments and its help, defined once. Help, completions and the man page
+//! are generated from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use folddb::Durability;
+
+use crate::human;
+
+/// A store where the value of a key is the fold of everything written to it.
+#[derive(Parser, Debug)]
+#[command(name = "folddb", version, max_term_width = 100, propagate_version = true)]
+#[command(after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused.\n\
+    Only `create` and `import --create` make a store; a mistyped path never does.")]
+pub(crate) struct Cli {
+    /// The settings for all verbs.
+    #[command(flatten)]
+    pub(crate) globals: Globals,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// The settings for all verbs.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Globals {
+    /// Print reports and rows as JSON
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Memory for memtables, caches and merges together [default: 64MiB]
+    #[arg(long, global = true, value_name = "SIZE", value_parser = human::parse_bytes)]
+    pub(crate) memory: Option<usize>,
+}
+
+/// What to do.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Verb {
+    /// Create a store, or a table in one
+    Create(CreateArgs),
+    /// List the tables of a store
+    Tables(StoreArgs),
+    /// Read rows from a file (CSV, TSV, NDJSON; gzip; `-` is stdin) and fold them into a table
+    Import(Box<ImportArgs>),
+    /// Write rows to a file or to stdout, as CSV or NDJSON
+    Export(ExportArgs),
+    /// Print the rows of a table, or of a range of it
+    Scan(ScanArgs),
+    /// Print the value of a key
+    Get(GetArgs),
+    /// Make the value of a key this one, whatever it was
+    Set(WriteArgs),
+    /// Give a key this value unless it has one
+    Insert(WriteArgs),
+    /// Fold an operand onto the value of a key; reads nothing
+    Fold(WriteArgs),
+    /// Make a key, or a range of keys, absent
+    Delete(DeleteArgs),
+    /// Count the keys of a table, or of a range of it
+    Count(CountArgs),
+    /// Print the figures of a store, or of one table
+    Stats(StoreTableArgs),
+    /// Draw the tiers of a table: runs, parts, sizes
+    Runs(StoreTableArgs),
+    /// Merge all runs of a table into one
+    Optimize(OptimizeArgs),
+    /// Show every record of a key: where it lies and why it is still there
+    Explain(ExplainArgs),
+    /// Look for a counter-example to the laws of a fold
+    CheckFold(CheckFoldArgs),
+    /// Remove a table and everything in it
+    Drop(DropArgs),
+    /// Run a benchmark
+    Bench(BenchArgs),
+    /// Type commands at a prompt, with history and completion
+    Shell(ShellArgs),
+    /// Print the completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the man page
+    Man,
+}
+
+/// A store.
+#[derive(Args, Debug)]
+pub(crate) struct StoreArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+}
+
+/// A store, and perhaps one of its tables.
+#[derive(Args, Debug)]
+pub(crate) struct StoreTableArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only this table
+    pub(crate) table: Option<String>,
+}
+
+/// `create`.
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    /// The directory of the store; made when it is not there
+    pub(crate) store: PathBuf,
+    /// A table to create in it
+    pub(crate) table: Option<String>,
+    /// Ready-made rules: replace, counter, stats, blob, postings
+    #[arg(long, value_name = "NAME", requires = "table", conflicts_with_all = ["key", "fold", "value"])]
+    pub(crate) like: Option<String>,
+    /// Type of the keys: bytes, utf8, u64, i64, u32, tuple, tuple(text,int,...)
+    #[arg(long, value_name = "TYPE", requires = "table", default_value = "utf8")]
+    pub(crate) key: String,
+    /// Names of the parts of the key, which head its columns
+    #[arg(long, value_name = "NAMES", requires = "table", value_delimiter = ',')]
+    pub(crate) key_names: Vec<String>,
+    /// How values fold: sum:u64, stats:f64, set, {name: fold, ...}, ... [default: replace]
+    #[arg(long, value_name = "SPEC", requires = "table")]
+    pub(crate) fold: Option<String>,
+    /// Type of the values of a table that replaces: bytes, utf8, u64, i64, f64, json
+    #[arg(long, value_name = "TYPE", requires = "table")]
+    pub(crate) value: Option<String>,
+    /// Keys run backwards
+    #[arg(long, requires = "table")]
+    pub(crate) reversed: bool,
+    /// A complete value equal to this one means that the key is absent
+    #[arg(long, value_name = "VALUE", requires = "table", allow_hyphen_values = true)]
+    pub(crate) delete_when: Option<String>,
+    /// Size of a block, the unit of reading, in bytes
+    #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
+    pub(crate) block: Option<usize>,
+    /// Compress runs with LZ4
+    #[arg(long, requires = "table")]
+    pub(crate) lz4: bool,
+    /// Filter bits a key, 0 for none [default: 10]
+    #[arg(long, value_name = "BITS", requires = "table")]
+    pub(crate) filter_bits: Option<u8>,
+}
+
+/// `import`.
+#[derive(Args, Debug)]
+pub(crate) struct ImportArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The file to read; `-` is stdin
+    pub(crate) file: String,
+    /// Create the store and the table when they are not there
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Columns that make the key
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', required = true)]
+    pub(crate) key: Vec<String>,
+    /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also be u64, i64, u32
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub(crate) key_types: Option<Vec<String>>,
+    /// The fold, and the columns that feed it: 'flights: sum:u64 = 1, delay: stats:f64 = dep_delay'
+    #[arg(long, value_name = "FIELDS", conflicts_with_all = ["value_json"])]
+    pub(crate) fold: Option<String>,
+    /// The column that holds the value
+    #[arg(long, value_name = "COLUMN")]
+    pub(crate) value: Option<String>,
+    /// The type of the values, where a later one replaces the earlier: bytes, utf8, u64, i64, f64, json
+    #[arg(long, value_name = "TYPE", conflicts_with_all = ["fold", "value_json"])]
+    pub(crate) value_type: Option<String>,
+    /// All other columns are the value, as a JSON object
+    #[arg(long, conflicts_with = "value")]
+    pub(crate) value_json: bool,
+    /// What the file holds, where its name does not say
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<InputFormat>,
+    /// What stands between fields
+    #[arg(long, value_name = "CHAR", value_parser = delimiter)]
+    pub(crate) delimiter: Option<u8>,
+    /// The first line is a row; columns are called c1, c2, ...
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// A text that means a missing value, as an empty field does: NA, NULL, \\N
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) null: Vec<String>,
+    /// Write bad rows to this CSV file, with line number and reason
+    #[arg(long, value_name = "FILE")]
+    pub(crate) bad_rows: Option<PathBuf>,
+    /// Stop at the first bad row
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print the first rows of the table afterwards
+    #[arg(long, value_name = "ROWS", num_args = 0..=1, default_missing_value = "10")]
+    pub(crate) show: Option<usize>,
+    /// When a batch is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// What a file of rows holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// Fields between commas
+    Csv,
+    /// Fields between tabs
+    Tsv,
+    /// A JSON object on each line
+    Ndjson,
+}
+
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"\\t" | b"tab" => Ok(b'\t'),
+        [byte] => Ok(*byte),
+        _ => Err("a delimiter is one byte, or \\t".to_owned()),
+    }
+}
+
+/// Which keys of a table.
+#[derive(Args, Debug, Default)]
+pub(crate) struct RangeArgs {
+    /// Only keys that begin with this: the first elements of a tuple, the first letters of text
+    #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
+    pub(crate) prefix: Vec<String>,
+    /// Begin at this key, included
+    #[arg(long, value_name = "KEY", num_args = 1.., conflicts_with = "after", allow_negative_numbers = true)]
+    pub(crate) from: Vec<String>,
+    /// Begin after this key
+    #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
+    pub(crate) after: Vec<String>,
+    /// End before this key
+    #[arg(long, value_name = "KEY", num_args = 1.., conflicts_with = "through", allow_negative_numbers = true)]
+    pub(crate) to: Vec<String>,
+    /// End with this key, included
+    #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
+    pub(crate) through: Vec<String>,
+    /// Keys are given and shown as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+}
+
+/// Which rows of a table, and what of them.
+#[derive(Args, Debug, Default)]
+pub(crate) struct RowsArgs {
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// From the last key to the first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most so many rows
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) limit: Option<usize>,
+    /// Only the keys
+    #[arg(long)]
+    pub(crate) keys: bool,
+    /// Only these columns
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "keys")]
+    pub(crate) columns: Vec<String>,
+}
+
+/// `scan`.
+#[derive(Args, Debug)]
+pub(crate) struct ScanArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// Which rows
+    #[command(flatten)]
+    pub(crate) rows: RowsArgs,
+    /// How rows look [default: table, or ndjson with --json]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<OutputFormat>,
+}
+
+/// `export`.
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The file to write, which must not be there yet; `-` is stdout
+    #[arg(default_value = "-")]
+    pub(crate) file: String,
+    /// Which rows
+    #[command(flatten)]
+    pub(crate) rows: RowsArgs,
+    /// How rows look [default: by the name of the file, else csv]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<OutputFormat>,
+}
+
+/// How rows look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OutputFormat {
+    /// Columns for people
+    Table,
+    /// Fields between commas, with a header
+    Csv,
+    /// A JSON object on each line
+    Ndjson,
+}
+
+/// `get`.
+#[derive(Args, Debug)]
+pub(crate) struct GetArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key; one word for each element of a tuple
+    #[arg(required = true, allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// Print the bytes of the value as they are stored, and nothing else
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) raw: bool,
+}
+
+/// `set`, `insert` and `fold`.
+#[derive(Args, Debug)]
+pub(crate) struct WriteArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key, one word for each element of a tuple, and last the value
+    #[arg(required = true, num_args = 2.., value_names = ["KEY", "VALUE"], allow_negative_numbers = true)]
+    pub(crate) key_and_value: Vec<String>,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// When the write is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// `delete`.
+#[derive(Args, Debug)]
+pub(crate) struct DeleteArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key; one word for each element of a tuple
+    #[arg(required_unless_present = "range", conflicts_with = "range", allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
+    /// All keys from the first on and before the second; a tuple in one word: UA,EWR
+    #[arg(long, num_args = 2, value_names = ["FROM", "TO"], allow_negative_numbers = true)]
+    pub(crate) range: Vec<String>,
+    /// Keys are given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// When the write is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// When a write is acknowledged.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct DurabilityArgs {
+    /// What an acknowledged write survives
+    #[arg(long, value_enum, default_value = "process")]
+    pub(crate) durability: DurabilityName,
+}
+
+/// What an acknowledged write survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DurabilityName {
+    /// Nothing for certain: the last 10 ms may be lost
+    Buffered,
+    /// The death of the process
+    Process,
+    /// A power cut
+    Sync,
+}
+
+impl From<DurabilityArgs> for Durability {
+    fn from(args: DurabilityArgs) -> Durability {
+        match args.durability {
+            DurabilityName::Buffered => Durability::Buffered,
+            DurabilityName::Process => Durability::Process,
+            DurabilityName::Sync => Durability::Sync,
+        }
+    }
+}
+
+/// `count`.
+#[derive(Args, Debug)]
+pub(crate) struct CountArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+}
+
+/// `optimize`.
+#[derive(Args, Debug)]
+pub(crate) struct OptimizeArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only these tables
+    pub(crate) tables: Vec<String>,
+}
+
+/// `explain`.
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key; one word for each element of a tuple
+    #[arg(required = true, allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+}
+
+/// `check-fold`.
+#[derive(Args, Debug)]
+pub(crate) struct CheckFoldArgs {
+    /// The fold: sum:f64, stats:f64, {name: fold, ...}, ...
+    #[arg(required_unless_present = "store", conflicts_with = "store")]
+    pub(crate) spec: Option<String>,
+    /// A file with an operand on each line
+    #[arg(long, value_name = "FILE", requires = "spec")]
+    pub(crate) samples: Option<PathBuf>,
+    /// The lines are bytes as hexadecimal digits
+    #[arg(long, requires = "samples")]
+    pub(crate) hex: bool,
+    /// Check the fold of a table, on its real operands
+    #[arg(long, requires = "table")]
+    pub(crate) store: Option<PathBuf>,
+    /// The table
+    #[arg(long, requires = "store")]
+    pub(crate) table: Option<String>,
+    /// At most so many operands of the table
+    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    pub(crate) limit: usize,
+}
+
+/// `drop`.
+#[derive(Args, Debug)]
+pub(crate) struct DropArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+}
+
+/// `bench`.
+#[derive(Args, Debug)]
+pub(crate) struct BenchArgs {
+    /// Which one; none lists them
+    pub(crate) name: Option<String>,
+    /// How much of the full size
+    #[arg(long, default_value_t = 0.01)]
+    pub(crate) scale: f64,
+    /// Seed of the data
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Ops in a commit [default: the benchmark's own]
+    #[arg(long, value_name = "OPS")]
+    pub(crate) batch: Option<usize>,
+    /// Where the store goes [default: the system's place for temporary files]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// Keep the store
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// When a commit is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// `shell`.
+#[derive(Args, Debug)]
+pub(crate) struct ShellArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Open it for reading: nothing on disk changes
+    #[arg(long)]
+    pub(crate) read_only: bool,
+}
+
+/// `completions`.
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// For which shell
+    pub(crate) shell: clap_complete::Shell,
+}

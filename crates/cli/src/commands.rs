@@ -1,0 +1,53 @@
+//! The verbs, one file each, and the way from the command line to them.
+
+mod bench;
+mod check_fold;
+mod count;
+mod create;
+mod delete;
+mod drop;
+mod explain;
+mod export;
+mod generate;
+mod get;
+mod import;
+mod optimize;
+mod runs;
+mod scan;
+mod shell;
+mod stats;
+mod tables;
+mod write;
+
+use folddb::WriteOp;
+
+use crate::args::Verb;
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// Runs a verb.
+pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
+    match verb {
+        Verb::Create(args) => create::run(&args, session),
+        Verb::Tables(args) => tables::run(&args, session),
+        Verb::Import(args) => import::run(&args, session),
+        Verb::Export(args) => export::run(&args, session),
+        Verb::Scan(args) => scan::run(&args, session),
+        Verb::Get(args) => get::run(&args, session),
+        Verb::Set(args) => write::run(WriteOp::Set, &args, session),
+        Verb::Insert(args) => write::run(WriteOp::Insert, &args, session),
+        Verb::Fold(args) => write::run(WriteOp::Fold, &args, session),
+        Verb::Delete(args) => delete::run(&args, session),
+        Verb::Count(args) => count::run(&args, session),
+        Verb::Stats(args) => stats::run(&args, session),
+        Verb::Runs(args) => runs::run(&args, session),
+        Verb::Optimize(args) => optimize::run(&args, session),
+        Verb::Explain(args) => explain::run(&args, session),
+        Verb::CheckFold(args) => check_fold::run(&args, session),
+        Verb::Drop(args) => drop::run(&args, session),
+        Verb::Bench(args) => bench::run(&args, session),
+        Verb::Shell(args) => shell::run(&args, session),
+        Verb::Completions(args) => generate::completions(&args, session),
+        Verb::Man => generate::man(session),
+    }
+}

@@ -1,0 +1,42 @@
+//! `folddb bench NAME`: the benchmark programs of the systems that FoldDB unites.
+//!
+//! A benchmark whose final state is wrong ends with the exit code of damage, whatever its speed.
+
+use folddb_bench::{BenchOptions, Progress};
+use indicatif::ProgressBar;
+use serde_json::json;
+
+use crate::args::BenchArgs;
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::progress;
+use crate::session::Session;
+
+pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure> {
+    let Some(name) = &args.name else {
+        let names = folddb_bench::names();
+        return session
+            .report(&json!(names), |out| names.iter().try_for_each(|name| writeln!(out, "{name}")));
+    };
+    let options = BenchOptions {
+        scale: args.scale,
+        seed: args.seed,
+        memory_bytes: session.globals.memory,
+        durability: args.durability.into(),
+        batch: args.batch,
+        dir: args.dir.clone(),
+        keep: args.keep,
+    };
+    let bar = progress::share_bar(name);
+    let report = folddb_bench::run(name, &options, &mut |progress| show(&bar, progress))?;
+    bar.finish_and_clear();
+    session.report(&report.to_json(), |out| write!(out, "{report}"))?;
+    if report.verified() { Ok(()) } else { Err(Failure::Told(ExitCode::Refused)) }
+}
+
+fn show(bar: &ProgressBar, progress: Progress) {
+    bar.set_message(progress.phase);
+    if let Some(share) = progress.done.saturating_mul(1000).checked_div(progress.total) {
+        bar.set_position(share);
+    }
+}

@@ -1,0 +1,15 @@
+//! `folddb count STORE TABLE`: how many keys there are.
+
+use serde_json::json;
+
+use crate::args::CountArgs;
+use crate::commands::scan;
+use crate::failure::Failure;
+use crate::session::Session;
+
+pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    let keys = scan::narrow(&table, &args.range)?.count()?;
+    session.report(&json!({ "keys": keys }), |out| writeln!(out, "{keys}"))
+}

@@ -1,0 +1,91 @@
+//! `folddb create STORE [TABLE]`: the only verb, besides `import --create`, that makes a store.
+
+use folddb::codec::{KeyCodec, ValueCodec};
+use folddb::table_rules::{Compression, TableRules};
+use folddb::{Datum, ErrorKind, folds};
+use serde_json::json;
+
+use crate::args::CreateArgs;
+use crate::failure::Failure;
+use crate::session::{Opened, Session};
+
+pub(crate) fn run(args: &CreateArgs, session: &mut Session) -> Result<(), Failure> {
+    let rules = args.table.as_ref().map(|_| rules(args)).transpose()?;
+    let store = open(args, session)?;
+    if let (Some(table), Some(rules)) = (&args.table, rules) {
+        store.create_table(table, rules)?;
+    }
+    let path = args.store.display().to_string();
+    let report = json!({ "store": path, "table": args.table });
+    session.report(&report, |out| match &args.table {
+        Some(table) => writeln!(out, "created table {table} in {path}"),
+        None => writeln!(out, "created store {path}"),
+    })
+}
+
+/// Without a table the store must be new; with one it may be there.
+fn open(args: &CreateArgs, session: &Session) -> Result<Opened, Failure> {
+    if args.table.is_none() {
+        return session.create(&args.store);
+    }
+    match session.write(&args.store) {
+        Err(Failure::Store(error)) if error.kind() == ErrorKind::NoStore => session.create(&args.store),
+        opened => opened,
+    }
+}
+
+fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
+    let mut rules = match &args.like {
+        Some(name) => TableRules::ready_made(name).ok_or_else(|| unknown_ready_made(name))?,
+        None => stated_rules(args)?,
+    };
+    if !args.key_names.is_empty() {
+        rules = rules.key_names(args.key_names.iter().map(String::as_str));
+    }
+    if args.reversed {
+        rules = rules.order("reversed");
+    }
+    if args.lz4 {
+        rules = rules.compression(Compression::Lz4);
+    }
+    if let Some(bytes) = args.block {
+        rules = rules.block_bytes(u32::try_from(bytes).unwrap_or(u32::MAX));
+    }
+    if let Some(bits) = args.filter_bits {
+        rules = rules.filter_bits(bits);
+    }
+    if let Some(value) = &args.delete_when {
+        rules = delete_when(rules, value)?;
+    }
+    rules.validate(&Default::default())?;
+    Ok(rules)
+}
+
+fn stated_rules(args: &CreateArgs) -> Result<TableRules, Failure> {
+    let usage = |place: &str, error: &dyn std::fmt::Display| Failure::Usage(format!("in {place}: {error}"));
+    let mut rules = TableRules::new(KeyCodec::parse(&args.key).map_err(|error| usage("--key", &error))?);
+    if let Some(spec) = &args.fold {
+        rules = rules.fold(&folds::parse(spec).map_err(|error| usage("--fold", &error))?.spec());
+    }
+    let value = match &args.value {
+        Some(name) => ValueCodec::parse(name).map_err(|error| usage("--value", &error))?,
+        None if args.fold.is_none() => ValueCodec::Utf8,
+        None => ValueCodec::Bytes,
+    };
+    Ok(rules.value(value))
+}
+
+fn delete_when(rules: TableRules, value: &str) -> Result<TableRules, Failure> {
+    let mut bytes = Vec::new();
+    let bound = rules.bind(&Default::default())?;
+    bound
+        .read_value(&Datum::Text(value.to_owned()), &mut bytes)
+        .map_err(|cause| Failure::Usage(format!("in --delete-when: {cause}")))?;
+    Ok(rules.delete_equal(&bytes))
+}
+
+fn unknown_ready_made(name: &str) -> Failure {
+    let known: Vec<String> =
+        folddb::table_rules::READY_MADE.iter().map(|(name, what)| format!("  {name:9} {what}")).collect();
+    Failure::Usage(format!("there are no ready-made rules `{name}`; there are\n{}", known.join("\n")))
+}

@@ -1,0 +1,58 @@
+//! `folddb explain STORE TABLE KEY...`: every record of a key, newest first, where it lies and why it is still there.
+
+use folddb::{BytesTable, Datum, Explained, Op};
+use serde_json::json;
+
+use crate::args::ExplainArgs;
+use crate::failure::Failure;
+use crate::keys;
+use crate::render::{json, table};
+use crate::session::Session;
+
+pub(crate) fn run(args: &ExplainArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    let key = keys::key(&table, &args.key, args.hex)?;
+    let records = table.explain(&key)?;
+    if records.is_empty() {
+        let shown = args.key.join(" ");
+        return Err(Failure::NotFound(format!("table `{}` has no record of {shown}", table.name())));
+    }
+    let report = records.iter().map(|record| {
+        json!({
+            "seq": record.seq,
+            "op": format!("{:?}", record.kind),
+            "value": json::from_datum(&value_of(&table, record)),
+            "place": record.place.to_string(),
+            "why": record.why,
+        })
+    });
+    let report = serde_json::Value::Array(report.collect());
+    session.report(&report, |out| {
+        let header = ["seq", "op", "value", "place", "why it is there"].map(str::to_owned);
+        let row = |record: &Explained| {
+            vec![
+                Datum::Int(record.seq.into()),
+                Datum::Text(format!("{:?}", record.kind)),
+                value_of(&table, record),
+                Datum::Text(record.place.to_string()),
+                Datum::Text(record.why.clone()),
+            ]
+        };
+        table::write(out, &header, &records.iter().map(row).collect::<Vec<_>>())
+    })
+}
+
+/// The value that a record brings; of an `InsertFold`, both.
+fn value_of(table: &BytesTable, record: &Explained) -> Datum {
+    let show =
+        |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    match Op::from_parts(record.kind, &record.payload) {
+        Ok(Op::Delete) => Datum::Null,
+        Ok(Op::Set(value) | Op::Insert(value) | Op::Fold(value)) => show(value),
+        Ok(Op::InsertFold { absent, present }) => {
+            Datum::Map(vec![("absent".to_owned(), show(absent)), ("present".to_owned(), show(present))])
+        }
+        Err(_) => Datum::Bytes(record.payload.clone()),
+    }
+}

@@ -1,0 +1,28 @@
+//! `folddb completions SHELL` and `folddb man`: generated from the definition of the arguments.
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, CompletionsArgs};
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// The completions for a shell.
+pub(crate) fn completions(args: &CompletionsArgs, session: &mut Session) -> Result<(), Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "folddb", &mut text);
+    Ok(session.out.write_all(&text)?)
+}
+
+/// The man page: the program, then every verb.
+pub(crate) fn man(session: &mut Session) -> Result<(), Failure> {
+    let mut command = Cli::command();
+    command.build();
+    clap_mangen::Man::new(command.clone()).render(&mut session.out)?;
+    for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+        let man = clap_mangen::Man::new(verb.clone());
+        man.render_name_section(&mut session.out)?;
+        man.render_synopsis_section(&mut session.out)?;
+        man.render_options_section(&mut session.out)?;
+    }
+    Ok(())
+}

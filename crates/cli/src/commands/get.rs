@@ -1,0 +1,37 @@
+//! `folddb get STORE TABLE KEY...`: the value of a key.
+
+use std::io::Write;
+
+use folddb::Datum;
+use serde_json::json;
+
+use crate::args::GetArgs;
+use crate::failure::Failure;
+use crate::keys;
+use crate::render::columns::{self, Path};
+use crate::render::{json, table};
+use crate::session::Session;
+
+pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    let rules = table.rules();
+    let key = keys::key(&table, &args.key, args.hex)?;
+    let Some(value) = table.get(&key)? else {
+        let shown = args.key.join(" ");
+        return Err(Failure::NotFound(format!("table `{}` has no value for {shown}", table.name())));
+    };
+    if args.raw {
+        return Ok(session.out.write_all(&value)?);
+    }
+    let shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
+    let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
+    let report = json!({ "key": json::from_datum(&key), "value": json::from_datum(&shown) });
+    session.report(&report, |out| match columns::value_paths(rules.rules.fold.spec()).as_slice() {
+        [Path { fields }] if fields.is_empty() => writeln!(out, "{shown}"),
+        paths => {
+            let pair = |path: &Path| (path.name(), path.find(&shown).clone());
+            table::write_pairs(out, &paths.iter().map(pair).collect::<Vec<_>>())
+        }
+    })
+}

@@ -1,0 +1,228 @@
+//! `folddb import STORE TABLE FILE`: reads rows and folds them into a table.
+//!
+//! Everything that may be wrong with the command line is found before a store is created. Rows are written in
+//! batches as they are read, so memory is bounded whatever the file's size, and at the end all are synced.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use folddb::{Batch, BytesTable, Durability, ErrorKind, WriteOp};
+use serde_json::{Value, json};
+
+use crate::args::{ImportArgs, OutputFormat, RowsArgs};
+use crate::commands::scan;
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::human;
+use crate::import::bad_rows::BadRows;
+use crate::import::mapping::{Mapping, Stated};
+use crate::import::rows::{BadRow, Next, Rows};
+use crate::import::source;
+use crate::progress;
+use crate::session::{Opened, Session};
+
+/// A batch is committed when it holds so many ops, or so many bytes.
+const BATCH_OPS: usize = 4096;
+const BATCH_BYTES: usize = 1 << 20;
+
+pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
+    let stated = Stated::parse(args)?;
+    check_aside(args)?;
+    let source = source::open(&args.file)?;
+    let bar = progress::bytes_bar(source.bytes_total, "importing");
+    let bytes_read = std::sync::Arc::clone(&source.bytes_read);
+    let format = args.format.unwrap_or_else(|| source::format_of(&args.file));
+    let mut rows = Rows::open(source, format, args.delimiter, !args.no_header, &args.null)?;
+    let (store, table, mapping) = open_table(args, &stated, session, &mut rows)?;
+    let bad = BadRows::new(args.bad_rows.as_deref(), &rows.header())?;
+
+    let began = Instant::now();
+    let mut import = Import {
+        batch: store.batch(),
+        op: op_of(&table),
+        durability: args.durability.into(),
+        table,
+        mapping,
+        bad,
+        strict: args.strict,
+        read: 0,
+        written: 0,
+        empty: 0,
+    };
+    let ended = import.all(&mut rows, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
+    bar.finish_and_clear();
+    // What was read before a failure is whole rows: it stays, and the report says how many.
+    store.sync()?;
+    import.bad.finish()?;
+    import.report(session, ended.is_ok(), began.elapsed().as_secs_f64())?;
+    ended?;
+    if let Some(limit) = args.show {
+        let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
+        let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
+        scan::print(&mut session.out, &import.table, &rows, format)?;
+    }
+    drop(import);
+    store.close()
+}
+
+/// The file for bad rows must not be the one that is read.
+fn check_aside(args: &ImportArgs) -> Result<(), Failure> {
+    let Some(aside) = &args.bad_rows else { return Ok(()) };
+    let same = match (aside.canonicalize(), Path::new(&args.file).canonicalize()) {
+        (Ok(aside), Ok(file)) => aside == file,
+        _ => false,
+    };
+    if same {
+        return Err(Failure::Usage("--bad-rows names the file that is read; name another".to_owned()));
+    }
+    Ok(())
+}
+
+/// Opens the table, or creates it and its store when that is asked for.
+fn open_table(
+    args: &ImportArgs,
+    stated: &Stated,
+    session: &Session,
+    rows: &mut Rows,
+) -> Result<(Opened, BytesTable, Mapping), Failure> {
+    let store = match session.write(&args.store) {
+        Ok(store) => Some(store),
+        Err(Failure::Store(error)) if error.kind() == ErrorKind::NoStore && args.create => None,
+        Err(failure) => return Err(failure),
+    };
+    let existing = match store.as_ref().map(|store| store.known_table(&args.table)) {
+        None => None,
+        Some(Ok(table)) => Some(table),
+        Some(Err(Failure::NotFound(_))) if args.create => None,
+        Some(Err(Failure::NotFound(message))) => {
+            return Err(Failure::NotFound(format!("{message}; --create makes it")));
+        }
+        Some(Err(failure)) => return Err(failure),
+    };
+    let rules = stated.rules(&args.table, existing.as_ref().map(|table| &table.rules().rules))?;
+    let mapping = Mapping::bind(stated, &rules, rows)?;
+    let store = match (store, existing) {
+        (Some(store), Some(table)) => {
+            table.rules().check_writable()?;
+            return Ok((store, table, mapping));
+        }
+        (Some(store), None) => store,
+        (None, _) => {
+            rules.validate(&Default::default())?;
+            session.create(&args.store)?
+        }
+    };
+    let table = store.create_table(&args.table, rules)?;
+    Ok((store, table, mapping))
+}
+
+/// What a row does to its key: it folds, or where values replace it sets.
+fn op_of(table: &BytesTable) -> WriteOp {
+    if table.rules().rules.fold.spec() == "replace" { WriteOp::Set } else { WriteOp::Fold }
+}
+
+/// An import under way.
+struct Import {
+    table: BytesTable,
+    mapping: Mapping,
+    batch: Batch,
+    op: WriteOp,
+    durability: Durability,
+    bad: BadRows,
+    strict: bool,
+    read: u64,
+    written: u64,
+    empty: u64,
+}
+
+impl Import {
+    /// Imports all rows, and commits what was read before anything that fails.
+    fn all(&mut self, rows: &mut Rows, mut progress: impl FnMut()) -> Result<(), Failure> {
+        let (mut key, mut value) = (Vec::new(), Vec::new());
+        let mut read_all = || -> Result<(), Failure> {
+            loop {
+                let bad = match rows.advance()? {
+                    Next::End => return Ok(()),
+                    Next::Bad(bad) => Err(bad),
+                    Next::Row => self.mapping.fill(rows, self.table.rules(), &mut key, &mut value),
+                };
+                self.read += 1;
+                match bad {
+                    Ok(true) => self.write(&key, &value)?,
+                    Ok(false) => self.empty += 1,
+                    Err(bad) => self.add_bad(rows, bad)?,
+                }
+                if self.batch.len() >= BATCH_OPS || self.batch.len_bytes() >= BATCH_BYTES {
+                    self.commit()?;
+                    progress();
+                }
+            }
+        };
+        let ended = read_all();
+        self.commit()?;
+        ended
+    }
+
+    fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        self.batch.write(&self.table, self.op, key, value);
+        Ok(())
+    }
+
+    fn add_bad(&mut self, rows: &Rows, bad: BadRow) -> Result<(), Failure> {
+        self.bad.add(rows, bad)?;
+        if self.strict { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        let ops = self.batch.len() as u64;
+        if ops > 0 {
+            self.batch.commit(self.durability)?;
+            self.written += ops;
+        }
+        Ok(())
+    }
+
+    fn report(&self, session: &mut Session, whole: bool, seconds: f64) -> Result<(), Failure> {
+        let bad_rows = self
+            .bad
+            .told
+            .iter()
+            .map(|(line, bad)| json!({ "line": line, "column": bad.column, "reason": bad.reason }));
+        let report = json!({
+            "table": self.table.name(),
+            "rows_read": self.read,
+            "rows_imported": self.written,
+            "rows_empty": self.empty,
+            "rows_bad": self.bad.count,
+            "bad_rows": bad_rows.collect::<Value>(),
+            "whole": whole,
+            "seconds": seconds,
+        });
+        if session.globals.json {
+            return session.report(&report, |_| Ok(()));
+        }
+        eprintln!("{}", self.summary(whole, seconds));
+        for line in self.bad.tell() {
+            eprintln!("  {line}");
+        }
+        Ok(())
+    }
+
+    fn summary(&self, whole: bool, seconds: f64) -> String {
+        let mut text = format!("imported {} into {}", human::plural(self.written, "row"), self.table.name());
+        if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
+            text.push_str(&format!(" in {seconds:.2} s"));
+        }
+        if !whole {
+            text.push_str(", then stopped");
+        }
+        if self.empty > 0 {
+            text.push_str(&format!("; {} had nothing to fold", human::plural(self.empty, "row")));
+        }
+        if self.bad.count > 0 {
+            text.push_str(&format!("; {} not imported:", human::plural(self.bad.count, "bad row")));
+        }
+        text
+    }
+}

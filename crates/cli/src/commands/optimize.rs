@@ -1,0 +1,50 @@
+//! `folddb optimize STORE [TABLE...]`: merges all runs of a table into one. May be broken off at any moment; what
+//! is merged by then stays merged.
+
+use std::ops::ControlFlow;
+
+use folddb::TableStats;
+use serde_json::{Value, json};
+
+use crate::args::OptimizeArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::progress;
+use crate::session::{Opened, Session};
+
+pub(crate) fn run(args: &OptimizeArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.write(&args.store)?;
+    let tables = if args.tables.is_empty() { store.tables() } else { args.tables.clone() };
+    for name in &tables {
+        store.known_table(name)?;
+    }
+    let mut done = Vec::new();
+    for name in &tables {
+        done.push(optimize(&store, name)?);
+    }
+    store.close()?;
+    let figures = |stats: &TableStats| json!({ "runs": stats.runs.len(), "records": stats.records, "disk_bytes": stats.disk_bytes });
+    let report = |(before, after): &(TableStats, TableStats)| json!({ "table": after.name, "before": figures(before), "after": figures(after) });
+    let report: Value = done.iter().map(report).collect();
+    session.report(&report, |out| {
+        done.iter().try_for_each(|(before, after)| {
+            let (name, runs) = (&after.name, human::plural(before.runs.len() as u64, "run"));
+            let (records, bytes) = (human::plural(after.records, "record"), human::bytes(after.disk_bytes));
+            writeln!(out, "{name}: {runs} merged into {}; {records}, {bytes}", after.runs.len())
+        })
+    })
+}
+
+/// Merges a table; its figures before and after.
+fn optimize(store: &Opened, name: &str) -> Result<(TableStats, TableStats), Failure> {
+    store.flush()?;
+    let before = store.table_stats(name)?;
+    let bar = progress::share_bar(name);
+    store.optimize(name, |progress| {
+        let share = progress.bytes_done.saturating_mul(1000) / progress.bytes_total.max(1);
+        bar.set_position(share.min(1000));
+        ControlFlow::Continue(())
+    })?;
+    bar.finish_and_clear();
+    Ok((before, store.table_stats(name)?))
+}

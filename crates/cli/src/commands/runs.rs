@@ -1,0 +1,49 @@
+//! `folddb runs STORE [TABLE]`: a picture of the tiers.
+
+use folddb::{PartInfo, RunInfo, TableStats};
+use serde_json::{Value, json};
+
+use crate::args::StoreTableArgs;
+use crate::failure::Failure;
+use crate::render::tiers;
+use crate::session::{Opened, Session};
+
+pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let mut tables = Vec::new();
+    for name in chosen(&store, args.table.as_deref())? {
+        let codec = store.known_table(&name)?.rules().rules.key_codec().clone();
+        tables.push((store.table_stats(&name)?, codec));
+    }
+    let part = |part: &PartInfo, codec: &folddb::codec::KeyCodec| {
+        json!({
+            "file": part.file.0,
+            "bytes": part.bytes,
+            "records": part.records,
+            "deletes": part.deletes,
+            "low": codec.show_line(&part.low),
+            "high": codec.show_line(&part.high),
+            "min_seq": part.min_seq,
+            "max_seq": part.max_seq,
+            "trimmed": part.trimmed,
+        })
+    };
+    let run = |run: &RunInfo, codec: &folddb::codec::KeyCodec| {
+        let parts: Vec<Value> = run.parts.iter().map(|info| part(info, codec)).collect();
+        json!({ "run": run.id.0, "tier": run.tier, "bytes": run.bytes(), "records": run.records(), "parts": parts })
+    };
+    let table = |(stats, codec): &(TableStats, _)| {
+        let runs: Vec<Value> = stats.runs.iter().map(|info| run(info, codec)).collect();
+        json!({ "table": stats.name, "runs": runs })
+    };
+    let report = Value::Array(tables.iter().map(table).collect());
+    session.report(&report, |out| tables.iter().try_for_each(|(stats, _)| tiers::write(out, stats)))
+}
+
+/// The table that is named, or all.
+pub(crate) fn chosen(store: &Opened, table: Option<&str>) -> Result<Vec<String>, Failure> {
+    match table {
+        Some(name) => Ok(vec![store.known_table(name)?.name().to_owned()]),
+        None => Ok(store.tables()),
+    }
+}

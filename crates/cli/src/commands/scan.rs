@@ -1,0 +1,97 @@
+//! `folddb scan STORE TABLE`: the rows of a table, or of a range of it. `export` and `import --show` print
+//! theirs by the same means.
+
+use std::io::Write;
+use std::ops::Bound;
+
+use folddb::{BytesScan, BytesTable, Datum, ErrorKind};
+
+use crate::args::{OutputFormat, RangeArgs, RowsArgs, ScanArgs};
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::keys;
+use crate::render::columns::Columns;
+use crate::render::rows::RowWriter;
+use crate::session::Session;
+
+pub(crate) fn run(args: &ScanArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    let usual = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
+    print(&mut session.out, &table, &args.rows, args.format.unwrap_or(usual))
+}
+
+/// Prints rows. A key whose fold fails is told on the error output, and the others go on.
+pub(crate) fn print(
+    out: &mut dyn Write,
+    table: &BytesTable,
+    args: &RowsArgs,
+    format: OutputFormat,
+) -> Result<(), Failure> {
+    let columns = Columns::of(table.rules(), args.keys, args.range.hex).pick(&args.columns)?;
+    let mut scan = narrow(table, &args.range)?;
+    if args.reverse {
+        scan = scan.reverse();
+    }
+    if let Some(rows) = args.limit {
+        scan = scan.limit(rows);
+    }
+    let mut rows = scan.rows()?;
+    let mut writer = RowWriter::new(out, format, &columns)?;
+    let mut failed_keys = 0u64;
+    loop {
+        match rows.next_row() {
+            Ok(None) => break,
+            Ok(Some((key, value))) => {
+                writer.row(columns.key(table.rules(), key), &shown(table, &columns, value))?;
+            }
+            Err(error) if error.kind() == ErrorKind::FoldFailed => {
+                failed_keys += 1;
+                eprintln!("folddb: {error}");
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    writer.finish()?;
+    if failed_keys > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+}
+
+fn shown(table: &BytesTable, columns: &Columns, value: &[u8]) -> Datum {
+    if !columns.has_values() {
+        return Datum::Null;
+    }
+    table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()))
+}
+
+/// The scan of a range.
+pub(crate) fn narrow(table: &BytesTable, range: &RangeArgs) -> Result<BytesScan, Failure> {
+    let bound = |words: &Vec<String>| keys::bound(table, words, range.hex);
+    let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
+    if !range.prefix.is_empty() {
+        let keys = keys::prefix(table, &range.prefix, range.hex)?;
+        (low, high) = (keys.low, keys.high);
+    }
+    let order = &table.rules().order;
+    if !range.from.is_empty() {
+        low = keys::higher(order, low, bound(&range.from)?.from());
+    }
+    if !range.after.is_empty() {
+        low = keys::higher(order, low, bound(&range.after)?.after());
+    }
+    if !range.to.is_empty() {
+        high = keys::lower(order, high, bound(&range.to)?.before());
+    }
+    if !range.through.is_empty() {
+        high = keys::lower(order, high, bound(&range.through)?.through());
+    }
+    let scan = match low {
+        Bound::Included(key) => table.scan().from(&key),
+        Bound::Excluded(key) => table.scan().after(&key),
+        Bound::Unbounded => table.scan(),
+    };
+    Ok(match high {
+        Bound::Included(key) => scan.through(&key),
+        Bound::Excluded(key) => scan.before(&key),
+        Bound::Unbounded => scan,
+    })
+}

@@ -1,0 +1,270 @@
+//! `folddb shell STORE`: the verbs at a prompt, without the name of the store.
+//!
+//! On a terminal there are history and completion; from a pipe the lines are commands, an error does not end the
+//! rest, and the exit code is that of the first command that failed. `#` begins a comment.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+
+use clap::{CommandFactory, Parser};
+use folddb::Store;
+use rustyline::completion::Completer;
+use rustyline::error::ReadlineError;
+use rustyline::highlight::Highlighter;
+use rustyline::hint::Hinter;
+use rustyline::history::FileHistory;
+use rustyline::validate::Validator;
+use rustyline::{Context, Editor, Helper};
+
+use crate::args::{Cli, ShellArgs};
+use crate::exit_code::{self, ExitCode};
+use crate::failure::Failure;
+use crate::session::Session;
+
+/// What the shell says on `help`: one screen.
+const HELP: &str = "  get TABLE KEY...              the value of a key; one word for each element of a tuple
+  scan TABLE [--prefix KEY]     rows; --from --after --to --through KEY, --reverse, --limit N
+  count TABLE                   how many keys
+  set | insert | fold TABLE KEY... VALUE
+  delete TABLE KEY...           or: delete TABLE --range FROM TO
+  tables                        what tables there are
+  create TABLE [--key TYPE] [--fold SPEC]
+  drop TABLE                    remove a table
+  import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
+  export TABLE [FILE]           rows as CSV or NDJSON
+  explain TABLE KEY...          every record of a key, and why it is there
+  stats [TABLE]   runs [TABLE]  figures; a picture of the tiers
+  optimize [TABLE]              merge all runs into one
+  check-fold --table TABLE      look for a counter-example to the laws of its fold
+  VERB --help                   all about a verb
+  exit
+Words with spaces stand in quotes. --json prints any report as JSON.
+";
+
+/// Verbs that mean nothing in a shell.
+const OUTSIDE: [&str; 4] = ["shell", "completions", "man", "help"];
+
+pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure> {
+    if session.shared.is_some() {
+        return Err(Failure::Usage("this is a shell already".to_owned()));
+    }
+    let store = Store::open(&args.store, session.options().read_only(args.read_only))?;
+    session.shared = Some(store.clone());
+    let mut shell = Shell { path: args.store.clone(), first_failure: None };
+    let ended =
+        if io::stdin().is_terminal() { shell.at_prompt(&store, session) } else { shell.over_pipe(session) };
+    session.shared = None;
+    ended?;
+    store.close()?;
+    match shell.first_failure {
+        Some(code) => Err(Failure::Told(code)),
+        None => Ok(()),
+    }
+}
+
+struct Shell {
+    path: PathBuf,
+    first_failure: Option<ExitCode>,
+}
+
+/// What a line was.
+enum Line {
+    Done,
+    Exit,
+}
+
+impl Shell {
+    fn over_pipe(&mut self, session: &mut Session) -> Result<(), Failure> {
+        for line in io::stdin().lock().lines() {
+            let line = line.map_err(|error| Failure::file("read", "stdin", &error))?;
+            if let Line::Exit = self.line(&line, session)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn at_prompt(&mut self, store: &Store, session: &mut Session) -> Result<(), Failure> {
+        let failed = |error: ReadlineError| Failure::Refused(format!("cannot read the terminal: {error}"));
+        let mut editor: Editor<Words, FileHistory> = Editor::new().map_err(failed)?;
+        editor.set_helper(Some(Words { verbs: verbs(), store: store.clone() }));
+        let history = history_file();
+        if let Some(file) = &history {
+            let _ = editor.load_history(file); // there is none the first time
+        }
+        println!("{}  (help lists the verbs)", self.path.display());
+        loop {
+            match editor.readline("folddb> ") {
+                Ok(line) => {
+                    let _ = editor.add_history_entry(&line);
+                    if let Line::Exit = self.line(&line, session)? {
+                        break;
+                    }
+                }
+                Err(ReadlineError::Interrupted) => {}
+                Err(ReadlineError::Eof) => break,
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        self.first_failure = None; // people have seen it
+        if let Some(file) = &history {
+            let _ = editor.save_history(file); // a history is nothing to fail for
+        }
+        Ok(())
+    }
+
+    /// Runs a line. Only a closed output ends the shell.
+    fn line(&mut self, line: &str, session: &mut Session) -> Result<Line, Failure> {
+        let words = match split(line) {
+            Ok(words) => words,
+            Err(mistake) => {
+                self.note(exit_code::report(Err(Failure::Usage(mistake))));
+                return Ok(Line::Done);
+            }
+        };
+        match words.first().map(String::as_str) {
+            None => return Ok(Line::Done),
+            Some("exit" | "quit") => return Ok(Line::Exit),
+            Some("help") => {
+                session.out.write_all(HELP.as_bytes())?;
+                session.flush()?;
+                return Ok(Line::Done);
+            }
+            Some(_) => {}
+        }
+        let ended = self.command(&words, session);
+        let flushed = session.flush();
+        match ended.and(flushed) {
+            Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
+            done => self.note(exit_code::report(done)),
+        }
+        Ok(Line::Done)
+    }
+
+    fn command(&self, words: &[String], session: &mut Session) -> Result<(), Failure> {
+        let cli = match Cli::try_parse_from(with_store(words, &self.path)) {
+            Ok(cli) => cli,
+            Err(error) => return Err(Failure::Told(exit_code::of_usage(&error))),
+        };
+        let outer = std::mem::replace(&mut session.globals, cli.globals);
+        session.globals.json |= outer.json;
+        session.globals.memory = session.globals.memory.or(outer.memory);
+        let done = super::run(cli.verb, session);
+        session.globals = outer;
+        done
+    }
+
+    fn note(&mut self, code: ExitCode) {
+        if code != ExitCode::Done {
+            self.first_failure.get_or_insert(code);
+        }
+    }
+}
+
+/// The line as a command line of the program: the store comes after the verb.
+fn with_store(words: &[String], path: &Path) -> Vec<OsString> {
+    let verb_at = words.iter().position(|word| !word.starts_with('-')).unwrap_or(0);
+    let (before, rest) = words.split_at((verb_at + 1).min(words.len()));
+    let verb = before.last().map(String::as_str).unwrap_or_default();
+    let mut line: Vec<OsString> = vec!["folddb".into()];
+    line.extend(before.iter().map(Into::into));
+    let names_table = rest.iter().any(|word| word == "--table" || word.starts_with("--table="));
+    match verb {
+        "bench" => {}
+        "check-fold" if !names_table => {}
+        "check-fold" => line.extend(["--store".into(), path.into()]),
+        _ => line.push(path.into()),
+    }
+    line.extend(rest.iter().map(Into::into));
+    line
+}
+
+/// Splits a line into words: spaces divide, quotes of both kinds hold together, a backslash takes the next letter
+/// as it is (inside single quotes it is one itself), `#` at the start of a word begins a comment.
+fn split(line: &str) -> Result<Vec<String>, String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut letters = line.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '#' if word.is_none() => break,
+            '\'' | '"' => quoted(&mut letters, letter, word.get_or_insert_default())?,
+            '\\' => word.get_or_insert_default().extend(letters.next()),
+            space if space.is_whitespace() => words.extend(word.take()),
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+fn quoted(letters: &mut std::str::Chars<'_>, quote: char, word: &mut String) -> Result<(), String> {
+    while let Some(letter) = letters.next() {
+        match letter {
+            letter if letter == quote => return Ok(()),
+            '\\' if quote == '"' => match letters.next() {
+                Some(escaped @ ('"' | '\\')) => word.push(escaped),
+                other => word.extend(std::iter::once('\\').chain(other)),
+            },
+            other => word.push(other),
+        }
+    }
+    Err(format!("a quote {quote} is not closed"))
+}
+
+/// Where the lines typed so far are kept: beside the user's own data, not in the store.
+fn history_file() -> Option<PathBuf> {
+    let data = std::env::var_os("XDG_DATA_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let dir =
+        data.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/share")))?.join("folddb");
+    std::fs::create_dir_all(&dir).ok()?;
+    Some(dir.join("history"))
+}
+
+fn verbs() -> Vec<String> {
+    let command = Cli::command();
+    let names = command.get_subcommands().map(|verb| verb.get_name().to_owned());
+    names
+        .filter(|name| !OUTSIDE.contains(&name.as_str()))
+        .chain(["help", "exit"].map(str::to_owned))
+        .collect()
+}
+
+/// Completes the verb, then the names of tables.
+struct Words {
+    verbs: Vec<String>,
+    store: Store,
+}
+
+impl Completer for Words {
+    type Candidate = String;
+
+    fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
+        let before = &line[..at];
+        let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+        let tables;
+        let known = if before[..start].trim().is_empty() {
+            &self.verbs
+        } else {
+            tables = self.store.tables();
+            &tables
+        };
+        let fits = known.iter().filter(|word| word.starts_with(&before[start..]));
+        Ok((start, fits.map(|word| format!("{word} ")).collect()))
+    }
+}
+
+impl Hinter for Words {
+    type Hint = String;
+}
+
+impl Highlighter for Words {}
+
+impl Validator for Words {}
+
+impl Helper for Words {}
+
+#[cfg(test)]
+#[path = "shell/tests.rs"]
+mod tests;

@@ -1,0 +1,55 @@
+//! `folddb tables STORE`: what tables there are, and by which rules.
+
+use folddb::Datum;
+use folddb::table_rules::TableRules;
+use serde_json::{Value, json};
+
+use crate::args::StoreArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::render::table;
+use crate::session::Session;
+
+pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let (mut rows, mut report) = (Vec::new(), Vec::new());
+    for name in store.tables() {
+        let (stats, table) = (store.table_stats(&name)?, store.known_table(&name)?);
+        let rules = &table.rules().rules;
+        let bytes = stats.disk_bytes + stats.memtable_bytes;
+        report.push(json!({
+            "table": name,
+            "rules": rules_json(rules),
+            "records": stats.records,
+            "bytes": bytes,
+        }));
+        rows.push(vec![
+            Datum::Text(name),
+            Datum::Text(rules.key_codec().name()),
+            Datum::Text(fold_words(rules)),
+            Datum::Text(human::count(stats.records)),
+            Datum::Text(human::bytes(bytes)),
+        ]);
+    }
+    let header = ["table", "key", "fold", "records", "size"].map(str::to_owned);
+    session.report(&Value::Array(report), |out| table::write(out, &header, &rows))
+}
+
+/// How values fold, or what they are where they replace, and anything that is not usual.
+fn fold_words(rules: &TableRules) -> String {
+    let mut words = match rules.fold.spec() {
+        spec @ ("replace" | "first") => format!("{spec} ({})", rules.value_codec()),
+        spec => spec.to_owned(),
+    };
+    if rules.order != "bytewise" {
+        words.push_str(&format!(", {} keys", rules.order));
+    }
+    words
+}
+
+/// The rules by name.
+pub(crate) fn rules_json(rules: &TableRules) -> Value {
+    let text = rules.to_text();
+    let pairs = text.lines().skip(1).filter_map(|line| line.split_once('='));
+    Value::Object(pairs.map(|(name, value)| (name.to_owned(), value.into())).collect())
+}

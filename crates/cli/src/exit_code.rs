@@ -1,0 +1,56 @@
+//! What the shell learns from a command: 0 done, 1 not found, 2 usage, 3 damaged or refused.
+//!
+//! The one place that maps a kind of error to a code, and that prints errors.
+
+use folddb::ErrorKind;
+
+use crate::failure::Failure;
+
+/// The outcome of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExitCode {
+    /// It is done.
+    Done = 0,
+    /// The store, the table or the key is not there.
+    NotFound = 1,
+    /// The command line, or what it names, is wrong.
+    Usage = 2,
+    /// The store is damaged, or it or the operating system refuses.
+    Refused = 3,
+}
+
+impl From<ExitCode> for std::process::ExitCode {
+    fn from(code: ExitCode) -> std::process::ExitCode {
+        std::process::ExitCode::from(code as u8)
+    }
+}
+
+impl From<ErrorKind> for ExitCode {
+    fn from(kind: ErrorKind) -> ExitCode {
+        match kind {
+            ErrorKind::NoStore | ErrorKind::UnknownTable => ExitCode::NotFound,
+            ErrorKind::InvalidInput => ExitCode::Usage,
+            _ => ExitCode::Refused,
+        }
+    }
+}
+
+/// Prints what failed, on one line of its own, and says how the process ends.
+pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = done else { return ExitCode::Done };
+    let message = failure.to_string();
+    if !message.is_empty() {
+        eprintln!("folddb: {message}");
+    }
+    failure.exit_code()
+}
+
+/// Prints what clap says: help on the output, a mistake on the error output.
+pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    match (error.use_stderr(), printed) {
+        (true, _) => ExitCode::Usage,
+        (false, Ok(())) => ExitCode::Done,
+        (false, Err(error)) => report(Err(error.into())),
+    }
+}

@@ -1,0 +1,83 @@
+//! Why a command ends early, and with which exit code.
+
+use std::fmt;
+use std::io;
+
+use crate::exit_code::ExitCode;
+
+/// Why a command ends early.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The store says so.
+    Store(folddb::Error),
+    /// What was asked for is not there.
+    NotFound(String),
+    /// The command line is wrong.
+    Usage(String),
+    /// A file, or a rule of the command, refuses.
+    Refused(String),
+    /// Whoever reads the output wants no more: a pipe is closed. The quiet end.
+    OutputClosed,
+    /// What went wrong has been said already.
+    Told(ExitCode),
+}
+
+impl Failure {
+    /// How the process ends.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Failure::Store(error) => error.kind().into(),
+            Failure::NotFound(_) => ExitCode::NotFound,
+            Failure::Usage(_) => ExitCode::Usage,
+            Failure::Refused(_) => ExitCode::Refused,
+            Failure::OutputClosed => ExitCode::Done,
+            Failure::Told(code) => *code,
+        }
+    }
+
+    /// A failed call of the operating system on a file that is no part of a store.
+    pub(crate) fn file(doing: &str, file: &str, error: &io::Error) -> Failure {
+        let message = format!("cannot {doing} {file}: {error}");
+        match error.kind() {
+            io::ErrorKind::NotFound => Failure::NotFound(message),
+            _ => Failure::Refused(message),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Store(error) => error.fmt(f),
+            Failure::NotFound(message) | Failure::Usage(message) | Failure::Refused(message) => {
+                f.write_str(message)
+            }
+            Failure::OutputClosed | Failure::Told(_) => Ok(()),
+        }
+    }
+}
+
+impl From<folddb::Error> for Failure {
+    fn from(error: folddb::Error) -> Failure {
+        Failure::Store(error)
+    }
+}
+
+/// Only the output of the command is written without a context of its own.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+            _ => Failure::Refused(format!("cannot write the output: {error}")),
+        }
+    }
+}
+
+impl From<csv::Error> for Failure {
+    fn from(error: csv::Error) -> Failure {
+        match error.into_kind() {
+            csv::ErrorKind::Io(error) => error.into(),
+            other => Failure::Refused(format!("cannot write the output: {other:?}")),
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Numbers and sizes as people write them, and the names that they may have meant.
+
+/// `1234567` as `1,234,567`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn plural(number: u64, one: &str) -> String {
+    format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// A size in the unit that keeps it short: `417 B`, `1.5 MiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut size = bytes as f64 / 1024.0;
+    let mut unit = 0;
+    while size >= 1023.95 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+/// Reads a size: `64MiB`, `64M`, `1.5 GiB`, `65536`. All units are powers of 1024.
+pub(crate) fn parse_bytes(text: &str) -> Result<usize, String> {
+    let wrong = || format!("`{text}` is no size; write 64MiB, 1.5GiB or a number of bytes");
+    let text_lower = text.trim().to_ascii_lowercase();
+    let number_len = text_lower.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text_lower.len());
+    let (number, unit) = text_lower.split_at(number_len);
+    let factor: u64 = match unit.trim() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let bytes = number * factor as f64;
+    if bytes < usize::MAX as f64 { Ok(bytes as usize) } else { Err(wrong()) }
+}
+
+/// The candidate that a mistyped word is nearest to, if one is near.
+pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let distance_max = (word.chars().count() / 3).clamp(1, 3);
+    let scored = candidates.into_iter().map(|candidate| (edit_distance(word, candidate), candidate));
+    scored
+        .filter(|(distance, _)| *distance <= distance_max)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, near)| near)
+}
+
+/// How many letters to insert, drop or change (Levenshtein 1966), blind to case.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.to_lowercase(), b.to_lowercase());
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, &y) in b.iter().enumerate() {
+            let changed = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// A sentence that names the nearest of the known names, or all of them.
+pub(crate) fn suggestion(word: &str, known: &[&str]) -> String {
+    match (nearest(word, known.iter().copied()), known) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, []) => "there are none".to_owned(),
+        (None, known) => format!("there are {}", known.join(", ")),
+    }
+}
+
+#[cfg(test)]
+#[path = "human/tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! Bad rows: counted, the first of them told, all of them written aside when asked. None is dropped silently.
+
+use std::fs::File;
+use std::path::Path;
+
+use crate::failure::Failure;
+use crate::import::rows::{BadRow, Rows};
+
+/// How many are told.
+const TOLD_MAX: usize = 10;
+
+/// What other programs write for missing values.
+const USUAL_NULLS: [&str; 7] = ["NA", "N/A", "NULL", "null", "None", "\\N", "-"];
+
+/// What became of the bad rows of an import.
+pub(crate) struct BadRows {
+    /// How many there were.
+    pub(crate) count: u64,
+    /// The first of them: line, and what is wrong.
+    pub(crate) told: Vec<(u64, BadRow)>,
+    aside: Option<Aside>,
+}
+
+struct Aside {
+    writer: csv::Writer<File>,
+    name: String,
+}
+
+impl BadRows {
+    /// Counts bad rows, and writes them to a new file if one is named: line, reason, and the row as it was.
+    pub(crate) fn new(file: Option<&Path>, header: &[String]) -> Result<BadRows, Failure> {
+        let aside = file.map(|path| Aside::create(path, header)).transpose()?;
+        Ok(BadRows { count: 0, told: Vec::new(), aside })
+    }
+
+    /// Takes note of a bad row.
+    pub(crate) fn add(&mut self, rows: &Rows, bad: BadRow) -> Result<(), Failure> {
+        self.count += 1;
+        if let Some(aside) = &mut self.aside {
+            aside.write(rows, &bad)?;
+        }
+        if self.told.len() < TOLD_MAX {
+            self.told.push((rows.line(), bad));
+        }
+        Ok(())
+    }
+
+    /// Hands all that was written aside to the operating system.
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        match &mut self.aside {
+            Some(aside) => aside.writer.flush().map_err(|error| Failure::file("write", &aside.name, &error)),
+            None => Ok(()),
+        }
+    }
+
+    /// The lines that tell people of them.
+    pub(crate) fn tell(&self) -> Vec<String> {
+        let mut lines: Vec<String> =
+            self.told.iter().map(|(line, bad)| format!("line {line}: {bad}")).collect();
+        let untold = self.count - self.told.len() as u64;
+        if untold > 0 {
+            lines.push(format!("and {untold} more"));
+        }
+        if let Some(null) = self.likely_null() {
+            lines.push(format!("if `{null}` means a missing value, say so: --null '{null}'"));
+        }
+        lines
+    }
+
+    /// A text that other programs write for missing values, where it is what made rows bad.
+    fn likely_null(&self) -> Option<&'static str> {
+        let blamed = |null: &&str| {
+            let quoted = [format!("`{null}`"), format!("{null:?}")];
+            self.told.iter().any(|(_, bad)| quoted.iter().any(|quoted| bad.reason.contains(quoted)))
+        };
+        USUAL_NULLS.into_iter().find(blamed)
+    }
+}
+
+impl Aside {
+    fn create(path: &Path, header: &[String]) -> Result<Aside, Failure> {
+        let name = path.display().to_string();
+        let file = File::create(path).map_err(|error| Failure::file("create", &name, &error))?;
+        let mut aside = Aside { writer: csv::WriterBuilder::new().flexible(true).from_writer(file), name };
+        let header = ["line", "reason"].into_iter().chain(header.iter().map(String::as_str));
+        aside.writer.write_record(header).map_err(|error| aside.failed(error))?;
+        Ok(aside)
+    }
+
+    fn write(&mut self, rows: &Rows, bad: &BadRow) -> Result<(), Failure> {
+        let mut record = vec![rows.line().to_string().into_bytes(), bad.to_string().into_bytes()];
+        record.extend(rows.raw());
+        self.writer.write_record(&record).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: csv::Error) -> Failure {
+        Failure::Refused(format!("cannot write {}: {error}", self.name))
+    }
+}

@@ -1,0 +1,375 @@
+//! Which columns of a file make the key of a record, and which feed its value.
+//!
+//! 1. [`Stated`] is what the command line says, read without a file or a store.
+//! 2. [`Stated::rules`] makes of it the rules of a new table, or checks it against those of the table that is there.
+//! 3. [`Mapping::bind`] finds the columns in the file.
+//! 4. [`Mapping::fill`] makes key and value of a row. It allocates nothing for rows like the one before.
+
+use folddb::codec::{ElementType, KeyCodec, ValueCodec};
+use folddb::folds::{self, Columns, Record, Source};
+use folddb::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb::table_rules::{BoundRules, TableRules};
+use folddb::{Datum, ErrorKind};
+
+use crate::args::ImportArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::import::rows::{BadRow, Rows, Slot};
+
+/// What the command line says about keys and values.
+pub(crate) struct Stated {
+    key_columns: Vec<String>,
+    key_codec: Option<KeyCodec>,
+    /// The fold with its sources, where one is stated.
+    columns: Option<Columns>,
+    value_column: Option<String>,
+    value_codec: Option<ValueCodec>,
+    value_json: bool,
+}
+
+impl Stated {
+    /// Reads what the command line says.
+    pub(crate) fn parse(args: &ImportArgs) -> Result<Stated, Failure> {
+        let parse_fold = |text: &String| {
+            folds::parse_columns(text).map_err(|error| Failure::Usage(format!("in --fold: {error}")))
+        };
+        let parse_value = |name: &String| {
+            ValueCodec::parse(name).map_err(|error| Failure::Usage(format!("in --value-type: {error}")))
+        };
+        Ok(Stated {
+            key_columns: args.key.clone(),
+            key_codec: args.key_types.as_deref().map(|types| key_codec(&args.key, types)).transpose()?,
+            columns: args.fold.as_ref().map(parse_fold).transpose()?,
+            value_column: args.value.clone(),
+            value_codec: args.value_type.as_ref().map(parse_value).transpose()?,
+            value_json: args.value_json,
+        })
+    }
+
+    /// The rules of the table: its own, which what is stated must not contradict, or those that are stated.
+    pub(crate) fn rules(&self, table: &str, existing: Option<&TableRules>) -> Result<TableRules, Failure> {
+        let Some(existing) = existing else { return Ok(self.new_rules()) };
+        let mut asked = existing.clone();
+        if let Some(codec) = &self.key_codec {
+            asked = asked.key(codec.clone());
+        }
+        if let Some(columns) = &self.columns {
+            asked = asked.fold(&spec_of(columns));
+        }
+        if let Some(codec) = self.value_codec {
+            asked = asked.value(codec);
+        }
+        if let Some(difference) = existing.diff(&asked) {
+            let message = format!("table `{table}` has other rules: {difference}");
+            return Err(folddb::Error::new(ErrorKind::RulesDiffer, message).into());
+        }
+        let wanted = existing.key_codec().element_types().map(<[_]>::len);
+        let wanted = if *existing.key_codec() == KeyCodec::Tuple {
+            self.key_columns.len()
+        } else {
+            wanted.unwrap_or(1)
+        };
+        if wanted != self.key_columns.len() {
+            let (codec, given) = (existing.key_codec(), self.key_columns.len());
+            let message =
+                format!("the keys of table `{table}` are {codec}: name {wanted} columns, not {given}");
+            return Err(Failure::Usage(message));
+        }
+        Ok(existing.clone())
+    }
+
+    fn new_rules(&self) -> TableRules {
+        let text_keys = || match self.key_columns.len() {
+            1 => KeyCodec::Utf8,
+            count => KeyCodec::TypedTuple(vec![ElementType::Text; count]),
+        };
+        let rules = TableRules::new(self.key_codec.clone().unwrap_or_else(text_keys));
+        let rules = rules.key_names(self.key_columns.iter().map(String::as_str));
+        match &self.columns {
+            Some(columns) => rules.fold(&spec_of(columns)),
+            None if self.value_json => rules.value(ValueCodec::Json),
+            None => rules.value(self.value_codec.unwrap_or(ValueCodec::Utf8)),
+        }
+    }
+}
+
+/// The codec of keys of these columns.
+fn key_codec(columns: &[String], types: &[String]) -> Result<KeyCodec, Failure> {
+    if columns.len() != types.len() {
+        let (columns, types) = (columns.len() as u64, types.len() as u64);
+        let message =
+            format!("{} and {}", human::plural(columns, "key column"), human::plural(types, "key type"));
+        return Err(Failure::Usage(format!("{message}: name a type for each column")));
+    }
+    let tuple = format!("tuple({})", types.join(","));
+    let name = match types {
+        [one] if one == "text" => "utf8",
+        [one] if KeyCodec::parse(one).is_ok() => one,
+        _ => &tuple,
+    };
+    KeyCodec::parse(name).map_err(|error| Failure::Usage(format!("in --key-types: {error}")))
+}
+
+fn spec_of(columns: &Columns) -> String {
+    match columns {
+        Columns::Plain(fold, _) => fold.spec(),
+        Columns::Record(record, _) => record.fold().spec(),
+    }
+}
+
+/// Where a piece of a value comes from.
+enum Feed {
+    Column(Slot),
+    Literal,
+}
+
+/// The columns of a file, found: makes keys and values of its rows.
+pub(crate) struct Mapping {
+    key_slots: Vec<Slot>,
+    nullable: Vec<Nullable>,
+    key: Datum,
+    value: ValueMap,
+}
+
+enum ValueMap {
+    /// One column or constant is the value. An empty one is no contribution to a fold, but a value where values
+    /// replace.
+    Plain { feed: Feed, empty_is_nothing: bool, datum: Datum },
+    /// Columns and constants are the fields; empty ones are absent.
+    Record { record: Box<Record>, feeds: Vec<Feed>, datum: Datum },
+    /// All columns that are not of the key.
+    Json,
+}
+
+impl Mapping {
+    /// Finds the columns.
+    pub(crate) fn bind(stated: &Stated, rules: &TableRules, rows: &mut Rows) -> Result<Mapping, Failure> {
+        let key_slots: Vec<Slot> =
+            stated.key_columns.iter().map(|name| rows.slot(name)).collect::<Result<_, _>>()?;
+        let types = rules.key_codec().element_types().unwrap_or_default();
+        let nullable = (0..key_slots.len()).map(|index| Nullable::of(types.get(index))).collect();
+        let texts = vec![Datum::Text(String::new()); key_slots.len()];
+        let key = if rules.key_codec().is_tuple() { Datum::List(texts) } else { Datum::Text(String::new()) };
+        Ok(Mapping { key_slots, nullable, key, value: ValueMap::bind(stated, rules, rows)? })
+    }
+
+    /// Makes key and value of the present row. False when the row has nothing to contribute.
+    pub(crate) fn fill(
+        &mut self,
+        rows: &Rows,
+        rules: &BoundRules,
+        key: &mut Vec<u8>,
+        value: &mut Vec<u8>,
+    ) -> Result<bool, BadRow> {
+        key.clear();
+        value.clear();
+        self.fill_key(rows, rules, key)?;
+        if !self.value.fill(rows, rules, &self.key_slots, value)? {
+            return Ok(false);
+        }
+        if value.len() > VALUE_BYTES_MAX {
+            let len = value.len();
+            return Err(BadRow::whole(format!(
+                "a value of {len} bytes is too long: at most {VALUE_BYTES_MAX}"
+            )));
+        }
+        Ok(true)
+    }
+
+    fn fill_key(&mut self, rows: &Rows, rules: &BoundRules, key: &mut Vec<u8>) -> Result<(), BadRow> {
+        for (index, &slot) in self.key_slots.iter().enumerate() {
+            let datum = match &mut self.key {
+                Datum::List(items) => &mut items[index],
+                one => one,
+            };
+            match (rows.field(slot)?, &self.nullable[index]) {
+                (None, Nullable::No) => {
+                    return Err(BadRow::column(rows.column(slot), "it is missing, and is part of the key"));
+                }
+                (None, _) => *datum = Datum::Null,
+                (Some(text), Nullable::EvenEmpty) if text.is_empty() => *datum = Datum::Null,
+                (Some(text), _) => put_text(datum, &text),
+            }
+        }
+        rules.rules.key_codec().encode(&self.key, key).map_err(|cause| match &self.key_slots[..] {
+            [slot] => BadRow::column(rows.column(*slot), cause.0),
+            _ => BadRow { column: None, reason: format!("key: {cause}") },
+        })?;
+        if key.len() > KEY_BYTES_MAX {
+            let len = key.len();
+            return Err(BadRow::whole(format!("a key of {len} bytes is too long: at most {KEY_BYTES_MAX}")));
+        }
+        Ok(())
+    }
+}
+
+/// Whether an element of the key may be null.
+enum Nullable {
+    No,
+    /// Where the value is missing.
+    Missing,
+    /// Where the field is empty, too: it would be no value of the type.
+    EvenEmpty,
+}
+
+impl Nullable {
+    fn of(element: Option<&ElementType>) -> Nullable {
+        match element {
+            Some(ElementType::Optional(inner)) => match **inner {
+                ElementType::Text | ElementType::Bytes => Nullable::Missing,
+                _ => Nullable::EvenEmpty,
+            },
+            _ => Nullable::No,
+        }
+    }
+}
+
+/// Becomes this text, in the same place in memory where it was text before.
+fn put_text(datum: &mut Datum, text: &str) {
+    match datum {
+        Datum::Text(present) => {
+            present.clear();
+            present.push_str(text);
+        }
+        other => *other = Datum::Text(text.to_owned()),
+    }
+}
+
+impl ValueMap {
+    fn bind(stated: &Stated, rules: &TableRules, rows: &mut Rows) -> Result<ValueMap, Failure> {
+        if stated.value_json {
+            return Ok(ValueMap::Json);
+        }
+        let of_table;
+        let columns = match &stated.columns {
+            Some(columns) => columns,
+            None => {
+                let spec = rules.fold.spec();
+                of_table = folds::parse_columns(spec).map_err(|error| Failure::Usage(error.to_string()))?;
+                &of_table
+            }
+        };
+        match columns {
+            Columns::Plain(fold, source) => {
+                let (feed, datum) = match (source, &stated.value_column) {
+                    (Some(_), Some(_)) => {
+                        return Err(Failure::Usage(
+                            "the value is named twice: by --value and in --fold".to_owned(),
+                        ));
+                    }
+                    (Some(source), None) => feed(source, rows)?,
+                    (None, Some(column)) => feed(&Source::Column(column.clone()), rows)?,
+                    (None, None) => return Err(Failure::Usage(no_source(&fold.spec()))),
+                };
+                let empty_is_nothing = !matches!(fold.spec().as_str(), "replace" | "first");
+                Ok(ValueMap::Plain { feed, empty_is_nothing, datum })
+            }
+            Columns::Record(record, sources) => ValueMap::of_record(record, sources, stated, rows),
+        }
+    }
+
+    fn of_record(
+        record: &Record,
+        sources: &[Option<Source>],
+        stated: &Stated,
+        rows: &mut Rows,
+    ) -> Result<ValueMap, Failure> {
+        if stated.value_column.is_some() {
+            let message = "the value is a record: say in --fold which column feeds which field";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+        let (mut feeds, mut fields) = (Vec::new(), Vec::new());
+        for (index, name) in record.names().enumerate() {
+            let by_name = Source::Column(name.to_owned());
+            let source = sources.get(index).and_then(Option::as_ref).unwrap_or(&by_name);
+            let (feed, datum) = feed(source, rows)?;
+            feeds.push(feed);
+            fields.push((name.to_owned(), datum));
+        }
+        Ok(ValueMap::Record { record: Box::new(record.clone()), feeds, datum: Datum::Map(fields) })
+    }
+
+    fn fill(
+        &mut self,
+        rows: &Rows,
+        rules: &BoundRules,
+        key_slots: &[Slot],
+        value: &mut Vec<u8>,
+    ) -> Result<bool, BadRow> {
+        match self {
+            ValueMap::Plain { feed, empty_is_nothing, datum } => {
+                if let Feed::Column(slot) = feed {
+                    match rows.field(*slot)? {
+                        None => return Ok(false),
+                        Some(text) if *empty_is_nothing && text.is_empty() => return Ok(false),
+                        Some(text) => put_text(datum, &text),
+                    }
+                }
+                rules.read_value(datum, value).map_err(|cause| match feed {
+                    Feed::Column(slot) => BadRow::column(rows.column(*slot), cause.0),
+                    Feed::Literal => BadRow::whole(cause.0),
+                })?;
+                Ok(true)
+            }
+            ValueMap::Record { record, feeds, datum } => {
+                let Datum::Map(fields) = &mut *datum else { return Ok(false) };
+                for (feed, (_, datum)) in feeds.iter().zip(fields) {
+                    if let Feed::Column(slot) = feed {
+                        match rows.field(*slot)? {
+                            Some(text) if !text.is_empty() => put_text(datum, &text),
+                            _ => *datum = Datum::Null,
+                        }
+                    }
+                }
+                let read = rules.read_value(datum, value);
+                read.map_err(|cause| blame(record, feeds, datum, rows, &cause.0))?;
+                Ok(has_fields(datum))
+            }
+            ValueMap::Json => {
+                let object = rows.object_without(key_slots)?;
+                let read = rules.read_value(&Datum::Text(object.to_string()), value);
+                read.map_err(|cause| BadRow::whole(cause.0))?;
+                Ok(true)
+            }
+        }
+    }
+}
+
+fn has_fields(datum: &Datum) -> bool {
+    matches!(datum, Datum::Map(fields) if fields.iter().any(|(_, field)| *field != Datum::Null))
+}
+
+/// Finds the column that a record could not read.
+fn blame(record: &Record, feeds: &[Feed], datum: &Datum, rows: &Rows, cause: &str) -> BadRow {
+    let Datum::Map(fields) = datum else { return BadRow::whole(cause) };
+    for (index, ((name, field), feed)) in fields.iter().zip(feeds).enumerate() {
+        let Some(fold) = record.field_fold(index) else { continue };
+        if *field == Datum::Null {
+            continue;
+        }
+        if let Err(cause) = fold.read(field, &mut Vec::new()) {
+            return match feed {
+                Feed::Column(slot) => BadRow::column(rows.column(*slot), cause.0),
+                Feed::Literal => BadRow::whole(format!("field `{name}`: {cause}")),
+            };
+        }
+    }
+    BadRow::whole(cause)
+}
+
+fn feed(source: &Source, rows: &mut Rows) -> Result<(Feed, Datum), Failure> {
+    Ok(match source {
+        Source::Column(column) => (Feed::Column(rows.slot(column)?), Datum::Text(String::new())),
+        Source::Literal(text) => (Feed::Literal, Datum::Text(text.clone())),
+    })
+}
+
+fn no_source(spec: &str) -> String {
+    match spec {
+        "replace" => {
+            "say what the value is: --value COLUMN, --value-json, or --fold 'name: fold = column, ...'"
+                .to_owned()
+        }
+        spec => format!("say what feeds the fold: --fold '{spec} = COLUMN', or --value COLUMN"),
+    }
+}

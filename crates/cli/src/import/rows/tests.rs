@@ -1,0 +1,89 @@
+use std::io::Cursor;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use super::*;
+
+fn open(text: &str, format: InputFormat, header: bool) -> Rows {
+    let source = Source {
+        reader: Box::new(Cursor::new(text.to_owned())),
+        name: "test".to_owned(),
+        bytes_total: None,
+        bytes_read: Arc::new(AtomicU64::new(0)),
+    };
+    Rows::open(source, format, None, header, &["NA".to_owned()]).unwrap()
+}
+
+/// Line, and the field or what is wrong, of each row.
+fn read(rows: &mut Rows, column: &str) -> Vec<(u64, Result<String, String>)> {
+    let slot = rows.slot(column).unwrap();
+    let mut found = Vec::new();
+    loop {
+        let row = match rows.advance().unwrap() {
+            Next::End => return found,
+            Next::Bad(bad) => Err(bad.to_string()),
+            Next::Row => match rows.field(slot) {
+                Ok(text) => Ok(text.map_or("(missing)".to_owned(), Cow::into_owned)),
+                Err(bad) => Err(bad.to_string()),
+            },
+        };
+        found.push((rows.line(), row));
+    }
+}
+
+#[test]
+fn delimited_rows_know_their_lines() {
+    let mut rows = open("\u{feff}a,b\n1,x\n2,\"y\nz\"\n3\n4,w\n", InputFormat::Csv, true);
+    let found = read(&mut rows, "b");
+    let text = |line, text: &str| (line, Ok(text.to_owned()));
+    let short = (5, Err("expected 2 fields, found 1".to_owned()));
+    assert_eq!(found, [text(2, "x"), text(3, "y\nz"), short, text(6, "w")]);
+}
+
+#[test]
+fn columns_without_a_header_are_numbered() {
+    let mut rows = open("1\tx\n2\ty\n", InputFormat::Tsv, false);
+    assert_eq!(read(&mut rows, "c2"), [(1, Ok("x".to_owned())), (2, Ok("y".to_owned()))]);
+    assert!(matches!(open("", InputFormat::Csv, false).advance(), Ok(Next::End)));
+}
+
+#[test]
+fn unknown_and_double_columns_are_refused() {
+    let error = open("carrier,origin\n", InputFormat::Csv, true).slot("carier").unwrap_err();
+    assert_eq!(error.to_string(), "test has no column `carier` (did you mean `carrier`?)");
+    let source = Source {
+        reader: Box::new(Cursor::new("a,a\n")),
+        name: "test".to_owned(),
+        bytes_total: None,
+        bytes_read: Arc::default(),
+    };
+    assert!(Rows::open(source, InputFormat::Csv, None, true, &[]).is_err());
+}
+
+#[test]
+fn lines_of_json_are_rows() {
+    let text = "{\"a\":1.50,\"b\":\"x\"}\n\n[1]\n{\"a\":null}\n{\"a\":[1,{}]}\n{\n";
+    let mut rows = open(text, InputFormat::Ndjson, true);
+    let found = read(&mut rows, "a");
+    assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 3, 4, 5, 6]);
+    let texts: Vec<_> = found.into_iter().map(|(_, row)| row).collect();
+    assert_eq!(texts[0], Ok("1.5".to_owned()));
+    assert_eq!(texts[1], Err("expected a JSON object".to_owned()));
+    assert_eq!((&texts[2], &texts[3]), (&Ok("(missing)".to_owned()), &Ok("[1,{}]".to_owned())));
+    assert!(texts[4].as_ref().unwrap_err().starts_with("not JSON: "));
+}
+
+#[test]
+fn the_other_columns_become_an_object() {
+    let mut rows = open("k,n,t,e\nx,12,007,\n", InputFormat::Csv, true);
+    let key = rows.slot("k").unwrap();
+    assert!(matches!(rows.advance(), Ok(Next::Row)));
+    assert_eq!(rows.object_without(&[key]).unwrap().to_string(), r#"{"n":12,"t":"007","e":null}"#);
+}
+
+#[test]
+fn null_texts_and_bad_bytes_are_told_apart() {
+    let mut rows = open("a,b\nNA,x\n,y\nn/a,z\n", InputFormat::Csv, true);
+    let texts: Vec<_> = read(&mut rows, "a").into_iter().map(|(_, row)| row.unwrap()).collect();
+    assert_eq!(texts, ["(missing)", "", "n/a"]);
+}

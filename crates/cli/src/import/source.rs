@@ -1,0 +1,77 @@
+//! Files of rows: a path or stdin, unpacked when the first two bytes say gzip, and counted as it is read.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+
+use crate::args::InputFormat;
+use crate::failure::Failure;
+
+const BUFFER_BYTES: usize = 1 << 18;
+const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// An open file of rows.
+pub(crate) struct Source {
+    /// What it holds, unpacked.
+    pub(crate) reader: Box<dyn BufRead>,
+    /// Its name, for messages.
+    pub(crate) name: String,
+    /// Bytes of the file, packed; none for a pipe.
+    pub(crate) bytes_total: Option<u64>,
+    /// Bytes read from the file so far.
+    pub(crate) bytes_read: Arc<AtomicU64>,
+}
+
+/// Opens a file; `-` is stdin.
+pub(crate) fn open(path: &str) -> Result<Source, Failure> {
+    if path == "-" {
+        return unpack(Box::new(io::stdin().lock()), "stdin", None);
+    }
+    let file = File::open(path).map_err(|error| Failure::file("open", path, &error))?;
+    let facts = file.metadata().map_err(|error| Failure::file("read", path, &error))?;
+    if facts.is_dir() {
+        return Err(Failure::Usage(format!("{path} is a directory; name a file of rows")));
+    }
+    let bytes_total = facts.is_file().then_some(facts.len());
+    unpack(Box::new(file), path, bytes_total)
+}
+
+fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<Source, Failure> {
+    let bytes_read = Arc::new(AtomicU64::new(0));
+    let counted = Counted { file, bytes_read: Arc::clone(&bytes_read) };
+    let mut buffered = BufReader::with_capacity(BUFFER_BYTES, counted);
+    let head = buffered.fill_buf().map_err(|error| Failure::file("read", name, &error))?;
+    let reader: Box<dyn BufRead> = if head.starts_with(&GZIP_MAGIC) {
+        Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(buffered)))
+    } else {
+        Box::new(buffered)
+    };
+    Ok(Source { reader, name: name.to_owned(), bytes_total, bytes_read })
+}
+
+/// What a file holds, by its name; CSV where that does not say.
+pub(crate) fn format_of(path: &str) -> InputFormat {
+    let path = path.strip_suffix(".gz").unwrap_or(path);
+    match Path::new(path).extension().and_then(|extension| extension.to_str()) {
+        Some("tsv" | "tab") => InputFormat::Tsv,
+        Some("ndjson" | "jsonl" | "json") => InputFormat::Ndjson,
+        _ => InputFormat::Csv,
+    }
+}
+
+struct Counted {
+    file: Box<dyn Read>,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.file.read(buffer)?;
+        self.bytes_read.fetch_add(len as u64, Ordering::Relaxed);
+        Ok(len)
+    }
+}

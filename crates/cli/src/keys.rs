@@ -1,0 +1,128 @@
+//! Keys and values as they are typed on the command line.
+
+use std::ops::Bound;
+
+use folddb::codec::{CodecError, KeyRange};
+use folddb::{BytesTable, Datum, KeyOrder, datum};
+
+use crate::failure::Failure;
+use crate::render::json;
+
+/// The bytes of a key given in one word, or one word for each element of a tuple.
+pub(crate) fn key(table: &BytesTable, words: &[String], hex: bool) -> Result<Vec<u8>, Failure> {
+    let codec = table.rules().rules.key_codec();
+    let key = if hex { hex_key(words, |bytes| codec.check(bytes)) } else { codec.parse_text(&parts(words)) };
+    key.map_err(|cause| wrong_key(table, words, &cause))
+}
+
+/// The keys that count as equal to a bound, in the order of the table.
+pub(crate) fn bound(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
+    let span = if hex {
+        hex_key(words, |_| Ok(())).map(KeyRange::one)
+    } else {
+        table.rules().rules.key_codec().parse_bound(&parts(words))
+    };
+    let span = span.map_err(|cause| wrong_key(table, words, &cause))?;
+    Ok(in_order(table, span))
+}
+
+/// The keys that begin with what was typed, in the order of the table.
+pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<KeyRange, Failure> {
+    if !table.rules().order.has_byte_prefixes() {
+        let message =
+            format!("table `{}` has an order of its own, in which prefixes are no ranges", table.name());
+        return Err(Failure::Usage(message));
+    }
+    let range = if hex {
+        hex_key(words, |_| Ok(())).map(KeyRange::prefix)
+    } else {
+        table.rules().rules.key_codec().parse_prefix(&parts(words))
+    };
+    let range = range.map_err(|cause| wrong_key(table, words, &cause))?;
+    Ok(in_order(table, range))
+}
+
+fn in_order(table: &BytesTable, range: KeyRange) -> KeyRange {
+    match table.rules().order {
+        KeyOrder::Reversed => range.mirrored(),
+        _ => range,
+    }
+}
+
+fn parts(words: &[String]) -> Vec<&str> {
+    words.iter().map(String::as_str).collect()
+}
+
+fn hex_key(
+    words: &[String],
+    check: impl FnOnce(&[u8]) -> Result<(), CodecError>,
+) -> Result<Vec<u8>, CodecError> {
+    let [word] = words else { return Err(CodecError::new("a key in hex is one word")) };
+    let bytes =
+        datum::from_hex(word).ok_or_else(|| CodecError::new("expected pairs of hexadecimal digits"))?;
+    check(&bytes)?;
+    Ok(bytes)
+}
+
+fn wrong_key(table: &BytesTable, words: &[String], cause: &CodecError) -> Failure {
+    let codec = table.rules().rules.key_codec();
+    let typed = words.join(" ");
+    Failure::Usage(format!(
+        "`{typed}` is no key of table `{}`, whose keys are {codec}: {cause}",
+        table.name()
+    ))
+}
+
+/// The tighter of two lower bounds.
+pub(crate) fn higher(order: &KeyOrder, a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    tighter(a, b, |a, b| order.compare(a, b).is_gt())
+}
+
+/// The tighter of two upper bounds.
+pub(crate) fn lower(order: &KeyOrder, a: Bound<Vec<u8>>, b: Bound<Vec<u8>>) -> Bound<Vec<u8>> {
+    tighter(a, b, |a, b| order.compare(a, b).is_lt())
+}
+
+fn tighter(
+    a: Bound<Vec<u8>>,
+    b: Bound<Vec<u8>>,
+    is_tighter: impl Fn(&[u8], &[u8]) -> bool,
+) -> Bound<Vec<u8>> {
+    match (&a, &b) {
+        (Bound::Unbounded, _) => b,
+        (_, Bound::Unbounded) => a,
+        (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) => {
+            let takes_a = is_tighter(x, y) || (x == y && matches!(a, Bound::Excluded(_)));
+            if takes_a { a } else { b }
+        }
+    }
+}
+
+/// Encodes a value or operand that was typed. For folds of lists and of named fields it may be JSON.
+pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> {
+    table.rules().check_writable()?;
+    let mut bytes = Vec::new();
+    let datum = value_datum(table.rules().rules.fold.spec(), word);
+    table.rules().read_value(&datum, &mut bytes).map_err(|cause| {
+        let spec = table.rules().rules.fold.spec();
+        Failure::Usage(format!(
+            "`{word}` is no value of table `{}`, which folds by `{spec}`: {cause}",
+            table.name()
+        ))
+    })?;
+    Ok(bytes)
+}
+
+/// Folds whose operands may be lists or have named parts.
+const STRUCTURED: [&str; 10] =
+    ["stats", "quantiles", "set", "intersect", "bitmap", "counters", "top", "hll", "lww", "matmul"];
+
+/// What a typed value is to the fold of this spec.
+pub(crate) fn value_datum(spec: &str, word: &str) -> Datum {
+    let stem = spec.split(':').next().unwrap_or_default();
+    let looks_like_json = word.trim_start().starts_with(['{', '[']);
+    let parsed = (looks_like_json && (spec.starts_with('{') || STRUCTURED.contains(&stem)))
+        .then(|| serde_json::from_str(word).ok())
+        .flatten();
+    parsed.map_or_else(|| Datum::Text(word.to_owned()), |value| json::to_datum(&value))
+}

@@ -1,0 +1,7 @@
+//! How values and reports look: as a table for people, as CSV, as JSON.
+
+pub(crate) mod json;
+pub(crate) mod columns;
+pub(crate) mod table;
+pub(crate) mod tiers;
+pub(crate) mod rows;

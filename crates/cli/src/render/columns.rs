@@ -1,0 +1,181 @@
+//! Which columns the rows of a table have: the elements of the key, then the fields of the value.
+//!
+//! Columns are known before the first row, from the rules: `{flights: sum:u64, delay: stats:f64}` has
+//! `flights`, `delay.count`, `delay.sum`, ... A value without named fields is one column, `value`.
+
+use folddb::folds::Record;
+use folddb::table_rules::BoundRules;
+use folddb::{Datum, Fold, datum, folds};
+
+use crate::failure::Failure;
+use crate::human;
+
+/// A column of the value: its name, and the fields that lead to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Path {
+    /// The names of the fields, outermost first; none for the value itself.
+    pub(crate) fields: Vec<String>,
+}
+
+impl Path {
+    /// The name of the column.
+    pub(crate) fn name(&self) -> String {
+        if self.fields.is_empty() { "value".to_owned() } else { self.fields.join(".") }
+    }
+
+    /// What stands at the end of the path; null where a field is absent.
+    pub(crate) fn find<'a>(&self, value: &'a Datum) -> &'a Datum {
+        self.fields.iter().fold(value, |value, name| value.field(name).unwrap_or(&Datum::Null))
+    }
+}
+
+/// The fields of a value that folds by `spec`, as columns.
+pub(crate) fn value_paths(spec: &str) -> Vec<Path> {
+    let mut paths = Vec::new();
+    if let Ok(record) = Record::parse(spec) {
+        record_paths(&record, &mut Vec::new(), &mut paths);
+    } else if let Ok(fold) = folds::parse(spec) {
+        fold_paths(&*fold, &mut Vec::new(), &mut paths);
+    }
+    if paths.is_empty() {
+        paths.push(Path { fields: Vec::new() });
+    }
+    paths
+}
+
+fn record_paths(record: &Record, at: &mut Vec<String>, paths: &mut Vec<Path>) {
+    let names: Vec<String> = record.names().map(str::to_owned).collect();
+    for (index, name) in names.into_iter().enumerate() {
+        at.push(name);
+        if let Some(fold) = record.field_fold(index) {
+            fold_paths(fold, at, paths);
+        }
+        at.pop();
+    }
+}
+
+fn fold_paths(fold: &dyn Fold, at: &mut Vec<String>, paths: &mut Vec<Path>) {
+    let spec = fold.spec();
+    if let Ok(record) = Record::parse(&spec) {
+        return record_paths(&record, at, paths);
+    }
+    let parts = parts_of(fold, &spec);
+    if parts.is_empty() {
+        return paths.push(Path { fields: at.clone() });
+    }
+    for part in parts {
+        let fields = at.iter().cloned().chain([part]).collect();
+        paths.push(Path { fields });
+    }
+}
+
+/// The named parts of the folds that always have the same ones, as the fold itself shows them.
+fn parts_of(fold: &dyn Fold, spec: &str) -> Vec<String> {
+    let sample = match spec.split(':').next() {
+        Some("stats" | "quantiles") => "0",
+        Some("lww") => "0 x",
+        _ => return Vec::new(),
+    };
+    let mut bytes = Vec::new();
+    let read = fold.read(&Datum::Text(sample.to_owned()), &mut bytes);
+    match read.and_then(|()| fold.show(&bytes)) {
+        Ok(Datum::Map(parts)) => parts.into_iter().map(|(name, _)| name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The columns of the rows of a table, and how to fill them.
+pub(crate) struct Columns {
+    keys: Vec<String>,
+    paths: Vec<Path>,
+    picked: Option<Vec<usize>>,
+    hex: bool,
+}
+
+impl Columns {
+    /// All columns of a table. An untyped tuple is one column.
+    pub(crate) fn of(rules: &BoundRules, keys_only: bool, hex: bool) -> Columns {
+        let codec = rules.rules.key_codec();
+        let key_count = if hex { 1 } else { codec.element_types().map_or(1, <[_]>::len) };
+        let named: Vec<String> = rules.rules.names_of_key().map(str::to_owned).collect();
+        let keys = match key_count {
+            count if count == named.len() => named,
+            1 => vec!["key".to_owned()],
+            count => (1..=count).map(|number| format!("key.{number}")).collect(),
+        };
+        let folds = rules.fold.fold().is_some();
+        let paths = match (keys_only, folds) {
+            (true, _) => Vec::new(),
+            (false, true) => value_paths(rules.rules.fold.spec()),
+            (false, false) => vec![Path { fields: Vec::new() }],
+        };
+        Columns { keys, paths, picked: None, hex }
+    }
+
+    /// Only the columns with these names, in this order.
+    pub(crate) fn pick(mut self, names: &[String]) -> Result<Columns, Failure> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        let all = self.all_names();
+        let known: Vec<&str> = all.iter().map(String::as_str).collect();
+        let find = |name: &String| {
+            known.iter().position(|known| known == name).ok_or_else(|| {
+                Failure::Usage(format!(
+                    "the table has no column `{name}` ({})",
+                    human::suggestion(name, &known)
+                ))
+            })
+        };
+        self.picked = Some(names.iter().map(find).collect::<Result<_, _>>()?);
+        Ok(self)
+    }
+
+    fn all_names(&self) -> Vec<String> {
+        self.keys.iter().cloned().chain(self.paths.iter().map(Path::name)).collect()
+    }
+
+    /// The names of the columns.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let all = self.all_names();
+        match &self.picked {
+            None => all,
+            Some(picked) => picked.iter().map(|&index| all[index].clone()).collect(),
+        }
+    }
+
+    /// True when only some columns are wanted.
+    pub(crate) fn are_picked(&self) -> bool {
+        self.picked.is_some()
+    }
+
+    /// True when values are shown.
+    pub(crate) fn has_values(&self) -> bool {
+        !self.paths.is_empty()
+    }
+
+    /// The key as a value of its own.
+    pub(crate) fn key(&self, rules: &BoundRules, key: &[u8]) -> Datum {
+        if self.hex {
+            return Datum::Text(datum::hex(key));
+        }
+        rules.rules.key_codec().show(key).unwrap_or_else(|_| Datum::Bytes(key.to_vec()))
+    }
+
+    /// The fields of a row, in the order of the columns.
+    pub(crate) fn fields(&self, key: Datum, value: &Datum) -> Vec<Datum> {
+        let keys = match key {
+            Datum::List(items) if items.len() == self.keys.len() => items,
+            one if self.keys.len() == 1 => vec![one],
+            other => {
+                std::iter::once(other).chain(std::iter::repeat(Datum::Null)).take(self.keys.len()).collect()
+            }
+        };
+        let all: Vec<Datum> =
+            keys.into_iter().chain(self.paths.iter().map(|path| path.find(value).clone())).collect();
+        match &self.picked {
+            None => all,
+            Some(picked) => picked.iter().map(|&index| all[index].clone()).collect(),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Rows on their way out: gathered into pages of a table, or written one by one as CSV or NDJSON.
+//!
+//! Memory is bounded by a page, whatever the number of rows.
+
+use std::io::Write;
+
+use folddb::Datum;
+use serde_json::{Map, Value};
+
+use crate::args::OutputFormat;
+use crate::failure::Failure;
+use crate::human;
+use crate::render::columns::Columns;
+use crate::render::{json, table};
+
+/// Rows of a table that are aligned together.
+const PAGE_ROWS: usize = 500;
+
+/// Takes rows and writes them.
+pub(crate) struct RowWriter<'a> {
+    out: Target<'a>,
+    columns: &'a Columns,
+    header: Vec<String>,
+    rows: u64,
+}
+
+enum Target<'a> {
+    Table { out: &'a mut dyn Write, page: Vec<Vec<Datum>> },
+    Csv(Box<csv::Writer<&'a mut dyn Write>>),
+    Ndjson(&'a mut dyn Write),
+}
+
+impl<'a> RowWriter<'a> {
+    /// A writer of rows with these columns.
+    pub(crate) fn new(
+        out: &'a mut dyn Write,
+        format: OutputFormat,
+        columns: &'a Columns,
+    ) -> Result<RowWriter<'a>, Failure> {
+        let header = columns.names();
+        let out = match format {
+            OutputFormat::Table => Target::Table { out, page: Vec::new() },
+            OutputFormat::Csv => {
+                let mut writer = csv::Writer::from_writer(out);
+                writer.write_record(&header)?;
+                Target::Csv(Box::new(writer))
+            }
+            OutputFormat::Ndjson => Target::Ndjson(out),
+        };
+        Ok(RowWriter { out, columns, header, rows: 0 })
+    }
+
+    /// Writes a row.
+    pub(crate) fn row(&mut self, key: Datum, value: &Datum) -> Result<(), Failure> {
+        self.rows += 1;
+        match &mut self.out {
+            Target::Table { out, page } => {
+                page.push(self.columns.fields(key, value));
+                if page.len() == PAGE_ROWS {
+                    table::write(*out, &self.header, page)?;
+                    page.clear();
+                }
+            }
+            Target::Csv(writer) => {
+                writer.write_record(self.columns.fields(key, value).iter().map(csv_field))?;
+            }
+            Target::Ndjson(out) => writeln!(out, "{}", object(self.columns, &self.header, key, value))?,
+        }
+        Ok(())
+    }
+
+    /// Writes what is left, and under a table how many rows there were.
+    pub(crate) fn finish(self) -> Result<u64, Failure> {
+        match self.out {
+            Target::Table { out, page } => {
+                if !page.is_empty() || self.rows == 0 {
+                    table::write(out, &self.header, &page)?;
+                }
+                writeln!(out, "({})", human::plural(self.rows, "row"))?;
+            }
+            Target::Csv(mut writer) => writer.flush()?,
+            Target::Ndjson(_) => {}
+        }
+        Ok(self.rows)
+    }
+}
+
+/// A value as a field of CSV: null empty, numbers in full, lists and maps as JSON.
+fn csv_field(datum: &Datum) -> String {
+    match datum {
+        Datum::Null => String::new(),
+        Datum::List(_) | Datum::Map(_) => json::from_datum(datum).to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// A row as JSON: key and value with all that is in them, or the columns that were picked.
+fn object(columns: &Columns, header: &[String], key: Datum, value: &Datum) -> Value {
+    let mut object = Map::new();
+    if columns.are_picked() {
+        let fields = columns.fields(key, value);
+        object.extend(header.iter().cloned().zip(fields.iter().map(json::from_datum)));
+    } else {
+        object.insert("key".to_owned(), json::from_datum(&key));
+        if columns.has_values() {
+            object.insert("value".to_owned(), json::from_datum(value));
+        }
+    }
+    Value::Object(object)
+}

@@ -1,0 +1,119 @@
+//! What a command runs in: the output, the settings for all verbs, and the way to a store.
+//!
+//! A single command opens the store that it names, for reading where it only reads. In the shell all commands
+//! share the store that the shell holds open.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::Deref;
+use std::path::Path;
+
+use folddb::{BytesTable, ErrorKind, Options, Store};
+
+use crate::args::Globals;
+use crate::failure::Failure;
+use crate::human;
+
+/// What a command runs in.
+pub(crate) struct Session {
+    /// The settings for all verbs.
+    pub(crate) globals: Globals,
+    /// Where results go.
+    pub(crate) out: Box<dyn Write>,
+    /// The store that the shell holds open.
+    pub(crate) shared: Option<Store>,
+}
+
+/// An open store, and whether it is this command's own.
+pub(crate) struct Opened {
+    store: Store,
+    shared: bool,
+}
+
+impl Session {
+    /// A session that prints to the standard output.
+    pub(crate) fn on_stdout(globals: Globals) -> Session {
+        Session { globals, out: Box::new(BufWriter::with_capacity(1 << 16, io::stdout())), shared: None }
+    }
+
+    /// Hands on what is still in the buffer of the output.
+    pub(crate) fn flush(&mut self) -> Result<(), Failure> {
+        Ok(self.out.flush()?)
+    }
+
+    /// Prints a report: JSON with `--json`, else what `text` writes.
+    pub(crate) fn report(
+        &mut self,
+        json: &serde_json::Value,
+        text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        if self.globals.json {
+            writeln!(self.out, "{json}")?;
+        } else {
+            text(&mut self.out)?;
+        }
+        Ok(())
+    }
+
+    /// The options of an opening.
+    pub(crate) fn options(&self) -> Options {
+        match self.globals.memory {
+            Some(bytes) => Options::default().memory_bytes(bytes),
+            None => Options::default(),
+        }
+    }
+
+    /// Opens a store to read it. Nothing on disk changes, and others may read it at the same time.
+    pub(crate) fn read(&self, path: &Path) -> Result<Opened, Failure> {
+        self.open(path, self.options().read_only(true))
+    }
+
+    /// Opens a store to write it.
+    pub(crate) fn write(&self, path: &Path) -> Result<Opened, Failure> {
+        self.open(path, self.options())
+    }
+
+    fn open(&self, path: &Path, options: Options) -> Result<Opened, Failure> {
+        match &self.shared {
+            Some(store) => Ok(Opened { store: store.clone(), shared: true }),
+            None => Ok(Opened { store: Store::open(path, options)?, shared: false }),
+        }
+    }
+
+    /// Creates a store.
+    pub(crate) fn create(&self, path: &Path) -> Result<Opened, Failure> {
+        Ok(Opened { store: Store::create(path, self.options())?, shared: false })
+    }
+}
+
+impl Deref for Opened {
+    type Target = Store;
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl Opened {
+    /// A table, or an error that names the one that was meant.
+    pub(crate) fn known_table(&self, name: &str) -> Result<BytesTable, Failure> {
+        self.store.bytes_table(name).map_err(|error| match error.kind() {
+            ErrorKind::UnknownTable => Failure::NotFound(self.unknown_table(name)),
+            _ => error.into(),
+        })
+    }
+
+    fn unknown_table(&self, name: &str) -> String {
+        let tables = self.store.tables();
+        let known: Vec<&str> = tables.iter().map(String::as_str).collect();
+        let path = self.store.path().display();
+        format!("the store {path} has no table `{name}` ({})", human::suggestion(name, &known))
+    }
+
+    /// Ends a command that wrote much: what is in memory goes to runs, so that the next opening has nothing to
+    /// replay.
+    pub(crate) fn close(self) -> Result<(), Failure> {
+        if !self.shared {
+            self.store.close()?;
+        }
+        Ok(())
+    }
+}
