@@ -104,11 +104,15 @@ impl PartFile {
     pub(crate) fn retire(&self) {
         self.obsolete.store(true, Ordering::Release);
     }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.obsolete.load(Ordering::Acquire)
+    }
 }
 
 impl Drop for PartFile {
     fn drop(&mut self) {
-        if self.obsolete.load(Ordering::Acquire) {
+        if self.is_retired() {
             self.part.forget();
             // A file that stays behind is an orphan that the next opening removes.
             let _ = self.files.remove(&self.path);

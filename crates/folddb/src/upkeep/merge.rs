@@ -51,7 +51,8 @@ pub(crate) struct MergeJob {
     /// The lowest border when the merge began; a range delete below it serves a snapshot no longer.
     lowest_border: Option<Seq>,
     bytes_total: u64,
-    _files: Vec<Arc<PartFile>>,
+    /// The inputs that it may still read.
+    files: Vec<Arc<PartFile>>,
 }
 
 /// How far a merge has come.
@@ -88,8 +89,9 @@ impl Engine {
                 Ok(Some(done))
             }
             Ok(true) => {
-                self.finish_job(&job);
-                Ok(Some(format!("done: {}", job.plan)))
+                let done = format!("done: {}", job.plan);
+                self.finish_job(job);
+                Ok(Some(done))
             }
             Err(error) => {
                 self.abandon_job(job, &error);
@@ -98,11 +100,13 @@ impl Engine {
         }
     }
 
-    fn finish_job(&self, job: &MergeJob) {
+    fn finish_job(&self, job: MergeJob) {
         self.counters.merges.add(1);
         self.counters.records_merged.add(job.step.counts().records_in);
         self.counters.fold_failures.add(job.step.counts().declined_failed);
-        self.release(job.table.id, &job.plan, Some(job.run));
+        let (table, plan, run) = (job.table.id, job.plan.clone(), job.run);
+        drop(job); // with the files that it has read
+        self.release(table, &plan, Some(run));
         self.note_overdue();
         self.bell.ring();
     }
@@ -280,7 +284,7 @@ impl Engine {
             range_deletes: view.range_deletes.iter().map(|range| range.seq).collect(),
             lowest_border: borders.first().copied(),
             bytes_total,
-            _files: files,
+            files,
             plan,
         })
     }
@@ -337,7 +341,7 @@ impl Engine {
             match job.step(self) {
                 Ok(true) => {
                     let _ = progress(job.progress());
-                    self.finish_job(&job);
+                    self.finish_job(job);
                     return Ok(());
                 }
                 Ok(false) if progress(job.progress()).is_continue() => {}
@@ -410,7 +414,9 @@ impl MergeJob {
         if is_last {
             changes.extend(self.retired_range_deletes(engine));
         }
-        engine.install(&self.table, changes, installed)
+        engine.install(&self.table, changes, installed)?;
+        self.files.retain(|file| !file.is_retired()); // what has been read to its end goes now
+        Ok(())
     }
 
     /// The range deletes that hide nothing any more: this merge has applied them at the bottom, no other run has
