@@ -53,7 +53,8 @@ pub(crate) fn parse_bytes(text: &str) -> Result<usize, String> {
 
 /// The candidate that a mistyped word is nearest to, if one is near.
 pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let distance_max = (word.chars().count() / 3).clamp(1, 3);
+    let letters = word.chars().count();
+    let distance_max = if letters <= 2 { 0 } else { (letters / 3).clamp(1, 3) };
     let scored = candidates.into_iter().map(|candidate| (edit_distance(word, candidate), candidate));
     scored
         .filter(|(distance, _)| *distance <= distance_max)

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
     let bar = progress::share_bar(name);
     let report = folddb_bench::run(name, &options, &mut |progress| show(&bar, progress))?;
     bar.finish_and_clear();
-    session.report(&report.to_json(), |out| write!(out, "{report}"))?;
+    session.report(&report.to_json(), |out| writeln!(out, "{report}"))?;
     if report.verified() { Ok(()) } else { Err(Failure::Told(ExitCode::Refused)) }
 }
 

@@ -29,17 +29,12 @@ pub(crate) fn run(args: &ExplainArgs, session: &mut Session) -> Result<(), Failu
     });
     let report = serde_json::Value::Array(report.collect());
     session.report(&report, |out| {
-        let header = ["seq", "op", "value", "place", "why it is there"].map(str::to_owned);
-        let row = |record: &Explained| {
-            vec![
-                Datum::Int(record.seq.into()),
-                Datum::Text(format!("{:?}", record.kind)),
-                value_of(&table, record),
-                Datum::Text(record.place.to_string()),
-                Datum::Text(record.why.clone()),
-            ]
-        };
-        table::write(out, &header, &records.iter().map(row).collect::<Vec<_>>())
+        records.iter().try_for_each(|record| {
+            let op = format!("{:?}", record.kind);
+            let value = table::cell(&value_of(&table, record));
+            writeln!(out, "{}", format!("{:>10}  {op:10}  {value}", record.seq).trim_end())?;
+            writeln!(out, "{:10}  in {}: {}", "", record.place, record.why)
+        })
     })
 }
 

@@ -32,7 +32,8 @@ fn near_misses_are_found() {
     assert_eq!(nearest("delay", tables), Some("delays"));
     assert_eq!(nearest("Names", tables), Some("names"));
     assert_eq!(nearest("route", tables), Some("routes"));
-    assert_eq!(nearest("x", tables), None);
+    assert_eq!(nearest("x", ["y"]), None, "one letter is near to every other");
+    assert_eq!(nearest("K", ["k"]), Some("k"));
     assert_eq!(suggestion("flights", &tables), "there are delays, names, routes");
     assert_eq!(suggestion("flights", &[]), "there are none");
 }

@@ -6,7 +6,7 @@
 //! 4. [`Mapping::fill`] makes key and value of a row. It allocates nothing for rows like the one before.
 
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
-use folddb::folds::{self, Columns, Record, Source};
+use folddb::folds::{self, Columns, Record, SPECS, Source, SpecError};
 use folddb::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb::table_rules::{BoundRules, TableRules};
 use folddb::{Datum, ErrorKind};
@@ -31,7 +31,10 @@ impl Stated {
     /// Reads what the command line says.
     pub(crate) fn parse(args: &ImportArgs) -> Result<Stated, Failure> {
         let parse_fold = |text: &String| {
-            folds::parse_columns(text).map_err(|error| Failure::Usage(format!("in --fold: {error}")))
+            folds::parse_columns(text).map_err(|error| {
+                let error = mistaken_fold(text).unwrap_or(error);
+                Failure::Usage(format!("in --fold: {error}"))
+            })
         };
         let parse_value = |name: &String| {
             ValueCodec::parse(name).map_err(|error| Failure::Usage(format!("in --value-type: {error}")))
@@ -91,6 +94,19 @@ impl Stated {
             None => rules.value(self.value_codec.unwrap_or(ValueCodec::Utf8)),
         }
     }
+}
+
+/// A mistake in `sum:u46 = n`, which reads as a field `sum` as well, is one in a fold where the word before the colon
+/// is the name of one.
+fn mistaken_fold(text: &str) -> Option<SpecError> {
+    let spec = text.split('=').next().unwrap_or(text).trim_end();
+    let stem = |spec: &str| spec.split(':').next().unwrap_or_default().trim().to_owned();
+    let is_fold = SPECS.iter().any(|known| stem(known) == stem(spec));
+    if !is_fold || text.contains(',') {
+        return None;
+    }
+    let error = folds::parse(spec).err()?;
+    Some(SpecError { text: text.to_owned(), ..error })
 }
 
 /// The codec of keys of these columns.

@@ -1,0 +1,66 @@
+//! What is generated from the definition of the arguments: help, completions, the man page; and the benches, which
+//! the command line only offers.
+
+mod support;
+
+use support::Place;
+
+const VERBS: [&str; 21] = [
+    "create",
+    "tables",
+    "import",
+    "export",
+    "scan",
+    "get",
+    "set",
+    "insert",
+    "fold",
+    "delete",
+    "count",
+    "stats",
+    "runs",
+    "optimize",
+    "explain",
+    "check-fold",
+    "drop",
+    "bench",
+    "shell",
+    "completions",
+    "man",
+];
+
+#[test]
+fn every_verb_has_help() {
+    let place = Place::new();
+    let help = place.done(&["--help"]);
+    for verb in VERBS {
+        assert!(help.contains(&format!("  {verb} ")), "{verb} in {help}");
+        let own = place.done(&[verb, "--help"]);
+        assert!(own.contains("Usage: folddb"), "{own}");
+    }
+    assert!(help.contains("Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused."));
+}
+
+#[test]
+fn completions_and_the_man_page_know_every_verb() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = place.done(&["completions", shell]);
+        assert!(VERBS.iter().all(|verb| script.contains(verb)), "{shell}");
+    }
+    let man = place.done(&["man"]);
+    let plain = man.replace('\\', "");
+    assert!(man.starts_with(".ie") || man.starts_with(".TH"), "{}", &man[..80]);
+    assert!(VERBS.iter().all(|verb| plain.contains(verb)));
+}
+
+#[test]
+fn benches_verify_what_they_leave() {
+    let place = Place::new();
+    let names = place.json(&["bench"]);
+    assert!(names.as_array().is_some_and(|names| names.contains(&"hugedb".into())));
+    let report = place.json(&["bench", "drain", "--scale", "0.001"]);
+    assert_eq!(report["verified"], true);
+    let unknown = place.run(&["bench", "hugdb"]);
+    assert_eq!(unknown.code, 2);
+}

@@ -1,0 +1,85 @@
+//! What the tests of the command line share: a directory, the program, and the samples.
+
+#![allow(dead_code, reason = "each test file uses its own share of this")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The program.
+pub(crate) const FOLDDB: &str = env!("CARGO_BIN_EXE_folddb");
+
+/// A directory of its own for each test.
+pub(crate) struct Place {
+    dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        Place { dir: tempfile::tempdir().expect("a directory for temporary files") }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The program, in this directory.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(FOLDDB);
+        command.args(words).current_dir(self.path()).env("HOME", self.path()).env_remove("XDG_DATA_HOME");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program.
+    pub(crate) fn run(&self, words: &[&str]) -> Ran {
+        Ran::from(self.command(words).output().expect("the program starts"))
+    }
+
+    /// Runs the program, which must succeed; what it prints.
+    pub(crate) fn done(&self, words: &[&str]) -> String {
+        let ran = self.run(words);
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
+        ran.out
+    }
+
+    /// Runs the program with `--json`, which must succeed; what it reports.
+    pub(crate) fn json(&self, words: &[&str]) -> serde_json::Value {
+        let out = self.done(&[&["--json"], words].concat());
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{words:?}: {error}: {out}"))
+    }
+
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path().join(name), text).expect("the file is written");
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path().join(name)).expect("the file is there")
+    }
+}
+
+/// How a run of the program ended.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            code: output.status.code().expect("no signal ended it"),
+            out: String::from_utf8(output.stdout).expect("text"),
+            err: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+}
+
+/// The root of the project.
+pub(crate) fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The sample of real flights.
+pub(crate) fn flights_sample() -> PathBuf {
+    project().join("samples/flights-2013-01-first-days.csv.gz")
+}
