@@ -209,12 +209,13 @@ impl Engine {
         }
         self.pay_delay(batch.payload.len());
         let limit = self.options.memtables_bytes_max() - self.options.memtable_bytes();
+        let refusals = debt.flush_refusals.load(Ordering::Acquire);
         let mut waited = false;
         while self.debt.sealed_bytes.load(Ordering::Acquire) > limit && self.upkeep_runs() {
             let seen = self.bell.count();
             self.health.check_writable(batch.frees_only)?;
-            if let Some(why) = self.health.short_of_space() {
-                return Err(Error::new(ErrorKind::NoSpace, why));
+            if debt.flush_refusals.load(Ordering::Acquire) != refusals {
+                return Err(self.no_space());
             }
             if !waited {
                 self.counters.stalls.add(1);

@@ -153,6 +153,8 @@ pub(crate) struct Debt {
     pub(crate) flush_bytes_per_s: Rate,
     /// How fast merges have lately been, in bytes taken in a second.
     pub(crate) merge_bytes_per_s: Rate,
+    /// How often a flush has failed for lack of space.
+    pub(crate) flush_refusals: AtomicU64,
     /// How often upkeep has failed since it last succeeded.
     pub(crate) failures_in_a_row: AtomicUsize,
     /// Delay that writers owe and have not slept yet.

@@ -14,7 +14,7 @@ fn argument(name: &str, default: u64) -> u64 {
 }
 
 fn attempt(program: &Program) -> Result<(), Disagreement> {
-    let dir = tempfile::tempdir().expect("a directory for temporary files");
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory for temporary files");
     let played = catch_unwind(AssertUnwindSafe(|| play(program, &dir.path().join("store"))));
     played.unwrap_or_else(|_| Err(Disagreement { at: usize::MAX, message: "it panicked".to_owned() }))
 }

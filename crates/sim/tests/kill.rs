@@ -6,44 +6,22 @@
 //! it writes or while it still recovers from the time before. What batch `i` does is known, so that the state
 //! after batches 1 to n is known for every n, and no other state may be found.
 
-use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use folddb::{Durability, Options, Rules, Store, Table};
+use folddb::{Durability, Options, Store};
 use folddb_sim::chance::Seeded;
+use folddb_sim::numbered::Numbered;
 
 const ROUNDS: u64 = 200;
-const LOG_KEYS: u64 = 512;
-const SUM_KEYS: u64 = 7;
 const DIR: &str = "FOLDDB_KILL_TEST_DIR";
 const SEED: &str = "FOLDDB_KILL_TEST_SEED";
-
-type Logs = Table<u64, Vec<u8>>;
-type Sums = Table<u64, u64>;
 
 fn options() -> Options {
     // As small as it goes, so that flushes and merges are always under way.
     Options::default().memory_bytes(4 << 20).segment_bytes(1 << 20).part_bytes(64 << 10).merge_factor(2)
-}
-
-fn tables(store: &Store) -> folddb::Result<(Logs, Sums)> {
-    let logs = store.table("log", Rules::sorted::<u64, Vec<u8>>())?;
-    Ok((logs, store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64"))?))
-}
-
-/// What batch `i` says about its key of the log: its number, and some bytes that follow from it.
-fn log_value(i: u64) -> Vec<u8> {
-    let mut chance = Seeded::new(i);
-    let mut value = i.to_le_bytes().to_vec();
-    value.resize(8 + chance.below(1500) as usize, chance.next_u64() as u8);
-    value
-}
-
-fn fill(batch: &mut folddb::Batch, logs: &Logs, sums: &Sums, i: u64) {
-    batch.set(logs, &(i % LOG_KEYS), &log_value(i)).fold(sums, &(i % SUM_KEYS), &i);
 }
 
 /// How a batch is committed, by the temper of a round. `Buffered` promises nothing to a killed process but order.
@@ -61,39 +39,6 @@ fn promises(round: u64) -> bool {
     durability(round % 4, 1) != Durability::Buffered
 }
 
-/// The last batch that is there, given that exactly the batches 1 to n are, each whole.
-fn last_batch(store: &Store) -> Result<u64, String> {
-    let (logs, sums) = tables(store).map_err(|error| error.to_string())?;
-    let rows = |error: folddb::Error| error.to_string();
-    let logs: BTreeMap<u64, Vec<u8>> = logs.scan().into_iter().collect::<Result<_, _>>().map_err(rows)?;
-    let sums: BTreeMap<u64, u64> = sums.scan().into_iter().collect::<Result<_, _>>().map_err(rows)?;
-    let number =
-        |value: &[u8]| value.get(..8).and_then(|head| head.try_into().ok()).map_or(0, u64::from_le_bytes);
-    let last = logs.values().map(|value| number(value)).max().unwrap_or(0);
-    let wanted_logs: BTreeMap<u64, Vec<u8>> =
-        (last.saturating_sub(LOG_KEYS - 1).max(1)..=last).map(|i| (i % LOG_KEYS, log_value(i))).collect();
-    if let Some(key) = (0..LOG_KEYS).find(|key| logs.get(key) != wanted_logs.get(key)) {
-        let found = logs.get(&key).map(|value| number(value));
-        let wanted = wanted_logs.get(&key).map(|value| number(value));
-        return Err(format!(
-            "the last batch is {last}, but key {key} of the log is of {found:?} and not {wanted:?}"
-        ));
-    }
-    let mut wanted_sums = BTreeMap::new();
-    for key in 0..SUM_KEYS {
-        // first, first + 7, ... up to last
-        let first = if key == 0 { SUM_KEYS } else { key };
-        if first <= last {
-            let count = (last - first) / SUM_KEYS + 1;
-            wanted_sums.insert(key, count * first + SUM_KEYS * (count * (count - 1) / 2));
-        }
-    }
-    if sums != wanted_sums {
-        return Err(format!("the last batch is {last}, but the sums are {sums:?} and not {wanted_sums:?}"));
-    }
-    Ok(last)
-}
-
 /// The writer: does nothing unless the parent has called it.
 #[test]
 #[ignore = "run by `killed_writers_lose_nothing_that_was_acknowledged` as a process of its own"]
@@ -102,12 +47,12 @@ fn child_that_writes() {
     let seed: u64 = std::env::var(SEED).ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
     let mut out = std::io::stdout().lock();
     let store = Store::open(PathBuf::from(dir), options()).unwrap();
-    let (logs, sums) = tables(&store).unwrap();
-    let last = last_batch(&store).unwrap();
+    let numbered = Numbered::open(&store).unwrap();
+    let last = numbered.last().unwrap();
     writeln!(out, "\nopen {last}").unwrap();
     let mut batch = store.batch();
     for i in last + 1.. {
-        fill(&mut batch, &logs, &sums, i);
+        numbered.fill(&mut batch, i);
         batch.commit(durability(seed % 4, i)).unwrap();
         out.write_all(format!("ack {i}\n").as_bytes()).unwrap();
         out.flush().unwrap();
@@ -165,7 +110,7 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("store");
     let store = Store::create(&dir, options()).unwrap();
-    tables(&store).unwrap();
+    Numbered::open(&store).unwrap();
     drop(store);
     let chance = &mut Seeded::new(42);
     let (mut promised, mut rounds_with_writes) = (0, 0);
@@ -182,7 +127,8 @@ fn killed_writers_lose_nothing_that_was_acknowledged() {
             other => other == 1,
         };
         let store = Store::open(&dir, options().read_only(read_only)).unwrap();
-        let found = last_batch(&store).unwrap_or_else(|why| panic!("round {round}: {why}"));
+        let found =
+            Numbered::open(&store).unwrap().last().unwrap_or_else(|why| panic!("round {round}: {why}"));
         assert!(
             found >= promised,
             "round {round}: batch {promised} was acknowledged, the last one there is {found}"

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use folddb_base::{Lsn, Result, Seq};
+use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_layout::manifest_edit::Change;
+use folddb_memtable::MemStream;
 use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules};
 
 use super::STEP;
@@ -12,10 +13,11 @@ use super::output::Output;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::install::{Installed, part_state};
-use crate::view::{Sealed, TableView};
+use crate::view::{PartFile, Sealed, TableView};
+use folddb_run::PartFacts;
 
 impl Engine {
-    /// Flushes the memtable that has waited longest, if one waits; first merges chunks that readers would meet.
+    /// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
     pub(crate) fn flush_step(&self) -> Result<Option<String>> {
         self.limit_log();
         let catalog = self.catalog();
@@ -28,7 +30,12 @@ impl Engine {
         };
         let started = self.host.clock.monotonic();
         let bytes = sealed.bytes;
-        let records = self.flush(&table, &sealed)?;
+        let records = self.flush(&table, &sealed).inspect_err(|error| {
+            if error.kind() == ErrorKind::NoSpace {
+                self.debt.flush_refusals.fetch_add(1, Ordering::AcqRel);
+                self.bell.ring();
+            }
+        })?;
         let took = self.host.clock.monotonic().saturating_sub(started);
         self.debt.flush_bytes_per_s.note(bytes as u64, took);
         self.debt.sealed_bytes.fetch_sub(bytes, Ordering::AcqRel);
@@ -52,52 +59,58 @@ impl Engine {
         let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
         let mut step = FoldStep::new(sealed.memtable.stream(), rules);
         let mut output = Output::new(table, keep_seqs);
-        let mut changes = Vec::new();
         let mut parts = Vec::new();
+        let written = self.write_parts(table, &mut step, &mut output, &mut parts);
+        let written = written.and_then(|()| {
+            let log_start = self.log_start_without(Some(sealed));
+            self.sync_log_for(sealed, log_start).map(|()| log_start)
+        });
+        let log_start = written.inspect_err(|_| {
+            output.discard(self);
+            parts.iter().for_each(|(part, _)| part.retire());
+        })?;
         let run = folddb_base::ids::RunId(self.numbers.take().0);
-        let mut close = |output: &mut Output| -> Result<()> {
-            if let Some((part, facts)) = output.close_part(self, table)? {
-                let part_state = part_state(part.number, &facts);
-                changes.push(Change::AddPart {
-                    table: table.id,
-                    run,
-                    tier: 0,
-                    age: sealed.last_seq,
-                    part: part_state,
-                });
-                parts.push(part);
-            }
-            Ok(())
+        let add_part = |(part, facts): &(Arc<PartFile>, PartFacts)| Change::AddPart {
+            table: table.id,
+            run,
+            tier: 0,
+            age: sealed.last_seq,
+            part: part_state(part.number, facts),
         };
-        loop {
-            let result = output.writer(self).and_then(|writer| step.step(STEP, writer));
-            match result {
-                Err(error) => {
-                    output.discard(self);
-                    parts.iter().for_each(|part| part.retire());
-                    return Err(error);
-                }
-                Ok(StepResult::Done) => break,
-                Ok(StepResult::AtKeyBorder) if output.bytes_written() >= self.options.part_bytes => {
-                    close(&mut output)?;
-                }
-                Ok(_) => {}
-            }
-        }
-        close(&mut output)?;
+        let mut changes: Vec<Change> = parts.iter().map(add_part).collect();
         let counts = *step.counts();
         self.counters.fold_failures.add(counts.declined_failed);
         changes.extend(new_range_deletes(table, &view, self.flushed_seq(table), sealed.last_seq));
         changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
-        let log_start = self.log_start_without(Some(sealed));
         changes.extend(log_start.map(|lsn| self.horizon(lsn)));
-        self.sync_log_for(sealed, log_start)?;
+        let parts = parts.into_iter().map(|(part, _)| part).collect();
         let installed = Installed { parts, flushed: Some(sealed.clone()) };
         self.install(table, changes, installed)?;
         if let Some(lsn) = log_start {
             self.retire_segments(lsn);
         }
         Ok(counts.records_out)
+    }
+
+    /// Writes all of a memtable, part after part, each durable and open for reading.
+    fn write_parts(
+        &self,
+        table: &TableCore,
+        step: &mut FoldStep<MemStream>,
+        output: &mut Output,
+        parts: &mut Vec<(Arc<PartFile>, PartFacts)>,
+    ) -> Result<()> {
+        loop {
+            match step.step(STEP, output.writer(self)?)? {
+                StepResult::Done => break,
+                StepResult::AtKeyBorder if output.bytes_written() >= self.options.part_bytes => {
+                    parts.extend(output.close_part(self, table)?);
+                }
+                _ => {}
+            }
+        }
+        parts.extend(output.close_part(self, table)?);
+        Ok(())
     }
 
     /// A batch may have records in several tables. Before those of one become durable in a run, the log of the
@@ -113,16 +126,17 @@ impl Engine {
         self.manifest.lock().state().tables.get(&table.id).map_or(0, |state| state.flushed_seq)
     }
 
-    /// Merges chunks of active memtables, which readers look through one by one. False when there are few.
+    /// Merges the chunks of active memtables whose readers have asked for it. False when none has.
     fn merge_chunks(&self) -> bool {
-        let mut borders = self.borders.all();
         let mut merged = false;
-        for table in self.catalog().all() {
+        for table in self.catalog().all().filter(|table| table.take_chunk_merge_wish()) {
+            let mut borders = self.borders.all();
             let view = table.view();
-            if view.active.wants_merge() {
-                borders.extend(view.range_deletes.iter().map(|range| range.seq));
-                borders.sort_unstable();
-                merged |= view.active.merge_step(&borders);
+            borders.extend(view.range_deletes.iter().map(|range| range.seq));
+            borders.push(self.published());
+            borders.sort_unstable();
+            while view.active.merge_step(&borders) {
+                merged = true;
             }
         }
         merged
@@ -143,6 +157,12 @@ impl Engine {
         }
     }
 
+    /// The error for lack of space.
+    pub(crate) fn no_space(&self) -> Error {
+        let why = self.health.short_of_space().unwrap_or_else(|| "the disk was full".to_owned());
+        Error::new(ErrorKind::NoSpace, why)
+    }
+
     /// Seals every memtable and flushes until none waits.
     pub(crate) fn flush_all(&self) -> Result<()> {
         self.check_not_read_only()?;
@@ -156,6 +176,7 @@ impl Engine {
     }
 
     fn wait_until_flushed(&self) -> Result<()> {
+        let refusals = self.debt.flush_refusals.load(Ordering::Acquire);
         loop {
             let seen = self.bell.count();
             if let Some(cause) = self.health.cause() {
@@ -165,10 +186,11 @@ impl Engine {
                 return Ok(());
             }
             if self.health.is_closed() {
-                return Err(folddb_base::Error::new(folddb_base::ErrorKind::Closed, "the store is closed"));
+                return Err(Error::new(ErrorKind::Closed, "the store is closed"));
             }
-            if let Some(why) = self.health.short_of_space() {
-                return Err(folddb_base::Error::new(folddb_base::ErrorKind::NoSpace, why));
+            // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
+            if self.debt.flush_refusals.load(Ordering::Acquire) != refusals {
+                return Err(self.no_space());
             }
             if self.upkeep_runs() {
                 self.bell.wait(seen, std::time::Duration::from_millis(50));

@@ -70,10 +70,15 @@ impl Output {
             let _ = engine.host.files.remove(&open.path);
             return Ok(None);
         }
-        let facts = open.writer.finish()?;
-        engine.counters.part_bytes_written.add(facts.file_bytes);
-        let part = engine.adopt_part(table, open.number, open.path)?;
-        Ok(Some((part, facts)))
+        let (number, path) = (open.number, open.path);
+        let closed = open.writer.finish().and_then(|facts| {
+            engine.counters.part_bytes_written.add(facts.file_bytes);
+            Ok(Some((engine.adopt_part(table, number, path.clone())?, facts)))
+        });
+        closed.inspect_err(|_| {
+            // It is in no list yet, and would be in the way where the disk is full.
+            let _ = engine.host.files.remove(&path);
+        })
     }
 
     /// Gives up: what was written goes.

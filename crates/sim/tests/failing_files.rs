@@ -1,0 +1,190 @@
+//! Calls of the operating system that fail: a failed write or sync of the journal poisons the store, which then
+//! only reads; reopening heals it; and whichever single call fails, nothing acknowledged is lost, no batch is
+//! torn, and nothing panics.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb::{Durability, ErrorKind, Host, Options, Store, Upkeep};
+use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
+use folddb_sim::numbered::Numbered;
+
+const ENOSPC: i32 = 28;
+
+fn options(files: &FaultyFiles) -> Options {
+    Options::default()
+        .host(Host { files: Arc::new(files.clone()), ..Host::real() })
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .part_bytes(64 << 10)
+        .merge_factor(2)
+        .disk_reserve_bytes(0)
+        .upkeep(Upkeep::Manual)
+}
+
+fn faulty() -> FaultyFiles {
+    FaultyFiles::new(Host::real().files)
+}
+
+fn commit(store: &Store, numbered: &Numbered, i: u64, durability: Durability) -> folddb::Result<u64> {
+    let mut batch = store.batch();
+    numbered.fill(&mut batch, i);
+    batch.commit(durability)
+}
+
+/// What a store is after a call that must poison it.
+fn assert_poisoned_until_reopened(calls: &[Call], half: bool) {
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let files = faulty();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options(&files)).expect("the store is created");
+    let numbered = Numbered::open(&store).expect("the tables are created");
+    for i in 1..=10 {
+        commit(&store, &numbered, i, Durability::Sync).expect("the world is whole");
+    }
+    files.break_on(Fault { half, ..Fault::on(calls) });
+    let refused = commit(&store, &numbered, 11, Durability::Sync).expect_err("the call fails");
+    assert_eq!(refused.kind(), ErrorKind::Poisoned, "{refused}");
+    assert!(refused.message().contains("os error 5"), "it names the cause: {refused}");
+    files.heal();
+
+    let later = commit(&store, &numbered, 12, Durability::Process).expect_err("the store is poisoned");
+    assert_eq!(later.kind(), ErrorKind::Poisoned, "{later}");
+    assert!(store.stats().poisoned_by.is_some());
+    store.flush().expect_err("nothing is written any more");
+    let seen = numbered.last().expect("reads go on");
+    assert!(seen == 10 || seen == 11, "{seen}");
+    drop((numbered, store));
+
+    let store = Store::open(&path, options(&files)).expect("it opens again");
+    let numbered = Numbered::open(&store).expect("the tables are there");
+    let found = numbered.last().expect("it holds whole batches");
+    assert!(found == 10 || found == 11, "{found}");
+    commit(&store, &numbered, found + 1, Durability::Sync).expect("it writes again");
+    assert_eq!(numbered.last(), Ok(found + 1));
+}
+
+#[test]
+fn a_failed_sync_of_the_journal_poisons_until_reopened() {
+    assert_poisoned_until_reopened(&[Call::AppendSync], false);
+}
+
+#[test]
+fn a_failed_append_to_the_journal_poisons_until_reopened() {
+    assert_poisoned_until_reopened(&[Call::Append], false);
+}
+
+#[test]
+fn an_append_to_the_journal_that_tears_poisons_until_reopened() {
+    assert_poisoned_until_reopened(&[Call::Append], true);
+}
+
+/// How a run of the workload ended.
+struct Ended {
+    /// Batches acknowledged.
+    acknowledged: u64,
+    /// Batches whose commit failed otherwise than for lack of space: at most one, nobody knows whether it is there.
+    in_doubt: u64,
+}
+
+/// Writes, flushes, merges, snapshots, reopens; stops at the first failure that is not about space, which is
+/// tried again. Errors other than of commits do not count here: what they may not do is lose or invent batches.
+fn workload(path: &Path, files: &FaultyFiles, ended: &mut Ended) -> folddb::Result<()> {
+    for _ in 0..3 {
+        let store = Store::open(path, options(files))?;
+        let numbered = Numbered::open(&store)?;
+        let mut past = None;
+        for _ in 0..12 {
+            let i = ended.acknowledged + 1;
+            let durability = if i.is_multiple_of(3) { Durability::Sync } else { Durability::Process };
+            let mut committed = commit(&store, &numbered, i, durability);
+            if committed.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace) {
+                committed = commit(&store, &numbered, i, durability);
+            }
+            committed.inspect_err(|_| ended.in_doubt = 1)?;
+            ended.acknowledged = i;
+            if i.is_multiple_of(4) {
+                store.flush()?;
+                past = Some(store.snapshot());
+            }
+            store.upkeep_step()?;
+        }
+        store.optimize("log", |_| ControlFlow::Continue(()))?;
+        drop(past);
+        store.upkeep_step()?;
+        if ended.acknowledged.is_multiple_of(24) {
+            store.close()?;
+        }
+    }
+    Ok(())
+}
+
+/// Fails one call, runs the workload, and says what is wrong with what the next opening finds.
+fn attempt(fault: Option<Fault>) -> Result<u64, String> {
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).map_err(|error| error.to_string())?;
+    let path = dir.path().join("store");
+    let files = faulty();
+    drop(Store::create(&path, options(&files)).map_err(|error| error.to_string())?);
+    let before = files.calls();
+    if let Some(fault) = fault {
+        files.break_on(fault);
+    }
+    let mut ended = Ended { acknowledged: 0, in_doubt: 0 };
+    let outcome = workload(&path, &files, &mut ended);
+    let (calls, failed) = (files.calls() - before, files.failed());
+    files.heal();
+    let told = |what: String| format!("{failed:?} failed; the workload ended with {outcome:?}; then {what}");
+    let store =
+        Store::open(&path, options(&files)).map_err(|error| told(format!("it does not open: {error:?}")))?;
+    let numbered =
+        Numbered::open(&store).map_err(|error| told(format!("its tables do not open: {error:?}")))?;
+    let last = numbered.last().map_err(told)?;
+    if last < ended.acknowledged || last > ended.acknowledged + ended.in_doubt {
+        let Ended { acknowledged, in_doubt } = ended;
+        return Err(told(format!(
+            "batch {last} is the last, with {acknowledged} acknowledged and {in_doubt} in doubt"
+        )));
+    }
+    commit(&store, &numbered, last + 1, Durability::Sync)
+        .map_err(|error| told(format!("no write: {error:?}")))?;
+    Ok(calls)
+}
+
+/// The calls of the workload fail once, each `step`-th in a run of its own.
+fn sweep(fault: &Fault, step: usize) {
+    let calls = attempt(None).expect("nothing fails");
+    assert!(calls > 200, "{calls} calls are few");
+    let mut wrong = Vec::new();
+    for n in (0..calls).step_by(step) {
+        if let Err(why) = attempt(Some(Fault { skip: n, times: 1, ..fault.clone() })) {
+            wrong.push(format!("call {n} of {calls}: {why}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {calls} calls:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+const WRITES: [Call; 2] = [Call::Write, Call::Append];
+
+#[test]
+fn whichever_call_fails_nothing_acknowledged_is_lost() {
+    sweep(&Fault::on(&[]), 5);
+}
+
+#[test]
+fn whichever_write_tears_nothing_acknowledged_is_lost() {
+    sweep(&Fault { half: true, ..Fault::on(&WRITES) }, 7);
+}
+
+#[test]
+fn whichever_call_finds_no_space_nothing_acknowledged_is_lost() {
+    sweep(&Fault { os_error: ENOSPC, ..Fault::on(&[]) }, 7);
+}
+
+#[test]
+#[ignore = "takes minutes: every single call, where the tests above take samples"]
+fn every_single_call_may_fail() {
+    sweep(&Fault::on(&[]), 1);
+    sweep(&Fault { half: true, ..Fault::on(&WRITES) }, 1);
+    sweep(&Fault { os_error: ENOSPC, ..Fault::on(&[]) }, 1);
+}

@@ -1,0 +1,218 @@
+//! A full disk is no disaster: writes are refused with a clear error, reads and deletes go on, nothing that was
+//! acknowledged is lost, and writing resumes by itself when there is space again.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use folddb::{Durability, ErrorKind, Host, Options, Rules, Store, Table, Upkeep};
+use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
+
+const MIB: u64 = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct World {
+    files: FaultyFiles,
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        World { files: FaultyFiles::new(Host::real().files), dir: tempfile::tempdir().expect("a directory") }
+    }
+
+    fn options(&self) -> Options {
+        let host = Host { files: Arc::new(self.files.clone()), ..Host::real() };
+        Options::default().host(host).memory_bytes(4 << 20).segment_bytes(MIB).part_bytes(256 << 10)
+    }
+
+    fn create(&self, options: Options) -> (Store, Table<u64, Vec<u8>>) {
+        let store = Store::create(self.dir.path().join("store"), options).expect("the store is created");
+        let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).expect("the table is created");
+        (store, table)
+    }
+
+    fn assert_holds_when_reopened(&self, keys: std::ops::Range<u64>) {
+        let store = Store::open(self.dir.path().join("store"), self.options()).expect("the store opens");
+        assert_holds(&store.table("t", Rules::sorted::<u64, Vec<u8>>()).expect("the table is there"), keys);
+    }
+
+    /// Part files in the directory, whether the store knows them or not.
+    fn part_files(&self) -> usize {
+        let names = std::fs::read_dir(self.dir.path().join("store")).expect("the directory lists");
+        names.flatten().filter(|entry| entry.path().extension().is_some_and(|kind| kind == "part")).count()
+    }
+}
+
+fn value(key: u64) -> Vec<u8> {
+    // Does not compress and is never twice the same, so that merges save no space.
+    (0..1000).map(|at| (key.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(at % 64) >> 7) as u8).collect()
+}
+
+/// Writes keys from `first` on until a write is refused. Returns the first key that was.
+fn write_until_refused(table: &Table<u64, Vec<u8>>, first: u64) -> (u64, ErrorKind) {
+    let began = Instant::now();
+    for key in first.. {
+        if let Err(error) = table.set(&key, &value(key)) {
+            return (key, error.kind());
+        }
+        assert!(began.elapsed() < PATIENCE, "the disk never fills");
+    }
+    unreachable!("there are enough numbers")
+}
+
+/// Tries a write until it goes through.
+fn write_when_there_is_space(table: &Table<u64, Vec<u8>>, key: u64) {
+    let began = Instant::now();
+    while let Err(error) = table.set(&key, &value(key)) {
+        assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+        assert!(began.elapsed() < PATIENCE, "writing does not resume: {error}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn assert_holds(table: &Table<u64, Vec<u8>>, keys: std::ops::Range<u64>) {
+    let mut rows = table.scan().into_iter();
+    for key in keys {
+        let (found, bytes) = rows.next().expect("a row").expect("it reads");
+        assert_eq!(found, key);
+        assert_eq!(bytes, value(key), "the value of {key}");
+    }
+    assert!(rows.next().is_none(), "there is nothing more");
+}
+
+#[test]
+fn writes_are_refused_while_reads_and_deletes_go_on_and_resume_without_reopening() {
+    let world = World::new();
+    let (store, table) = world.create(world.options().disk_reserve_bytes(8 * MIB));
+    table.set(&0, &value(0)).unwrap();
+    world.files.leave_free(Some(20 * MIB));
+
+    let (refused, kind) = write_until_refused(&table, 1);
+    assert_eq!(kind, ErrorKind::NoSpace);
+    assert!(refused > 1000, "only {refused} writes went through");
+    assert!(store.stats().short_of_space.is_some());
+    assert!(store.stats().poisoned_by.is_none());
+
+    assert_eq!(table.get(&(refused - 1)).unwrap(), Some(value(refused - 1)));
+    assert_holds(&table, 0..refused);
+    for key in 0..100 {
+        table.delete(&key).unwrap();
+    }
+    let mut batch = store.batch();
+    batch.delete(&table, &100).delete_range(table.as_bytes(), &101u64.to_be_bytes(), &200u64.to_be_bytes());
+    batch.commit(Durability::Sync).unwrap();
+    assert_holds(&table, 200..refused);
+    assert_eq!(table.set(&0, &value(0)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
+
+    world.files.leave_free(None);
+    write_when_there_is_space(&table, refused);
+    for key in refused + 1..refused + 3000 {
+        table.set(&key, &value(key)).unwrap();
+    }
+    store.settle().unwrap();
+    assert_holds(&table, 200..refused + 3000);
+    drop((store, table));
+    world.assert_holds_when_reopened(200..refused + 3000);
+}
+
+#[test]
+fn a_disk_without_a_byte_left_loses_nothing() {
+    let world = World::new();
+    let (store, table) = world.create(world.options().disk_reserve_bytes(0));
+    table.set(&0, &value(0)).unwrap();
+    world.files.leave_free(Some(3 * MIB));
+    let (refused, kind) = write_until_refused(&table, 1);
+    assert_eq!(kind, ErrorKind::NoSpace);
+    assert_holds(&table, 0..refused);
+    assert!(store.stats().poisoned_by.is_none());
+    world.files.leave_free(Some(0));
+    assert_holds(&table, 0..refused);
+    world.files.leave_free(None);
+    write_when_there_is_space(&table, refused);
+    store.settle().unwrap();
+    assert_holds(&table, 0..refused + 1);
+    drop((store, table));
+    world.assert_holds_when_reopened(0..refused + 1);
+}
+
+#[test]
+fn closing_on_a_full_disk_loses_nothing() {
+    let world = World::new();
+    let (store, table) = world.create(world.options().disk_reserve_bytes(0));
+    for key in 0..500 {
+        table.set(&key, &value(key)).unwrap();
+    }
+    world.files.leave_free(Some(0));
+    let closed = store.close().map_err(|error| error.kind());
+    assert_eq!(closed, Err(ErrorKind::NoSpace));
+    drop(table);
+    world.files.leave_free(None);
+    world.assert_holds_when_reopened(0..500);
+}
+
+#[test]
+fn a_budget_on_the_disk_is_kept_as_if_the_disk_were_full() {
+    let world = World::new();
+    let (store, table) = world.create(world.options().disk_bytes_max(Some(16 * MIB)));
+    let (refused, kind) = write_until_refused(&table, 0);
+    assert_eq!(kind, ErrorKind::NoSpace);
+    let message = table.set(&0, &value(0)).unwrap_err().to_string();
+    assert!(message.contains("budget"), "{message}");
+    table.delete(&0).unwrap();
+    assert_holds(&table, 1..refused);
+    let mut batch = store.batch();
+    batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &(refused - 10).to_be_bytes());
+    batch.commit(Durability::Process).unwrap();
+    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    write_when_there_is_space(&table, refused);
+    assert_holds(&table, refused - 10..refused + 1);
+}
+
+/// Part files that the store knows.
+fn listed(store: &Store) -> usize {
+    store.table_stats("t").expect("it is there").runs.iter().map(|run| run.parts.len()).sum()
+}
+
+#[test]
+fn a_flush_that_finds_no_space_leaves_nothing_behind_and_may_be_tried_again() {
+    // The space ends in the first part, between two, at the end of the last.
+    for free_bytes in [1000, 100_000, 280_000, 300_000, 320_000] {
+        let world = World::new();
+        let (store, table) =
+            world.create(world.options().disk_reserve_bytes(0).upkeep(Upkeep::Manual).part_bytes(0));
+        for key in 0..300 {
+            table.set(&key, &value(key)).unwrap();
+        }
+        world.files.leave_free(Some(free_bytes));
+        let refused = store.flush().map_err(|error| error.kind());
+        if refused.is_err() {
+            assert_eq!(refused, Err(ErrorKind::NoSpace), "{free_bytes} bytes");
+            assert_eq!(world.part_files(), listed(&store), "{free_bytes} bytes");
+        }
+        assert_holds(&table, 0..300);
+        world.files.leave_free(None);
+        while store.upkeep_step().unwrap().is_some() {}
+        store.flush().unwrap();
+        assert_eq!(world.part_files(), listed(&store), "{free_bytes} bytes");
+        assert_holds(&table, 0..300);
+    }
+}
+
+#[test]
+fn a_part_that_cannot_be_finished_is_removed() {
+    let world = World::new();
+    let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
+    for key in 0..100 {
+        table.set(&key, &value(key)).unwrap();
+    }
+    for calls in [[Call::WriteSync, Call::WriteSync], [Call::SyncDir, Call::Open]] {
+        world.files.break_on(Fault { name: ".part".to_owned(), os_error: 28, times: 1, ..Fault::on(&calls) });
+        assert!(store.flush().is_err());
+        assert_eq!(world.part_files(), 0, "{calls:?}");
+        world.files.heal();
+    }
+    store.upkeep_step().unwrap();
+    store.flush().unwrap();
+    assert_eq!(world.part_files(), 1);
+    assert_holds(&table, 0..100);
+}
