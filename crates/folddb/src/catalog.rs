@@ -21,7 +21,12 @@ pub(crate) struct TableCore {
     pub(crate) fold: Arc<FoldRules>,
     view: RwLock<Arc<TableView>>,
     dropped: AtomicBool,
+    /// A reader has met a memtable of many chunks, and wants them merged.
+    wants_chunk_merge: AtomicBool,
 }
+
+/// So many chunks may a reader look through before they are merged for it.
+const CHUNKS_READ_MAX: usize = 16;
 
 impl TableCore {
     /// A table with what the manifest says it has, and an empty memtable.
@@ -40,6 +45,7 @@ impl TableCore {
             fold,
             view: RwLock::new(Arc::new(view(active))),
             dropped: AtomicBool::new(false),
+            wants_chunk_merge: AtomicBool::new(false),
         }
     }
 
@@ -78,6 +84,18 @@ impl TableCore {
     /// From now on the table refuses every use.
     pub(crate) fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
+    }
+
+    /// A reader asks for fewer chunks where it meets many. Tables that are only written to keep theirs, which flush
+    /// faster than they merge. True when nobody has asked before.
+    #[inline]
+    pub(crate) fn ask_for_chunk_merge(&self, active: &Memtable) -> bool {
+        active.chunks() > CHUNKS_READ_MAX && !self.wants_chunk_merge.swap(true, Ordering::Relaxed)
+    }
+
+    /// Takes the readers' wish.
+    pub(crate) fn take_chunk_merge_wish(&self) -> bool {
+        self.wants_chunk_merge.swap(false, Ordering::Relaxed)
     }
 
     /// The part files of the present picture.

@@ -68,6 +68,9 @@ impl Engine {
         let mut done = pinned.active.get(key, read_at, |record| search.take(record)).done;
         let view = Arc::clone(&pinned);
         drop(pinned);
+        if table.ask_for_chunk_merge(&view.active) {
+            self.bell.ring();
+        }
         for sealed in &view.sealed {
             if done {
                 break;

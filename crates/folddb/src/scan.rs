@@ -79,6 +79,9 @@ impl Rows {
         let captured = pinned.active.capture(&engine.published);
         let view = Arc::clone(&pinned);
         drop(pinned);
+        if table.ask_for_chunk_merge(&view.active) {
+            engine.bell.ring();
+        }
         let start = match plan.direction {
             Direction::Forward => &plan.low,
             Direction::Reversed => &plan.high,
