@@ -166,20 +166,25 @@ impl Options {
         self
     }
 
-    /// When an active memtable is sealed, in bytes. Measured over whole processes, two fifths of the memory for
-    /// memtables and a sixth for the cache leave what merges, part writers and the allocator need.
-    pub(crate) fn memtable_bytes(&self) -> usize {
-        self.memory_bytes * 2 / 15
+    /// Memory for memtables and the cache. The rest is for what merges, part writers and the allocator need
+    /// besides: a third of a small budget, 24 MiB of a large one, as measured over whole processes.
+    fn shared_bytes(&self) -> usize {
+        self.memory_bytes - (self.memory_bytes / 3).min(24 << 20)
     }
 
     /// All memtables together, sealed ones included, before writers wait: one fills, one is flushed, one waits.
     pub(crate) fn memtables_bytes_max(&self) -> usize {
-        self.memory_bytes * 2 / 5
+        self.shared_bytes() / 3 * 2
+    }
+
+    /// When an active memtable is sealed, in bytes.
+    pub(crate) fn memtable_bytes(&self) -> usize {
+        self.memtables_bytes_max() / 3
     }
 
     /// Blocks of runs kept in memory.
     pub(crate) fn cache_bytes(&self) -> usize {
-        self.memory_bytes / 6
+        self.shared_bytes() / 3
     }
 }
 
