@@ -43,7 +43,7 @@ pub(crate) fn print(
         match rows.next_row() {
             Ok(None) => break,
             Ok(Some((key, value))) => {
-                writer.row(columns.key(table.rules(), key), &shown(table, &columns, value))?;
+                writer.row(columns.key(table.rules(), key), shown(table, &columns, value))?;
             }
             Err(error) if error.kind() == ErrorKind::FoldFailed => {
                 failed_keys += 1;

@@ -163,19 +163,24 @@ impl Columns {
     }
 
     /// The fields of a row, in the order of the columns.
-    pub(crate) fn fields(&self, key: Datum, value: &Datum) -> Vec<Datum> {
-        let keys = match key {
-            Datum::List(items) if items.len() == self.keys.len() => items,
-            one if self.keys.len() == 1 => vec![one],
-            other => {
-                std::iter::once(other).chain(std::iter::repeat(Datum::Null)).take(self.keys.len()).collect()
-            }
-        };
-        let all: Vec<Datum> =
-            keys.into_iter().chain(self.paths.iter().map(|path| path.find(value).clone())).collect();
+    pub(crate) fn fields<'a>(&self, key: &'a Datum, value: &'a Datum) -> Vec<&'a Datum> {
         match &self.picked {
-            None => all,
-            Some(picked) => picked.iter().map(|&index| all[index].clone()).collect(),
+            None => {
+                (0..self.keys.len() + self.paths.len()).map(|index| self.field(index, key, value)).collect()
+            }
+            Some(picked) => picked.iter().map(|&index| self.field(index, key, value)).collect(),
+        }
+    }
+
+    fn field<'a>(&self, index: usize, key: &'a Datum, value: &'a Datum) -> &'a Datum {
+        if let Some(path) = index.checked_sub(self.keys.len()) {
+            return self.paths[path].find(value);
+        }
+        match key {
+            Datum::List(items) if items.len() == self.keys.len() => &items[index],
+            // A key that is not of the table's type is shown whole, in the first column.
+            one if index == 0 => one,
+            _ => &Datum::Null,
         }
     }
 }

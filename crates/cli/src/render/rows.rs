@@ -2,6 +2,7 @@
 //!
 //! Memory is bounded by a page, whatever the number of rows.
 
+use std::fmt::Write as _;
 use std::io::Write;
 
 use folddb::Datum;
@@ -25,8 +26,8 @@ pub(crate) struct RowWriter<'a> {
 }
 
 enum Target<'a> {
-    Table { out: &'a mut dyn Write, page: Vec<Vec<Datum>> },
-    Csv(Box<csv::Writer<&'a mut dyn Write>>),
+    Table { out: &'a mut dyn Write, page: Vec<(Datum, Datum)> },
+    Csv { writer: Box<csv::Writer<&'a mut dyn Write>>, text: String },
     Ndjson(&'a mut dyn Write),
 }
 
@@ -43,7 +44,7 @@ impl<'a> RowWriter<'a> {
             OutputFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
                 writer.write_record(&header)?;
-                Target::Csv(Box::new(writer))
+                Target::Csv { writer: Box::new(writer), text: String::new() }
             }
             OutputFormat::Ndjson => Target::Ndjson(out),
         };
@@ -51,57 +52,73 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Writes a row.
-    pub(crate) fn row(&mut self, key: Datum, value: &Datum) -> Result<(), Failure> {
+    pub(crate) fn row(&mut self, key: Datum, value: Datum) -> Result<(), Failure> {
         self.rows += 1;
         match &mut self.out {
             Target::Table { out, page } => {
-                page.push(self.columns.fields(key, value));
+                page.push((key, value));
                 if page.len() == PAGE_ROWS {
-                    table::write(*out, &self.header, page)?;
+                    write_page(*out, self.columns, &self.header, page)?;
                     page.clear();
                 }
             }
-            Target::Csv(writer) => {
-                writer.write_record(self.columns.fields(key, value).iter().map(csv_field))?;
+            Target::Csv { writer, text } => {
+                for field in self.columns.fields(&key, &value) {
+                    text.clear();
+                    put_csv_field(field, text);
+                    writer.write_field(&*text)?;
+                }
+                writer.write_record(None::<&[u8]>)?;
             }
-            Target::Ndjson(out) => writeln!(out, "{}", object(self.columns, &self.header, key, value))?,
+            Target::Ndjson(out) => writeln!(out, "{}", object(self.columns, &self.header, &key, &value))?,
         }
         Ok(())
     }
 
     /// Writes what is left, and under a table how many rows there were.
-    pub(crate) fn finish(self) -> Result<u64, Failure> {
+    pub(crate) fn finish(self) -> Result<(), Failure> {
         match self.out {
             Target::Table { out, page } => {
                 if !page.is_empty() || self.rows == 0 {
-                    table::write(out, &self.header, &page)?;
+                    write_page(out, self.columns, &self.header, &page)?;
                 }
                 writeln!(out, "({})", human::plural(self.rows, "row"))?;
             }
-            Target::Csv(mut writer) => writer.flush()?,
+            Target::Csv { mut writer, .. } => writer.flush()?,
             Target::Ndjson(_) => {}
         }
-        Ok(self.rows)
+        Ok(())
     }
 }
 
-/// A value as a field of CSV: null empty, numbers in full, lists and maps as JSON.
-fn csv_field(datum: &Datum) -> String {
-    match datum {
-        Datum::Null => String::new(),
-        Datum::List(_) | Datum::Map(_) => json::from_datum(datum).to_string(),
-        other => other.to_string(),
-    }
+fn write_page(
+    out: &mut dyn Write,
+    columns: &Columns,
+    header: &[String],
+    page: &[(Datum, Datum)],
+) -> std::io::Result<()> {
+    let rows: Vec<Vec<&Datum>> = page.iter().map(|(key, value)| columns.fields(key, value)).collect();
+    table::write(out, header, &rows)
+}
+
+/// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON.
+fn put_csv_field(datum: &Datum, text: &mut String) {
+    let put = match datum {
+        Datum::Null => Ok(()),
+        Datum::List(_) | Datum::Map(_) => write!(text, "{}", json::from_datum(datum)),
+        other => write!(text, "{other}"),
+    };
+    debug_assert!(put.is_ok(), "writing to memory does not fail");
 }
 
 /// A row as JSON: key and value with all that is in them, or the columns that were picked.
-fn object(columns: &Columns, header: &[String], key: Datum, value: &Datum) -> Value {
+fn object(columns: &Columns, header: &[String], key: &Datum, value: &Datum) -> Value {
     let mut object = Map::new();
     if columns.are_picked() {
         let fields = columns.fields(key, value);
-        object.extend(header.iter().cloned().zip(fields.iter().map(json::from_datum)));
+        object.extend(header.iter().cloned().zip(fields.into_iter().map(json::from_datum)));
     } else {
-        object.insert("key".to_owned(), json::from_datum(&key));
+        object.insert("key".to_owned(), json::from_datum(key));
         if columns.has_values() {
             object.insert("value".to_owned(), json::from_datum(value));
         }

@@ -1,5 +1,6 @@
 //! Tables for people: a header, a rule, columns side by side, numbers to the right.
 
+use std::borrow::Borrow;
 use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
@@ -11,16 +12,20 @@ const CELL_CHARS_MAX: usize = 120;
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// Writes rows under a header.
-pub(crate) fn write(out: &mut dyn Write, header: &[String], rows: &[Vec<Datum>]) -> io::Result<()> {
+pub(crate) fn write<D: Borrow<Datum>>(
+    out: &mut dyn Write,
+    header: &[String],
+    rows: &[Vec<D>],
+) -> io::Result<()> {
     let mut table = Table::new();
     table.load_style(STYLE);
     table.set_header(header.iter().map(String::as_str));
     for row in rows {
-        table.add_row(row.iter().map(cell));
+        table.add_row(row.iter().map(|datum| cell(datum.borrow())));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 1));
-        let numbers = rows.iter().filter_map(|row| row.get(index)).all(is_number);
+        let numbers = rows.iter().filter_map(|row| row.get(index)).all(|datum| is_number(datum.borrow()));
         if numbers && !rows.is_empty() {
             column.set_cell_alignment(CellAlignment::Right);
         }
