@@ -75,3 +75,7 @@ impl Drop for Held {
         self.borders.release(self.seq);
     }
 }
+
+#[cfg(test)]
+#[path = "borders/tests.rs"]
+mod tests;

@@ -127,3 +127,7 @@ impl Drop for PoisonOnPanic<'_> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "health/tests.rs"]
+mod tests;

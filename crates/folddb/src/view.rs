@@ -158,3 +158,7 @@ pub(crate) fn covering_seq(
         .max()
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+#[path = "view/tests.rs"]
+mod tests;
