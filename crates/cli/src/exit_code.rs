@@ -2,6 +2,8 @@
 //!
 //! The one place that maps a kind of error to a code, and that prints errors.
 
+use std::io::Write;
+
 use folddb::ErrorKind;
 
 use crate::failure::Failure;
@@ -40,9 +42,14 @@ pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
     let Err(failure) = done else { return ExitCode::Done };
     let message = failure.to_string();
     if !message.is_empty() {
-        eprintln!("folddb: {message}");
+        tell(&format!("folddb: {message}"));
     }
     failure.exit_code()
+}
+
+/// Prints a line on the error output. When nobody reads that any more, there is nobody to tell.
+pub(crate) fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }
 
 /// Prints what clap says: help on the output, a mistake on the error output.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
 use crate::commands::scan;
-use crate::exit_code::ExitCode;
+use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::human;
 use crate::import::bad_rows::BadRows;
@@ -29,6 +29,9 @@ const BATCH_BYTES: usize = 1 << 20;
 pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
     let stated = Stated::parse(args)?;
     check_aside(args)?;
+    if args.file == "-" && session.shared.is_some() {
+        return Err(Failure::Usage("in a shell stdin holds the commands; name a file".to_owned()));
+    }
     let source = source::open(&args.file)?;
     let bar = progress::bytes_bar(source.bytes_total, "importing");
     let bytes_read = std::sync::Arc::clone(&source.bytes_read);
@@ -202,9 +205,9 @@ impl Import {
         if session.globals.json {
             return session.report(&report, |_| Ok(()));
         }
-        eprintln!("{}", self.summary(whole, seconds));
+        exit_code::tell(&self.summary(whole, seconds));
         for line in self.bad.tell() {
-            eprintln!("  {line}");
+            exit_code::tell(&format!("  {line}"));
         }
         Ok(())
     }

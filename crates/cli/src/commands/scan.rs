@@ -7,7 +7,7 @@ use std::ops::Bound;
 use folddb::{BytesScan, BytesTable, Datum, ErrorKind};
 
 use crate::args::{OutputFormat, RangeArgs, RowsArgs, ScanArgs};
-use crate::exit_code::ExitCode;
+use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::keys;
 use crate::render::columns::Columns;
@@ -47,7 +47,7 @@ pub(crate) fn print(
             }
             Err(error) if error.kind() == ErrorKind::FoldFailed => {
                 failed_keys += 1;
-                eprintln!("folddb: {error}");
+                exit_code::tell(&format!("folddb: {error}"));
             }
             Err(error) => return Err(error.into()),
         }

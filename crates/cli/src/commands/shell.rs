@@ -93,7 +93,8 @@ impl Shell {
         if let Some(file) = &history {
             let _ = editor.load_history(file); // there is none the first time
         }
-        println!("{}  (help lists the verbs)", self.path.display());
+        writeln!(session.out, "{}  (help lists the verbs)", self.path.display())?;
+        session.flush()?;
         loop {
             match editor.readline("folddb> ") {
                 Ok(line) => {

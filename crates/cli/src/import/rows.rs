@@ -4,7 +4,9 @@
 //! read is a *bad row*; only a failing file ends the reading.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::io::{BufRead, Read};
+use std::rc::Rc;
 
 use csv::ByteRecord;
 use serde_json::{Map, Value};
@@ -14,8 +16,8 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::source::Source;
 
-/// Longest line of NDJSON, in bytes.
-const LINE_BYTES_MAX: u64 = 64 << 20;
+/// Longest row of a file, in bytes. A quote that is not closed would otherwise take in all the rest.
+const ROW_BYTES_MAX: u64 = 64 << 20;
 
 /// A number for a column that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,7 +79,9 @@ enum Form {
 }
 
 struct Delimited {
-    reader: csv::Reader<Box<dyn BufRead>>,
+    reader: csv::Reader<Bounded>,
+    /// Bytes that [`Bounded`] has handed out since the last row.
+    taken: Rc<Cell<u64>>,
     columns: Vec<String>,
     record: ByteRecord,
     /// The first row, where it had to be read to count the columns.
@@ -208,6 +212,8 @@ impl Rows {
 
 impl Delimited {
     fn open(reader: Box<dyn BufRead>, delimiter: u8, header: bool, name: &str) -> Result<Delimited, Failure> {
+        let taken = Rc::new(Cell::new(0));
+        let reader = Bounded { reader, taken: Rc::clone(&taken) };
         let mut reader = csv::ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)
@@ -219,7 +225,7 @@ impl Delimited {
             .read_byte_record(&mut record)
             .map_err(|error| Failure::Refused(format!("cannot read {name}: {error}")))?;
         let columns = if header { names_in(&record, name)? } else { numbered(record.len()) };
-        Ok(Delimited { reader, columns, record, pending: !header })
+        Ok(Delimited { reader, taken, columns, record, pending: !header })
     }
 
     fn slot(&self, column: &str, source_name: &str) -> Result<Slot, Failure> {
@@ -232,6 +238,7 @@ impl Delimited {
 
     fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
         if !std::mem::take(&mut self.pending) {
+            self.taken.set(0);
             let read = self.reader.read_byte_record(&mut self.record);
             // Without UTF-8 checks and with any number of fields, only the file itself can fail.
             if !read.map_err(std::io::Error::from)? {
@@ -247,6 +254,27 @@ impl Delimited {
         }
         Ok(Next::Bad(BadRow::whole(format!("expected {wanted} fields, found {found}"))))
     }
+}
+
+/// Hands out at most [`ROW_BYTES_MAX`] until the count is set back.
+struct Bounded {
+    reader: Box<dyn BufRead>,
+    taken: Rc<Cell<u64>>,
+}
+
+impl Read for Bounded {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.taken.get() > ROW_BYTES_MAX {
+            return Err(too_long());
+        }
+        let len = self.reader.read(buffer)?;
+        self.taken.set(self.taken.get() + len as u64);
+        Ok(len)
+    }
+}
+
+fn too_long() -> std::io::Error {
+    std::io::Error::other(format!("a row is longer than {ROW_BYTES_MAX} bytes; is a quote not closed?"))
 }
 
 fn names_in(record: &ByteRecord, file: &str) -> Result<Vec<String>, Failure> {
@@ -279,13 +307,13 @@ impl Ndjson {
     fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
         loop {
             self.text.clear();
-            let len = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.text)?;
+            let len = self.reader.by_ref().take(ROW_BYTES_MAX).read_until(b'\n', &mut self.text)?;
             if len == 0 {
                 return Ok(Next::End);
             }
             *line += 1;
-            if len as u64 == LINE_BYTES_MAX {
-                return Err(std::io::Error::other(format!("a line is longer than {LINE_BYTES_MAX} bytes")));
+            if len as u64 == ROW_BYTES_MAX {
+                return Err(too_long());
             }
             self.text.truncate(self.text.trim_ascii_end().len());
             if !self.text.is_empty() {

@@ -87,3 +87,21 @@ fn null_texts_and_bad_bytes_are_told_apart() {
     let texts: Vec<_> = read(&mut rows, "a").into_iter().map(|(_, row)| row.unwrap()).collect();
     assert_eq!(texts, ["(missing)", "", "n/a"]);
 }
+
+#[test]
+fn a_quote_that_is_not_closed_does_not_take_in_the_whole_file() {
+    let rest = std::io::BufReader::new(std::io::repeat(b'x').take(ROW_BYTES_MAX * 2));
+    let source = Source {
+        reader: Box::new(Cursor::new("a,b\n1,2\n\"").chain(rest)),
+        name: "test".to_owned(),
+        bytes_total: None,
+        bytes_read: Arc::default(),
+    };
+    let mut rows = Rows::open(source, InputFormat::Csv, None, true, &[]).unwrap();
+    assert!(matches!(rows.advance(), Ok(Next::Row)));
+    let Err(error) = rows.advance() else { panic!("it is refused") };
+    assert_eq!(
+        error.to_string(),
+        "cannot read test after line 2: a row is longer than 67108864 bytes; is a quote not closed?"
+    );
+}
