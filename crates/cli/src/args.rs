@@ -174,7 +174,7 @@ pub(crate) struct ImportArgs {
     /// The first line is a row; columns are called c1, c2, ...
     #[arg(long)]
     pub(crate) no_header: bool,
-    /// A text that means a missing value: NA, NULL, \\N; for folds an empty field does too
+    /// A text that means a missing value: NA, NULL, \N; for folds an empty field does too
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
     /// Write bad rows to this CSV file, with line number and reason
