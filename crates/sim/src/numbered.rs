@@ -39,25 +39,46 @@ impl Numbered {
     /// # Errors
     /// Says what is there instead, or why it cannot be read.
     pub fn last(&self) -> Result<u64, String> {
-        let failed = |error: folddb::Error| format!("cannot read: {error:?}");
-        let log: BTreeMap<u64, Vec<u8>> =
-            self.log.scan().into_iter().collect::<Result<_>>().map_err(failed)?;
-        let sums: BTreeMap<u64, u64> = self.sums.scan().into_iter().collect::<Result<_>>().map_err(failed)?;
+        self.rows().map_err(|error| format!("cannot read: {error:?}"))?.last()
+    }
+
+    /// Everything in the two tables.
+    ///
+    /// # Errors
+    /// The first failed read.
+    pub fn rows(&self) -> Result<NumberedRows> {
+        let log = self.log.scan().into_iter().collect::<Result<_>>()?;
+        Ok(NumberedRows { log, sums: self.sums.scan().into_iter().collect::<Result<_>>()? })
+    }
+}
+
+/// What the two tables hold.
+pub struct NumberedRows {
+    log: BTreeMap<u64, Vec<u8>>,
+    sums: BTreeMap<u64, u64>,
+}
+
+impl NumberedRows {
+    /// The number of the last batch, given that exactly the batches 1 to n are there, each whole.
+    ///
+    /// # Errors
+    /// Says what is there instead.
+    pub fn last(&self) -> Result<u64, String> {
+        let NumberedRows { log, sums } = self;
         let last = log.values().map(|value| number(value)).max().unwrap_or(0);
         let first = last.saturating_sub(LOG_KEYS - 1).max(1);
         let wanted_log: BTreeMap<u64, Vec<u8>> =
             (first..=last).map(|i| (i % LOG_KEYS, log_value(i))).collect();
         if let Some(key) = (0..LOG_KEYS).find(|key| log.get(key) != wanted_log.get(key)) {
-            let (found, wanted) = (log.get(&key), wanted_log.get(&key));
             let show = |value: Option<&Vec<u8>>| value.map(|value| (number(value), value.len()));
             return Err(format!(
                 "the last batch is {last}, but key {key} of the log has number and length {:?} and not {:?}",
-                show(found),
-                show(wanted)
+                show(log.get(&key)),
+                show(wanted_log.get(&key))
             ));
         }
         let wanted_sums = sums_after(last);
-        if sums != wanted_sums {
+        if *sums != wanted_sums {
             return Err(format!(
                 "the last batch is {last}, but the sums are {sums:?} and not {wanted_sums:?}"
             ));
