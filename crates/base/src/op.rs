@@ -121,7 +121,9 @@ impl<'a> Op<'a> {
         match *self {
             Op::Delete => 0,
             Op::Set(v) | Op::Insert(v) | Op::Fold(v) => v.len(),
-            Op::InsertFold { absent, present } => varint_len(absent.len() as u64) + absent.len() + present.len(),
+            Op::InsertFold { absent, present } => {
+                varint_len(absent.len() as u64) + absent.len() + present.len()
+            }
         }
     }
 }

@@ -24,7 +24,8 @@ pub trait Files: Send + Sync {
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
 
     /// Creates a preallocated file of `len_bytes` zeros to append to. Fails with `AlreadyExists`.
-    fn create_append(&self, path: &Path, len_bytes: u64, mode: AppendMode) -> io::Result<Box<dyn AppendFile>>;
+    fn create_append(&self, path: &Path, len_bytes: u64, mode: AppendMode)
+    -> io::Result<Box<dyn AppendFile>>;
 
     /// Opens a file for reading at random.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>>;

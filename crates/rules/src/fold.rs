@@ -63,7 +63,13 @@ pub trait Fold: Send + Sync {
     ///
     /// # Errors
     /// When the bytes are not values of this fold, or the result would not fit.
-    fn fold(&self, key: &[u8], earlier: &[u8], later: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure>;
+    fn fold(
+        &self,
+        key: &[u8],
+        earlier: &[u8],
+        later: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, FoldFailure>;
 
     /// True when nothing earlier than `value` matters.
     fn short_circuit(&self, _key: &[u8], _value: &[u8]) -> bool {

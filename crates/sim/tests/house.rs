@@ -45,7 +45,8 @@ fn wrong_arrows(crates: &BTreeMap<String, Crate>) -> Vec<String> {
                 Some(below) if below < floor => {}
                 Some(level) => wrong.push(format!("{name} (floor {floor}) uses {used_name} (floor {level})")),
                 None if name == "folddb-cli" && used_name == "folddb-bench" => {}
-                None => wrong.push(format!("{name} (floor {floor}) uses {used_name}, which stands beside the house")),
+                None => wrong
+                    .push(format!("{name} (floor {floor}) uses {used_name}, which stands beside the house")),
             }
         }
     }
@@ -92,6 +93,9 @@ fn the_library_needs_no_async_runtime_and_no_c() {
     let tree = String::from_utf8_lossy(&output.stdout);
     let names = tree.lines().filter_map(|line| line.split(' ').next());
     for name in names {
-        assert!(!["tokio", "async-std", "smol", "futures", "cc", "cmake", "bindgen"].contains(&name), "{name}");
+        assert!(
+            !["tokio", "async-std", "smol", "futures", "cc", "cmake", "bindgen"].contains(&name),
+            "{name}"
+        );
     }
 }
