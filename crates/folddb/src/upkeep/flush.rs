@@ -53,7 +53,7 @@ impl Engine {
             order: table.rules.order.clone(),
             fold: table.rules.fold.clone(),
             borders: borders.clone(),
-            range_deletes: step_ranges(&view),
+            range_deletes: step_ranges(&view, sealed.last_seq),
             bottom: if view.runs.is_empty() { BottomRule::Always } else { BottomRule::Never },
         };
         let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
@@ -122,7 +122,7 @@ impl Engine {
         }
     }
 
-    fn flushed_seq(&self, table: &TableCore) -> Seq {
+    pub(super) fn flushed_seq(&self, table: &TableCore) -> Seq {
         self.manifest.lock().state().tables.get(&table.id).map_or(0, |state| state.flushed_seq)
     }
 
@@ -201,14 +201,15 @@ impl Engine {
     }
 }
 
-/// The range deletes of a picture, as merging takes them.
-pub(crate) fn step_ranges(view: &TableView) -> Vec<RangeDelete> {
+/// The range deletes of a picture up to `through`, as merging takes them. Later ones may be in a log that is not
+/// durable yet, and what they hide must not be lost before they are.
+pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
     let range = |range: &folddb_manifest::RangeDelete| RangeDelete {
         from: range.from.clone(),
         to: range.to.clone(),
         seq: range.seq,
     };
-    view.range_deletes.iter().map(range).collect()
+    view.range_deletes.iter().filter(|range| range.seq <= through).map(range).collect()
 }
 
 /// The range deletes that only the log has yet, up to `through`: the manifest takes them over.

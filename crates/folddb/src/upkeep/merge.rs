@@ -264,11 +264,13 @@ impl Engine {
             cursor.seek_start()?;
             cursors.push(cursor);
         }
+        let range_deletes = step_ranges(&view, self.flushed_seq(table));
+        let range_seqs = range_deletes.iter().map(|range| range.seq).collect();
         let rules = StepRules {
             order: table.rules.order.clone(),
             fold: table.rules.fold.clone(),
             borders: borders.clone(),
-            range_deletes: step_ranges(&view),
+            range_deletes,
             bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
         };
         let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
@@ -281,7 +283,7 @@ impl Engine {
             run,
             step: FoldStep::new(stream, rules),
             output: Output::new(table, keep_seqs),
-            range_deletes: view.range_deletes.iter().map(|range| range.seq).collect(),
+            range_deletes: range_seqs,
             lowest_border: borders.first().copied(),
             bytes_total,
             files,
