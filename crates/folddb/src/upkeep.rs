@@ -135,6 +135,11 @@ impl Engine {
         }
     }
 
+    /// What a step takes in: no more than a part is to hold, so that parts end where they should.
+    pub(crate) fn step_budget(&self) -> Budget {
+        Budget { bytes: STEP.bytes.min(self.options.part_bytes), ..STEP }
+    }
+
     /// True when someone will flush without being asked.
     pub(crate) fn upkeep_runs(&self) -> bool {
         self.options.upkeep == Upkeep::Threads

@@ -8,7 +8,6 @@ use folddb_layout::manifest_edit::Change;
 use folddb_memtable::MemStream;
 use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules};
 
-use super::STEP;
 use super::output::Output;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
@@ -101,7 +100,7 @@ impl Engine {
         parts: &mut Vec<(Arc<PartFile>, PartFacts)>,
     ) -> Result<()> {
         loop {
-            match step.step(STEP, output.writer(self)?)? {
+            match step.step(self.step_budget(), output.writer(self)?)? {
                 StepResult::Done => break,
                 StepResult::AtKeyBorder if output.bytes_written() >= self.options.part_bytes => {
                     parts.extend(output.close_part(self, table)?);

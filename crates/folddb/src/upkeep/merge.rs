@@ -19,7 +19,6 @@ use folddb_merge::{
 };
 use folddb_run::{ReadMode, RunCursor};
 
-use super::STEP;
 use super::flush::step_ranges;
 use super::output::Output;
 use crate::catalog::TableCore;
@@ -380,7 +379,7 @@ impl MergeJob {
     fn step(&mut self, engine: &Engine) -> Result<bool> {
         self.table.check_alive()?;
         let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
-        let result = self.step.step(STEP, self.output.writer(engine)?)?;
+        let result = self.step.step(engine.step_budget(), self.output.writer(engine)?)?;
         let took = engine.host.clock.monotonic().saturating_sub(started);
         engine.debt.merge_bytes_per_s.note(self.step.counts().bytes_in - bytes_before, took);
         match result {
