@@ -2,100 +2,15 @@
 
 use std::sync::Arc;
 
-use folddb_base::limits::{BATCH_BYTES_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result, Seq};
-use folddb_layout::frame::{self, LogOp};
 
 use crate::catalog::TableCore;
+use crate::encode::{Encoded, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
 use crate::table::{BytesTable, Table};
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
-
-/// The encoded records of a commit, as the journal will hold them.
-#[derive(Default)]
-pub(crate) struct Encoded {
-    pub(crate) payload: Vec<u8>,
-    pub(crate) count: u32,
-    pub(crate) tables: Vec<Arc<TableCore>>,
-    /// True when all ops are deletes: those still go through when space is short.
-    pub(crate) frees_only: bool,
-    pub(crate) has_range_delete: bool,
-}
-
-impl Encoded {
-    pub(crate) fn clear(&mut self) {
-        self.payload.clear();
-        self.tables.clear();
-        self.count = 0;
-        self.frees_only = true;
-        self.has_range_delete = false;
-    }
-
-    /// Appends one op, normalised by the table's rules.
-    #[inline]
-    pub(crate) fn push(
-        &mut self,
-        table: &Arc<TableCore>,
-        kind: OpKind,
-        key: &[u8],
-        value: &[u8],
-    ) -> Result<()> {
-        check_lengths(table, key, value)?;
-        if table.rules.missing.is_some() {
-            table.rules.check_writable()?;
-        }
-        let kind = table.rules.fold.normalise(key, kind, value);
-        let value = if kind == OpKind::Delete { &[][..] } else { value };
-        frame::put_record(&mut self.payload, table.id, kind, key, value);
-        self.count_in(table, kind == OpKind::Delete);
-        Ok(())
-    }
-
-    /// Appends a range delete: all keys from `from` on and below `to`.
-    pub(crate) fn push_range_delete(&mut self, table: &Arc<TableCore>, from: &[u8], to: &[u8]) -> Result<()> {
-        check_lengths(table, from, &[])?;
-        check_lengths(table, to, &[])?;
-        if table.rules.order.compare(from, to).is_ge() {
-            return Err(Error::invalid(format!(
-                "a range delete in table `{}` must begin before it ends; swap its bounds",
-                table.name
-            )));
-        }
-        frame::put_record(&mut self.payload, table.id, LogOp::RangeDelete, from, to);
-        self.count_in(table, true);
-        self.has_range_delete = true;
-        Ok(())
-    }
-
-    #[inline]
-    fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) {
-        self.count += 1;
-        self.frees_only &= frees;
-        if !self.tables.iter().any(|known| Arc::ptr_eq(known, table)) {
-            self.tables.push(Arc::clone(table));
-        }
-    }
-}
-
-#[inline]
-fn check_lengths(table: &TableCore, key: &[u8], value: &[u8]) -> Result<()> {
-    if key.len() > KEY_BYTES_MAX {
-        return Err(too_long(table, "key", key.len(), KEY_BYTES_MAX));
-    }
-    if value.len() > VALUE_BYTES_MAX {
-        return Err(too_long(table, "value", value.len(), VALUE_BYTES_MAX));
-    }
-    Ok(())
-}
-
-#[cold]
-fn too_long(table: &TableCore, what: &str, len: usize, limit: usize) -> Error {
-    Error::invalid(format!(
-        "a {what} of {len} bytes is too long for table `{}`: at most {limit} bytes",
-        table.name
-    ))
-}
 
 /// Ops that are committed together: after a crash all of them are there or none, and no reader ever sees
 /// only some. A batch that is dropped without [`Batch::commit`] does nothing.
@@ -252,30 +167,6 @@ impl Batch {
         };
         self.encoded.clear();
         result
-    }
-}
-
-/// What a write does to a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteOp {
-    /// Makes the value this one.
-    Set,
-    /// Gives an absent key this value.
-    Insert,
-    /// Folds this operand on.
-    Fold,
-    /// Makes the key absent.
-    Delete,
-}
-
-impl WriteOp {
-    pub(crate) fn kind(self) -> OpKind {
-        match self {
-            WriteOp::Set => OpKind::Set,
-            WriteOp::Insert => OpKind::Insert,
-            WriteOp::Fold => OpKind::Fold,
-            WriteOp::Delete => OpKind::Delete,
-        }
     }
 }
 

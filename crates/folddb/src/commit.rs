@@ -18,8 +18,8 @@ use folddb_journal::{Handover, Journal};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_manifest::RangeDelete;
 
-use crate::batch::Encoded;
 use crate::catalog::{TableCore, new_memtable};
+use crate::encode::Encoded;
 use crate::engine::{Active, Committer, Engine};
 use crate::health::PoisonOnPanic;
 use crate::options::Durability;
@@ -150,8 +150,10 @@ impl Engine {
         for table in tables {
             let Some(active) = committer.active_mut(table.id) else { continue };
             let is_full = active.bytes >= self.options.memtable_bytes();
-            let grown = active.bytes - std::mem::replace(&mut active.bytes_counted, active.bytes);
-            committer.active_bytes += grown;
+            // Merged chunks take less than they did: what is counted may fall, too.
+            let counted = std::mem::replace(&mut active.bytes_counted, active.bytes);
+            let bytes = active.bytes;
+            committer.active_bytes = committer.active_bytes - counted + bytes;
             if is_full {
                 self.seal(committer, table);
             }
@@ -235,10 +237,10 @@ impl Engine {
     }
 
     pub(crate) fn note_write_failure(&self, error: &Error) {
-        if error.kind() == ErrorKind::NoSpace {
-            self.health.set_short(Some(error.message().to_owned()));
-        } else {
-            self.health.poison(error);
+        match error.kind() {
+            ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),
+            ErrorKind::InvalidInput => {} // refused before anything was written, as a batch longer than a segment is
+            _ => self.health.poison(error),
         }
     }
 }

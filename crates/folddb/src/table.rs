@@ -8,8 +8,8 @@ use folddb_base::{OpKind, Result, Seq};
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use folddb_rules::table_rules::BoundRules;
 
-use crate::batch::{Encoded, WriteOp};
 use crate::catalog::TableCore;
+use crate::encode::{Encoded, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
 use crate::scan::ScanPlan;
