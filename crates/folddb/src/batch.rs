@@ -91,15 +91,14 @@ impl Batch {
         self
     }
 
-    /// Any op on a table of bytes. `value` is ignored by a delete.
+    /// Any op on a table of bytes. `value` is ignored by a delete. A key or value that is not of the table's types is a
+    /// mistake, as in [`BytesTable::write`].
     pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Batch {
-        self.push(
-            table.core(),
-            table.engine(),
-            op.kind(),
-            key,
-            if op == WriteOp::Delete { &[] } else { value },
-        );
+        let value = if op == WriteOp::Delete { &[][..] } else { value };
+        match table.check(op, key, value) {
+            Ok(()) => self.push(table.core(), table.engine(), op.kind(), key, value),
+            Err(mistake) => self.remember(Err(mistake)),
+        }
         self
     }
 
