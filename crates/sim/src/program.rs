@@ -192,7 +192,7 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
         0..=29 => Action::Write(op(chance, temper)),
         30..=49 => {
             let durability = *chance.pick(&[Durability::Buffered, Durability::Process, Durability::Sync]);
-            let longest = if chance.one_in(10) { 60 } else { 12 };
+            let longest = if temper.large_values || chance.one_in(10) { 60 } else { 12 };
             let len = chance.below(longest);
             Action::Commit((0..len).map(|_| op(chance, temper)).collect(), durability)
         }
@@ -201,7 +201,7 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
         50..=69 => Action::Flush,
         70..=77 => Action::Step(1 + chance.below(4) as u8),
         78 => Action::Settle,
-        79..=83 => Action::Optimize(slot(chance), chance.one_in(2).then(|| chance.below(3) as u8)),
+        79..=83 => Action::Optimize(slot(chance), (!chance.one_in(3)).then(|| chance.below(6) as u8)),
         84..=91 => {
             let at = chance.one_in(2).then(|| chance.below(8) as u8);
             Action::Scan(slot(chance), at, scan(chance))
@@ -223,7 +223,7 @@ fn op(chance: &mut Seeded, temper: &Temper) -> TableOp {
         15 if temper.ranges > 0 => What::DeleteRange,
         _ => What::Delete,
     };
-    let lengths: &[u16] = if temper.large_values { &[3, 2000, 9000, 20_000] } else { &[0, 1, 3, 40] };
+    let lengths: &[u16] = if temper.large_values { &[3, 9000, 20_000, 20_000] } else { &[0, 1, 3, 40] };
     TableOp {
         table: slot(chance),
         what,
