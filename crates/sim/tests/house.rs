@@ -5,6 +5,7 @@
 //! command line, which offers the benches.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -97,5 +98,68 @@ fn the_library_needs_no_async_runtime_and_no_c() {
             !["tokio", "async-std", "smol", "futures", "cc", "cmake", "bindgen"].contains(&name),
             "{name}"
         );
+    }
+}
+
+/// The sources of the library crates, without their tests and examples.
+fn library_sources() -> Vec<(PathBuf, String)> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let library =
+        ["base", "rules", "layout", "host", "journal", "memtable", "run", "merge", "manifest", "folddb"];
+    let mut found = Vec::new();
+    let mut folders: Vec<PathBuf> = library.iter().map(|name| crates.join(name).join("src")).collect();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a source folder") {
+            let path = entry.expect("a source file").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.file_name().is_some_and(|name| name != "tests.rs") {
+                let text = std::fs::read_to_string(&path).expect("sources are text");
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_library_prints_nothing_and_reads_no_environment() {
+    let sources = library_sources();
+    assert!(sources.len() > 100, "all sources are seen");
+    for (path, text) in &sources {
+        if path.components().any(|part| part.as_os_str() == "tests") {
+            continue;
+        }
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for (number, line) in code.enumerate() {
+            for banned in ["println!", "eprintln!", "print!(", "dbg!(", "env::var", "env::args"] {
+                assert!(
+                    !line.contains(banned),
+                    "{}: line {number} of code has `{banned}`: {line}",
+                    path.display()
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn unsafe_stands_in_one_named_file_and_every_block_has_its_reason() {
+    for (path, text) in library_sources() {
+        let lines: Vec<&str> = text.lines().collect();
+        for (index, line) in lines.iter().enumerate() {
+            let is_block = line.contains("unsafe {") || line.trim_start().starts_with("unsafe ");
+            if !is_block || line.trim_start().starts_with("//") {
+                continue;
+            }
+            assert!(path.ends_with("host/src/mapped.rs"), "unsafe in {}", path.display());
+            let before = &lines[index.saturating_sub(6)..index];
+            assert!(
+                before.iter().any(|line| line.contains("SAFETY:")),
+                "{}:{} says no reason",
+                path.display(),
+                index + 1
+            );
+        }
     }
 }
