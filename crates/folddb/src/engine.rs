@@ -155,8 +155,10 @@ pub(crate) struct Debt {
     pub(crate) merge_bytes_per_s: Rate,
     /// How often a flush has failed for lack of space.
     pub(crate) flush_refusals: AtomicU64,
-    /// How often upkeep has failed since it last succeeded.
-    pub(crate) failures_in_a_row: AtomicUsize,
+    /// How often flushing, and merging, have failed since they last succeeded.
+    pub(crate) failures_in_a_row: [AtomicUsize; 2],
+    /// Held by whoever flushes: no memtable is flushed twice.
+    pub(crate) flushing: Mutex<()>,
     /// Delay that writers owe and have not slept yet.
     pub(crate) owed: Mutex<OwedDelay>,
 }

@@ -39,7 +39,7 @@ impl Engine {
         let mut manifest = self.manifest.lock();
         // Where the edit surely did not take place, the parts are of no use and go.
         let discard = || installed.parts.iter().for_each(|part| part.retire());
-        table.check_alive().inspect_err(|_| discard())?;
+        self.check_readable(table).inspect_err(|_| discard())?;
         if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
             changes.push(Change::ReserveNumbers { next_number: self.numbers.peek() + NUMBERS_RESERVED });
         }

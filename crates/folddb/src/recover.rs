@@ -142,7 +142,9 @@ impl Engine {
         };
         let visit = &mut |frame: ReplayFrame<'_>| engine.apply_replayed(&mut committer, &frame);
         let replayed = folddb_journal::replay(&engine.host, &engine.dir, &from, visit)?;
-        committer.next_seq = committer.next_seq.max(state.last_seq + 1);
+        // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken.
+        let flushed_seq = state.tables.values().map(|table| table.flushed_seq).max().unwrap_or(0);
+        committer.next_seq = committer.next_seq.max(state.last_seq.max(flushed_seq) + 1);
         engine.published.store(committer.next_seq - 1, Ordering::Release);
         Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments })
     }

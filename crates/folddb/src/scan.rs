@@ -117,8 +117,16 @@ impl Rows {
     /// The next key that has a value, and its value.
     pub(crate) fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         while !self.done {
-            if !self.collect_key()? {
-                self.done = true;
+            // A key that was read in part must not be gone on with: its rest would pass for another value.
+            match self.collect_key() {
+                Ok(true) => {}
+                Ok(false) => self.done = true,
+                Err(error) => {
+                    self.done = true;
+                    return Err(error);
+                }
+            }
+            if self.done {
                 break;
             }
             let rules = &self.table.rules.fold;

@@ -162,13 +162,15 @@ impl Store {
         let core = Arc::clone(self.bytes_table(name)?.core());
         let mut manifest = engine.manifest.lock();
         core.check_alive()?;
+        engine.health.check_writable(true)?;
         let edit = [Change::DropTable { table: core.id }];
         manifest.append(&edit).inspect_err(|error| engine.note_write_failure(error))?;
         {
             let mut committer = engine.commit.lock();
             core.mark_dropped();
-            if let Some(slot) = committer.active.get_mut(core.id.0 as usize) {
-                *slot = None;
+            let slot = committer.active.get_mut(core.id.0 as usize);
+            if let Some(active) = slot.and_then(Option::take) {
+                committer.active_bytes -= active.bytes_counted;
             }
         }
         self.change_catalog(|catalog| catalog.remove(&core));
@@ -250,16 +252,23 @@ impl Store {
 
 impl Open {
     fn shut_down(&self, flush: bool) -> Result<()> {
+        // Whoever closes second waits for the first, which holds the store's lock until all is written.
+        let mut workers = self.workers.lock();
         if self.engine.health.is_closed() {
             return Ok(());
         }
-        let may_write = !self.engine.options.read_only && self.engine.health.cause().is_none();
-        let flushed = if flush && may_write { self.engine.flush_all() } else { Ok(()) };
+        let flushed = match self.engine.options.read_only || !flush {
+            true => Ok(()),
+            false => self.engine.flush_all(), // fails with the cause where the store is poisoned
+        };
         self.engine.health.close();
         self.engine.bell.ring();
-        self.workers.lock().join();
+        workers.join();
         let sealed = if self.engine.health.cause().is_none() { self.engine.close_journal() } else { Ok(()) };
-        self.engine.release_lock();
+        {
+            let _no_edit = self.engine.manifest.lock(); // one under way ends first; later ones find it closed
+            self.engine.release_lock();
+        }
         flushed.and(sealed)
     }
 }

@@ -32,6 +32,13 @@ const STEP: Budget = Budget { records: 1 << 14, bytes: 4 << 20 };
 /// So many failures of upkeep in a row, and the store refuses to write.
 const FAILURES_MAX: usize = 5;
 
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Flush,
+    Merge,
+}
+
 /// The threads of a store.
 #[derive(Default)]
 pub(crate) struct Workers {
@@ -44,8 +51,8 @@ impl Workers {
         let mut workers = Workers::default();
         if engine.options.upkeep == Upkeep::Threads && !engine.options.read_only {
             workers.spawn("folddb-journal", engine, Engine::journal_loop)?;
-            workers.spawn("folddb-flush", engine, |engine| engine.work_loop(Engine::flush_step))?;
-            workers.spawn("folddb-merge", engine, |engine| engine.work_loop(Engine::merge_step))?;
+            workers.spawn("folddb-flush", engine, |engine| engine.work_loop(Work::Flush))?;
+            workers.spawn("folddb-merge", engine, |engine| engine.work_loop(Work::Merge))?;
         }
         Ok(workers)
     }
@@ -94,10 +101,10 @@ impl Engine {
         }
     }
 
-    fn work_loop(&self, step: fn(&Engine) -> Result<Option<String>>) {
+    fn work_loop(&self, work: Work) {
         while !self.health.is_closed() {
             let seen = self.bell.count();
-            match self.contained(step) {
+            match self.contained(work) {
                 Ok(Some(_)) => {}
                 Ok(None) => self.bell.wait(seen, IDLE_TICK),
                 Err(_) => {
@@ -110,25 +117,31 @@ impl Engine {
 
     /// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
     /// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
-    /// or a user's comparison function) is a failure too. A damaged input is given up, not tried again.
-    fn contained(&self, step: fn(&Engine) -> Result<Option<String>>) -> Result<Option<String>> {
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| step(self)));
+    /// or a user's comparison function) is a failure too. A damaged input of a merge is given up, not tried again.
+    fn contained(&self, work: Work) -> Result<Option<String>> {
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
+            Work::Flush => self.flush_step(),
+            Work::Merge => self.merge_step(),
+        }));
         let result = outcome.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))
         });
         match &result {
-            Ok(_) => self.debt.failures_in_a_row.store(0, Ordering::Relaxed),
-            Err(error) => self.note_upkeep_failure(error),
+            Ok(_) => self.debt.failures_in_a_row[work as usize].store(0, Ordering::Relaxed),
+            Err(error) => self.note_upkeep_failure(work, error),
         }
         result
     }
 
-    fn note_upkeep_failure(&self, error: &Error) {
+    fn note_upkeep_failure(&self, work: Work, error: &Error) {
         match error.kind() {
             ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),
-            ErrorKind::Closed | ErrorKind::Corruption => {}
+            ErrorKind::Closed => {}
+            ErrorKind::Corruption if work == Work::Merge => {}
             _ => {
-                if self.debt.failures_in_a_row.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX {
+                // Each counts for itself: merges that go well must not hide that no memtable gets to disk.
+                let failures = &self.debt.failures_in_a_row[work as usize];
+                if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX {
                     self.health.poison(error);
                 }
             }
@@ -153,9 +166,9 @@ impl Engine {
                 .inspect_err(|error| self.note_write_failure(error))?;
         }
         self.check_space();
-        match self.contained(Engine::flush_step)? {
+        match self.contained(Work::Flush)? {
             Some(done) => Ok(Some(done)),
-            None => self.contained(Engine::merge_step),
+            None => self.contained(Work::Merge),
         }
     }
 
@@ -216,6 +229,9 @@ impl Engine {
             let seen = self.bell.count();
             if let Some(cause) = self.health.cause() {
                 return Err(cause);
+            }
+            if self.health.is_closed() {
+                return Err(Error::new(ErrorKind::Closed, "the store is closed"));
             }
             if !self.upkeep_runs() {
                 if self.upkeep_step()?.is_none() {

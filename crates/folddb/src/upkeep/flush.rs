@@ -18,6 +18,10 @@ use folddb_run::PartFacts;
 impl Engine {
     /// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
     pub(crate) fn flush_step(&self) -> Result<Option<String>> {
+        let _only = self.debt.flushing.lock();
+        if self.health.cause().is_some() {
+            return Ok(None); // memory may hold half of a batch, which only replaying makes whole
+        }
         self.limit_log();
         let catalog = self.catalog();
         let waiting = catalog.all().filter_map(|table| {
@@ -129,11 +133,14 @@ impl Engine {
     fn merge_chunks(&self) -> bool {
         let mut merged = false;
         for table in self.catalog().all().filter(|table| table.take_chunk_merge_wish()) {
-            let mut borders = self.borders.all();
+            // In this order: what is published first, which bounds what is touched, then all borders below it.
+            let published = self.published();
             let view = table.view();
+            let mut borders = self.borders.all();
             borders.extend(view.range_deletes.iter().map(|range| range.seq));
-            borders.push(self.published());
+            borders.retain(|&border| border < published);
             borders.sort_unstable();
+            borders.push(published);
             while view.active.merge_step(&borders) {
                 merged = true;
             }
@@ -165,6 +172,7 @@ impl Engine {
     /// Seals every memtable and flushes until none waits.
     pub(crate) fn flush_all(&self) -> Result<()> {
         self.check_not_read_only()?;
+        self.health.check_writable(true)?;
         {
             let mut committer = self.commit.lock();
             for table in self.catalog().all() {
@@ -176,12 +184,15 @@ impl Engine {
 
     fn wait_until_flushed(&self) -> Result<()> {
         let refusals = self.debt.flush_refusals.load(Ordering::Acquire);
+        // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
+        let through = self.published();
+        let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
         loop {
             let seen = self.bell.count();
             if let Some(cause) = self.health.cause() {
                 return Err(cause);
             }
-            if self.catalog().all().all(|table| table.view().sealed.is_empty()) {
+            if self.catalog().all().all(is_flushed) {
                 return Ok(());
             }
             if self.health.is_closed() {

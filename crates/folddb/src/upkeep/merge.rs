@@ -5,12 +5,12 @@
 //! is freed as it goes.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 
 use folddb_base::ids::RunId;
 use folddb_base::stream::Direction;
-use folddb_base::{Error, Result, Seq, TableId};
+use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::pace;
 use folddb_merge::plan::{Way, optimize_plan, plan};
@@ -34,8 +34,9 @@ pub(crate) struct Merges {
     busy: HashSet<(TableId, RunId)>,
     /// Tables whose merges failed for a reason that trying again does not mend.
     given_up: HashMap<TableId, Error>,
-    /// What each table looked like when nothing more was due: its runs by address, and the snapshots by version.
-    looked_at: HashMap<TableId, (usize, u64)>,
+    /// What each table looked like when nothing more was due: its runs, and the snapshots by version. A weak
+    /// reference keeps the address from being given to other runs, and no file from going.
+    looked_at: HashMap<TableId, (Weak<Vec<RunView>>, u64)>,
 }
 
 /// One merge under way.
@@ -81,7 +82,7 @@ impl Engine {
             next.map(|index| merges.waiting.swap_remove(index))
         };
         let Some(mut job) = job else { return Ok(None) };
-        match job.step(self) {
+        match contain(|| job.step(self)) {
             Ok(false) => {
                 let done = format!("a step of: {}", job.plan);
                 self.merges.lock().waiting.push(job);
@@ -113,22 +114,28 @@ impl Engine {
     fn abandon_job(&self, mut job: MergeJob, error: &Error) {
         job.output.discard(self);
         self.release(job.table.id, &job.plan, Some(job.run));
-        if error.kind() == folddb_base::ErrorKind::Corruption {
-            self.merges.lock().given_up.insert(job.table.id, error.clone());
+        self.give_up(job.table.id, error);
+    }
+
+    /// A table with damage is left alone, and holds up no other table.
+    fn give_up(&self, table: TableId, error: &Error) {
+        if error.kind() == ErrorKind::Corruption {
+            self.merges.lock().given_up.insert(table, error.clone());
         }
     }
 
     /// Starts every merge that is due and not under way. Looks at a table only when something about it changed.
     fn plan_merges(&self) -> Result<()> {
         for table in self.catalog().all() {
-            let present = (Arc::as_ptr(&table.view().runs) as usize, self.borders.version());
-            if self.merges.lock().looked_at.get(&table.id) == Some(&present) {
+            let (runs, version) = (Arc::downgrade(&table.view().runs), self.borders.version());
+            let is_present = |seen: &(Weak<_>, u64)| seen.0.ptr_eq(&runs) && seen.1 == version;
+            if self.merges.lock().looked_at.get(&table.id).is_some_and(is_present) {
                 continue;
             }
             while let Some(plan) = self.plan_for(table) {
-                self.begin(table, plan)?;
+                self.begin(table, plan).inspect_err(|error| self.give_up(table.id, error))?;
             }
-            self.merges.lock().looked_at.insert(table.id, present);
+            self.merges.lock().looked_at.insert(table.id, (runs, version));
         }
         Ok(())
     }
@@ -244,7 +251,7 @@ impl Engine {
 
     /// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
     fn job(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
-        self.set_up(table, plan.clone()).inspect_err(|_| self.release(table.id, &plan, None))
+        contain(|| self.set_up(table, plan.clone())).inspect_err(|_| self.release(table.id, &plan, None))
     }
 
     fn set_up(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
@@ -309,9 +316,7 @@ impl Engine {
     fn optimize_plan(&self, table: &TableCore) -> Result<Option<Plan>> {
         loop {
             table.check_alive()?;
-            if let Some(cause) = self.health.cause() {
-                return Err(cause);
-            }
+            self.health.check_writable(true)?; // a closed store merges no more, a poisoned one neither
             if let Some(damage) = self.merges.lock().given_up.get(&table.id) {
                 return Err(damage.clone());
             }
@@ -339,7 +344,7 @@ impl Engine {
         progress: &mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>,
     ) -> Result<()> {
         loop {
-            match job.step(self) {
+            match contain(|| job.step(self)) {
                 Ok(true) => {
                     let _ = progress(job.progress());
                     self.finish_job(job);
@@ -427,11 +432,12 @@ impl MergeJob {
         if !self.plan.is_bottom || self.range_deletes.is_empty() {
             return Vec::new();
         }
+        // The manifest first: a flush that ends meanwhile adds a range delete and the run that it came with.
+        let manifest = engine.manifest.lock();
         let view = self.table.view();
         let is_other = |run: &&RunView| run.id != self.run && !self.plan.inputs.contains(&run.id);
         let others = view.runs.iter().filter(is_other).flat_map(|run| &run.parts);
         let oldest_elsewhere = others.map(|part| part.file.part.facts().min_seq).min();
-        let manifest = engine.manifest.lock();
         let Some(state) = manifest.state().tables.get(&self.table.id) else { return Vec::new() };
         let is_done = |seq: &Seq| {
             self.range_deletes.contains(seq)
@@ -451,6 +457,13 @@ impl MergeJob {
             records_out: counts.records_out,
         }
     }
+}
+
+/// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is given back.
+fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Io, "a merge panicked; what it was doing has not taken effect"))
+    })
 }
 
 /// What the inputs lose: everything below `next_key`, or all.

@@ -1,0 +1,265 @@
+//! Corners that a review of the engine found: each test failed once.
+#![allow(clippy::unwrap_used)]
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Upkeep};
+use folddb_host::files::FileLock;
+use folddb_host::{AppendFile, AppendMode, Files, Host, LockMode, ReadFile, WriteFile};
+
+fn manual() -> Options {
+    Options::default().upkeep(Upkeep::Manual)
+}
+
+fn fresh(options: Options) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+    (dir, store)
+}
+
+fn counters() -> Rules<u64, u64> {
+    Rules::sorted::<u64, u64>().fold("sum:u64")
+}
+
+/// Merged chunks take less memory than before, so what a memtable takes can fall between two commits.
+#[test]
+fn a_memtable_that_shrinks_is_no_reason_to_stop() {
+    let (_dir, store) = fresh(manual());
+    let hits = store.table("hits", counters()).unwrap();
+    let mut batch = store.batch();
+    for n in 0..120_000u64 {
+        batch.fold(&hits, &(n % 3000), &1);
+        if n % 100 == 99 {
+            batch.commit(Durability::Process).unwrap();
+        }
+    }
+    hits.get(&1).unwrap(); // meets many chunks, and wishes for fewer
+    while store.upkeep_step().unwrap().is_some() {}
+    hits.fold(&1, &1).unwrap();
+    assert_eq!(hits.get(&1).unwrap(), Some(41));
+}
+
+/// What the memtables of a dropped table took must be forgotten, or the next ones would be sealed ever earlier.
+#[test]
+fn memtables_of_dropped_tables_do_not_count() {
+    let (_dir, store) = fresh(manual().memory_bytes(6 << 20));
+    let value = "x".repeat(1000);
+    let steps: Vec<usize> = (0..20)
+        .map(|round| {
+            let name = format!("t{round}");
+            let table = store.table(&name, Rules::sorted::<u64, String>()).unwrap();
+            for n in 0..300u64 {
+                table.set(&n, &value).unwrap();
+            }
+            let mut steps = 0;
+            while store.upkeep_step().unwrap().is_some() {
+                steps += 1;
+            }
+            store.drop_table(&name).unwrap();
+            steps
+        })
+        .collect();
+    assert_eq!(steps, [steps[0]; 20], "the last table fares like the first");
+}
+
+/// A batch that no segment can take is refused, and that is all.
+#[test]
+fn a_batch_longer_than_a_segment_is_refused_and_does_not_poison() {
+    let (_dir, store) = fresh(manual().segment_bytes(1 << 20));
+    let table = store.table("t", Rules::sorted::<u64, String>()).unwrap();
+    let error = table.set(&1, &"x".repeat(2 << 20)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    table.set(&2, "two").unwrap();
+    assert_eq!(table.get(&1).unwrap(), None);
+    assert_eq!(table.get(&2).unwrap().as_deref(), Some("two"));
+}
+
+/// Several callers of upkeep must not flush one memtable twice.
+#[test]
+fn many_may_flush_by_hand_at_once() {
+    let (_dir, store) = fresh(manual());
+    let hits = store.table("hits", counters()).unwrap();
+    for round in 1..=20u64 {
+        for n in 0..2000 {
+            hits.fold(&n, &1).unwrap();
+        }
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| store.flush().unwrap());
+            }
+        });
+        assert_eq!(hits.get(&7).unwrap(), Some(round));
+    }
+}
+
+/// A closed store changes nothing any more: another process may have it open.
+#[test]
+fn a_closed_store_refuses_what_writes() {
+    let (_dir, store) = fresh(manual());
+    let hits = store.table("hits", counters()).unwrap();
+    for _ in 0..2 {
+        hits.fold(&1, &1).unwrap();
+        store.flush().unwrap();
+    }
+    let other = store.clone();
+    store.close().unwrap();
+    assert_eq!(other.drop_table("hits").unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(other.flush().unwrap_err().kind(), ErrorKind::Closed);
+    let optimized = other.optimize("hits", |_| ControlFlow::Continue(()));
+    assert_eq!(optimized.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(other.settle().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+/// Files that let only so many parts be created.
+struct FewParts {
+    inner: Arc<dyn Files>,
+    left: Arc<AtomicUsize>,
+}
+
+impl FewParts {
+    /// The operating system, which from now on takes so many parts.
+    fn host(parts: usize) -> (Host, Arc<AtomicUsize>) {
+        let (host, left) = (Host::real(), Arc::new(AtomicUsize::new(parts)));
+        let files = FewParts { inner: Arc::clone(&host.files), left: Arc::clone(&left) };
+        (Host { files: Arc::new(files), ..host }, left)
+    }
+}
+
+impl Files for FewParts {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.create_dir(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(dir)
+    }
+    fn len_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.inner.len_bytes(path)
+    }
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        let is_part = path.extension().is_some_and(|extension| extension == "part");
+        let take = |left: usize| left.checked_sub(1);
+        if is_part && self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_err() {
+            return Err(io::Error::from_raw_os_error(5));
+        }
+        self.inner.create(path)
+    }
+    fn create_append(&self, path: &Path, len: u64, mode: AppendMode) -> io::Result<Box<dyn AppendFile>> {
+        self.inner.create_append(path, len, mode)
+    }
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        self.inner.open(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.link(from, to)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.sync_dir(dir)
+    }
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
+        self.inner.lock(path, mode)
+    }
+    fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.space_free_bytes(dir)
+    }
+}
+
+/// A flush that fails for ever ends in an error for writers, not in a wait: merges that are idle do not hide it.
+#[test]
+fn writers_do_not_wait_for_ever_for_a_flush_that_fails() {
+    let (host, _) = FewParts::host(0);
+    let (_dir, store) = fresh(Options::default().memory_bytes(4 << 20).host(host));
+    let table = store.table("t", Rules::sorted::<u64, String>()).unwrap();
+    let value = "x".repeat(1000);
+    let (done, outcome) = std::sync::mpsc::channel();
+    let writer = table.clone();
+    std::thread::spawn(move || {
+        let failed = (0..1_000_000u64).find_map(|n| writer.set(&n, &value).err());
+        let _ = done.send(failed.map(|error| error.kind()));
+    });
+    let outcome = outcome.recv_timeout(Duration::from_secs(30)).expect("the writer waits for ever");
+    assert_eq!(outcome, Some(ErrorKind::Poisoned));
+    assert!(table.get(&0).unwrap().is_some(), "reads go on");
+    assert!(store.close().is_err(), "what was asked for could not be done");
+}
+
+fn files_with(dir: &Path, extension: &str) -> Vec<std::path::PathBuf> {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = names.filter(|path| path.extension().is_some_and(|e| e == extension)).collect();
+    paths.sort();
+    paths
+}
+
+/// A recovery that is cut short has flushed one table of two; then the power goes, and with it the end of the log,
+/// which no one had synced. The seqs of what was flushed are taken: new writes must not get them again.
+#[test]
+fn seqs_that_a_cut_recovery_has_flushed_are_not_given_out_again() {
+    let (dir, store) = fresh(manual());
+    let (a, b) = (store.table("a", counters()).unwrap(), store.table("b", counters()).unwrap());
+    for n in 0..100 {
+        a.fold(&n, &1).unwrap();
+        b.fold(&n, &1).unwrap();
+    }
+    let copy = dir.path().join("copy.folddb");
+    std::fs::create_dir(&copy).unwrap();
+    for entry in std::fs::read_dir(store.path()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
+    }
+    let (host, left) = FewParts::host(1);
+    assert!(Store::open(&copy, manual().host(host)).is_err(), "the second part cannot be created");
+    assert_eq!(left.load(Ordering::Acquire), 0);
+    for segment in files_with(&copy, "log") {
+        let mut bytes = std::fs::read(&segment).unwrap();
+        bytes[4096..].fill(0);
+        std::fs::write(&segment, bytes).unwrap();
+    }
+    let store = Store::open(&copy, manual()).unwrap();
+    let a = store.table("a", counters()).unwrap();
+    let before = a.get(&5).unwrap().unwrap_or(0);
+    a.fold(&5, &10).unwrap();
+    assert_eq!(a.get(&5).unwrap(), Some(before + 10), "a write that was acknowledged is there");
+}
+
+/// A damaged part stops the merges of its own table, not those of others.
+#[test]
+fn damage_in_one_table_does_not_stop_the_merges_of_another() {
+    let (_dir, store) = fresh(manual().merge_factor(2));
+    let (a, b) = (store.table("a", counters()).unwrap(), store.table("b", counters()).unwrap());
+    a.fold(&1, &1).unwrap();
+    store.flush().unwrap();
+    let damaged = files_with(store.path(), "part").remove(0);
+    let mut bytes = std::fs::read(&damaged).unwrap();
+    bytes[3] ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    for n in 0..2 {
+        a.fold(&1, &1).unwrap();
+        b.fold(&1, &n).unwrap();
+        store.flush().unwrap();
+    }
+    let mut failures = 0;
+    loop {
+        match store.upkeep_step() {
+            Ok(None) => break,
+            Ok(Some(_)) => {}
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corruption);
+                failures += 1;
+                assert!(failures < 10, "the damage is met again and again");
+            }
+        }
+    }
+    assert!(failures > 0, "the damage is told");
+    assert_eq!(store.table_stats("b").unwrap().runs.len(), 1, "b is merged");
+    assert_eq!(store.table_stats("a").unwrap().runs.len(), 3, "a is left alone");
+}
