@@ -66,15 +66,25 @@ impl Manifest {
         }
     }
 
+    /// Makes changes in a new file, whose snapshot tells them.
+    pub(crate) fn append_in_snapshot(&mut self, changes: &[Change]) -> Result<()> {
+        match self {
+            Manifest::Log(log) => log.append_in_snapshot(changes),
+            Manifest::ReadOnly(_) => Err(read_only()),
+        }
+    }
+
     /// Makes changes, all or none; durable when it returns.
     pub(crate) fn append(&mut self, changes: &[Change]) -> Result<()> {
         match self {
             Manifest::Log(log) => log.append(changes),
-            Manifest::ReadOnly(_) => {
-                Err(Error::new(ErrorKind::ReadOnly, "the store is opened for reading only"))
-            }
+            Manifest::ReadOnly(_) => Err(read_only()),
         }
     }
+}
+
+fn read_only() -> Error {
+    Error::new(ErrorKind::ReadOnly, "the store is opened for reading only")
 }
 
 /// What the commit lock guards.

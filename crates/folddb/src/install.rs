@@ -10,6 +10,7 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, PartState};
+use folddb_manifest::TableState;
 use folddb_run::{Part, PartFacts};
 
 use crate::catalog::TableCore;
@@ -52,6 +53,13 @@ impl Engine {
         let Some(state) = manifest.state().tables.get(&table.id) else {
             return Err(Error::invalid(format!("table `{}` is not in the manifest", table.name)));
         };
+        self.show(table, state, &installed);
+        Ok(())
+    }
+
+    /// Swaps in the picture of a table that the manifest, durably, describes. The caller holds the manifest's lock, or
+    /// is alone.
+    pub(crate) fn show(&self, table: &TableCore, state: &TableState, installed: &Installed) {
         let mut files = table.part_files();
         files.extend(installed.parts.iter().map(|part| (part.number, Arc::clone(part))));
         let runs = Arc::new(runs_of(state, &files));
@@ -78,7 +86,6 @@ impl Engine {
                 range_deletes: Arc::new(ranges.cloned().collect()),
             }
         });
-        Ok(())
     }
 
     /// A new part file to write: its number and path.

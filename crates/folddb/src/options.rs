@@ -8,7 +8,7 @@ use folddb_rules::table_rules::Custom;
 /// When a commit is acknowledged. Every commit may choose; the store's option is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// In memory. The last 10 ms or 1 MB may be lost when the process dies.
+    /// In memory. The last 10 ms or 256 KiB may be lost when the process dies.
     Buffered,
     /// In the hands of the operating system: survives the death of the process, not a power cut.
     #[default]
@@ -20,7 +20,7 @@ pub enum Durability {
 /// Who does the work in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Upkeep {
-    /// Threads of the store: one that prepares the journal and flushes, one that merges.
+    /// Three threads of the store: one keeps the journal ready, one flushes, one merges.
     #[default]
     Threads,
     /// The caller, step by step, by [`crate::Store::upkeep_step`]: for tests that must be repeatable.
@@ -166,10 +166,11 @@ impl Options {
         self
     }
 
-    /// Memory for memtables and the cache. The rest is for what merges, part writers and the allocator need
-    /// besides: a third of a small budget, 24 MiB of a large one, as measured over whole processes.
+    /// Memory for memtables and the cache. The rest is for what merges, part writers, the journal's windows and
+    /// the allocator need besides: nearly half of a small budget, 32 MiB of a large one, as measured over whole
+    /// processes.
     fn shared_bytes(&self) -> usize {
-        self.memory_bytes - (self.memory_bytes / 3).min(24 << 20)
+        self.memory_bytes - (self.memory_bytes / 20 * 9).min(32 << 20)
     }
 
     /// All memtables together, sealed ones included, before writers wait: one fills, one is flushed, one waits.

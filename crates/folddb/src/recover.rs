@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, TableId};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
 use folddb_host::LockMode;
 use folddb_host::files::FileLock;
 use folddb_journal::{Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
-use folddb_manifest::{ManifestLog, State, TableState};
+use folddb_manifest::{Loaded, ManifestLog, State, TableState};
 use folddb_rules::table_rules::TableRules;
 use folddb_run::{Part, Shared};
 use parking_lot::{Mutex, RwLock};
@@ -33,8 +33,10 @@ use crate::borders::Borders;
 use crate::catalog::{Catalog, TableCore};
 use crate::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers};
 use crate::health::Health;
+use crate::install::Installed;
 use crate::options::Options;
 use crate::stats::Counters;
+use crate::upkeep::flush::Written;
 use crate::view::{PartFile, PartFiles, TableView, runs_of};
 
 /// Makes an empty store in a directory that does not exist yet, or is empty.
@@ -77,6 +79,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     let lock = lock(dir, &options)?;
     let loaded = folddb_manifest::load(&options.host, dir)?;
     let numbers = Arc::new(Numbers::starting_at(loaded.next_number));
+    let torn = torn_manifest(dir, &options, &loaded);
     let state = Arc::new(loaded.state.clone());
     let leftovers = leftovers(dir, &options, &state)?;
     let parts = Shared::new(options.cache_bytes() as u64, options.open_files_max);
@@ -116,17 +119,41 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         options,
         lock: Mutex::new(Some(lock)),
     };
-    let replayed = engine.replay(&state)?;
+    let replayed = engine.replay(&state).map_err(|error| match torn {
+        Some(torn) if error.kind() == ErrorKind::Corruption => error.context(torn),
+        _ => error,
+    })?;
     if !engine.options.read_only {
-        engine.start_journal(&replayed)?;
+        engine.start_journal(replayed)?;
     }
     Ok(Arc::new(engine))
+}
+
+/// Says that the manifest ends in half an edit, for errors that may be owed to that. A crash while an edit is
+/// written leaves one too, which by itself is no damage: it was never acknowledged.
+fn torn_manifest(dir: &Path, options: &Options, loaded: &Loaded) -> Option<String> {
+    let path = dir.join(FileName::Manifest(loaded.number).to_string());
+    let end = options.host.files.len_bytes(&path).ok()?.saturating_sub(loaded.cut_bytes);
+    let named = format!(
+        "{} ends its last whole edit at offset {end}, and may have lost what came after",
+        path.display()
+    );
+    (loaded.cut_bytes > 0 || loaded.state.log_open).then_some(named)
 }
 
 /// What replaying the log gave.
 struct Replay {
     end_lsn: Lsn,
     old_segments: Vec<FileNumber>,
+    /// Memtables that filled up on the way, as parts that the manifest does not list yet.
+    rewritten: Vec<Rewritten>,
+}
+
+/// A memtable of what was replayed, on the disk.
+struct Rewritten {
+    table: Arc<TableCore>,
+    last_seq: Seq,
+    written: Written,
 }
 
 impl Engine {
@@ -139,17 +166,27 @@ impl Engine {
             store_id: state.store_id,
             log_start_lsn: state.log_start_lsn,
             durable_lsn: state.durable_lsn,
+            is_open: state.log_open,
         };
-        let visit = &mut |frame: ReplayFrame<'_>| engine.apply_replayed(&mut committer, &frame);
+        let mut rewritten = Vec::new();
+        let visit = &mut |frame: ReplayFrame<'_>| {
+            check_tables(&frame, state)?;
+            engine.apply_replayed(&mut committer, &mut rewritten, &frame)
+        };
         let replayed = folddb_journal::replay(&engine.host, &engine.dir, &from, visit)?;
         // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken.
         let flushed_seq = state.tables.values().map(|table| table.flushed_seq).max().unwrap_or(0);
         committer.next_seq = committer.next_seq.max(state.last_seq.max(flushed_seq) + 1);
         engine.published.store(committer.next_seq - 1, Ordering::Release);
-        Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments })
+        Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments, rewritten })
     }
 
-    fn apply_replayed(&self, committer: &mut Committer, frame: &ReplayFrame<'_>) -> Result<()> {
+    fn apply_replayed(
+        &self,
+        committer: &mut Committer,
+        rewritten: &mut Vec<Rewritten>,
+        frame: &ReplayFrame<'_>,
+    ) -> Result<()> {
         committer.next_seq = frame.first_seq;
         committer.stripes_version = u64::MAX;
         self.refresh_stripes(committer);
@@ -162,31 +199,64 @@ impl Engine {
         if self.options.read_only {
             return Ok(());
         }
-        // Replaying more than fits the memory: flush as a write would have done.
-        let full: Vec<_> = committer.take_full(self.options.memtable_bytes());
-        for table in full {
-            self.seal(committer, &table);
+        // A log may hold more than fits the memory.
+        for table in committer.full_tables(self.options.memtable_bytes()) {
+            self.rewrite(committer, &table, rewritten)?;
         }
         Ok(())
     }
 
-    /// Flushes what was replayed, says in the manifest that the old segments are not needed, begins a fresh
-    /// one, and removes the old ones.
-    fn start_journal(&mut self, replayed: &Replay) -> Result<()> {
+    /// Writes the memtable of a table to parts that no manifest lists yet, and empties it. Nobody reads meanwhile.
+    fn rewrite(
+        &self,
+        committer: &mut Committer,
+        table: &Arc<TableCore>,
+        rewritten: &mut Vec<Rewritten>,
+    ) -> Result<()> {
+        self.seal(committer, table);
+        let view = table.view();
+        let Some(sealed) = view.sealed.last() else { return Ok(()) };
+        let mut before = rewritten.iter().filter(|earlier| Arc::ptr_eq(&earlier.table, table));
+        let is_bottom = view.runs.is_empty() && before.clone().next().is_none();
+        let flushed_seq =
+            before.next_back().map_or_else(|| self.flushed_seq(table), |earlier| earlier.last_seq);
+        let written = self.write_sealed(table, sealed, is_bottom, flushed_seq)?;
+        rewritten.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
+        self.debt.sealed_bytes.fetch_sub(sealed.bytes, Ordering::AcqRel);
+        table.change_view(|view| TableView {
+            active: Arc::clone(&view.active),
+            sealed: Vec::new(),
+            runs: Arc::clone(&view.runs),
+            range_deletes: Arc::clone(&view.range_deletes),
+        });
+        Ok(())
+    }
+
+    /// Writes what was replayed to runs and says so, and that the old segments are not needed, in one edit: a batch
+    /// may be in several tables. Then begins a fresh segment, and removes the old ones.
+    fn start_journal(&mut self, replayed: Replay) -> Result<()> {
+        let Replay { end_lsn, old_segments, mut rewritten } = replayed;
         {
             let mut committer = self.commit.lock();
             for table in self.catalog().all() {
-                self.seal(&mut committer, table);
+                self.rewrite(&mut committer, table, &mut rewritten)?;
             }
         }
-        while self.flush_step()?.is_some() {}
         let next_seq = self.commit.lock().next_seq;
-        let store_id = self.record_log_start(replayed.end_lsn)?;
+        let changes = rewritten.iter_mut().flat_map(|one| std::mem::take(&mut one.written.changes)).collect();
+        let store_id = self.record_log_start(end_lsn, changes)?;
+        for table in self.catalog().all() {
+            let own = rewritten.iter().filter(|one| Arc::ptr_eq(&one.table, table));
+            let parts = own.flat_map(|one| one.written.parts.iter().cloned()).collect();
+            if let Some(state) = self.manifest.lock().state().tables.get(&table.id) {
+                self.show(table, state, &Installed { parts, flushed: None });
+            }
+        }
         let numbers = Arc::clone(&self.numbers);
         let journal = Journal::start(
             &self.host,
             &self.dir,
-            JournalStart { store_id, first_lsn: replayed.end_lsn, next_seq },
+            JournalStart { store_id, first_lsn: end_lsn, next_seq },
             JournalOptions {
                 segment_bytes: self.options.segment_bytes,
                 append_mode: self.options.append_mode,
@@ -196,17 +266,21 @@ impl Engine {
         )?;
         self.journal = Some(journal.syncer());
         self.commit.lock().journal = Some(journal);
-        self.remove_segments(&replayed.old_segments);
+        self.manifest.lock().append_in_snapshot(&[Change::LogOpen { open: true }])?;
+        self.remove_segments(&old_segments);
         self.note_overdue();
         Ok(())
     }
 
-    /// Says durably that nothing of the log before `lsn` is needed. Returns the identity of the store.
-    fn record_log_start(&self, lsn: Lsn) -> Result<u128> {
+    /// Says durably, with these changes, that nothing of the log before `lsn` is needed and that the log is closed.
+    /// Returns the identity of the store.
+    fn record_log_start(&self, lsn: Lsn, mut changes: Vec<Change>) -> Result<u128> {
         let mut manifest = self.manifest.lock();
         let next_number = self.numbers.peek() + crate::install::NUMBERS_RESERVED;
-        let horizon = Change::Horizon { last_seq: self.published(), log_start_lsn: lsn, durable_lsn: lsn };
-        manifest.append(&[horizon, Change::ReserveNumbers { next_number }])?;
+        changes.push(Change::Horizon { last_seq: self.published(), log_start_lsn: lsn, durable_lsn: lsn });
+        changes.push(Change::ReserveNumbers { next_number });
+        changes.push(Change::LogOpen { open: false });
+        manifest.append(&changes)?;
         Ok(manifest.state().store_id)
     }
 
@@ -223,7 +297,7 @@ impl Engine {
         let sync = journal.syncer();
         let end = journal.close()?;
         if self.log_is_in_runs() {
-            self.record_log_start(end)?;
+            self.record_log_start(end, Vec::new())?;
             let numbers: Vec<FileNumber> = sync.segments().iter().map(|segment| segment.number).collect();
             self.remove_segments(&numbers);
         }
@@ -249,12 +323,30 @@ impl Committer {
         }
     }
 
-    /// The tables whose active memtables have reached `bytes_max`.
-    fn take_full(&mut self, bytes_max: usize) -> Vec<Arc<TableCore>> {
-        let active = self.active.iter().flatten();
-        let full = active.filter(|active| active.memtable.bytes() >= bytes_max);
-        full.map(|active| Arc::clone(&active.table)).collect()
+    /// The tables to write out while replaying: those whose memtables have reached `bytes_max`, and all of them
+    /// when together they take twice that.
+    fn full_tables(&self, bytes_max: usize) -> Vec<Arc<TableCore>> {
+        let active = || self.active.iter().flatten();
+        let together: usize = active().map(|active| active.bytes).sum();
+        let is_full =
+            |active: &&Active| active.bytes >= bytes_max || (together >= 2 * bytes_max && active.bytes > 0);
+        active().filter(is_full).map(|active| Arc::clone(&active.table)).collect()
     }
+}
+
+/// A log may only speak of tables that the manifest has known: of others, its end is lost.
+fn check_tables(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
+    for record in folddb_layout::frame::records(frame.payload) {
+        let unknown = record.is_ok_and(|record| record.table.0 >= state.next_table_id);
+        if unknown {
+            let message = format!(
+                "the log at LSN {} speaks of a table that the manifest never had: its end is lost",
+                frame.lsn
+            );
+            return Err(Error::new(ErrorKind::Corruption, message));
+        }
+    }
+    Ok(())
 }
 
 fn check_format(dir: &Path, options: &Options) -> Result<()> {

@@ -33,6 +33,8 @@ pub struct ReplayFrom {
     pub log_start_lsn: Lsn,
     /// All before this LSN is known to be durable.
     pub durable_lsn: Lsn,
+    /// True when a segment must hold `log_start_lsn`: the log was never closed.
+    pub is_open: bool,
 }
 
 /// A batch, read back.
@@ -134,12 +136,16 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
     all.sort_unstable();
     let mut stock = Stock { all: Vec::new(), live: Vec::new(), end_lsn: from.log_start_lsn };
     let mut damaged: Option<Error> = None;
+    let mut unused = None;
     for &number in &all {
         let mut reader = SegmentReader::open(host, dir, number)?;
         let header = match reader.header(number)? {
             Ok(header) => header,
             // Its making was cut short: a header is durable before the first frame is written.
-            Err(_) if reader.is_unused()? => continue,
+            Err(_) if reader.is_unused()? => {
+                unused = Some(reader.path.clone());
+                continue;
+            }
             Err(cause) => {
                 damaged = Some(Error::corrupt(&reader.path, 0, cause));
                 continue;
@@ -159,8 +165,16 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
         stock.live.push(header);
     }
     stock.all = all;
+    let begins = |segment: &SegmentHeader| segment.first_lsn <= from.log_start_lsn;
     match damaged {
         Some(error) => Err(error),
+        None if from.is_open && !stock.live.iter().any(begins) => {
+            let what = "the log was not closed, so a segment must hold it: that is gone, or the end of the manifest is";
+            Err(match unused {
+                Some(path) => Error::corrupt(&path, 0, format!("it has no header, but {what}")),
+                None => missing(dir, from.log_start_lsn, what),
+            })
+        }
         None => Ok(stock),
     }
 }

@@ -25,6 +25,7 @@
 //! | 10 | `MoveRun` | table, run, tier, age |
 //! | 11 | `AddRangeDelete` | table, from slice, to slice, seq |
 //! | 12 | `RetireRangeDelete` | table, seq |
+//! | 13 | `LogOpen` | open bool |
 //!
 //! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
 //! what it changed is not known, so neither is what lives.
@@ -180,6 +181,11 @@ pub enum Change {
         /// The seq of the range delete.
         seq: Seq,
     },
+    /// Whether a segment holds the log's start: from the first segment of an opening until a close in order.
+    LogOpen {
+        /// True while one does; without it the log, or the end of the manifest, is lost.
+        open: bool,
+    },
 }
 
 /// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would not fit a `u32`.
@@ -270,6 +276,10 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
         Change::RetireRangeDelete { table, seq } => {
             put_varints(out, &[u64::from(table.0), *seq]);
             12
+        }
+        Change::LogOpen { open } => {
+            out.push(u8::from(*open));
+            13
         }
     }
 }
@@ -373,6 +383,14 @@ impl Fields<'_> {
         self.0.text().map(str::to_owned)
     }
 
+    fn flag(&mut self) -> Result<bool, Malformed> {
+        match self.0.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(Malformed::Tag),
+        }
+    }
+
     fn part(&mut self) -> Result<PartState, Malformed> {
         Ok(PartState {
             file: self.file()?,
@@ -384,11 +402,7 @@ impl Fields<'_> {
             max_seq: self.number()?,
             deletes: self.number()?,
             live_bytes: self.number()?,
-            trimmed: match self.0.u8()? {
-                0 => false,
-                1 => true,
-                _ => return Err(Malformed::Tag),
-            },
+            trimmed: self.flag()?,
         })
     }
 
@@ -440,6 +454,7 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             seq: fields.number()?,
         },
         12 => Change::RetireRangeDelete { table: fields.table()?, seq: fields.number()? },
+        13 => Change::LogOpen { open: fields.flag()? },
         _ => return Err(Malformed::Tag),
     })
 }

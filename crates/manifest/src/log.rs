@@ -245,6 +245,22 @@ impl ManifestLog {
         Ok(())
     }
 
+    /// Makes changes in a new file, whose snapshot tells them: no cut of it can lose them unnoticed.
+    ///
+    /// # Errors
+    /// As for [`ManifestLog::append`].
+    pub fn append_in_snapshot(&mut self, changes: &[Change]) -> Result<()> {
+        self.check_sound()?;
+        let before = Arc::clone(&self.state);
+        let mut state = State::clone(&before);
+        for change in changes {
+            let applied = state.apply(change);
+            applied.map_err(|cause| Error::invalid(format!("a change does not fit: {change:?}: {cause}")))?;
+        }
+        self.state = Arc::new(state);
+        self.roll().inspect_err(|_| self.state = before)
+    }
+
     /// Why nothing is written any more, if so it is.
     ///
     /// # Errors

@@ -21,6 +21,8 @@ pub struct State {
     pub log_start_lsn: Lsn,
     /// All of the log before this is known to be durable.
     pub durable_lsn: Lsn,
+    /// True from the first segment of an opening until a close in order: a segment holds the log's start.
+    pub log_open: bool,
     /// The number of the next table.
     pub next_table_id: u32,
     /// The tables.
@@ -105,6 +107,7 @@ impl State {
                 self.table_mut(*table)?.add_range_delete(from, to, *seq)?;
             }
             Change::RetireRangeDelete { table, seq } => self.table_mut(*table)?.retire_range_delete(*seq)?,
+            Change::LogOpen { open } => self.log_open = *open,
         }
         Ok(())
     }
@@ -121,6 +124,7 @@ impl State {
             durable_lsn: self.durable_lsn,
         });
         changes.push(Change::ReserveNumbers { next_number: self.next_number });
+        changes.push(Change::LogOpen { open: self.log_open });
         // Last, since tables are created with ever higher numbers.
         changes.push(Change::SetStore { store_id: self.store_id, next_table_id: self.next_table_id });
         changes

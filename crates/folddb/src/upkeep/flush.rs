@@ -15,6 +15,20 @@ use crate::install::{Installed, part_state};
 use crate::view::{PartFile, Sealed, TableView};
 use folddb_run::PartFacts;
 
+/// A memtable as parts on the disk, and the changes that make them a part of the store.
+pub(crate) struct Written {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) parts: Vec<Arc<PartFile>>,
+    pub(crate) records: u64,
+}
+
+impl Written {
+    /// Gives up: the files go.
+    fn discard(&self) {
+        self.parts.iter().for_each(|part| part.retire());
+    }
+}
+
 impl Engine {
     /// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
     pub(crate) fn flush_step(&self) -> Result<Option<String>> {
@@ -49,6 +63,32 @@ impl Engine {
     }
 
     fn flush(&self, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
+        let is_bottom = table.view().runs.is_empty();
+        let mut written = self.write_sealed(table, sealed, is_bottom, self.flushed_seq(table))?;
+        let log_start = self.log_start_without(Some(sealed));
+        self.sync_log_for(sealed, log_start).inspect_err(|_| written.discard())?;
+        written.changes.extend(log_start.map(|lsn| self.horizon(lsn)));
+        let records = written.records;
+        self.install(
+            table,
+            written.changes,
+            Installed { parts: written.parts, flushed: Some(sealed.clone()) },
+        )?;
+        if let Some(lsn) = log_start {
+            self.retire_segments(lsn);
+        }
+        Ok(records)
+    }
+
+    /// Writes a sealed memtable as the newest run of its table, which no manifest lists yet. `is_bottom` when the
+    /// table has nothing older; `flushed_seq` is where the flush before this one ended.
+    pub(crate) fn write_sealed(
+        &self,
+        table: &Arc<TableCore>,
+        sealed: &Sealed,
+        is_bottom: bool,
+        flushed_seq: Seq,
+    ) -> Result<Written> {
         let borders = self.borders.all();
         let (min_seq, max_seq) = sealed.memtable.seqs().unwrap_or((0, 0));
         let view = table.view();
@@ -57,18 +97,13 @@ impl Engine {
             fold: table.rules.fold.clone(),
             borders: borders.clone(),
             range_deletes: step_ranges(&view, sealed.last_seq),
-            bottom: if view.runs.is_empty() { BottomRule::Always } else { BottomRule::Never },
+            bottom: if is_bottom { BottomRule::Always } else { BottomRule::Never },
         };
         let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
         let mut step = FoldStep::new(sealed.memtable.stream(), rules);
         let mut output = Output::new(table, keep_seqs);
         let mut parts = Vec::new();
-        let written = self.write_parts(table, &mut step, &mut output, &mut parts);
-        let written = written.and_then(|()| {
-            let log_start = self.log_start_without(Some(sealed));
-            self.sync_log_for(sealed, log_start).map(|()| log_start)
-        });
-        let log_start = written.inspect_err(|_| {
+        self.write_parts(table, &mut step, &mut output, &mut parts).inspect_err(|_| {
             output.discard(self);
             parts.iter().for_each(|(part, _)| part.retire());
         })?;
@@ -81,18 +116,12 @@ impl Engine {
             part: part_state(part.number, facts),
         };
         let mut changes: Vec<Change> = parts.iter().map(add_part).collect();
+        changes.extend(new_range_deletes(table, &view, flushed_seq, sealed.last_seq));
+        changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
         let counts = *step.counts();
         self.counters.fold_failures.add(counts.declined_failed);
-        changes.extend(new_range_deletes(table, &view, self.flushed_seq(table), sealed.last_seq));
-        changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
-        changes.extend(log_start.map(|lsn| self.horizon(lsn)));
         let parts = parts.into_iter().map(|(part, _)| part).collect();
-        let installed = Installed { parts, flushed: Some(sealed.clone()) };
-        self.install(table, changes, installed)?;
-        if let Some(lsn) = log_start {
-            self.retire_segments(lsn);
-        }
-        Ok(counts.records_out)
+        Ok(Written { changes, parts, records: counts.records_out })
     }
 
     /// Writes all of a memtable, part after part, each durable and open for reading.
@@ -125,7 +154,7 @@ impl Engine {
         }
     }
 
-    pub(super) fn flushed_seq(&self, table: &TableCore) -> Seq {
+    pub(crate) fn flushed_seq(&self, table: &TableCore) -> Seq {
         self.manifest.lock().state().tables.get(&table.id).map_or(0, |state| state.flushed_seq)
     }
 
@@ -158,7 +187,14 @@ impl Engine {
         let mut committer = self.commit.lock();
         let active = committer.active.iter().flatten();
         let oldest = active.filter(|active| active.first_lsn.is_some()).min_by_key(|active| active.first_lsn);
-        if let Some(table) = oldest.map(|active| Arc::clone(&active.table)) {
+        let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn))
+        else {
+            return;
+        };
+        // A memtable that is sealed already may hold the log back too; its flush comes first.
+        let sealed_first =
+            self.catalog().all().flat_map(|table| table.view().sealed.clone()).map(|s| s.first_lsn).min();
+        if sealed_first.is_none() || first_lsn < sealed_first {
             self.seal(&mut committer, &table);
         }
     }

@@ -146,7 +146,7 @@ fn a_read_error_is_never_an_end() {
 #[test]
 fn an_error_of_the_visitor_ends_the_replay() {
     let (world, _, _) = three_segments();
-    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0 };
+    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: false };
     let outcome = replay(&world.host(), dir(), &from, &mut |_| Err(Error::invalid("enough")));
     assert_eq!(outcome.unwrap_err().message(), "enough");
 }
@@ -154,7 +154,7 @@ fn an_error_of_the_visitor_ends_the_replay() {
 #[test]
 fn a_log_of_another_store_is_refused() {
     let (world, _, _) = three_segments();
-    let from = ReplayFrom { store_id: STORE + 1, log_start_lsn: 0, durable_lsn: 0 };
+    let from = ReplayFrom { store_id: STORE + 1, log_start_lsn: 0, durable_lsn: 0, is_open: false };
     let error = replay(&world.host(), dir(), &from, &mut |_| Ok(())).unwrap_err();
     assert!(error.message().contains("another store"), "{error}");
 }
