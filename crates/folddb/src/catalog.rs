@@ -89,8 +89,8 @@ impl TableCore {
     /// A reader asks for fewer chunks where it meets many. Tables that are only written to keep theirs, which flush
     /// faster than they merge. True when nobody has asked before.
     #[inline]
-    pub(crate) fn ask_for_chunk_merge(&self, active: &Memtable) -> bool {
-        active.chunks() > CHUNKS_READ_MAX && !self.wants_chunk_merge.swap(true, Ordering::Relaxed)
+    pub(crate) fn ask_for_chunk_merge(&self, chunks: usize) -> bool {
+        chunks > CHUNKS_READ_MAX && !self.wants_chunk_merge.swap(true, Ordering::Relaxed)
     }
 
     /// Takes the readers' wish.

@@ -44,7 +44,7 @@ impl Engine {
         let mut committer = self.commit.lock();
         let committer = &mut *committer;
         self.health.check_writable(batch.frees_only)?;
-        let _guard = PoisonOnPanic(&self.health); // a custom order may panic while a memtable is sorted
+        let _guard = PoisonOnPanic::new(&self.health); // a custom order may panic while a memtable is sorted
         for table in &batch.tables {
             table.check_alive()?;
         }

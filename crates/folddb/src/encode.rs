@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
-use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb_base::limits::{KEY_BYTES_MAX, RANGE_DELETES_MAX, VALUE_BYTES_MAX};
 use folddb_base::{Error, OpKind, Result};
 use folddb_layout::frame::{self, LogOp};
 
 use crate::catalog::TableCore;
+
+/// Buffers that outlive a write keep at most so much.
+pub(crate) const RECYCLED_BYTES_MAX: usize = 1 << 20;
 
 /// What a write does to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +57,12 @@ impl Encoded {
         self.has_range_delete = false;
     }
 
+    /// Empties it for the next write, keeping its memory but for that of an unusually large one.
+    pub(crate) fn recycle(&mut self) {
+        self.clear();
+        self.payload.shrink_to(RECYCLED_BYTES_MAX);
+    }
+
     /// Appends one op, normalised by the table's rules.
     #[inline]
     pub(crate) fn push(
@@ -84,6 +93,7 @@ impl Encoded {
                 table.name
             )));
         }
+        check_range_count(table)?;
         frame::put_record(&mut self.payload, table.id, LogOp::RangeDelete, from, to);
         self.count_in(table, true);
         self.has_range_delete = true;
@@ -98,6 +108,17 @@ impl Encoded {
             self.tables.push(Arc::clone(table));
         }
     }
+}
+
+/// Every read looks at all range deletes, so they are few.
+fn check_range_count(table: &TableCore) -> Result<()> {
+    if table.view().range_deletes.len() < RANGE_DELETES_MAX {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "table `{}` has {RANGE_DELETES_MAX} range deletes in force; optimize it, which applies them, or delete single keys",
+        table.name
+    )))
 }
 
 #[inline]

@@ -117,12 +117,22 @@ impl Health {
 }
 
 /// Poisons the store if it is dropped by a panic: what it guards was left half done.
-pub(crate) struct PoisonOnPanic<'h>(pub(crate) &'h Health);
+pub(crate) struct PoisonOnPanic<'h> {
+    health: &'h Health,
+    /// A panic that was under way before is none of ours.
+    was_panicking: bool,
+}
+
+impl<'h> PoisonOnPanic<'h> {
+    pub(crate) fn new(health: &'h Health) -> PoisonOnPanic<'h> {
+        PoisonOnPanic { health, was_panicking: std::thread::panicking() }
+    }
+}
 
 impl Drop for PoisonOnPanic<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0
+        if std::thread::panicking() && !self.was_panicking {
+            self.health
                 .poison(&Error::new(ErrorKind::Io, "a write panicked half way; reopening replays it whole"));
         }
     }

@@ -65,10 +65,11 @@ impl Engine {
         let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
         let pinned = table.pinned_view();
         search.cover = cover_of(&pinned, table, key, limit);
-        let mut done = pinned.active.get(key, read_at, |record| search.take(record)).done;
+        let found = pinned.active.find(key, read_at);
         let view = Arc::clone(&pinned);
-        drop(pinned);
-        if table.ask_for_chunk_merge(&view.active) {
+        drop(pinned); // before the user's fold is called: it may take its time, or read
+        let mut done = found.visit(&table.rules.order, key, &mut |record| search.take(record)).done;
+        if table.ask_for_chunk_merge(found.chunks()) {
             self.bell.ring();
         }
         for sealed in &view.sealed {

@@ -3,10 +3,10 @@
 //! ```text
 //!   create     directory, FORMAT, MANIFEST, then as open
 //!   open       lock, FORMAT, manifest
-//!   inventory  files against the manifest: missing ones are refused, leftovers removed
 //!   runs       every listed part is opened and checked
 //!   replay     the log from where the manifest says, through the same call as a write
-//!   rewrite    what was replayed is flushed to runs, and a fresh segment begun
+//!   rewrite    what was replayed is in parts, and one edit installs them; a fresh segment is begun
+//!   leftovers  parts that no manifest lists go: of merges and flushes that a crash cut short
 //! ```
 //!
 //! Nothing is appended to a segment that was there before: after a failed sync the page cache may show
@@ -90,16 +90,6 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         committer.install_active(Active::new(Arc::clone(&table), state.flushed_seq));
         catalog.insert(table);
     }
-    let manifest = if options.read_only {
-        Manifest::ReadOnly(Arc::clone(&state))
-    } else {
-        for path in leftovers {
-            let _ = options.host.files.remove(&path); // what stays is tried again at the next opening
-        }
-        let numbers = Arc::clone(&numbers);
-        let log = ManifestLog::resume(&options.host, dir, loaded, Arc::new(move || numbers.take()))?;
-        Manifest::Log(Box::new(log))
-    };
     let mut engine = Engine {
         dir: dir.to_owned(),
         host: options.host.clone(),
@@ -107,7 +97,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         commit: Mutex::new(committer),
         published: AtomicU64::new(0),
         journal: None,
-        manifest: Mutex::new(manifest),
+        manifest: Mutex::new(Manifest::ReadOnly(Arc::clone(&state))),
         numbers,
         parts,
         borders: Arc::new(Borders::default()),
@@ -123,8 +113,15 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         Some(torn) if error.kind() == ErrorKind::Corruption => error.context(torn),
         _ => error,
     })?;
+    // Only now, when all that was acknowledged has been found, does anything on the disk change.
     if !engine.options.read_only {
+        let numbers = Arc::clone(&engine.numbers);
+        let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))?;
+        *engine.manifest.lock() = Manifest::Log(Box::new(log));
         engine.start_journal(replayed)?;
+        for path in leftovers {
+            let _ = engine.host.files.remove(&path); // what stays is tried again at the next opening
+        }
     }
     Ok(Arc::new(engine))
 }

@@ -79,7 +79,7 @@ impl Rows {
         let captured = pinned.active.capture(&engine.published);
         let view = Arc::clone(&pinned);
         drop(pinned);
-        if table.ask_for_chunk_merge(&view.active) {
+        if table.ask_for_chunk_merge(view.active.chunks()) {
             engine.bell.ring();
         }
         let start = match plan.direction {

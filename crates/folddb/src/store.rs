@@ -176,6 +176,7 @@ impl Store {
         self.change_catalog(|catalog| catalog.remove(&core));
         drop(manifest);
         engine.forget_table(&core);
+        engine.note_overdue();
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use folddb_rules::table_rules::BoundRules;
 
 use crate::catalog::TableCore;
-use crate::encode::{Encoded, WriteOp};
+use crate::encode::{Encoded, RECYCLED_BYTES_MAX, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
 use crate::scan::ScanPlan;
@@ -110,7 +110,10 @@ impl<K: Key, V: Value> Table<K, V> {
             if let Some(value) = value {
                 value.encode(value_bytes);
             }
-            self.bytes.write_encoded(encoded, kind, key_bytes, value_bytes)
+            let written = self.bytes.write_encoded(encoded, kind, key_bytes, value_bytes);
+            value_bytes.clear();
+            value_bytes.shrink_to(RECYCLED_BYTES_MAX);
+            written
         })
     }
 
@@ -223,7 +226,7 @@ impl BytesTable {
         encoded.clear();
         encoded.push(&self.core, kind, key, value)?;
         let committed = self.engine.commit(encoded, self.durability);
-        encoded.clear(); // holds no table back
+        encoded.recycle(); // holds no table back
         committed
     }
 

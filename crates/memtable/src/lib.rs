@@ -30,5 +30,5 @@ mod merge_plan;
 mod memtable;
 
 pub use capture::{Captured, MemStream};
-pub use memtable::{Counts, Memtable, MemtableLimits, ReadAt, Seen, Whereabouts, Writer};
+pub use memtable::{Counts, Found, Memtable, MemtableLimits, ReadAt, Seen, Whereabouts, Writer};
 pub use tail::TailLimits;

@@ -177,6 +177,12 @@ impl Memtable {
         at: ReadAt<'_>,
         mut visit: impl FnMut(Record<'_>) -> ControlFlow<()>,
     ) -> Seen {
+        self.find(key, at).visit(&self.order, key, &mut visit)
+    }
+
+    /// Takes hold of what [`Memtable::get`] visits, without calling anybody: of use where a lock of the caller's is to
+    /// be let go before user code runs.
+    pub fn find(&self, key: &[u8], at: ReadAt<'_>) -> Found {
         let hash = key_hash(key);
         let mut copied = Copied::default();
         let state = self.state.read();
@@ -184,18 +190,7 @@ impl Memtable {
         state.tail.copy_found(key, hash, at, &mut copied);
         let (sealing, chunks) = state.sealed();
         drop(state);
-
-        let mut look = || {
-            visit_until_absorbed(copied.records(), &mut visit)?;
-            if let Some(tail) = &sealing {
-                visit_until_absorbed(tail.records_of(key, hash, at), &mut visit)?;
-            }
-            for chunk in chunks.iter().rev() {
-                visit_until_absorbed(chunk.find(&self.order, key, hash, at), &mut visit)?;
-            }
-            ControlFlow::Continue(())
-        };
-        Seen { at, done: look().is_break() }
+        Found { at, hash, copied, sealing, chunks }
     }
 
     /// Gives every record of `key`, newest first, with where it lies.
@@ -359,6 +354,46 @@ impl Memtable {
     pub fn seqs(&self) -> Option<(Seq, Seq)> {
         let state = self.state.read();
         (state.pushed > 0).then_some((state.min_seq, state.max_seq))
+    }
+}
+
+/// Where the records of a key may be, as of one moment; see [`Memtable::find`].
+#[derive(Debug)]
+pub struct Found {
+    at: Seq,
+    hash: u32,
+    copied: Copied,
+    sealing: Option<Arc<Tail>>,
+    /// Oldest first.
+    chunks: Arc<Vec<Arc<Chunk>>>,
+}
+
+impl Found {
+    /// How many chunks there are to look through.
+    pub fn chunks(&self) -> usize {
+        self.chunks.len()
+    }
+
+    /// Visits the records of `key`, newest first, until one absorbs or `visit` breaks. `key` and `order` are those of
+    /// the [`Memtable::find`] that made it.
+    pub fn visit(
+        &self,
+        order: &KeyOrder,
+        key: &[u8],
+        visit: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
+    ) -> Seen {
+        let Found { at, hash, .. } = *self;
+        let mut look = || {
+            visit_until_absorbed(self.copied.records(), &mut *visit)?;
+            if let Some(tail) = &self.sealing {
+                visit_until_absorbed(tail.records_of(key, hash, at), &mut *visit)?;
+            }
+            for chunk in self.chunks.iter().rev() {
+                visit_until_absorbed(chunk.find(order, key, hash, at), &mut *visit)?;
+            }
+            ControlFlow::Continue(())
+        };
+        Seen { at, done: look().is_break() }
     }
 }
 

@@ -37,12 +37,12 @@ fn the_first_cause_poisons_and_lack_of_space_does_not() {
 fn a_panic_under_the_guard_poisons() {
     let health = Health::default();
     let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        let _guard = PoisonOnPanic(&health);
+        let _guard = PoisonOnPanic::new(&health);
         panic!("half way");
     }));
     assert!(unwound.is_err());
     assert!(health.cause().is_some());
     let calm = Health::default();
-    drop(PoisonOnPanic(&calm));
+    drop(PoisonOnPanic::new(&calm));
     assert!(calm.cause().is_none());
 }

@@ -374,7 +374,10 @@ impl Engine {
                 tier0().flat_map(|run| &run.parts).map(|part| part.file.part.facts().file_bytes).sum();
             pace::Debt::overdue(tier0().count(), bytes, factor)
         };
-        let overdue = self.catalog().all().map(overdue).sum();
+        let merges = self.merges.lock();
+        let catalog = self.catalog();
+        let merging = catalog.all().filter(|table| !merges.given_up.contains_key(&table.id));
+        let overdue = merging.map(overdue).sum();
         self.debt.overdue_bytes.store(overdue, Ordering::Relaxed);
     }
 }
