@@ -80,7 +80,9 @@ proptest! {
 #[test]
 fn the_unknown_is_refused() {
     let edit = |changes| EditFrame { kind: EditKind::Edit, len_bytes: 0, changes }.changes();
-    assert_eq!(edit(&[13, 0]), Err(Malformed::Tag));
+    assert_eq!(edit(&[14, 0]), Err(Malformed::Tag));
+    assert_eq!(edit(&[13, 1, 2]), Err(Malformed::Tag), "a flag is 0 or 1");
+    assert_eq!(edit(&[13, 1, 1]), Ok(vec![Change::LogOpen { open: true }]));
     assert_eq!(edit(&[5, 2, 1, 1]), Err(Malformed::Bounds), "more fields than it has");
     assert_eq!(edit(&[5, 1, 7]), Ok(vec![Change::DropTable { table: TableId(7) }]));
     let mut bytes = encoded(0, EditKind::Edit, &[]);
