@@ -44,6 +44,9 @@ pub(crate) struct MergeJob {
     table: Arc<TableCore>,
     plan: Plan,
     run: RunId,
+    /// The age of the oldest input: should the merge be given up after some parts, its output must not stand above an
+    /// input of a lower tier, or a later merge of its tier would lift old records over newer ones.
+    age: Seq,
     step: FoldStep<KWay<RunCursor>>,
     output: Output,
     /// The seqs of the range deletes that the merge applies.
@@ -263,6 +266,7 @@ impl Engine {
         let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
         let (min_seq, max_seq) =
             seqs.fold((u64::MAX, 0), |(low, high), facts| (low.min(facts.min_seq), high.max(facts.max_seq)));
+        let age = inputs.iter().map(|run| run.age).min().unwrap_or(plan.target_age);
         let mut files = Vec::new();
         let mut cursors = Vec::new();
         for run in &inputs {
@@ -287,6 +291,7 @@ impl Engine {
         Ok(MergeJob {
             table: Arc::clone(table),
             run,
+            age,
             step: FoldStep::new(stream, rules),
             output: Output::new(table, keep_seqs),
             range_deletes: range_seqs,
@@ -413,7 +418,7 @@ impl MergeJob {
                 table: self.table.id,
                 run: self.run,
                 tier: self.plan.target_tier,
-                age: self.plan.target_age,
+                age: self.age,
                 part: part_state(part.number, &facts),
             });
             installed.parts.push(part);
