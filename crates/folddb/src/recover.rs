@@ -373,7 +373,16 @@ fn check_format(dir: &Path, options: &Options) -> Result<()> {
 fn lock(dir: &Path, options: &Options) -> Result<Box<dyn FileLock>> {
     let path = dir.join(FileName::Lock.to_string());
     let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
-    options.host.files.lock(&path, mode).map_err(|error| match error.kind() {
+    // A process that is being started holds a copy of every lock for a moment, until it has become another program.
+    let mut locked = options.host.files.lock(&path, mode);
+    for _ in 0..20 {
+        if !locked.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        locked = options.host.files.lock(&path, mode);
+    }
+    locked.map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             Error::new(ErrorKind::Locked, format!("the store {} is open elsewhere", dir.display()))
         }
