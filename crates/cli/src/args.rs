@@ -11,8 +11,10 @@ use crate::human;
 /// A store where the value of a key is the fold of everything written to it.
 #[derive(Parser, Debug)]
 #[command(name = "folddb", version, max_term_width = 100, propagate_version = true)]
-#[command(after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused.\n\
-    Only `create` and `import --create` make a store; a mistyped path never does.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 looked and found something wrong.\n\
+    Only `create`, `import --create`, `restore`, `repair` and `load --create` make a store; a mistyped path never does."
+)]
 pub(crate) struct Cli {
     /// The settings for all verbs.
     #[command(flatten)]
@@ -68,8 +70,24 @@ pub(crate) enum Verb {
     Explain(ExplainArgs),
     /// Look for a counter-example to the laws of a fold
     CheckFold(CheckFoldArgs),
+    /// Check the files of a store, which need not open: every checksum, and with --deep every record
+    Verify(VerifyArgs),
+    /// Salvage what is whole of a damaged store into a new one, and say what is lost
+    Repair(RepairArgs),
+    /// Say what is wrong with a store, what it costs, and what to do
+    Doctor(StoreArgs),
     /// Remove a table and everything in it
     Drop(DropArgs),
+    /// Add a backup of a store to a directory of them; what is there already is not copied again
+    Backup(BackupArgs),
+    /// List the backups in a directory, and the seqs that each can be restored at
+    Backups(BackupsArgs),
+    /// Make a new store from a backup, which is checked first
+    Restore(RestoreArgs),
+    /// Write the content of a store as text, which `load` reads
+    Dump(DumpArgs),
+    /// Load what `dump` wrote
+    Load(LoadArgs),
     /// Run a benchmark
     Bench(BenchArgs),
     /// Type commands at a prompt, with history and completion
@@ -442,6 +460,31 @@ pub(crate) struct CheckFoldArgs {
     pub(crate) limit: usize,
 }
 
+/// `verify`.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Read every record: checksums, order, filters, values
+    #[arg(long)]
+    pub(crate) deep: bool,
+}
+
+/// `repair`.
+#[derive(Args, Debug)]
+pub(crate) struct RepairArgs {
+    /// The directory of the damaged store, which is only read
+    pub(crate) store: PathBuf,
+    /// The directory of the new store, which must not be there yet or be empty
+    pub(crate) new: PathBuf,
+    /// Take batches of the log beyond a hole too, although those in the hole are missing
+    #[arg(long)]
+    pub(crate) past_holes: bool,
+    /// Take the list of what lives from this backup of the store, where its own manifest is lost
+    #[arg(long, value_name = "BACKUP")]
+    pub(crate) list_from: Option<PathBuf>,
+}
+
 /// `drop`.
 #[derive(Args, Debug)]
 pub(crate) struct DropArgs {
@@ -449,6 +492,87 @@ pub(crate) struct DropArgs {
     pub(crate) store: PathBuf,
     /// The table
     pub(crate) table: String,
+}
+
+/// `backup`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The directory of its backups, outside of the store; made when it is not there
+    pub(crate) place: PathBuf,
+    /// Copy files that could be linked, so that the backup shares nothing with the store
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Afterwards remove all but the newest so many backups
+    #[arg(long, value_name = "BACKUPS", value_parser = at_least_one)]
+    pub(crate) keep: Option<usize>,
+    /// Read and check every record of the backup, also of files that were linked
+    #[arg(long)]
+    pub(crate) check_all: bool,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("at least one backup stays: write 1 or more".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
+/// `backups`.
+#[derive(Args, Debug)]
+pub(crate) struct BackupsArgs {
+    /// The directory of the backups
+    pub(crate) place: PathBuf,
+}
+
+/// `restore`.
+#[derive(Args, Debug)]
+pub(crate) struct RestoreArgs {
+    /// The directory of the backups, or that of one of them
+    pub(crate) backup: PathBuf,
+    /// The directory of the new store, which must not be there yet
+    pub(crate) store: PathBuf,
+    /// This backup [default: the newest, or with --at-seq the newest that has it]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) generation: Option<u64>,
+    /// The state at the last batch that ends at or before this seq [default: the last]
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) at_seq: Option<u64>,
+    /// Copy files that could be linked, so that the store shares nothing with the backup
+    #[arg(long)]
+    pub(crate) copy: bool,
+}
+
+/// `dump`.
+#[derive(Args, Debug)]
+pub(crate) struct DumpArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only these tables
+    pub(crate) tables: Vec<String>,
+    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<String>,
+}
+
+/// `load`.
+#[derive(Args, Debug)]
+pub(crate) struct LoadArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The file to read, gzip or not; `-` is stdin
+    #[arg(default_value = "-")]
+    pub(crate) file: String,
+    /// Create the store when it is not there
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Take a dump that was cut: what is there of it is loaded
+    #[arg(long)]
+    pub(crate) partial: bool,
+    /// Load over what tables of the same names hold: keys of the dump get its values, others stay
+    #[arg(long)]
+    pub(crate) over: bool,
 }
 
 /// `bench`.

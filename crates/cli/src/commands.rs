@@ -1,22 +1,30 @@
 //! The verbs, one file each, and the way from the command line to them.
 
+mod backup;
+mod backups;
 mod bench;
 mod check_fold;
 mod count;
 mod create;
 mod delete;
+mod doctor;
 mod drop;
+mod dump;
 mod explain;
 mod export;
 mod generate;
 mod get;
 mod import;
+mod load;
 mod optimize;
+mod repair;
+mod restore;
 mod runs;
 mod scan;
 mod shell;
 mod stats;
 mod tables;
+mod verify;
 mod write;
 
 use folddb::WriteOp;
@@ -44,7 +52,15 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Optimize(args) => optimize::run(&args, session),
         Verb::Explain(args) => explain::run(&args, session),
         Verb::CheckFold(args) => check_fold::run(&args, session),
+        Verb::Verify(args) => verify::run(&args, session),
+        Verb::Repair(args) => repair::run(&args, session),
+        Verb::Doctor(args) => doctor::run(&args, session),
         Verb::Drop(args) => drop::run(&args, session),
+        Verb::Backup(args) => backup::run(&args, session),
+        Verb::Backups(args) => backups::run(&args, session),
+        Verb::Restore(args) => restore::run(&args, session),
+        Verb::Dump(args) => dump::run(&args, session),
+        Verb::Load(args) => load::run(&args, session),
         Verb::Bench(args) => bench::run(&args, session),
         Verb::Shell(args) => shell::run(&args, session),
         Verb::Completions(args) => generate::completions(&args, session),

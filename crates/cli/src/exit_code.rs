@@ -1,4 +1,5 @@
-//! What the shell learns from a command: 0 done, 1 not found, 2 usage, 3 damaged or refused.
+//! What the shell learns from a command: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 looked and
+//! found something wrong.
 //!
 //! The one place that maps a kind of error to a code, and that prints errors.
 
@@ -19,6 +20,8 @@ pub(crate) enum ExitCode {
     Usage = 2,
     /// The store is damaged, or it or the operating system refuses.
     Refused = 3,
+    /// The command has done its work, and what it looked at is damaged or was not saved whole.
+    Damaged = 4,
 }
 
 impl From<ExitCode> for std::process::ExitCode {

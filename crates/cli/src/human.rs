@@ -33,6 +33,25 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
+/// A moment in UTC: `2026-11-21 06:25:28`.
+pub(crate) fn utc(unix_s: u64) -> String {
+    let (days, second) = (unix_s / 86_400, unix_s % 86_400);
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+/// The date that comes so many days after 1970-01-01, by the Gregorian rules (Hinnant 2013, `civil_from_days`).
+fn civil(days: u64) -> (u64, u64, u64) {
+    let from_march_0 = days + 719_468;
+    let (era, day_of_era) = (from_march_0 / 146_097, from_march_0 % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
 /// Reads a size: `64MiB`, `64M`, `1.5 GiB`, `65536`. All units are powers of 1024.
 pub(crate) fn parse_bytes(text: &str) -> Result<usize, String> {
     let wrong = || format!("`{text}` is no size; write 64MiB, 1.5GiB or a number of bytes");

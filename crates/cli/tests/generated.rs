@@ -5,7 +5,7 @@ mod support;
 
 use support::Place;
 
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 24] = [
     "create",
     "tables",
     "import",
@@ -21,6 +21,9 @@ const VERBS: [&str; 21] = [
     "runs",
     "optimize",
     "explain",
+    "verify",
+    "repair",
+    "doctor",
     "check-fold",
     "drop",
     "bench",
@@ -38,7 +41,9 @@ fn every_verb_has_help() {
         let own = place.done(&[verb, "--help"]);
         assert!(own.contains("Usage: folddb"), "{own}");
     }
-    assert!(help.contains("Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused."));
+    assert!(help.contains(
+        "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 looked and found something wrong."
+    ));
 }
 
 #[test]

@@ -67,6 +67,10 @@ fn a_damaged_store_is_refused_with_file_and_offset() {
     assert_eq!(refused.code, 3, "{}", refused.err);
     let name = file.file_name().expect("a name").to_string_lossy().into_owned();
     assert!(refused.err.contains(&name) && refused.err.contains("offset"), "{}", refused.err);
+
+    let refused = place.run(&["dump", "s", "--to", "s.dump"]);
+    assert!(refused.code == 3 && refused.err.contains(&name), "{}", refused.err);
+    assert!(!place.path().join("s.dump").exists(), "half a dump is in the way of the next try");
 }
 
 #[test]

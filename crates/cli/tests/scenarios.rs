@@ -129,5 +129,8 @@ scenarios! {
     records_are_explained: "explain.txt",
     folds_are_checked: "check_fold.txt",
     the_shell_runs_lines: "shell.txt",
+    backups_are_made_and_gone_back_to: "backup.txt",
+    stores_are_dumped_and_loaded: "dump.txt",
     mistakes_are_answered: "mistakes.txt",
+    stores_are_cared_for: "care.txt",
 }

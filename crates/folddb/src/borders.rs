@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use folddb_base::Seq;
-use parking_lot::Mutex;
+use folddb_host::sync::Mutex;
+use folddb_host::sync::atomic::{AtomicU64, Ordering};
 
 /// The live snapshots of a store.
 #[derive(Debug, Default)]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb_base::{Error, ErrorKind, Result, TableId};
+use folddb_host::sync::atomic::{AtomicBool, Ordering};
+use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::table_rules::BoundRules;
 use folddb_rules::{FoldRules, KeyOrder};
-use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::view::{PartFiles, TableView};
 

@@ -10,10 +10,10 @@
 //! ```
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, Lsn, Record, Result, Seq};
+use folddb_host::sync::atomic::Ordering;
 use folddb_journal::{Handover, Journal};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_manifest::RangeDelete;
@@ -205,6 +205,10 @@ impl Engine {
     /// Lets a writer in, after the delay that the debt asks for; waits while memory is full.
     fn admit(&self, batch: &Encoded) -> Result<()> {
         self.health.check_writable(batch.frees_only)?;
+        if !batch.frees_only && self.account.as_ref().is_some_and(|account| !account.takes_writes()) {
+            self.check_space();
+            self.health.check_writable(false)?;
+        }
         let debt = &self.debt;
         if debt.sealed_bytes.load(Ordering::Acquire) == 0 && debt.overdue_bytes.load(Ordering::Relaxed) == 0 {
             return Ok(());

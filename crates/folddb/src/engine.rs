@@ -12,17 +12,18 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq, TableId};
 use folddb_host::Host;
 use folddb_host::files::FileLock;
+use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use folddb_host::sync::{Condvar, Mutex, RwLock};
 use folddb_journal::{Journal, JournalSync};
 use folddb_manifest::{Change, ManifestLog, State};
 use folddb_memtable::Memtable;
-use parking_lot::{Condvar, Mutex, RwLock};
 
 use crate::borders::Borders;
+use crate::budget::{Account, Who};
 use crate::catalog::Catalog;
 use crate::health::Health;
 use crate::options::Options;
@@ -43,6 +44,8 @@ pub(crate) struct Engine {
     pub(crate) parts: Arc<folddb_run::Shared>,
     pub(crate) borders: Arc<Borders>,
     pub(crate) health: Health,
+    /// The account of the disk, where there is a budget. `host` goes by way of it.
+    pub(crate) account: Option<Arc<Account>>,
     pub(crate) debt: Debt,
     pub(crate) bell: Bell,
     pub(crate) merges: Mutex<crate::upkeep::merge::Merges>,
@@ -238,10 +241,25 @@ impl Engine {
     /// Fails once the table is dropped or the store closed.
     #[inline]
     pub(crate) fn check_readable(&self, table: &crate::catalog::TableCore) -> Result<()> {
+        self.check_open()?;
+        table.check_alive()
+    }
+
+    /// Fails once the store is closed.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
         if self.health.is_closed() {
             return Err(Error::new(ErrorKind::Closed, "the store is closed"));
         }
-        table.check_alive()
+        Ok(())
+    }
+
+    /// The world as those see it who must leave others some of the budget.
+    pub(crate) fn host_for(&self, who: Who) -> Host {
+        match &self.account {
+            Some(account) => account.host(&self.options.host, who),
+            None => self.host.clone(),
+        }
     }
 
     /// Lets others open the store.
@@ -258,3 +276,7 @@ impl Engine {
         Ok(())
     }
 }
+
+#[cfg(all(test, folddb_schedules))]
+#[path = "engine/schedules.rs"]
+mod schedules;

@@ -4,10 +4,9 @@
 //! the store: later writes fail with the first cause, reads go on, and only reopening (which rewrites what it
 //! replays) heals it. A full disk is no poison: writes are refused until there is space again.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
 use folddb_base::{Error, ErrorKind, Result};
-use parking_lot::Mutex;
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_host::sync::{Mutex, thread};
 
 /// The facts from which [`Space::verdict`] decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,6 +19,8 @@ pub(crate) struct Space {
     pub(crate) reserve_bytes: u64,
     /// What the store may use.
     pub(crate) bytes_max: Option<u64>,
+    /// As much of that as ordinary writes leave to flushes, merges and deletes.
+    pub(crate) kept_bytes: u64,
 }
 
 impl Space {
@@ -32,9 +33,10 @@ impl Space {
             ));
         }
         match self.bytes_max {
-            Some(limit) if self.used_bytes > limit => {
-                Err(format!("the store uses {} bytes of its budget of {limit}", self.used_bytes))
-            }
+            Some(limit) if self.used_bytes > limit.saturating_sub(self.kept_bytes) => Err(format!(
+                "the store uses {} bytes of its budget of {limit}, and {} are kept for flushes, merges and deletes",
+                self.used_bytes, self.kept_bytes
+            )),
             _ => Ok(()),
         }
     }
@@ -125,13 +127,13 @@ pub(crate) struct PoisonOnPanic<'h> {
 
 impl<'h> PoisonOnPanic<'h> {
     pub(crate) fn new(health: &'h Health) -> PoisonOnPanic<'h> {
-        PoisonOnPanic { health, was_panicking: std::thread::panicking() }
+        PoisonOnPanic { health, was_panicking: thread::panicking() }
     }
 }
 
 impl Drop for PoisonOnPanic<'_> {
     fn drop(&mut self) {
-        if std::thread::panicking() && !self.was_panicking {
+        if thread::panicking() && !self.was_panicking {
             self.health
                 .poison(&Error::new(ErrorKind::Io, "a write panicked half way; reopening replays it whole"));
         }

@@ -67,6 +67,7 @@ mod options;
 mod stats;
 mod borders;
 mod health;
+mod budget;
 mod view;
 mod catalog;
 mod engine;
@@ -84,8 +85,13 @@ mod batch;
 mod snapshot;
 mod store;
 mod report;
+pub mod care;
 
 pub use batch::Batch;
+pub use care::{
+    BackupOptions, BackupReport, DumpReport, Generation, LoadOptions, LoadReport, Moved, RestoreOptions,
+    RestoreReport,
+};
 pub use encode::WriteOp;
 pub use options::{Durability, Options, Upkeep};
 pub use report::{Explained, PartInfo, Place, RunInfo, StoreStats, TableStats};
@@ -94,6 +100,7 @@ pub use scans::{BytesRows, BytesScan, LentRows, Scan, TypedRows};
 pub use snapshot::Snapshot;
 pub use store::Store;
 pub use table::{BytesTable, Table};
+pub use upkeep::Work;
 pub use upkeep::merge::Progress;
 
 pub use folddb_base::{Error, ErrorKind, Op, OpKind, Result, Seq, limits};

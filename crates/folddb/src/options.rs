@@ -67,7 +67,7 @@ impl Default for Options {
 
 impl Options {
     /// Memory for memtables, caches and merges together, in bytes. Default 64 MiB, at least 4 MiB. More makes
-    /// merges rarer and reads warmer. What the process needs besides is a few MB.
+    /// merges rarer and reads warmer. What the process needs besides is promised, and measured, in docs/LIMITS.md.
     pub fn memory_bytes(mut self, bytes: usize) -> Options {
         self.memory_bytes = bytes.max(4 << 20);
         self
@@ -93,8 +93,9 @@ impl Options {
         self
     }
 
-    /// A bound on what the store may use on disk, in bytes. Default none. Writes that would pass it are
-    /// refused with [`crate::ErrorKind::NoSpace`]; deletes still work.
+    /// A bound on what the files of the store take on disk together, in bytes, which is never passed. Default none. Writes
+    /// are refused with [`crate::ErrorKind::NoSpace`] in time for deletes, flushes and merges to find a way back; how
+    /// much that keeps, and the least budget, stand in docs/LIMITS.md.
     pub fn disk_bytes_max(mut self, bytes: Option<u64>) -> Options {
         self.disk_bytes_max = bytes;
         self
@@ -126,7 +127,8 @@ impl Options {
         self
     }
 
-    /// Opens for reading: nothing on disk changes. Default false.
+    /// Opens for reading: nothing on disk changes. Default false. What the log holds beyond the runs must fit the
+    /// memory then; opening refuses a longer log and says what it needs.
     pub fn read_only(mut self, read_only: bool) -> Options {
         self.read_only = read_only;
         self
@@ -181,6 +183,18 @@ impl Options {
     /// When an active memtable is sealed, in bytes.
     pub(crate) fn memtable_bytes(&self) -> usize {
         self.memtables_bytes_max() / 3
+    }
+
+    /// What a log may take when it is replayed into memory alone, as it is for reading: all but the cache. A writer of
+    /// the same memory leaves none that takes more: its sealed memtables come to [`Options::memtables_bytes_max`] at
+    /// most, its active ones to two thirds of that.
+    pub(crate) fn replayed_bytes_max(&self) -> usize {
+        self.memory_bytes - self.cache_bytes()
+    }
+
+    /// The memory with which a log that takes so much can be replayed into memory alone, with some to spare.
+    pub(crate) fn memory_bytes_for_replayed(&self, replayed_bytes: u64) -> u64 {
+        (replayed_bytes / 2).saturating_mul(3)
     }
 
     /// Blocks of runs kept in memory.

@@ -1,12 +1,13 @@
 //! Opening: from files to the first picture.
 //!
 //! ```text
-//!   create     directory, FORMAT, MANIFEST, then as open
+//!   create     directory, MANIFEST, FORMAT last, then as open
 //!   open       lock, FORMAT, manifest
 //!   runs       every listed part is opened and checked
 //!   replay     the log from where the manifest says, through the same call as a write
-//!   rewrite    what was replayed is in parts, and one edit installs them; a fresh segment is begun
 //!   leftovers  parts that no manifest lists go: of merges and flushes that a crash cut short
+//!   install    what was replayed is in parts, and one edit installs them; the old segments go
+//!   journal    a fresh segment is begun
 //! ```
 //!
 //! Nothing is appended to a segment that was there before: after a failed sync the page cache may show
@@ -15,21 +16,23 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
-use folddb_host::LockMode;
 use folddb_host::files::FileLock;
+use folddb_host::sync::atomic::{AtomicU64, Ordering};
+use folddb_host::sync::{Mutex, RwLock};
+use folddb_host::{Files, LockMode};
 use folddb_journal::{Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom};
+use folddb_layout::backup::LIST_FILE;
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{Loaded, ManifestLog, State, TableState};
 use folddb_rules::table_rules::TableRules;
 use folddb_run::{Part, Shared};
-use parking_lot::{Mutex, RwLock};
 
 use crate::borders::Borders;
+use crate::budget::{Account, Who};
 use crate::catalog::{Catalog, TableCore};
 use crate::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers};
 use crate::health::Health;
@@ -41,42 +44,72 @@ use crate::view::{PartFile, PartFiles, TableView, runs_of};
 
 /// Makes an empty store in a directory that does not exist yet, or is empty.
 pub(crate) fn create(dir: &Path, options: &Options) -> Result<()> {
-    let files = &options.host.files;
+    let files = &*options.host.files;
+    make_empty_dir(files, dir)?;
+    let _lock = lock(dir, options)?;
+    let numbers = Numbers::starting_at(1);
+    let store_id = new_store_id(options);
+    ManifestLog::create(&options.host, dir, store_id, Arc::new(move || numbers.take()))?;
+    write_format(files, dir, &Version::current(store_id))
+}
+
+/// An identity that no other store has.
+pub(crate) fn new_store_id(options: &Options) -> u128 {
+    let chance = &options.host.chance;
+    (u128::from(chance.next_u64()) << 64) | u128::from(chance.next_u64())
+}
+
+/// Makes a directory, unless it is there and empty.
+pub(crate) fn make_empty_dir(files: &dyn Files, dir: &Path) -> Result<()> {
     match files.create_dir(dir) {
-        Ok(()) => {}
+        Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let names = files.list(dir).map_err(|error| Error::io("list", dir, error))?;
             if !names.is_empty() {
                 let message = format!("{} exists already and is not empty", dir.display());
                 return Err(Error::new(ErrorKind::AlreadyExists, message));
             }
+            Ok(())
         }
-        Err(error) => return Err(Error::io("create the directory", dir, error)),
+        Err(error) => Err(Error::io("create the directory", dir, error)),
     }
-    let _lock = lock(dir, options)?;
-    let chance = &options.host.chance;
-    let store_id = (u128::from(chance.next_u64()) << 64) | u128::from(chance.next_u64());
-    let sync_dir =
-        |dir: &Path| files.sync_dir(dir).map_err(|error| Error::io("sync the directory", dir, error));
-    let numbers = Numbers::starting_at(1);
-    ManifestLog::create(&options.host, dir, store_id, Arc::new(move || numbers.take()))?;
-    // FORMAT comes last and makes the directory a store: a creation that was cut short is not one.
-    let format = dir.join(FileName::Format.to_string());
-    let mut file = files.create(&format).map_err(|error| Error::io("create", &format, error))?;
-    file.append(&Version::current(store_id).encode()).map_err(|error| Error::io("write", &format, error))?;
-    file.sync().map_err(|error| Error::io("sync", &format, error))?;
-    sync_dir(dir)?;
+}
+
+/// Makes a directory a store, durably. FORMAT comes last: a creation that was cut short is no store. And it gets its name
+/// only when its bytes and the name of the directory are durable. Otherwise somebody could open the store after this
+/// process has died and be promised what a power cut then takes, together with the whole directory.
+pub(crate) fn write_format(files: &dyn Files, dir: &Path, version: &Version) -> Result<()> {
+    sync_parent(files, dir)?;
+    let (format, unfinished) = (dir.join(FileName::Format.to_string()), dir.join("FORMAT.new"));
+    let mut file = files.create(&unfinished).map_err(|error| Error::io("create", &unfinished, error))?;
+    file.append(&version.encode()).map_err(|error| Error::io("write", &unfinished, error))?;
+    file.sync().map_err(|error| Error::io("sync", &unfinished, error))?;
+    drop(file);
+    files.rename(&unfinished, &format).map_err(|error| Error::io("rename", &unfinished, error))?;
+    sync_dir(files, dir)
+}
+
+/// Makes the name of a directory durable.
+pub(crate) fn sync_parent(files: &dyn Files, dir: &Path) -> Result<()> {
     match dir.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => sync_dir(Path::new(".")),
-        Some(parent) => sync_dir(parent),
+        Some(parent) if parent.as_os_str().is_empty() => sync_dir(files, Path::new(".")),
+        Some(parent) => sync_dir(files, parent),
         None => Ok(()),
     }
+}
+
+fn sync_dir(files: &dyn Files, dir: &Path) -> Result<()> {
+    files.sync_dir(dir).map_err(|error| Error::io("sync the directory", dir, error))
 }
 
 /// Opens a store: afterwards everything that was acknowledged is there, and it can be written to.
 pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     check_format(dir, &options)?;
+    refuse_to_write_a_backup(dir, &options)?;
     let lock = lock(dir, &options)?;
+    let account = Account::open(dir, &options)?;
+    let host =
+        account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Flush));
     let loaded = folddb_manifest::load(&options.host, dir)?;
     let numbers = Arc::new(Numbers::starting_at(loaded.next_number));
     let torn = torn_manifest(dir, &options, &loaded);
@@ -86,13 +119,14 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     let mut catalog = Catalog::default();
     let mut committer = Committer::empty();
     for (&id, state) in &state.tables {
-        let table = open_table(dir, &options, id, state, &parts)?;
+        let table = open_table(dir, &options, &host.files, id, state, &parts)
+            .map_err(|error| owed_to(&torn, error))?;
         committer.install_active(Active::new(Arc::clone(&table), state.flushed_seq));
         catalog.insert(table);
     }
     let mut engine = Engine {
         dir: dir.to_owned(),
-        host: options.host.clone(),
+        host,
         catalog: RwLock::new(Arc::new(catalog)),
         commit: Mutex::new(committer),
         published: AtomicU64::new(0),
@@ -102,6 +136,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         parts,
         borders: Arc::new(Borders::default()),
         health: Health::default(),
+        account,
         debt: Debt::default(),
         bell: Bell::default(),
         merges: Mutex::default(),
@@ -109,19 +144,21 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         options,
         lock: Mutex::new(Some(lock)),
     };
-    let replayed = engine.replay(&state).map_err(|error| match torn {
-        Some(torn) if error.kind() == ErrorKind::Corruption => error.context(torn),
-        _ => error,
-    })?;
+    let replayed = engine.replay(&state).map_err(|error| owed_to(&torn, error))?;
     // Only now, when all that was acknowledged has been found, does anything on the disk change.
     if !engine.options.read_only {
         let numbers = Arc::clone(&engine.numbers);
-        let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))?;
+        let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))
+            .inspect_err(|_| replayed.rewritten.discard())?;
         *engine.manifest.lock() = Manifest::Log(Box::new(log));
-        engine.start_journal(replayed)?;
         for path in leftovers {
             let _ = engine.host.files.remove(&path); // what stays is tried again at the next opening
         }
+        let end_lsn = replayed.end_lsn;
+        engine.install_replayed(replayed)?;
+        engine.start_journal(end_lsn)?;
+        engine.account.iter().for_each(|account| account.set_open());
+        engine.note_overdue();
     }
     Ok(Arc::new(engine))
 }
@@ -138,15 +175,60 @@ fn torn_manifest(dir: &Path, options: &Options, loaded: &Loaded) -> Option<Strin
     (loaded.cut_bytes > 0 || loaded.state.log_open).then_some(named)
 }
 
+/// Damage, with what the manifest may have to do with it.
+fn owed_to(torn: &Option<String>, error: Error) -> Error {
+    match torn {
+        Some(torn) if error.kind() == ErrorKind::Corruption => error.context(torn),
+        _ => error,
+    }
+}
+
 /// What replaying the log gave.
 struct Replay {
     end_lsn: Lsn,
     old_segments: Vec<FileNumber>,
-    /// Memtables that filled up on the way, as parts that the manifest does not list yet.
-    rewritten: Vec<Rewritten>,
+    /// Memtables that filled up on the way.
+    rewritten: Rewrites,
 }
 
-/// A memtable of what was replayed, on the disk.
+/// How much of a log fits where it is opened for reading.
+#[derive(Default)]
+struct ReadOnlyRoom {
+    /// Bytes of the batches so far.
+    log_bytes: u64,
+    /// Bytes of the memtables when there was no more room, and of the batches by then.
+    overflow: Option<(u64, u64)>,
+}
+
+impl ReadOnlyRoom {
+    /// About how many bytes of memtables the whole log takes, where it did not fit.
+    fn needed_bytes(&self) -> Option<u64> {
+        let (memtable_bytes, log_bytes) = self.overflow?;
+        let needed = u128::from(self.log_bytes) * u128::from(memtable_bytes) / u128::from(log_bytes.max(1));
+        Some(u64::try_from(needed).unwrap_or(u64::MAX))
+    }
+}
+
+/// Memtables of what was replayed, as parts that the manifest does not list yet. An opening that fails takes them away
+/// again: it may be tried often, and each try would leave its own.
+#[derive(Default)]
+struct Rewrites(Vec<Rewritten>);
+
+impl Rewrites {
+    fn of<'a>(&'a self, table: &'a Arc<TableCore>) -> impl DoubleEndedIterator<Item = &'a Rewritten> {
+        self.0.iter().filter(|one| Arc::ptr_eq(&one.table, table))
+    }
+
+    fn take_changes(&mut self) -> Vec<Change> {
+        self.0.iter_mut().flat_map(|one| std::mem::take(&mut one.written.changes)).collect()
+    }
+
+    fn discard(&self) {
+        self.0.iter().for_each(|one| one.written.discard());
+    }
+}
+
+/// One such memtable.
 struct Rewritten {
     table: Arc<TableCore>,
     last_seq: Seq,
@@ -165,12 +247,28 @@ impl Engine {
             durable_lsn: state.durable_lsn,
             is_open: state.log_open,
         };
-        let mut rewritten = Vec::new();
+        let mut rewritten = Rewrites::default();
+        let mut room = ReadOnlyRoom::default();
         let visit = &mut |frame: ReplayFrame<'_>| {
             check_tables(&frame, state)?;
-            engine.apply_replayed(&mut committer, &mut rewritten, &frame)
+            if engine.options.read_only {
+                return engine.apply_in_room(&mut committer, &mut room, &frame);
+            }
+            engine.apply_replayed(&mut committer, &frame)?;
+            // A log may hold more than fits the memory.
+            for table in committer.full_tables(engine.options.memtable_bytes()) {
+                engine.rewrite(&mut committer, &table, &mut rewritten)?;
+            }
+            Ok(())
         };
-        let replayed = folddb_journal::replay(&engine.host, &engine.dir, &from, visit)?;
+        let replayed = folddb_journal::replay(&engine.host, &engine.dir, &from, visit);
+        let replayed = replayed.inspect_err(|_| rewritten.discard())?;
+        if let Some(needed_bytes) = room.needed_bytes() {
+            return Err(engine.too_long_to_read(needed_bytes));
+        }
+        if engine.options.read_only {
+            engine.with_stripes(&mut committer, |active, stripes| active.memtable.freeze(stripes));
+        }
         // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken.
         let flushed_seq = state.tables.values().map(|table| table.flushed_seq).max().unwrap_or(0);
         committer.next_seq = committer.next_seq.max(state.last_seq.max(flushed_seq) + 1);
@@ -178,12 +276,7 @@ impl Engine {
         Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments, rewritten })
     }
 
-    fn apply_replayed(
-        &self,
-        committer: &mut Committer,
-        rewritten: &mut Vec<Rewritten>,
-        frame: &ReplayFrame<'_>,
-    ) -> Result<()> {
+    fn apply_replayed(&self, committer: &mut Committer, frame: &ReplayFrame<'_>) -> Result<()> {
         committer.next_seq = frame.first_seq;
         committer.stripes_version = u64::MAX;
         self.refresh_stripes(committer);
@@ -193,14 +286,56 @@ impl Engine {
         let last_seq = frame.first_seq + u64::from(frame.count) - 1;
         committer.next_seq = last_seq + 1;
         self.publish(committer, last_seq);
-        if self.options.read_only {
+        Ok(())
+    }
+
+    /// Does something to all active memtables that may fold records together, and so has to know the stripes: range
+    /// deletes that only the log has are borders too.
+    fn with_stripes(&self, committer: &mut Committer, mut act: impl FnMut(&mut Active, &[Seq])) {
+        committer.stripes_version = u64::MAX;
+        self.refresh_stripes(committer);
+        let Committer { active, stripes, .. } = committer;
+        active.iter_mut().flatten().for_each(|active| act(active, stripes));
+    }
+
+    /// Replays into memory alone, as far as that goes: where nothing may be written, nothing can make room. What comes
+    /// after that is only measured.
+    fn apply_in_room(
+        &self,
+        committer: &mut Committer,
+        room: &mut ReadOnlyRoom,
+        frame: &ReplayFrame<'_>,
+    ) -> Result<()> {
+        room.log_bytes += frame.payload.len() as u64;
+        if room.overflow.is_some() {
             return Ok(());
         }
-        // A log may hold more than fits the memory.
-        for table in committer.full_tables(self.options.memtable_bytes()) {
-            self.rewrite(committer, &table, rewritten)?;
+        self.apply_replayed(committer, frame)?;
+        let max = self.options.replayed_bytes_max();
+        if committer.active_memtable_bytes() <= max {
+            return Ok(());
+        }
+        self.with_stripes(committer, |active, stripes| {
+            active.memtable.freeze(stripes); // what only writing needs goes
+            while active.memtable.merge_step(stripes) {}
+            active.bytes = active.memtable.bytes();
+        });
+        let bytes = committer.active_memtable_bytes();
+        if bytes > max / 8 * 7 {
+            room.overflow = Some((bytes as u64, room.log_bytes));
+            committer.active.clear();
         }
         Ok(())
+    }
+
+    fn too_long_to_read(&self, needed_bytes: u64) -> Error {
+        let needed = self.options.memory_bytes_for_replayed(needed_bytes);
+        Error::invalid(format!(
+            "the log of {} holds more than fits a memory of {} bytes, and opened for reading it cannot be brought into \
+             runs: open the store for writing once, or give it {needed} bytes of memory",
+            self.dir.display(),
+            self.options.memory_bytes,
+        ))
     }
 
     /// Writes the memtable of a table to parts that no manifest lists yet, and empties it. Nobody reads meanwhile.
@@ -208,17 +343,16 @@ impl Engine {
         &self,
         committer: &mut Committer,
         table: &Arc<TableCore>,
-        rewritten: &mut Vec<Rewritten>,
+        rewritten: &mut Rewrites,
     ) -> Result<()> {
         self.seal(committer, table);
         let view = table.view();
         let Some(sealed) = view.sealed.last() else { return Ok(()) };
-        let mut before = rewritten.iter().filter(|earlier| Arc::ptr_eq(&earlier.table, table));
-        let is_bottom = view.runs.is_empty() && before.clone().next().is_none();
-        let flushed_seq =
-            before.next_back().map_or_else(|| self.flushed_seq(table), |earlier| earlier.last_seq);
+        let before = rewritten.of(table).next_back();
+        let is_bottom = view.runs.is_empty() && before.is_none();
+        let flushed_seq = before.map_or_else(|| self.flushed_seq(table), |earlier| earlier.last_seq);
         let written = self.write_sealed(table, sealed, is_bottom, flushed_seq)?;
-        rewritten.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
+        rewritten.0.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
         self.debt.sealed_bytes.fetch_sub(sealed.bytes, Ordering::AcqRel);
         table.change_view(|view| TableView {
             active: Arc::clone(&view.active),
@@ -230,30 +364,41 @@ impl Engine {
     }
 
     /// Writes what was replayed to runs and says so, and that the old segments are not needed, in one edit: a batch
-    /// may be in several tables. Then begins a fresh segment, and removes the old ones.
-    fn start_journal(&mut self, replayed: Replay) -> Result<()> {
+    /// may be in several tables. Then the old segments go.
+    fn install_replayed(&self, replayed: Replay) -> Result<()> {
         let Replay { end_lsn, old_segments, mut rewritten } = replayed;
-        {
-            let mut committer = self.commit.lock();
-            for table in self.catalog().all() {
-                self.rewrite(&mut committer, table, &mut rewritten)?;
+        self.rewrite_all(&mut rewritten).inspect_err(|_| rewritten.discard())?;
+        let changes = rewritten.take_changes();
+        self.record_log_start(end_lsn, changes).inspect_err(|error| {
+            if error.kind() == ErrorKind::NoSpace {
+                rewritten.discard(); // after any other failure the edit may be on the disk
             }
-        }
-        let next_seq = self.commit.lock().next_seq;
-        let changes = rewritten.iter_mut().flat_map(|one| std::mem::take(&mut one.written.changes)).collect();
-        let store_id = self.record_log_start(end_lsn, changes)?;
+        })?;
         for table in self.catalog().all() {
-            let own = rewritten.iter().filter(|one| Arc::ptr_eq(&one.table, table));
-            let parts = own.flat_map(|one| one.written.parts.iter().cloned()).collect();
+            let parts = rewritten.of(table).flat_map(|one| one.written.parts.iter().cloned()).collect();
             if let Some(state) = self.manifest.lock().state().tables.get(&table.id) {
                 self.show(table, state, &Installed { parts, flushed: None });
             }
         }
+        self.remove_segments(&old_segments);
+        Ok(())
+    }
+
+    fn rewrite_all(&self, rewritten: &mut Rewrites) -> Result<()> {
+        // Writing asks the manifest while the commit is held, against the order of locks: nobody else is here yet.
+        let mut committer = self.commit.lock();
+        self.catalog().all().try_for_each(|table| self.rewrite(&mut committer, table, rewritten))
+    }
+
+    /// Begins a fresh segment, from `first_lsn` on.
+    fn start_journal(&mut self, first_lsn: Lsn) -> Result<()> {
+        let next_seq = self.commit.lock().next_seq;
+        let store_id = self.manifest.lock().state().store_id;
         let numbers = Arc::clone(&self.numbers);
         let journal = Journal::start(
-            &self.host,
+            &self.host_for(Who::Journal),
             &self.dir,
-            JournalStart { store_id, first_lsn: end_lsn, next_seq },
+            JournalStart { store_id, first_lsn, next_seq },
             JournalOptions {
                 segment_bytes: self.options.segment_bytes,
                 append_mode: self.options.append_mode,
@@ -263,22 +408,17 @@ impl Engine {
         )?;
         self.journal = Some(journal.syncer());
         self.commit.lock().journal = Some(journal);
-        self.manifest.lock().append_in_snapshot(&[Change::LogOpen { open: true }])?;
-        self.remove_segments(&old_segments);
-        self.note_overdue();
-        Ok(())
+        self.manifest.lock().append_in_snapshot(&[Change::LogOpen { open: true }])
     }
 
     /// Says durably, with these changes, that nothing of the log before `lsn` is needed and that the log is closed.
-    /// Returns the identity of the store.
-    fn record_log_start(&self, lsn: Lsn, mut changes: Vec<Change>) -> Result<u128> {
+    fn record_log_start(&self, lsn: Lsn, mut changes: Vec<Change>) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let next_number = self.numbers.peek() + crate::install::NUMBERS_RESERVED;
         changes.push(Change::Horizon { last_seq: self.published(), log_start_lsn: lsn, durable_lsn: lsn });
         changes.push(Change::ReserveNumbers { next_number });
         changes.push(Change::LogOpen { open: false });
-        manifest.append(&changes)?;
-        Ok(manifest.state().store_id)
+        manifest.append(&changes)
     }
 
     fn remove_segments(&self, numbers: &[FileNumber]) {
@@ -320,11 +460,16 @@ impl Committer {
         }
     }
 
+    /// Bytes of all active memtables, counted anew.
+    fn active_memtable_bytes(&self) -> usize {
+        self.active.iter().flatten().map(|active| active.bytes).sum()
+    }
+
     /// The tables to write out while replaying: those whose memtables have reached `bytes_max`, and all of them
     /// when together they take twice that.
     fn full_tables(&self, bytes_max: usize) -> Vec<Arc<TableCore>> {
         let active = || self.active.iter().flatten();
-        let together: usize = active().map(|active| active.bytes).sum();
+        let together = self.active_memtable_bytes();
         let is_full =
             |active: &&Active| active.bytes >= bytes_max || (together >= 2 * bytes_max && active.bytes > 0);
         active().filter(is_full).map(|active| Arc::clone(&active.table)).collect()
@@ -347,18 +492,7 @@ fn check_tables(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
 }
 
 fn check_format(dir: &Path, options: &Options) -> Result<()> {
-    let path = dir.join(FileName::Format.to_string());
-    let file = options.host.files.open(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-            Error::new(ErrorKind::NoStore, format!("there is no FoldDB store at {}", dir.display()))
-        }
-        _ => Error::io("open", &path, error),
-    })?;
-    let failed = |error| Error::io("read", &path, error);
-    let len = file.len_bytes().map_err(failed)?.min(FORMAT_FILE_BYTES_MAX as u64);
-    let mut bytes = vec![0; len as usize];
-    file.read_exact_at(0, &mut bytes).map_err(failed)?;
-    let version = Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))?;
+    let version = read_version(dir, options)?;
     if !version.is_readable() {
         let message = format!(
             "{} was written in format {}, which this version cannot read",
@@ -370,24 +504,61 @@ fn check_format(dir: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn lock(dir: &Path, options: &Options) -> Result<Box<dyn FileLock>> {
+/// What `FORMAT` says, whether or not this version can read the store.
+pub(crate) fn read_version(dir: &Path, options: &Options) -> Result<Version> {
+    let path = dir.join(FileName::Format.to_string());
+    let file = options.host.files.open(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            Error::new(ErrorKind::NoStore, format!("there is no FoldDB store at {}", dir.display()))
+        }
+        _ => Error::io("open", &path, error),
+    })?;
+    let failed = |error| Error::io("read", &path, error);
+    let len = file.len_bytes().map_err(failed)?.min(FORMAT_FILE_BYTES_MAX as u64);
+    let mut bytes = vec![0; len as usize];
+    file.read_exact_at(0, &mut bytes).map_err(failed)?;
+    Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))
+}
+
+/// Locks the store, together with other readers where it is opened for reading.
+pub(crate) fn lock(dir: &Path, options: &Options) -> Result<Box<dyn FileLock>> {
     let path = dir.join(FileName::Lock.to_string());
     let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
-    // A process that is being started holds a copy of every lock for a moment, until it has become another program.
-    let mut locked = options.host.files.lock(&path, mode);
-    for _ in 0..20 {
-        if !locked.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-        locked = options.host.files.lock(&path, mode);
-    }
+    let locked = lock_file(&*options.host.files, &path, mode);
     locked.map_err(|error| match error.kind() {
         std::io::ErrorKind::WouldBlock => {
             Error::new(ErrorKind::Locked, format!("the store {} is open elsewhere", dir.display()))
         }
         _ => Error::io("lock", &path, error),
     })
+}
+
+/// Locks a file. A process that is being started holds a copy of every lock for a moment, until it has become another
+/// program; that is waited for.
+pub(crate) fn lock_file(
+    files: &dyn Files,
+    path: &Path,
+    mode: LockMode,
+) -> std::io::Result<Box<dyn FileLock>> {
+    let mut locked = files.lock(path, mode);
+    for _ in 0..20 {
+        if !locked.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        locked = files.lock(path, mode);
+    }
+    locked
+}
+
+/// A backup is restored, and never written to: it would be no copy of anything any more.
+fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
+    if options.read_only || options.host.files.len_bytes(&dir.join(LIST_FILE)).is_err() {
+        return Ok(());
+    }
+    let message =
+        format!("{} is a backup: restore it to a new store, or open it for reading only", dir.display());
+    Err(Error::invalid(message))
 }
 
 /// Parts that the manifest does not list: of merges and flushes that a crash cut short.
@@ -402,6 +573,7 @@ fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<PathBuf
 fn open_table(
     dir: &Path,
     options: &Options,
+    host_files: &Arc<dyn Files>,
     id: TableId,
     state: &TableState,
     shared: &Arc<Shared>,
@@ -412,13 +584,16 @@ fn open_table(
     let mut files = PartFiles::new();
     for part in state.runs.iter().flat_map(|run| &run.parts) {
         let path: PathBuf = dir.join(FileName::Part(part.file).to_string());
-        let opened =
-            Part::open(&options.host.files, &path, part.file, &rules.order, shared).map_err(in_table)?;
+        let is_gone = host_files.len_bytes(&path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
+        if is_gone {
+            return Err(in_table(Error::corrupt(&path, 0, "the manifest lists it, and it is not there")));
+        }
+        let opened = Part::open(host_files, &path, part.file, &rules.order, shared).map_err(in_table)?;
         if opened.facts().file_bytes != part.file_bytes {
             let what = format!("it has {} bytes and not {}", opened.facts().file_bytes, part.file_bytes);
             return Err(Error::corrupt(&path, 0, what));
         }
-        files.insert(part.file, PartFile::new(opened, part.file, path, Arc::clone(&options.host.files)));
+        files.insert(part.file, PartFile::new(opened, part.file, path, Arc::clone(host_files)));
     }
     let view = |active| TableView {
         active,

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use folddb_base::stream::Direction;
-use folddb_base::{Record, RecordStream, Result, Seq};
+use folddb_base::{OpBuf, Record, RecordStream, Result, Seq};
 use folddb_manifest::RangeDelete;
 use folddb_memtable::MemStream;
 use folddb_merge::KWay;
@@ -141,6 +141,16 @@ impl Rows {
             }
         }
         Ok(None)
+    }
+
+    /// The key that the last row was of, or whose fold failed.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// What is written to that key as far as it folds, newest first.
+    pub(crate) fn operands(&self) -> &[OpBuf] {
+        self.resolver.operands()
     }
 
     /// Feeds all records of the next key to the resolver. False at the end of the range.

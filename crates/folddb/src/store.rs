@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
+use folddb_host::sync::Mutex;
 use folddb_layout::manifest_edit::Change;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::TableRules;
-use parking_lot::Mutex;
 
 use crate::batch::Batch;
 use crate::catalog::{Catalog, TableCore};
@@ -19,8 +19,8 @@ use crate::recover;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
-use crate::upkeep::Workers;
 use crate::upkeep::merge::Progress;
+use crate::upkeep::{Work, Workers};
 use crate::view::TableView;
 
 /// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is closed by
@@ -71,20 +71,24 @@ impl Store {
     /// [`ErrorKind::RulesDiffer`] when the table exists under other rules; the message names both.
     pub fn table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
         let wanted = rules.as_table_rules();
-        let bytes = match self.bytes_table(name) {
-            Ok(table) => {
-                if let Some(difference) = table.rules().rules.diff(wanted) {
-                    let message = format!("table `{name}` has other rules: {difference}");
-                    return Err(Error::new(ErrorKind::RulesDiffer, message));
+        loop {
+            match self.bytes_table(name) {
+                Ok(table) => {
+                    if let Some(difference) = table.rules().rules.diff(wanted) {
+                        let message = format!("table `{name}` has other rules: {difference}");
+                        return Err(Error::new(ErrorKind::RulesDiffer, message));
+                    }
+                    return Ok(Table::new(table));
                 }
-                table
+                Err(error) if error.kind() == ErrorKind::UnknownTable && !self.engine().options.read_only => {
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) if error.kind() == ErrorKind::UnknownTable && !self.engine().options.read_only => {
-                self.create_table(name, wanted.clone())?
+            match self.create_table(name, wanted.clone()) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
+                created => return created.map(Table::new),
             }
-            Err(error) => return Err(error),
-        };
-        Ok(Table::new(bytes))
+        }
     }
 
     /// Creates a table under rules that are known at run time only.
@@ -125,8 +129,9 @@ impl Store {
     /// Opens a table without naming its types.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTable`], with the names that there are.
+    /// [`ErrorKind::UnknownTable`], with the names that there are; [`ErrorKind::Closed`].
     pub fn bytes_table(&self, name: &str) -> Result<BytesTable> {
+        self.engine().check_open()?;
         let catalog = self.engine().catalog();
         match catalog.by_name(name) {
             Some(core) => Ok(self.handle(Arc::clone(core))),
@@ -198,10 +203,13 @@ impl Store {
     /// Waits until everything that was written so far is on the disk.
     ///
     /// # Errors
-    /// A failed sync, which poisons the store.
+    /// A failed sync, which poisons the store; [`ErrorKind::Closed`].
     pub fn sync(&self) -> Result<()> {
-        let end = self.engine().commit.lock().journal.as_ref().map(|journal| journal.end_lsn());
-        end.map_or(Ok(()), |end| self.engine().sync_to(end))
+        let engine = self.engine();
+        engine.check_open()?;
+        // Not by way of the committer, who has given the journal away while the store is being closed.
+        let end = engine.journal.as_ref().map(|journal| journal.end_lsn());
+        end.map_or(Ok(()), |end| engine.sync_to(end))
     }
 
     /// Writes everything that is in memory to runs.
@@ -231,6 +239,16 @@ impl Store {
     pub fn upkeep_step(&self) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
         self.engine().upkeep_step()
+    }
+
+    /// Takes one step of one kind of upkeep, as [`Store::upkeep_step`] does of the most urgent: with this and a seed a
+    /// test replays a whole history. Says what it did; none when there is nothing to do.
+    ///
+    /// # Errors
+    /// A failed write, or a full disk.
+    pub fn upkeep_step_of(&self, work: Work) -> Result<Option<String>> {
+        self.engine().check_not_read_only()?;
+        self.engine().upkeep_step_of(work)
     }
 
     /// Flushes, and waits until upkeep has nothing left to do: for benchmarks and tests.
@@ -265,6 +283,7 @@ impl Open {
         self.engine.health.close();
         self.engine.bell.ring();
         workers.join();
+        self.engine.abandon_merges();
         let sealed = if self.engine.health.cause().is_none() { self.engine.close_journal() } else { Ok(()) };
         {
             let _no_edit = self.engine.manifest.lock(); // one under way ends first; later ones find it closed

@@ -20,6 +20,14 @@ thread_local! {
     static SINGLE: RefCell<(Encoded, Vec<u8>, Vec<u8>)> = RefCell::default();
 }
 
+fn with_buffers<R>(write: impl FnOnce(&mut (Encoded, Vec<u8>, Vec<u8>)) -> R) -> R {
+    SINGLE.with(|single| match single.try_borrow_mut() {
+        Ok(mut buffers) => write(&mut buffers),
+        // A key or value that itself writes while it is encoded finds the buffers in use and gets its own.
+        Err(_) => write(&mut <_>::default()),
+    })
+}
+
 /// A table of keys `K` and values `V`. Cheap to clone; any number of threads may use it.
 ///
 /// Writes never read: they append, and the value of a key is the fold of all that was written to it.
@@ -101,9 +109,7 @@ impl<K: Key, V: Value> Table<K, V> {
         key: &Q,
         value: Option<&W>,
     ) -> Result<Seq> {
-        SINGLE.with(|single| {
-            let mut single = single.borrow_mut();
-            let (encoded, key_bytes, value_bytes) = &mut *single;
+        with_buffers(|(encoded, key_bytes, value_bytes)| {
             key_bytes.clear();
             value_bytes.clear();
             key.encode_key(key_bytes);
@@ -202,7 +208,7 @@ impl BytesTable {
     pub fn write(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<Seq> {
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         self.check(op, key, value)?;
-        SINGLE.with(|single| self.write_encoded(&mut single.borrow_mut().0, op.kind(), key, value))
+        with_buffers(|buffers| self.write_encoded(&mut buffers.0, op.kind(), key, value))
     }
 
     /// Checks that key and value are of the table's types, as [`BytesTable::write`] does.

@@ -5,14 +5,14 @@
 
 pub(crate) mod flush;
 pub(crate) mod merge;
-mod output;
+pub(crate) mod output;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, Result};
+use folddb_host::sync::atomic::Ordering;
+use folddb_host::sync::thread;
 use folddb_merge::{Budget, pace};
 
 use crate::engine::Engine;
@@ -34,15 +34,29 @@ const FAILURES_MAX: usize = 5;
 
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum Worker {
     Flush,
+    Merge,
+}
+
+/// A kind of upkeep, for whoever decides himself what happens when; see [`crate::Store::upkeep_step_of`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// What the journal needs: buffered batches are handed on, the next segment is made, an idle log is marked. And a
+    /// look at the space that is left.
+    Journal,
+    /// Every memtable that has been written to is sealed, so that a flush is due for each.
+    Seal,
+    /// The memtable that has waited longest is flushed.
+    Flush,
+    /// The merge of the lowest tier takes a step.
     Merge,
 }
 
 /// The threads of a store.
 #[derive(Default)]
 pub(crate) struct Workers {
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<thread::JoinHandle<()>>,
 }
 
 impl Workers {
@@ -51,15 +65,15 @@ impl Workers {
         let mut workers = Workers::default();
         if engine.options.upkeep == Upkeep::Threads && !engine.options.read_only {
             workers.spawn("folddb-journal", engine, Engine::journal_loop)?;
-            workers.spawn("folddb-flush", engine, |engine| engine.work_loop(Work::Flush))?;
-            workers.spawn("folddb-merge", engine, |engine| engine.work_loop(Work::Merge))?;
+            workers.spawn("folddb-flush", engine, |engine| engine.work_loop(Worker::Flush))?;
+            workers.spawn("folddb-merge", engine, |engine| engine.work_loop(Worker::Merge))?;
         }
         Ok(workers)
     }
 
     fn spawn(&mut self, name: &str, engine: &Arc<Engine>, run: fn(&Engine)) -> Result<()> {
         let engine = Arc::clone(engine);
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&engine));
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || run(&engine));
         let thread =
             thread.map_err(|error| Error::new(ErrorKind::Io, format!("cannot start a thread: {error}")))?;
         self.threads.push(thread);
@@ -79,8 +93,11 @@ impl Engine {
         let Some(journal) = &self.journal else { return };
         let mut last_commits = 0;
         let mut last_space_check = Duration::ZERO;
-        while !self.health.is_closed() {
-            let seen = self.bell.count();
+        loop {
+            let seen = self.bell.count(); // before anything is looked at: what comes later rings
+            if self.health.is_closed() {
+                return;
+            }
             let now = self.host.clock.monotonic();
             if self.health.cause().is_none()
                 && let Err(error) = journal.upkeep(now)
@@ -95,15 +112,18 @@ impl Engine {
             if commits == last_commits {
                 self.bell.wait(seen, 5 * JOURNAL_TICK);
             } else {
-                std::thread::sleep(JOURNAL_TICK);
+                thread::sleep(JOURNAL_TICK);
             }
             last_commits = commits;
         }
     }
 
-    fn work_loop(&self, work: Work) {
-        while !self.health.is_closed() {
+    fn work_loop(&self, work: Worker) {
+        loop {
             let seen = self.bell.count();
+            if self.health.is_closed() {
+                return;
+            }
             match self.contained(work) {
                 Ok(Some(_)) => {}
                 Ok(None) => self.bell.wait(seen, IDLE_TICK),
@@ -118,10 +138,10 @@ impl Engine {
     /// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
     /// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
     /// or a user's comparison function) is a failure too. A damaged input of a merge is given up, not tried again.
-    fn contained(&self, work: Work) -> Result<Option<String>> {
+    fn contained(&self, work: Worker) -> Result<Option<String>> {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
-            Work::Flush => self.flush_step(),
-            Work::Merge => self.merge_step(),
+            Worker::Flush => self.flush_step(),
+            Worker::Merge => self.merge_step(),
         }));
         let result = outcome.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))
@@ -133,11 +153,11 @@ impl Engine {
         result
     }
 
-    fn note_upkeep_failure(&self, work: Work, error: &Error) {
+    fn note_upkeep_failure(&self, work: Worker, error: &Error) {
         match error.kind() {
             ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),
             ErrorKind::Closed => {}
-            ErrorKind::Corruption if work == Work::Merge => {}
+            ErrorKind::Corruption if work == Worker::Merge => {}
             _ => {
                 // Each counts for itself: merges that go well must not hide that no memtable gets to disk.
                 let failures = &self.debt.failures_in_a_row[work as usize];
@@ -160,16 +180,34 @@ impl Engine {
 
     /// One step of upkeep, the most urgent; says what it did, or nothing when there is nothing to do.
     pub(crate) fn upkeep_step(&self) -> Result<Option<String>> {
+        self.journal_step()?;
+        match self.contained(Worker::Flush)? {
+            Some(done) => Ok(Some(done)),
+            None => self.contained(Worker::Merge),
+        }
+    }
+
+    /// One step of one kind of work; says what it did, or nothing when there is nothing to do.
+    pub(crate) fn upkeep_step_of(&self, work: Work) -> Result<Option<String>> {
+        match work {
+            Work::Journal => self.journal_step().map(|()| None),
+            Work::Seal => {
+                self.health.check_writable(true)?;
+                Ok(self.seal_all().then(|| "sealed the memtables".to_owned()))
+            }
+            Work::Flush => self.contained(Worker::Flush),
+            Work::Merge => self.contained(Worker::Merge),
+        }
+    }
+
+    fn journal_step(&self) -> Result<()> {
         if let Some(journal) = &self.journal {
             journal
                 .upkeep(self.host.clock.monotonic())
                 .inspect_err(|error| self.note_write_failure(error))?;
         }
         self.check_space();
-        match self.contained(Work::Flush)? {
-            Some(done) => Ok(Some(done)),
-            None => self.contained(Work::Merge),
-        }
+        Ok(())
     }
 
     /// Looks at the space that is left, and lets writers know.
@@ -180,12 +218,16 @@ impl Engine {
             used_bytes: self.used_bytes(),
             reserve_bytes: self.options.disk_reserve_bytes,
             bytes_max: self.options.disk_bytes_max,
+            kept_bytes: self.account.as_ref().map_or(0, |account| account.writes_keep()),
         };
         self.health.set_space(&space);
     }
 
-    /// Bytes of all files that the store needs.
+    /// Bytes of all files of the store, where it has a budget; else of those that it needs.
     pub(crate) fn used_bytes(&self) -> u64 {
+        if let Some(account) = &self.account {
+            return account.used_bytes();
+        }
         let parts = |table: &Arc<crate::catalog::TableCore>| {
             let view = table.view();
             view.runs
@@ -218,7 +260,7 @@ impl Engine {
         let due = self.debt.owed.lock().add(delay);
         if let Some(due) = due {
             self.counters.writer_delay_us.add(due.as_micros() as u64);
-            std::thread::sleep(due);
+            thread::sleep(due);
         }
     }
 

@@ -4,14 +4,14 @@
 //! picture and swaps it in whole. A reader takes the picture once and needs no lock after that. A record is
 //! in a memtable or in the run that it was flushed to, never in both and never in neither.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq};
 use folddb_host::Files;
+use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_manifest::{RangeDelete, RunState, TableState};
 use folddb_memtable::Memtable;
 use folddb_run::Part;
@@ -120,8 +120,8 @@ impl Drop for PartFile {
     }
 }
 
-/// The open part files of a table, by number.
-pub(crate) type PartFiles = HashMap<FileNumber, Arc<PartFile>>;
+/// The open part files of a table, by number and so in an order that a seed can replay.
+pub(crate) type PartFiles = BTreeMap<FileNumber, Arc<PartFile>>;
 
 /// The picture of the runs that the manifest's state of a table describes. `files` holds every part listed.
 pub(crate) fn runs_of(state: &TableState, files: &PartFiles) -> Vec<RunView> {

@@ -287,3 +287,19 @@ fn a_closed_store_says_so() {
     assert_eq!(table.get(&1).unwrap_err().kind(), ErrorKind::Closed);
     assert_eq!(table.set(&1, &1).unwrap_err().kind(), ErrorKind::Closed);
 }
+
+#[test]
+fn a_store_opened_for_reading_heeds_range_deletes_that_only_the_log_has() {
+    let temp = tempfile::tempdir().unwrap();
+    let (path, options) = (temp.path().join("store"), || Options::default().disk_reserve_bytes(0));
+    let store = Store::create(&path, options()).unwrap();
+    let sums = store.table("sums", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
+    sums.fold("k", &5).unwrap();
+    sums.delete_range("a", "z").unwrap();
+    sums.fold("k", &2).unwrap();
+    drop(store); // without closing: all of it is in the log
+    let store = Store::open(&path, options().read_only(true)).unwrap();
+    let sums = store.table("sums", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
+    assert_eq!(sums.get("k").unwrap(), Some(2));
+    assert_eq!(sums.scan().into_iter().map(Result::unwrap).collect::<Vec<_>>(), [("k".to_owned(), 2)]);
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Upkeep};
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Upkeep, Work};
 use folddb_host::files::FileLock;
 use folddb_host::{AppendFile, AppendMode, Files, Host, LockMode, ReadFile, WriteFile};
 
@@ -262,4 +262,42 @@ fn damage_in_one_table_does_not_stop_the_merges_of_another() {
     assert!(failures > 0, "the damage is told");
     assert_eq!(store.table_stats("b").unwrap().runs.len(), 1, "b is merged");
     assert_eq!(store.table_stats("a").unwrap().runs.len(), 3, "a is left alone");
+}
+
+/// What a merge leaves that was broken off half way, in a higher tier than its inputs, must not stand above what is newer.
+#[test]
+fn a_merge_that_is_given_up_hides_nothing_newer() {
+    let (_dir, store) = fresh(manual().memory_bytes(64 << 20).part_bytes(64 << 10).merge_factor(2));
+    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let mut newest = [0; 12];
+    let mut set = |keys: std::ops::Range<u64>, number: u8| {
+        for key in keys {
+            table.set(&key, &vec![number; 20_000]).unwrap(); // a part holds three
+            newest[key as usize] = number;
+        }
+        store.flush().unwrap();
+        newest
+    };
+    let give_up_after = |mut steps: u64| {
+        let progress = |_| {
+            steps -= 1;
+            if steps == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        store.optimize("t", progress).unwrap();
+    };
+    set(0..11, 1);
+    set(7..9, 2);
+    set(0..9, 3);
+    give_up_after(3);
+    while store.upkeep_step_of(Work::Merge).unwrap().is_some() {}
+    set(6..9, 4);
+    let newest = set(10..11, 5);
+    give_up_after(1);
+    for step in 0..4 {
+        for key in 0..11 {
+            let first_byte = table.get(&key).unwrap().map(|value| value[0]);
+            assert_eq!(first_byte, Some(newest[key as usize]), "key {key}, step {step}");
+        }
+        store.upkeep_step_of(Work::Merge).unwrap();
+    }
 }

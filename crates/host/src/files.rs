@@ -36,6 +36,12 @@ pub trait Files: Send + Sync {
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
+    /// Removes an empty directory. Only backups ask for it; a world without it keeps empty directories.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        let _ = dir;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Gives a file a second name (a hard link).
     fn link(&self, from: &Path, to: &Path) -> io::Result<()>;
 

@@ -2,12 +2,14 @@
 //!
 //! Files, the clock and chance are traits, so that a simulated world can stand in for the real one. The
 //! engine gets them in one [`Host`] and passes them down; no part opens a file or reads a clock otherwise.
+//! Locks, atomics and threads come from [`sync`], for the same reason.
 
 #![deny(unsafe_code)] // `mapped.rs` alone is allowed some: the shared memory map that journals append to
 
 pub mod files;
 pub mod clock;
 pub mod chance;
+pub mod sync;
 mod mapped;
 pub mod real;
 

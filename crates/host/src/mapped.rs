@@ -19,16 +19,15 @@
 //! This is the only module with `unsafe`: the raw map. Nothing is ever read through it, and no reference to
 //! mapped memory is made, only raw copies into it.
 
+use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::fs::File;
 use std::io;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-use parking_lot::Mutex;
-use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::files::{AppendFile, AppendSync};
+use crate::sync::Mutex;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes mapped at a time: a whole number of pages of any size, and what a writer at full speed fills in
 /// some ten milliseconds, so that upkeep comes in time with the next.
@@ -216,6 +215,7 @@ struct Window {
 
 // SAFETY: a map belongs to the process, not to a thread; a `Window` is its only owner, and everything that
 // touches the memory takes `&mut self` or owns the window.
+// Tested by `preparing_and_syncing_beside_appends_loses_nothing`, where windows pass from thread to thread.
 #[allow(unsafe_code)]
 unsafe impl Send for Window {}
 
@@ -228,6 +228,7 @@ impl Window {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the address is null, so the system picks one that holds nothing else; no reference to the
         // new memory is made, here or later.
+        // Tested by `a_window_takes_what_lies_in_it_and_refuses_the_rest`.
         let base = unsafe { rustix::mm::mmap(ptr::null_mut(), len, access, MapFlags::SHARED, file, offset)? };
         let base = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Window { base, len, offset })
@@ -250,6 +251,7 @@ impl Window {
         // SAFETY: `at + bytes.len() <= self.len` was just checked, so the target lies in the map, which is
         // live and writable as long as `self` is; `bytes` is a Rust reference and so lies elsewhere. The
         // file is preallocated beyond the end of the map, so the pages are there to be written.
+        // Tested by `a_window_takes_what_lies_in_it_and_refuses_the_rest`, at both ends of a window.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.base.as_ptr().add(at as usize), bytes.len()) };
         true
     }
@@ -259,6 +261,7 @@ impl Window {
     #[allow(unsafe_code)]
     fn fault_by_page(&self) {
         // SAFETY: the range is exactly this live map; the advice changes no byte of it.
+        // Tested by `appends_straddle_windows_with_and_without_preparation`.
         let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.len, Advice::Random) };
     }
 
@@ -271,6 +274,7 @@ impl Window {
             Touch::Read => Advice::LinuxPopulateRead,
         };
         // SAFETY: the range is exactly this live map; populating changes no byte of it.
+        // Tested by `appends_straddle_windows_with_and_without_preparation`.
         let _ = unsafe { rustix::mm::madvise(self.base.as_ptr().cast(), self.len, advice) };
     }
 }
@@ -280,6 +284,7 @@ impl Drop for Window {
     fn drop(&mut self) {
         // SAFETY: the range is exactly what `map` got, nobody else unmaps it, and no pointer to it is left:
         // `base` dies with `self`.
+        // Tested by `no_more_than_three_windows_are_ever_mapped`.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
 }

@@ -4,7 +4,7 @@
 //! itself. Creating a file, syncing it and its directory takes milliseconds, which no append should wait for.
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
-use parking_lot::{Condvar, Mutex};
+use folddb_host::sync::{Condvar, Mutex};
 
 use crate::segment_file::{OpenSegment, SegmentMaker};
 

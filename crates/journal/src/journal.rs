@@ -13,16 +13,16 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use folddb_base::limits::SEGMENT_BYTES;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_host::files::AppendSync;
+use folddb_host::sync::atomic::{AtomicU64, Ordering};
+use folddb_host::sync::{Condvar, Mutex, MutexGuard};
 use folddb_host::{AppendMode, Host};
 use folddb_layout::frame::FrameKind;
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::ahead::Ahead;
 use crate::lane::Lane;
@@ -381,18 +381,21 @@ impl JournalSync {
     fn close(&self) -> Result<Lsn> {
         let mut lane = self.open_lane()?;
         match lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), 0) {
-            Ok(()) => lane.end_lsn = lane.active.header.next_lsn(),
+            Ok(()) => {}
             // Without its seal the log ends like that of a process that died, which loses nothing.
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
             Err(error) => return Err(self.write_failed(&lane, error)),
         }
         lane.is_closed = true;
+        let frames_end_lsn = lane.end_lsn;
+        // Where the next segment would begin, and one that cannot be removed does.
+        lane.end_lsn = lane.active.header.next_lsn();
         let end_lsn = lane.end_lsn;
         drop(lane);
         if let Some(unused) = self.ahead.end() {
             self.maker.unmake(unused);
         }
-        self.sync_to(end_lsn)?;
+        self.sync_to(frames_end_lsn)?;
         Ok(end_lsn)
     }
 

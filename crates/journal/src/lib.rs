@@ -8,7 +8,8 @@
 //!
 //! A batch is one frame; [`Journal::append`] hands it to the kernel, mostly without a system call, and
 //! [`JournalSync::sync_to`] makes it durable, one sync serving all who wait. [`replay`] reads the frames back,
-//! and tells a torn tail, which it cuts, from damage, which it refuses. The bytes are in
+//! and tells a torn tail, which it cuts, from damage, which it refuses; [`examine`] names all damage and reads on behind
+//! it. The bytes are in
 //! `folddb_layout::{segment, frame}`.
 //!
 //! What holds:
@@ -29,7 +30,9 @@ mod ahead;
 mod journal;
 mod segment_reader;
 mod replay;
+mod examine;
 
+pub use examine::{LogFault, LogReport, TornEnd, examine};
 pub use journal::{Handover, Journal, JournalOptions, JournalStart, JournalSync, NumberSource, SegmentFacts};
 pub use replay::{ReplayFrame, ReplayFrom, Replayed, replay};
 

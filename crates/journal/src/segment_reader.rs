@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
-use folddb_base::{Error, FileNumber, Lsn, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_host::{Host, ReadFile};
 use folddb_layout::frame::{self, FRAME_BYTES_MIN, Frame};
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -98,6 +98,42 @@ impl SegmentReader {
         // Mostly zeros, which nobody will look at again.
         self.file.wont_need(from, end.saturating_sub(from));
         Ok(beyond)
+    }
+
+    /// The LSN of the first whole frame at or beyond `lsn`; none when the segment holds none.
+    pub(crate) fn find_frame(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Lsn>> {
+        let end = self.end_offset(header);
+        let mut offset = header.offset_of(lsn);
+        while offset < end {
+            let bytes = self.bytes(offset, SEARCH_BYTES)?;
+            let bytes = &bytes[..bytes.len().min(SEARCH_BYTES)];
+            let candidate = if is_zero(bytes) { None } else { first_candidate(bytes) };
+            let Some(ahead) = candidate else {
+                // The last bytes may be the beginning of a frame that this look did not take in.
+                offset += (bytes.len() as u64).saturating_sub(FRAME_BYTES_MIN as u64 - 1).max(1);
+                continue;
+            };
+            offset += ahead as u64;
+            let place = header.first_lsn + (offset - SEGMENT_HEADER_BYTES as u64);
+            match self.frame(header, place) {
+                Ok(None) => offset += 1,
+                Ok(Some(_)) => return Ok(Some(place)),
+                Err(error) if error.kind() == ErrorKind::Corruption => offset += 1,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The length of the file.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    /// The bytes of the header, whatever they are.
+    pub(crate) fn raw_header(&mut self) -> Result<&[u8]> {
+        let bytes = self.bytes(0, SEGMENT_HEADER_BYTES)?;
+        Ok(&bytes[..bytes.len().min(SEGMENT_HEADER_BYTES)])
     }
 
     /// True when there is nothing but zeros after the header: no frame was ever written.

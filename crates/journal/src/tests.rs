@@ -3,7 +3,10 @@
 mod world;
 
 mod appending;
+mod examining;
 mod recovering;
+#[cfg(folddb_schedules)]
+mod schedules;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -13,3 +13,4 @@ pub mod block;
 pub mod filter;
 pub mod sketch;
 pub mod part;
+pub mod backup;

@@ -80,6 +80,17 @@ impl SegmentHeader {
         out
     }
 
+    /// What the fields say, whether or not the hash agrees, in a file of `len_bytes`: for salvaging, where something else
+    /// must vouch for it.
+    pub fn from_fields(bytes: &[u8], number: FileNumber, len_bytes: u64) -> Option<SegmentHeader> {
+        let mut reader = Reader::new(bytes.get(24..HASHED_BYTES)?);
+        let store_id = u128::from(reader.u64().ok()?) | u128::from(reader.u64().ok()?) << 64;
+        let (salt, first_lsn) = (reader.u64().ok()?, reader.u64().ok()?);
+        let capacity_bytes = len_bytes.checked_sub(SEGMENT_HEADER_BYTES as u64)?;
+        first_lsn.checked_add(capacity_bytes)?;
+        Some(SegmentHeader { number, store_id, salt, first_lsn, capacity_bytes, previous: None })
+    }
+
     /// Reads the header of the file numbered `number` from its first [`SEGMENT_HEADER_BYTES`].
     ///
     /// # Errors
@@ -94,8 +105,7 @@ impl SegmentHeader {
             return Err(Malformed::Checksum);
         }
         let mut reader = Reader::new(hashed);
-        let magic = reader.take(8)?;
-        let kind = reader.take(8)?;
+        let (magic, kind) = (reader.take(8)?, reader.take(8)?);
         if magic != MAGIC || kind[..2] != FORMAT.to_le_bytes() || kind[2..] != [LANE_LOG, 0, 0, 0, 0, 0] {
             return Err(Malformed::Tag);
         }

@@ -80,7 +80,9 @@ impl Version {
         let hex = |name| u64::from_str_radix(field(said, name)?, 16).map_err(|_| Malformed::Text);
         let (required, optional) = (hex(" required ")?, hex(" optional ")?);
         let store_id = u128::from_str_radix(field(said, " store ")?, 16).map_err(|_| Malformed::Text)?;
-        Ok(Version { major, required, optional, store_id })
+        let version = Version { major, required, optional, store_id };
+        // The sum may be written in other ways, which are none of ours.
+        if version.encode() == bytes { Ok(version) } else { Err(Malformed::Text) }
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! [`State`] says which tables there are, which runs and parts they have, and where the log begins; what a directory
 //! lists besides is a leftover. A [`Change`] is applied to it by a pure function. [`ManifestLog`] makes changes
-//! durable, several as one edit: all of them or none. [`load`] reads the state back.
+//! durable, several as one edit: all of them or none. [`load`] reads the state back, and [`examine`] as much of it as can be read.
 //!
 //! There is no file that names the manifest: the one with the highest number whose snapshot is whole is it. The bytes are
 //! in `folddb_layout::manifest_edit`.
@@ -15,7 +15,9 @@
 
 pub mod state;
 pub mod log;
+mod examine;
 
+pub use examine::{EditFault, Examined, examine};
 pub use folddb_layout::manifest_edit::{Change, PartState};
 pub use log::{Loaded, ManifestLog, NumberSource, load};
 pub use state::{RangeDelete, RunState, State, TableState};

@@ -74,7 +74,7 @@ pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
 }
 
 /// The manifests of a directory, oldest first, and the largest number of any file of a store in it.
-fn list(host: &Host, dir: &Path) -> Result<(Vec<FileNumber>, u64)> {
+pub(crate) fn list(host: &Host, dir: &Path) -> Result<(Vec<FileNumber>, u64)> {
     let names = host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let ours = names.iter().filter_map(|name| FileName::parse(name));
     let (mut manifests, mut largest) = (Vec::new(), 0);
@@ -118,7 +118,7 @@ fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u
     }
 }
 
-fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
+pub(crate) fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
     let failed = |error| Error::io("read", path, error);
     let file = host.files.open(path).map_err(failed)?;
     let len = usize::try_from(file.len_bytes().map_err(failed)?)
@@ -130,7 +130,7 @@ fn read_all(host: &Host, path: &Path) -> Result<Vec<u8>> {
 
 /// Where beyond `from` a whole frame stands: what was synced after a place where there is none tells that the place
 /// was whole once.
-fn later_edit(bytes: &[u8], number: FileNumber, from: usize) -> Option<usize> {
+pub(crate) fn later_edit(bytes: &[u8], number: FileNumber, from: usize) -> Option<usize> {
     (from + 1..bytes.len()).find(|&at| !matches!(decode_edit(&bytes[at..], number, at as u64), Ok(None)))
 }
 
@@ -143,7 +143,7 @@ fn newer(path: &Path, at: usize) -> Error {
     Error::new(ErrorKind::NewerFormat, message)
 }
 
-fn manifest_path(dir: &Path, number: FileNumber) -> PathBuf {
+pub(crate) fn manifest_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(FileName::Manifest(number).to_string())
 }
 
@@ -206,7 +206,11 @@ impl ManifestLog {
             poison: None,
             scratch: Vec::new(),
         };
-        log.roll()?;
+        let number = (log.numbers)();
+        log.roll_to(number).inspect_err(|_| {
+            // It tells what the old one does, so it may go; an opening that is tried again and again leaves none.
+            let _ = log.host.files.remove(&manifest_path(&log.dir, number));
+        })?;
         Ok(log)
     }
 
@@ -303,6 +307,10 @@ impl ManifestLog {
     /// Begins a new file with a snapshot of the state, and removes those before it.
     fn roll(&mut self) -> Result<()> {
         let number = (self.numbers)();
+        self.roll_to(number)
+    }
+
+    fn roll_to(&mut self, number: FileNumber) -> Result<()> {
         let path = manifest_path(&self.dir, number);
         let mut state = State::clone(&self.state);
         state.next_number = state.next_number.max(number.0.saturating_add(NUMBERS_RESERVED));
@@ -351,4 +359,4 @@ impl ManifestLog {
 
 #[cfg(test)]
 #[path = "log/tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -8,8 +8,8 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
 
 use folddb_base::{Direction, Record, RecordStream, Result, Seq};
+use folddb_host::sync::Mutex;
 use folddb_rules::KeyOrder;
-use parking_lot::Mutex;
 
 use crate::chunk::Chunk;
 use crate::hash::key_hash;

@@ -16,12 +16,12 @@
 //! of the lock, together with the list of chunks, so no later fold can reach what it holds.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use folddb_base::{Direction, Lsn, Record, Seq};
+use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use folddb_host::sync::{Mutex, RwLock, RwLockWriteGuard};
 use folddb_rules::{FoldRules, KeyOrder};
-use parking_lot::{Mutex, RwLock, RwLockWriteGuard};
 
 use crate::capture::{Captured, MemStream, SortedTailCell, visit_until_absorbed};
 use crate::chunk::Chunk;

@@ -2,6 +2,8 @@
 //!
 //! Folds and codecs know their own bytes; they show them as a [`Datum`] and read one back.
 
+pub mod json;
+
 use std::fmt;
 
 /// A value without its encoding.

@@ -2,8 +2,8 @@
 //!
 //! A run is a sequence of parts, files of records in the total order with disjoint key ranges. [`PartWriter`]
 //! makes one from a stream; [`Part::get`] finds the records of a key, [`PartCursor`] and [`RunCursor`] walk
-//! them both ways; [`verify`] checks a file from end to end. What is visible, and what the records of a key
-//! come to, is decided above. The modules stand bottom-up.
+//! them both ways; [`verify`] and [`examine`] check a file from end to end, and [`search_blocks`] finds the
+//! blocks of one whose index is lost. What is visible, and what the records of a key come to, is decided above. The modules stand bottom-up.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ mod window;
 mod part_cursor;
 mod run_cursor;
 mod verify;
+mod salvage;
 #[cfg(test)]
 mod tests;
 
@@ -23,6 +24,7 @@ pub use folddb_layout::part::PartFacts;
 pub use part::Part;
 pub use part_cursor::{PartCursor, ReadMode};
 pub use run_cursor::RunCursor;
+pub use salvage::{Search, search_blocks};
 pub use shared::{ReadStats, Shared};
-pub use verify::verify;
+pub use verify::{Depth, Fault, Inspect, KeySpan, examine, verify};
 pub use write::{PartWriter, WriteOptions};

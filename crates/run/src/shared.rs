@@ -23,12 +23,23 @@ const SHARD_BYTES: u64 = 4 << 20;
 /// Bytes that an item is taken to weigh, when the number of items is guessed.
 const ITEM_BYTES: u64 = 8 << 10;
 
+/// The first stretch that a reader ahead takes, in bytes.
+pub(crate) const WINDOW_BYTES_MIN: u64 = 32 << 10;
+
+/// The longest, in bytes, where there is memory enough.
+const WINDOW_BYTES_MAX: u64 = 256 << 10;
+
+/// A stretch is at most this share of the cache: a merge has one for each of its inputs, and several merges may be
+/// under way.
+const WINDOWS_IN_CACHE: u64 = 24;
+
 /// Shared by parts, for their whole life.
 pub struct Shared {
     pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash>,
     files: Cache<u64, Arc<dyn ReadFile>, UnitWeighter, PlaceHash>,
     counters: Counters,
     next_part: AtomicU64,
+    window_bytes_max: u64,
 }
 
 /// How much has been read since the beginning, and how well the cache and the filters do.
@@ -112,6 +123,7 @@ impl Shared {
             files: Cache::with_options(files, UnitWeighter, PlaceHash, DefaultLifecycle::default()),
             counters: Counters::default(),
             next_part: AtomicU64::new(0),
+            window_bytes_max: (cache_bytes / WINDOWS_IN_CACHE).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX),
         })
     }
 
@@ -139,6 +151,11 @@ impl Shared {
     pub fn clear(&self) {
         self.pieces.clear();
         self.files.clear();
+    }
+
+    /// The longest stretch that a reader ahead holds.
+    pub(crate) fn window_bytes_max(&self) -> u64 {
+        self.window_bytes_max
     }
 
     pub(crate) fn counters(&self) -> &Counters {

@@ -317,6 +317,103 @@ fn pairs_of_random_numbers_take_few_bytes() {
     assert!(facts.sketch.len() == 256 && facts.keys == 300_000);
 }
 
+/// What an inspection was told.
+#[derive(Default)]
+struct Told {
+    records: Vec<OwnedRecord>,
+    faults: Vec<Fault>,
+}
+
+impl Inspect for Told {
+    fn record(&mut self, _: u64, record: folddb_base::Record<'_>) {
+        self.records.push(OwnedRecord::from_record(record));
+    }
+    fn fault(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+}
+
+/// Parts with several blocks to a leaf, and several leaves.
+fn samples() -> [(WriteOptions, Vec<OwnedRecord>); 3] {
+    let text =
+        |n: u64| record(format!("key{n:04}").as_bytes(), n, OpKind::Fold, &[b'x'; 40][..(n % 40) as usize]);
+    [
+        (WriteOptions { block_bytes: 200, ..WriteOptions::default() }, numbers(300)),
+        (
+            WriteOptions { block_bytes: 300, compression: Compression::Lz4, ..WriteOptions::default() },
+            (0..60).map(text).collect(),
+        ),
+        (
+            WriteOptions { block_bytes: 64, filter_bits: 0, keep_seqs: false, ..WriteOptions::default() },
+            (0..90).map(text).collect(),
+        ),
+    ]
+}
+
+#[test]
+fn what_is_not_damaged_is_handed_over_and_what_is_lost_lies_in_the_span_of_a_fault() {
+    for (options, records) in samples() {
+        let world = World::new(1 << 20, 4);
+        let part = world.part(3, &options, &records);
+        let order = options.order.clone();
+        let mut whole = Told::default();
+        examine(&part, Depth::Records, &mut whole);
+        assert!(whole.faults.is_empty(), "{:?}", whole.faults);
+        let bytes = world.memory.bytes(part.path());
+        for at in (0..bytes.len()).step_by(3) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << (at % 8);
+            world.memory.put(part.path(), damaged);
+            let Ok(part) = world.open(3, &order) else { continue };
+            let mut told = Told::default();
+            examine(&part, Depth::Records, &mut told);
+            assert!(!told.faults.is_empty(), "nobody saw byte {at}");
+            let mut left = told.records.iter().peekable();
+            for record in &whole.records {
+                if left.next_if(|found| *found == record).is_some() {
+                    continue;
+                }
+                let is_in = |span: &KeySpan| {
+                    span.after.as_ref().is_none_or(|after| order.compare(after, &record.key).is_lt())
+                        && span.through.as_ref().is_none_or(|last| order.compare(&record.key, last).is_le())
+                };
+                assert!(
+                    told.faults.iter().any(|fault| is_in(&fault.keys)),
+                    "byte {at}: {:?} is lost and not in {:?}",
+                    record.key,
+                    told.faults
+                );
+            }
+            assert!(left.next().is_none(), "byte {at}: a record that never was");
+        }
+    }
+}
+
+#[test]
+fn the_blocks_of_a_part_without_index_are_found_again() {
+    for (options, records) in samples() {
+        let world = World::new(1 << 20, 4);
+        let part = world.part(3, &options, &records);
+        let bytes = world.memory.bytes(part.path());
+        let file = world.files.open(part.path()).unwrap();
+        let search = Search {
+            path: part.path(),
+            number: FileNumber(3),
+            range: 0..bytes.len() as u64,
+            implied_seq: part.facts().max_seq,
+        };
+        let (mut whole, mut found) = (Told::default(), Told::default());
+        examine(&part, Depth::Records, &mut whole);
+        let end = search_blocks(&*file, &search, &mut found);
+        assert_eq!(end, part.frame().meta.data_bytes);
+        assert_eq!(found.records, whole.records);
+        assert!(found.faults.is_empty());
+        // Of another number the same bytes are no blocks.
+        let other = Search { number: FileNumber(4), ..search };
+        assert_eq!(search_blocks(&*file, &other, &mut found), 0);
+    }
+}
+
 #[test]
 fn every_damaged_byte_is_found() {
     for (options, records) in [
@@ -359,6 +456,32 @@ fn every_damaged_byte_is_found() {
             check_damage(world.open(3, &options.order).map(|_| ()), len);
         }
     }
+}
+
+/// A separator that is beyond the key of its block, where the records of that key go on in the next: in order by itself,
+/// but a get would stop at it.
+#[test]
+fn a_separator_that_cuts_a_key_in_two_is_found() {
+    let world = World::new(1 << 20, 4);
+    let options = WriteOptions { block_bytes: 200, ..WriteOptions::default() };
+    let mut records: Vec<_> =
+        (0..20u64).map(|n| record(b"k", 100 - n, OpKind::Fold, &n.to_le_bytes().repeat(12))).collect();
+    records.push(record(b"z", 1, OpKind::Fold, &[b'z'; 96]));
+    let part = world.part(3, &options, &records);
+    verify(&part).unwrap();
+    let leaf = part.frame().top.leaves[0].place;
+    let mut bytes = world.memory.bytes(part.path());
+    let (from, end) = (leaf.offset as usize, leaf.end() as usize);
+    // The leaf is columnar: its first byte is the first separator less the least of them.
+    assert_eq!((bytes[from], part.read_leaf(leaf).unwrap().separators.get(0)), (0, &b"k"[..]));
+    bytes[from] = 1;
+    let checksum = folddb_base::checksum::hash32(part.seed(leaf), &bytes[from..end - 4]);
+    bytes[end - 4..end].copy_from_slice(&checksum.to_le_bytes());
+    world.memory.put(part.path(), bytes);
+    let part = world.open(3, &options.order).unwrap();
+    assert_eq!(part.read_leaf(leaf).unwrap().separators.get(0), b"l");
+    let error = verify(&part).expect_err("a get finds two of twenty records");
+    assert!(error.message().contains("a key goes on beyond a separator"), "{error}");
 }
 
 fn check_damage(found: Result<(), Error>, at: usize) {

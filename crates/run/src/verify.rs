@@ -2,105 +2,261 @@
 //!
 //! Every byte of the file is under a checksum and every checksum is checked; blocks lie without gaps; records
 //! are in order and between their separators; filters know every key; the facts are those of the records.
+//!
+//! [`verify`] ends at the first fault. [`examine`] names every fault with the keys that it may cost and goes on, and hands
+//! over the records that it could read: what verifying and salvaging a store are made of.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
-use folddb_base::{OpKind, Record, Result};
+use folddb_base::{Error, OpKind, Record, Result};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
-use folddb_layout::part::PartFacts;
+use folddb_layout::part::{LeafEntry, PartFacts};
 use folddb_layout::sketch::SketchBuilder;
 
 use crate::part::{Frame, Part};
+use crate::separators::Leaf;
+
+/// How much of a part is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Depth {
+    /// Footer, facts, top index and leaves.
+    Index,
+    /// Everything.
+    Records,
+}
+
+/// Something that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// The offset in the file.
+    pub offset: u64,
+    /// What is wrong.
+    pub what: String,
+    /// The keys that it may cost.
+    pub keys: KeySpan,
+    /// Bytes of the file whose blocks cannot be found because of it, though they may be whole.
+    pub unreached: Option<Range<u64>>,
+}
+
+/// Keys beyond one and up to another, in the order of the table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeySpan {
+    /// Only keys beyond this one; without it, from the first.
+    pub after: Option<Vec<u8>>,
+    /// Only keys up to this one, included; without it, to the last.
+    pub through: Option<Vec<u8>>,
+}
+
+/// Who looks at a part.
+pub trait Inspect {
+    /// Takes a record of the block at this offset. The checksum of the block is right, and the record in order.
+    fn record(&mut self, offset: u64, record: Record<'_>);
+
+    /// Takes a fault.
+    fn fault(&mut self, fault: Fault);
+
+    /// Takes note of bytes that have been read.
+    fn progress(&mut self, _bytes: u64) {}
+}
 
 /// Checks the whole file of a part, past the cache.
 ///
 /// # Errors
 /// The first thing that is not as it must be, naming file and offset, or a read error.
 pub fn verify(part: &Arc<Part>) -> Result<()> {
-    let frame = Frame::read(&*part.file()?, part.path(), part.number())?;
-    if frame != *part.frame() {
-        return Err(part.damage(frame.footer.top_index, "the index is not the one that was opened"));
+    #[derive(Default)]
+    struct First(Option<Fault>);
+    impl Inspect for First {
+        fn record(&mut self, _: u64, _: Record<'_>) {}
+        fn fault(&mut self, fault: Fault) {
+            self.0.get_or_insert(fault);
+        }
     }
-    let mut check = Check::new(part);
+    let mut first = First::default();
+    examine(part, Depth::Records, &mut first);
+    match first.0 {
+        Some(fault) => Err(Error::corrupt(part.path(), fault.offset, fault.what)),
+        None => Ok(()),
+    }
+}
+
+/// Checks the file of a part, past the cache, and goes on after a fault wherever it can.
+pub fn examine(part: &Arc<Part>, depth: Depth, inspect: &mut dyn Inspect) {
+    let mut check = Check::new(part, depth, inspect);
+    let again = part.file().and_then(|file| Frame::read(&*file, part.path(), part.number()));
+    let frame = match again {
+        Ok(frame) if frame == *part.frame() => frame,
+        Ok(frame) => {
+            let keys = KeySpan::default();
+            return check.tell(
+                frame.footer.top_index.offset,
+                "the index is not the one that was opened",
+                keys,
+            );
+        }
+        Err(error) => return check.tell(0, error.message(), KeySpan::default()),
+    };
     for leaf in 0..frame.top.leaves.len() {
-        check.leaf(&frame, leaf)?;
+        check.leaf(&frame, leaf);
     }
-    check.facts(&frame)
+    check.facts(&frame);
 }
 
 struct Check<'a> {
     part: &'a Part,
-    filter: Option<(u32, Filter)>,
-    data_end: u64,
+    depth: Depth,
+    inspect: &'a mut dyn Inspect,
+    /// The filter of the leaf by its number; none of that number where it cannot be read.
+    filter: Option<(u32, Option<Filter>)>,
+    /// Where the blocks so far end; none after some that could not be found.
+    data_end: Option<u64>,
+    /// The separator of the block before.
     separator: Vec<u8>,
     key: Vec<u8>,
     seq: u64,
+    /// No record of the block has been looked at.
+    begins_block: bool,
     some_seqs_dropped: bool,
+    /// Something was passed over, so that the facts cannot be compared.
+    is_partial: bool,
     found: PartFacts,
     sketch: SketchBuilder,
 }
 
-impl Check<'_> {
-    fn new(part: &Part) -> Check<'_> {
+impl<'a> Check<'a> {
+    fn new(part: &'a Part, depth: Depth, inspect: &'a mut dyn Inspect) -> Check<'a> {
         Check {
             part,
+            depth,
+            inspect,
             filter: None,
-            data_end: 0,
+            data_end: Some(0),
             separator: Vec::new(),
             key: Vec::new(),
             seq: 0,
+            begins_block: false,
             some_seqs_dropped: false,
+            is_partial: false,
             found: PartFacts { min_seq: u64::MAX, ..PartFacts::default() },
             sketch: SketchBuilder::default(),
         }
     }
 
-    fn leaf(&mut self, frame: &Frame, number: usize) -> Result<()> {
-        let Some(entry) = frame.top.leaves.get(number) else { return Ok(()) };
-        if let Some(filter) = entry.filter
-            && self.filter.as_ref().is_none_or(|(held, _)| *held != filter)
-            && let Some(place) = frame.top.filters.get(filter as usize)
-        {
-            self.filter = Some((filter, self.part.read_filter(*place)?));
-        }
-        let leaf = self.part.read_leaf(entry.place)?;
-        for (block, place) in leaf.places.iter().enumerate() {
-            if place.offset != self.data_end {
-                return Err(self.part.damage(entry.place, "blocks do not follow each other"));
-            }
-            self.data_end = place.end();
-            self.block(*place, leaf.separators.get(block))?;
-        }
-        if self.separator != frame.top.separator(number) {
-            return Err(self.part.damage(entry.place, "a leaf does not end with its separator"));
-        }
-        Ok(())
+    fn tell(&mut self, offset: u64, what: impl ToString, keys: KeySpan) {
+        self.is_partial = true;
+        self.inspect.fault(Fault { offset, what: what.to_string(), keys, unreached: None });
     }
 
-    fn block(&mut self, place: Place, separator: &[u8]) -> Result<()> {
-        let block = self.part.read_block(place)?;
-        let max_seq = self.part.facts().max_seq;
-        self.some_seqs_dropped |= !block.has_seqs();
-        let mut cursor = BlockCursor::new(max_seq);
-        cursor.enter(&block);
-        self.walk(&block, &mut cursor, place)?;
-        let order = self.part.order();
-        if order.compare(&self.key, separator).is_gt() {
-            return Err(self.part.damage(place, "a key is beyond its separator"));
+    /// The keys beyond the blocks so far, up to `through`.
+    fn span(&self, through: &[u8]) -> KeySpan {
+        let after = Some(self.separator.clone()).filter(|separator| !separator.is_empty());
+        KeySpan { after, through: Some(through.to_vec()) }
+    }
+
+    fn leaf(&mut self, frame: &Frame, number: usize) {
+        let Some(entry) = frame.top.leaves.get(number) else { return };
+        let end = frame.top.separator(number).to_vec();
+        self.load_filter(frame, entry);
+        let leaf = match self.part.read_leaf(entry.place) {
+            Ok(leaf) => leaf,
+            Err(error) => {
+                let unreached = self.unreached(frame, number);
+                self.is_partial = true;
+                let (what, keys) = (plain(&error), self.span(&end));
+                self.inspect.fault(Fault { offset: entry.place.offset, what, keys, unreached });
+                self.data_end = None;
+                self.pass_over(&end);
+                return;
+            }
+        };
+        self.inspect.progress(u64::from(entry.place.len_bytes));
+        self.blocks(entry.place, &leaf);
+        if self.separator != end {
+            self.tell(entry.place.offset, "a leaf does not end with its separator", self.span(&end));
+            self.pass_over(&end);
         }
+    }
+
+    fn blocks(&mut self, leaf_place: Place, leaf: &Leaf) {
+        for (block, place) in leaf.places.iter().enumerate() {
+            let separator = leaf.separators.get(block);
+            if self.data_end.is_some_and(|end| end != place.offset) {
+                self.tell(leaf_place.offset, "blocks do not follow each other", self.span(separator));
+            }
+            self.data_end = Some(place.end());
+            if self.depth == Depth::Records {
+                self.block(*place, separator);
+                self.inspect.progress(u64::from(place.len_bytes));
+            }
+            self.separator.clear();
+            self.separator.extend_from_slice(separator);
+        }
+    }
+
+    /// What follows comes after this key.
+    fn pass_over(&mut self, separator: &[u8]) {
         self.separator.clear();
         self.separator.extend_from_slice(separator);
-        Ok(())
     }
 
-    fn walk(&mut self, block: &Block, cursor: &mut BlockCursor, place: Place) -> Result<()> {
-        let fault = |fault| self.part.damage(place, fault);
-        cursor.seek_index(block, 0).map_err(fault)?;
+    /// Where the blocks of a leaf lie that cannot be read: between those of its neighbours.
+    fn unreached(&self, frame: &Frame, number: usize) -> Option<Range<u64>> {
+        let later = frame.top.leaves.get(number + 1..).unwrap_or(&[]);
+        let next = later.iter().find_map(|entry| {
+            let leaf = self.part.read_leaf(entry.place).ok()?;
+            leaf.places.first().map(|place| place.offset)
+        });
+        Some(self.data_end?..next.unwrap_or(frame.meta.data_bytes))
+    }
+
+    fn load_filter(&mut self, frame: &Frame, entry: &LeafEntry) {
+        let Some(number) = entry.filter else { return self.filter = None };
+        if self.depth == Depth::Index || self.filter.as_ref().is_some_and(|(held, _)| *held == number) {
+            return;
+        }
+        let Some(place) = frame.top.filters.get(number as usize) else { return };
+        match self.part.read_filter(*place) {
+            Ok(filter) => self.filter = Some((number, Some(filter))),
+            Err(error) => {
+                // All leaves with this filter: without it their keys cannot be got one by one, though they are there.
+                let same = |leaf: &usize| {
+                    frame.top.leaves.get(*leaf).is_some_and(|leaf| leaf.filter == Some(number))
+                };
+                let last = (0..frame.top.leaves.len()).rfind(same).unwrap_or(0);
+                let keys = self.span(frame.top.separator(last));
+                let what = format!("{}; a filter, no record is lost with it", plain(&error));
+                self.inspect.fault(Fault { offset: place.offset, what, keys, unreached: None });
+                self.filter = Some((number, None));
+            }
+        }
+    }
+
+    fn block(&mut self, place: Place, separator: &[u8]) {
+        let block = match self.part.read_block(place) {
+            Ok(block) => block,
+            Err(error) => return self.tell(place.offset, plain(&error), self.span(separator)),
+        };
+        self.some_seqs_dropped |= !block.has_seqs();
+        let mut cursor = BlockCursor::new(self.part.facts().max_seq);
+        cursor.enter(&block);
+        if let Err(what) = self.walk(&block, &mut cursor, place) {
+            return self.tell(place.offset, what, self.span(separator));
+        }
+        if self.part.order().compare(&self.key, separator).is_gt() {
+            self.tell(place.offset, "a key is beyond its separator", self.span(separator));
+        }
+    }
+
+    fn walk(&mut self, block: &Block, cursor: &mut BlockCursor, place: Place) -> Result<(), String> {
+        self.begins_block = true;
+        cursor.seek_index(block, 0).map_err(|fault| fault.to_string())?;
         while let Some(record) = cursor.record(block) {
-            self.record(record).map_err(|what| self.part.damage(place, what))?;
-            cursor.next(block).map_err(|fault| self.part.damage(place, fault))?;
+            self.record(record)?;
+            self.inspect.record(place.offset, record);
+            cursor.next(block).map_err(|fault| fault.to_string())?;
         }
         Ok(())
     }
@@ -114,6 +270,10 @@ impl Check<'_> {
         }
         if same_key && record.seq >= self.seq {
             return Err("the records of a key are out of order");
+        }
+        // Only a separator that is the key says that its records go on.
+        if std::mem::take(&mut self.begins_block) && same_key && self.separator != record.key {
+            return Err("a key goes on beyond a separator that is another");
         }
         if !is_first
             && !same_key
@@ -138,7 +298,8 @@ impl Check<'_> {
 
     fn new_key(&mut self, key: &[u8], is_first: bool) -> Result<(), &'static str> {
         let hash = key_hash(key);
-        if self.filter.as_ref().is_some_and(|(_, filter)| !filter.may_contain(hash)) {
+        let filter = self.filter.as_ref().and_then(|(_, filter)| filter.as_ref());
+        if filter.is_some_and(|filter| !filter.may_contain(hash)) {
             return Err("the filter does not know a key");
         }
         if is_first {
@@ -151,22 +312,35 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn facts(mut self, frame: &Frame) -> Result<()> {
+    fn facts(mut self, frame: &Frame) {
+        let meta = frame.footer.meta.offset;
+        if !self.is_partial && self.data_end != Some(frame.meta.data_bytes) {
+            self.tell(meta, "the blocks do not fill the data", KeySpan::default());
+        }
+        if self.depth == Depth::Index || self.is_partial {
+            return;
+        }
         let claimed = &frame.meta.facts;
         self.found.file_bytes = claimed.file_bytes;
         self.found.high = std::mem::take(&mut self.key);
-        self.found.sketch = self.sketch.finish();
+        self.found.sketch = std::mem::take(&mut self.sketch).finish();
         // Where seqs were dropped the smallest one is gone; what is left lies within the claim.
         if self.some_seqs_dropped && self.found.min_seq >= claimed.min_seq {
             self.found.min_seq = claimed.min_seq;
         }
-        if self.data_end != frame.meta.data_bytes {
-            return Err(self.part.damage(frame.footer.meta, "the blocks do not fill the data"));
-        }
         if self.found != *claimed {
-            let what = format!("the facts are not those of the records: {claimed:?} where {:?}", self.found);
-            return Err(self.part.damage(frame.footer.meta, what));
+            let found = &self.found;
+            let what = format!("the facts are not those of the records: {claimed:?} where {found:?}");
+            self.tell(meta, what, KeySpan::default());
         }
-        Ok(())
+    }
+}
+
+/// What an error of reading says of the bytes, without the file and the offset, which the fault names.
+fn plain(error: &Error) -> String {
+    let message = error.message();
+    match message.split_once("is damaged at offset ") {
+        Some((_, rest)) => rest.split_once(": ").map_or(rest, |(_, what)| what).to_owned(),
+        None => message.to_owned(),
     }
 }

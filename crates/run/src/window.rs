@@ -2,7 +2,7 @@
 //!
 //! A merge reads its inputs through here: a few hundred kilobytes at a time, the next stretch announced to the
 //! system, the one behind given back, nothing put into the cache. Stretches begin small and double, so that
-//! reading only a little costs little. All memory is reused from stretch to stretch and block to block.
+//! reading only a little costs little; a block that is longer than any is read alone. All memory is reused from stretch to stretch and block to block.
 
 use std::sync::Arc;
 
@@ -10,13 +10,7 @@ use folddb_base::{Direction, Result};
 use folddb_layout::block::{Block, Place};
 
 use crate::part::Part;
-use crate::shared::count;
-
-/// The first stretch, in bytes.
-const WINDOW_BYTES_MIN: u64 = 64 << 10;
-
-/// The longest stretch, in bytes. A longer block is read alone.
-const WINDOW_BYTES_MAX: u64 = 256 << 10;
+use crate::shared::{WINDOW_BYTES_MIN, count};
 
 /// A stretch of a part's data, and the last block taken from it.
 #[derive(Debug, Default)]
@@ -36,6 +30,10 @@ impl Window {
         direction: Direction,
         used: Option<Arc<Block>>,
     ) -> Result<Arc<Block>> {
+        if u64::from(place.len_bytes) > part.shared().window_bytes_max() {
+            drop(used);
+            return self.long_block(part, place);
+        }
         if used.is_some() {
             self.spare = used;
         }
@@ -55,15 +53,25 @@ impl Window {
         Ok(Arc::new(block))
     }
 
+    /// A block that is longer than a stretch, read alone. It is the only one in memory then: of large values every
+    /// input of a merge holds one, and not three.
+    fn long_block(&mut self, part: &Part, place: Place) -> Result<Arc<Block>> {
+        check_bounds(part, place)?;
+        (self.spare, self.bytes) = (None, Vec::new());
+        let mut stored = vec![0; place.len_bytes as usize];
+        part.read_at(place.offset, &mut stored)?;
+        count(&part.shared().counters().pieces_read, 1);
+        let block = Block::open(stored, part.seed(place)).map_err(|fault| part.damage(place, fault))?;
+        part.file()?.wont_need(place.offset, u64::from(place.len_bytes));
+        Ok(Arc::new(block))
+    }
+
     /// Reads the stretch that begins (or, reversed, ends) with `place`.
     fn read(&mut self, part: &Part, place: Place, direction: Direction) -> Result<()> {
-        let data_bytes = part.frame().meta.data_bytes;
-        if place.end() > data_bytes {
-            return Err(part.damage(place, folddb_base::bytes::Malformed::Bounds));
-        }
-        let wanted =
-            self.next_bytes.clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX).max(u64::from(place.len_bytes));
-        self.next_bytes = (wanted * 2).min(WINDOW_BYTES_MAX);
+        check_bounds(part, place)?;
+        let (data_bytes, max) = (part.frame().meta.data_bytes, part.shared().window_bytes_max());
+        let wanted = self.next_bytes.clamp(WINDOW_BYTES_MIN, max).max(u64::from(place.len_bytes));
+        self.next_bytes = (wanted * 2).min(max);
         let (from, to) = match direction {
             Direction::Forward => (place.offset, (place.offset + wanted).min(data_bytes)),
             Direction::Reversed => (place.end().saturating_sub(wanted), place.end()),
@@ -90,4 +98,12 @@ impl Window {
         }
         Ok(())
     }
+}
+
+/// The blocks of a part are in front of its filters and index.
+fn check_bounds(part: &Part, place: Place) -> Result<()> {
+    if place.end() > part.frame().meta.data_bytes {
+        return Err(part.damage(place, folddb_base::bytes::Malformed::Bounds));
+    }
+    Ok(())
 }

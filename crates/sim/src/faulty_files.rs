@@ -44,6 +44,8 @@ pub enum Call {
     Rename,
     /// Removes.
     Remove,
+    /// Removes a directory.
+    RemoveDir,
     /// Links.
     Link,
     /// Syncs a directory.
@@ -102,16 +104,54 @@ impl Fault {
     }
 }
 
+/// The faults of a world, and what they have hit.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults {
+    pub(crate) list: Vec<Fault>,
+    pub(crate) failed: Vec<(Call, PathBuf)>,
+}
+
+/// A call that was made to fail.
+pub(crate) struct Failure {
+    pub(crate) error: io::Error,
+    pub(crate) half: bool,
+}
+
+impl Faults {
+    /// Decides about a call, which the faults count.
+    pub(crate) fn judge(&mut self, call: Call, path: &Path) -> Result<(), Failure> {
+        for fault in &mut self.list {
+            if !fault.matches(call, path) || fault.times == 0 {
+                continue;
+            }
+            if fault.skip > 0 {
+                fault.skip -= 1;
+                continue;
+            }
+            fault.times -= 1;
+            self.failed.push((call, path.to_owned()));
+            return Err(Failure { error: io::Error::from_raw_os_error(fault.os_error), half: fault.half });
+        }
+        Ok(())
+    }
+}
+
 #[derive(Default)]
 struct World {
     calls: u64,
-    faults: Vec<Fault>,
-    failed: Vec<(Call, PathBuf)>,
+    faults: Faults,
     quota_bytes: Option<u64>,
     bytes: HashMap<PathBuf, u64>,
+    most_bytes: u64,
 }
 
 impl World {
+    /// A file has so many bytes more.
+    fn grow(&mut self, path: &Path, more: u64) {
+        *self.bytes.entry(path.to_owned()).or_default() += more;
+        self.most_bytes = self.most_bytes.max(self.used_bytes());
+    }
+
     fn used_bytes(&self) -> u64 {
         self.bytes.values().sum()
     }
@@ -124,32 +164,18 @@ impl World {
     }
 }
 
-/// What becomes of a call.
-struct Verdict {
-    result: io::Result<()>,
-    half: bool,
-}
-
 type Shared = Arc<Mutex<World>>;
 
-fn judge(world: &Shared, call: Call, path: &Path) -> Verdict {
+fn judge(world: &Shared, call: Call, path: &Path) -> Result<(), Failure> {
     let mut world = world.lock();
     world.calls += 1;
-    for index in 0..world.faults.len() {
-        let fault = &mut world.faults[index];
-        if !fault.matches(call, path) || fault.times == 0 {
-            continue;
-        }
-        if fault.skip > 0 {
-            fault.skip -= 1;
-            continue;
-        }
-        fault.times -= 1;
-        let (result, half) = (Err(io::Error::from_raw_os_error(fault.os_error)), fault.half);
-        world.failed.push((call, path.to_owned()));
-        return Verdict { result, half };
+    world.faults.judge(call, path)
+}
+
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> io::Error {
+        failure.error
     }
-    Verdict { result: Ok(()), half: false }
 }
 
 /// Files over other files, with a quota and faults. Clones are of one world.
@@ -167,13 +193,13 @@ impl FaultyFiles {
 
     /// Adds a fault.
     pub fn break_on(&self, fault: Fault) {
-        self.world.lock().faults.push(fault);
+        self.world.lock().faults.list.push(fault);
     }
 
     /// Takes all faults away, and the quota.
     pub fn heal(&self) {
         let mut world = self.world.lock();
-        world.faults.clear();
+        world.faults.list.clear();
         world.quota_bytes = None;
     }
 
@@ -183,6 +209,11 @@ impl FaultyFiles {
         world.quota_bytes = bytes.map(|bytes| world.used_bytes() + bytes);
     }
 
+    /// The most that all files together ever took, in bytes, looked at whenever one grew.
+    pub fn most_bytes(&self) -> u64 {
+        self.world.lock().most_bytes
+    }
+
     /// How many calls there were.
     pub fn calls(&self) -> u64 {
         self.world.lock().calls
@@ -190,11 +221,11 @@ impl FaultyFiles {
 
     /// The calls that were made to fail.
     pub fn failed(&self) -> Vec<(Call, PathBuf)> {
-        self.world.lock().failed.clone()
+        self.world.lock().faults.failed.clone()
     }
 
     fn check(&self, call: Call, path: &Path) -> io::Result<()> {
-        judge(&self.world, call, path).result
+        Ok(judge(&self.world, call, path)?)
     }
 }
 
@@ -230,7 +261,7 @@ impl Files for FaultyFiles {
         self.check(Call::CreateAppend, path)?;
         self.world.lock().check_space(len_bytes)?;
         let inner = self.inner.create_append(path, len_bytes, mode)?;
-        self.world.lock().bytes.insert(path.to_owned(), len_bytes);
+        self.world.lock().grow(path, len_bytes);
         Ok(Box::new(FaultyAppend { inner, world: Arc::clone(&self.world), path: path.to_owned() }))
     }
 
@@ -255,6 +286,11 @@ impl Files for FaultyFiles {
         self.inner.remove(path)?;
         self.world.lock().bytes.remove(path);
         Ok(())
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.check(Call::RemoveDir, dir)?;
+        self.inner.remove_dir(dir)
     }
 
     fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -289,19 +325,18 @@ struct FaultyWrite {
 impl FaultyWrite {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.inner.append(bytes)?;
-        *self.world.lock().bytes.entry(self.path.clone()).or_default() += bytes.len() as u64;
+        self.world.lock().grow(&self.path, bytes.len() as u64);
         Ok(())
     }
 }
 
 impl WriteFile for FaultyWrite {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let verdict = judge(&self.world, Call::Write, &self.path);
-        if verdict.result.is_err() {
-            if verdict.half {
+        if let Err(failure) = judge(&self.world, Call::Write, &self.path) {
+            if failure.half {
                 self.put(&bytes[..bytes.len() / 2])?;
             }
-            return verdict.result;
+            return Err(failure.error);
         }
         self.world.lock().check_space(bytes.len() as u64)?;
         self.put(bytes)
@@ -312,7 +347,7 @@ impl WriteFile for FaultyWrite {
     }
 
     fn sync(&mut self) -> io::Result<()> {
-        judge(&self.world, Call::WriteSync, &self.path).result?;
+        judge(&self.world, Call::WriteSync, &self.path)?;
         self.inner.sync()
     }
 }
@@ -325,12 +360,11 @@ struct FaultyAppend {
 
 impl AppendFile for FaultyAppend {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let verdict = judge(&self.world, Call::Append, &self.path);
-        if verdict.result.is_err() {
-            if verdict.half {
+        if let Err(failure) = judge(&self.world, Call::Append, &self.path) {
+            if failure.half {
                 self.inner.append(&bytes[..bytes.len() / 2])?;
             }
-            return verdict.result;
+            return Err(failure.error);
         }
         self.inner.append(bytes)
     }
@@ -356,12 +390,12 @@ struct FaultySync {
 
 impl AppendSync for FaultySync {
     fn sync(&self) -> io::Result<()> {
-        judge(&self.world, Call::AppendSync, &self.path).result?;
+        judge(&self.world, Call::AppendSync, &self.path)?;
         self.inner.sync()
     }
 
     fn prepare(&self) -> io::Result<()> {
-        judge(&self.world, Call::Prepare, &self.path).result?;
+        judge(&self.world, Call::Prepare, &self.path)?;
         self.inner.prepare()
     }
 }
@@ -374,12 +408,12 @@ struct FaultyRead {
 
 impl ReadFile for FaultyRead {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        judge(&self.world, Call::Read, &self.path).result?;
+        judge(&self.world, Call::Read, &self.path)?;
         self.inner.read_exact_at(offset, buf)
     }
 
     fn len_bytes(&self) -> io::Result<u64> {
-        judge(&self.world, Call::Len, &self.path).result?;
+        judge(&self.world, Call::Len, &self.path)?;
         self.inner.len_bytes()
     }
 

@@ -3,21 +3,39 @@
 //! - [`model`]: what a store means, told naively; [`tables`]: the same for the rules of tables.
 //! - [`program`]: random programs over the whole public interface; [`play`]: playing one on a store and on the
 //!   model, which must agree after every action.
+//! - [`everything`]: a store with every fold and every codec in it; [`fixtures`]: stores that all later versions must open.
 //! - [`numbered`]: batches that tell which of them are there.
-//! - [`faulty_files`]: files that run out of space and fail on command.
+//! - [`threads`]: real threads at once, with a checker.
+//! - [`faulty_files`]: files that run out of space and fail on command; [`world`]: a whole simulated world, whose power
+//!   may fail.
+//! - [`process`]: tests that are processes of their own, and what a process uses.
+//! - [`soak`]: processes that use a whole store, killed at any moment.
 //!
-//! A program that fails shrinks and prints itself; its seed is kept in `tests/model.rs`. Longer runs:
-//! `cargo run -p folddb-sim --release --example programs -- --seeds 1000`.
+//! - [`disaster`]: a small program, crashed at every moment and with every call failing.
+//! - [`flips`]: a small store whose every byte is flipped in turn.
+//!
+//! A program that fails shrinks and prints itself; its seed is kept in `tests/model.rs` or `tests/power.rs`. Longer runs:
+//! `cargo run -p folddb-sim --release --example programs -- --seeds 1000`, and the example `disasters`.
 
 #![forbid(unsafe_code)]
 
 pub mod chance;
+pub mod faulty_files;
+pub mod world;
 pub mod tables;
 pub mod model;
 pub mod program;
+mod compare;
+mod known;
 pub mod play;
+pub mod disaster;
 pub mod numbered;
-pub mod faulty_files;
+pub mod threads;
+pub mod everything;
+pub mod fixtures;
+pub mod flips;
+pub mod process;
+pub mod soak;
 
 /// Where tests that sync very often put their files: in memory, where the system has such a place, so that they
 /// take seconds and not minutes. What they test is not the disk.

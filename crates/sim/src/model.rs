@@ -88,6 +88,30 @@ impl Model {
         }
     }
 
+    /// The store as it was at `seq`, to go on from there in another way. Tables that were dropped since are gone.
+    pub fn until(&self, seq: Seq) -> Model {
+        let mut model = Model { last_seq: seq.min(self.last_seq), ..self.clone() };
+        for table in model.tables.values_mut() {
+            table.history.retain(|(at, _)| *at <= seq);
+        }
+        model
+    }
+
+    /// Whether a table that is still there was written to after `low` and up to `high`.
+    pub fn has_ops_between(&self, low: Seq, high: Seq) -> bool {
+        let mut seqs = self.tables.values().flat_map(|table| &table.history).map(|(seq, _)| *seq);
+        seqs.any(|seq| low < seq && seq <= high)
+    }
+
+    /// Takes back all that was written after `seq`, and gives the next op the seq after `last_seq`: some seqs may be taken
+    /// by what a crash has lost.
+    pub fn cut(&mut self, seq: Seq, last_seq: Seq) {
+        for table in self.tables.values_mut() {
+            table.history.retain(|(at, _)| *at <= seq);
+        }
+        self.last_seq = last_seq;
+    }
+
     /// Everything in a table as a reader at `seq` sees it, in the order of the table.
     pub fn rows_at(&self, table: &str, seq: Seq) -> Vec<ModelRow> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };

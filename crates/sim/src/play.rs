@@ -1,16 +1,31 @@
 //! Plays a program on a store and on the model, and compares them after every action: every key by `get`, a
 //! scan of every table, counts, at the present and at every live snapshot.
+//!
+//! A program is played on real files ([`play`]), or in a simulated world ([`play_in`]), where it may also crash, in the
+//! middle of anything, and where calls may fail. What a store must hold after that is told by what was acknowledged
+//! before: `known.rs`. `play/crash.rs` has what happens at a crash.
+
+mod crash;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use folddb::{
-    BytesScan, BytesTable, Durability, Error, ErrorKind, Options, Seq, Snapshot, Store, Upkeep, WriteOp,
+    BytesTable, Durability, Error, ErrorKind, Options, Seq, Snapshot, Store, Upkeep, Work, WriteOp,
 };
 
-use crate::model::{Model, ModelOp, ModelRow, Present};
-use crate::program::{Action, Edge, Program, ScanShape, Settings, TableOp, What};
-use crate::tables::{KEYS, Shape, with_customs};
+use crate::compare::{
+    Outcome, chosen, compare_rows, compare_table, in_chunks, inside, narrow, range, same, scan_prefix,
+};
+use crate::faulty_files::{Call, Fault};
+use crate::known::{Known, Ops};
+use crate::model::{Model, ModelOp, ModelRow};
+use crate::program::{Action, Breakage, Broken, Crash, Program, ScanShape, Settings, TableOp, What};
+use crate::tables::{Shape, with_customs};
+use crate::world::SimDisk;
+
+pub use crash::{Wreck, play_until_death};
 
 /// Where a program and its store part ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,20 +42,33 @@ impl std::fmt::Display for Disagreement {
     }
 }
 
-type Outcome = Result<(), String>;
-
-/// Plays a program in a directory that does not exist yet.
+/// Plays a program in a directory that does not exist yet. What it says of crashes and faults is passed over.
 ///
 /// # Errors
 /// The first disagreement of store and model.
 pub fn play(program: &Program, dir: &Path) -> Result<(), Disagreement> {
-    let at_start = |message| Disagreement { at: 0, message };
-    let mut player = Player::start(program.settings, dir).map_err(at_start)?;
-    for (at, action) in program.actions.iter().enumerate() {
-        let done = player.act(action).and_then(|()| player.compare());
-        done.map_err(|message| Disagreement { at, message: format!("{action:?}: {message}") })?;
+    let mut player = Player::new(program.settings, dir, None);
+    player.create_store().map_err(|message| Disagreement { at: 0, message })?;
+    player.play(&program.actions)
+}
+
+/// Plays a program in a simulated world. The diary of `disk` goes on in the world that it ends in, which is returned.
+///
+/// # Errors
+/// The first disagreement of store and model, with the end of the diary.
+pub fn play_in(program: &Program, disk: &SimDisk) -> Result<SimDisk, Disagreement> {
+    let mut player = Player::new(program.settings, &SimDisk::store_dir(), Some(disk.clone()));
+    let played = player
+        .create_store()
+        .map_err(|message| Disagreement { at: 0, message })
+        .and_then(|()| player.play(&program.actions));
+    let disk = player.disk.clone().unwrap_or_else(|| disk.clone());
+    match played {
+        Ok(()) => Ok(disk),
+        Err(Disagreement { at, message }) => {
+            Err(Disagreement { at, message: format!("{message}\nthe calls before it:\n{}", disk.diary(60)) })
+        }
     }
-    Ok(())
 }
 
 fn name_of(slot: u8) -> String {
@@ -50,10 +78,20 @@ fn name_of(slot: u8) -> String {
 struct Player {
     dir: PathBuf,
     settings: Settings,
+    /// The world, where it is a simulated one.
+    disk: Option<SimDisk>,
     /// Absent for moments only.
     store: Option<Store>,
     snapshots: Vec<Snapshot>,
-    model: Model,
+    known: Known,
+    /// How the process that is about to die will.
+    pending: Option<Crash>,
+    /// True once the disk of this process was full.
+    was_full: bool,
+    /// Whether store and model are compared after every action, or only after crashes.
+    compares: bool,
+    /// True once the store was made and its making acknowledged.
+    is_created: bool,
 }
 
 fn said(doing: &str) -> impl Fn(Error) -> String + '_ {
@@ -61,11 +99,59 @@ fn said(doing: &str) -> impl Fn(Error) -> String + '_ {
 }
 
 impl Player {
-    fn start(settings: Settings, dir: &Path) -> Result<Player, String> {
-        let mut player =
-            Player { dir: dir.to_owned(), settings, store: None, snapshots: Vec::new(), model: Model::new() };
-        player.store = Some(Store::create(dir, player.options()).map_err(said("create the store"))?);
-        Ok(player)
+    fn new(settings: Settings, dir: &Path, disk: Option<SimDisk>) -> Player {
+        Player {
+            dir: dir.to_owned(),
+            settings,
+            disk,
+            store: None,
+            snapshots: Vec::new(),
+            known: Known::default(),
+            pending: None,
+            was_full: false,
+            compares: true,
+            is_created: false,
+        }
+    }
+
+    fn create_store(&mut self) -> Outcome {
+        match Store::create(&self.dir, self.options()) {
+            Ok(store) => {
+                self.store = Some(store);
+                self.is_created = true;
+                Ok(())
+            }
+            Err(error) => {
+                self.refused("create the store", error)?;
+                // Where it is whole all the same it opens; else it is made elsewhere.
+                if self.disk.as_ref().is_some_and(SimDisk::is_dead) { Ok(()) } else { self.open_soundly() }
+            }
+        }
+    }
+
+    fn play(&mut self, actions: &[Action]) -> Result<(), Disagreement> {
+        for (at, action) in actions.iter().enumerate() {
+            if let Some(disk) = &self.disk {
+                disk.note(format!("action {at}: {action:?}"));
+            }
+            let done = self.act(action).and_then(|()| self.after_action());
+            done.map_err(|message| Disagreement { at, message: format!("{action:?}: {message}") })?;
+        }
+        Ok(())
+    }
+
+    /// Looks at what an action has left: a dead process, or a store to compare.
+    fn after_action(&mut self) -> Outcome {
+        if self.disk.as_ref().is_some_and(SimDisk::is_dead) {
+            return self.perish();
+        }
+        if !self.compares {
+            return Ok(());
+        }
+        match self.disk.clone() {
+            Some(disk) => disk.aside(|| self.compare()),
+            None => self.compare(),
+        }
     }
 
     fn options(&self) -> Options {
@@ -77,7 +163,21 @@ impl Player {
             .disk_reserve_bytes(0)
             .append_mode(self.settings.append_mode)
             .upkeep(self.settings.upkeep);
+        let options = match &self.disk {
+            Some(disk) => options.host(disk.host()),
+            None => options,
+        };
         with_customs(options)
+    }
+
+    /// What an error means: where the process is dead or calls have failed, that is what they do; else it is a
+    /// disagreement.
+    fn refused(&self, doing: &str, error: Error) -> Outcome {
+        let excused = self.disk.as_ref().is_some_and(|disk| {
+            let lacks_space = self.was_full && error.kind() == ErrorKind::NoSpace;
+            disk.is_dead() || lacks_space || !disk.failed().is_empty()
+        });
+        if excused { Ok(()) } else { Err(said(doing)(error)) }
     }
 
     fn store(&self) -> Result<&Store, String> {
@@ -86,7 +186,7 @@ impl Player {
 
     fn table(&self, slot: u8) -> Result<Option<(BytesTable, Shape)>, String> {
         let name = name_of(slot);
-        let Some(shape) = self.model.shape(&name) else { return Ok(None) };
+        let Some(shape) = self.known.model.shape(&name) else { return Ok(None) };
         let table = self.store()?.bytes_table(&name).map_err(said("open the table"))?;
         Ok(Some((table, shape)))
     }
@@ -103,7 +203,9 @@ impl Player {
             Action::Commit(ops, durability) => self.commit(ops, *durability),
             Action::Snapshot => {
                 let snapshot = self.store()?.snapshot();
-                same("the seq of the snapshot", &snapshot.seq(), &self.model.last_seq())?;
+                let seq_wanted =
+                    |model: &Model| same("the seq of the snapshot", &snapshot.seq(), &model.last_seq());
+                self.with_models(&seq_wanted)?;
                 self.snapshots.push(snapshot);
                 Ok(())
             }
@@ -113,28 +215,129 @@ impl Player {
                 }
                 Ok(())
             }
-            Action::Flush => self.store()?.flush().map_err(said("flush")),
+            Action::Flush => {
+                let flushed = self.store()?.flush();
+                self.makes_durable("flush", flushed)
+            }
             Action::Step(steps) => self.steps(*steps),
-            Action::Settle => self.store()?.settle().map_err(said("settle")),
+            Action::Settle => {
+                let settled = self.store()?.settle();
+                self.makes_durable("settle", settled)
+            }
             Action::Optimize(slot, stop_after) => self.optimize(*slot, *stop_after),
             Action::Scan(slot, at, scan) => self.scan(*slot, *at, scan),
-            Action::Sync => self.store()?.sync().map_err(said("sync")),
-            Action::Close => {
-                self.snapshots.clear();
-                let store = self.store.take().ok_or("the store is not open")?;
-                store.close().map_err(said("close"))?;
-                self.open()
+            Action::Sync => {
+                let synced = self.store()?.sync();
+                self.makes_durable("sync", synced)
             }
-            Action::Abandon => {
-                self.snapshots.clear();
-                self.store = None;
-                self.open()
-            }
+            Action::Close => self.close(),
+            Action::Abandon => self.abandon(),
             Action::LookOnly => self.look_only(),
+            Action::Upkeep(work) => self.upkeep(*work),
+            Action::Clock(_, _)
+            | Action::Crash(_)
+            | Action::Break(_)
+            | Action::Heal
+            | Action::Rot(_, _, _) => match self.disk.clone() {
+                Some(disk) => self.strike(&disk, action),
+                None => Ok(()),
+            },
         }
     }
 
-    fn open(&mut self) -> Outcome {
+    /// What happens in a simulated world only.
+    fn strike(&mut self, disk: &SimDisk, action: &Action) -> Outcome {
+        match action {
+            Action::Clock(millis, wall_s) => {
+                disk.advance(Duration::from_millis(u64::from(*millis)));
+                disk.jump_wall(i64::from(*wall_s));
+                Ok(())
+            }
+            Action::Crash(crash) => {
+                self.pending = Some(crash.clone());
+                match crash.after {
+                    0 => disk.die(),
+                    changes => disk.die_after(u64::from(changes)),
+                }
+                Ok(())
+            }
+            Action::Break(breakage) => {
+                self.break_something(disk, breakage);
+                Ok(())
+            }
+            Action::Heal => self.heal(disk),
+            Action::Rot(file, place, bits) => self.rot(disk, *file, *place, *bits),
+            _ => Ok(()),
+        }
+    }
+
+    fn break_something(&mut self, disk: &SimDisk, breakage: &Breakage) {
+        let Breakage { what, skip, times } = *breakage;
+        let on =
+            |calls: &[Call]| Fault { skip: u64::from(skip), times: u64::from(times), ..Fault::on(calls) };
+        const WRITES: [Call; 2] = [Call::Write, Call::Append];
+        const NAMES: [Call; 5] =
+            [Call::Create, Call::CreateAppend, Call::Remove, Call::SyncDir, Call::Rename];
+        let fault = match what {
+            Broken::AnyCall => on(&[]),
+            Broken::Write => on(&WRITES),
+            Broken::TornWrite => Fault { half: true, ..on(&WRITES) },
+            Broken::Sync => on(&[Call::WriteSync, Call::AppendSync]),
+            Broken::Name => on(&NAMES),
+            Broken::Read => on(&[Call::Read, Call::Open, Call::List, Call::Len]),
+            Broken::NoSpace => {
+                self.was_full = true;
+                Fault { os_error: 28, ..on(&[Call::Write, Call::Create, Call::CreateAppend]) }
+            }
+            Broken::FullDisk => {
+                self.was_full = true;
+                return disk.leave_free(Some(u64::from(skip) * (16 << 10)));
+            }
+            Broken::Slow => return disk.slow_down(4, Duration::from_millis(10 * u64::from(times))),
+        };
+        disk.break_on(fault);
+    }
+
+    /// Mends all, and reopens a store that does not write any more.
+    fn heal(&mut self, disk: &SimDisk) -> Outcome {
+        disk.heal();
+        if self.store()?.stats().poisoned_by.is_some() { self.abandon() } else { Ok(()) }
+    }
+
+    fn makes_durable(&mut self, doing: &str, done: folddb::Result<()>) -> Outcome {
+        match done {
+            Ok(()) => {
+                self.known.survives_power();
+                Ok(())
+            }
+            Err(error) => self.refused(doing, error),
+        }
+    }
+
+    fn close(&mut self) -> Outcome {
+        self.snapshots.clear();
+        let store = self.store.take().ok_or("the store is not open")?;
+        let closed = store.close();
+        self.makes_durable("close", closed)?;
+        self.reopen()
+    }
+
+    /// Dropping a store flushes nothing, but hands the log on and syncs it, unless calls fail.
+    fn abandon(&mut self) -> Outcome {
+        let was_sound = self.store()?.stats().poisoned_by.is_none();
+        self.snapshots.clear();
+        self.store = None;
+        let is_whole = self.disk.as_ref().is_none_or(|disk| disk.failed().is_empty() && !disk.is_dead());
+        if was_sound && is_whole {
+            self.known.survives_power();
+        }
+        self.reopen()
+    }
+
+    fn reopen(&mut self) -> Outcome {
+        if self.disk.is_some() {
+            return self.next_process();
+        }
         self.store = Some(Store::open(&self.dir, self.options()).map_err(said("open the store"))?);
         Ok(())
     }
@@ -142,14 +345,20 @@ impl Player {
     fn create(&mut self, slot: u8, shape: &Shape) -> Outcome {
         let name = name_of(slot);
         let created = self.store()?.create_table(&name, shape.rules());
-        match (created, self.model.shape(&name)) {
+        match (created, self.known.model.shape(&name)) {
             (Ok(_), None) => {
-                self.model.create_table(&name, *shape);
+                self.known.model.create_table(&name, *shape);
                 Ok(())
             }
             (Err(error), Some(_)) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             (Ok(_), Some(_)) => Err("a table was created twice".to_owned()),
-            (Err(error), _) => Err(said("create a table")(error)),
+            (Err(error), None) => {
+                if error.kind() != ErrorKind::NoSpace {
+                    self.known.doubt_created(&name, *shape);
+                }
+                self.refused("create a table", error)
+            }
+            (Err(error), Some(_)) => self.refused("create a table", error),
         }
     }
 
@@ -159,8 +368,13 @@ impl Player {
             let refused = self.store()?.drop_table(&name).map_err(|error| error.kind());
             return same("dropping what is not there", &refused, &Err(ErrorKind::UnknownTable));
         };
-        self.store()?.drop_table(&name).map_err(said("drop a table"))?;
-        self.model.drop_table(&name);
+        if let Err(error) = self.store()?.drop_table(&name) {
+            if error.kind() != ErrorKind::NoSpace {
+                self.known.doubt_dropped(&name);
+            }
+            return self.refused("drop a table", error);
+        }
+        self.known.model.drop_table(&name);
         let refused = table.get(b"").map_err(|error| error.kind());
         same("reading a dropped table", &refused, &Err(ErrorKind::Closed))
     }
@@ -179,9 +393,7 @@ impl Player {
             What::Fold => table.write(WriteOp::Fold, &key, &value),
             What::Delete => table.write(WriteOp::Delete, &key, b"ignored"),
         };
-        let seq = written.map_err(said("write"))?;
-        self.apply(op, &shape);
-        same("the seq of a write", &seq, &self.model.last_seq())
+        self.committed(op_of(op, &shape).into_iter().collect(), Durability::Process, written)
     }
 
     fn upside_down(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
@@ -190,24 +402,9 @@ impl Player {
         same("an empty range", &refused, &Err(ErrorKind::InvalidInput))
     }
 
-    fn apply(&mut self, op: &TableOp, shape: &Shape) {
-        let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
-        let model_op = match op.what {
-            What::Set => ModelOp::Set(key, value),
-            What::Insert => ModelOp::Insert(key, value),
-            What::Fold => ModelOp::Fold(key, value),
-            What::Delete => ModelOp::Delete(key),
-            What::DeleteRange => match range(shape, op) {
-                Some((from, to)) => ModelOp::DeleteRange(from, to),
-                None => return,
-            },
-        };
-        self.model.apply(&name_of(op.table), model_op);
-    }
-
     fn commit(&mut self, ops: &[TableOp], durability: Durability) -> Outcome {
         let mut batch = self.store()?.batch();
-        let mut taken = Vec::new();
+        let mut taken = Ops::new();
         for op in ops {
             let Some((table, shape)) = self.table(op.table)? else { continue };
             let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
@@ -221,28 +418,76 @@ impl Player {
                     None => continue,
                 },
             };
-            taken.push((*op, shape));
+            taken.extend(op_of(op, &shape));
         }
         same("the length of a batch", &batch.len(), &taken.len())?;
-        let seq = batch.commit(durability).map_err(said("commit"))?;
-        taken.iter().for_each(|(op, shape)| self.apply(op, shape));
-        same("the seq of a batch", &seq, &self.model.last_seq())
+        let committed = batch.commit(durability);
+        self.committed(taken, durability, committed)
     }
 
-    fn steps(&self, steps: u8) -> Outcome {
+    /// Takes note of what came of a batch.
+    fn committed(&mut self, ops: Ops, durability: Durability, outcome: folddb::Result<Seq>) -> Outcome {
+        match outcome {
+            Ok(_) if !ops.is_empty() && self.has_lost_a_sync() => {
+                Err("a commit is acknowledged after a sync of the log or the manifest has failed".to_owned())
+            }
+            // A batch that is empty is never in the way of anything.
+            Ok(_) if ops.is_empty() => Ok(()),
+            Ok(seq) => {
+                self.known.written(ops, durability);
+                same("the seq of a batch", &seq, &self.known.model.last_seq())
+            }
+            Err(error) => {
+                // For lack of space a batch is refused before anything has happened.
+                if error.kind() != ErrorKind::NoSpace {
+                    self.known.doubt_batch(ops);
+                }
+                self.refused("commit", error)
+            }
+        }
+    }
+
+    /// Whether a sync has failed in this process of which nobody knows what it has left. (One that fails for lack of space
+    /// is told apart by nobody here; no fault does that.)
+    fn has_lost_a_sync(&self) -> bool {
+        let Some(disk) = &self.disk else { return false };
+        disk.failed().iter().any(|(call, path)| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            *call == Call::AppendSync || (*call == Call::WriteSync && name.starts_with("MANIFEST"))
+        })
+    }
+
+    fn steps(&mut self, steps: u8) -> Outcome {
         // Where threads do the upkeep they are left alone.
         if self.settings.upkeep == Upkeep::Threads {
             return Ok(());
         }
         for _ in 0..steps {
-            if self.store()?.upkeep_step().map_err(said("take a step of upkeep"))?.is_none() {
-                break;
+            match self.store()?.upkeep_step() {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => return self.refused("take a step of upkeep", error),
             }
         }
         Ok(())
     }
 
-    fn optimize(&self, slot: u8, stop_after: Option<u8>) -> Outcome {
+    fn upkeep(&mut self, work: Work) -> Outcome {
+        if self.settings.upkeep == Upkeep::Threads {
+            return Ok(());
+        }
+        match self.store()?.upkeep_step_of(work) {
+            Ok(_) => {
+                if work == Work::Journal && self.store()?.stats().poisoned_by.is_none() {
+                    self.known.survives_death();
+                }
+                Ok(())
+            }
+            Err(error) => self.refused("take a step of upkeep", error),
+        }
+    }
+
+    fn optimize(&mut self, slot: u8, stop_after: Option<u8>) -> Outcome {
         let Some((table, _)) = self.table(slot)? else { return Ok(()) };
         let store = self.store()?;
         let (mut looks, mut broke_off) = (0, false);
@@ -256,7 +501,9 @@ impl Player {
                 _ => ControlFlow::Continue(()),
             }
         };
-        store.optimize(table.name(), &mut progress).map_err(said("optimize"))?;
+        if let Err(error) = store.optimize(table.name(), &mut progress) {
+            return self.refused("optimize", error);
+        }
         if broke_off {
             return Ok(());
         }
@@ -265,6 +512,9 @@ impl Player {
     }
 
     fn look_only(&mut self) -> Outcome {
+        if self.disk.is_some() {
+            return self.look_only_aside();
+        }
         self.snapshots.clear();
         self.store = None;
         let options = self.options().read_only(true);
@@ -275,22 +525,35 @@ impl Player {
             same("writing to a store that is open for reading", &refused, &Err(ErrorKind::ReadOnly))?;
         }
         self.store = None;
-        self.open()
+        self.reopen()
     }
 
     /// Compares everything, at the present and at every snapshot.
     fn compare(&self) -> Outcome {
+        self.with_models(&|model| self.compare_with(model))
+    }
+
+    /// Checks something against the model; while it is in doubt whether a batch is there, against the model with it too.
+    fn with_models(&self, check: &dyn Fn(&Model) -> Outcome) -> Outcome {
+        let outcome = check(&self.known.model);
+        match self.known.with_doubt() {
+            Some(model) if outcome.is_err() => check(&model).or(outcome),
+            _ => outcome,
+        }
+    }
+
+    fn compare_with(&self, model: &Model) -> Outcome {
         let store = self.store()?;
-        same("the tables", &store.tables(), &self.model.tables())?;
-        same("the last seq", &store.last_seq(), &self.model.last_seq())?;
-        for name in self.model.tables() {
-            let Some(shape) = self.model.shape(&name) else { continue };
+        same("the tables", &store.tables(), &model.tables())?;
+        same("the last seq", &store.last_seq(), &model.last_seq())?;
+        for name in model.tables() {
+            let Some(shape) = model.shape(&name) else { continue };
             let table = store.bytes_table(&name).map_err(said("open the table"))?;
-            let now = self.model.rows_at(&name, Seq::MAX);
+            let now = model.rows_at(&name, Seq::MAX);
             let in_table = |message| format!("table {name} ({shape:?}): {message}");
             compare_table(&now, &shape, &|key| table.get(key), &|| table.scan()).map_err(in_table)?;
             for snapshot in &self.snapshots {
-                let past = self.model.rows_at(&name, snapshot.seq());
+                let past = model.rows_at(&name, snapshot.seq());
                 let get = |key: &[u8]| snapshot.get_bytes(&table, key);
                 compare_table(&past, &shape, &get, &|| snapshot.scan_bytes(&table))
                     .map_err(|message| in_table(format!("at snapshot {}: {message}", snapshot.seq())))?;
@@ -300,187 +563,57 @@ impl Player {
     }
 
     fn scan(&self, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
+        match self.disk.clone() {
+            Some(disk) => disk.aside(|| self.scan_now(slot, at, scan)),
+            None => self.scan_now(slot, at, scan),
+        }
+    }
+
+    fn scan_now(&self, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         let snapshot = at.and_then(|at| self.snapshot(at));
         let seq = snapshot.map_or(Seq::MAX, Snapshot::seq);
-        let start = || match snapshot {
-            Some(snapshot) => snapshot.scan_bytes(&table),
-            None => table.scan(),
-        };
-        let rows = self.model.rows_at(table.name(), seq);
-        if let Some((number, len)) = scan.prefix {
-            return scan_prefix(&rows, &shape, &shape.key(number), len, scan, start());
-        }
-        let expected = chosen(rows, scan, |key| inside(&shape, scan, key));
-        let narrowed = narrow(start(), &shape, scan);
-        match scan.chunk {
-            None => compare_rows(&expected, narrowed),
-            Some(chunk) => in_chunks(&expected, &shape, scan, usize::from(chunk), &start),
-        }
-        .map_err(|message| format!("at {seq}: {message}"))
+        self.with_models(&|model| {
+            let rows = model.rows_at(table.name(), seq);
+            scan_table(&table, &shape, snapshot, rows, scan).map_err(|why| format!("at {seq}: {why}"))
+        })
     }
 }
 
-/// The range that a range delete is about, the right way round; none where it is empty.
-fn range(shape: &Shape, op: &TableOp) -> Option<(Vec<u8>, Vec<u8>)> {
-    let (a, b) = (shape.key(op.key), shape.key(op.value % KEYS));
-    match shape.compare(&a, &b) {
-        std::cmp::Ordering::Less => Some((a, b)),
-        std::cmp::Ordering::Equal => None,
-        std::cmp::Ordering::Greater => Some((b, a)),
-    }
-}
-
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Outcome {
-    if found == expected { Ok(()) } else { Err(format!("{what} is {found:?} and not {expected:?}")) }
-}
-
-type Get<'g> = &'g dyn Fn(&[u8]) -> folddb::Result<Option<Vec<u8>>>;
-
-fn compare_table(
-    expected: &[ModelRow],
+fn scan_table(
+    table: &BytesTable,
     shape: &Shape,
-    get: Get<'_>,
-    scan: &dyn Fn() -> BytesScan,
-) -> Outcome {
-    for number in 0..KEYS {
-        let key = shape.key(number);
-        let wanted = expected.iter().find(|(at, _)| *at == key).map(|(_, present)| present);
-        let found = match get(&key) {
-            Ok(value) => value.map(Present::Value),
-            Err(error) if error.kind() == ErrorKind::FoldFailed => Some(Present::Failed),
-            Err(error) => return Err(format!("cannot get {}: {error:?}", key.escape_ascii())),
-        };
-        if found.as_ref() != wanted {
-            let (found, wanted) = (shown(found.as_ref()), shown(wanted));
-            return Err(format!("get {} gives {found} and not {wanted}", key.escape_ascii()));
-        }
-    }
-    compare_rows(expected, scan())?;
-    compare_rows(&expected.iter().rev().cloned().collect::<Vec<_>>(), scan().reverse())?;
-    let count = scan().count().map_err(|error| error.kind());
-    let fails = expected.iter().any(|(_, present)| *present == Present::Failed);
-    same("the count", &count, &if fails { Err(ErrorKind::FoldFailed) } else { Ok(expected.len() as u64) })
-}
-
-fn shown(present: Option<&Present>) -> String {
-    match present {
-        None => "nothing".to_owned(),
-        Some(Present::Failed) => "a failure".to_owned(),
-        Some(Present::Value(value)) => short(value),
-    }
-}
-
-fn short(bytes: &[u8]) -> String {
-    let shown = bytes[..bytes.len().min(40)].escape_ascii().to_string();
-    if bytes.len() > 40 { format!("\"{shown}\"... ({} bytes)", bytes.len()) } else { format!("\"{shown}\"") }
-}
-
-/// Compares the rows of a scan, one by one. A row on which the fold fails is an error in its place.
-fn compare_rows(expected: &[ModelRow], scan: BytesScan) -> Outcome {
-    let mut rows = scan.into_iter();
-    for (key, present) in expected {
-        let found = match rows.next() {
-            None => "the end".to_owned(),
-            Some(Ok((at, value))) if at == *key && Present::Value(value.clone()) == *present => continue,
-            Some(Ok((at, value))) => format!("{} = {}", at.escape_ascii(), short(&value)),
-            Some(Err(error)) if error.kind() == ErrorKind::FoldFailed && *present == Present::Failed => {
-                continue;
-            }
-            Some(Err(error)) => format!("{error:?}"),
-        };
-        let wanted = shown(Some(present));
-        return Err(format!("a scan gives {found} where {} = {wanted} comes", key.escape_ascii()));
-    }
-    match rows.next() {
-        None => Ok(()),
-        Some(more) => Err(format!("a scan gives {:?} behind its end", more.map(|(key, _)| key))),
-    }
-}
-
-/// The rows that a scan is about.
-fn chosen(rows: Vec<ModelRow>, scan: &ScanShape, inside: impl Fn(&[u8]) -> bool) -> Vec<ModelRow> {
-    let mut rows: Vec<ModelRow> = rows.into_iter().filter(|(key, _)| inside(key)).collect();
-    if scan.reverse {
-        rows.reverse();
-    }
-    rows.truncate(scan.limit.map_or(usize::MAX, usize::from));
-    rows
-}
-
-fn inside(shape: &Shape, scan: &ScanShape, key: &[u8]) -> bool {
-    let above = match scan.low {
-        Edge::Open => true,
-        Edge::At(number) => shape.compare(key, &shape.key(number)).is_ge(),
-        Edge::Beyond(number) => shape.compare(key, &shape.key(number)).is_gt(),
-    };
-    let below = match scan.high {
-        Edge::Open => true,
-        Edge::At(number) => shape.compare(key, &shape.key(number)).is_le(),
-        Edge::Beyond(number) => shape.compare(key, &shape.key(number)).is_lt(),
-    };
-    above && below
-}
-
-fn narrow(scan: BytesScan, shape: &Shape, to: &ScanShape) -> BytesScan {
-    let scan = match to.low {
-        Edge::Open => scan,
-        Edge::At(number) => scan.from(&shape.key(number)),
-        Edge::Beyond(number) => scan.after(&shape.key(number)),
-    };
-    let scan = match to.high {
-        Edge::Open => scan,
-        Edge::At(number) => scan.through(&shape.key(number)),
-        Edge::Beyond(number) => scan.before(&shape.key(number)),
-    };
-    let scan = if to.reverse { scan.reverse() } else { scan };
-    match to.limit {
-        Some(limit) => scan.limit(usize::from(limit)),
-        None => scan,
-    }
-}
-
-fn scan_prefix(
-    rows: &[ModelRow],
-    shape: &Shape,
-    key: &[u8],
-    len: u8,
+    snapshot: Option<&Snapshot>,
+    rows: Vec<ModelRow>,
     scan: &ScanShape,
-    start: BytesScan,
 ) -> Outcome {
-    let prefix = &key[..key.len().min(usize::from(len))];
-    let expected = chosen(rows.to_vec(), scan, |key| key.starts_with(prefix));
-    let narrowed = start.prefix(prefix);
-    let narrowed = if scan.reverse { narrowed.reverse() } else { narrowed };
-    let narrowed = match scan.limit {
-        Some(limit) => narrowed.limit(usize::from(limit)),
-        None => narrowed,
+    let start = || match snapshot {
+        Some(snapshot) => snapshot.scan_bytes(table),
+        None => table.scan(),
     };
-    if shape.order == crate::tables::Order::ByLength {
-        let refused = narrowed.count().map_err(|error| error.kind());
-        return same("a prefix in a custom order", &refused, &Err(ErrorKind::InvalidInput));
+    if let Some((number, len)) = scan.prefix {
+        return scan_prefix(&rows, shape, &shape.key(number), len, scan, start());
     }
-    compare_rows(&expected, narrowed)
+    let expected = chosen(rows, scan, |key| inside(shape, scan, key));
+    let narrowed = narrow(start(), shape, scan);
+    match scan.chunk {
+        None => compare_rows(&expected, narrowed),
+        Some(chunk) => in_chunks(&expected, shape, scan, usize::from(chunk), &start),
+    }
 }
 
-/// The same rows in pieces, each a scan of its own that begins behind the last row of the one before.
-fn in_chunks(
-    expected: &[ModelRow],
-    shape: &Shape,
-    scan: &ScanShape,
-    chunk: usize,
-    start: &dyn Fn() -> BytesScan,
-) -> Outcome {
-    let mut after: Option<&[u8]> = None;
-    for rows in expected.chunks(chunk) {
-        let narrowed = narrow(start(), shape, scan);
-        let narrowed = match (after, scan.reverse) {
-            (None, _) => narrowed,
-            (Some(last), false) => narrowed.after(last),
-            (Some(last), true) => narrowed.before(last),
-        };
-        compare_rows(rows, narrowed.limit(rows.len()))?;
-        after = rows.last().map(|(key, _)| key.as_slice());
-    }
-    Ok(())
+/// An op as the model takes it; none where it does nothing.
+fn op_of(op: &TableOp, shape: &Shape) -> Option<(String, ModelOp)> {
+    let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
+    let model_op = match op.what {
+        What::Set => ModelOp::Set(key, value),
+        What::Insert => ModelOp::Insert(key, value),
+        What::Fold => ModelOp::Fold(key, value),
+        What::Delete => ModelOp::Delete(key),
+        What::DeleteRange => {
+            let (from, to) = range(shape, op)?;
+            ModelOp::DeleteRange(from, to)
+        }
+    };
+    Some((name_of(op.table), model_op))
 }

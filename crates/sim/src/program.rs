@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use folddb::{AppendMode, Durability, Upkeep};
+use folddb::{AppendMode, Durability, Upkeep, Work};
 
 use crate::chance::Seeded;
 use crate::tables::{KEYS, Kind, Order, Shape};
@@ -66,6 +66,66 @@ pub enum Action {
     Abandon,
     /// Opens the store for reading only, looks, and opens it for writing again.
     LookOnly,
+    /// Takes one step of one kind of upkeep.
+    Upkeep(Work),
+    /// Lets so many milliseconds pass, and the wall clock jump by so many seconds besides. From here on: in a simulated
+    /// world only.
+    Clock(u16, i32),
+    /// Lets the process die, with or without the power.
+    Crash(Crash),
+    /// Breaks something.
+    Break(Breakage),
+    /// Mends all that is broken, and reopens a store that is poisoned.
+    Heal,
+    /// Flips bits of a byte of a file, in another world that is a copy of this one.
+    Rot(u8, u16, u8),
+}
+
+/// How a process ends, and what happens while the next one opens the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crash {
+    /// It dies before the change after so many changes; at once where there are none.
+    pub after: u8,
+    /// Whether the power goes too.
+    pub power: bool,
+    /// Decides what is left.
+    pub seed: u8,
+    /// Openings that die after so many changes, one after the other, and whether the power goes.
+    pub openings: Vec<(u8, bool)>,
+}
+
+/// Something that breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Breakage {
+    /// What.
+    pub what: Broken,
+    /// So many such calls go through first.
+    pub skip: u8,
+    /// So many fail then.
+    pub times: u8,
+}
+
+/// What breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// Any call.
+    AnyCall,
+    /// Writes and appends.
+    Write,
+    /// Writes and appends, and half of their bytes gets there.
+    TornWrite,
+    /// Syncs of files, whose pages are marked clean and lost.
+    Sync,
+    /// Making, removing and syncing names.
+    Name,
+    /// Reads.
+    Read,
+    /// Any call that takes space finds none.
+    NoSpace,
+    /// The disk has so many times 16 KiB left as `skip` says.
+    FullDisk,
+    /// One call in four takes as many times 10 ms as `times` says.
+    Slow,
 }
 
 /// One op on a table.
@@ -150,6 +210,79 @@ impl Program {
         all.extend((0..actions).map(|_| action(chance, &temper)));
         Program { settings, actions: all }
     }
+}
+
+/// How likely the kinds of disaster are in a program, of 100 actions.
+const DISASTERS: u64 = 30;
+
+impl Program {
+    /// The program of a seed in a simulated world, where processes die, the power goes, calls fail and clocks jump.
+    pub fn disastrous(seed: u64, actions: usize) -> Program {
+        let chance = &mut Seeded::new(seed);
+        let settings = Settings {
+            upkeep: Upkeep::Manual,
+            append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
+            merge_factor: 2 + chance.below(2) as usize,
+        };
+        let temper =
+            Temper { large_values: chance.one_in(3), snapshots: chance.below(3), ranges: chance.below(3) };
+        let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, any_shape(chance))).collect();
+        all.extend((0..actions).map(|_| match chance.below(100) {
+            drawn if drawn < DISASTERS => disaster(chance),
+            drawn if drawn < 2 * DISASTERS => Action::Upkeep(*chance.pick(&[
+                Work::Journal,
+                Work::Seal,
+                Work::Flush,
+                Work::Flush,
+                Work::Merge,
+                Work::Merge,
+            ])),
+            _ => action(chance, &temper),
+        }));
+        Program { settings, actions: all }
+    }
+}
+
+fn any_shape(chance: &mut Seeded) -> Shape {
+    let shape = shape(chance);
+    if chance.one_in(6) { Shape { kind: Kind::Tomb, ..shape } } else { shape }
+}
+
+fn disaster(chance: &mut Seeded) -> Action {
+    match chance.below(12) {
+        0..=4 => Action::Crash(crash(chance)),
+        5..=6 => Action::Break(breakage(chance)),
+        7..=8 => Action::Heal,
+        9..=10 => Action::Clock(*chance.pick(&[1, 5, 30, 2000]), *chance.pick(&[0, 0, 3600, -86_400])),
+        _ => Action::Rot(chance.next_u64() as u8, chance.next_u64() as u16, 1 << chance.below(8)),
+    }
+}
+
+fn crash(chance: &mut Seeded) -> Crash {
+    let power = !chance.one_in(3);
+    let times = if chance.one_in(2) { 0 } else { 1 + chance.below(2) };
+    Crash {
+        after: if chance.one_in(4) { 0 } else { chance.below(40) as u8 },
+        power,
+        seed: chance.next_u64() as u8,
+        openings: (0..times).map(|_| (chance.below(40) as u8, !chance.one_in(3))).collect(),
+    }
+}
+
+fn breakage(chance: &mut Seeded) -> Breakage {
+    let what = *chance.pick(&[
+        Broken::AnyCall,
+        Broken::Write,
+        Broken::TornWrite,
+        Broken::Sync,
+        Broken::Sync,
+        Broken::Name,
+        Broken::Read,
+        Broken::NoSpace,
+        Broken::FullDisk,
+        Broken::Slow,
+    ]);
+    Breakage { what, skip: chance.below(30) as u8, times: 1 + chance.below(3) as u8 }
 }
 
 struct Temper {

@@ -28,6 +28,8 @@ pub enum Kind {
     Append,
     /// A custom fold: joins, fails where a side holds `!`, and panics where one holds `?`.
     Brittle,
+    /// A custom fold: the later value wins, and an empty one is a tombstone, by the fold's own outcome.
+    Tomb,
 }
 
 /// In which order the keys of a table run.
@@ -82,6 +84,7 @@ impl Shape {
             Kind::MinBytes => rules.fold("min:bytes"),
             Kind::Append => rules.fold("append:\",\""),
             Kind::Brittle => rules.custom_fold(&Brittle.spec(), Brittle.version()),
+            Kind::Tomb => rules.custom_fold(&Tomb.spec(), Tomb.version()).delete_equal(b""),
         }
     }
 
@@ -114,7 +117,8 @@ impl Shape {
                 1 => b"?".to_vec(),
                 other => vec![b'a' + other; usize::from(len_bytes % 5)],
             },
-            Kind::Replace | Kind::First | Kind::MinBytes | Kind::Append => {
+            Kind::Tomb if number.is_multiple_of(3) => Vec::new(),
+            Kind::Replace | Kind::First | Kind::MinBytes | Kind::Append | Kind::Tomb => {
                 let mut bytes = vec![0; usize::from(len_bytes)];
                 let mut chance = crate::chance::Seeded::new(u64::from(number));
                 bytes.iter_mut().for_each(|byte| *byte = b'a' + (chance.next_u64() % 26) as u8);
@@ -136,7 +140,7 @@ impl Shape {
     pub fn fold(&self, earlier: &[u8], later: &[u8]) -> Option<Vec<u8>> {
         let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).unwrap_or(0);
         Some(match self.kind {
-            Kind::Replace => later.to_vec(),
+            Kind::Replace | Kind::Tomb => later.to_vec(),
             Kind::First => earlier.to_vec(),
             Kind::SumU64 => number(earlier).saturating_add(number(later)).to_le_bytes().to_vec(),
             Kind::Balance => number(earlier).wrapping_add(number(later)).to_le_bytes().to_vec(),
@@ -155,7 +159,11 @@ impl Shape {
 
     /// Whether a complete state of this value counts as absent.
     pub fn is_deleted(&self, value: &[u8]) -> bool {
-        self.kind == Kind::Balance && value.iter().all(|byte| *byte == 0)
+        match self.kind {
+            Kind::Balance => value.iter().all(|byte| *byte == 0),
+            Kind::Tomb => value.is_empty(),
+            _ => false,
+        }
     }
 }
 
@@ -163,6 +171,7 @@ impl Shape {
 pub fn with_customs(options: Options) -> Options {
     options
         .custom_fold(Arc::new(Brittle))
+        .custom_fold(Arc::new(Tomb))
         .custom_order(Arc::new(ByLength))
         .custom_predicate(PREDICATE_FULL, |_key, value| value == u64::MAX.to_le_bytes())
 }
@@ -208,5 +217,23 @@ impl Fold for Brittle {
         out.extend_from_slice(earlier);
         out.extend_from_slice(later);
         Ok(Outcome::Value)
+    }
+}
+
+/// The later value, or absence where it is empty. Associative: only the last of a row of values counts.
+struct Tomb;
+
+impl Fold for Tomb {
+    fn spec(&self) -> String {
+        "tomb".to_owned()
+    }
+    fn fold(
+        &self,
+        _key: &[u8],
+        _earlier: &[u8],
+        later: &[u8],
+        _out: &mut Vec<u8>,
+    ) -> Result<Outcome, FoldFailure> {
+        Ok(if later.is_empty() { Outcome::Delete } else { Outcome::KeepLater })
     }
 }

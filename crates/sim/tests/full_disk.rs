@@ -36,6 +36,12 @@ impl World {
         assert_holds(&store.table("t", Rules::sorted::<u64, Vec<u8>>()).expect("the table is there"), keys);
     }
 
+    /// The files in the directory.
+    fn names(&self) -> Vec<String> {
+        let names = std::fs::read_dir(self.dir.path().join("store")).expect("the directory lists");
+        names.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    }
+
     /// Part files in the directory, whether the store knows them or not.
     fn part_files(&self) -> usize {
         let names = std::fs::read_dir(self.dir.path().join("store")).expect("the directory lists");
@@ -166,6 +172,58 @@ fn a_budget_on_the_disk_is_kept_as_if_the_disk_were_full() {
     store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     write_when_there_is_space(&table, refused);
     assert_holds(&table, refused - 10..refused + 1);
+}
+
+#[test]
+fn closing_on_a_full_disk_that_removes_nothing_either_leaves_a_store_that_opens() {
+    let world = World::new();
+    let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
+    for key in 0..700 {
+        table.set(&key, &value(key)).unwrap();
+    }
+    store.upkeep_step().unwrap(); // makes the next segment ahead
+    store.flush().unwrap();
+    world.files.break_on(Fault { name: ".log".to_owned(), os_error: 28, ..Fault::on(&[Call::Append]) });
+    world.files.break_on(Fault::on(&[Call::Remove]));
+    store.close().unwrap();
+    assert!(world.files.failed().iter().filter(|(call, _)| *call == Call::Remove).count() >= 2);
+    drop(table);
+    world.files.heal();
+    world.assert_holds_when_reopened(0..700);
+}
+
+#[test]
+fn openings_that_find_no_space_leave_nothing_behind_however_many_there_are() {
+    for call in
+        [Call::Write, Call::WriteSync, Call::CreateAppend, Call::Append, Call::AppendSync, Call::SyncDir]
+    {
+        let world = World::new();
+        let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
+        let other = store.table("other", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+        for key in 0..400 {
+            table.set(&key, &value(key)).unwrap();
+            other.set(&key, &value(key)).unwrap();
+        }
+        drop((store, table, other)); // as a process that dies: all is in the log
+        // The same failure again and again, wherever it comes: what an opening left, the next one removes.
+        let mut failures = 0;
+        for skip in 0..12 {
+            let mut names = Vec::new();
+            for _ in 0..3 {
+                world.files.break_on(Fault { os_error: 28, skip, times: 1, ..Fault::on(&[call]) });
+                let opened = Store::open(world.dir.path().join("store"), world.options());
+                failures += usize::from(opened.map(drop).is_err());
+                world.files.heal();
+                names.push(world.names().len());
+            }
+            assert!(names[2] <= names[1], "{call:?} after {skip}: {names:?} files: {:?}", world.names());
+            if call == Call::Write && skip < 6 {
+                assert_eq!(world.part_files(), 0, "nothing is installed yet: {call:?} after {skip}");
+            }
+        }
+        assert!(failures >= 3, "{call:?} failed {failures} times");
+        world.assert_holds_when_reopened(0..400);
+    }
 }
 
 /// Part files that the store knows.

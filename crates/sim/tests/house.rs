@@ -143,8 +143,20 @@ fn the_library_prints_nothing_and_reads_no_environment() {
     }
 }
 
+/// The tests that the comment right above line `index` names, given that it says a reason, too.
+fn reason_and_tests(lines: &[&str], index: usize) -> Option<Vec<String>> {
+    let is_comment =
+        |line: &&&str| line.trim_start().starts_with("//") || line.trim_start().starts_with("#[");
+    let comment: Vec<&str> = lines[..index].iter().rev().take_while(is_comment).copied().collect();
+    let quoted = |line: &&str| Some(line.split_once("Tested by `")?.1.split_once('`')?.0.to_owned());
+    let tests: Vec<String> = comment.iter().filter_map(quoted).collect();
+    let has_reason = comment.iter().any(|line| line.contains("SAFETY:"));
+    (has_reason && !tests.is_empty()).then_some(tests)
+}
+
 #[test]
-fn unsafe_stands_in_one_named_file_and_every_block_has_its_reason() {
+fn unsafe_stands_in_one_named_file_and_every_block_has_its_reason_and_its_test() {
+    let mut blocks = 0;
     for (path, text) in library_sources() {
         let lines: Vec<&str> = text.lines().collect();
         for (index, line) in lines.iter().enumerate() {
@@ -152,14 +164,17 @@ fn unsafe_stands_in_one_named_file_and_every_block_has_its_reason() {
             if !is_block || line.trim_start().starts_with("//") {
                 continue;
             }
+            blocks += 1;
             assert!(path.ends_with("host/src/mapped.rs"), "unsafe in {}", path.display());
-            let before = &lines[index.saturating_sub(6)..index];
-            assert!(
-                before.iter().any(|line| line.contains("SAFETY:")),
-                "{}:{} says no reason",
-                path.display(),
-                index + 1
-            );
+            let place = format!("{}:{}", path.display(), index + 1);
+            let named = reason_and_tests(&lines, index);
+            let named = named.unwrap_or_else(|| panic!("{place} says no reason, or names no test"));
+            let tests = path.with_extension("").join("tests.rs");
+            let tests = std::fs::read_to_string(tests).expect("its tests stand next door");
+            for name in named {
+                assert!(tests.contains(&format!("fn {name}()")), "{place} names {name}, which is no test");
+            }
         }
     }
+    assert_eq!(blocks, 6, "blocks of unsafe code; if that is meant, say so here");
 }

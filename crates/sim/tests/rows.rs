@@ -2,7 +2,6 @@
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,6 +14,7 @@ use folddb::{
 };
 use folddb_bench::BenchOptions;
 use folddb_sim::chance::Seeded;
+use folddb_sim::process::{Usage, report_of, task};
 
 struct Place {
     temp: tempfile::TempDir,
@@ -394,7 +394,7 @@ fn osmos_ready_made_formats() {
 
 #[test]
 fn osmos_memory_is_bounded_whatever_the_size_of_the_table() {
-    let report = in_a_process_of_its_own("child_that_writes_ten_times_its_budget");
+    let report = report_of("child_that_writes_ten_times_its_budget", "");
     let peak: u64 = report.trim().parse().unwrap_or_else(|_| panic!("no number in {report:?}"));
     // What a process needs besides: its threads, this test program, and what the allocator keeps.
     assert!(peak < CHILD_BUDGET_BYTES + (16 << 20), "{peak} bytes for a budget of {CHILD_BUDGET_BYTES}");
@@ -402,31 +402,10 @@ fn osmos_memory_is_bounded_whatever_the_size_of_the_table() {
 }
 
 const CHILD_BUDGET_BYTES: u64 = 12 << 20;
-const CHILD: &str = "FOLDDB_ROWS_TEST_CHILD";
-const REPORT: &str = "report: ";
-
-/// Runs a test of this program alone in a process, and returns what it reports.
-fn in_a_process_of_its_own(test: &str) -> String {
-    let output = Command::new(std::env::current_exe().expect("this program has a path"))
-        .args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"])
-        .env(CHILD, "1")
-        .output()
-        .expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let report = text.lines().find_map(|line| line.split_once(REPORT).map(|(_, report)| report.to_owned()));
-    report.unwrap_or_else(|| panic!("no report: {text}\n{}", String::from_utf8_lossy(&output.stderr)))
-}
-
-fn anonymous_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap_or("0 kB");
-    line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap_or(0) * 1024
-}
-
 #[test]
 #[ignore = "run by `osmos_memory_is_bounded_whatever_the_size_of_the_table` as a process of its own"]
 fn child_that_writes_ten_times_its_budget() {
-    if std::env::var_os(CHILD).is_none() {
+    if task().is_none() {
         return;
     }
     let temp = tempfile::tempdir().unwrap();
@@ -442,12 +421,12 @@ fn child_that_writes_ten_times_its_budget() {
         }
         written += batch.len_bytes() as u64;
         batch.commit(Durability::Process).unwrap();
-        peak = peak.max(anonymous_bytes());
+        peak = peak.max(Usage::now().anonymous_bytes);
     }
     store.settle().unwrap();
     let rows = table.scan().count().unwrap();
     assert!(rows > 500_000, "{rows}");
-    println!("\n{REPORT}{}", peak.max(anonymous_bytes()));
+    folddb_sim::process::report(peak.max(Usage::now().anonymous_bytes));
 }
 
 fn bench(name: &str, options: BenchOptions) -> folddb_bench::Report {
@@ -604,7 +583,7 @@ fn hugedb_the_memory_cache_is_saved_when_full() {
 
 #[test]
 fn hugedb_inserts_within_a_budget_of_memory() {
-    let report = in_a_process_of_its_own("child_that_runs_hugedb");
+    let report = report_of("child_that_runs_hugedb", "");
     let peak: u64 = report.trim().parse().unwrap_or_else(|_| panic!("no number in {report:?}"));
     // At full size 160 MB for the store make a process of less than 200 MB; here it is a tenth of the budget.
     assert!(peak < 16_000_000 + 24_000_000, "{peak} bytes");
@@ -614,7 +593,7 @@ fn hugedb_inserts_within_a_budget_of_memory() {
 #[test]
 #[ignore = "run by `hugedb_inserts_within_a_budget_of_memory` as a process of its own"]
 fn child_that_runs_hugedb() {
-    if std::env::var_os(CHILD).is_none() {
+    if task().is_none() {
         return;
     }
     let report = bench(
@@ -622,7 +601,7 @@ fn child_that_runs_hugedb() {
         BenchOptions { scale: 0.02, memory_bytes: Some(16_000_000), ..BenchOptions::default() },
     );
     let peak = report.figure(&["peak_anonymous_bytes"]).and_then(|bytes| bytes.as_u64()).unwrap_or(0);
-    println!("\n{REPORT}{peak}");
+    folddb_sim::process::report(peak);
 }
 
 /// The directory of a store is all there is of it.

@@ -36,14 +36,17 @@ const HELP: &str = "  get TABLE KEY...              the value of a key; one word
   explain TABLE KEY...          every record of a key, and why it is there
   stats [TABLE]   runs [TABLE]  figures; a picture of the tiers
   optimize [TABLE]              merge all runs into one
+  doctor                        what is wrong, what it costs, what to do
   check-fold --table TABLE      look for a counter-example to the laws of its fold
+  backup DIR   backups DIR      copies to go back to, while writing goes on; restore DIR NEW_STORE
+  dump --to FILE   load FILE    the content as text, and back
   VERB --help                   all about a verb
   exit
 Words with spaces stand in quotes. --json prints any report as JSON.
 ";
 
 /// Verbs that mean nothing in a shell.
-const OUTSIDE: [&str; 4] = ["shell", "completions", "man", "help"];
+const OUTSIDE: [&str; 6] = ["shell", "completions", "man", "help", "verify", "repair"];
 
 pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure> {
     if session.shared.is_some() {
@@ -172,7 +175,7 @@ fn with_store(words: &[String], path: &Path) -> Vec<OsString> {
     line.extend(before.iter().map(Into::into));
     let names_table = rest.iter().any(|word| word == "--table" || word.starts_with("--table="));
     match verb {
-        "bench" => {}
+        "bench" | "backups" | "restore" => {}
         "check-fold" if !names_table => {}
         "check-fold" => line.extend(["--store".into(), path.into()]),
         _ => line.push(path.into()),

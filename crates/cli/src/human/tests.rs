@@ -37,3 +37,12 @@ fn near_misses_are_found() {
     assert_eq!(suggestion("flights", &tables), "there are delays, names, routes");
     assert_eq!(suggestion("flights", &[]), "there are none");
 }
+
+#[test]
+fn moments_are_dates_of_the_gregorian_calendar() {
+    assert_eq!(utc(0), "1970-01-01 00:00:00");
+    assert_eq!(utc(951_782_400), "2000-02-29 00:00:00");
+    assert_eq!(utc(4_107_542_399), "2100-02-28 23:59:59");
+    assert_eq!(utc(4_107_542_400), "2100-03-01 00:00:00");
+    assert_eq!(utc(1_763_706_328), "2025-11-21 06:25:28");
+}

@@ -1,6 +1,7 @@
 use super::*;
 
-const FREE: Space = Space { free_bytes: 100, used_bytes: 10, reserve_bytes: 50, bytes_max: None };
+const FREE: Space =
+    Space { free_bytes: 100, used_bytes: 10, reserve_bytes: 50, bytes_max: None, kept_bytes: 0 };
 
 #[test]
 fn space_is_short_below_the_reserve_and_over_the_budget() {
@@ -9,6 +10,8 @@ fn space_is_short_below_the_reserve_and_over_the_budget() {
     assert!(Space { bytes_max: Some(10), ..FREE }.verdict().is_ok());
     let over = Space { bytes_max: Some(9), ..FREE }.verdict().unwrap_err();
     assert!(over.contains("10 bytes of its budget of 9"), "{over}");
+    assert!(Space { bytes_max: Some(12), kept_bytes: 2, ..FREE }.verdict().is_ok());
+    assert!(Space { bytes_max: Some(12), kept_bytes: 3, ..FREE }.verdict().is_err());
 }
 
 #[test]

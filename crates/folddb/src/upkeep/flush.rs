@@ -1,14 +1,15 @@
 //! Flushing: the oldest sealed memtable of a table becomes the newest run of tier 0.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
+use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_memtable::MemStream;
 use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules};
 
 use super::output::Output;
+use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::install::{Installed, part_state};
@@ -24,7 +25,7 @@ pub(crate) struct Written {
 
 impl Written {
     /// Gives up: the files go.
-    fn discard(&self) {
+    pub(crate) fn discard(&self) {
         self.parts.iter().for_each(|part| part.retire());
     }
 }
@@ -38,7 +39,7 @@ impl Engine {
         }
         self.limit_log();
         let catalog = self.catalog();
-        let waiting = catalog.all().filter_map(|table| {
+        let waiting = catalog.all().filter(|table| table.check_alive().is_ok()).filter_map(|table| {
             let oldest = table.view().sealed.last().cloned()?;
             Some((Arc::clone(table), oldest))
         });
@@ -47,12 +48,18 @@ impl Engine {
         };
         let started = self.host.clock.monotonic();
         let bytes = sealed.bytes;
-        let records = self.flush(&table, &sealed).inspect_err(|error| {
-            if error.kind() == ErrorKind::NoSpace {
-                self.debt.flush_refusals.fetch_add(1, Ordering::AcqRel);
-                self.bell.ring();
+        let records = match self.flush(&table, &sealed) {
+            Ok(records) => records,
+            // Nobody asked for a table that is gone: whoever drops it forgets what waits.
+            Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
+            Err(error) => {
+                if error.kind() == ErrorKind::NoSpace {
+                    self.debt.flush_refusals.fetch_add(1, Ordering::AcqRel);
+                    self.bell.ring();
+                }
+                return Err(error);
             }
-        })?;
+        };
         let took = self.host.clock.monotonic().saturating_sub(started);
         self.debt.flush_bytes_per_s.note(bytes as u64, took);
         self.debt.sealed_bytes.fetch_sub(bytes, Ordering::AcqRel);
@@ -101,7 +108,7 @@ impl Engine {
         };
         let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
         let mut step = FoldStep::new(sealed.memtable.stream(), rules);
-        let mut output = Output::new(table, keep_seqs);
+        let mut output = Output::new(self, table, keep_seqs, Who::Flush);
         let mut parts = Vec::new();
         self.write_parts(table, &mut step, &mut output, &mut parts).inspect_err(|_| {
             output.discard(self);
@@ -180,8 +187,10 @@ impl Engine {
     /// Seals the memtable that holds the log back when too much of it is kept.
     fn limit_log(&self) {
         const SEGMENTS_MAX: usize = 4;
+        // Where space is short, the segments that only memory keeps are given back.
+        let max = if self.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
         let kept = self.journal.as_ref().map_or(0, |journal| journal.segments().len());
-        if kept <= SEGMENTS_MAX {
+        if kept <= max {
             return;
         }
         let mut committer = self.commit.lock();
@@ -209,13 +218,18 @@ impl Engine {
     pub(crate) fn flush_all(&self) -> Result<()> {
         self.check_not_read_only()?;
         self.health.check_writable(true)?;
-        {
-            let mut committer = self.commit.lock();
-            for table in self.catalog().all() {
-                self.seal(&mut committer, table);
-            }
-        }
+        self.seal_all();
         self.wait_until_flushed()
+    }
+
+    /// Seals every memtable that has been written to. False when there was none.
+    pub(crate) fn seal_all(&self) -> bool {
+        let mut committer = self.commit.lock();
+        let written = committer.active.iter().flatten().any(|active| active.first_lsn.is_some());
+        for table in self.catalog().all() {
+            self.seal(&mut committer, table);
+        }
+        written
     }
 
     fn wait_until_flushed(&self) -> Result<()> {
@@ -245,6 +259,11 @@ impl Engine {
             }
         }
     }
+}
+
+/// What a step says that found its table dropped in the middle of it.
+pub(crate) fn gone(table: &TableCore) -> String {
+    format!("table `{}` was dropped meanwhile", table.name)
 }
 
 /// The range deletes of a picture up to `through`, as merging takes them. Later ones may be in a log that is not

@@ -5,12 +5,12 @@
 //! is freed as it goes.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use folddb_base::ids::RunId;
 use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
+use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::pace;
 use folddb_merge::plan::{Way, optimize_plan, plan};
@@ -19,24 +19,57 @@ use folddb_merge::{
 };
 use folddb_run::{ReadMode, RunCursor};
 
-use super::flush::step_ranges;
+use super::flush::{gone, step_ranges};
 use super::output::Output;
+use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::install::{Installed, part_state};
 use crate::scan::run_cursor;
-use crate::view::{PartFile, RunView};
+use crate::view::{PartFile, RunView, TableView};
 
 /// The merges that are under way.
 #[derive(Default)]
 pub(crate) struct Merges {
+    /// Begun, and to be gone on with: at most one for each tier, since each holds memory for every input.
     waiting: Vec<MergeJob>,
+    /// Planned, with their inputs taken, and not begun.
+    planned: Vec<(Arc<TableCore>, Plan)>,
     busy: HashSet<(TableId, RunId)>,
     /// Tables whose merges failed for a reason that trying again does not mend.
     given_up: HashMap<TableId, Error>,
     /// What each table looked like when nothing more was due: its runs, and the snapshots by version. A weak
     /// reference keeps the address from being given to other runs, and no file from going.
     looked_at: HashMap<TableId, (Weak<Vec<RunView>>, u64)>,
+}
+
+/// What to go on with.
+enum Next {
+    Begun(Box<MergeJob>),
+    Planned(Arc<TableCore>, Plan),
+}
+
+impl Merges {
+    /// Takes the merge of the lowest tier. One that is begun comes before others of its tier, so that there are never
+    /// more begun than tiers, however many tables have something to merge.
+    fn take_next(&mut self) -> Option<Next> {
+        let begun = (0..self.waiting.len()).min_by_key(|&index| self.waiting[index].plan.target_tier);
+        let planned = (0..self.planned.len()).min_by_key(|&index| self.planned[index].1.target_tier);
+        let lower = |planned: usize, begun: usize| {
+            self.planned[planned].1.target_tier < self.waiting[begun].plan.target_tier
+        };
+        match (begun, planned) {
+            (Some(begun), Some(planned)) if !lower(planned, begun) => {
+                Some(Next::Begun(Box::new(self.waiting.swap_remove(begun))))
+            }
+            (_, Some(planned)) => {
+                let (table, plan) = self.planned.remove(planned);
+                Some(Next::Planned(table, plan))
+            }
+            (Some(begun), None) => Some(Next::Begun(Box::new(self.waiting.swap_remove(begun)))),
+            (None, None) => None,
+        }
+    }
 }
 
 /// One merge under way.
@@ -79,12 +112,19 @@ impl Engine {
             return Ok(None);
         }
         self.plan_merges()?;
-        let job = {
-            let mut merges = self.merges.lock();
-            let next = (0..merges.waiting.len()).min_by_key(|&index| merges.waiting[index].plan.target_tier);
-            next.map(|index| merges.waiting.swap_remove(index))
+        let next = self.merges.lock().take_next();
+        let mut job = match next {
+            None => return Ok(None),
+            Some(Next::Begun(job)) => *job,
+            Some(Next::Planned(table, plan)) => match self.job(&table, plan) {
+                Ok(job) => job,
+                Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
+                Err(error) => {
+                    self.give_up(table.id, &error);
+                    return Err(error);
+                }
+            },
         };
-        let Some(mut job) = job else { return Ok(None) };
         match contain(|| job.step(self)) {
             Ok(false) => {
                 let done = format!("a step of: {}", job.plan);
@@ -97,8 +137,9 @@ impl Engine {
                 Ok(Some(done))
             }
             Err(error) => {
+                let table = Arc::clone(&job.table);
                 self.abandon_job(job, &error);
-                Err(error)
+                if table.check_alive().is_err() { Ok(Some(gone(&table))) } else { Err(error) }
             }
         }
     }
@@ -127,7 +168,7 @@ impl Engine {
         }
     }
 
-    /// Starts every merge that is due and not under way. Looks at a table only when something about it changed.
+    /// Plans every merge that is due and not under way. Looks at a table only when something about it changed.
     fn plan_merges(&self) -> Result<()> {
         for table in self.catalog().all() {
             let (runs, version) = (Arc::downgrade(&table.view().runs), self.borders.version());
@@ -136,7 +177,11 @@ impl Engine {
                 continue;
             }
             while let Some(plan) = self.plan_for(table) {
-                self.begin(table, plan).inspect_err(|error| self.give_up(table.id, error))?;
+                let begun = self.note_plan(table, plan).inspect_err(|error| self.give_up(table.id, error));
+                if table.check_alive().is_err() {
+                    break; // it was dropped meanwhile, which is no failure
+                }
+                begun?;
             }
             self.merges.lock().looked_at.insert(table.id, (runs, version));
         }
@@ -175,14 +220,14 @@ impl Engine {
         merges.looked_at.remove(&table);
     }
 
-    fn begin(&self, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
+    /// Keeps a plan until its turn comes; a join needs no turn.
+    fn note_plan(&self, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
         if plan.way == Way::Join {
             let joined = self.join_runs(table, &plan);
             self.release(table.id, &plan, None);
             return joined;
         }
-        let job = self.job(table, plan)?;
-        self.merges.lock().waiting.push(job);
+        self.merges.lock().planned.push((Arc::clone(table), plan));
         Ok(())
     }
 
@@ -203,18 +248,15 @@ impl Engine {
         self.install(core, changes.collect(), Installed::default())
     }
 
-    /// True when no merge is due or under way, or all that are cannot go on.
+    /// True when no merge is due or under way, or all that are cannot go on. Looked at under one lock: runs that a merge
+    /// takes up in the meantime would be neither due nor under way.
     pub(crate) fn is_settled(&self) -> bool {
-        let idle = {
-            let merges = self.merges.lock();
-            merges.waiting.is_empty() && merges.busy.is_empty()
-        };
-        idle && self.catalog().all().all(|table| !self.is_merge_due(table))
-    }
-
-    fn is_merge_due(&self, table: &TableCore) -> bool {
         let merges = self.merges.lock();
-        !merges.given_up.contains_key(&table.id) && self.due(table, &summaries(table, &merges.busy)).is_some()
+        let is_due = |table: &Arc<TableCore>| {
+            !merges.given_up.contains_key(&table.id)
+                && self.due(table, &summaries(table, &merges.busy)).is_some()
+        };
+        merges.waiting.is_empty() && merges.busy.is_empty() && !self.catalog().all().any(is_due)
     }
 
     /// What damage merges have met, by table.
@@ -231,6 +273,7 @@ impl Engine {
         let jobs: Vec<MergeJob> = {
             let mut merges = self.merges.lock();
             merges.busy.retain(|(id, _)| *id != table.id);
+            merges.planned.retain(|(planned, _)| planned.id != table.id);
             let (gone, kept) = merges.waiting.drain(..).partition(|job| job.table.id == table.id);
             merges.waiting = kept;
             gone
@@ -252,12 +295,25 @@ impl Engine {
         self.bell.ring();
     }
 
+    /// Gives up the merges that nobody will go on with, since the store is closed.
+    pub(crate) fn abandon_merges(&self) {
+        let jobs = {
+            let mut merges = self.merges.lock();
+            merges.planned.clear();
+            std::mem::take(&mut merges.waiting)
+        };
+        for mut job in jobs {
+            job.output.discard(self);
+        }
+    }
+
     /// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
     fn job(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
         contain(|| self.set_up(table, plan.clone())).inspect_err(|_| self.release(table.id, &plan, None))
     }
 
     fn set_up(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+        table.check_alive()?;
         let run = RunId(self.numbers.take().0);
         let view = table.view();
         let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
@@ -283,7 +339,8 @@ impl Engine {
             range_deletes,
             bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
         };
-        let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
+        let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq)
+            || reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
         self.merges.lock().busy.insert((table.id, run));
         let bytes_total =
             files.iter().map(|file| file.part.facts().key_bytes + file.part.facts().payload_bytes).sum();
@@ -293,7 +350,7 @@ impl Engine {
             run,
             age,
             step: FoldStep::new(stream, rules),
-            output: Output::new(table, keep_seqs),
+            output: Output::new(self, table, keep_seqs, Who::Merge),
             range_deletes: range_seqs,
             lowest_border: borders.first().copied(),
             bytes_total,
@@ -320,12 +377,12 @@ impl Engine {
     /// What makes one run of a table, once no other merge has any of its runs; none when that is so already.
     fn optimize_plan(&self, table: &TableCore) -> Result<Option<Plan>> {
         loop {
+            let seen = self.bell.count();
             table.check_alive()?;
             self.health.check_writable(true)?; // a closed store merges no more, a poisoned one neither
             if let Some(damage) = self.merges.lock().given_up.get(&table.id) {
                 return Err(damage.clone());
             }
-            let seen = self.bell.count();
             let mut is_free = false;
             let plan = self.reserve(table, |runs| {
                 is_free = !runs.iter().any(|run| run.busy);
@@ -390,7 +447,7 @@ impl Engine {
 impl MergeJob {
     /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is done.
     fn step(&mut self, engine: &Engine) -> Result<bool> {
-        self.table.check_alive()?;
+        engine.check_readable(&self.table)?; // a store that is closed gets no more files
         let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
         let result = self.step.step(engine.step_budget(), self.output.writer(engine)?)?;
         let took = engine.host.clock.monotonic().saturating_sub(started);
@@ -465,6 +522,16 @@ impl MergeJob {
             records_out: counts.records_out,
         }
     }
+}
+
+/// Whether seqs of runs that are no inputs lie among those of the inputs: a merge that was broken off leaves such. Its
+/// output holds the newest seqs next to keys that only older runs have, and without seqs of their own these would read
+/// as newer than what other runs hold of them.
+fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, max_seq: Seq) -> bool {
+    let others = view.runs.iter().filter(|run| !inputs.contains(&run.id)).flat_map(|run| &run.parts);
+    others
+        .map(|part| part.file.part.facts())
+        .any(|facts| facts.min_seq <= max_seq && facts.max_seq >= min_seq)
 }
 
 /// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is given back.

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use folddb_base::{Error, FileNumber, Result};
-use folddb_rules::table_rules::Compression as RulesCompression;
+use folddb_host::Files;
+use folddb_rules::table_rules::{BoundRules, Compression as RulesCompression};
 use folddb_run::{Compression, PartFacts, PartWriter, WriteOptions};
 
+use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::view::PartFile;
@@ -14,6 +16,7 @@ use crate::view::PartFile;
 /// The part that is being written, if any.
 pub(crate) struct Output {
     options: WriteOptions,
+    files: Arc<dyn Files>,
     open: Option<Open>,
 }
 
@@ -23,28 +26,35 @@ struct Open {
     path: PathBuf,
 }
 
+/// How the parts of a table are written.
+pub(crate) fn write_options(rules: &BoundRules, keep_seqs: bool) -> WriteOptions {
+    WriteOptions {
+        order: rules.order.clone(),
+        block_bytes: rules.rules.block_bytes as usize,
+        compression: match rules.rules.compression {
+            RulesCompression::Lz4 => Compression::Lz4,
+            _ => Compression::None,
+        },
+        filter_bits: u32::from(rules.rules.filter_bits),
+        keep_seqs,
+    }
+}
+
 impl Output {
     /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart.
-    pub(crate) fn new(table: &TableCore, keep_seqs: bool) -> Output {
-        let rules = &table.rules;
-        let options = WriteOptions {
-            order: rules.order.clone(),
-            block_bytes: rules.rules.block_bytes as usize,
-            compression: match rules.rules.compression {
-                RulesCompression::Lz4 => Compression::Lz4,
-                _ => Compression::None,
-            },
-            filter_bits: u32::from(rules.rules.filter_bits),
-            keep_seqs,
-        };
-        Output { options, open: None }
+    pub(crate) fn new(engine: &Engine, table: &TableCore, keep_seqs: bool, who: Who) -> Output {
+        Output {
+            options: write_options(&table.rules, keep_seqs),
+            files: engine.host_for(who).files,
+            open: None,
+        }
     }
 
     /// The writer, of a new part where none is open.
     pub(crate) fn writer(&mut self, engine: &Engine) -> Result<&mut PartWriter> {
         if self.open.is_none() {
             let (number, path) = engine.new_part();
-            let file = engine.host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+            let file = self.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
             let writer = PartWriter::new(file, path.clone(), number, self.options.clone());
             self.open = Some(Open { writer, number, path });
         }

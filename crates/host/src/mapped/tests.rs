@@ -5,6 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{MappedAppend, Touch, WINDOW_BYTES, Window, maps_are_safe};
 use crate::files::{AppendFile, AppendSync};
 
+#[cfg(folddb_schedules)]
+#[path = "tests/schedules.rs"]
+mod schedules;
+
 /// A preallocated file on whatever holds the temporary directory; none where it cannot be mapped safely.
 fn preallocated(len_bytes: u64) -> Option<(tempfile::TempDir, File)> {
     let dir = tempfile::tempdir().unwrap();
@@ -80,7 +84,7 @@ fn appends_straddle_windows_with_and_without_preparation() {
 #[test]
 fn no_more_than_three_windows_are_ever_mapped() {
     let len_bytes = 8 * WINDOW_BYTES;
-    let Some((_dir, file)) = preallocated(len_bytes) else { return };
+    let Some((dir, file)) = preallocated(len_bytes) else { return };
     let mut append = MappedAppend::new(file, len_bytes);
     let shared = Arc::clone(&append.shared);
     let chunk = vec![1; (WINDOW_BYTES / 4) as usize];
@@ -94,7 +98,16 @@ fn no_more_than_three_windows_are_ever_mapped() {
         let current = append.current.as_ref().unwrap().offset;
         assert!(offsets[0].is_none_or(|offset| offset + WINDOW_BYTES == current), "{offsets:?}");
         assert!(offsets[2].is_none_or(|offset| offset == current + WINDOW_BYTES), "{offsets:?}");
+        assert!((1..=3).contains(&maps_of(&dir)), "the system agrees");
     }
+    drop((append, shared));
+    assert_eq!(maps_of(&dir), 0, "all are unmapped");
+}
+
+/// How many maps of files in a directory the system says that this process has.
+fn maps_of(dir: &tempfile::TempDir) -> usize {
+    let path = dir.path().to_str().unwrap();
+    std::fs::read_to_string("/proc/self/maps").unwrap().lines().filter(|line| line.contains(path)).count()
 }
 
 #[test]

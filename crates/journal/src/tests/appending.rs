@@ -4,7 +4,7 @@ use folddb_base::ErrorKind;
 use folddb_host::{AppendMode, Host};
 
 use super::world::{Fail, World};
-use super::{append, dir, numbers, options, payload, replay_from, seqs, start, start_at};
+use super::{SEGMENT_BYTES, append, dir, numbers, options, payload, replay_from, seqs, start, start_at};
 use crate::{Handover, Journal, JournalStart};
 
 #[test]
@@ -221,8 +221,10 @@ fn a_journal_is_closed_on_a_full_disk_too() {
     let world = World::default();
     let mut journal = start_at(&world.host(), dir(), AppendMode::Written, 0, 1, 1);
     let end = append(&mut journal, 1..4, 10)[2];
+    let next_lsn = journal.syncer().segments()[0].first_lsn + SEGMENT_BYTES - 4096;
     world.set_space(Some(0));
-    assert_eq!(journal.close().unwrap(), end, "all is durable, and only the seal is missing");
+    let closed_at = journal.close().unwrap();
+    assert_eq!(closed_at, next_lsn, "where the next segment would begin");
     let (batches, outcome) = replay_from(&world.after_power_cut(&mut || false).host(), dir(), 0, end);
     assert_eq!((seqs(&batches), outcome.unwrap().cut_lsn), (vec![1, 2, 3], end));
 }

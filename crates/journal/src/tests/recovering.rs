@@ -10,12 +10,12 @@ use super::world::{Fail, World};
 use super::{Batch, STORE, append, dir, payload, replay_from, seqs, start, start_at};
 use crate::{Handover, ReplayFrom, replay};
 
-fn log(number: u64) -> PathBuf {
+pub(super) fn log(number: u64) -> PathBuf {
     dir().join(format!("{number:06}.log"))
 }
 
 /// A log of three segments: batches 1 to 60, of which all up to a middle one in the second segment are synced.
-fn three_segments() -> (World, Vec<Lsn>, Lsn) {
+pub(super) fn three_segments() -> (World, Vec<Lsn>, Lsn) {
     let world = World::default();
     let mut journal = start(&world.host());
     let mut ends = append(&mut journal, 1..41, 100);
@@ -114,6 +114,25 @@ fn a_flip_anywhere_loses_nothing_durable_in_silence() {
 }
 
 #[test]
+fn frames_beyond_a_hole_of_the_same_segment_vouch_for_what_was_there() {
+    let world = World::default();
+    let mut journal = start(&world.host());
+    let durable = append(&mut journal, 1..9, 100)[7];
+    journal.syncer().sync_to(durable).unwrap();
+    let ends = append(&mut journal, 9..12, 100);
+    assert_eq!(journal.syncer().segments().len(), 1);
+    let pristine = world.get(&log(1));
+    for at in 0..ends[2] {
+        let mut bytes = pristine.clone();
+        bytes[4096 + at as usize] ^= 1;
+        world.put(&log(1), &bytes);
+        let (_, outcome) = replay_from(&world.host(), dir(), 0, 0);
+        // Without the manifest's word, and with nothing before the hole that vouches for more.
+        assert_eq!(outcome.is_ok(), at >= durable, "byte {at} of {}", ends[2]);
+    }
+}
+
+#[test]
 fn damage_is_named_with_file_and_offset() {
     let (world, _, _) = three_segments();
     let mut bytes = world.get(&log(1));
@@ -141,6 +160,28 @@ fn a_read_error_is_never_an_end() {
     world.fail(Some(Fail::Read));
     let error = replay_from(&world.host(), dir(), 0, 0).1.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
+}
+
+#[test]
+fn whichever_read_fails_it_is_an_error_and_no_end() {
+    let (world, ends, durable) = three_segments();
+    let mut bytes = world.get(&log(2));
+    bytes[usize::try_from(ends[50]).unwrap() + 30] ^= 1; // a hole, so that what lies beyond it is searched
+    world.put(&log(2), &bytes);
+    let mut failed = 0;
+    for nth in 1.. {
+        let world = world.after_kill();
+        world.fail(Some(Fail::NthRead(nth)));
+        match replay_from(&world.host(), dir(), 0, durable).1 {
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Io, "read {nth}: {error}"),
+            Ok(replayed) => {
+                assert_eq!(replayed.cut_lsn, ends[50], "read {nth}");
+                break;
+            }
+        }
+        failed = nth;
+    }
+    assert!(failed >= 6, "headers, frames, and what lies beyond: only {failed} reads");
 }
 
 #[test]

@@ -28,6 +28,7 @@ struct Disk {
     space_bytes: Option<u64>,
     fails: Option<Fail>,
     syncs: u64,
+    reads: u64,
 }
 
 type Content = Arc<Mutex<Bytes>>;
@@ -44,6 +45,8 @@ pub(crate) enum Fail {
     Sync,
     Write,
     Read,
+    /// The n-th read of all, counted from 1, and no other.
+    NthRead(u64),
 }
 
 impl World {
@@ -187,7 +190,11 @@ impl Handle {
 
 impl ReadFile for Handle {
     fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
-        self.world.disk.lock().unwrap().check(Fail::Read)?;
+        let mut disk = self.world.disk.lock().unwrap();
+        disk.reads += 1;
+        disk.check(Fail::Read)?;
+        disk.check(Fail::NthRead(disk.reads))?;
+        drop(disk);
         let content = self.content.lock().unwrap();
         let start = usize::try_from(offset).unwrap();
         let bytes = content.seen.get(start..start + buf.len()).ok_or(io::ErrorKind::UnexpectedEof)?;

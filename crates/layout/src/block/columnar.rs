@@ -124,6 +124,10 @@ impl Columnar {
         if payloads_at + row(packed_len) != template_at as u64 {
             return Err(Malformed::Bounds);
         }
+        // Two records differ in key or seq, so each takes a byte at least: no walk is longer than the block.
+        if count > 1 && template_at < count {
+            return Err(Malformed::Bounds);
+        }
         // All of them are below `template_at` now, hence fit a usize.
         let (seqs_at, kinds_at, payloads_at) = (seqs_at as usize, kinds_at as usize, payloads_at as usize);
         let seqs = (seq_width != NO_SEQS).then(|| SeqColumn {
@@ -133,7 +137,7 @@ impl Columnar {
             base: seq_base,
         });
         let template = &body[template_at..segments_at];
-        Ok(Columnar {
+        let columnar = Columnar {
             count,
             key_base,
             key_width: usize::from(key_width),
@@ -146,7 +150,20 @@ impl Columnar {
             packed_len,
             template_at,
             shape: shape_of(template, &segments[..segment_count]),
-        })
+        };
+        // A number that no key of this length stands for would be shown cut, and searched for whole. Where differences
+        // are no wider than keys, the first and the last key fit and all are in order, all fit.
+        let widths_fit = columnar.key_width <= key_len;
+        if widths_fit && columnar.key_fits(body, 0) && columnar.key_fits(body, count - 1) {
+            Ok(columnar)
+        } else {
+            Err(Malformed::Bounds)
+        }
+    }
+
+    fn key_fits(&self, body: &[u8], index: usize) -> bool {
+        let number = self.key_base.checked_add(u128::from(self.key_delta(body, index)));
+        number.is_some_and(|number| self.key_len >= TAIL_BYTES || number >> (8 * self.key_len) == 0)
     }
 
     /// The key of a record less the key base.

@@ -280,7 +280,15 @@ impl BlockCursor {
 
     #[inline]
     fn load_next(&mut self, generic: &Generic, body: &[u8]) -> Result<(), Malformed> {
-        self.load_entry(generic, body, self.index + 1)
+        let index = self.index + 1;
+        // A walk that begins at a restart and one that comes upon it must see the same records.
+        if index.is_multiple_of(RESTART_EVERY) {
+            if generic.restart(body, index / RESTART_EVERY)? != self.next_entry {
+                return Err(Malformed::Order);
+            }
+            self.key.clear();
+        }
+        self.load_entry(generic, body, index)
     }
 
     /// Reads the entry at `next_entry`, which follows the one whose key is in `key`.

@@ -130,11 +130,13 @@ fn any_records() -> impl Strategy<Value = Vec<OwnedRecord>> {
     })
 }
 
-fn sorted(mut records: Vec<OwnedRecord>, descending: bool) -> Vec<OwnedRecord> {
+/// In order, and no two the same: without seqs a block holds one record of a key.
+fn sorted(mut records: Vec<OwnedRecord>, keep_seqs: bool, descending: bool) -> Vec<OwnedRecord> {
     records.sort_by(|a, b| a.key.cmp(&b.key).then(b.seq.cmp(&a.seq)));
     if descending {
         records.sort_by(|a, b| b.key.cmp(&a.key).then(b.seq.cmp(&a.seq)));
     }
+    records.dedup_by(|b, a| a.key == b.key && (!keep_seqs || a.seq == b.seq));
     records
 }
 
@@ -143,7 +145,7 @@ proptest! {
 
     #[test]
     fn fixed_records_come_back(records in fixed_records(), keep_seqs: bool, descending: bool, probe: u64) {
-        let records = sorted(records, descending);
+        let records = sorted(records, keep_seqs, descending);
         let block = check_all_ways(&records, keep_seqs, Compression::None);
         prop_assert_eq!(block.encoding(), Encoding::Columnar);
         let mut near = records[probe as usize % records.len()].key.clone();
@@ -163,7 +165,7 @@ proptest! {
 
     #[test]
     fn any_records_come_back(records in any_records(), keep_seqs: bool, lz4: bool, descending: bool, probe: u8) {
-        let records = sorted(records, descending);
+        let records = sorted(records, keep_seqs, descending);
         let compression = if lz4 { Compression::Lz4 } else { Compression::None };
         let block = check_all_ways(&records, keep_seqs, compression);
         check_search(&records, &block, descending, &records[usize::from(probe) % records.len()].key);
@@ -172,7 +174,7 @@ proptest! {
 
     #[test]
     fn shapes_may_change_midway(fixed in fixed_records(), any in any_records()) {
-        let records = sorted(fixed.into_iter().chain(any).collect(), false);
+        let records = sorted(fixed.into_iter().chain(any).collect(), true, false);
         check_all_ways(&records, true, Compression::None);
     }
 
@@ -189,7 +191,7 @@ proptest! {
         columnar: bool,
         damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..4),
     ) {
-        let records = sorted(if columnar { fixed } else { any }, false);
+        let records = sorted(if columnar { fixed } else { any }, true, false);
         let stored = build(&records, true, Compression::None);
         let is_columnar = Block::open(stored.clone(), SEED).unwrap().encoding() == Encoding::Columnar;
         let mut body = stored[..stored.len() - TRAILER_BYTES].to_vec();
@@ -242,6 +244,72 @@ fn damage_and_wrong_places_are_noticed() {
     for len in 0..stored.len() {
         assert!(Block::open(stored[..len].to_vec(), SEED).is_err());
     }
+}
+
+/// A block with this body, under a checksum that matches.
+fn open_body(mut body: Vec<u8>, encoding: Encoding) -> Result<Block, Malformed> {
+    seal(&mut body, 0, encoding, Compression::None, SEED, &mut Vec::new());
+    Block::open(body, SEED)
+}
+
+#[test]
+fn a_columnar_block_holds_no_more_records_than_bytes() {
+    let stored = build(&[record(b"key", 5, Op::Set(b"value"))], false, Compression::None);
+    let mut body = stored[..stored.len() - TRAILER_BYTES].to_vec();
+    assert_eq!(open_body(body.clone(), Encoding::Columnar).unwrap().count(), 1);
+    // The same key a million times, in no bytes at all: a walk that never ends.
+    let count_at = body.len() - 12;
+    body[count_at..count_at + 4].copy_from_slice(&(1u32 << 20).to_le_bytes());
+    assert_eq!(open_body(body, Encoding::Columnar).err(), Some(Malformed::Bounds));
+}
+
+#[test]
+fn keys_of_a_columnar_block_fit_their_length() {
+    let records: Vec<_> =
+        (0..40u64).map(|n| record(&n.to_be_bytes(), n, Op::Set(&n.to_le_bytes()))).collect();
+    let stored = build(&records, false, Compression::None);
+    let body = stored[..stored.len() - TRAILER_BYTES].to_vec();
+    assert!(open_body(body.clone(), Encoding::Columnar).is_ok());
+    let base_at = body.len() - 36;
+    for (at, byte) in [(8, 1), (15, 0x80)] {
+        // Shown by its last eight bytes such a key looks sound, and no search would find it.
+        let mut beyond = body.clone();
+        beyond[base_at + at] = byte;
+        assert_eq!(open_body(beyond, Encoding::Columnar).err(), Some(Malformed::Bounds));
+    }
+    let mut wraps = body;
+    wraps[base_at..base_at + 8].fill(0xff);
+    assert_eq!(open_body(wraps, Encoding::Columnar).err(), Some(Malformed::Bounds));
+    // Keys of no bytes, and differences between them.
+    let records: Vec<_> = (0..9u64).map(|n| record(b"", 9 - n, Op::Set(&[n as u8; 4]))).collect();
+    let stored = build(&records, true, Compression::None);
+    let mut body = stored[..stored.len() - TRAILER_BYTES].to_vec();
+    let width_at = body.len() - 36 + 30;
+    body.splice(0..0, [0, 1, 2, 3, 4, 3, 2, 1, 0]);
+    body[width_at + 9] = 1;
+    assert_eq!(open_body(body, Encoding::Columnar).err(), Some(Malformed::Bounds));
+}
+
+#[test]
+fn restarts_that_point_elsewhere_are_found_by_every_walk() {
+    let records: Vec<_> = (0..40u64)
+        .map(|n| record(format!("k{n:03}").as_bytes(), n, Op::Set(&vec![b'v'; n as usize % 5])))
+        .collect();
+    let stored = build(&records, false, Compression::None);
+    let body = stored[..stored.len() - TRAILER_BYTES].to_vec();
+    let restart_at = body.len() - 20 - 2; // the last one, in front of the footer
+    let walk = |body: Vec<u8>| -> Result<usize, Malformed> {
+        let block = open_body(body, Encoding::Generic)?;
+        let mut cursor = BlockCursor::new(0);
+        cursor.enter(&block);
+        cursor.seek_index(&block, 0)?;
+        while cursor.next(&block)? {}
+        Ok(block.count())
+    };
+    assert_eq!(walk(body.clone()), Ok(40));
+    let mut elsewhere = body;
+    elsewhere[restart_at..restart_at + 2].fill(0);
+    assert_eq!(walk(elsewhere), Err(Malformed::Order));
 }
 
 #[test]

@@ -42,9 +42,7 @@ fn a_flipped_bit_is_seen_unless_it_makes_the_format_newer() {
             let mut bytes = bytes.clone();
             bytes[at] ^= 1 << bit;
             let seen = Version::decode(&bytes).map(|version| version.is_readable());
-            let same_number =
-                seen == Ok(true) && bytes.to_ascii_lowercase() == Version::current(0x1234).encode();
-            assert!(seen != Ok(true) || same_number, "byte {at}, bit {bit}");
+            assert!(seen != Ok(true), "byte {at}, bit {bit}");
         }
     }
     assert_eq!(Version::decode(b"\xff\n"), Err(Malformed::Text));

@@ -1,5 +1,5 @@
 #[path = "../../../journal/src/tests/world.rs"]
-mod world;
+pub(crate) mod world;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ use self::world::{Fail, World};
 use super::*;
 use crate::state::tests::{changes, part};
 
-fn dir() -> &'static Path {
+pub(crate) fn dir() -> &'static Path {
     Path::new("store")
 }
 
@@ -49,7 +49,7 @@ fn only_file(world: &World) -> PathBuf {
 }
 
 /// A manifest with edits, and the states after each with the length of the file then.
-fn with_edits() -> (World, PathBuf, Vec<(usize, State)>) {
+pub(crate) fn with_edits() -> (World, PathBuf, Vec<(usize, State)>) {
     let world = World::default();
     let mut log = create(&world);
     let path = only_file(&world);

@@ -109,6 +109,18 @@ fn parts_come_at_the_end_of_their_run_and_runs_by_age() {
 }
 
 #[test]
+fn a_snapshot_knows_where_a_part_is_trimmed() {
+    let (table, run) = (TableId(1), RunId(5));
+    let mut state = table_with(&[add(5, 10, 1), add(5, 10, 2)]);
+    state.apply(&Change::TrimPart { table, run, file: FileNumber(2), low: vec![77] }).unwrap();
+    let mut again = State::default();
+    state.snapshot().iter().for_each(|change| again.apply(change).unwrap());
+    let parts = &again.tables[&table].runs[0].parts;
+    assert_eq!((parts[0].trimmed, parts[1].trimmed, &parts[1].low[..]), (false, true, &[77][..]));
+    assert_eq!(again, state);
+}
+
+#[test]
 fn a_run_goes_with_its_last_part() {
     let (table, run) = (TableId(1), RunId(5));
     let mut state = table_with(&[add(5, 10, 1), add(5, 10, 2)]);
@@ -140,4 +152,13 @@ fn what_does_not_fit_is_refused() {
     state.apply(&name("t", TableId(2))).unwrap();
     state.apply(&Change::SetStore { store_id: 3, next_table_id: 3 }).unwrap();
     assert_eq!(state.apply(&Change::SetStore { store_id: 4, next_table_id: 3 }), Err(Malformed::Order));
+}
+
+#[test]
+fn horizons_never_turn_back() {
+    let mut state = State::default();
+    for (last_seq, log_start_lsn, durable_lsn) in [(10, 200, 300), (9, 100, 250), (12, 150, 100)] {
+        state.apply(&Change::Horizon { last_seq, log_start_lsn, durable_lsn }).unwrap();
+    }
+    assert_eq!((state.last_seq, state.log_start_lsn, state.durable_lsn), (12, 200, 300));
 }

@@ -141,7 +141,8 @@ impl History {
                 Event::RangeDelete(from, to) => {
                     history.ranges.push(RangeDelete { from: key(from), to: key(to), seq });
                 }
-                Event::Snapshot => history.borders.push(seq),
+                // Of what was published last, and so as a rule of a record.
+                Event::Snapshot => history.borders.push(seq - 1),
             }
         }
         sort(&mut history.records);
@@ -446,6 +447,21 @@ fn what_waits_for_the_bottom_is_bounded() {
     assert_eq!(out.records.len(), records.len());
     let last = out.records.last().unwrap();
     assert_eq!((last.seq, last.op.kind), (1, OpKind::Set));
+}
+
+#[test]
+fn a_merge_that_lost_count_of_its_records_fails() {
+    let op = || OpBuf { kind: OpKind::Set, payload: b"v".to_vec() };
+    let records = ["a", "b", "c"].map(|key| OwnedRecord { key: key.into(), seq: 1, op: op() }).to_vec();
+    let history = History { records: records.clone(), ranges: Vec::new(), borders: Vec::new() };
+    let one_record = Budget { records: 1, ..Budget::UNBOUNDED };
+    for budget in [one_record, Budget::UNBOUNDED] {
+        let mut step = history.step(World::Concat, VecStream::new(records.clone()), BottomRule::Never);
+        step.step(one_record, &mut VecStream::default()).unwrap();
+        step.folder.counts.records_out -= 1; // as if one had got lost
+        let error = step.step(budget, &mut VecStream::default()).unwrap_err();
+        assert!(error.message().contains("lost count"), "{error}");
+    }
 }
 
 #[test]

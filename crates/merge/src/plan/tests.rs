@@ -316,6 +316,18 @@ proptest! {
     }
 }
 
+#[test]
+fn runs_that_share_a_single_key_are_merged_and_not_joined() {
+    for (second, way) in [(9..20, Way::Merge), (10..20, Way::Join)] {
+        let mut table = Table::default();
+        table.flush(0..10, false);
+        table.flush(second, false);
+        let options = MergeOptions::with_factor(2);
+        let plan = plan(&KeyOrder::Bytewise, &table.summaries(), &table.moment, &options).unwrap();
+        assert_eq!((plan.inputs.len(), plan.way), (2, way));
+    }
+}
+
 fn check_optimize(plan: &Plan, runs: &[RunSummary]) {
     assert!(plan.is_bottom);
     assert_eq!(plan.inputs.len(), runs.len());

@@ -278,7 +278,7 @@ impl KeyCodec {
 }
 
 /// Text where it is text that does not look like bytes.
-fn show_bytes(bytes: &[u8]) -> Datum {
+pub(super) fn show_bytes(bytes: &[u8]) -> Datum {
     match Datum::from_bytes(bytes) {
         Datum::Text(text) if text.starts_with("0x") => Datum::Bytes(bytes.to_vec()),
         other => other,

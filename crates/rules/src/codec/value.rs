@@ -13,13 +13,13 @@
 use std::fmt;
 
 use super::CodecError;
-use super::key::{fixed, read_bytes, read_int, read_number, read_text, utf8};
+use super::key::{fixed, read_bytes, read_int, read_number, read_text, show_bytes, utf8};
 use crate::datum::Datum;
 
 /// How the values of a table look as bytes, for showing and typing them where the fold does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValueCodec {
-    /// As they are; shown as text where they are text.
+    /// As they are; shown as text where they are text that does not look like bytes.
     #[default]
     Bytes,
     /// Text.
@@ -99,7 +99,7 @@ impl ValueCodec {
     /// When the bytes are not a value of this codec.
     pub fn show(self, bytes: &[u8]) -> Result<Datum, CodecError> {
         Ok(match self {
-            ValueCodec::Bytes => Datum::from_bytes(bytes),
+            ValueCodec::Bytes => show_bytes(bytes),
             ValueCodec::Utf8 => Datum::Text(utf8(bytes)?.to_owned()),
             ValueCodec::U64 => Datum::Int(u64::decode(bytes)?.into()),
             ValueCodec::I64 => Datum::Int(i64::decode(bytes)?.into()),

@@ -423,6 +423,10 @@ fn bitmaps_have_one_form() {
     let mut bytes = Vec::new();
     runs.serialize_into(&mut bytes).unwrap();
     assert!(bitmap().check(&bytes).is_err());
+    // A header that promises 65,536 chunks is refused before the library takes memory for them.
+    let promise = [12346u32.to_le_bytes(), 65536u32.to_le_bytes()].concat();
+    let refused = bitmap().check(&promise).map_err(|failure| failure.0);
+    assert_eq!(refused, Err("expected a roaring bitmap, the bytes end too early".to_owned()));
     assert_eq!(runs.iter().collect::<Bitmap>().to_bytes(), folded);
 }
 

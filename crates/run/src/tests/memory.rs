@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 #[derive(Default)]
 pub(super) struct MemoryFiles {
+    /// What is synced: a file that is not is not there.
     files: Arc<Mutex<HashMap<PathBuf, Arc<Vec<u8>>>>>,
     open: Arc<AtomicUsize>,
 }

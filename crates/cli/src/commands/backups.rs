@@ -1,0 +1,57 @@
+//! `folddb backups PLACE`: the backups in a directory of them, and the seqs that each can be restored at.
+
+use folddb::{Datum, Generation, Store};
+use serde_json::{Value, json};
+
+use crate::args::BackupsArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::render::table;
+use crate::session::Session;
+
+pub(crate) fn run(args: &BackupsArgs, session: &mut Session) -> Result<(), Failure> {
+    let backups = Store::backups(&args.place, &session.options())?;
+    let report: Value = backups.iter().map(report).collect();
+    session.report(&report, |out| {
+        if backups.is_empty() {
+            return writeln!(out, "no finished backup yet");
+        }
+        let header = ["backup", "made (UTC)", "first seq", "last seq", "files", "size", "damage"];
+        let header = if backups.iter().any(|one| one.damage.is_some()) { &header[..] } else { &header[..6] };
+        let header: Vec<String> = header.iter().map(|&name| name.to_owned()).collect();
+        table::write(out, &header, &backups.iter().map(row).collect::<Vec<_>>())
+    })
+}
+
+fn row(one: &Generation) -> Vec<Datum> {
+    let number = |number: u64| Datum::Int(number.into());
+    match &one.damage {
+        None => vec![
+            number(one.number),
+            Datum::Text(human::utc(one.made_unix_s)),
+            number(one.first_seq),
+            number(one.last_seq),
+            number(one.files),
+            Datum::Text(human::bytes(one.bytes)),
+            Datum::Null,
+        ],
+        Some(damage) => {
+            let unknown = std::iter::repeat_n(Datum::Null, 5);
+            let ends = [Datum::Text(damage.clone())];
+            std::iter::once(number(one.number)).chain(unknown).chain(ends).collect()
+        }
+    }
+}
+
+fn report(one: &Generation) -> Value {
+    json!({
+        "generation": one.number,
+        "path": one.path.display().to_string(),
+        "made_unix_s": one.made_unix_s,
+        "first_seq": one.first_seq,
+        "last_seq": one.last_seq,
+        "files": one.files,
+        "bytes": one.bytes,
+        "damage": one.damage,
+    })
+}

@@ -1,0 +1,37 @@
+//! `folddb doctor STORE`: what is wrong, what it costs, what to do; heaviest first.
+
+use folddb::Store;
+use folddb::care::{Advice, Weight};
+use serde_json::{Value, json};
+
+use crate::args::StoreArgs;
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::session::Session;
+
+pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
+    let advice = match &session.shared {
+        Some(store) => store.doctor()?,
+        None => Store::diagnose(&args.store, &session.options())?,
+    };
+    let report = json!({ "advice": advice.iter().map(as_json).collect::<Value>() });
+    session.report(&report, |out| {
+        if advice.is_empty() {
+            return writeln!(out, "nothing is wrong");
+        }
+        advice.iter().try_for_each(|one| writeln!(out, "{one}"))
+    })?;
+    match advice.iter().any(|one| one.weight == Weight::Broken) {
+        true => Err(Failure::Told(ExitCode::Damaged)),
+        false => Ok(()),
+    }
+}
+
+fn as_json(advice: &Advice) -> Value {
+    let weight = match advice.weight {
+        Weight::Broken => "broken",
+        Weight::Costly => "costly",
+        Weight::Minor => "minor",
+    };
+    json!({ "weight": weight, "what": advice.what, "costs": advice.costs, "do": advice.todo })
+}

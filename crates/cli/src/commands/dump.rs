@@ -1,0 +1,129 @@
+//! `folddb dump STORE [TABLE...]`: the content of a store as text, which `load` reads, on stdout or in a file.
+
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use folddb::{DumpReport, Store};
+use serde_json::json;
+
+use crate::args::DumpArgs;
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::human;
+use crate::progress;
+use crate::session::Session;
+
+pub(crate) fn run(args: &DumpArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    for name in &args.tables {
+        store.known_table(name)?;
+    }
+    let Some(to) = args.to.as_deref().filter(|to| *to != "-") else {
+        let mut out = Watched::new(&mut session.out);
+        let dumped = store.dump(&args.tables, &mut out);
+        return out.tell(dumped).map(|_| ());
+    };
+    let file = OpenOptions::new().write(true).create_new(true).open(to);
+    let file = file.map_err(|error| Failure::file("create", to, &error))?;
+    let (dumped, bytes) = dump_to_file(&store, args, to, file).inspect_err(|_| {
+        let _ = std::fs::remove_file(to); // half a dump is of no use, and would be in the way of the next try
+    })?;
+    report(session, to, &dumped, bytes)
+}
+
+fn dump_to_file(
+    store: &Store,
+    args: &DumpArgs,
+    to: &str,
+    file: std::fs::File,
+) -> Result<(DumpReport, u64), Failure> {
+    let mut file = BufWriter::new(file);
+    let (dumped, bytes) = if to.ends_with(".gz") {
+        let mut packed = GzEncoder::new(&mut file, Compression::default());
+        let (dumped, bytes) = dump(store, args, &mut packed)?;
+        packed.finish().map_err(|error| Failure::file("write", to, &error))?;
+        (dumped, bytes)
+    } else {
+        dump(store, args, &mut file)?
+    };
+    let file = file.into_inner().map_err(|error| Failure::file("write", to, error.error()))?;
+    file.sync_all().map_err(|error| Failure::file("sync", to, &error))?;
+    Ok((dumped, bytes))
+}
+
+fn dump(store: &Store, args: &DumpArgs, out: &mut dyn Write) -> Result<(DumpReport, u64), Failure> {
+    let bar = progress::bytes_bar(None, "dumping");
+    let mut out = Watched { bar: Some(bar.clone()), ..Watched::new(out) };
+    let dumped = store.dump(&args.tables, &mut out);
+    bar.finish_and_clear();
+    let bytes = out.bytes;
+    Ok((out.tell(dumped)?, bytes))
+}
+
+fn report(session: &mut Session, to: &str, dumped: &DumpReport, bytes: u64) -> Result<(), Failure> {
+    let DumpReport { seq, tables, records, failing, hash, .. } = *dumped;
+    if session.globals.json {
+        let report = json!({
+            "file": to,
+            "seq": seq,
+            "tables": tables,
+            "records": records,
+            "failing": failing,
+            "bytes": bytes,
+            "hash": format!("{hash:016x}"),
+        });
+        return session.report(&report, |_| Ok(()));
+    }
+    let (tables, records) = (human::plural(tables, "table"), human::plural(records, "record"));
+    let mut line = format!("dumped {records} of {tables} into {to}, as of seq {}", human::count(seq));
+    if failing > 0 {
+        line.push_str(&format!("; the fold fails on {}, told as their ops", human::plural(failing, "key")));
+    }
+    exit_code::tell(&line);
+    Ok(())
+}
+
+/// Counts what is written, and remembers why writing failed.
+struct Watched<'a> {
+    out: &'a mut dyn Write,
+    bytes: u64,
+    bar: Option<indicatif::ProgressBar>,
+    failed: Option<io::Error>,
+}
+
+impl<'a> Watched<'a> {
+    fn new(out: &'a mut dyn Write) -> Watched<'a> {
+        Watched { out, bytes: 0, bar: None, failed: None }
+    }
+
+    fn note(&mut self, error: io::Error) -> io::Error {
+        let kind = error.kind();
+        self.failed = Some(error);
+        kind.into()
+    }
+
+    /// What came of it: a reader that wants no more is no failure.
+    fn tell(self, dumped: folddb::Result<DumpReport>) -> Result<DumpReport, Failure> {
+        match (dumped, self.failed) {
+            (Err(_), Some(cause)) => Err(cause.into()),
+            (dumped, _) => Ok(dumped?),
+        }
+    }
+}
+
+impl Write for Watched<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let len = self.out.write(bytes).map_err(|error| self.note(error))?;
+        self.bytes += len as u64;
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.bytes);
+        }
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush().map_err(|error| self.note(error))
+    }
+}

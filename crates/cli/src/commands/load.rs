@@ -1,0 +1,102 @@
+//! `folddb load STORE [FILE]`: loads what `dump` wrote. A file is read twice: all of it is checked before anything is written.
+
+use std::sync::atomic::Ordering;
+
+use folddb::{ErrorKind, LoadOptions, LoadReport, Store};
+use serde_json::json;
+
+use crate::args::LoadArgs;
+use crate::exit_code;
+use crate::failure::Failure;
+use crate::human;
+use crate::import::source;
+use crate::progress;
+use crate::session::{Opened, Session};
+
+pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure> {
+    if args.file == "-" && session.shared.is_some() {
+        return Err(Failure::Usage("in a shell stdin holds the commands; name a file".to_owned()));
+    }
+    if args.file != "-" && !args.partial {
+        over(args, "checking", |dump| Store::check_dump(dump))?;
+    }
+    let (store, is_new) = open(args, session)?;
+    let options = LoadOptions::default().partial(args.partial).over(args.over);
+    let loaded = over(args, "loading", |dump| store.load(dump, &options));
+    let loaded = match loaded {
+        Ok(loaded) => loaded,
+        Err(failure) => {
+            store.close()?;
+            return Err(failure);
+        }
+    };
+    store.close()?;
+    report(args, session, &loaded, is_new)
+}
+
+fn open(args: &LoadArgs, session: &Session) -> Result<(Opened, bool), Failure> {
+    match session.write(&args.store) {
+        Ok(store) => Ok((store, false)),
+        Err(Failure::Store(error)) if error.kind() == ErrorKind::NoStore && args.create => {
+            Ok((session.create(&args.store)?, true))
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Reads the file from its beginning, with a bar.
+fn over(
+    args: &LoadArgs,
+    doing: &str,
+    read: impl FnOnce(&mut dyn std::io::BufRead) -> folddb::Result<LoadReport>,
+) -> Result<LoadReport, Failure> {
+    let source = source::open(&args.file)?;
+    let bar = progress::bytes_bar(source.bytes_total, doing);
+    let mut watched = Watched { inner: source.reader, bar: bar.clone(), bytes_read: source.bytes_read };
+    let done = read(&mut watched);
+    bar.finish_and_clear();
+    Ok(done?)
+}
+
+/// Moves the bar as the file is read.
+struct Watched {
+    inner: Box<dyn std::io::BufRead>,
+    bar: indicatif::ProgressBar,
+    bytes_read: std::sync::Arc<std::sync::atomic::AtomicU64>,
+}
+
+impl std::io::Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        self.inner.read(buffer)
+    }
+}
+
+impl std::io::BufRead for Watched {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        self.bar.set_position(self.bytes_read.load(Ordering::Relaxed));
+        self.inner.fill_buf()
+    }
+
+    fn consume(&mut self, len: usize) {
+        self.inner.consume(len);
+    }
+}
+
+fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: bool) -> Result<(), Failure> {
+    let LoadReport { tables, created, records, whole, .. } = loaded;
+    if session.globals.json {
+        let report = json!({
+            "store": args.store.display().to_string(),
+            "store_created": is_new,
+            "tables": tables,
+            "tables_created": created,
+            "records": records,
+            "whole": whole,
+        });
+        return session.report(&report, |_| Ok(()));
+    }
+    let (tables, records) = (human::plural(*tables, "table"), human::plural(*records, "record"));
+    let whole = if *whole { "" } else { "; the dump was cut, and what came after is missing" };
+    exit_code::tell(&format!("loaded {records} of {tables} into {}{whole}", args.store.display()));
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! `folddb repair STORE NEW`: salvages what is whole of a damaged store into a new one. The old one is only read.
+
+use folddb::Store;
+use folddb::care::{RepairOptions, RepairReport};
+use serde_json::{Value, json};
+
+use crate::args::RepairArgs;
+use crate::commands::verify::{finding_json, report_json};
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::human;
+use crate::progress;
+use crate::session::Session;
+
+pub(crate) fn run(args: &RepairArgs, session: &mut Session) -> Result<(), Failure> {
+    if session.shared.is_some() {
+        return Err(Failure::Usage("repair reads a store that is closed; leave the shell first".to_owned()));
+    }
+    let bar = progress::bytes_bar(Some(0), "salvaging");
+    let how = RepairOptions::default().past_holes(args.past_holes).list_from(args.list_from.clone());
+    let report = Store::repair(&args.store, &args.new, &how, &session.options(), |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let report = report?;
+    session.report(&as_json(&report), |out| {
+        report.findings.iter().try_for_each(|finding| writeln!(out, "{finding}"))?;
+        writeln!(out, "{}", summary(&report, &args.new.display().to_string()))
+    })?;
+    match report.is_complete() && report.verified.is_clean() {
+        true => Ok(()),
+        false => Err(Failure::Told(ExitCode::Damaged)),
+    }
+}
+
+fn summary(report: &RepairReport, to: &str) -> String {
+    let parts = report.parts_whole + report.parts_salvaged;
+    let saved = format!(
+        "{} in {}, and {} of the log, are in {to}",
+        human::plural(report.records, "record"),
+        human::plural(parts, "part"),
+        match report.batches {
+            1 => "1 batch".to_owned(),
+            batches => format!("{} batches", human::count(batches)),
+        },
+    );
+    let checked = match report.verified.is_clean() {
+        true => "every record of it was read back",
+        false => "but it does not verify: run verify --deep on it and tell us",
+    };
+    match report.is_complete() {
+        true => format!("nothing is lost: {saved}; {checked}"),
+        false if report.records_lost > 0 => {
+            format!("lost: {}; {saved}; {checked}", human::plural(report.records_lost, "record"))
+        }
+        false => format!("what is lost stands above; {saved}; {checked}"),
+    }
+}
+
+fn as_json(report: &RepairReport) -> Value {
+    json!({
+        "complete": report.is_complete(),
+        "parts_whole": report.parts_whole,
+        "parts_salvaged": report.parts_salvaged,
+        "parts_lost": report.parts_lost,
+        "records": report.records,
+        "records_lost": report.records_lost,
+        "batches": report.batches,
+        "batches_left": report.batches_left,
+        "findings": report.findings.iter().map(finding_json).collect::<Value>(),
+        "verified": report_json(&report.verified),
+    })
+}

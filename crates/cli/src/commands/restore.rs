@@ -1,0 +1,39 @@
+//! `folddb restore BACKUP STORE`: makes a new store from a backup, which is checked first.
+
+use folddb::{RestoreOptions, Store};
+use serde_json::json;
+
+use crate::args::RestoreArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::progress;
+use crate::session::Session;
+
+pub(crate) fn run(args: &RestoreArgs, session: &mut Session) -> Result<(), Failure> {
+    let bar = progress::bytes_bar(Some(0), "restoring");
+    let told = {
+        let bar = bar.clone();
+        move |done, total| {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    };
+    let what = RestoreOptions::default().generation(args.generation).at_seq(args.at_seq).copy(args.copy);
+    let restored = Store::restore(&args.backup, &args.store, &what.progress(told), &session.options());
+    bar.finish_and_clear();
+    let restored = restored?;
+    let report = json!({
+        "store": args.store.display().to_string(),
+        "generation": restored.generation,
+        "last_seq": restored.last_seq,
+        "store_id": format!("{:032x}", restored.store_id),
+        "linked_bytes": restored.linked_bytes,
+        "copied_bytes": restored.copied_bytes,
+    });
+    session.report(&report, |out| {
+        let (store, seq) = (args.store.display(), human::count(restored.last_seq));
+        let (linked, copied) = (human::bytes(restored.linked_bytes), human::bytes(restored.copied_bytes));
+        writeln!(out, "restored {store} from backup {} at seq {seq}", restored.generation)?;
+        writeln!(out, "  {linked} linked, {copied} copied")
+    })
+}

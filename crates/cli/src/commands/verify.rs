@@ -1,0 +1,114 @@
+//! `folddb verify STORE [--deep]`: whether a store is whole. It need not open, and nothing on disk changes.
+
+use folddb::Store;
+use folddb::care::{Finding, Loss, VerifyReport};
+use serde_json::{Value, json};
+
+use crate::args::VerifyArgs;
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::human;
+use crate::progress;
+use crate::session::Session;
+
+pub(crate) fn run(args: &VerifyArgs, session: &mut Session) -> Result<(), Failure> {
+    if session.shared.is_some() {
+        return Err(Failure::Usage(
+            "verify looks at a store that is closed; leave the shell first".to_owned(),
+        ));
+    }
+    let report = verify(&args.store, args.deep, session)?;
+    session.report(&report_json(&report), |out| {
+        report.findings.iter().try_for_each(|finding| writeln!(out, "{finding}"))?;
+        writeln!(out, "{}", summary(&report))
+    })?;
+    match report.is_clean() {
+        true => Ok(()),
+        false => Err(Failure::Told(ExitCode::Damaged)),
+    }
+}
+
+/// Verifies with a bar.
+pub(crate) fn verify(path: &std::path::Path, deep: bool, session: &Session) -> Result<VerifyReport, Failure> {
+    let bar = progress::bytes_bar(Some(0), "verifying");
+    let report = Store::verify(path, &session.options(), deep, |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// One line: what was looked at, and how it stands.
+pub(crate) fn summary(report: &VerifyReport) -> String {
+    let checked = &report.checked;
+    let looked = format!(
+        "{} in {}, {} in {}, {} of the log",
+        human::plural(checked.tables, "table"),
+        human::plural(checked.parts, "part"),
+        human::plural(checked.records, "record"),
+        human::bytes(checked.bytes),
+        match checked.batches {
+            1 => "1 batch".to_owned(),
+            batches => format!("{} batches", human::count(batches)),
+        },
+    );
+    let found = report.damage().count();
+    match (found, report.deep) {
+        (0, true) => format!("whole: {looked}; every record was read"),
+        (0, false) => format!("whole as far as it was read: {looked}; --deep reads every record"),
+        (found, _) => format!(
+            "damaged: {}; {looked}. Restore a backup, or salvage what is whole: folddb repair STORE NEW",
+            match found {
+                1 => "1 place".to_owned(),
+                found => format!("{} places", human::count(found as u64)),
+            }
+        ),
+    }
+}
+
+/// A report as JSON.
+pub(crate) fn report_json(report: &VerifyReport) -> Value {
+    let checked = &report.checked;
+    json!({
+        "clean": report.is_clean(),
+        "deep": report.deep,
+        "checked": {
+            "edits": checked.edits,
+            "tables": checked.tables,
+            "runs": checked.runs,
+            "parts": checked.parts,
+            "records": checked.records,
+            "segments": checked.segments,
+            "batches": checked.batches,
+            "bytes": checked.bytes,
+        },
+        "findings": report.findings.iter().map(finding_json).collect::<Value>(),
+    })
+}
+
+/// A finding as JSON.
+pub(crate) fn finding_json(finding: &Finding) -> Value {
+    json!({
+        "severity": match finding.severity {
+            folddb::care::Severity::Damage => "damage",
+            folddb::care::Severity::Note => "note",
+        },
+        "file": finding.file,
+        "offset": finding.offset,
+        "what": finding.what,
+        "losses": finding.losses.iter().map(loss_json).collect::<Value>(),
+    })
+}
+
+/// A loss as JSON; keys as hexadecimal digits, and in words.
+pub(crate) fn loss_json(loss: &Loss) -> Value {
+    let hex = |key: &Option<Vec<u8>>| key.as_deref().map(folddb::datum::hex);
+    json!({
+        "table": loss.table,
+        "keys": loss.keys,
+        "after": hex(&loss.after),
+        "through": hex(&loss.through),
+        "records": loss.records,
+    })
+}

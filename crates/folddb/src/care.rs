@@ -1,0 +1,28 @@
+//! What a person does for a store: looking whether it is whole, salvaging what is, asking what is wrong; copies that can
+//! be gone back to, and text that outlives it.
+//!
+//! Each task is a file of its own and returns a plain report; the command line prints it. Modules stand bottom-up.
+
+mod finding;
+mod survey;
+mod verify;
+mod copying;
+mod place;
+mod generation;
+mod backup;
+mod restore;
+mod repair;
+mod doctor;
+mod lines;
+mod dump;
+mod load;
+
+pub use backup::{BackupOptions, BackupReport, Moved};
+pub use doctor::{Advice, Facts, TableFacts, Weight, advise};
+pub use dump::DumpReport;
+pub use finding::{Finding, Loss, Severity};
+pub use load::{LoadOptions, LoadReport};
+pub use place::Generation;
+pub use repair::{RepairOptions, RepairReport};
+pub use restore::{RestoreOptions, RestoreReport};
+pub use verify::{Checked, VerifyReport};

@@ -1,0 +1,94 @@
+//! Files as backups move them: copied in pieces and synced, or given a second name.
+//!
+//! What these return with `Ok` is durable but for the names in the directory, which the caller syncs once for all.
+
+use std::io;
+use std::path::Path;
+
+use folddb_base::checksum::hash64;
+use folddb_base::{Error, Result};
+use folddb_host::{Files, ReadFile};
+use folddb_layout::backup::TAIL_BYTES_MAX;
+
+/// Bytes copied at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// After so many bytes the system is asked to write them, so that the sync at the end is short.
+const WRITEBACK_BYTES: u64 = 16 << 20;
+
+/// Writes a new file that begins with `head` and goes on with the bytes `range` of `from`. Tells `moved` of every piece.
+pub(crate) fn copy(
+    files: &dyn Files,
+    (head, from, range): (&[u8], &dyn ReadFile, std::ops::Range<u64>),
+    (source, to): (&Path, &Path),
+    moved: &mut dyn FnMut(u64),
+) -> Result<()> {
+    let mut file = files.create(to).map_err(|error| Error::io("create", to, error))?;
+    let failed = |error| Error::io("write", to, error);
+    if !head.is_empty() {
+        file.append(head).map_err(failed)?;
+    }
+    let mut piece = vec![0; PIECE_BYTES.min(usize::try_from(range.end - range.start).unwrap_or(PIECE_BYTES))];
+    let mut at = range.start;
+    let mut unsent = 0;
+    from.will_need(at, range.end - at);
+    while at < range.end {
+        let len = (range.end - at).min(piece.len() as u64) as usize;
+        from.read_exact_at(at, &mut piece[..len]).map_err(|error| Error::io("read", source, error))?;
+        file.append(&piece[..len]).map_err(failed)?;
+        at += len as u64;
+        unsent += len as u64;
+        if unsent >= WRITEBACK_BYTES {
+            file.start_writeback();
+            unsent = 0;
+        }
+        moved(len as u64);
+    }
+    file.sync().map_err(|error| Error::io("sync", to, error))
+}
+
+/// Writes a new file of these bytes.
+pub(crate) fn write(files: &dyn Files, to: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = files.create(to).map_err(|error| Error::io("create", to, error))?;
+    if !bytes.is_empty() {
+        file.append(bytes).map_err(|error| Error::io("write", to, error))?;
+    }
+    file.sync().map_err(|error| Error::io("sync", to, error))
+}
+
+/// The bytes of a small file; none where there is no such file. What is longer than `bytes_max` is damage.
+pub(crate) fn read_small(files: &dyn Files, path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>> {
+    let file = match files.open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Error::io("open", path, error)),
+    };
+    let failed = |error| Error::io("read", path, error);
+    let len = file.len_bytes().map_err(failed)?;
+    if len > bytes_max {
+        return Err(Error::corrupt(path, bytes_max, format!("it has {len} bytes, which is too many")));
+    }
+    let mut bytes = vec![0; len as usize];
+    file.read_exact_at(0, &mut bytes).map_err(failed)?;
+    Ok(Some(bytes))
+}
+
+/// The hash of the end of a file, by which it is told from another of the same name and length.
+pub(crate) fn tail_hash(file: &dyn ReadFile, len_bytes: u64) -> io::Result<u64> {
+    let mut tail = vec![0; len_bytes.min(TAIL_BYTES_MAX) as usize];
+    file.read_exact_at(len_bytes - tail.len() as u64, &mut tail)?;
+    Ok(hash64(0, &tail))
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_dir(files: &dyn Files, dir: &Path) -> Result<()> {
+    files.sync_dir(dir).map_err(|error| Error::io("sync the directory", dir, error))
+}
+
+/// Removes what is in a directory, and the directory. What stays is tried again by the next backup.
+pub(crate) fn remove_all(files: &dyn Files, dir: &Path) {
+    for name in files.list(dir).unwrap_or_default() {
+        let _ = files.remove(&dir.join(name));
+    }
+    let _ = files.remove_dir(dir);
+}

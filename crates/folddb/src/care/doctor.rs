@@ -1,0 +1,400 @@
+//! What is wrong with a store, what it costs, and what to do about it: facts in, advice out, heaviest first.
+//!
+//! [`advise`] is a pure function. The facts come from a store that is open, which knows its snapshots and failures, or from
+//! the files of one that is not, which are checked as `verify` does.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use folddb_base::limits::RANGE_DELETES_MAX;
+use folddb_base::{ErrorKind, Result};
+
+use crate::care::finding::{Finding, Severity};
+use crate::care::survey::Survey;
+use crate::care::verify::verify;
+use crate::engine::Engine;
+use crate::options::Options;
+use crate::report::{StoreStats, TableStats};
+use crate::store::Store;
+
+/// How much an advice matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Good to know.
+    Minor,
+    /// Something is slower, or larger, than it need be, or soon will not work.
+    Costly,
+    /// Something does not work, or data is at stake.
+    Broken,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// How much it matters.
+    pub weight: Weight,
+    /// What is wrong.
+    pub what: String,
+    /// What it costs.
+    pub costs: String,
+    /// What to do, with the command to run where there is one.
+    pub todo: String,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let weight = match self.weight {
+            Weight::Broken => "broken",
+            Weight::Costly => "costly",
+            Weight::Minor => "minor",
+        };
+        write!(f, "{weight}: {}\n  costs: {}\n  do:    {}", self.what, self.costs, self.todo)
+    }
+}
+
+/// What is known about a store.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// Its path, for commands.
+    pub store: String,
+    /// True when they are of a store that is open, and true only as long as that is.
+    pub is_live: bool,
+    /// What verifying its files has found.
+    pub findings: Vec<Finding>,
+    /// Why it does not open, if so it is.
+    pub refused: Option<String>,
+    /// Its figures.
+    pub stats: StoreStats,
+    /// Its tables.
+    pub tables: Vec<TableFacts>,
+    /// Bytes free in the file system.
+    pub free_bytes: u64,
+    /// Bytes that must stay free for writes to go on.
+    pub reserve_bytes: u64,
+    /// What the store may use, where it has a bound.
+    pub bytes_max: Option<u64>,
+    /// Bytes of memory for blocks, leaves and filters of runs.
+    pub cache_bytes: u64,
+    /// How many runs of a tier are merged into one.
+    pub merge_factor: usize,
+    /// Bytes of runs that merging should have taken up already.
+    pub overdue_bytes: u64,
+    /// Bytes of memtables that wait to be flushed, and how many may.
+    pub sealed_bytes: u64,
+    /// Batches in a log that was not closed.
+    pub batches_to_replay: u64,
+    /// Segments of the log, and the size of one.
+    pub segments: u64,
+    /// The size of a segment in bytes.
+    pub segment_bytes: u64,
+}
+
+/// What is known about a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableFacts {
+    /// Its figures.
+    pub stats: TableStats,
+    /// Filter bits a key.
+    pub filter_bits: u32,
+    /// What of its rules is not at hand, in words.
+    pub missing: Option<String>,
+}
+
+/// A snapshot that has lived so long was probably forgotten. In seconds.
+const SNAPSHOT_S_MAX: f64 = 600.0;
+/// So many range deletes slow down every read of a table.
+const RANGE_DELETES_MANY: usize = RANGE_DELETES_MAX / 10;
+/// Tables smaller than this are never worth an advice about their size. In bytes.
+const TABLE_BYTES_MIN: u64 = 1 << 20;
+/// So many segments of the log are kept where all is well.
+const SEGMENTS_MAX: u64 = 5;
+
+/// What is wrong, heaviest first. Nothing where nothing is.
+pub fn advise(facts: &Facts) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    of_damage(facts, &mut advice);
+    of_refusals(facts, &mut advice);
+    of_space(facts, &mut advice);
+    of_folds(facts, &mut advice);
+    of_snapshots(facts, &mut advice);
+    of_debt(facts, &mut advice);
+    of_log(facts, &mut advice);
+    of_memory(facts, &mut advice);
+    for table in &facts.tables {
+        of_table(facts, table, &mut advice);
+    }
+    of_leftovers(facts, &mut advice);
+    advice.sort_by_key(|one| std::cmp::Reverse(one.weight));
+    advice
+}
+
+fn one(weight: Weight, what: String, costs: impl Into<String>, todo: impl Into<String>) -> Advice {
+    Advice { weight, what, costs: costs.into(), todo: todo.into() }
+}
+
+fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
+    let store = &facts.store;
+    let damage: Vec<&Finding> =
+        facts.findings.iter().filter(|finding| finding.severity == Severity::Damage).collect();
+    let todo = format!(
+        "folddb verify {store} --deep lists all of it; then restore a backup, or salvage what is whole: folddb repair {store} NEW"
+    );
+    if let Some(first) = damage.first() {
+        let places =
+            if damage.len() == 1 { "a place".to_owned() } else { format!("{} places", damage.len()) };
+        let what = format!("files are damaged in {places}, the first: {first}");
+        advice.push(one(
+            Weight::Broken,
+            what,
+            "what was written there is lost, and the store may not open",
+            &todo,
+        ));
+    }
+    for damage in &facts.stats.damage {
+        let what = format!("a merge has met damage: {damage}");
+        let costs = "keys there cannot be read, and the table is merged no more, so it grows and gets slower";
+        advice.push(one(Weight::Broken, what, costs, &todo));
+    }
+}
+
+fn of_refusals(facts: &Facts, advice: &mut Vec<Advice>) {
+    if let Some(cause) = &facts.stats.poisoned_by {
+        let what = format!("a write failed, and the disk may hold any part of it: {cause}");
+        let todo =
+            "look after the disk, then close the store and open it again, which writes anew what the log has";
+        advice.push(one(Weight::Broken, what, "every write is refused; reads go on", todo));
+    }
+    let is_damaged = facts.findings.iter().any(|finding| finding.severity == Severity::Damage);
+    if let Some(cause) = facts.refused.as_ref().filter(|_| !is_damaged) {
+        let todo = format!("mend what the message names; folddb verify {} looks further", facts.store);
+        advice.push(one(
+            Weight::Broken,
+            format!("the store does not open: {cause}"),
+            "nothing can be read",
+            todo,
+        ));
+    }
+}
+
+fn of_space(facts: &Facts, advice: &mut Vec<Advice>) {
+    let used = facts.stats.disk_bytes;
+    if let Some(why) = &facts.stats.short_of_space {
+        let todo = "free some space, or raise the bound that it names; writing resumes by itself. Deletes still go through";
+        advice.push(one(Weight::Broken, format!("there is no space: {why}"), "writes are refused", todo));
+    } else if facts.refused.is_none() && facts.free_bytes < 2 * facts.reserve_bytes {
+        let what = format!(
+            "{} bytes are free on the disk, and writes are refused below {}",
+            facts.free_bytes, facts.reserve_bytes
+        );
+        advice.push(one(Weight::Costly, what, "soon writes are refused", "free some space"));
+    }
+    if let Some(bytes_max) = facts.bytes_max.filter(|max| used > max / 10 * 9 && used <= *max) {
+        let what = format!("the store uses {used} bytes of its budget of {bytes_max}");
+        let todo =
+            format!("raise disk_bytes_max, or let go of what is not needed: folddb optimize {}", facts.store);
+        advice.push(one(Weight::Costly, what, "soon writes are refused", todo));
+    }
+}
+
+fn of_folds(facts: &Facts, advice: &mut Vec<Advice>) {
+    let failures = facts.stats.fold_failures;
+    if failures > 0 {
+        let what = format!("folds have failed {failures} times since the store was opened");
+        let costs = "such keys cannot be read, and their records are kept one by one";
+        let todo = format!(
+            "folddb scan {0} TABLE names the first such key, folddb explain {0} TABLE KEY shows its records; set or delete the \
+             key, or mend the fold",
+            facts.store
+        );
+        advice.push(one(Weight::Costly, what, costs, todo));
+    }
+}
+
+fn of_snapshots(facts: &Facts, advice: &mut Vec<Advice>) {
+    let Some(age_s) = facts.stats.oldest_snapshot_s.filter(|age_s| *age_s > SNAPSHOT_S_MAX) else { return };
+    let what = format!("{} snapshots are live, the oldest for {age_s:.0} seconds", facts.stats.snapshots);
+    let costs =
+        "records on the two sides of a snapshot are not folded together, and what it sees is not removed";
+    advice.push(one(
+        Weight::Costly,
+        what,
+        costs,
+        "drop the snapshot, or the iterator that holds it, in your program",
+    ));
+}
+
+fn of_debt(facts: &Facts, advice: &mut Vec<Advice>) {
+    let behind = facts.overdue_bytes + facts.sealed_bytes;
+    if facts.is_live && behind > (64 << 20) {
+        let what = format!(
+            "upkeep is behind: {} bytes wait to be merged and {} to be flushed",
+            facts.overdue_bytes, facts.sealed_bytes
+        );
+        let costs = format!("writers have been slowed down by {} us so far", facts.stats.writer_delay_us);
+        let todo = "write in larger batches, give the store more memory, or a faster disk; it catches up when writing pauses";
+        advice.push(one(Weight::Costly, what, costs, todo));
+    }
+    if facts.stats.upkeep_retries > 0 {
+        let what = format!(
+            "flushes or merges have failed and were tried again, {} times",
+            facts.stats.upkeep_retries
+        );
+        let todo = "see whether the disk is full or failing";
+        advice.push(one(Weight::Minor, what, "five failures in a row refuse all writes", todo));
+    }
+}
+
+fn of_log(facts: &Facts, advice: &mut Vec<Advice>) {
+    if facts.is_live && facts.segments > SEGMENTS_MAX {
+        let what =
+            format!("the log has grown to {} segments of {} bytes", facts.segments, facts.segment_bytes);
+        let todo = "call Store::flush; a table that is written to rarely holds the log back";
+        advice.push(one(Weight::Minor, what, "an opening after a crash replays all of it", todo));
+    }
+    if !facts.is_live && facts.batches_to_replay > 0 {
+        let what = format!("the store was not closed: its log holds {} batches", facts.batches_to_replay);
+        let todo =
+            format!("call Store::close at the end; folddb optimize {} opens and closes it now", facts.store);
+        advice.push(one(Weight::Minor, what, "each opening replays them first; nothing is lost", todo));
+    }
+}
+
+fn of_memory(facts: &Facts, advice: &mut Vec<Advice>) {
+    let filter_bytes: u64 =
+        facts.tables.iter().map(|table| table.stats.records * u64::from(table.filter_bits) / 8).sum();
+    if filter_bytes > facts.cache_bytes {
+        let what =
+            format!("filters take about {filter_bytes} bytes, and the cache has {}", facts.cache_bytes);
+        let costs = "a get reads a filter from the disk before it can pass over a run";
+        let todo = "open the store with more memory (memory_bytes, --memory), or fewer filter bits for tables that are not read by key";
+        advice.push(one(Weight::Minor, what, costs, todo));
+    }
+}
+
+fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
+    let TableFacts { stats, missing, .. } = table;
+    let (name, store) = (&stats.name, &facts.store);
+    if let Some(missing) = missing {
+        let what = format!("table `{name}`: {missing}");
+        let todo = "open it with a program that brings it along (Options::custom_fold, custom_predicate)";
+        advice.push(one(Weight::Costly, what, "the table can be read unfolded, and not written", todo));
+    }
+    let optimize = format!("folddb optimize {store} {name}");
+    if stats.range_deletes >= RANGE_DELETES_MANY {
+        let what = format!("table `{name}` has {} range deletes in force", stats.range_deletes);
+        let costs = format!(
+            "every read compares its key with all of them; at {RANGE_DELETES_MAX} another is refused"
+        );
+        let weight = if stats.range_deletes >= RANGE_DELETES_MAX { Weight::Broken } else { Weight::Costly };
+        advice.push(one(weight, what, costs, &optimize));
+    }
+    if stats.disk_bytes < TABLE_BYTES_MIN {
+        return;
+    }
+    let deletes: u64 = stats.runs.iter().flat_map(|run| &run.parts).map(|part| part.deletes).sum();
+    let live = stats.keys_estimate.saturating_sub(deletes.min(stats.keys_estimate));
+    let is_garbage = stats.records > 2 * live;
+    if is_garbage {
+        let share = (stats.records - live) * 100 / stats.records.max(1);
+        let what = format!(
+            "about {share} % of the records of table `{name}` are folded, replaced or deleted by others: {} records, {live} keys",
+            stats.records
+        );
+        let costs = format!("about {} of {} bytes", stats.disk_bytes / 100 * share, stats.disk_bytes);
+        advice.push(one(Weight::Minor, what, costs, &optimize));
+    }
+    if stats.runs.len() > 2 * facts.merge_factor.max(6) {
+        let what = format!("table `{name}` has {} runs", stats.runs.len());
+        let costs = "a scan merges all of them, and a get asks the filter of each";
+        advice.push(one(
+            Weight::Costly,
+            what,
+            costs,
+            format!("leave the store open, so that upkeep can merge, or {optimize}"),
+        ));
+    }
+}
+
+fn of_leftovers(facts: &Facts, advice: &mut Vec<Advice>) {
+    let notes: Vec<&Finding> =
+        facts.findings.iter().filter(|finding| finding.severity == Severity::Note).collect();
+    if let Some(first) = notes.first() {
+        let what = format!("{} things to know about the files, the first: {first}", notes.len());
+        let todo = format!("nothing; folddb verify {} lists them", facts.store);
+        advice.push(one(Weight::Minor, what, "some space, until the next opening", todo));
+    }
+}
+
+// ---- gathering the facts -----------------------------------------------------------------------------------
+
+impl Store {
+    /// What is wrong with this store, as far as it knows while it is open, heaviest first; empty when nothing is. Reads no
+    /// file: [`Store::diagnose`] looks at those of a store that is closed.
+    ///
+    /// # Errors
+    /// The store is closed.
+    pub fn doctor(&self) -> Result<Vec<Advice>> {
+        Ok(advise(&live_facts(self, true)?))
+    }
+
+    /// What is wrong with the store at `path`, which nobody has open for writing and which need not open.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`]; a directory that cannot be listed.
+    pub fn diagnose(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Advice>> {
+        let path = path.as_ref();
+        let report = {
+            let survey = Survey::take(path, options)?;
+            verify(&survey, options, false, &mut |_, _| {})?
+        };
+        let mut facts = match Store::open(path, options.clone().read_only(true)) {
+            Ok(store) => live_facts(&store, false)?,
+            Err(error) if error.kind() == ErrorKind::Locked => return Err(error),
+            Err(error) => Facts { refused: Some(error.message().to_owned()), ..Facts::default() },
+        };
+        facts.store = path.display().to_string();
+        facts.batches_to_replay = report.checked.batches;
+        facts.findings = report.findings;
+        Ok(advise(&facts))
+    }
+}
+
+fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
+    let engine: &Engine = store.engine();
+    let mut tables = Vec::new();
+    for name in store.tables() {
+        // A table may be dropped meanwhile.
+        let Ok(stats) = store.table_stats(&name) else { continue };
+        let Ok(table) = store.bytes_table(&name) else { continue };
+        let rules = table.rules();
+        tables.push(TableFacts {
+            stats,
+            filter_bits: u32::from(rules.rules.filter_bits),
+            missing: rules.missing.clone(),
+        });
+    }
+    let stats = store.stats();
+    Ok(Facts {
+        store: store.path().display().to_string(),
+        is_live,
+        findings: Vec::new(),
+        refused: None,
+        tables,
+        free_bytes: engine.host.files.space_free_bytes(&engine.dir).unwrap_or(u64::MAX),
+        reserve_bytes: engine.options.disk_reserve_bytes,
+        bytes_max: engine.options.disk_bytes_max,
+        cache_bytes: engine.options.cache_bytes() as u64,
+        merge_factor: engine.options.merge_factor,
+        overdue_bytes: engine.debt.overdue_bytes.load(Ordering::Relaxed),
+        sealed_bytes: engine.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
+        batches_to_replay: 0,
+        segments: stats.segments,
+        segment_bytes: engine.options.segment_bytes,
+        stats,
+    })
+}
+
+#[cfg(test)]
+#[path = "doctor/tests.rs"]
+mod tests;

@@ -1,0 +1,113 @@
+use super::*;
+use crate::care::finding::Finding;
+
+fn healthy() -> Facts {
+    let table = TableStats {
+        name: "t".to_owned(),
+        records: 100_000,
+        keys_estimate: 90_000,
+        disk_bytes: 8 << 20,
+        memtable_bytes: 0,
+        runs: Vec::new(),
+        range_deletes: 3,
+    };
+    Facts {
+        store: "s".to_owned(),
+        is_live: true,
+        tables: vec![TableFacts { stats: table, filter_bits: 10, missing: None }],
+        free_bytes: 1 << 40,
+        reserve_bytes: 64 << 20,
+        cache_bytes: 10 << 20,
+        merge_factor: 8,
+        segments: 2,
+        segment_bytes: 64 << 20,
+        ..Facts::default()
+    }
+}
+
+#[test]
+fn nothing_is_said_of_a_healthy_store() {
+    assert_eq!(advise(&healthy()), []);
+}
+
+/// The one advice on a store that is healthy but for a change.
+fn on(change: impl FnOnce(&mut Facts)) -> Advice {
+    let mut facts = healthy();
+    change(&mut facts);
+    let mut advice = advise(&facts);
+    assert_eq!(advice.len(), 1, "{advice:?}");
+    advice.remove(0)
+}
+
+#[test]
+fn each_trouble_has_its_advice_and_names_what_to_do() {
+    let damage = on(|facts| facts.findings.push(Finding::damage("000003.part", Some(7), "rot")));
+    assert_eq!(damage.weight, Weight::Broken);
+    assert!(damage.what.contains("000003.part at offset 7") && damage.todo.contains("folddb repair s NEW"));
+
+    let given_up = on(|facts| facts.stats.damage.push("table `t`: rot".to_owned()));
+    assert!(given_up.weight == Weight::Broken && given_up.what.contains("table `t`"));
+
+    let poison = on(|facts| facts.stats.poisoned_by = Some("cannot sync".to_owned()));
+    assert!(poison.weight == Weight::Broken && poison.todo.contains("open it again"));
+
+    let refused = on(|facts| facts.refused = Some("format 9".to_owned()));
+    assert!(refused.weight == Weight::Broken && refused.what.contains("format 9"));
+
+    let full = on(|facts| facts.stats.short_of_space = Some("the disk is full".to_owned()));
+    assert_eq!(full.weight, Weight::Broken);
+    let nearly = on(|facts| facts.free_bytes = 100 << 20);
+    assert!(nearly.weight == Weight::Costly && nearly.costs.contains("soon"));
+    let budget = on(|facts| (facts.bytes_max, facts.stats.disk_bytes) = (Some(1000), 950));
+    assert!(budget.todo.contains("disk_bytes_max"));
+
+    let folds = on(|facts| facts.stats.fold_failures = 3);
+    assert!(folds.what.contains("3 times") && folds.todo.contains("folddb explain s TABLE KEY"));
+
+    let snapshot = on(|facts| facts.stats.oldest_snapshot_s = Some(4000.0));
+    assert!(snapshot.what.contains("4000 seconds"));
+
+    let behind = on(|facts| facts.overdue_bytes = 1 << 30);
+    assert_eq!(behind.weight, Weight::Costly);
+    let log = on(|facts| facts.segments = 9);
+    assert!(log.todo.contains("flush"));
+    let unclosed = on(|facts| (facts.is_live, facts.batches_to_replay) = (false, 12));
+    assert!(unclosed.what.contains("12 batches") && unclosed.weight == Weight::Minor);
+
+    let memory = on(|facts| facts.cache_bytes = 1000);
+    assert!(memory.todo.contains("--memory"));
+    let missing = on(|facts| facts.tables[0].missing = Some("the fold is not at hand".to_owned()));
+    assert!(missing.todo.contains("custom_fold"));
+
+    let leftover = on(|facts| facts.findings.push(Finding::note("000009.part", "left by a merge")));
+    assert!(leftover.weight == Weight::Minor && leftover.what.contains("000009.part"));
+}
+
+#[test]
+fn tables_are_looked_at_each() {
+    let many = on(|facts| facts.tables[0].stats.range_deletes = 250);
+    assert_eq!((many.weight, many.todo.as_str()), (Weight::Costly, "folddb optimize s t"));
+    let full = on(|facts| facts.tables[0].stats.range_deletes = RANGE_DELETES_MAX);
+    assert_eq!(full.weight, Weight::Broken);
+    let garbage = on(|facts| facts.tables[0].stats.keys_estimate = 20_000);
+    assert!(garbage.what.contains("80 %") && garbage.todo == "folddb optimize s t", "{garbage}");
+    let small = |facts: &mut Facts| {
+        (facts.tables[0].stats.keys_estimate, facts.tables[0].stats.disk_bytes) = (20_000, 4096);
+    };
+    let mut facts = healthy();
+    small(&mut facts);
+    assert_eq!(advise(&facts), [], "a small table is not worth an advice");
+    let run = crate::report::RunInfo { id: folddb_base::ids::RunId(1), tier: 0, parts: Vec::new() };
+    let runs = on(|facts| facts.tables[0].stats.runs = vec![run; 40]);
+    assert!(runs.what.contains("40 runs"));
+}
+
+#[test]
+fn the_heaviest_comes_first() {
+    let mut facts = healthy();
+    facts.segments = 9;
+    facts.stats.fold_failures = 1;
+    facts.stats.poisoned_by = Some("cannot sync".to_owned());
+    let weights: Vec<Weight> = advise(&facts).iter().map(|advice| advice.weight).collect();
+    assert_eq!(weights, [Weight::Broken, Weight::Costly, Weight::Minor]);
+}

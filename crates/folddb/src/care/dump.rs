@@ -1,0 +1,101 @@
+//! Dumps: the content of a store as text, for other versions, other programs, and people.
+//!
+//! One line a key, at one snapshot, in bounded memory; `lines.rs` has the form. What a dump leaves out is history: a key has the
+//! value that its writes have come to.
+
+use std::io::Write;
+use std::path::Path;
+
+use folddb_base::{Error, ErrorKind, Result, Seq};
+
+use crate::care::lines::{self, RowWriter, Totals, put_end, put_start, put_table};
+use crate::catalog::TableCore;
+use crate::scan::{Rows, ScanPlan};
+use crate::store::Store;
+
+/// What was dumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DumpReport {
+    /// The seq at which the store was dumped.
+    pub seq: Seq,
+    /// Tables.
+    pub tables: u64,
+    /// Keys, those whose fold fails among them.
+    pub records: u64,
+    /// Keys whose fold fails: dumped as the ops that were written.
+    pub failing: u64,
+    /// The hash of the text, but for its last line, which holds it.
+    pub hash: u64,
+}
+
+impl Store {
+    /// Writes the content of these tables, or of all where none is named, as text: see the guide on caring for a store for its
+    /// form. All of it is as it was at one moment. The same content gives the same text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTable`]; damage, a failed read, or a failed write of `out`.
+    pub fn dump(&self, tables: &[String], out: &mut dyn Write) -> Result<DumpReport> {
+        let past = self.snapshot();
+        let names = if tables.is_empty() { self.tables() } else { tables.to_vec() };
+        let cores: Vec<_> =
+            names.iter().map(|name| Ok(self.bytes_table(name)?.core().clone())).collect::<Result<_>>()?;
+        let mut dump =
+            Dump { store: self, seq: past.seq(), out, line: String::new(), hash: 0, records: 0, failing: 0 };
+        put_start(&mut dump.line);
+        dump.hand_on()?;
+        for core in &cores {
+            dump.table(core)?;
+        }
+        let totals = Totals { tables: cores.len() as u64, records: dump.records, hash: dump.hash };
+        put_end(&totals, &mut dump.line);
+        dump.hand_on()?;
+        dump.out.flush().map_err(write_failed)?;
+        let Totals { tables, records, hash } = totals;
+        Ok(DumpReport { seq: past.seq(), tables, records, failing: dump.failing, hash })
+    }
+}
+
+struct Dump<'a> {
+    store: &'a Store,
+    seq: Seq,
+    out: &'a mut dyn Write,
+    /// The line that is being made, kept from one to the next.
+    line: String,
+    hash: u64,
+    records: u64,
+    failing: u64,
+}
+
+impl Dump<'_> {
+    fn table(&mut self, core: &std::sync::Arc<TableCore>) -> Result<()> {
+        put_table(&core.name, &core.rules.rules.to_text(), &mut self.line);
+        self.hand_on()?;
+        let mut writer = RowWriter::new(&core.rules);
+        let mut rows = Rows::start(self.store.engine(), core, ScanPlan::everything(Some(self.seq)))?;
+        loop {
+            match rows.next_row() {
+                Ok(None) => return Ok(()),
+                Ok(Some((key, value))) => writer.put_value(key, value, &mut self.line),
+                Err(error) if error.kind() == ErrorKind::FoldFailed => {
+                    self.failing += 1;
+                    writer.put_ops(rows.key(), rows.operands(), &mut self.line);
+                }
+                Err(error) => return Err(error),
+            }
+            self.records += 1;
+            self.hand_on()?;
+        }
+    }
+
+    fn hand_on(&mut self) -> Result<()> {
+        self.hash = lines::chain(self.hash, self.line.as_bytes());
+        self.out.write_all(self.line.as_bytes()).map_err(write_failed)?;
+        self.line.clear();
+        Ok(())
+    }
+}
+
+fn write_failed(error: std::io::Error) -> Error {
+    Error::io("write", Path::new("the dump"), error)
+}

@@ -1,0 +1,135 @@
+//! What is wrong with a file of a store, where, and which keys it may cost.
+
+use std::fmt;
+
+use folddb_rules::codec::KeyCodec;
+use folddb_run::KeySpan;
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Nothing is lost: what a crash leaves, and what could not be checked.
+    Note,
+    /// Bytes are not what was written.
+    Damage,
+}
+
+/// Something about a store that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How much it matters.
+    pub severity: Severity,
+    /// The file's name in the store's directory.
+    pub file: String,
+    /// The offset in it, where one can be named.
+    pub offset: Option<u64>,
+    /// What is wrong.
+    pub what: String,
+    /// What it may cost.
+    pub losses: Vec<Loss>,
+}
+
+/// Keys of a table whose values may be missing, older than they were, or folded from less than was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The table; empty for tables whose very names are lost.
+    pub table: String,
+    /// Only keys beyond this one, in the table's order; without it, from the first.
+    pub after: Option<Vec<u8>>,
+    /// Only keys up to this one, included; without it, to the last.
+    pub through: Option<Vec<u8>>,
+    /// The same in words.
+    pub keys: String,
+    /// How many records, where that is known.
+    pub records: Option<u64>,
+}
+
+impl Finding {
+    pub(crate) fn damage(file: impl Into<String>, offset: Option<u64>, what: impl Into<String>) -> Finding {
+        Finding {
+            severity: Severity::Damage,
+            file: file.into(),
+            offset,
+            what: what.into(),
+            losses: Vec::new(),
+        }
+    }
+
+    pub(crate) fn note(file: impl Into<String>, what: impl Into<String>) -> Finding {
+        let (file, what) = (file.into(), what.into());
+        Finding { severity: Severity::Note, file, offset: None, what, losses: Vec::new() }
+    }
+
+    pub(crate) fn costs(mut self, loss: Loss) -> Finding {
+        self.losses.push(loss);
+        self
+    }
+}
+
+impl Loss {
+    /// All keys of a table.
+    pub(crate) fn whole_table(table: &str) -> Loss {
+        let keys = "all keys".to_owned();
+        Loss { table: table.to_owned(), after: None, through: None, keys, records: None }
+    }
+
+    /// Tables that nothing names any more.
+    pub(crate) fn unnamed_tables() -> Loss {
+        Loss::whole_table("")
+    }
+
+    /// Keys of a span, told by the codec of the table.
+    pub(crate) fn of_span(table: &str, codec: &KeyCodec, span: &KeySpan) -> Loss {
+        let KeySpan { after, through } = span.clone();
+        let show = |key: &Vec<u8>| codec.show_line(key);
+        let keys = match (after.as_ref().map(show), through.as_ref().map(show)) {
+            (None, None) => "all keys".to_owned(),
+            (None, Some(through)) => format!("keys up to {through}"),
+            (Some(after), None) => format!("keys after {after}"),
+            (Some(after), Some(through)) => format!("keys after {after} up to {through}"),
+        };
+        Loss { table: table.to_owned(), after, through, keys, records: None }
+    }
+
+    /// Keys from one to another, both included.
+    pub(crate) fn of_range(
+        table: &str,
+        codec: &KeyCodec,
+        low: &[u8],
+        high: &[u8],
+        records: Option<u64>,
+    ) -> Loss {
+        let keys = format!("keys from {} up to {}", codec.show_line(low), codec.show_line(high));
+        let through = Some(high.to_vec());
+        Loss { table: table.to_owned(), after: None, through, keys, records }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.severity {
+            Severity::Damage => write!(f, "damage: {}", self.file)?,
+            Severity::Note => write!(f, "note: {}", self.file)?,
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at offset {offset}")?;
+        }
+        write!(f, ": {}", self.what)?;
+        for (number, loss) in self.losses.iter().enumerate() {
+            write!(f, "{}{loss}", if number == 0 { "; may cost " } else { ", and " })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.table.is_empty() {
+            return f.write_str("tables that nothing names any more");
+        }
+        if let Some(records) = self.records {
+            write!(f, "{records} record{} of ", if records == 1 { "" } else { "s" })?;
+        }
+        write!(f, "table `{}`, {}", self.table, self.keys)
+    }
+}

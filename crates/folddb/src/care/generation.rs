@@ -1,0 +1,185 @@
+//! Checking a generation: that its files are those of its list, and that they hold what they claim.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_host::Host;
+use folddb_journal::{ReplayFrame, ReplayFrom};
+use folddb_layout::backup::{BackupList, ListedFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
+use folddb_manifest::State;
+use folddb_rules::KeyOrder;
+use folddb_rules::table_rules::{Custom, TableRules};
+use folddb_run::{Part, Shared};
+
+use crate::care::copying::{read_small, tail_hash};
+
+/// Files that a check keeps open.
+const OPEN_FILES: usize = 8;
+
+/// A generation that was found whole.
+pub(crate) struct Checked {
+    pub(crate) version: Version,
+    pub(crate) state: State,
+    pub(crate) log: LogFacts,
+}
+
+/// What the log of a store directory holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogFacts {
+    /// Where it ends.
+    pub(crate) end_lsn: Lsn,
+    /// The last seq of the history.
+    pub(crate) last_seq: Seq,
+    /// The end of the last batch that ends at or before the wanted seq, and that seq.
+    pub(crate) cut: (Lsn, Seq),
+    /// Its segments.
+    pub(crate) segments: Vec<FileNumber>,
+}
+
+/// Checks a generation against its list. Every record is read of the parts that `reads_all` names; of the others, footer, index
+/// and facts. `read` is told of every file's length when it has been checked.
+///
+/// # Errors
+/// The first thing that is not as it must be, naming the file.
+pub(crate) fn check(
+    host: &Host,
+    (dir, list): (&Path, &BackupList),
+    custom: &Custom,
+    reads_all: &dyn Fn(&ListedFile) -> bool,
+    wanted_seq: Seq,
+    read: &mut dyn FnMut(u64),
+) -> Result<Checked> {
+    let files: BTreeMap<FileName, &ListedFile> = list.files.iter().map(|file| (file.name, file)).collect();
+    for file in &list.files {
+        check_file(host, dir, file)?;
+    }
+    let version = read_version(host, dir)?;
+    let loaded = folddb_manifest::load(host, dir)?;
+    let state = loaded.state;
+    if version.store_id != list.store_id || state.store_id != list.store_id {
+        let message = format!("the files in {} are not of one store", dir.display());
+        return Err(Error::new(ErrorKind::Corruption, message));
+    }
+    let shared = no_cache();
+    for (number, order, file_bytes) in parts_of(&state, custom)? {
+        let name = FileName::Part(number);
+        let path = dir.join(name.to_string());
+        let Some(file) = files.get(&name) else {
+            let message =
+                format!("{} is needed, and the list of the backup does not name it", path.display());
+            return Err(Error::new(ErrorKind::Corruption, message));
+        };
+        let part = Part::open(&host.files, &path, number, &order, &shared)?;
+        if part.facts().file_bytes != file_bytes {
+            let what = format!("it has {} bytes and not {file_bytes}", part.facts().file_bytes);
+            return Err(Error::corrupt(&path, 0, what));
+        }
+        if reads_all(file) {
+            folddb_run::verify(&part)?;
+        }
+        part.forget();
+        read(file.len_bytes);
+    }
+    let log = read_log(host, dir, &state, wanted_seq)?;
+    if log.last_seq != list.last_seq {
+        let message = format!(
+            "the log in {} ends at seq {}, and the backup was made at {}",
+            dir.display(),
+            log.last_seq,
+            list.last_seq
+        );
+        return Err(Error::new(ErrorKind::Corruption, message));
+    }
+    Ok(Checked { version, state, log })
+}
+
+/// A file has the length and the end that the list says.
+fn check_file(host: &Host, dir: &Path, file: &ListedFile) -> Result<()> {
+    let path = dir.join(file.name.to_string());
+    let opened = match host.files.open(&path) {
+        Ok(opened) => opened,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Error::new(ErrorKind::Corruption, format!("{} is missing", path.display())));
+        }
+        Err(error) => return Err(Error::io("open", &path, error)),
+    };
+    let failed = |error| Error::io("read", &path, error);
+    let len_bytes = opened.len_bytes().map_err(failed)?;
+    if len_bytes != file.len_bytes {
+        let what = format!("it has {len_bytes} bytes, and had {} when the backup was made", file.len_bytes);
+        return Err(Error::corrupt(&path, len_bytes.min(file.len_bytes), what));
+    }
+    if tail_hash(&*opened, len_bytes).map_err(failed)? != file.tail_hash {
+        return Err(Error::corrupt(&path, 0, "its end is not what it was when the backup was made"));
+    }
+    Ok(())
+}
+
+/// What `FORMAT` in a directory says, where this version can read it.
+pub(crate) fn read_version(host: &Host, dir: &Path) -> Result<Version> {
+    let path = dir.join(FileName::Format.to_string());
+    let Some(bytes) = read_small(&*host.files, &path, FORMAT_FILE_BYTES_MAX as u64)? else {
+        return Err(Error::new(ErrorKind::Corruption, format!("{} is missing", path.display())));
+    };
+    let version = Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))?;
+    if !version.is_readable() {
+        let message = format!("{} was written in a newer format", dir.display());
+        return Err(Error::new(ErrorKind::NewerFormat, message));
+    }
+    Ok(version)
+}
+
+/// The part files of a state with the order of their keys and their lengths.
+fn parts_of(state: &State, custom: &Custom) -> Result<Vec<(FileNumber, KeyOrder, u64)>> {
+    let mut parts = Vec::new();
+    for table in state.tables.values() {
+        let in_table = |error: Error| error.context(format!("table `{}`", table.name));
+        let rules = TableRules::from_text(&table.rules_text).map_err(in_table)?;
+        let order = rules.bind(custom).map_err(in_table)?.order;
+        let own = table.runs.iter().flat_map(|run| &run.parts);
+        parts.extend(own.map(|part| (part.file, order.clone(), part.file_bytes)));
+    }
+    Ok(parts)
+}
+
+/// The first seq that a directory with this state can be restored at: all runs hold is older, and what came between is in
+/// the log.
+pub(crate) fn first_seq(state: &State) -> Seq {
+    state.tables.values().map(|table| table.flushed_seq).max().unwrap_or(0)
+}
+
+/// Reads the log of a store directory from end to end; `wanted_seq` is where a restored one is to be cut.
+pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) -> Result<LogFacts> {
+    let from = ReplayFrom {
+        store_id: state.store_id,
+        log_start_lsn: state.log_start_lsn,
+        durable_lsn: state.durable_lsn,
+        is_open: state.log_open,
+    };
+    let base = state.last_seq.max(first_seq(state));
+    let mut cut = None;
+    let mut first_of_log = None;
+    let visit = &mut |frame: ReplayFrame<'_>| {
+        let last_seq = (frame.first_seq + u64::from(frame.count)).saturating_sub(1);
+        first_of_log.get_or_insert(frame.first_seq);
+        if last_seq <= wanted_seq {
+            cut = Some((frame.end_lsn, last_seq));
+        }
+        Ok(())
+    };
+    let replayed = folddb_journal::replay(host, dir, &from, visit)?;
+    let last_seq = replayed.last_seq.unwrap_or(0).max(base);
+    // Where the log tells of nothing that early, the state is that of the runs.
+    let before_log = first_of_log.map_or(last_seq, |first: Seq| first.saturating_sub(1)).min(wanted_seq);
+    let cut = cut.unwrap_or((state.log_start_lsn, before_log));
+    Ok(LogFacts { end_lsn: replayed.cut_lsn, last_seq, cut, segments: replayed.segments })
+}
+
+/// A cache that holds nothing, for parts that are read once.
+pub(crate) fn no_cache() -> Arc<Shared> {
+    Shared::new(0, OPEN_FILES)
+}

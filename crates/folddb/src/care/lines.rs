@@ -1,0 +1,294 @@
+//! The lines of a dump, as text and back. Pure; what they come to is decided in `dump.rs` and `load.rs`.
+//!
+//! ```text
+//!   {"folddb":"dump","version":1}
+//!   {"table":"hits","rules":["rules 1","block_bytes=8192",...]}        the rows of this table follow
+//!   {"key":["UA",7],"value":{"count":2}}                               where that reads back as the same bytes
+//!   {"key_hex":"0x00ff","value_hex":"0x0102","shown":2.5}              where it does not; `shown` is for people only
+//!   {"key":"k","ops":[["set","0x31"],["fold","0x32"]]}                 a key whose fold fails, oldest op first
+//!   {"end":"dump","tables":1,"records":3,"hash":"0123456789abcdef"}
+//! ```
+//!
+//! Each is one line of JSON. The hash is a chain: xxh3-64 of each line with its newline, seeded with the hash of those before it,
+//! the first with 0. The same content is the same text.
+
+use folddb_base::checksum::hash64;
+use folddb_base::{Op, OpBuf};
+use folddb_rules::Datum;
+use folddb_rules::datum::{from_hex, hex, json};
+use folddb_rules::table_rules::BoundRules;
+
+use crate::encode::WriteOp;
+
+/// The version of the form.
+pub(crate) const VERSION: i128 = 1;
+
+/// Longest line that is read, in bytes: a value of 16 MiB, each byte escaped, and its key.
+pub(crate) const LINE_BYTES_MAX: usize = 128 << 20;
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Line {
+    Start { version: i128 },
+    Table { name: String, rules_text: String },
+    Record { key: Said, content: Content },
+    End(Totals),
+}
+
+/// Bytes as a person reads them, or as they are.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Said {
+    Shown(Datum),
+    Bytes(Vec<u8>),
+}
+
+/// What a key has.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Content {
+    Value(Said),
+    /// Ops that do not fold, oldest first.
+    Ops(Vec<(WriteOp, Vec<u8>)>),
+}
+
+/// How a dump ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Totals {
+    pub(crate) tables: u64,
+    pub(crate) records: u64,
+    pub(crate) hash: u64,
+}
+
+/// The hash of all lines up to one.
+pub(crate) fn chain(before: u64, line: &[u8]) -> u64 {
+    hash64(before, line)
+}
+
+// ---- writing --------------------------------------------------------------------------------------------
+
+pub(crate) fn put_start(out: &mut String) {
+    out.push_str(&format!("{{\"folddb\":\"dump\",\"version\":{VERSION}}}\n"));
+}
+
+pub(crate) fn put_table(name: &str, rules_text: &str, out: &mut String) {
+    out.push_str("{\"table\":");
+    json::put(&Datum::Text(name.to_owned()), out);
+    out.push_str(",\"rules\":");
+    json::put(&Datum::List(rules_text.lines().map(|line| Datum::Text(line.to_owned())).collect()), out);
+    out.push_str("}\n");
+}
+
+pub(crate) fn put_end(totals: &Totals, out: &mut String) {
+    let Totals { tables, records, hash } = totals;
+    out.push_str(&format!(
+        "{{\"end\":\"dump\",\"tables\":{tables},\"records\":{records},\"hash\":\"{hash:016x}\"}}\n"
+    ));
+}
+
+/// Writes rows of one table, each in a form that reads back as the same bytes.
+pub(crate) struct RowWriter<'a> {
+    pub(crate) rules: &'a BoundRules,
+    scratch: Vec<u8>,
+}
+
+impl<'a> RowWriter<'a> {
+    pub(crate) fn new(rules: &'a BoundRules) -> RowWriter<'a> {
+        RowWriter { rules, scratch: Vec::new() }
+    }
+
+    pub(crate) fn put_value(&mut self, key: &[u8], value: &[u8], out: &mut String) {
+        self.put_key(key, out);
+        let shown = self.rules.show_value(value).ok();
+        let read =
+            |rules: &BoundRules, datum: &Datum, back: &mut Vec<u8>| rules.read_value(datum, back).is_ok();
+        // Text and bytes say nothing that their digits do not.
+        let says_more = |datum: &&Datum| !matches!(datum, Datum::Text(_) | Datum::Bytes(_));
+        if !self.put("value", value, shown.as_ref(), read, out)
+            && let Some(shown) = shown.as_ref().filter(says_more)
+        {
+            out.push_str(",\"shown\":");
+            json::put(shown, out);
+        }
+        out.push_str("}\n");
+    }
+
+    /// Writes a key whose ops do not fold; they come newest first.
+    pub(crate) fn put_ops(&mut self, key: &[u8], ops: &[OpBuf], out: &mut String) {
+        self.put_key(key, out);
+        out.push_str(",\"ops\":[");
+        for (index, op) in ops.iter().rev().enumerate() {
+            let (word, value) = plain_op(op, index == 0);
+            let comma = if index > 0 { "," } else { "" };
+            out.push_str(&format!("{comma}[\"{word}\",\"{}\"]", hex(value)));
+        }
+        out.push_str("]}\n");
+    }
+
+    fn put_key(&mut self, key: &[u8], out: &mut String) {
+        out.push('{');
+        let shown = self.rules.rules.key_codec().show(key).ok();
+        let read = |rules: &BoundRules, datum: &Datum, back: &mut Vec<u8>| {
+            rules.rules.key_codec().encode(datum, back).is_ok()
+        };
+        self.put("key", key, shown.as_ref(), read, out);
+    }
+
+    /// Appends `"name":shown` where that reads back as the bytes, else `"name_hex":"0x…"`. True for the former.
+    fn put(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        shown: Option<&Datum>,
+        read: impl Fn(&BoundRules, &Datum, &mut Vec<u8>) -> bool,
+        out: &mut String,
+    ) -> bool {
+        let start = out.len();
+        let comma = if name == "key" { "" } else { "," };
+        if let Some(shown) = shown {
+            out.push_str(&format!("{comma}\"{name}\":"));
+            let json_at = out.len();
+            json::put(shown, out);
+            self.scratch.clear();
+            let back = json::parse(&out[json_at..]).ok();
+            let is_same =
+                back.is_some_and(|back| read(self.rules, &back, &mut self.scratch)) && self.scratch == bytes;
+            if is_same {
+                return true;
+            }
+            out.truncate(start);
+        }
+        out.push_str(&format!("{comma}\"{name}_hex\":\"{}\"", hex(bytes)));
+        false
+    }
+}
+
+/// An op as one that users write. What composing has made of an `Insert` and later operands is one of the two, since what stands
+/// before it is known: nothing, or ops that leave the key present.
+fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
+    match op.op() {
+        Ok(Op::Set(value)) => ("set", value),
+        Ok(Op::Insert(value)) => ("insert", value),
+        Ok(Op::Fold(operand)) => ("fold", operand),
+        Ok(Op::InsertFold { absent, .. }) if is_oldest => ("set", absent),
+        Ok(Op::InsertFold { present, .. }) => ("fold", present),
+        Ok(Op::Delete) | Err(_) => ("delete", &[]),
+    }
+}
+
+// ---- reading --------------------------------------------------------------------------------------------
+
+/// Reads a line, without its newline.
+pub(crate) fn parse(line: &str) -> Result<Line, String> {
+    let Datum::Map(fields) = json::parse(line)? else { return Err("expected a JSON object".to_owned()) };
+    let Some((first, _)) = fields.first() else { return Err("an empty object says nothing".to_owned()) };
+    match first.as_str() {
+        "folddb" => start(&fields),
+        "table" => table(&fields),
+        "key" | "key_hex" => record(fields),
+        "end" => end(&fields),
+        other => Err(format!("no line of a dump begins with `{other}`")),
+    }
+}
+
+type Fields = [(String, Datum)];
+
+fn field<'a>(fields: &'a Fields, name: &str) -> Result<&'a Datum, String> {
+    let found = fields.iter().find(|(own, _)| own == name);
+    found.map(|(_, datum)| datum).ok_or_else(|| format!("`{name}` is missing"))
+}
+
+fn text<'a>(fields: &'a Fields, name: &str) -> Result<&'a str, String> {
+    match field(fields, name)? {
+        Datum::Text(text) => Ok(text),
+        _ => Err(format!("`{name}` is no text")),
+    }
+}
+
+fn number(fields: &Fields, name: &str) -> Result<i128, String> {
+    match field(fields, name)? {
+        Datum::Int(number) => Ok(*number),
+        _ => Err(format!("`{name}` is no whole number")),
+    }
+}
+
+fn start(fields: &Fields) -> Result<Line, String> {
+    match text(fields, "folddb")? {
+        "dump" => Ok(Line::Start { version: number(fields, "version")? }),
+        other => Err(format!("this is a `{other}` and no dump")),
+    }
+}
+
+fn table(fields: &Fields) -> Result<Line, String> {
+    let Datum::List(rules) = field(fields, "rules")? else { return Err("`rules` is no list".to_owned()) };
+    let mut rules_text = String::new();
+    for line in rules {
+        let Datum::Text(line) = line else { return Err("`rules` is no list of text".to_owned()) };
+        rules_text.push_str(line);
+        rules_text.push('\n');
+    }
+    Ok(Line::Table { name: text(fields, "table")?.to_owned(), rules_text })
+}
+
+fn end(fields: &Fields) -> Result<Line, String> {
+    let count =
+        |name: &str| u64::try_from(number(fields, name)?).map_err(|_| format!("`{name}` is no count"));
+    if text(fields, "end")? != "dump" {
+        return Err("this is not the end of a dump".to_owned());
+    }
+    let hash = text(fields, "hash")?;
+    let hash = u64::from_str_radix(hash, 16).map_err(|_| "`hash` is no hash".to_owned())?;
+    Ok(Line::End(Totals { tables: count("tables")?, records: count("records")?, hash }))
+}
+
+fn record(fields: Vec<(String, Datum)>) -> Result<Line, String> {
+    let mut fields = fields.into_iter();
+    let (Some((key_name, key)), Some((name, content))) = (fields.next(), fields.next()) else {
+        return Err("a record has a key and a value".to_owned());
+    };
+    match fields.next() {
+        None => {}
+        Some((name, _)) if name == "shown" && fields.next().is_none() => {}
+        Some((name, _)) => return Err(format!("a record has a key and a value, and no `{name}`")),
+    }
+    let key = said("key", &key_name, key)?;
+    let content = if name == "ops" {
+        Content::Ops(ops(content)?)
+    } else {
+        Content::Value(said("value", &name, content)?)
+    };
+    Ok(Line::Record { key, content })
+}
+
+fn said(wanted: &str, name: &str, datum: Datum) -> Result<Said, String> {
+    match name.strip_prefix(wanted) {
+        Some("") => Ok(Said::Shown(datum)),
+        Some("_hex") => bytes(&datum).map(Said::Bytes),
+        _ => Err(format!("expected `{wanted}` or `{wanted}_hex`, found `{name}`")),
+    }
+}
+
+fn bytes(datum: &Datum) -> Result<Vec<u8>, String> {
+    let bytes = if let Datum::Text(text) = datum { from_hex(text) } else { None };
+    bytes.ok_or_else(|| "expected hexadecimal digits".to_owned())
+}
+
+fn ops(datum: Datum) -> Result<Vec<(WriteOp, Vec<u8>)>, String> {
+    let Datum::List(ops) = datum else { return Err("`ops` is no list".to_owned()) };
+    ops.iter().map(op).collect()
+}
+
+fn op(datum: &Datum) -> Result<(WriteOp, Vec<u8>), String> {
+    let Datum::List(pair) = datum else { return Err("an op is a list of two".to_owned()) };
+    let [Datum::Text(word), value] = pair.as_slice() else { return Err("an op is a list of two".to_owned()) };
+    let op = match word.as_str() {
+        "set" => WriteOp::Set,
+        "insert" => WriteOp::Insert,
+        "fold" => WriteOp::Fold,
+        "delete" => WriteOp::Delete,
+        other => return Err(format!("`{other}` is no op")),
+    };
+    Ok((op, bytes(value)?))
+}
+
+#[cfg(test)]
+#[path = "lines/tests.rs"]
+mod tests;

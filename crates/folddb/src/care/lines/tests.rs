@@ -1,0 +1,103 @@
+use folddb_base::{Op, OpBuf};
+use folddb_rules::Datum;
+use folddb_rules::codec::KeyCodec;
+use folddb_rules::table_rules::{BoundRules, TableRules};
+
+use super::{Content, Line, RowWriter, Said, Totals, parse, put_end, put_start, put_table};
+use crate::encode::WriteOp;
+
+fn bound(rules: &TableRules) -> BoundRules {
+    rules.bind(&Default::default()).unwrap()
+}
+
+fn row(rules: &BoundRules, key: &[u8], value: &[u8]) -> String {
+    let mut line = String::new();
+    RowWriter::new(rules).put_value(key, value, &mut line);
+    assert!(line.ends_with('\n') && line.lines().count() == 1);
+    line.trim_end().to_owned()
+}
+
+#[test]
+fn lines_are_these_and_come_back() {
+    let mut text = String::new();
+    put_start(&mut text);
+    put_table("hi\"ts", "rules 1\nfold=sum:u64\n", &mut text);
+    put_end(&Totals { tables: 1, records: 3, hash: 0xfeed }, &mut text);
+    let expected = r#"{"folddb":"dump","version":1}
+{"table":"hi\"ts","rules":["rules 1","fold=sum:u64"]}
+{"end":"dump","tables":1,"records":3,"hash":"000000000000feed"}
+"#;
+    assert_eq!(text, expected);
+    let lines: Vec<Line> = text.lines().map(|line| parse(line).unwrap()).collect();
+    assert_eq!(
+        lines,
+        [
+            Line::Start { version: 1 },
+            Line::Table { name: "hi\"ts".to_owned(), rules_text: "rules 1\nfold=sum:u64\n".to_owned() },
+            Line::End(Totals { tables: 1, records: 3, hash: 0xfeed }),
+        ]
+    );
+}
+
+#[test]
+fn what_reads_back_is_shown_and_the_rest_is_hex() {
+    let counts = bound(&TableRules::new(KeyCodec::Utf8).fold("sum:u64"));
+    assert_eq!(row(&counts, b"a", &7u64.to_le_bytes()), r#"{"key":"a","value":7}"#);
+    assert_eq!(
+        row(&counts, b"0x61", &u64::MAX.to_le_bytes()),
+        r#"{"key":"0x61","value":18446744073709551615}"#
+    );
+    let floats = bound(&TableRules::new(KeyCodec::I64).fold("max:f64"));
+    let minus_one = (-1i64 as u64 ^ 1 << 63).to_be_bytes();
+    assert_eq!(row(&floats, &minus_one, &0.1f64.to_le_bytes()), r#"{"key":-1,"value":0.1}"#);
+    let odd_nan = f64::from_bits(0x7ff8_0000_0000_0001);
+    let line = row(&floats, &minus_one, &odd_nan.to_le_bytes());
+    assert_eq!(line, r#"{"key":-1,"value_hex":"0x010000000000f87f","shown":"NaN"}"#);
+    let bytes = bound(&TableRules::new(KeyCodec::Bytes));
+    assert_eq!(row(&bytes, b"\0\xff", b""), r#"{"key":"0x00ff","value":""}"#);
+    assert_eq!(row(&bytes, b"0x00ff", b"0x"), r#"{"key":"0x307830306666","value":"0x3078"}"#);
+}
+
+#[test]
+fn ops_that_do_not_fold_are_told_oldest_first() {
+    let rules = bound(&TableRules::new(KeyCodec::Utf8));
+    let ops = [Op::Fold(b"2"), Op::InsertFold { absent: b"a", present: b"p" }, Op::Set(b"1")];
+    let ops: Vec<OpBuf> = ops.into_iter().map(OpBuf::from_op).collect();
+    let mut line = String::new();
+    RowWriter::new(&rules).put_ops(b"k", &ops, &mut line);
+    assert_eq!(
+        line,
+        "{\"key\":\"k\",\"ops\":[[\"set\",\"0x31\"],[\"fold\",\"0x70\"],[\"fold\",\"0x32\"]]}\n"
+    );
+    let wanted =
+        [(WriteOp::Set, b"1".to_vec()), (WriteOp::Fold, b"p".to_vec()), (WriteOp::Fold, b"2".to_vec())];
+    let key = Said::Shown(Datum::Text("k".to_owned()));
+    assert_eq!(parse(line.trim_end()), Ok(Line::Record { key, content: Content::Ops(wanted.to_vec()) }));
+    let mut line = String::new();
+    RowWriter::new(&rules).put_ops(b"k", &ops[..2], &mut line);
+    assert_eq!(line, "{\"key\":\"k\",\"ops\":[[\"set\",\"0x61\"],[\"fold\",\"0x32\"]]}\n");
+}
+
+#[test]
+fn what_is_no_line_of_a_dump_is_refused_with_a_reason() {
+    for (line, reason) in [
+        ("", "EOF"),
+        ("[]", "object"),
+        ("{}", "says nothing"),
+        (r#"{"folddb":"backup"}"#, "no dump"),
+        (r#"{"folddb":"dump"}"#, "`version` is missing"),
+        (r#"{"table":"t"}"#, "`rules` is missing"),
+        (r#"{"table":"t","rules":[1]}"#, "no list of text"),
+        (r#"{"key":1}"#, "a key and a value"),
+        (r#"{"key":1,"value":2,"more":3}"#, "no `more`"),
+        (r#"{"key":1,"valu":2}"#, "expected `value`"),
+        (r#"{"key_hex":"0x0","value":2}"#, "hexadecimal"),
+        (r#"{"key":1,"ops":[["sat","0x"]]}"#, "no op"),
+        (r#"{"key":1,"ops":[["set"]]}"#, "list of two"),
+        (r#"{"end":"dump","tables":-1,"records":0,"hash":"0"}"#, "no count"),
+        (r#"{"keys":1}"#, "begins with `keys`"),
+    ] {
+        let refused = parse(line).expect_err(line);
+        assert!(refused.contains(reason), "{line}: {refused}");
+    }
+}

@@ -1,0 +1,320 @@
+//! Loading a dump: tables are created, and each key gets what the dump says, batch by batch.
+//!
+//! A dump that was cut, or changed, ends without the line that tells its counts and its hash. [`Store::check_dump`] reads all of one
+//! without writing anything; where that can be done first, nothing of a bad dump is ever written.
+
+use std::io::BufRead;
+use std::path::Path;
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_rules::table_rules::TableRules;
+
+use crate::batch::Batch;
+use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION};
+use crate::encode::WriteOp;
+use crate::options::Durability;
+use crate::store::Store;
+use crate::table::BytesTable;
+
+/// A batch is committed when it holds so many ops, or so many bytes.
+const BATCH_OPS: usize = 4096;
+const BATCH_BYTES: usize = 1 << 20;
+
+const NO_DUMP: &str = "it does not begin as a dump does, with {\"folddb\":\"dump\",...}";
+
+/// How a dump is loaded.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadOptions {
+    partial: bool,
+    over: bool,
+}
+
+impl LoadOptions {
+    /// Takes a dump that was cut: what is there of it is loaded, but for half a line. Default false.
+    pub fn partial(mut self, partial: bool) -> LoadOptions {
+        self.partial = partial;
+        self
+    }
+
+    /// Loads over what tables of the same names and rules hold: keys of the dump get its values, others stay. Default false: such
+    /// a table must be empty.
+    pub fn over(mut self, over: bool) -> LoadOptions {
+        self.over = over;
+        self
+    }
+}
+
+/// What was loaded, or what a dump holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LoadReport {
+    /// Tables of the dump.
+    pub tables: u64,
+    /// Those of them that were created.
+    pub created: Vec<String>,
+    /// Keys.
+    pub records: u64,
+    /// False for a dump that was cut.
+    pub whole: bool,
+}
+
+impl Store {
+    /// Loads what [`Store::dump`] wrote. Tables that are not there are created under the rules that the dump tells. Keys are
+    /// written in batches, each atomic; when this returns all are as durable as [`Durability::Sync`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesDiffer`] for a table that is there under other rules, or whose fold is not at hand;
+    /// [`ErrorKind::AlreadyExists`] for one that is not empty; [`ErrorKind::InvalidInput`] for a dump that was cut or changed,
+    /// naming the line; [`ErrorKind::NewerFormat`]; any failure of writing. Batches before the failure stay.
+    pub fn load(&self, dump: &mut dyn BufRead, options: &LoadOptions) -> Result<LoadReport> {
+        let mut load = Load {
+            store: self,
+            options: *options,
+            batch: self.batch(),
+            table: None,
+            report: LoadReport::default(),
+            committed: 0,
+            key: Vec::new(),
+            value: Vec::new(),
+        };
+        let mut text = Text::new(dump);
+        let ended = load.all(&mut text);
+        ended.map_err(|error| match load.committed {
+            0 => error,
+            records => error.context(format!("after {records} records that are loaded")),
+        })?;
+        self.sync()?;
+        Ok(load.report)
+    }
+
+    /// Reads all of a dump and checks its counts and its hash, and that each line is one of a dump. Writes nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a dump that was cut or changed, naming the line; [`ErrorKind::NewerFormat`]; a failed read.
+    pub fn check_dump(dump: &mut dyn BufRead) -> Result<LoadReport> {
+        let mut text = Text::new(dump);
+        let mut report = LoadReport::default();
+        while let Some(line) = text.next()? {
+            match line {
+                Line::Table { .. } => report.tables += 1,
+                Line::Record { .. } => report.records += 1,
+                Line::Start { .. } => {}
+                Line::End(totals) => {
+                    text.check_end(&totals, report.tables, report.records)?;
+                    return Ok(LoadReport { whole: true, ..report });
+                }
+            }
+        }
+        Err(text.cut())
+    }
+}
+
+/// A load under way.
+struct Load<'a> {
+    store: &'a Store,
+    options: LoadOptions,
+    batch: Batch,
+    table: Option<BytesTable>,
+    report: LoadReport,
+    committed: u64,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl Load<'_> {
+    fn all(&mut self, text: &mut Text<'_>) -> Result<()> {
+        loop {
+            let line = match text.next() {
+                Ok(Some(line)) => line,
+                Ok(None) if self.options.partial && text.number > 0 => return self.commit(),
+                Ok(None) => return Err(text.cut()),
+                // The half of a line at the end of a dump that was cut.
+                Err(_) if self.options.partial && text.ends_in_half_a_line => return self.commit(),
+                Err(error) => return Err(error),
+            };
+            match line {
+                Line::Start { .. } => {}
+                Line::Table { name, rules_text } => {
+                    self.open_table(&name, &rules_text).map_err(|e| text.at(&e))?
+                }
+                Line::Record { key, content } => {
+                    self.record(key, content).map_err(|error| text.at(&error))?
+                }
+                Line::End(totals) => {
+                    text.check_end(&totals, self.report.tables, self.report.records)?;
+                    self.report.whole = true;
+                    return self.commit();
+                }
+            }
+            if self.batch.len() >= BATCH_OPS || self.batch.len_bytes() >= BATCH_BYTES {
+                self.commit()?;
+            }
+        }
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        if !self.batch.is_empty() {
+            self.batch.commit(Durability::Process)?;
+        }
+        self.committed = self.report.records;
+        Ok(())
+    }
+
+    fn open_table(&mut self, name: &str, rules_text: &str) -> Result<()> {
+        let rules = TableRules::from_text(rules_text)?;
+        let table = match self.store.bytes_table(name) {
+            Ok(table) => table,
+            Err(error) if error.kind() == ErrorKind::UnknownTable => {
+                let table = self.store.create_table(name, rules.clone())?;
+                self.report.created.push(name.to_owned());
+                table
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(difference) = table.rules().rules.diff(&rules) {
+            let message = format!("table `{name}` is there under other rules: {difference}");
+            return Err(Error::new(ErrorKind::RulesDiffer, message));
+        }
+        table.rules().check_writable()?;
+        if !self.options.over && table.scan().limit(1).rows()?.next_row()?.is_some() {
+            let message = format!("table `{name}` is there and not empty");
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
+        }
+        self.report.tables += 1;
+        self.table = Some(table);
+        Ok(())
+    }
+
+    fn record(&mut self, key: Said, content: Content) -> Result<()> {
+        let Some(table) = &self.table else { return Err(Error::invalid("a record before any table")) };
+        self.key.clear();
+        match key {
+            Said::Shown(datum) => table.rules().rules.key_codec().encode(&datum, &mut self.key)?,
+            Said::Bytes(bytes) => self.key = bytes,
+        }
+        match content {
+            Content::Value(Said::Shown(datum)) => {
+                self.value.clear();
+                table.rules().read_value(&datum, &mut self.value)?;
+                table.check(WriteOp::Set, &self.key, &self.value)?;
+                self.batch.write(table, WriteOp::Set, &self.key, &self.value);
+            }
+            Content::Value(Said::Bytes(value)) => {
+                table.check(WriteOp::Set, &self.key, &value)?;
+                self.batch.write(table, WriteOp::Set, &self.key, &value);
+            }
+            Content::Ops(ops) => {
+                for (op, value) in ops {
+                    table.check(op, &self.key, &value)?;
+                    self.batch.write(table, op, &self.key, &value);
+                }
+            }
+        }
+        self.report.records += 1;
+        Ok(())
+    }
+}
+
+/// The lines of a dump, one after the other, with their numbers and the hash so far.
+struct Text<'a> {
+    dump: &'a mut dyn BufRead,
+    line: Vec<u8>,
+    number: u64,
+    /// The hash of all lines before the last one that was read.
+    hash_before: u64,
+    hash: u64,
+    ends_in_half_a_line: bool,
+}
+
+impl<'a> Text<'a> {
+    fn new(dump: &'a mut dyn BufRead) -> Text<'a> {
+        Text { dump, line: Vec::new(), number: 0, hash_before: 0, hash: 0, ends_in_half_a_line: false }
+    }
+
+    /// The next line; none at the end of the text. The first must be the start of a dump, and only that.
+    fn next(&mut self) -> Result<Option<Line>> {
+        if !self.read_line()? {
+            return Ok(None);
+        }
+        let Some((b'\n', said)) = self.line.split_last() else {
+            self.ends_in_half_a_line = true;
+            return Err(self.wrong("it ends in the middle: the dump was cut"));
+        };
+        let said = std::str::from_utf8(said).map_err(|_| self.wrong("it is not text"))?;
+        let line = lines::parse(said).map_err(|what| match self.number {
+            1 => self.wrong(NO_DUMP),
+            _ => self.wrong(&what),
+        })?;
+        match (&line, self.number) {
+            (Line::Start { version }, 1) if *version == VERSION => {}
+            (Line::Start { version }, 1) => {
+                let message = format!("the dump is of version {version}, and this program reads {VERSION}");
+                return Err(Error::new(ErrorKind::NewerFormat, message));
+            }
+            (_, 1) => return Err(self.wrong(NO_DUMP)),
+            (Line::Start { .. }, _) => return Err(self.wrong("a second dump begins")),
+            _ => {}
+        }
+        Ok(Some(line))
+    }
+
+    /// Reads up to the next newline, or the end. False when there is nothing more.
+    fn read_line(&mut self) -> Result<bool> {
+        self.line.clear();
+        loop {
+            let failed = |error| Error::io("read", Path::new("the dump"), error);
+            let buffer = match self.dump.fill_buf() {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                buffer => buffer.map_err(failed)?,
+            };
+            let newline = buffer.iter().position(|&byte| byte == b'\n');
+            let taken = newline.map_or(buffer.len(), |at| at + 1);
+            if self.line.len() + taken > LINE_BYTES_MAX {
+                self.number += 1;
+                return Err(self.wrong("it is longer than any record"));
+            }
+            self.line.extend_from_slice(&buffer[..taken]);
+            self.dump.consume(taken);
+            if newline.is_some() || taken == 0 {
+                break;
+            }
+        }
+        if self.line.is_empty() {
+            return Ok(false);
+        }
+        self.number += 1;
+        self.hash_before = self.hash;
+        self.hash = lines::chain(self.hash, &self.line);
+        Ok(true)
+    }
+
+    /// The last line must be the last, and tell what came before it.
+    fn check_end(&mut self, totals: &Totals, tables: u64, records: u64) -> Result<()> {
+        let found = Totals { tables, records, hash: self.hash_before };
+        if *totals != found {
+            return Err(self.wrong(&format!(
+                "it tells of {} tables, {} records and hash {:016x}, and before it stand {tables}, {records} and {:016x}: the dump was changed",
+                totals.tables, totals.records, totals.hash, self.hash_before
+            )));
+        }
+        if self.read_line()? {
+            return Err(self.wrong("the dump goes on behind its end"));
+        }
+        Ok(())
+    }
+
+    fn cut(&self) -> Error {
+        Error::invalid(format!(
+            "the dump was cut: it has {} lines, and the one that ends it is missing",
+            self.number
+        ))
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        Error::invalid(format!("line {} of the dump: {what}", self.number))
+    }
+
+    fn at(&self, error: &Error) -> Error {
+        error.clone().context(format!("line {} of the dump", self.number))
+    }
+}

@@ -1,0 +1,572 @@
+//! Salvages what is whole of a damaged store into a new one, and says what is lost. The old store is only read.
+//!
+//! ```text
+//!   manifest   the newest, as far as it is whole, and the whole edits beyond; or the list of a backup
+//!   parts      copied when every record can be read; else their whole blocks are written anew
+//!   log        whole batches up to the first hole, or with `past_holes` all that can be found
+//!   new store  built under another name, verified in every record, then given its own
+//! ```
+//!
+//! The new store has an identity of its own, and batches of the log get new seqs. A key whose newest records are lost shows
+//! what the older ones say: which keys that may be is told by the report.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, Record, RecordSink, Result, Seq, TableId};
+use folddb_journal::{LogReport, ReplayFrame};
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame::{self, LogOp};
+use folddb_layout::version::Version;
+use folddb_manifest::{PartState, RunState, State, TableState};
+use folddb_rules::KeyOrder;
+use folddb_rules::table_rules::BoundRules;
+use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examine, search_blocks};
+
+use crate::care::backup::write_manifest;
+use crate::care::copying;
+use crate::care::finding::{Finding, Loss, Severity};
+use crate::care::place::refuse_inside_store;
+use crate::care::survey::{Survey, Told, bind, in_words, log_findings, log_start};
+use crate::care::verify::VerifyReport;
+use crate::catalog::TableCore;
+use crate::encode::Encoded;
+use crate::engine::Numbers;
+use crate::install::part_state;
+use crate::options::{Durability, Options};
+use crate::recover;
+use crate::store::Store;
+use crate::upkeep::output::write_options;
+
+/// How a store is salvaged.
+#[derive(Clone, Debug, Default)]
+pub struct RepairOptions {
+    past_holes: bool,
+    list_from: Option<PathBuf>,
+}
+
+impl RepairOptions {
+    /// Takes batches beyond a hole in the log too. Default false: what is there is then a prefix of the log, and no batch is
+    /// there whose predecessor is missing.
+    pub fn past_holes(mut self, past_holes: bool) -> RepairOptions {
+        self.past_holes = past_holes;
+        self
+    }
+
+    /// Takes the list of what lives from a backup of the same store, for one whose manifest is lost. Parts that were written
+    /// since are not on it.
+    pub fn list_from(mut self, backup: Option<PathBuf>) -> RepairOptions {
+        self.list_from = backup;
+        self
+    }
+}
+
+/// What was salvaged, and what is lost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RepairReport {
+    /// The identity of the new store.
+    pub store_id: u128,
+    /// Parts that were copied whole.
+    pub parts_whole: u64,
+    /// Parts of which only some blocks could be read, or whose index was lost.
+    pub parts_salvaged: u64,
+    /// Parts of which nothing could be read.
+    pub parts_lost: u64,
+    /// Records in the parts of the new store.
+    pub records: u64,
+    /// Records that parts are known to have held, and that are lost.
+    pub records_lost: u64,
+    /// Batches taken from the log.
+    pub batches: u64,
+    /// Batches that stand beyond a hole of the log and were left.
+    pub batches_left: u64,
+    /// What was wrong: as damage what is lost with it, as a note where nothing is.
+    pub findings: Vec<Finding>,
+    /// The new store, verified in every record.
+    pub verified: VerifyReport,
+}
+
+impl RepairReport {
+    /// True when nothing is known to be lost.
+    pub fn is_complete(&self) -> bool {
+        self.lost().next().is_none()
+    }
+
+    /// What is lost.
+    pub fn lost(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.severity == Severity::Damage)
+    }
+}
+
+impl Store {
+    /// Salvages what is whole of the store at `path` into a new one at `to`, which must not be there yet or be empty. The old
+    /// store is only read, and need not open. `progress` is told the bytes of parts that are done, and all of them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`], [`ErrorKind::AlreadyExists`]; [`ErrorKind::Corruption`] where no manifest
+    /// tells what lives; [`ErrorKind::RulesDiffer`] where the custom order of a table is not at hand; a failed write. What was
+    /// made by then is removed.
+    pub fn repair(
+        path: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        how: &RepairOptions,
+        options: &Options,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<RepairReport> {
+        repair(path.as_ref(), to.as_ref(), how, options, &mut progress)
+    }
+}
+
+fn repair(
+    path: &Path,
+    to: &Path,
+    how: &RepairOptions,
+    options: &Options,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<RepairReport> {
+    let files = &*options.host.files;
+    let survey = Survey::take(path, options)?;
+    let told = list(&survey, how, options)?;
+    let rules = rules_of(&told.state, options)?;
+    refuse_inside_store(files, to, "the new store")?;
+    check_free(options, to)?;
+    let draft = draft_of(to)?;
+    copying::remove_all(files, &draft); // of a repair that was cut short
+    recover::make_empty_dir(files, &draft)?;
+    let mut mender = Mender {
+        survey: &survey,
+        options,
+        draft: &draft,
+        numbers: Numbers::starting_at(next_number(&survey, &told.state)),
+        shared: Shared::new(1 << 20, 8),
+        report: RepairReport { findings: without_loss(survey.findings(), &told), ..RepairReport::default() },
+        bytes_done: 0,
+        bytes_total: told.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
+        progress,
+    };
+    let mended = mender.build(&told.state, &rules, how.past_holes);
+    let mut report = mender.report;
+    let named = mended.and_then(|()| {
+        files.rename(&draft, to).map_err(|error| Error::io("rename", &draft, error))?;
+        recover::sync_parent(files, to)
+    });
+    named.inspect_err(|_| copying::remove_all(files, &draft))?;
+    report.verified = Store::verify(to, options, true, |_, _| {})?;
+    report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Ok(report)
+}
+
+// ---- what there is to salvage ------------------------------------------------------------------------------
+
+fn parts_of(table: &TableState) -> impl Iterator<Item = &PartState> {
+    table.runs.iter().flat_map(|run| &run.parts)
+}
+
+/// What lives, by the store's own manifest or the one that was named.
+fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Told> {
+    let Some(from) = &how.list_from else {
+        return survey.told.clone().ok_or_else(|| {
+            let message = format!(
+                "no manifest in {} can be read, and parts do not say which table they belong to: name a backup of the store \
+                 that lists them (--list-from)",
+                survey.dir.display()
+            );
+            Error::new(ErrorKind::Corruption, message)
+        });
+    };
+    let other = Survey::take(from, options)?;
+    let told = other.told.clone().ok_or_else(|| {
+        Error::new(ErrorKind::Corruption, format!("no manifest in {} can be read either", from.display()))
+    })?;
+    let own_id = survey.version.as_ref().ok().map(|version| version.store_id);
+    if own_id.is_some_and(|store_id| store_id != told.state.store_id) {
+        let message = format!("{} is not a backup of {}", from.display(), survey.dir.display());
+        return Err(Error::invalid(message));
+    }
+    Ok(Told { is_whole: false, ..told })
+}
+
+fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<TableId, BoundRules>> {
+    state.tables.values().map(|table| Ok((table.id, bind(table, options)?))).collect()
+}
+
+/// What is wrong with FORMAT and the manifests is written anew; what it loses shows elsewhere.
+fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> {
+    let manifest = FileName::Manifest(told.number).to_string();
+    let weigh = |mut finding: Finding| {
+        if finding.file == manifest && finding.severity == Severity::Damage {
+            let tables = told.state.tables.values();
+            let named = tables.map(|table| Loss::whole_table(&table.name));
+            finding.losses = named.chain([Loss::unnamed_tables()]).collect();
+        } else {
+            finding.severity = Severity::Note;
+        }
+        finding
+    };
+    findings.into_iter().map(weigh).collect()
+}
+
+fn next_number(survey: &Survey, state: &State) -> u64 {
+    let largest =
+        survey.files.iter().filter_map(|file| file.number()).map(|number| number.0).max().unwrap_or(0);
+    state.next_number.max(largest.saturating_add(1))
+}
+
+fn check_free(options: &Options, to: &Path) -> Result<()> {
+    match options.host.files.list(to) {
+        Ok(names) if names.is_empty() => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        _ => {
+            let message = format!("{} exists already and is not empty", to.display());
+            Err(Error::new(ErrorKind::AlreadyExists, message))
+        }
+    }
+}
+
+/// Where the new store is built, beside where it will stand.
+fn draft_of(to: &Path) -> Result<PathBuf> {
+    let Some(name) = to.file_name() else {
+        return Err(Error::invalid(format!("{} is no name for a new store", to.display())));
+    };
+    let mut name = name.to_owned();
+    name.push(".repairing");
+    Ok(to.with_file_name(name))
+}
+
+// ---- building the new store --------------------------------------------------------------------------------
+
+struct Mender<'a> {
+    survey: &'a Survey,
+    options: &'a Options,
+    draft: &'a Path,
+    numbers: Numbers,
+    shared: Arc<Shared>,
+    report: RepairReport,
+    bytes_done: u64,
+    bytes_total: u64,
+    progress: &'a mut dyn FnMut(u64, u64),
+}
+
+impl Mender<'_> {
+    fn build(
+        &mut self,
+        state: &State,
+        rules: &BTreeMap<TableId, BoundRules>,
+        past_holes: bool,
+    ) -> Result<()> {
+        let host = &self.options.host;
+        let mut next =
+            State { store_id: recover::new_store_id(self.options), log_open: false, ..state.clone() };
+        for table in next.tables.values_mut() {
+            if let Some(rules) = rules.get(&table.id) {
+                self.table(table, rules)?;
+            }
+            next.last_seq = next.last_seq.max(table.flushed_seq);
+        }
+        next.log_start_lsn = next.log_start_lsn.max(next.durable_lsn);
+        next.durable_lsn = next.log_start_lsn;
+        next.next_number = self.numbers.peek();
+        self.report.store_id = next.store_id;
+        let version = Version::current(next.store_id);
+        write_manifest(host, self.draft, next)?;
+        recover::write_format(&*host.files, self.draft, &version)?;
+        let store = Store::open(self.draft, self.options.clone().read_only(false))?;
+        self.log(&store, state, past_holes)?;
+        store.close()
+    }
+
+    fn table(&mut self, table: &mut TableState, rules: &BoundRules) -> Result<()> {
+        let mut runs = Vec::new();
+        for run in std::mem::take(&mut table.runs) {
+            let mut parts = Vec::new();
+            for part in &run.parts {
+                parts.extend(self.part(table, rules, part)?);
+                self.bytes_done += part.file_bytes;
+                (self.progress)(self.bytes_done, self.bytes_total);
+            }
+            if !parts.is_empty() {
+                runs.push(RunState { parts, ..run });
+            }
+        }
+        table.runs = runs;
+        Ok(())
+    }
+
+    /// Copies a part, or writes anew what can be read of it. None where that is nothing.
+    fn part(
+        &mut self,
+        table: &TableState,
+        rules: &BoundRules,
+        part: &PartState,
+    ) -> Result<Option<PartState>> {
+        let files = &self.options.host.files;
+        let name = FileName::Part(part.file);
+        let path = self.survey.path(name);
+        let file = match files.open(&path).and_then(|file| Ok((file.len_bytes()?, file))) {
+            Ok(file) => file,
+            Err(error) => {
+                self.report.parts_lost += 1;
+                self.report.records_lost += part.records;
+                let what = format!("it cannot be read, and all of it is lost: {error}");
+                let loss = whole_part(table, rules, part);
+                self.report.findings.push(Finding::damage(name.to_string(), None, what).costs(loss));
+                return Ok(None);
+            }
+        };
+        let opened = Part::open(files, &path, part.file, &rules.order, &self.shared);
+        let opened = opened.and_then(|opened| match opened.facts().file_bytes == part.file_bytes {
+            true => Ok(opened),
+            false => Err(Error::corrupt(&path, 0, "it is of another length than the manifest says")),
+        });
+        if let Ok(opened) = &opened {
+            let mut look = Faults::default();
+            examine(opened, Depth::Records, &mut look);
+            if look.0.is_empty() {
+                return self.copy(part, &path, &*file.1, file.0).map(Some);
+            }
+        }
+        self.salvage(table, rules, part, (&path, file), opened)
+    }
+
+    fn copy(
+        &mut self,
+        part: &PartState,
+        path: &Path,
+        file: &dyn folddb_host::ReadFile,
+        len_bytes: u64,
+    ) -> Result<PartState> {
+        let to = self.draft.join(FileName::Part(part.file).to_string());
+        let files = &*self.options.host.files;
+        copying::copy(files, (&[], file, 0..len_bytes), (path, &to), &mut |_| {})?;
+        self.report.parts_whole += 1;
+        self.report.records += part.records;
+        Ok(part.clone())
+    }
+
+    /// Writes the records of a damaged part that can be read to a new one.
+    fn salvage(
+        &mut self,
+        table: &TableState,
+        rules: &BoundRules,
+        part: &PartState,
+        (path, (len_bytes, file)): (&Path, (u64, Arc<dyn folddb_host::ReadFile>)),
+        opened: Result<Arc<Part>>,
+    ) -> Result<Option<PartState>> {
+        let number = self.numbers.take();
+        let to = self.draft.join(FileName::Part(number).to_string());
+        let new_file =
+            self.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
+        let writer = PartWriter::new(new_file, &to, number, write_options(rules, true));
+        let mut salvager = Salvager {
+            writer,
+            order: &rules.order,
+            low: part.trimmed.then_some(&part.low),
+            last: None,
+            out_of_order: 0,
+            faults: Vec::new(),
+            error: None,
+            file: &*file,
+            search: Search { path, number: part.file, range: 0..len_bytes, implied_seq: part.max_seq },
+        };
+        match &opened {
+            Ok(opened) => examine(opened, Depth::Records, &mut salvager),
+            Err(error) => {
+                let (offset, what) = (0, in_words(error));
+                let search = salvager.search.clone();
+                search_blocks(&*file, &search, &mut salvager);
+                salvager.faults.push(Fault { offset, what, keys: Default::default(), unreached: None });
+            }
+        }
+        let Salvager { writer, faults, error, .. } = salvager;
+        if let Some(error) = error {
+            return Err(error);
+        }
+        let kept = writer.records();
+        self.tell(table, rules, part, &faults, kept, opened.is_ok());
+        if kept == 0 {
+            drop(writer);
+            let _ = self.options.host.files.remove(&to);
+            self.report.parts_lost += 1;
+            return Ok(None);
+        }
+        self.report.parts_salvaged += 1;
+        self.report.records += kept;
+        Ok(Some(part_state(number, &writer.finish()?)))
+    }
+
+    /// Says what a part has lost.
+    fn tell(
+        &mut self,
+        table: &TableState,
+        rules: &BoundRules,
+        part: &PartState,
+        faults: &[Fault],
+        kept: u64,
+        by_index: bool,
+    ) {
+        let name = FileName::Part(part.file).to_string();
+        let lost = if part.trimmed { None } else { Some(part.records.saturating_sub(kept)) };
+        self.report.records_lost += lost.unwrap_or(0);
+        let of = if part.trimmed { String::new() } else { format!(" of {}", part.records) };
+        for (index, fault) in faults.iter().enumerate() {
+            let what = match index {
+                0 => format!("{}; {kept}{of} records were saved", fault.what),
+                _ => fault.what.clone(),
+            };
+            let mut finding = Finding::damage(&name, Some(fault.offset), what);
+            if lost == Some(0) {
+                finding.severity = Severity::Note;
+            } else if by_index {
+                let mut loss = Loss::of_span(&table.name, rules.rules.key_codec(), &fault.keys);
+                loss.records = lost.filter(|_| faults.len() == 1);
+                finding = finding.costs(loss);
+            } else {
+                finding = finding.costs(Loss { records: lost, ..whole_part(table, rules, part) });
+            }
+            self.report.findings.push(finding);
+        }
+    }
+
+    // ---- the log -------------------------------------------------------------------------------------------
+
+    /// Commits the batches of the old log to the new store, in their order.
+    fn log(&mut self, store: &Store, state: &State, past_holes: bool) -> Result<()> {
+        let engine = store.engine();
+        let cores: BTreeMap<TableId, Arc<TableCore>> =
+            engine.catalog().all().map(|core| (core.id, Arc::clone(core))).collect();
+        let (mut encoded, mut failed) = (Encoded::default(), None);
+        let (mut taken, mut left) = (0, 0);
+        let log = self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
+            if is_beyond && !past_holes {
+                left += 1;
+                return Ok(());
+            }
+            encode(&frame, state, &cores, &mut encoded)?;
+            if failed.is_none() {
+                failed = engine.commit(&encoded, Durability::Process).err();
+            }
+            taken += 1;
+            Ok(())
+        })?;
+        if let Some(error) = failed {
+            return Err(error.context("the batches of the log"));
+        }
+        (self.report.batches, self.report.batches_left) = (taken, left);
+        self.tell_log(&log, state, left);
+        Ok(())
+    }
+
+    fn tell_log(&mut self, log: &LogReport, state: &State, left: u64) {
+        self.report.findings.extend(log_findings(log, state));
+        if left > 0 && log.faults.is_empty() {
+            let what =
+                format!("{left} batches stand beyond a torn end, which nobody was promised; they were left");
+            self.report.findings.push(Finding::note("the log", what));
+        } else if left > 0 {
+            let what = format!(
+                "{left} whole batches stand beyond the first hole and were left; --past-holes takes them"
+            );
+            let losses = state.tables.values().map(|table| Loss::whole_table(&table.name)).collect();
+            self.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
+        }
+    }
+}
+
+fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss {
+    Loss::of_range(&table.name, rules.rules.key_codec(), &part.low, &part.high, Some(part.records))
+}
+
+/// A batch of the old log as the new store takes it: without tables that are gone, and without what is in runs.
+fn encode(
+    frame: &ReplayFrame<'_>,
+    state: &State,
+    cores: &BTreeMap<TableId, Arc<TableCore>>,
+    encoded: &mut Encoded,
+) -> Result<(), String> {
+    encoded.clear();
+    for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload)) {
+        let record =
+            record.map_err(|cause| format!("a record of the batch, which is lost with it: {cause}"))?;
+        let (Some(core), Some(table)) = (cores.get(&record.table), state.tables.get(&record.table)) else {
+            continue;
+        };
+        if seq <= table.flushed_seq {
+            continue;
+        }
+        let is_range = record.op == LogOp::RangeDelete;
+        if is_range && core.rules.order.compare(record.key, record.payload).is_ge() {
+            return Err("a range delete ends before it begins; its batch is lost".to_owned());
+        }
+        frame::put_record(&mut encoded.payload, record.table, record.op, record.key, record.payload);
+        encoded.has_range_delete |= is_range;
+        encoded.frees_only = false;
+        encoded.count += 1;
+        if !encoded.tables.iter().any(|known| Arc::ptr_eq(known, core)) {
+            encoded.tables.push(Arc::clone(core));
+        }
+    }
+    Ok(())
+}
+
+/// The faults of a part.
+#[derive(Default)]
+struct Faults(Vec<Fault>);
+
+impl Inspect for Faults {
+    fn record(&mut self, _: u64, _: Record<'_>) {}
+    fn fault(&mut self, fault: Fault) {
+        self.0.push(fault);
+    }
+}
+
+/// Writes the records of a part that come in order, and searches where its index is lost.
+struct Salvager<'a> {
+    writer: PartWriter,
+    order: &'a KeyOrder,
+    /// Keys below this one are in another part.
+    low: Option<&'a Vec<u8>>,
+    last: Option<(Vec<u8>, Seq)>,
+    out_of_order: u64,
+    faults: Vec<Fault>,
+    error: Option<Error>,
+    file: &'a dyn folddb_host::ReadFile,
+    search: Search<'a>,
+}
+
+impl Salvager<'_> {
+    fn is_next(&self, record: &Record<'_>) -> bool {
+        let Some((key, seq)) = &self.last else { return true };
+        match self.order.compare(key, record.key) {
+            std::cmp::Ordering::Less => true,
+            std::cmp::Ordering::Equal => record.seq < *seq,
+            std::cmp::Ordering::Greater => false,
+        }
+    }
+}
+
+impl Inspect for Salvager<'_> {
+    fn record(&mut self, _: u64, record: Record<'_>) {
+        if self.error.is_some() || self.low.is_some_and(|low| self.order.compare(record.key, low).is_lt()) {
+            return;
+        }
+        if !self.is_next(&record) || record.op().is_err() {
+            self.out_of_order += 1;
+            return;
+        }
+        self.error = self.writer.push(record).err();
+        let (key, seq) = self.last.get_or_insert_default();
+        key.clear();
+        key.extend_from_slice(record.key);
+        *seq = record.seq;
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        let unreached = fault.unreached.clone();
+        self.faults.push(fault);
+        if let Some(range) = unreached {
+            let (file, search) = (self.file, Search { range, ..self.search.clone() });
+            search_blocks(file, &search, self);
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! Is a store whole? Reads all of it, past whatever is wrong, and lists that.
+//!
+//! ```text
+//!   always    FORMAT, every edit of the manifests, the log's frames and chain; of each part that is listed: that it is there,
+//!             its length, footer, facts, index; that parts of a run are disjoint; files that nobody lists
+//!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table
+//! ```
+//!
+//! It takes the lock as readers do, changes nothing, and works on stores that do not open.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::{FileNumber, Lsn, Op, Record, Result, Seq};
+use folddb_journal::ReplayFrame;
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame::{self, LogOp};
+use folddb_manifest::{PartState, RunState, State, TableState};
+use folddb_rules::table_rules::BoundRules;
+use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
+
+use crate::care::finding::{Finding, Loss, Severity};
+use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
+use crate::options::Options;
+use crate::store::Store;
+
+/// Memory for the index of one part and some blocks.
+const CACHE_BYTES: u64 = 1 << 20;
+const OPEN_FILES: usize = 8;
+
+/// What a verification looked at, and what it found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VerifyReport {
+    /// True when every record was read, and not only what frames them.
+    pub deep: bool,
+    /// The identity of the store, where it can be told.
+    pub store_id: Option<u128>,
+    /// What was looked at.
+    pub checked: Checked,
+    /// What is not as it should be: the heaviest first, else in the order of the look.
+    pub findings: Vec<Finding>,
+}
+
+/// What was looked at, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Edits of the manifest that counts.
+    pub edits: u64,
+    /// Tables.
+    pub tables: u64,
+    /// Runs.
+    pub runs: u64,
+    /// Parts.
+    pub parts: u64,
+    /// Records in parts: read where it was deep, else by the facts.
+    pub records: u64,
+    /// Segments of the log that are needed.
+    pub segments: u64,
+    /// Batches in them.
+    pub batches: u64,
+    /// The log is needed from this LSN on.
+    pub log_start_lsn: Lsn,
+    /// Where its frames end before the first place that is not whole.
+    pub log_end_lsn: Lsn,
+    /// Bytes of parts that were read or are framed by what was.
+    pub bytes: u64,
+}
+
+impl VerifyReport {
+    /// True when nothing is damaged.
+    pub fn is_clean(&self) -> bool {
+        self.findings.iter().all(|finding| finding.severity < Severity::Damage)
+    }
+
+    /// What is damaged.
+    pub fn damage(&self) -> impl Iterator<Item = &Finding> {
+        self.findings.iter().filter(|finding| finding.severity == Severity::Damage)
+    }
+}
+
+impl Store {
+    /// Checks the files of a store that nobody is writing to; `deep` reads every record. The store need not open.
+    /// `progress` is told the bytes read so far, and those of all files that will be.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::NoStore`], [`crate::ErrorKind::Locked`]; a directory that cannot be listed. Whatever else is
+    /// wrong is a finding of the report.
+    pub fn verify(
+        path: impl AsRef<Path>,
+        options: &Options,
+        deep: bool,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<VerifyReport> {
+        let survey = Survey::take(path.as_ref(), options)?;
+        verify(&survey, options, deep, &mut progress)
+    }
+}
+
+/// Checks what a survey has found.
+pub(crate) fn verify(
+    survey: &Survey,
+    options: &Options,
+    deep: bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<VerifyReport> {
+    let mut report = VerifyReport { deep, findings: survey.findings(), ..VerifyReport::default() };
+    if let Some(told) = &survey.told {
+        report.store_id = Some(told.state.store_id);
+        report.checked.edits = told.edits;
+        let mut look = Look {
+            survey,
+            options,
+            depth: if deep { Depth::Records } else { Depth::Index },
+            shared: Shared::new(CACHE_BYTES, OPEN_FILES),
+            report: &mut report,
+            seen: BTreeSet::new(),
+            is_missing_parts: false,
+            bytes_total: told.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
+            progress,
+        };
+        look.tables(&told.state);
+        look.log(&told.state)?;
+    }
+    report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Ok(report)
+}
+
+fn parts_of(table: &TableState) -> impl Iterator<Item = &PartState> {
+    table.runs.iter().flat_map(|run| &run.parts)
+}
+
+struct Look<'a> {
+    survey: &'a Survey,
+    options: &'a Options,
+    depth: Depth,
+    shared: Arc<Shared>,
+    report: &'a mut VerifyReport,
+    /// The files that tables have claimed.
+    seen: BTreeSet<FileNumber>,
+    /// Some part that is listed is not there.
+    is_missing_parts: bool,
+    bytes_total: u64,
+    progress: &'a mut dyn FnMut(u64, u64),
+}
+
+impl Look<'_> {
+    fn tables(&mut self, state: &State) {
+        for table in state.tables.values() {
+            self.report.checked.tables += 1;
+            match bind(table, self.options) {
+                Ok(rules) => self.table(table, &rules),
+                Err(error) => self.unreadable_table(table, &error),
+            }
+        }
+    }
+
+    /// Without its order nothing of a table can be checked. That is damage only where the rules are no rules.
+    fn unreadable_table(&mut self, table: &TableState, error: &folddb_base::Error) {
+        let file = self.manifest_name();
+        let what = format!("{}: its parts are not checked", error.message());
+        let finding = match error.kind() {
+            crate::ErrorKind::Corruption => {
+                Finding::damage(file, None, what).costs(Loss::whole_table(&table.name))
+            }
+            _ => Finding::note(file, what),
+        };
+        self.report.findings.push(finding);
+    }
+
+    fn manifest_name(&self) -> String {
+        let told = self.survey.told.as_ref();
+        told.map_or_else(|| "MANIFEST".to_owned(), |told| FileName::Manifest(told.number).to_string())
+    }
+
+    fn table(&mut self, table: &TableState, rules: &BoundRules) {
+        if let Some(missing) = &rules.missing {
+            let what = format!("table `{}`: {missing}, so its values are not checked", table.name);
+            self.report.findings.push(Finding::note(self.manifest_name(), what));
+        }
+        for range in &table.range_deletes {
+            let is_upright = rules.order.compare(&range.from, &range.to).is_lt();
+            if !is_upright || range.seq > table.flushed_seq {
+                let (name, seq) = (&table.name, range.seq);
+                let what = format!("table `{name}`: the range delete at seq {seq} makes no sense");
+                let finding = Finding::damage(self.manifest_name(), None, what);
+                self.report.findings.push(finding.costs(Loss::whole_table(name)));
+            }
+        }
+        for run in &table.runs {
+            self.report.checked.runs += 1;
+            self.run(table, rules, run);
+        }
+    }
+
+    /// The parts of a run are disjoint and in order, so no key is in two of them.
+    fn run(&mut self, table: &TableState, rules: &BoundRules, run: &RunState) {
+        let compare = |a: &[u8], b: &[u8]| rules.order.compare(a, b);
+        let mut before: Option<&PartState> = None;
+        for part in &run.parts {
+            let overlaps = before.is_some_and(|before| compare(&before.high, &part.low).is_ge());
+            if overlaps || compare(&part.low, &part.high).is_gt() {
+                let name = FileName::Part(part.file).to_string();
+                let what = format!("the manifest has its keys overlap with others of run {}", run.id);
+                let loss = whole_part(table, rules, part);
+                self.report.findings.push(Finding::damage(name, None, what).costs(loss));
+            }
+            before = Some(part);
+            self.part(table, rules, part);
+        }
+    }
+
+    fn part(&mut self, table: &TableState, rules: &BoundRules, state: &PartState) {
+        let file = FileName::Part(state.file);
+        let (name, path) = (file.to_string(), self.survey.path(file));
+        self.report.checked.parts += 1;
+        let lost = |offset: Option<u64>, what: String| {
+            Finding::damage(&name, offset, what).costs(whole_part(table, rules, state))
+        };
+        if !self.seen.insert(state.file) {
+            self.report.findings.push(lost(None, "the manifest lists it twice".to_owned()));
+            return;
+        }
+        match self.options.host.files.len_bytes(&path) {
+            Ok(len) if len == state.file_bytes => {}
+            Ok(len) => {
+                let what = format!("it has {len} bytes and not {}", state.file_bytes);
+                self.report.findings.push(lost(Some(len.min(state.file_bytes)), what));
+                return self.advance(state.file_bytes);
+            }
+            Err(error) => {
+                self.is_missing_parts |= error.kind() == std::io::ErrorKind::NotFound;
+                let what = match error.kind() {
+                    std::io::ErrorKind::NotFound => "the manifest lists it, and it is not there".to_owned(),
+                    _ => format!("cannot be read: {error}"),
+                };
+                self.report.findings.push(lost(None, what));
+                return self.advance(state.file_bytes);
+            }
+        }
+        let opened = Part::open(&self.options.host.files, &path, state.file, &rules.order, &self.shared);
+        let part = match opened {
+            Ok(part) => part,
+            Err(error) => {
+                self.report.findings.push(lost(offset_of(&error), in_words(&error)));
+                return self.advance(state.file_bytes);
+            }
+        };
+        if let Some(difference) = difference(state, &part, rules) {
+            let what = format!("it is not the part that the manifest lists: {difference}");
+            self.report.findings.push(lost(None, what));
+        }
+        self.inside(table, rules, state, &part);
+    }
+
+    /// Looks into a part whose frame is whole.
+    fn inside(&mut self, table: &TableState, rules: &BoundRules, state: &PartState, part: &Arc<Part>) {
+        let name = FileName::Part(state.file).to_string();
+        let before = self.report.checked.bytes;
+        let mut inspector = Inspector {
+            look: self,
+            table,
+            rules,
+            name: &name,
+            records: 0,
+            misfits: 0,
+            first_misfit: None,
+            last_key: Vec::new(),
+        };
+        folddb_run::examine(part, inspector.look.depth, &mut inspector);
+        inspector.tell_misfits();
+        let records = inspector.records;
+        self.report.checked.records += if self.depth == Depth::Records { records } else { state.records };
+        let read = self.report.checked.bytes - before;
+        self.advance(state.file_bytes.saturating_sub(read));
+        part.forget();
+    }
+
+    fn advance(&mut self, bytes: u64) {
+        self.report.checked.bytes += bytes;
+        (self.progress)(self.report.checked.bytes, self.bytes_total);
+    }
+
+    fn log(&mut self, state: &State) -> Result<()> {
+        let (survey, options, depth) = (self.survey, self.options, self.depth);
+        let rules: Vec<(&TableState, BoundRules)> =
+            state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
+        let log = survey.read_log(options, &log_start(state), &mut |frame, _| {
+            check_frame(&frame, state, &rules, depth)
+        })?;
+        self.report.checked.segments = log.needed;
+        self.report.checked.batches = log.batches + log.batches_beyond;
+        (self.report.checked.log_start_lsn, self.report.checked.log_end_lsn) = (log.start_lsn, log.end_lsn);
+        if let Some(torn) = log.torn {
+            let what = format!(
+                "a torn end: {} bytes from LSN {} on were being written and nobody was promised them; they are cut at \
+                 the next opening",
+                torn.bytes, torn.lsn
+            );
+            self.report.findings.push(Finding::note(FileName::Log(torn.file).to_string(), what));
+        }
+        self.report.findings.extend(log_findings(&log, state));
+        if !log.faults.is_empty() || self.is_missing_parts {
+            self.suspect_manifest();
+        }
+        Ok(())
+    }
+
+    /// Where something is lacking, an edit that is not whole may be what is wrong: it may have said that nothing of that
+    /// is needed.
+    fn suspect_manifest(&mut self) {
+        let name = self.manifest_name();
+        let is_cut = self.survey.told.as_ref().is_some_and(|told| told.cut_bytes > 0);
+        let cut = self.report.findings.iter_mut().find(|finding| is_cut && finding.file == name);
+        if let Some(finding) = cut {
+            finding.severity = Severity::Damage;
+            finding
+                .what
+                .push_str("; and since something is lacking that the edits before it speak of, rotten");
+        }
+    }
+}
+
+fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss {
+    let codec = rules.rules.key_codec();
+    Loss::of_range(&table.name, codec, &part.low, &part.high, Some(part.records))
+}
+
+/// The offset that an error of damage names.
+fn offset_of(error: &folddb_base::Error) -> Option<u64> {
+    let (_, rest) = error.message().split_once("is damaged at offset ")?;
+    rest.split_once(':')?.0.parse().ok()
+}
+
+/// What a part says of itself and the manifest says otherwise.
+fn difference(state: &PartState, part: &Part, rules: &BoundRules) -> Option<String> {
+    let facts = part.facts();
+    let numbers = |records, deletes, min_seq, max_seq| {
+        format!("{records} records, {deletes} deletes, seqs {min_seq} to {max_seq}")
+    };
+    let found = numbers(facts.records, facts.deletes, facts.min_seq, facts.max_seq);
+    let wanted = numbers(state.records, state.deletes, state.min_seq, state.max_seq);
+    if found != wanted {
+        return Some(format!("{found}, and not {wanted}"));
+    }
+    let low = rules.order.compare(&facts.low, &state.low);
+    let is_low_right = if state.trimmed { low.is_le() } else { low.is_eq() };
+    (!is_low_right || facts.high != state.high).then(|| "other keys".to_owned())
+}
+
+/// Takes what a part holds.
+struct Inspector<'a, 'l> {
+    look: &'a mut Look<'l>,
+    table: &'a TableState,
+    rules: &'a BoundRules,
+    name: &'a str,
+    records: u64,
+    /// Records that are none of the table.
+    misfits: u64,
+    first_misfit: Option<(u64, String)>,
+    last_key: Vec<u8>,
+}
+
+impl Inspect for Inspector<'_, '_> {
+    fn record(&mut self, offset: u64, record: Record<'_>) {
+        self.records += 1;
+        if let Err(what) = check_record(self.rules, &record, self.table.flushed_seq) {
+            self.misfits += 1;
+            self.last_key = record.key.to_vec();
+            let key = self.rules.rules.key_codec().show_line(record.key);
+            self.first_misfit.get_or_insert_with(|| (offset, format!("the record of key {key}: {what}")));
+        }
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        let loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &fault.keys);
+        let finding = Finding::damage(self.name, Some(fault.offset), fault.what).costs(loss);
+        self.look.report.findings.push(finding);
+    }
+
+    fn progress(&mut self, bytes: u64) {
+        self.look.advance(bytes);
+    }
+}
+
+impl Inspector<'_, '_> {
+    fn tell_misfits(&mut self) {
+        let Some((offset, first)) = self.first_misfit.take() else { return };
+        let more = match self.misfits {
+            1 => String::new(),
+            misfits => format!(", and {} more", misfits - 1),
+        };
+        let span = KeySpan { after: None, through: Some(std::mem::take(&mut self.last_key)) };
+        let mut loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &span);
+        loss.records = Some(self.misfits);
+        let finding = Finding::damage(self.name, Some(offset), format!("{first}{more}")).costs(loss);
+        self.look.report.findings.push(finding);
+    }
+}
+
+/// Whether a record is one of the table: its key, its values, its seq.
+fn check_record(rules: &BoundRules, record: &Record<'_>, seq_max: Seq) -> Result<(), String> {
+    if record.seq > seq_max {
+        return Err(format!("its seq is {}, and the table is flushed only up to {seq_max}", record.seq));
+    }
+    rules
+        .rules
+        .key_codec()
+        .check(record.key)
+        .map_err(|cause| format!("it is no key of the table: {cause}"))?;
+    match record.op().map_err(|cause| cause.to_string())? {
+        Op::Delete => Ok(()),
+        Op::Set(value) | Op::Insert(value) | Op::Fold(value) => check_value(rules, value),
+        Op::InsertFold { absent, present } => {
+            check_value(rules, absent).and_then(|()| check_value(rules, present))
+        }
+    }
+}
+
+/// Whether the fold takes these bytes. A fold of a user may panic, which is a no.
+fn check_value(rules: &BoundRules, value: &[u8]) -> Result<(), String> {
+    let checked = catch_unwind(AssertUnwindSafe(|| rules.check_value(value)));
+    match checked {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(cause)) => Err(format!("it is no value of the table: {cause}")),
+        Err(_) => Err("the fold panics on its value".to_owned()),
+    }
+}
+
+/// Whether what a batch holds are records of tables that there are, or were.
+fn check_frame(
+    frame: &ReplayFrame<'_>,
+    state: &State,
+    rules: &[(&TableState, BoundRules)],
+    depth: Depth,
+) -> Result<(), String> {
+    let mut count = 0;
+    for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload)) {
+        let record = record.map_err(|cause| format!("a record of the batch: {cause}"))?;
+        count += 1;
+        if record.table.0 >= state.next_table_id {
+            return Err(format!("the batch speaks of table {}, which the manifest never had", record.table));
+        }
+        let Some((table, rules)) = rules.iter().find(|(table, _)| table.id == record.table) else { continue };
+        let in_table = |what: String| format!("seq {seq}, table `{}`: {what}", table.name);
+        match record.op {
+            LogOp::RangeDelete if rules.order.compare(record.key, record.payload).is_ge() => {
+                return Err(in_table("a range delete ends before it begins".to_owned()));
+            }
+            LogOp::Op(kind) if depth == Depth::Records => {
+                let record = Record { key: record.key, seq, kind, payload: record.payload };
+                check_record(rules, &record, Seq::MAX).map_err(in_table)?;
+            }
+            _ => {}
+        }
+    }
+    if count != frame.count {
+        return Err(format!("the batch holds {count} records and says {}", frame.count));
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! What somebody does in the middle of somebody else's work: a table is dropped under a flush or a merge, the store is
+//! closed under one, two create a table at once. Each test failed once.
+#![allow(clippy::unwrap_used)]
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Arc, Barrier, Mutex};
+
+use folddb::{ErrorKind, Options, Rules, Store, Upkeep};
+use folddb_host::files::FileLock;
+use folddb_host::{AppendFile, AppendMode, Files, Host, LockMode, ReadFile, WriteFile};
+
+type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
+
+/// The operating system's files, but that something happens, once, when a part is created.
+struct Meanwhile {
+    inner: Arc<dyn Files>,
+    hook: Hook,
+}
+
+impl Files for Meanwhile {
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.create_dir(dir)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        self.inner.list(dir)
+    }
+    fn len_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.inner.len_bytes(path)
+    }
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        if path.extension().is_some_and(|extension| extension == "part") {
+            let hook = self.hook.lock().unwrap().take();
+            hook.into_iter().for_each(|hook| hook());
+        }
+        self.inner.create(path)
+    }
+    fn create_append(&self, path: &Path, len: u64, mode: AppendMode) -> io::Result<Box<dyn AppendFile>> {
+        self.inner.create_append(path, len, mode)
+    }
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        self.inner.open(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.rename(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.inner.remove(path)
+    }
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.remove_dir(dir)
+    }
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.inner.link(from, to)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.inner.sync_dir(dir)
+    }
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
+        self.inner.lock(path, mode)
+    }
+    fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.space_free_bytes(dir)
+    }
+}
+
+fn counters() -> Rules<u64, u64> {
+    Rules::sorted::<u64, u64>().fold("sum:u64")
+}
+
+/// A store whose upkeep is done by hand, and what is to happen when its next part is created.
+fn fresh() -> (tempfile::TempDir, Store, Hook) {
+    let (dir, host, hook) = (tempfile::tempdir().unwrap(), Host::real(), Hook::default());
+    let files = Meanwhile { inner: Arc::clone(&host.files), hook: Arc::clone(&hook) };
+    let options = Options::default().upkeep(Upkeep::Manual).merge_factor(2);
+    let options = options.host(Host { files: Arc::new(files), ..host });
+    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+    (dir, store, hook)
+}
+
+fn set(hook: &Hook, what: impl FnOnce() + Send + 'static) {
+    *hook.lock().unwrap() = Some(Box::new(what));
+}
+
+fn dropping(store: &Store, name: &'static str) -> impl FnOnce() + Send + 'static {
+    let store = store.clone();
+    move || store.drop_table(name).unwrap()
+}
+
+/// Writes so many runs of so many records.
+fn write_runs(store: &Store, table: &str, runs: u64, records: u64) {
+    let table = store.table(table, counters()).unwrap();
+    for _ in 0..runs {
+        for n in 0..records {
+            table.fold(&n, &1).unwrap();
+        }
+        store.flush().unwrap();
+    }
+}
+
+fn parts_of(store: &Path) -> usize {
+    let names = std::fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
+    names.filter(|path| path.extension().is_some_and(|extension| extension == "part")).count()
+}
+
+/// Whoever flushes the store did not ask for the table that is gone.
+#[test]
+fn a_table_that_is_dropped_under_a_flush_does_not_fail_it() {
+    let (_dir, store, hook) = fresh();
+    let (gone, stays) = (store.table("gone", counters()).unwrap(), store.table("stays", counters()).unwrap());
+    gone.fold(&1, &1).unwrap();
+    stays.fold(&1, &1).unwrap();
+    set(&hook, dropping(&store, "gone"));
+    store.flush().unwrap();
+    assert_eq!(store.table_stats("stays").unwrap().runs.len(), 1);
+    assert_eq!(parts_of(store.path()), 1, "what was written of the other table is gone");
+    assert_eq!(gone.get(&1).unwrap_err().kind(), ErrorKind::Closed);
+
+    store.table("gone", counters()).unwrap().fold(&1, &1).unwrap();
+    set(&hook, dropping(&store, "gone"));
+    store.close().unwrap();
+}
+
+#[test]
+fn a_table_that_is_dropped_under_a_merge_does_not_fail_upkeep() {
+    let (_dir, store, hook) = fresh();
+    write_runs(&store, "gone", 2, 100);
+    set(&hook, dropping(&store, "gone"));
+    while store.upkeep_step().unwrap().is_some() {}
+    assert_eq!(parts_of(store.path()), 0);
+    write_runs(&store, "stays", 4, 100);
+    while store.upkeep_step().unwrap().is_some() {}
+    assert_eq!(store.table_stats("stays").unwrap().runs.len(), 1);
+}
+
+/// Opens a table or creates it: which of the two is nobody's business.
+#[test]
+fn many_may_create_one_table_at_once() {
+    let (_dir, store, _hook) = fresh();
+    for round in 0..30 {
+        let (name, start) = (format!("t{round}"), Barrier::new(4));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    start.wait();
+                    store.table(&name, counters()).unwrap().fold(&1, &1).unwrap();
+                });
+            }
+        });
+        assert_eq!(store.table(&name, counters()).unwrap().get(&1).unwrap(), Some(4));
+    }
+}
+
+/// A merge that somebody drives ends with the store, and leaves no file behind; neither does one that nobody drives on.
+#[test]
+fn a_merge_ends_with_the_store() {
+    let (dir, store, _hook) = fresh();
+    write_runs(&store, "left", 2, 40_000);
+    let step = store.upkeep_step().unwrap().unwrap();
+    assert!(step.starts_with("a step of: merge"), "{step}");
+    write_runs(&store, "driven", 2, 40_000);
+    let (mut steps, other) = (0, store.clone());
+    let ended = store.optimize("driven", |_| {
+        steps += 1;
+        if steps == 1 {
+            other.clone().close().unwrap();
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!((ended.unwrap_err().kind(), steps), (ErrorKind::Closed, 1));
+    assert_eq!(parts_of(store.path()), 4, "the inputs, and nothing else");
+    let store = Store::open(dir.path().join("s.folddb"), Options::default()).unwrap();
+    assert_eq!(store.table("driven", counters()).unwrap().get(&77).unwrap(), Some(2));
+}
+
+/// Everything that may fail does, and says why.
+#[test]
+fn a_closed_store_answers_no_call() {
+    let (_dir, store, _hook) = fresh();
+    let table = store.table("t", counters()).unwrap();
+    table.fold(&1, &1).unwrap();
+    let (snapshot, mut batch, rows) = (store.snapshot(), store.batch(), table.scan());
+    batch.fold(&table, &1, &1);
+    store.clone().close().unwrap();
+    let bytes = table.as_bytes();
+    let answers = [
+        ("fold", table.fold(&1, &1).map(drop)),
+        ("delete range", table.delete_range(&1, &2).map(drop)),
+        ("batch", batch.commit(folddb::Durability::Buffered).map(drop)),
+        ("get", table.get(&1).map(drop)),
+        ("contains", table.contains(&1).map(drop)),
+        ("operands", bytes.operands(&[0; 8]).map(drop)),
+        ("explain", bytes.explain(&[0; 8]).map(drop)),
+        ("scan", rows.into_iter().next().unwrap().map(drop)),
+        ("count", table.scan().count().map(drop)),
+        ("get at a snapshot", snapshot.get(&table, &1).map(drop)),
+        ("scan at a snapshot", snapshot.scan(&table).count().map(drop)),
+        ("table", store.table("t", counters()).map(drop)),
+        ("bytes table", store.bytes_table("t").map(drop)),
+        ("new table", store.table("new", counters()).map(drop)),
+        ("drop table", store.drop_table("t")),
+        ("table stats", store.table_stats("t").map(drop)),
+        ("sync", store.sync()),
+        ("flush", store.flush()),
+        ("settle", store.settle()),
+        ("optimize", store.optimize("t", |_| ControlFlow::Continue(()))),
+        ("upkeep step", store.upkeep_step().map(drop)),
+    ];
+    for (call, answer) in answers {
+        assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed, "{call}");
+    }
+    // What cannot fail answers from memory.
+    assert_eq!(
+        (store.tables(), store.snapshot().seq(), store.stats().last_seq),
+        (vec!["t".to_owned()], 1, 1)
+    );
+    store.close().unwrap();
+}
+
+/// A key of a user that notes, in another table, how often it was encoded.
+struct Noted<'t>(u64, &'t folddb::Table<u64, u64>);
+
+impl folddb::codec::AsKey<u64> for Noted<'_> {
+    fn encode_key(&self, out: &mut Vec<u8>) {
+        self.1.fold(&0, &1).unwrap();
+        folddb::codec::AsKey::<u64>::encode_key(&self.0, out);
+    }
+}
+
+#[test]
+fn a_key_may_write_while_it_is_encoded() {
+    let (_dir, store, _hook) = fresh();
+    let (table, notes) = (store.table("t", counters()).unwrap(), store.table("notes", counters()).unwrap());
+    table.fold(&Noted(7, &notes), &1).unwrap();
+    table.fold(&Noted(7, &notes), &1).unwrap();
+    assert_eq!((table.get(&7).unwrap(), notes.get(&0).unwrap()), (Some(2), Some(2)));
+}

@@ -1,0 +1,38 @@
+//! The targets, by what they decode. Each module has its list; here is the one of all.
+
+mod base;
+mod block;
+mod fold;
+mod frame;
+mod key;
+mod manifest;
+mod names;
+mod part;
+mod segment;
+mod text;
+mod tuple;
+
+use crate::target::Target;
+
+/// Every target.
+pub fn all() -> Vec<Target> {
+    [
+        base::TARGETS,
+        frame::TARGETS,
+        segment::TARGETS,
+        manifest::TARGETS,
+        block::TARGETS,
+        part::TARGETS,
+        names::TARGETS,
+        tuple::TARGETS,
+        key::TARGETS,
+        text::TARGETS,
+        fold::TARGETS,
+    ]
+    .concat()
+}
+
+/// The target of this name.
+pub fn named(name: &str) -> Option<Target> {
+    all().into_iter().find(|target| target.name == name)
+}

@@ -1,0 +1,21 @@
+//! Locks, atomics and threads: who runs when is a part of the outside world, too.
+//!
+//! They are those of the system. A build with `--cfg folddb_schedules` puts a scheduler in their place that a test drives
+//! (`sync/scheduled.rs`): a thread then stops at each of these calls, and a seed says who goes on. Such a build is for
+//! the tests named `schedules` alone; `.ci/races schedules` runs them.
+//!
+//! Used by all crates whose threads meet: `memtable`, `journal`, `folddb`, and `mapped.rs` here. What only counts
+//! (statistics, the numbers of files) takes the atomics of the standard library.
+
+#[cfg(folddb_schedules)]
+mod scheduled;
+
+#[cfg(folddb_schedules)]
+pub use scheduled::{
+    Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic, replay, schedules, thread,
+};
+
+#[cfg(not(folddb_schedules))]
+pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+#[cfg(not(folddb_schedules))]
+pub use std::{sync::atomic, thread};

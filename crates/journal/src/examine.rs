@@ -1,0 +1,407 @@
+//! Reads the log past whatever is wrong with it, and names all of that.
+//!
+//! [`crate::replay`] refuses at the first damage. This goes on behind it with the next whole frame that can be found, and
+//! judges by the same rule: a hole is damage where something vouches for what stood there, and a torn tail where
+//! nothing does. For looking at stores that do not open, and for salvaging.
+//!
+//! ```text
+//!   frames  [1][2][3]..hole..[5][6]..torn       1 to 3 are the history without a gap; 5 and 6 stand beyond a hole
+//! ```
+
+use std::path::Path;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_host::Host;
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame::{FrameHead, FrameKind};
+use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
+
+use crate::replay::{ReplayFrame, ReplayFrom};
+use crate::segment_file::segment_path;
+use crate::segment_reader::SegmentReader;
+
+/// Bytes of a header that are hashed, and the hash.
+const HEADER_SAYS_BYTES: usize = 80;
+
+/// Something that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFault {
+    /// The segment; none where it is one that is missing.
+    pub file: Option<FileNumber>,
+    /// The offset in it.
+    pub offset: u64,
+    /// What is wrong.
+    pub what: String,
+    /// From this LSN on nothing could be read,
+    pub lsn: Lsn,
+    /// up to this one; none where nothing whole follows.
+    pub to_lsn: Option<Lsn>,
+    /// How many records are lost with it, where the frames around it tell.
+    pub records: Option<u64>,
+}
+
+/// The end of the log as a power cut leaves it: nobody was promised what stood there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TornEnd {
+    /// The segment.
+    pub file: FileNumber,
+    /// Where the whole frames end.
+    pub lsn: Lsn,
+    /// Bytes beyond that were written.
+    pub bytes: u64,
+}
+
+/// What a log holds.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct LogReport {
+    /// Segments in the directory.
+    pub segments: u64,
+    /// Those of them that are needed.
+    pub needed: u64,
+    /// Batches up to the first hole.
+    pub batches: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Batches beyond a hole.
+    pub batches_beyond: u64,
+    /// Records in those.
+    pub records_beyond: u64,
+    /// Where the log begins.
+    pub start_lsn: Lsn,
+    /// Where its frames end before the first hole.
+    pub end_lsn: Lsn,
+    /// The highest LSN that anything vouches for.
+    pub vouched_lsn: Lsn,
+    /// What is wrong, in the order of the LSNs but for segments that cannot be placed, which come first.
+    pub faults: Vec<LogFault>,
+    /// The torn end, where there is one.
+    pub torn: Option<TornEnd>,
+}
+
+/// Visits all batches that can be found, oldest first; `beyond` is true from the first hole on. An error of `visit` is a
+/// fault of that batch.
+///
+/// # Errors
+/// The directory cannot be listed. A file that cannot be read is a fault of the log.
+pub fn examine(
+    host: &Host,
+    dir: &Path,
+    from: &ReplayFrom,
+    visit: &mut dyn FnMut(ReplayFrame<'_>, bool) -> Result<(), String>,
+) -> Result<LogReport> {
+    let mut walk = Walk {
+        host,
+        dir,
+        report: LogReport {
+            start_lsn: from.log_start_lsn,
+            vouched_lsn: from.durable_lsn,
+            ..LogReport::default()
+        },
+        holes: Vec::new(),
+        lsn: from.log_start_lsn,
+        next_seq: None,
+        prev_hash: None,
+        visit,
+    };
+    let live = walk.take_stock(from)?;
+    let mut previous = None;
+    for segment in &live {
+        walk.enter(segment, previous);
+        walk.through(segment);
+        previous = Some(segment.number);
+    }
+    Ok(walk.judge(live.is_empty()))
+}
+
+/// A place with no whole frame where one should stand.
+struct Hole {
+    fault: LogFault,
+    /// The seq that came next when it began.
+    next_seq: Option<Seq>,
+    /// Bytes from here on that were written.
+    bytes: u64,
+    /// A whole frame stands here that says what this version cannot read: never a torn end.
+    is_whole: bool,
+}
+
+struct Walk<'a> {
+    host: &'a Host,
+    dir: &'a Path,
+    report: LogReport,
+    holes: Vec<Hole>,
+    /// Where the next frame should stand.
+    lsn: Lsn,
+    next_seq: Option<Seq>,
+    prev_hash: Option<u32>,
+    visit: &'a mut dyn FnMut(ReplayFrame<'_>, bool) -> Result<(), String>,
+}
+
+impl Walk<'_> {
+    fn fault(&mut self, file: FileNumber, offset: u64, what: impl ToString) {
+        let (lsn, what) = (self.lsn, what.to_string());
+        let fault = LogFault { file: Some(file), offset, what, lsn, to_lsn: Some(lsn), records: Some(0) };
+        self.report.faults.push(fault);
+    }
+
+    // ---- which segments there are ------------------------------------------------------------------------
+
+    /// The segments that are needed, in order. Headers that are damaged are restored where that can be done surely.
+    fn take_stock(&mut self, from: &ReplayFrom) -> Result<Vec<SegmentHeader>> {
+        let names = self.host.files.list(self.dir).map_err(|error| Error::io("list", self.dir, error))?;
+        let mut numbers: Vec<FileNumber> = names
+            .iter()
+            .filter_map(|name| match FileName::parse(name) {
+                Some(FileName::Log(number)) => Some(number),
+                _ => None,
+            })
+            .collect();
+        numbers.sort_unstable();
+        self.report.segments = numbers.len() as u64;
+        let mut live = Vec::new();
+        // What is wrong with a segment matters only where no later one shows that it is not needed.
+        let mut pending: Vec<(FileNumber, String)> = Vec::new();
+        for number in numbers {
+            let header = match self.header(number, from.store_id) {
+                Ok(Some(header)) => header,
+                Ok(None) => continue,
+                Err((header, what)) => {
+                    let needed = header.as_ref().is_none_or(|header| header.next_lsn() > from.log_start_lsn);
+                    if needed {
+                        pending.push((number, what));
+                    }
+                    live.extend(header.filter(|_| needed));
+                    continue;
+                }
+            };
+            if header.first_lsn <= from.log_start_lsn {
+                pending.clear();
+            }
+            if header.next_lsn() > from.log_start_lsn {
+                live.push(header);
+            }
+        }
+        pending.into_iter().for_each(|(number, what)| self.fault(number, 0, what));
+        live.sort_by_key(|header: &SegmentHeader| header.first_lsn);
+        self.report.needed = live.len() as u64;
+        let begins = live.first().is_some_and(|header| header.first_lsn <= from.log_start_lsn);
+        if from.is_open && !begins {
+            let what = "the log was not closed, so a segment must hold it: that is gone, or the end of the manifest is";
+            let to_lsn = live.first().map(|header| header.first_lsn);
+            self.hole(None, 0, what, to_lsn, 0);
+        }
+        Ok(live)
+    }
+
+    /// The header of a segment; none of one that was never used. Where something is wrong with it: what, and the header
+    /// all the same where it is known for sure.
+    #[allow(clippy::type_complexity)]
+    fn header(
+        &self,
+        number: FileNumber,
+        store_id: u128,
+    ) -> Result<Option<SegmentHeader>, (Option<SegmentHeader>, String)> {
+        let failed = |error: Error| (None, error.message().to_owned());
+        let mut reader = SegmentReader::open(self.host, self.dir, number).map_err(failed)?;
+        match reader.header(number).map_err(failed)? {
+            Ok(header) if header.store_id != store_id => {
+                Err((None, "the segment belongs to another store".to_owned()))
+            }
+            Ok(header) => Ok(Some(header)),
+            Err(_) if reader.is_unused().map_err(failed)? => Ok(None),
+            Err(cause) => {
+                let restored =
+                    restore_header(&mut reader, number).filter(|header| header.store_id == store_id);
+                let then = if restored.is_some() { "; what it said is known all the same" } else { "" };
+                Err((restored, format!("the header of the segment: {cause}{then}")))
+            }
+        }
+    }
+
+    // ---- the walk ----------------------------------------------------------------------------------------
+
+    /// Steps over the border into `segment`.
+    fn enter(&mut self, segment: &SegmentHeader, previous: Option<FileNumber>) {
+        let is_next = match previous {
+            None => segment.first_lsn <= self.lsn,
+            Some(previous) => {
+                segment.first_lsn == self.lsn && segment.previous.is_none_or(|number| number == previous)
+            }
+        };
+        if !is_next {
+            let is_known = self.holes.last().is_some_and(|hole| hole.fault.to_lsn == Some(segment.first_lsn));
+            if !is_known {
+                let what = format!("a segment is missing before segment {}", segment.number);
+                self.hole(None, 0, what, Some(segment.first_lsn), 0);
+            }
+            self.lsn = segment.first_lsn;
+        }
+        if segment.previous.is_none() && self.lsn == segment.first_lsn {
+            self.prev_hash = Some(0);
+        }
+    }
+
+    /// Visits what a segment holds, and goes to where the next one begins.
+    fn through(&mut self, segment: &SegmentHeader) {
+        let ended = SegmentReader::open(self.host, self.dir, segment.number)
+            .and_then(|mut reader| self.frames(&mut reader, segment));
+        match ended {
+            Ok(()) => {}
+            Err(error) => {
+                let offset = segment.offset_of(self.lsn);
+                self.hole(Some(segment.number), offset, error.message(), None, 0);
+            }
+        }
+        self.lsn = segment.next_lsn();
+    }
+
+    fn frames(&mut self, reader: &mut SegmentReader, segment: &SegmentHeader) -> Result<()> {
+        loop {
+            let (lsn, offset) = (self.lsn, segment.offset_of(self.lsn));
+            let (missing, is_whole) = match reader.frame(segment, lsn) {
+                Ok(Some(frame)) => {
+                    let (head, hash, len) = (frame.head, frame.hash, frame.len_bytes as u64);
+                    self.take(segment, &head, hash, lsn + len, frame.payload);
+                    if head.kind == FrameKind::Seal {
+                        return Ok(());
+                    }
+                    self.lsn = lsn + len;
+                    continue;
+                }
+                Ok(None) => ("no whole frame".to_owned(), false),
+                Err(error) if error.kind() == ErrorKind::Corruption => (error.message().to_owned(), true),
+                Err(error) => return Err(error),
+            };
+            let next = reader.find_frame(segment, lsn.saturating_add(1))?;
+            let bytes = reader.search(segment, lsn).map(|beyond| beyond.bytes).unwrap_or(0);
+            self.hole(Some(segment.number), offset, missing, next, bytes);
+            if let Some(hole) = self.holes.last_mut() {
+                hole.is_whole = is_whole;
+            }
+            match next {
+                Some(next) => self.lsn = next,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Notes that nothing could be read from here on.
+    fn hole(
+        &mut self,
+        file: Option<FileNumber>,
+        offset: u64,
+        what: impl ToString,
+        to_lsn: Option<Lsn>,
+        bytes: u64,
+    ) {
+        let (lsn, what) = (self.lsn, what.to_string());
+        let fault = LogFault { file, offset, what, lsn, to_lsn, records: None };
+        self.holes.push(Hole { fault, next_seq: self.next_seq, bytes, is_whole: false });
+        self.prev_hash = None;
+        self.next_seq = None;
+    }
+
+    fn take(&mut self, segment: &SegmentHeader, head: &FrameHead, hash: u32, end_lsn: Lsn, payload: &[u8]) {
+        let (lsn, offset) = (self.lsn, segment.offset_of(self.lsn));
+        if self.prev_hash.is_some_and(|hash| hash != head.prev_hash) {
+            self.fault(segment.number, offset, "the frame follows another one than stands before it");
+        }
+        if let Some(next) = self.next_seq
+            && next != head.first_seq
+        {
+            let what = format!("the frame begins at seq {}, but {next} is next", head.first_seq);
+            self.fault(segment.number, offset, what);
+        }
+        // The first frame behind a hole tells how many records it has swallowed.
+        for hole in self.holes.iter_mut().filter(|hole| hole.fault.records.is_none()) {
+            hole.fault.to_lsn = hole.fault.to_lsn.or(Some(lsn));
+            if let Some(next) = hole.next_seq {
+                hole.fault.records = Some(head.first_seq.saturating_sub(next));
+            }
+        }
+        self.prev_hash = Some(hash);
+        self.next_seq = Some(head.first_seq + u64::from(head.count));
+        self.report.vouched_lsn = self.report.vouched_lsn.max(head.durable_lsn);
+        if head.kind != FrameKind::Batch {
+            return;
+        }
+        let is_beyond = !self.holes.is_empty();
+        let (batches, records) = match is_beyond {
+            false => (&mut self.report.batches, &mut self.report.records),
+            true => (&mut self.report.batches_beyond, &mut self.report.records_beyond),
+        };
+        *batches += 1;
+        *records += u64::from(head.count);
+        let (first_seq, count) = (head.first_seq, head.count);
+        if let Err(what) = (self.visit)(ReplayFrame { lsn, end_lsn, first_seq, count, payload }, is_beyond) {
+            self.fault(segment.number, offset, what);
+        }
+    }
+
+    // ---- the judgement -----------------------------------------------------------------------------------
+
+    /// Tells holes that are damage from the torn end.
+    fn judge(self, is_empty: bool) -> LogReport {
+        let Walk { mut report, mut holes, lsn, .. } = self;
+        let end_lsn = lsn.max(report.start_lsn);
+        report.end_lsn = holes.first().map_or(end_lsn, |hole| hole.fault.lsn);
+        let vouched_lsn = report.vouched_lsn;
+        if holes.is_empty() && end_lsn < vouched_lsn {
+            let what = if is_empty { "the log is gone" } else { "the end of the log is gone" };
+            let what = what.to_owned();
+            let fault = LogFault { file: None, offset: 0, what, lsn: end_lsn, to_lsn: None, records: None };
+            holes.push(Hole { fault, next_seq: None, bytes: 0, is_whole: false });
+        }
+        for Hole { mut fault, bytes, is_whole, .. } in holes {
+            if let (Some(file), true) = (fault.file, fault.lsn >= vouched_lsn && !is_whole) {
+                // All that follows reached the disk out of order, and nobody was promised any of it.
+                report.torn = Some(TornEnd { file, lsn: fault.lsn, bytes }).filter(|torn| torn.bytes > 0);
+                break;
+            }
+            if fault.lsn < vouched_lsn {
+                fault.what.push_str(&format!(", but the log was durable up to LSN {vouched_lsn}"));
+            }
+            report.faults.push(fault);
+        }
+        report
+    }
+}
+
+/// The header of a segment from one that is damaged, where the hashes leave no doubt: one byte is wrong, and only one
+/// value of it gives the right hash; or the frame behind it is whole under the salt and the LSN that it names.
+fn restore_header(reader: &mut SegmentReader, number: FileNumber) -> Option<SegmentHeader> {
+    let len_bytes = reader.len_bytes();
+    let mut bytes = reader.raw_header().ok()?.to_vec();
+    if bytes.len() < SEGMENT_HEADER_BYTES {
+        return None;
+    }
+    bytes[HEADER_SAYS_BYTES..].fill(0);
+    if let Ok(header) = SegmentHeader::decode(&bytes, number) {
+        return Some(header);
+    }
+    for at in 0..HEADER_SAYS_BYTES {
+        let before = bytes[at];
+        for value in 0..=u8::MAX {
+            bytes[at] = value;
+            if let Ok(header) = SegmentHeader::decode(&bytes, number) {
+                return Some(header);
+            }
+        }
+        bytes[at] = before;
+    }
+    let header = SegmentHeader::from_fields(&bytes, number, len_bytes)?;
+    reader.frame(&header, header.first_lsn).ok()??;
+    Some(header)
+}
+
+impl LogFault {
+    /// The error that stands for it.
+    pub fn to_error(&self, dir: &Path) -> Error {
+        match self.file {
+            Some(number) => Error::corrupt(&segment_path(dir, number), self.offset, &self.what),
+            None => {
+                let message = format!("the log in {} at LSN {}: {}", dir.display(), self.lsn, self.what);
+                Error::new(ErrorKind::Corruption, message)
+            }
+        }
+    }
+}

@@ -1,0 +1,125 @@
+use folddb_base::checksum::{hash64, place_seed};
+use folddb_base::{FileNumber, Lsn};
+use folddb_layout::frame::{FrameHead, FrameKind, put_frame};
+use folddb_layout::segment::SegmentHeader;
+
+use super::recovering::{log, three_segments};
+use super::world::World;
+use super::{Batch, STORE, dir, replay_from, seqs};
+use crate::{LogReport, ReplayFrom, examine};
+
+/// What it finds: the batches before the first hole, those beyond, and the report.
+fn look(world: &World, durable_lsn: Lsn) -> (Vec<Batch>, Vec<Batch>, LogReport) {
+    let (mut before, mut beyond) = (Vec::new(), Vec::new());
+    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn, is_open: true };
+    let report = examine(&world.host(), dir(), &from, &mut |frame, is_beyond| {
+        let batches = if is_beyond { &mut beyond } else { &mut before };
+        batches.push((frame.end_lsn, frame.first_seq, frame.count, frame.payload.to_vec()));
+        Ok(())
+    });
+    (before, beyond, report.unwrap())
+}
+
+#[test]
+fn a_whole_log_has_no_faults() {
+    let (world, _, durable) = three_segments();
+    let (before, beyond, report) = look(&world, durable);
+    assert_eq!((before.len(), beyond.len()), (70, 0));
+    assert_eq!((report.batches, report.records, report.needed), (70, 70, 3));
+    assert!(report.faults.is_empty() && report.torn.is_none(), "{report:?}");
+}
+
+/// It must say the same as replaying: damage or not, and the same batches before it.
+fn compare(world: &World, what: &str) {
+    let (replayed, outcome) = replay_from(&world.host(), dir(), 0, 0);
+    let (before, beyond, report) = look(world, 0);
+    match outcome {
+        Ok(replayed) => {
+            assert!(report.faults.is_empty(), "{what}: {:?}", report.faults);
+            assert_eq!((report.batches, report.end_lsn), (replayed.batches, replayed.cut_lsn), "{what}");
+        }
+        Err(error) => assert!(!report.faults.is_empty(), "{what}: {error:?}"),
+    }
+    // A header that could be restored lets it see more than a replay does.
+    assert!(before.starts_with(&replayed), "{what}: {:?} and {:?}", seqs(&before), seqs(&replayed));
+    let all: Vec<u64> = seqs(&before).into_iter().chain(seqs(&beyond)).collect();
+    assert!(all.is_sorted_by(|a, b| a < b), "{what}: {all:?}");
+}
+
+#[test]
+fn it_finds_faults_exactly_where_a_replay_refuses() {
+    let (pristine, ..) = three_segments();
+    for number in 1..=3 {
+        let whole = pristine.get(&log(number));
+        for at in (0..whole.len()).step_by(5).chain(0..90).chain(4090..4200) {
+            let world = pristine.after_kill();
+            let mut bytes = whole.clone();
+            bytes[at] ^= if at % 2 == 0 { 1 << (at % 8) } else { 0xff };
+            world.put(&log(number), &bytes);
+            compare(&world, &format!("segment {number}, byte {at}"));
+        }
+    }
+}
+
+/// Nothing vouches for it, but it is whole: written by somebody who knew more, and not torn.
+#[test]
+fn a_whole_frame_that_says_what_nobody_knows_is_no_torn_end() {
+    let (world, ends, _) = three_segments();
+    let mut bytes = world.get(&log(3));
+    let header = SegmentHeader::decode(&bytes, FileNumber(3)).unwrap();
+    let lsn = ends[ends.len() - 1];
+    let mut frame = Vec::new();
+    let head = FrameHead { kind: FrameKind::Batch, first_seq: 71, count: 0, durable_lsn: 0, prev_hash: 0 };
+    put_frame(&mut frame, header.salt, lsn, &head, &[]);
+    frame[17] |= 1 << 6;
+    let hash = hash64(place_seed(header.salt, lsn), &frame[8..]);
+    frame[..8].copy_from_slice(&hash.to_le_bytes());
+    let at = header.offset_of(lsn) as usize;
+    bytes[at..at + frame.len()].copy_from_slice(&frame);
+    bytes[at + frame.len()..].fill(0);
+    world.put(&log(3), &bytes);
+    compare(&world, "an unknown frame");
+    let (before, _, report) = look(&world, 0);
+    let [fault] = &report.faults[..] else { panic!("{:?}", report.faults) };
+    assert_eq!((before.len(), fault.offset, report.torn), (70, at as u64, None));
+}
+
+#[test]
+fn a_hole_tells_what_it_swallowed_and_what_stands_beyond() {
+    let (world, ends, durable) = three_segments();
+    let mut bytes = world.get(&log(1));
+    let (from, to) = (ends[4] as usize, ends[7] as usize); // batches 6 to 8
+    bytes[4096 + from..4096 + to].fill(0x55);
+    world.put(&log(1), &bytes);
+    let (before, beyond, report) = look(&world, durable);
+    assert_eq!((before.len(), beyond.len()), (5, 62));
+    let [fault] = &report.faults[..] else { panic!("{:?}", report.faults) };
+    assert_eq!((fault.lsn, fault.to_lsn, fault.records), (ends[4], Some(ends[7]), Some(3)));
+    assert_eq!(fault.offset, 4096 + ends[4]);
+}
+
+#[test]
+fn a_damaged_header_is_restored_where_the_hashes_leave_no_doubt() {
+    let (world, ..) = three_segments();
+    for at in [0, 9, 16, 24, 41, 50, 57, 66, 75, 200] {
+        let world = world.after_kill();
+        let mut bytes = world.get(&log(2));
+        bytes[at] ^= 0x5a;
+        world.put(&log(2), &bytes);
+        let (before, beyond, report) = look(&world, 0);
+        assert_eq!(
+            (before.len(), beyond.len(), report.faults.len()),
+            (70, 0, 1),
+            "byte {at}: {:?}",
+            report.faults
+        );
+    }
+    // Two bytes wrong, one of them in the salt: nothing can be told of that segment.
+    let mut bytes = world.get(&log(2));
+    (bytes[41], bytes[50]) = (!bytes[41], !bytes[50]);
+    world.put(&log(2), &bytes);
+    let (before, beyond, report) = look(&world, 0);
+    assert!(before.len() < 40 && !beyond.is_empty(), "{} and {}", before.len(), beyond.len());
+    let lost: u64 = report.faults.iter().filter_map(|fault| fault.records).sum();
+    assert_eq!(before.len() + beyond.len() + lost as usize, 70, "{:?}", report.faults);
+}

@@ -1,0 +1,173 @@
+//! Reads the manifests of a directory as far as they can be read, and names what is wrong with them.
+//!
+//! [`crate::load`] refuses at the first fault. This goes on: it tells the state up to the first fault, and what the
+//! whole edits beyond make of it. For looking at stores that do not open, and for salvaging what they list.
+
+use std::path::Path;
+
+use folddb_base::{Error, FileNumber, Result};
+use folddb_host::Host;
+use folddb_layout::manifest_edit::{Change, EditFrame, EditKind, decode_edit};
+
+use crate::log::{later_edit, list, manifest_path, read_all};
+use crate::state::State;
+
+/// A manifest, read as far as it goes.
+#[derive(Clone, Debug)]
+pub struct Examined {
+    /// Its number.
+    pub number: FileNumber,
+    /// Its length in bytes.
+    pub len_bytes: u64,
+    /// Whole edits in it, the snapshot included.
+    pub edits: u64,
+    /// The state that it tells; up to the first fault where it has any. None where no snapshot could be read.
+    pub state: Option<State>,
+    /// Where it has faults: the state with what the edits beyond them say, as far as that fits.
+    pub patched: Option<State>,
+    /// Tables that its whole edits speak of, as they were created: number, name and rules, the latest last.
+    pub created: Vec<Change>,
+    /// Bytes of an edit at the end that was cut short.
+    pub cut_bytes: u64,
+    /// What is wrong with it.
+    pub faults: Vec<EditFault>,
+}
+
+/// A place in a manifest that is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditFault {
+    /// The offset in the file.
+    pub offset: u64,
+    /// What is wrong.
+    pub what: String,
+    /// True when only a newer version may know what it says.
+    pub is_newer: bool,
+}
+
+impl Examined {
+    /// True when it begins with a whole snapshot and nothing is wrong with it.
+    pub fn is_whole(&self) -> bool {
+        self.state.is_some() && self.faults.is_empty()
+    }
+}
+
+/// Reads all manifests of a directory, the newest first.
+///
+/// # Errors
+/// The directory cannot be listed. A file that cannot be read is a fault of it.
+pub fn examine(host: &Host, dir: &Path) -> Result<Vec<Examined>> {
+    let (numbers, _) = list(host, dir)?;
+    Ok(numbers.iter().rev().map(|&number| examine_one(host, dir, number)).collect())
+}
+
+fn examine_one(host: &Host, dir: &Path, number: FileNumber) -> Examined {
+    let mut examined = Examined {
+        number,
+        len_bytes: 0,
+        edits: 0,
+        state: None,
+        patched: None,
+        created: Vec::new(),
+        cut_bytes: 0,
+        faults: Vec::new(),
+    };
+    match read_all(host, &manifest_path(dir, number)) {
+        Ok(bytes) => examined.read(&bytes),
+        Err(error) => examined.fault(0, error.message(), false),
+    }
+    examined
+}
+
+impl Examined {
+    fn fault(&mut self, offset: usize, what: impl ToString, is_newer: bool) {
+        let offset = offset as u64;
+        self.faults.push(EditFault { offset, what: what.to_string(), is_newer });
+    }
+
+    fn read(&mut self, bytes: &[u8]) {
+        self.len_bytes = bytes.len() as u64;
+        let (mut state, mut at) = (State::default(), 0);
+        while at < bytes.len() {
+            let decoded = decode_edit(&bytes[at..], self.number, at as u64);
+            if let Ok(Some(frame)) = decoded {
+                self.edit(&mut state, at, &frame);
+                at += frame.len_bytes;
+                continue;
+            }
+            match later_edit(bytes, self.number, at) {
+                Some(later) => {
+                    self.fault(
+                        at,
+                        format!("no whole edit, but there is one at offset {later}"),
+                        decoded.is_err(),
+                    );
+                    at = later;
+                }
+                None if decoded.is_err() => {
+                    self.fault(at, "an edit of a kind that this version does not know", true);
+                    break;
+                }
+                None => {
+                    self.cut_bytes = (bytes.len() - at) as u64;
+                    break;
+                }
+            }
+        }
+        match self.faults.first() {
+            None => self.state = (self.edits > 0).then_some(state),
+            Some(first) => {
+                self.state = state_before(bytes, self.number, first.offset as usize);
+                self.patched = (self.edits > 0).then_some(state);
+            }
+        }
+    }
+
+    /// Applies an edit, as far as it fits; what does not is a fault, unless an earlier one may be the reason.
+    fn edit(&mut self, state: &mut State, at: usize, frame: &EditFrame<'_>) {
+        let expected = if at == 0 { EditKind::Snapshot } else { EditKind::Edit };
+        if frame.kind != expected {
+            self.fault(at, "a snapshot not at the beginning, or an edit there", false);
+        }
+        self.edits += 1;
+        let changes = match frame.changes() {
+            Ok(changes) => changes,
+            Err(cause) => {
+                return self.fault(at, format!("it tells of what this version does not know: {cause}"), true);
+            }
+        };
+        let is_first = self.faults.is_empty();
+        for change in changes {
+            let applied = state.apply(&change);
+            if let (true, Err(cause)) = (is_first, applied) {
+                self.fault(at, format!("{change:?}: {cause}"), false);
+            }
+            if matches!(change, Change::CreateTable { .. }) {
+                self.created.push(change);
+            }
+        }
+    }
+}
+
+/// The state that the edits before `end` tell, all of which are whole; none when there are none.
+fn state_before(bytes: &[u8], number: FileNumber, end: usize) -> Option<State> {
+    let (mut state, mut at) = (State::default(), 0);
+    while at < end
+        && let Ok(Some(frame)) = decode_edit(&bytes[at..], number, at as u64)
+        && let Ok(changes) = frame.changes()
+    {
+        changes.iter().try_for_each(|change| state.apply(change)).ok()?;
+        at += frame.len_bytes;
+    }
+    (at > 0).then_some(state)
+}
+
+impl EditFault {
+    /// As an error of this file.
+    pub fn to_error(&self, path: &Path) -> Error {
+        Error::corrupt(path, self.offset, &self.what)
+    }
+}
+
+#[cfg(test)]
+#[path = "examine/tests.rs"]
+mod tests;

@@ -1,0 +1,198 @@
+//! Comparing what a store shows with what the model says: single keys, scans, pieces of scans.
+
+use folddb::{BytesScan, ErrorKind};
+
+use crate::model::{ModelRow, Present};
+use crate::program::{Edge, ScanShape, TableOp};
+use crate::tables::{KEYS, Shape};
+
+/// Agreement, or what differs.
+pub(crate) type Outcome = Result<(), String>;
+
+/// The range that a range delete is about, the right way round; none where it is empty.
+pub(crate) fn range(shape: &Shape, op: &TableOp) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (a, b) = (shape.key(op.key), shape.key(op.value % KEYS));
+    match shape.compare(&a, &b) {
+        std::cmp::Ordering::Less => Some((a, b)),
+        std::cmp::Ordering::Equal => None,
+        std::cmp::Ordering::Greater => Some((b, a)),
+    }
+}
+
+pub(crate) fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &T, expected: &T) -> Outcome {
+    if found == expected { Ok(()) } else { Err(format!("{what} is {found:?} and not {expected:?}")) }
+}
+
+pub(crate) type Get<'g> = &'g dyn Fn(&[u8]) -> folddb::Result<Option<Vec<u8>>>;
+
+pub(crate) fn compare_table(
+    expected: &[ModelRow],
+    shape: &Shape,
+    get: Get<'_>,
+    scan: &dyn Fn() -> BytesScan,
+) -> Outcome {
+    for number in 0..KEYS {
+        let key = shape.key(number);
+        let wanted = expected.iter().find(|(at, _)| *at == key).map(|(_, present)| present);
+        let found = match get(&key) {
+            Ok(value) => value.map(Present::Value),
+            Err(error) if error.kind() == ErrorKind::FoldFailed => Some(Present::Failed),
+            Err(error) => return Err(format!("cannot get {}: {error:?}", key.escape_ascii())),
+        };
+        if found.as_ref() != wanted {
+            let (found, wanted) = (shown(found.as_ref()), shown(wanted));
+            return Err(format!("get {} gives {found} and not {wanted}", key.escape_ascii()));
+        }
+    }
+    compare_rows(expected, scan())?;
+    compare_rows(&expected.iter().rev().cloned().collect::<Vec<_>>(), scan().reverse())?;
+    let count = scan().count().map_err(|error| error.kind());
+    let fails = expected.iter().any(|(_, present)| *present == Present::Failed);
+    same("the count", &count, &if fails { Err(ErrorKind::FoldFailed) } else { Ok(expected.len() as u64) })
+}
+
+fn shown(present: Option<&Present>) -> String {
+    match present {
+        None => "nothing".to_owned(),
+        Some(Present::Failed) => "a failure".to_owned(),
+        Some(Present::Value(value)) => short(value),
+    }
+}
+
+fn short(bytes: &[u8]) -> String {
+    let shown = bytes[..bytes.len().min(40)].escape_ascii().to_string();
+    if bytes.len() > 40 { format!("\"{shown}\"... ({} bytes)", bytes.len()) } else { format!("\"{shown}\"") }
+}
+
+/// Compares the rows of a scan, one by one. A row on which the fold fails is an error in its place.
+pub(crate) fn compare_rows(expected: &[ModelRow], scan: BytesScan) -> Outcome {
+    let mut rows = scan.into_iter();
+    for (key, present) in expected {
+        let found = match rows.next() {
+            None => "the end".to_owned(),
+            Some(Ok((at, value))) if at == *key && Present::Value(value.clone()) == *present => continue,
+            Some(Ok((at, value))) => format!("{} = {}", at.escape_ascii(), short(&value)),
+            Some(Err(error)) if error.kind() == ErrorKind::FoldFailed && *present == Present::Failed => {
+                continue;
+            }
+            Some(Err(error)) => format!("{error:?}"),
+        };
+        let wanted = shown(Some(present));
+        return Err(format!("a scan gives {found} where {} = {wanted} comes", key.escape_ascii()));
+    }
+    match rows.next() {
+        None => Ok(()),
+        Some(more) => Err(format!("a scan gives {:?} behind its end", more.map(|(key, _)| key))),
+    }
+}
+
+/// The rows that a scan is about.
+pub(crate) fn chosen(rows: Vec<ModelRow>, scan: &ScanShape, inside: impl Fn(&[u8]) -> bool) -> Vec<ModelRow> {
+    let mut rows: Vec<ModelRow> = rows.into_iter().filter(|(key, _)| inside(key)).collect();
+    if scan.reverse {
+        rows.reverse();
+    }
+    rows.truncate(scan.limit.map_or(usize::MAX, usize::from));
+    rows
+}
+
+pub(crate) fn inside(shape: &Shape, scan: &ScanShape, key: &[u8]) -> bool {
+    let above = match scan.low {
+        Edge::Open => true,
+        Edge::At(number) => shape.compare(key, &shape.key(number)).is_ge(),
+        Edge::Beyond(number) => shape.compare(key, &shape.key(number)).is_gt(),
+    };
+    let below = match scan.high {
+        Edge::Open => true,
+        Edge::At(number) => shape.compare(key, &shape.key(number)).is_le(),
+        Edge::Beyond(number) => shape.compare(key, &shape.key(number)).is_lt(),
+    };
+    above && below
+}
+
+pub(crate) fn narrow(scan: BytesScan, shape: &Shape, to: &ScanShape) -> BytesScan {
+    let scan = match to.low {
+        Edge::Open => scan,
+        Edge::At(number) => scan.from(&shape.key(number)),
+        Edge::Beyond(number) => scan.after(&shape.key(number)),
+    };
+    let scan = match to.high {
+        Edge::Open => scan,
+        Edge::At(number) => scan.through(&shape.key(number)),
+        Edge::Beyond(number) => scan.before(&shape.key(number)),
+    };
+    let scan = if to.reverse { scan.reverse() } else { scan };
+    match to.limit {
+        Some(limit) => scan.limit(usize::from(limit)),
+        None => scan,
+    }
+}
+
+pub(crate) fn scan_prefix(
+    rows: &[ModelRow],
+    shape: &Shape,
+    key: &[u8],
+    len: u8,
+    scan: &ScanShape,
+    start: BytesScan,
+) -> Outcome {
+    let prefix = &key[..key.len().min(usize::from(len))];
+    let expected = chosen(rows.to_vec(), scan, |key| key.starts_with(prefix));
+    let narrowed = start.prefix(prefix);
+    let narrowed = if scan.reverse { narrowed.reverse() } else { narrowed };
+    let narrowed = match scan.limit {
+        Some(limit) => narrowed.limit(usize::from(limit)),
+        None => narrowed,
+    };
+    if shape.order == crate::tables::Order::ByLength {
+        let refused = narrowed.count().map_err(|error| error.kind());
+        return same("a prefix in a custom order", &refused, &Err(ErrorKind::InvalidInput));
+    }
+    compare_rows(&expected, narrowed)
+}
+
+/// The same rows in pieces, each a scan of its own that begins behind the last row of the one before.
+pub(crate) fn in_chunks(
+    expected: &[ModelRow],
+    shape: &Shape,
+    scan: &ScanShape,
+    chunk: usize,
+    start: &dyn Fn() -> BytesScan,
+) -> Outcome {
+    let mut after: Option<&[u8]> = None;
+    for rows in expected.chunks(chunk) {
+        let narrowed = narrow(start(), shape, scan);
+        let narrowed = match (after, scan.reverse) {
+            (None, _) => narrowed,
+            (Some(last), false) => narrowed.after(last),
+            (Some(last), true) => narrowed.before(last),
+        };
+        compare_rows(rows, narrowed.limit(rows.len()))?;
+        after = rows.last().map(|(key, _)| key.as_slice());
+    }
+    Ok(())
+}
+
+/// A row as a scan gives it; none where the fold fails on it.
+pub(crate) type Dumped = Option<(Vec<u8>, Vec<u8>)>;
+
+/// All rows of a scan.
+pub(crate) fn dump(scan: BytesScan) -> Result<Vec<Dumped>, folddb::Error> {
+    scan.into_iter()
+        .map(|row| match row {
+            Ok(row) => Ok(Some(row)),
+            Err(error) if error.kind() == ErrorKind::FoldFailed => Ok(None),
+            Err(error) => Err(error),
+        })
+        .collect()
+}
+
+/// Whether these are the rows that the model has.
+pub(crate) fn is_dump_of(dumped: &[Dumped], rows: &[ModelRow]) -> bool {
+    dumped.len() == rows.len()
+        && dumped.iter().zip(rows).all(|(found, (key, present))| match (found, present) {
+            (Some((at, value)), Present::Value(wanted)) => at == key && value == wanted,
+            (None, Present::Failed) => true,
+            _ => false,
+        })
+}

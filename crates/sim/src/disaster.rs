@@ -1,0 +1,222 @@
+//! Every disaster at every moment: a small program that goes through everything a store does, crashed before each change
+//! that it makes, and with each of its calls failing once.
+//!
+//! A crash is tried in several ways: the process dies and the kernel lives on; the power goes, and several seeds decide
+//! what is left of what was not synced; and either happens again in the middle of the recovery. Then the store must
+//! open, hold a prefix of the history that reaches as far as was promised, in whole batches, with no file too many or
+//! too few; and it must take more writes and survive another crash.
+
+use folddb::{AppendMode, Durability, Upkeep, Work};
+
+use crate::chance::Seeded;
+use crate::faulty_files::{Call, Fault};
+use crate::play::{Disagreement, Wreck, play_until_death};
+use crate::program::{Action, Crash, Program, Settings, TableOp, What};
+use crate::tables::{KEYS, Kind, Order, Shape};
+use crate::world::SimDisk;
+
+/// The seed of the world that the program runs in.
+const WORLD: u64 = 7;
+
+/// How thoroughly each moment is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Power cuts at each moment, each of another seed.
+    pub cuts: u8,
+    /// Of the changes that the recovery makes, a crash before each so-many-th; none where it is 0.
+    pub opening_step: u64,
+}
+
+/// A program whose moments are tried one after the other.
+pub struct EveryCall {
+    program: Program,
+    aftermath: Program,
+    changes: u64,
+    calls: u64,
+}
+
+impl EveryCall {
+    /// The small program, in one of the two ways that a journal appends.
+    ///
+    /// # Errors
+    /// It goes wrong without any disaster.
+    pub fn new(append_mode: AppendMode) -> Result<EveryCall, Disagreement> {
+        let program = workload(append_mode);
+        let disk = SimDisk::new(WORLD);
+        play_until_death(&program, &disk)?;
+        let aftermath = aftermath(program.settings);
+        Ok(EveryCall { changes: disk.changes(), calls: disk.calls(), program, aftermath })
+    }
+
+    /// How many changes the program makes, and so how many moments there are to crash at.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// How many calls it makes.
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Crashes the program before its `n`-th change, counted from 0; before none, where there are not so many: then it
+    /// crashes at its end. Returns the number of crashes that were tried.
+    ///
+    /// # Errors
+    /// What is wrong after one of them, and which.
+    pub fn crash_before(&self, n: u64, effort: Effort) -> Result<u64, Disagreement> {
+        let disk = SimDisk::new(WORLD);
+        disk.die_after(n);
+        let wreck = play_until_death(&self.program, &disk)?;
+        self.crash_all_ways(&wreck, n, effort)
+    }
+
+    /// Lets the n-th call of the program that matches the fault fail, then crashes it. Returns false where there was no such
+    /// call.
+    ///
+    /// # Errors
+    /// What is wrong during the program, or after it, and where.
+    pub fn fail(&self, fault: &Fault) -> Result<bool, Disagreement> {
+        let disk = SimDisk::new(WORLD);
+        disk.break_on(fault.clone());
+        let in_fault =
+            |why: Disagreement| Disagreement { message: format!("{fault:?}: {}", why.message), ..why };
+        let wreck = play_until_death(&self.program, &disk).map_err(in_fault)?;
+        let was_hit = disk.has_met_fault();
+        if was_hit {
+            self.crash_all_ways(&wreck, fault.skip, Effort { cuts: 1, opening_step: 0 }).map_err(in_fault)?;
+        }
+        Ok(was_hit)
+    }
+
+    fn crash_all_ways(&self, wreck: &Wreck, n: u64, effort: Effort) -> Result<u64, Disagreement> {
+        let mut tried = 0;
+        for cut in 0..=effort.cuts {
+            let crash =
+                Crash { after: 0, power: cut > 0, seed: cut.wrapping_add(n as u8), openings: Vec::new() };
+            self.try_crash(wreck, n, &crash)?;
+            tried += 1;
+            if effort.opening_step == 0 {
+                continue;
+            }
+            let changes = wreck.changes_of_opening(&crash).min(u64::from(u8::MAX));
+            for change in (n % effort.opening_step..changes).step_by(effort.opening_step as usize) {
+                let power = !(n + change).is_multiple_of(3);
+                let crash = Crash { openings: vec![(change as u8, power)], ..crash.clone() };
+                self.try_crash(wreck, n, &crash)?;
+                tried += 1;
+            }
+        }
+        Ok(tried)
+    }
+
+    fn try_crash(&self, wreck: &Wreck, n: u64, crash: &Crash) -> Result<(), Disagreement> {
+        wreck.try_crash(crash, &self.aftermath).map_err(|why| Disagreement {
+            message: format!("before change {n} of {}, {crash:?}: {}", self.changes, why.message),
+            ..why
+        })
+    }
+}
+
+/// Writes like the program's, and a power cut after them that keeps what was synced and little else.
+fn aftermath(settings: Settings) -> Program {
+    let chance = &mut Seeded::new(3);
+    let crash = Crash { after: 0, power: true, seed: 2, openings: Vec::new() };
+    let actions = vec![
+        Action::Commit(ops(chance, 6, 40), Durability::Sync),
+        Action::Commit(ops(chance, 6, 40), Durability::Process),
+        Action::Upkeep(Work::Seal),
+        Action::Upkeep(Work::Flush),
+        Action::Crash(crash),
+        Action::Commit(ops(chance, 6, 40), Durability::Process),
+        Action::Close,
+    ];
+    Program { settings, actions }
+}
+
+/// A small program that goes through everything.
+pub fn workload(append_mode: AppendMode) -> Program {
+    let settings = Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2 };
+    let chance = &mut Seeded::new(1);
+    let mut all = vec![
+        Action::Create(0, shape(Kind::Replace, Order::Bytewise)),
+        Action::Create(1, shape(Kind::SumU64, Order::Reversed)),
+        Action::Create(2, shape(Kind::Append, Order::ByLength)),
+    ];
+    all.extend(
+        [Durability::Buffered, Durability::Process, Durability::Sync]
+            .map(|durability| batch(chance, durability)),
+    );
+    // Runs of several parts, with batches of all modes between the flushes of single tables.
+    for round in 0..4 {
+        all.push(Action::Commit(large_ops(chance), Durability::Process));
+        all.push(Action::Snapshot);
+        all.extend([batch(chance, Durability::Buffered), Action::Upkeep(Work::Journal)]);
+        all.extend([Action::Write(range_delete(chance, 0)), Action::Upkeep(Work::Seal)]);
+        for _ in 0..3 {
+            all.push(Action::Upkeep(Work::Flush));
+            all.push(batch(chance, Durability::Process));
+            all.push(batch(chance, if round % 2 == 0 { Durability::Sync } else { Durability::Buffered }));
+            all.push(Action::Upkeep(Work::Merge));
+        }
+        all.extend((0..3).map(|_| Action::Upkeep(Work::Merge)));
+        all.extend([Action::Release(0), Action::Clock(50, 0), Action::Upkeep(Work::Journal)]);
+        all.push(if round == 1 { Action::Abandon } else { Action::Step(4) });
+    }
+    all.extend([Action::Sync, batch(chance, Durability::Process), Action::Optimize(0, None)]);
+    all.extend([Action::Drop(2), batch(chance, Durability::Process)]);
+    all.push(Action::Create(2, shape(Kind::Tomb, Order::Bytewise)));
+    all.extend([batch(chance, Durability::Sync), Action::Flush, batch(chance, Durability::Buffered)]);
+    all.extend([Action::Close, batch(chance, Durability::Process), batch(chance, Durability::Buffered)]);
+    all.extend([Action::Settle, batch(chance, Durability::Process), Action::Close]);
+    Program { settings, actions: all }
+}
+
+fn shape(kind: Kind, order: Order) -> Shape {
+    Shape { kind, order, lz4: false, block_bytes: 512, filter_bits: 10 }
+}
+
+fn batch(chance: &mut Seeded, durability: Durability) -> Action {
+    Action::Commit(ops(chance, 8, 300), durability)
+}
+
+/// Ops of all kinds over all tables.
+fn ops(chance: &mut Seeded, count: u64, len_bytes: u16) -> Vec<TableOp> {
+    let one = |at: u64, chance: &mut Seeded| {
+        let what = *chance.pick(&[What::Set, What::Fold, What::Fold, What::Insert, What::Delete]);
+        let (key, value) = (chance.below(u64::from(KEYS)) as u8, chance.next_u64() as u8);
+        TableOp { table: (at % 3) as u8, what, key, value, len_bytes }
+    };
+    (0..count).map(|at| one(at, chance)).collect()
+}
+
+/// Every key of the first table, long enough for several parts.
+fn large_ops(chance: &mut Seeded) -> Vec<TableOp> {
+    let set =
+        |key| TableOp { table: 0, what: What::Set, key, value: chance.next_u64() as u8, len_bytes: 11_000 };
+    (0..KEYS).map(set).collect()
+}
+
+fn range_delete(chance: &mut Seeded, table: u8) -> TableOp {
+    let from = chance.below(u64::from(KEYS) / 2) as u8;
+    TableOp { table, what: What::DeleteRange, key: from, value: from + 5, len_bytes: 0 }
+}
+
+/// The faults that each call of a program may meet: it fails, half of what it writes gets there, there is no space, a sync
+/// fails and loses what it did not write.
+pub fn faults() -> Vec<(&'static str, Fault)> {
+    const WRITES: [Call; 2] = [Call::Write, Call::Append];
+    let takes_space = [Call::Write, Call::Create, Call::CreateAppend, Call::CreateDir];
+    vec![
+        ("EIO", Fault { times: 1, ..Fault::on(&[]) }),
+        ("a torn write", Fault { half: true, times: 1, ..Fault::on(&WRITES) }),
+        ("ENOSPC", Fault { os_error: 28, times: 1, ..Fault::on(&takes_space) }),
+        (
+            "a half write and ENOSPC",
+            Fault { os_error: 28, half: true, times: 1, ..Fault::on(&[Call::Write]) },
+        ),
+        (
+            "a failed sync",
+            Fault { times: 1, ..Fault::on(&[Call::WriteSync, Call::AppendSync, Call::SyncDir]) },
+        ),
+    ]
+}

@@ -1,0 +1,167 @@
+//! What a player knows: what was written, what of it was promised, and what is in doubt because a call failed on the way.
+//!
+//! ```text
+//!   history    |--- promised if the power goes ---|--- promised if the process dies ---|--- written ---|-- in doubt --|
+//! ```
+//!
+//! After a crash a store must hold the history up to the end of some batch, and not less than was promised.
+
+use folddb::{Durability, Seq};
+
+use crate::compare::{Dumped, Outcome, is_dump_of, same};
+use crate::model::{Model, ModelOp};
+use crate::tables::Shape;
+
+/// The ops of a batch, with their tables.
+pub(crate) type Ops = Vec<(String, ModelOp)>;
+
+/// What is in a store: its tables with all their rows.
+pub(crate) type Contents = Vec<(String, Vec<Dumped>)>;
+
+#[derive(Clone, Default)]
+pub(crate) struct Known {
+    pub(crate) model: Model,
+    /// Where batches end, ascending; the history may be cut there and nowhere else.
+    ends: Vec<Seq>,
+    promised_to_power: Seq,
+    promised_to_death: Seq,
+    /// What a call that failed may have done all the same.
+    doubt: Doubt,
+}
+
+#[derive(Clone, Default)]
+struct Doubt {
+    batch: Ops,
+    created: Vec<(String, Shape)>,
+    dropped: Vec<String>,
+}
+
+impl Known {
+    /// A batch is there and acknowledged.
+    pub(crate) fn written(&mut self, ops: Ops, durability: Durability) {
+        self.apply(ops);
+        match durability {
+            Durability::Buffered => {}
+            Durability::Process => self.survives_death(),
+            Durability::Sync => self.survives_power(),
+        }
+    }
+
+    fn apply(&mut self, ops: Ops) {
+        for (table, op) in ops {
+            self.model.apply(&table, op);
+        }
+        self.ends.push(self.model.last_seq());
+    }
+
+    /// A commit failed, and its batch may be there or not.
+    pub(crate) fn doubt_batch(&mut self, ops: Ops) {
+        if self.doubt.batch.is_empty() {
+            self.doubt.batch = ops;
+        }
+    }
+
+    /// A table's creation failed, and it may be there or not.
+    pub(crate) fn doubt_created(&mut self, name: &str, shape: Shape) {
+        self.doubt.created.push((name.to_owned(), shape));
+    }
+
+    /// A table's removal failed, and it may be there or not.
+    pub(crate) fn doubt_dropped(&mut self, name: &str) {
+        self.doubt.dropped.push(name.to_owned());
+    }
+
+    /// All that was written so far is promised to survive the death of the process.
+    pub(crate) fn survives_death(&mut self) {
+        self.promised_to_death = self.model.last_seq();
+    }
+
+    /// All that was written so far is promised to survive a power cut.
+    pub(crate) fn survives_power(&mut self) {
+        self.promised_to_death = self.model.last_seq();
+        self.promised_to_power = self.model.last_seq();
+    }
+
+    /// From now on no more is promised than what survives a power cut.
+    pub(crate) fn power_is_gone(&mut self) {
+        self.promised_to_death = self.promised_to_power;
+    }
+
+    /// From now on any prefix will do.
+    pub(crate) fn nothing_is_promised(&mut self) {
+        (self.promised_to_power, self.promised_to_death) = (0, 0);
+    }
+
+    /// What the model is if the batch in doubt is there; none where no batch is.
+    pub(crate) fn with_doubt(&self) -> Option<Model> {
+        if self.doubt.batch.is_empty() {
+            return None;
+        }
+        let mut with = self.clone();
+        with.apply(self.doubt.batch.clone());
+        Some(with.model)
+    }
+
+    /// Takes over what an opened store holds, which must be the history up to the end of some batch, and at least what was
+    /// promised. All of it is durable, since opening rewrites what it replays.
+    pub(crate) fn settle(&mut self, contents: &Contents, last_seq: Seq) -> Outcome {
+        self.settle_tables(contents)?;
+        let doubt = std::mem::take(&mut self.doubt.batch);
+        if !doubt.is_empty() {
+            self.apply(doubt);
+        }
+        let mut floor = self.promised_to_death;
+        if last_seq < floor && !self.model.has_ops_between(last_seq, floor) {
+            floor = last_seq; // what was promised above it was of tables that have been dropped since
+        }
+        if last_seq < floor {
+            return Err(format!("promised is all up to seq {floor}, but the last seq is {last_seq}"));
+        }
+        // Of several states that look alike the newest that the seqs allow will do: what follows is the same.
+        let later = self.ends.iter().copied().filter(|end| *end > floor && *end <= last_seq);
+        let ends: Vec<Seq> = std::iter::once(floor).chain(later).collect();
+        let Some(found) = ends.iter().rev().copied().find(|end| self.is_at(contents, *end)) else {
+            return Err(self.what_is_there(contents, floor));
+        };
+        self.model.cut(found, last_seq);
+        self.ends.retain(|end| *end <= found);
+        self.ends.push(last_seq);
+        self.survives_power();
+        Ok(())
+    }
+
+    fn settle_tables(&mut self, contents: &Contents) -> Outcome {
+        let doubt = std::mem::take(&mut self.doubt);
+        let is_there = |name: &str| contents.iter().any(|(found, _)| found == name);
+        for name in doubt.dropped.iter().filter(|name| !is_there(name)) {
+            self.model.drop_table(name);
+        }
+        for (name, shape) in doubt.created.iter().filter(|(name, _)| is_there(name)) {
+            if self.model.shape(name).is_none() {
+                self.model.create_table(name, *shape);
+            }
+        }
+        self.doubt.batch = doubt.batch;
+        let found: Vec<String> = contents.iter().map(|(name, _)| name.clone()).collect();
+        same("the tables", &found, &self.model.tables())
+    }
+
+    fn is_at(&self, contents: &Contents, seq: Seq) -> bool {
+        contents.iter().all(|(name, rows)| is_dump_of(rows, &self.model.rows_at(name, seq)))
+    }
+
+    /// Says what is there instead of what should be: for each table where in the history it stands.
+    fn what_is_there(&self, contents: &Contents, floor: Seq) -> String {
+        let mut text = format!(
+            "no state that it may be in: promised is all up to seq {floor}, written all up to {}",
+            self.model.last_seq()
+        );
+        for (name, rows) in contents {
+            let ends = std::iter::once(0).chain(self.ends.iter().copied());
+            let fitting: Vec<Seq> =
+                ends.filter(|end| is_dump_of(rows, &self.model.rows_at(name, *end))).collect();
+            text += &format!("; table {name} has {} rows and is as at the seqs {fitting:?}", rows.len());
+        }
+        text + &format!("; batches end at {:?}", self.ends)
+    }
+}

@@ -1,0 +1,270 @@
+//! A simulated world to run a store in: files, a clock and chance, all in memory and all from one seed.
+//!
+//! A [`SimDisk`] is what one process sees. It implements the traits of `folddb_host`, counts the calls and keeps a
+//! diary of them, fails those that a [`Fault`] names, and lets the process die before any change it would make. What
+//! the next process finds is another `SimDisk`: [`SimDisk::after_death`] where only the process died and the kernel
+//! lives, [`SimDisk::after_power_cut`] where what was not synced is lost, kept or torn (`world/power.rs` says how).
+//! Handles of the old process go on writing to the old disk, and so change nothing.
+//!
+//! ```text
+//!   a write, a sync that fails, a name          the process dies        the power goes
+//!   page cache   new, readable                  as it was               gone
+//!   disk         old until synced               as it was               old, new, torn or garbage, each sector
+//! ```
+//!
+//! A sync that a fault makes fail does what Linux does: the sectors are marked clean, readers go on seeing them until
+//! they are evicted, a later sync succeeds, and the data is gone.
+
+mod image;
+mod diary;
+mod machine;
+mod power;
+mod files;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_host::Host;
+use parking_lot::Mutex;
+
+use crate::chance::Seeded;
+use crate::faulty_files::{Call, Fault, Faults};
+use diary::{Diary, Entry};
+use machine::{Dir, Machine, Node, ROOT};
+
+/// A simulated disk, clock and source of random numbers, as one process sees them. Clones are the same world;
+/// [`SimDisk::fork`] makes another one.
+#[derive(Clone)]
+pub struct SimDisk {
+    machine: Arc<Mutex<Machine>>,
+}
+
+impl SimDisk {
+    /// An empty world. Everything that happens in it follows from `seed` and from the calls that are made.
+    pub fn new(seed: u64) -> SimDisk {
+        let machine = Machine {
+            files: BTreeMap::new(),
+            dirs: BTreeMap::from([(ROOT, Dir::default())]),
+            next_id: ROOT,
+            locks: BTreeMap::new(),
+            faults: Faults::default(),
+            are_faults_asleep: false,
+            capacity_bytes: None,
+            calls: 0,
+            changes: 0,
+            dies_before: None,
+            is_dead: false,
+            has_lost: false,
+            has_met_fault: false,
+            clock_ns: 0,
+            wall_s: 1_700_000_000,
+            slow: None,
+            chance: Seeded::new(seed),
+            luck: Seeded::new(seed ^ 0x5eed),
+            diary: Diary::default(),
+        };
+        SimDisk::of(machine)
+    }
+
+    fn of(machine: Machine) -> SimDisk {
+        SimDisk { machine: Arc::new(Mutex::new(machine)) }
+    }
+
+    /// Where a store may be put: its parent directory is there, and durable.
+    pub fn store_dir() -> PathBuf {
+        PathBuf::from("/store")
+    }
+
+    /// This world as a store takes it.
+    pub fn host(&self) -> Host {
+        Host { files: Arc::new(self.clone()), clock: Arc::new(self.clone()), chance: Arc::new(self.clone()) }
+    }
+
+    /// The same world once more: what happens in one of the two does not happen in the other.
+    pub fn fork(&self) -> SimDisk {
+        let mut machine = self.machine.lock();
+        let diary = machine.diary.fork();
+        let mut other = machine.clone();
+        other.diary = diary;
+        SimDisk::of(other)
+    }
+
+    /// The world as the next process finds it when this one has died and the kernel lives on: nothing that was handed
+    /// to the kernel is lost, no lock is held, and nothing fails any more.
+    pub fn after_death(&self) -> SimDisk {
+        let next = self.fork();
+        next.note("the process has died");
+        next.begin_anew();
+        next
+    }
+
+    /// The world as the next process finds it when the power has gone.
+    pub fn after_power_cut(&self, chance: &mut Seeded) -> SimDisk {
+        let next = self.fork();
+        next.note("the power has gone");
+        power::cut_power(&mut next.machine.lock(), chance);
+        next.machine.lock().has_lost = false;
+        next.begin_anew();
+        next
+    }
+
+    fn begin_anew(&self) {
+        let mut machine = self.machine.lock();
+        machine.locks.clear();
+        machine.faults = Faults::default();
+        machine.capacity_bytes = None;
+        machine.slow = None;
+        machine.dies_before = None;
+        machine.is_dead = false;
+        power::drop_nameless(&mut machine);
+    }
+
+    /// Lets the process die before it changes anything after `changes` more changes. Calls of a dead process fail and
+    /// do nothing.
+    pub fn die_after(&self, changes: u64) {
+        let mut machine = self.machine.lock();
+        machine.dies_before = Some(machine.changes + changes);
+    }
+
+    /// Lets the process die now.
+    pub fn die(&self) {
+        let mut machine = self.machine.lock();
+        machine.is_dead = true;
+    }
+
+    /// True once the process has died.
+    pub fn is_dead(&self) -> bool {
+        self.machine.lock().is_dead
+    }
+
+    /// How many calls were made.
+    pub fn calls(&self) -> u64 {
+        self.machine.lock().calls
+    }
+
+    /// How many of them may have changed what a crash leaves: all but reads. A crash after a read is the crash before it.
+    pub fn changes(&self) -> u64 {
+        self.machine.lock().changes
+    }
+
+    /// Adds a fault.
+    pub fn break_on(&self, fault: Fault) {
+        self.machine.lock().faults.list.push(fault);
+    }
+
+    /// Takes all faults away, slowness too, and gives the disk all the space it wants.
+    pub fn heal(&self) {
+        let mut machine = self.machine.lock();
+        machine.faults.list.clear();
+        machine.capacity_bytes = None;
+        machine.slow = None;
+    }
+
+    /// The calls that faults have hit, in this process.
+    pub fn failed(&self) -> Vec<(Call, PathBuf)> {
+        self.machine.lock().faults.failed.clone()
+    }
+
+    /// Whether a fault has ever hit a call in this process, also before what [`SimDisk::forget_failures`] forgot.
+    pub fn has_met_fault(&self) -> bool {
+        self.machine.lock().has_met_fault
+    }
+
+    /// Forgets what faults have hit so far, as a process does that begins anew.
+    pub fn forget_failures(&self) {
+        self.machine.lock().faults.failed.clear();
+    }
+
+    /// Looks at something: reads meet no fault, and are not in the diary.
+    pub fn aside<T>(&self, look: impl FnOnce() -> T) -> T {
+        self.machine.lock().are_faults_asleep = true;
+        let seen = look();
+        self.machine.lock().are_faults_asleep = false;
+        seen
+    }
+
+    /// Leaves so many bytes free from now on; `None` for as many as anyone may want.
+    pub fn leave_free(&self, bytes: Option<u64>) {
+        let mut machine = self.machine.lock();
+        machine.capacity_bytes = bytes.map(|bytes| machine.used_bytes() + bytes);
+    }
+
+    /// One call in `one_in` takes this long, from now on.
+    pub fn slow_down(&self, one_in: u64, takes: Duration) {
+        self.machine.lock().slow = Some((one_in.max(1), takes.as_nanos() as u64));
+    }
+
+    /// True when a sync has failed since the power last went, so that the kernel may have forgotten what it had.
+    pub fn has_lost(&self) -> bool {
+        self.machine.lock().has_lost
+    }
+
+    /// The page cache lets go of what it believes to be on the disk: what a failed sync has lost shows its old bytes.
+    pub fn evict(&self) {
+        let mut machine = self.machine.lock();
+        machine.files.values_mut().for_each(machine::File::evict);
+    }
+
+    /// Lets time pass.
+    pub fn advance(&self, by: Duration) {
+        self.machine.lock().clock_ns += by.as_nanos() as u64;
+    }
+
+    /// Moves the wall clock, forwards or back.
+    pub fn jump_wall(&self, by_s: i64) {
+        let mut machine = self.machine.lock();
+        machine.wall_s = machine.wall_s.saturating_add_signed(by_s);
+    }
+
+    /// Flips bits of one byte of a file, in the cache and on the disk. False when there is no such byte.
+    pub fn rot(&self, path: &Path, offset: u64, bits: u8) -> bool {
+        let mut machine = self.machine.lock();
+        let Ok(file) = machine.file_id(path).and_then(|id| machine.file_mut(id)) else { return false };
+        for image in [&mut file.now, &mut file.durable] {
+            if offset >= image.len_bytes() {
+                return false;
+            }
+            let mut byte = [0];
+            image.read(offset, &mut byte);
+            image.write(offset, &[byte[0] ^ bits]);
+        }
+        true
+    }
+
+    /// The names in a directory, in order, and the lengths of the files; no call of the store.
+    pub fn names(&self, dir: &Path) -> Vec<(String, u64)> {
+        let machine = self.machine.lock();
+        let Ok(found) = machine.dir(dir) else { return Vec::new() };
+        let len = |node: &Node| match node {
+            Node::File(id) => machine.file(*id).map_or(0, |file| file.now.len_bytes()),
+            Node::Dir(_) => 0,
+        };
+        found.now.iter().map(|(name, node)| (name.clone(), len(node))).collect()
+    }
+
+    /// The bytes of a file; no call of the store.
+    ///
+    /// # Errors
+    /// There is no such file.
+    pub fn bytes(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let machine = self.machine.lock();
+        machine.file_id(path).and_then(|id| machine.file(id)).map(|file| file.now.to_vec())
+    }
+
+    /// Writes a line into the diary.
+    pub fn note(&self, text: impl Into<String>) {
+        self.machine.lock().diary.push(Entry::Note(text.into()));
+    }
+
+    /// The last lines of the diary: every call, what came of it, and every crash.
+    pub fn diary(&self, lines: usize) -> String {
+        self.machine.lock().diary.tail(lines)
+    }
+}
+
+#[cfg(test)]
+#[path = "world/tests.rs"]
+mod tests;

@@ -1,0 +1,360 @@
+//! The state of a simulated machine: what is on its disk, what is only in its page cache, and who holds what.
+//!
+//! ```text
+//!   a file        now      what every reader sees (the page cache)
+//!                 durable  what the disk has
+//!                 dirty    sectors of `now` that the disk may not have
+//!                 lost     sectors whose sync failed: marked clean, still shown, never written again
+//!   a directory   now      the names that every reader sees
+//!                 durable  the names that the disk has
+//!                 pending  the changes between the two, each of which may get there on its own
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Component, Path};
+
+use super::diary::{Diary, Entry};
+use super::image::{Image, PAGE_BYTES};
+use crate::chance::Seeded;
+use crate::faulty_files::{Call, Failure, Faults};
+
+/// Bytes that a disk writes whole or not at all, but for garbage.
+pub(crate) const SECTOR_BYTES: u64 = 512;
+
+const ENOSPC: i32 = 28;
+
+pub(crate) type FileId = u64;
+pub(crate) type DirId = u64;
+
+/// The directory that all others are in.
+pub(crate) const ROOT: DirId = 0;
+
+#[derive(Clone)]
+pub(crate) struct Machine {
+    pub(crate) files: BTreeMap<FileId, File>,
+    pub(crate) dirs: BTreeMap<DirId, Dir>,
+    pub(crate) next_id: u64,
+    pub(crate) locks: BTreeMap<FileId, Lock>,
+    pub(crate) faults: Faults,
+    /// While somebody only looks, reads meet no fault.
+    pub(crate) are_faults_asleep: bool,
+    pub(crate) capacity_bytes: Option<u64>,
+    pub(crate) calls: u64,
+    /// Calls that may have changed something.
+    pub(crate) changes: u64,
+    /// The process dies before it makes this change, counted from the first of all.
+    pub(crate) dies_before: Option<u64>,
+    pub(crate) is_dead: bool,
+    /// True once a sync has failed and its sectors are lost.
+    pub(crate) has_lost: bool,
+    /// True once a fault has hit a call.
+    pub(crate) has_met_fault: bool,
+    pub(crate) clock_ns: u64,
+    pub(crate) wall_s: u64,
+    /// One call in so many takes so long.
+    pub(crate) slow: Option<(u64, u64)>,
+    /// What the process is given as random.
+    pub(crate) chance: Seeded,
+    /// What the world decides by.
+    pub(crate) luck: Seeded,
+    pub(crate) diary: Diary,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct File {
+    pub(crate) now: Image,
+    pub(crate) durable: Image,
+    pub(crate) dirty: BTreeSet<u64>,
+    pub(crate) lost: BTreeSet<u64>,
+    /// Written to through a memory map: pages get to the disk whenever the system likes.
+    pub(crate) is_mapped: bool,
+    /// Bytes that are set aside for it, and need no more space.
+    pub(crate) reserved_bytes: u64,
+}
+
+#[derive(Clone, Default)]
+pub(crate) struct Dir {
+    pub(crate) now: BTreeMap<String, Node>,
+    pub(crate) durable: BTreeMap<String, Node>,
+    pub(crate) pending: Vec<NameChange>,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    File(FileId),
+    Dir(DirId),
+}
+
+/// One change of a directory.
+#[derive(Clone, Debug)]
+pub(crate) enum NameChange {
+    Put(String, Node),
+    Remove(String),
+    /// Both names at once: a rename within a directory is one change.
+    Rename(String, String, Node),
+}
+
+impl NameChange {
+    pub(crate) fn apply(&self, names: &mut BTreeMap<String, Node>) {
+        match self {
+            NameChange::Put(name, node) => {
+                names.insert(name.clone(), *node);
+            }
+            NameChange::Remove(name) => {
+                names.remove(name);
+            }
+            NameChange::Rename(from, to, node) => {
+                names.remove(from);
+                names.insert(to.clone(), *node);
+            }
+        }
+    }
+}
+
+impl Dir {
+    pub(crate) fn change(&mut self, change: NameChange) {
+        change.apply(&mut self.now);
+        self.pending.push(change);
+    }
+
+    pub(crate) fn sync(&mut self) {
+        self.durable = self.now.clone();
+        self.pending.clear();
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Lock {
+    pub(crate) is_exclusive: bool,
+    pub(crate) sharers: u32,
+}
+
+impl File {
+    /// Puts bytes into the page cache.
+    pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        self.now.write(offset, bytes);
+        let end = offset + bytes.len() as u64;
+        self.dirty.extend(offset / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES));
+        // A page that is dirty again is written whole, with what had been given up in it.
+        let pages = offset / PAGE_BYTES * PAGE_BYTES..end.div_ceil(PAGE_BYTES) * PAGE_BYTES;
+        let again: Vec<u64> =
+            self.lost.range(pages.start / SECTOR_BYTES..pages.end / SECTOR_BYTES).copied().collect();
+        for sector in again {
+            self.lost.remove(&sector);
+            self.dirty.insert(sector);
+        }
+    }
+
+    /// Takes a sector's bytes from the page cache to the disk.
+    fn put_on_disk(&mut self, sector: u64) {
+        let mut bytes = [0; SECTOR_BYTES as usize];
+        self.now.read(sector * SECTOR_BYTES, &mut bytes);
+        self.durable.write(sector * SECTOR_BYTES, &bytes);
+    }
+
+    pub(crate) fn sync(&mut self) {
+        for sector in std::mem::take(&mut self.dirty) {
+            self.put_on_disk(sector);
+        }
+        self.durable.set_len(self.now.len_bytes());
+    }
+
+    /// A sync that fails: some sectors got to the disk, the others are marked clean all the same.
+    pub(crate) fn sync_badly(&mut self, luck: &mut Seeded) {
+        let durable_bytes = self.durable.len_bytes();
+        for sector in std::mem::take(&mut self.dirty) {
+            if luck.one_in(4) {
+                self.put_on_disk(sector);
+            } else {
+                self.lost.insert(sector);
+            }
+        }
+        self.durable.set_len(durable_bytes);
+    }
+
+    /// The page cache lets go of what it believes to be on the disk.
+    pub(crate) fn evict(&mut self) {
+        for sector in std::mem::take(&mut self.lost) {
+            let mut bytes = [0; SECTOR_BYTES as usize];
+            self.durable.read(sector * SECTOR_BYTES, &mut bytes);
+            let at = sector * SECTOR_BYTES;
+            let inside = self.now.len_bytes().saturating_sub(at).min(SECTOR_BYTES);
+            self.now.write(at, &bytes[..inside as usize]);
+        }
+    }
+
+    fn space_bytes(&self) -> u64 {
+        self.now.len_bytes().max(self.reserved_bytes)
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the process that calls is dead")
+}
+
+impl Machine {
+    /// A call begins: it counts, it takes time, and it may be the one that is never made or that fails.
+    pub(crate) fn begin(&mut self, call: Call, path: &Path) -> Result<(), Failure> {
+        let dead = || Failure { error: gone(), half: false };
+        if self.is_dead {
+            return Err(dead());
+        }
+        if may_change(call) {
+            if self.dies_before.is_some_and(|last| self.changes >= last) {
+                self.is_dead = true;
+                self.diary.push(Entry::Note(format!("dead before {call:?} {}", name_of(path))));
+                return Err(dead());
+            }
+            self.changes += 1;
+        }
+        self.calls += 1;
+        self.clock_ns += 2_000 + self.luck.below(20_000);
+        if let Some((one_in, nanos)) = self.slow
+            && self.luck.one_in(one_in)
+        {
+            self.clock_ns += nanos;
+        }
+        if self.are_faults_asleep && !may_change(call) {
+            return Ok(());
+        }
+        self.faults.judge(call, path).inspect_err(|_| self.has_met_fault = true)
+    }
+
+    /// Writes into the diary what came of a call.
+    pub(crate) fn note_call<T>(
+        &mut self,
+        call: Call,
+        path: &Path,
+        extent: (u64, &[u8]),
+        outcome: &io::Result<T>,
+    ) {
+        if self.is_dead || (self.are_faults_asleep && !may_change(call)) {
+            return;
+        }
+        let (offset, bytes) = extent;
+        let hash = if bytes.is_empty() { 0 } else { folddb_base::checksum::hash32(offset, bytes) };
+        self.diary.push(Entry::Call {
+            call,
+            name: name_of(path).into(),
+            offset,
+            len_bytes: bytes.len() as u64,
+            hash,
+            error: outcome.as_ref().err().map(ToString::to_string),
+        });
+    }
+
+    fn dir_of(&self, path: &Path) -> io::Result<DirId> {
+        let mut at = ROOT;
+        for component in path.components() {
+            let Component::Normal(name) = component else { continue };
+            let dir = self.dirs.get(&at).ok_or(io::ErrorKind::NotFound)?;
+            at = match dir.now.get(&*name.to_string_lossy()) {
+                Some(Node::Dir(id)) => *id,
+                Some(Node::File(_)) => return Err(io::ErrorKind::NotADirectory.into()),
+                None => return Err(io::ErrorKind::NotFound.into()),
+            };
+        }
+        Ok(at)
+    }
+
+    pub(crate) fn dir(&self, path: &Path) -> io::Result<&Dir> {
+        self.dirs.get(&self.dir_of(path)?).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    pub(crate) fn dir_mut(&mut self, path: &Path) -> io::Result<&mut Dir> {
+        let id = self.dir_of(path)?;
+        self.dirs.get_mut(&id).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// The directory that a path's last name is in.
+    pub(crate) fn parent_mut(&mut self, path: &Path) -> io::Result<&mut Dir> {
+        self.dir_mut(path.parent().ok_or(io::ErrorKind::InvalidInput)?)
+    }
+
+    pub(crate) fn node(&self, path: &Path) -> io::Result<Node> {
+        let parent = self.dir(path.parent().ok_or(io::ErrorKind::InvalidInput)?)?;
+        parent.now.get(&name_of(path)).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    pub(crate) fn file_id(&self, path: &Path) -> io::Result<FileId> {
+        match self.node(path)? {
+            Node::File(id) => Ok(id),
+            Node::Dir(_) => Err(io::ErrorKind::IsADirectory.into()),
+        }
+    }
+
+    pub(crate) fn file(&self, id: FileId) -> io::Result<&File> {
+        self.files.get(&id).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    pub(crate) fn file_mut(&mut self, id: FileId) -> io::Result<&mut File> {
+        self.files.get_mut(&id).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Gives a new node a name that nothing has yet.
+    pub(crate) fn put_new(&mut self, path: &Path, node: Node) -> io::Result<()> {
+        let name = name_of(path);
+        let dir = self.parent_mut(path)?;
+        if dir.now.contains_key(&name) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        dir.change(NameChange::Put(name, node));
+        Ok(())
+    }
+
+    pub(crate) fn next_id(&mut self) -> u64 {
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Makes a file, which must not be there.
+    pub(crate) fn create_file(&mut self, path: &Path, file: File) -> io::Result<FileId> {
+        let id = self.next_id();
+        self.put_new(path, Node::File(id))?;
+        self.files.insert(id, file);
+        Ok(id)
+    }
+
+    /// Bytes that can still be written; a file that has two names takes its space once.
+    pub(crate) fn free_bytes(&self) -> u64 {
+        let Some(capacity_bytes) = self.capacity_bytes else { return u64::MAX / 2 };
+        capacity_bytes.saturating_sub(self.used_bytes())
+    }
+
+    pub(crate) fn used_bytes(&self) -> u64 {
+        let named: BTreeSet<FileId> = self
+            .dirs
+            .values()
+            .flat_map(|dir| dir.now.values())
+            .filter_map(|node| if let Node::File(id) = node { Some(*id) } else { None })
+            .collect();
+        named.iter().filter_map(|id| self.files.get(id)).map(File::space_bytes).sum()
+    }
+
+    /// How many of `len_bytes` bytes at `offset` of a file fit the disk: those within its length always do.
+    pub(crate) fn fitting_bytes(&self, id: FileId, offset: u64, len_bytes: u64) -> u64 {
+        let inside = self.files.get(&id).map_or(0, File::space_bytes).saturating_sub(offset);
+        if len_bytes <= inside || self.capacity_bytes.is_none() {
+            return len_bytes;
+        }
+        len_bytes.min(inside + self.free_bytes())
+    }
+}
+
+pub(crate) fn no_space() -> io::Error {
+    io::Error::from_raw_os_error(ENOSPC)
+}
+
+pub(crate) fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Whether a call may change what a crash leaves. (`Lock` makes the file that it locks.)
+pub(crate) fn may_change(call: Call) -> bool {
+    (call.changes() && call != Call::Prepare) || call == Call::Lock
+}

@@ -1,0 +1,271 @@
+//! Dumps: what is dumped, loaded and dumped again is the same text, and the same bytes, for every fold and every codec; a
+//! dump that was cut or changed is refused.
+
+use std::ops::ControlFlow;
+
+use folddb::{Durability, ErrorKind, LoadOptions, Options, Store, Upkeep, WriteOp};
+use folddb_sim::chance::Seeded;
+use folddb_sim::everything::{FOLDS, fill};
+use folddb_sim::tables::{Kind, Order, Shape, with_customs};
+
+fn options() -> Options {
+    with_customs(Options::default())
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .part_bytes(64 << 10)
+        .merge_factor(3)
+        .disk_reserve_bytes(0)
+        .upkeep(Upkeep::Manual)
+}
+
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Place {
+        Place(tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory"))
+    }
+
+    fn create(&self, name: &str) -> Store {
+        Store::create(self.0.path().join(name), options()).expect("a store")
+    }
+}
+
+fn dump(store: &Store) -> String {
+    let mut text = Vec::new();
+    let report = store.dump(&[], &mut text).expect("it is dumped");
+    let checked = Store::check_dump(&mut text.as_slice()).expect("it is whole");
+    assert_eq!((checked.tables, checked.records), (report.tables, report.records));
+    String::from_utf8(text).expect("a dump is text")
+}
+
+/// All rows of all tables as bytes.
+fn rows(store: &Store) -> Vec<(String, Vec<u8>, Option<Vec<u8>>)> {
+    let mut all = Vec::new();
+    for name in store.tables() {
+        let table = store.bytes_table(&name).expect("it is there");
+        for row in table.scan() {
+            match row {
+                Ok((key, value)) => all.push((name.clone(), key, Some(value))),
+                Err(error) if error.kind() == ErrorKind::FoldFailed => {
+                    all.push((name.clone(), Vec::new(), None))
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+    all
+}
+
+fn assert_comes_back(place: &Place, store: &Store, what: &str) -> String {
+    let text = dump(store);
+    let loaded = place.create(&format!("loaded {what}"));
+    let report = loaded.load(&mut text.as_bytes(), &LoadOptions::default()).expect(what);
+    assert!(report.whole && report.created.len() as u64 == report.tables, "{what}: {report:?}");
+    assert_eq!(rows(&loaded), rows(store), "{what}");
+    assert_eq!(dump(&loaded), text, "{what}");
+    text
+}
+
+#[test]
+fn every_fold_and_every_codec_comes_back_bit_for_bit() {
+    for seed in 1..=8 {
+        let place = Place::new();
+        let mut store = place.create("store");
+        let mut chance = Seeded::new(seed);
+        fill(&mut store, &mut chance, 3, &mut |store| {
+            store.flush()?;
+            while store.upkeep_step()?.is_some() {}
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let text = assert_comes_back(&place, &store, &format!("seed {seed}"));
+        // What is shown is for people; only what does not read back is hexadecimal.
+        let count = |what: &str| text.lines().filter(|line| line.contains(what)).count();
+        assert!(count("\"value\":") > 10 * count("\"value_hex\":"), "seed {seed}");
+        assert!(text.contains(r#"{"key":["UA",7],"#) || text.contains(r#"{"key":["",-300],"#), "seed {seed}");
+        store.optimize("columnar", |_| ControlFlow::Continue(())).expect("it merges");
+        assert_eq!(dump(&store), text, "merging changes nothing, seed {seed}");
+    }
+}
+
+#[test]
+fn every_fold_that_comes_with_the_store_is_tried() {
+    for spec in folddb::folds::SPECS {
+        assert!(FOLDS.iter().any(|(tried, _)| *tried == spec), "{spec}");
+    }
+}
+
+/// Tables of all kinds, with keys whose fold fails.
+#[test]
+fn random_stores_come_back() {
+    let kinds = [
+        Kind::Replace,
+        Kind::First,
+        Kind::SumU64,
+        Kind::Balance,
+        Kind::MaxU64,
+        Kind::MinBytes,
+        Kind::Append,
+        Kind::Brittle,
+    ];
+    let orders = [Order::Bytewise, Order::Reversed, Order::ByLength];
+    let mut failing = 0;
+    for seed in 1..=60 {
+        let mut chance = Seeded::new(seed);
+        let place = Place::new();
+        let store = place.create("store");
+        for at in 0..3 {
+            let shape = Shape {
+                kind: *chance.pick(&kinds),
+                order: *chance.pick(&orders),
+                lz4: chance.one_in(2),
+                block_bytes: 512,
+                filter_bits: 10,
+            };
+            let table = store.create_table(&format!("t{at}"), shape.rules()).expect("a table");
+            for _ in 0..chance.below(60) {
+                let (key, value) = (
+                    shape.key(chance.below(28) as u8),
+                    shape.value(chance.below(256) as u8, chance.below(50) as u16),
+                );
+                let op = *chance.pick(&[
+                    WriteOp::Set,
+                    WriteOp::Insert,
+                    WriteOp::Fold,
+                    WriteOp::Fold,
+                    WriteOp::Delete,
+                ]);
+                table.write(op, &key, &value).expect("it is written");
+                if chance.one_in(20) {
+                    store.flush().expect("it is flushed");
+                }
+            }
+        }
+        let text = assert_comes_back(&place, &store, &format!("seed {seed}"));
+        failing += text.matches("\"ops\":").count();
+    }
+    assert!(failing > 5, "keys whose fold fails are among them: {failing}");
+}
+
+#[test]
+fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
+    let place = Place::new();
+    let store = place.create("store");
+    let rules = folddb::table_rules::TableRules::default();
+    for name in ["a", "b"] {
+        store
+            .create_table(name, rules.clone())
+            .expect("a table")
+            .write(WriteOp::Set, b"k", b"1")
+            .expect("written");
+    }
+    /// Writes into the store as it takes the text, so that only a snapshot keeps the two tables together.
+    struct Meddler<'a>(&'a Store, Vec<u8>);
+    impl std::io::Write for Meddler<'_> {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let mut batch = self.0.batch();
+            for name in ["a", "b"] {
+                batch.write(&self.0.bytes_table(name).expect("a table"), WriteOp::Set, b"k", b"2");
+            }
+            batch.commit(Durability::Process).expect("written");
+            self.1.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut out = Meddler(&store, Vec::new());
+    let report = store.dump(&[], &mut out).expect("it is dumped");
+    let text = String::from_utf8(out.1).expect("text");
+    assert_eq!(
+        (report.seq, report.records, text.matches(r#"{"key":"k","value":"1"}"#).count()),
+        (2, 2, 2),
+        "{text}"
+    );
+    let mut out = Vec::new();
+    let report = store.dump(&["b".to_owned()], &mut out).expect("it is dumped");
+    assert_eq!((report.tables, report.records), (1, 1));
+    let unknown = store.dump(&["c".to_owned()], &mut out).expect_err("there is none");
+    assert_eq!(unknown.kind(), ErrorKind::UnknownTable);
+}
+
+#[test]
+fn a_dump_that_was_cut_or_changed_is_refused() {
+    let place = Place::new();
+    let store = place.create("store");
+    let table = store.create_table("t", folddb::table_rules::TableRules::default()).expect("a table");
+    for key in 0..20u8 {
+        table.write(WriteOp::Set, &[b'a' + key], b"value").expect("written");
+    }
+    let text = dump(&store);
+    let lines: Vec<&str> = text.lines().collect();
+    for len in 0..text.len() {
+        let refused = Store::check_dump(&mut &text.as_bytes()[..len]).expect_err("it was cut");
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{len}: {refused}");
+    }
+    for at in 0..text.len() {
+        let mut bytes = text.clone().into_bytes();
+        bytes[at] ^= 1;
+        assert!(Store::check_dump(&mut bytes.as_slice()).is_err(), "byte {at}");
+    }
+    let without = |line: usize| {
+        let left =
+            lines.iter().enumerate().filter(|(at, _)| *at != line).map(|(_, line)| format!("{line}\n"));
+        left.collect::<String>()
+    };
+    for line in 0..lines.len() {
+        let refused = Store::check_dump(&mut without(line).as_bytes()).expect_err("a line is missing");
+        assert!(matches!(refused.kind(), ErrorKind::InvalidInput), "{refused}");
+    }
+    let doubled = format!("{text}{text}");
+    let refused = Store::check_dump(&mut doubled.as_bytes()).expect_err("it goes on");
+    assert!(refused.message().contains("behind its end"), "{refused}");
+    let newer = text.replacen("\"version\":1", "\"version\":2", 1);
+    assert_eq!(Store::check_dump(&mut newer.as_bytes()).expect_err("newer").kind(), ErrorKind::NewerFormat);
+
+    // A cut one is taken when that is asked for: all whole lines of it.
+    let cut = &text[..text.find("\"key\":\"k\"").expect("a row") + 4];
+    let loaded = place.create("cut");
+    let refused = loaded.load(&mut cut.as_bytes(), &LoadOptions::default()).expect_err("it was cut");
+    assert!(refused.message().contains("cut"), "{refused}");
+    let loaded = place.create("partial");
+    let report =
+        loaded.load(&mut cut.as_bytes(), &LoadOptions::default().partial(true)).expect("what is there");
+    assert_eq!((report.whole, report.records, rows(&loaded).len()), (false, 10, 10));
+    // But what was changed is not.
+    let changed = text.replacen("value\":\"value", "value\":\"other", 1);
+    let loaded = place.create("changed");
+    let refused =
+        loaded.load(&mut changed.as_bytes(), &LoadOptions::default().partial(true)).expect_err("changed");
+    assert!(refused.message().contains("was changed"), "{refused}");
+}
+
+#[test]
+fn what_is_there_is_not_loaded_over_unless_asked() {
+    let place = Place::new();
+    let store = place.create("store");
+    let rules = folddb::table_rules::TableRules::default();
+    store
+        .create_table("t", rules.clone())
+        .expect("a table")
+        .write(WriteOp::Set, b"k", b"new")
+        .expect("written");
+    let text = dump(&store);
+    let other = place.create("other");
+    let table = other.create_table("t", rules.clone()).expect("a table");
+    table.write(WriteOp::Set, b"k", b"old").expect("written");
+    table.write(WriteOp::Set, b"more", b"old").expect("written");
+    let refused = other.load(&mut text.as_bytes(), &LoadOptions::default()).expect_err("it is not empty");
+    assert_eq!(refused.kind(), ErrorKind::AlreadyExists, "{refused}");
+    assert_eq!(table.get(b"k").expect("reads").as_deref(), Some(&b"old"[..]));
+    let report =
+        other.load(&mut text.as_bytes(), &LoadOptions::default().over(true)).expect("it is asked for");
+    assert_eq!((report.records, report.created.len()), (1, 0));
+    assert_eq!(table.get(b"k").expect("reads").as_deref(), Some(&b"new"[..]));
+    assert_eq!(table.get(b"more").expect("reads").as_deref(), Some(&b"old"[..]));
+    let differs = place.create("differs");
+    differs.create_table("t", rules.fold("first")).expect("a table");
+    let refused = differs.load(&mut text.as_bytes(), &LoadOptions::default()).expect_err("other rules");
+    assert!(refused.kind() == ErrorKind::RulesDiffer && refused.message().contains("line 2"), "{refused}");
+}

@@ -1,0 +1,543 @@
+//! What a store may use of its machine: each promise of docs/LIMITS.md, measured over a process of its own, from
+//! birth to end, in which nothing else goes on.
+//!
+//! Larger budgets of memory, which take longer:
+//! `cargo test -p folddb-sim --release --test limits -- --ignored at_length`.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Upkeep};
+use folddb_sim::chance::Seeded;
+use folddb_sim::process::{self, Usage};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+
+// ---- the promises ---------------------------------------------------------------------------------------
+
+/// What a store needs whatever its budget: pages of the program, stacks, what the allocator keeps.
+const BESIDE_BYTES: u64 = 12 * MIB;
+/// A window through which the journal writes; where segments are shorter, a window is as long as they are.
+const WINDOW_BYTES: u64 = 4 * MIB;
+/// Windows at once: the one before, the present one, the next, and the first of the next segment.
+const WINDOWS: u64 = 4;
+/// For each table: what an empty one takes.
+const TABLE_BYTES: u64 = 8 * KIB;
+/// For each part: its bounds, its index of leaves, its sketch, and its line in the manifest.
+const PART_BYTES: u64 = 12 * KIB;
+/// Values up to this length are counted in the budget.
+const VALUE_BYTES_IN_BUDGET: u64 = 256 * KIB;
+/// Batches up to this length are counted in the budget.
+const BATCH_BYTES_IN_BUDGET: u64 = MIB;
+/// Copies of a large value beside those that the inputs of a merge hold: it is written, read and folded meanwhile.
+const VALUE_COPIES: u64 = 8;
+/// Copies of a large batch: as its writer fills it, as a frame, and in two memtables.
+const BATCH_COPIES: u64 = 4;
+/// Descriptors beside the parts: lock, manifest, segments of the journal, parts that are being written.
+const BESIDE_DESCRIPTORS: u64 = 20;
+/// Threads of a store.
+const STORE_THREADS: u64 = 3;
+
+/// What is in a store, as far as its memory depends on it.
+#[derive(Clone, Copy)]
+struct Load {
+    memory_bytes: u64,
+    segment_bytes: u64,
+    tables: u64,
+    parts: u64,
+    value_bytes: u64,
+    batch_bytes: u64,
+    merge_factor: u64,
+}
+
+impl Load {
+    /// A store of this much memory in MiB, with little in it.
+    fn of_mib(mib: u64) -> Load {
+        let segment_bytes = 64 * MIB;
+        Load {
+            memory_bytes: mib * MIB,
+            segment_bytes,
+            tables: 1,
+            parts: 0,
+            value_bytes: 0,
+            batch_bytes: 0,
+            merge_factor: 8,
+        }
+    }
+}
+
+/// The most that a process takes more than an empty one.
+fn memory_promised(load: &Load) -> u64 {
+    let beyond = |bytes: u64, in_budget: u64| if bytes > in_budget { bytes } else { 0 };
+    load.memory_bytes
+        + BESIDE_BYTES
+        + WINDOWS * load.segment_bytes.min(WINDOW_BYTES)
+        + load.tables * TABLE_BYTES
+        + load.parts * PART_BYTES
+        + (2 * load.merge_factor + VALUE_COPIES) * beyond(load.value_bytes, VALUE_BYTES_IN_BUDGET)
+        + BATCH_COPIES * beyond(load.batch_bytes, BATCH_BYTES_IN_BUDGET)
+}
+
+// ---- scenarios, each a process --------------------------------------------------------------------------
+
+/// What a process reports: numbers by name.
+struct Report {
+    numbers: BTreeMap<String, u64>,
+}
+
+impl Report {
+    fn get(&self, name: &str) -> u64 {
+        *self.numbers.get(name).unwrap_or_else(|| panic!("no `{name}` among {:?}", self.numbers))
+    }
+
+    fn assert_keeps_to_memory(&self, load: &Load) {
+        let (peak, promised) = (self.get("peak_bytes"), memory_promised(load));
+        assert!(
+            peak <= promised,
+            "{} KiB, and {} KiB are promised: {:?}",
+            peak >> 10,
+            promised >> 10,
+            self.numbers
+        );
+        assert!(peak > MIB, "{peak} bytes are no measurement");
+    }
+}
+
+fn scenario(task: &str) -> Report {
+    let report = process::report_of("child", task);
+    if std::env::var_os("SHOW").is_some() {
+        println!("{task}: {report}");
+    }
+    let pair = |word: &str| {
+        word.split_once('=').map(|(name, number)| (name.to_owned(), number.parse().unwrap_or(0)))
+    };
+    Report { numbers: report.split_whitespace().filter_map(pair).collect() }
+}
+
+/// A scenario under way: its settings, its directory, and what it reports.
+struct World {
+    task: String,
+    temp: tempfile::TempDir,
+    report: String,
+}
+
+impl World {
+    fn setting(&self, name: &str, default: u64) -> u64 {
+        let setting =
+            self.task.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        setting.and_then(|number| number.parse().ok()).unwrap_or(default)
+    }
+
+    fn options(&self) -> Options {
+        Options::default()
+            .memory_bytes((self.setting("mib", 4) * MIB) as usize)
+            .part_bytes(self.setting("part_kib", 32 * KIB) * KIB)
+            .segment_bytes(self.setting("segment_mib", 64) * MIB)
+            .open_files_max(self.setting("files", 256) as usize)
+    }
+
+    fn path(&self) -> std::path::PathBuf {
+        self.temp.path().join("store")
+    }
+
+    fn create(&self) -> Store {
+        Store::create(self.path(), self.options()).unwrap()
+    }
+
+    fn note(&mut self, name: &str, number: u64) {
+        self.report += &format!(" {name}={number}");
+    }
+}
+
+#[test]
+#[ignore = "run by the others as a process of its own"]
+fn child() {
+    let Some(task) = process::task() else { return };
+    let before = Usage::now();
+    let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).unwrap();
+    let mut world = World { task: task.clone(), temp, report: String::new() };
+    match task.split_whitespace().next().unwrap_or_default() {
+        "all-at-once" => all_at_once(&mut world),
+        "large-values" => large_values(&mut world),
+        "many-tables" => many_tables(&mut world),
+        "many-parts" => many_parts(&mut world),
+        "recovery" => recovery(&mut world),
+        "large-batches" => large_batches(&mut world),
+        "huge-key" => huge_key(&mut world),
+        "threads" => threads(&mut world),
+        other => panic!("there is no scenario {other:?}"),
+    }
+    let after = Usage::now();
+    world.note("peak_bytes", after.peak_bytes - before.peak_bytes);
+    world.note("descriptors_before", before.descriptors);
+    world.note("descriptors_after", after.descriptors);
+    world.note("threads_before", before.threads);
+    world.note("threads_after", after.threads);
+    process::report(&world.report);
+}
+
+fn noise(seed: u64, len: usize) -> Vec<u8> {
+    let mut chance = Seeded::new(seed);
+    let mut value = vec![0; len];
+    value
+        .chunks_mut(8)
+        .for_each(|piece| piece.copy_from_slice(&chance.next_u64().to_le_bytes()[..piece.len()]));
+    value
+}
+
+fn parts(store: &Store) -> u64 {
+    let parts = |table: &String| store.table_stats(table).map_or(0, |stats| count_parts(&stats));
+    store.tables().iter().map(parts).sum()
+}
+
+fn count_parts(stats: &folddb::TableStats) -> u64 {
+    stats.runs.iter().map(|run| run.parts.len() as u64).sum()
+}
+
+fn optimize(store: &Store, table: &str) {
+    store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
+}
+
+/// Ten times its memory is written, by batches of sets, folds, deletes and range deletes, while others get, scan, hold
+/// snapshots and optimize, without a pause.
+fn all_at_once(world: &mut World) {
+    let total_bytes = world.setting("times", 10) * world.setting("mib", 4) * MIB;
+    let keys = total_bytes / 100;
+    let store = world.create();
+    let table = store.table("values", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let sums = store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+    let (stop, descriptors, parts_max) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let goes_on = || !stop.load(Ordering::Relaxed);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut chance = Seeded::new(2);
+            while goes_on() {
+                table.get(&chance.below(keys)).unwrap();
+                descriptors.fetch_max(Usage::now().descriptors, Ordering::Relaxed);
+            }
+        });
+        scope.spawn(|| {
+            let (mut chance, mut held) = (Seeded::new(3), VecDeque::new());
+            while goes_on() {
+                held.push_back(store.snapshot());
+                if held.len() > 8 {
+                    held.pop_front();
+                }
+                let past = &held[chance.below(held.len() as u64) as usize];
+                past.scan(&table).from(&chance.below(keys)).limit(2000).count().unwrap();
+                sums.scan().limit(2000).reverse().count().unwrap();
+            }
+        });
+        scope.spawn(|| {
+            while goes_on() {
+                optimize(&store, "values");
+                parts_max.fetch_max(parts(&store), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        let (mut written_bytes, mut chance) = (0, Seeded::new(1));
+        while written_bytes < total_bytes {
+            let mut batch = store.batch();
+            for _ in 0..200 {
+                batch.set(&table, &chance.below(keys), &noise(chance.next_u64(), 200));
+                batch.fold(&sums, &chance.below(keys), &1);
+            }
+            batch.delete(&table, &chance.below(keys));
+            if chance.one_in(100) {
+                let from = chance.below(keys);
+                batch.delete_range(table.as_bytes(), &from.to_be_bytes(), &(from + 100).to_be_bytes());
+            }
+            written_bytes += batch.len_bytes() as u64;
+            batch.commit(Durability::Process).unwrap();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    world.note("parts", parts_max.into_inner().max(parts(&store)));
+    world.note("descriptors_max", descriptors.into_inner());
+}
+
+fn large_values(world: &mut World) {
+    let (store, len) = (world.create(), world.setting("value_kib", 1024) * KIB);
+    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    for i in 0..world.setting("count", 60) {
+        table.set(&(i % 40), &noise(i, len as usize)).unwrap();
+        if i % 7 == 0 {
+            assert!(table.get(&(i / 2 % 40)).unwrap().is_some());
+        }
+    }
+    store.settle().unwrap();
+    optimize(&store, "t");
+    assert_eq!(table.scan().count().unwrap(), 40);
+    world.note("parts", parts(&store));
+}
+
+/// Every table is written to again and again, so that all of them have active memtables, and all have runs to merge.
+fn many_tables(world: &mut World) {
+    let (store, count) = (world.create(), world.setting("tables", 200));
+    let open = |i| store.table(&format!("t{i}"), Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let tables: Vec<Table<u64, Vec<u8>>> = (0..count).map(open).collect();
+    let total_bytes = 10 * world.setting("mib", 4) * MIB;
+    let (mut written_bytes, mut chance) = (0, Seeded::new(1));
+    while written_bytes < total_bytes {
+        let mut batch = store.batch();
+        for _ in 0..200 {
+            let table = &tables[chance.below(count) as usize];
+            batch.set(table, &chance.next_u64(), &noise(chance.next_u64(), 100));
+        }
+        written_bytes += batch.len_bytes() as u64;
+        batch.commit(Durability::Process).unwrap();
+    }
+    store.settle().unwrap();
+    world.note("parts", parts(&store));
+}
+
+fn many_parts(world: &mut World) {
+    let store = world.create();
+    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let (mut written_bytes, mut chance) = (0, Seeded::new(1));
+    while written_bytes < world.setting("total_mib", 20) * MIB {
+        let mut batch = store.batch();
+        for _ in 0..200 {
+            batch.set(&table, &chance.next_u64(), &noise(chance.next_u64(), 500));
+        }
+        written_bytes += batch.len_bytes() as u64;
+        batch.commit(Durability::Process).unwrap();
+    }
+    store.settle().unwrap();
+    world.note("parts", parts(&store));
+    let keys: Vec<u64> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
+    let mut descriptors = 0;
+    for key in keys.iter().step_by(37) {
+        assert!(table.get(key).unwrap().is_some());
+        descriptors = descriptors.max(Usage::now().descriptors);
+    }
+    world.note("descriptors_max", descriptors);
+}
+
+/// A writer with much memory leaves a log, in a process of its own; one with little opens it.
+fn recovery(world: &mut World) {
+    let log = std::env::temp_dir().join(format!("folddb-limits-{}", world.setting("store", 0)));
+    if world.setting("write_mib", 0) > 0 {
+        let large = world.options().upkeep(Upkeep::Manual).memory_bytes(1 << 30);
+        let store = Store::create(&log, large).unwrap();
+        let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+        let mut written_bytes = 0;
+        for i in 0u64.. {
+            let mut batch = store.batch();
+            for key in i * 200..(i + 1) * 200 {
+                batch.set(&table, &key, &[7; 200]);
+            }
+            written_bytes += batch.len_bytes() as u64;
+            batch.commit(Durability::Process).unwrap();
+            if written_bytes >= world.setting("write_mib", 0) * MIB {
+                world.note("rows", (i + 1) * 200);
+                return; // dropped without a close: the log has it all
+            }
+        }
+    }
+    let read_only = world.setting("read_only", 0) == 1;
+    match Store::open(&log, world.options().read_only(read_only)) {
+        Ok(store) => {
+            let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+            world.note("rows", table.scan().count().unwrap());
+            world.note("parts", parts(&store));
+            if !read_only {
+                store.close().unwrap();
+            }
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{error}");
+            let needed =
+                error.message().split(" bytes of memory").next().and_then(|said| said.rsplit(' ').next());
+            world.note(
+                "needed_bytes",
+                needed.and_then(|number| number.parse().ok()).expect("it says what it needs"),
+            );
+        }
+    }
+}
+
+fn large_batches(world: &mut World) {
+    let store = world.create();
+    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let (mut chance, mut batch) = (Seeded::new(1), store.batch());
+    for _ in 0..world.setting("count", 4) {
+        while (batch.len_bytes() as u64) < world.setting("batch_mib", 24) * MIB {
+            batch.set(&table, &chance.next_u64(), &[7; 2000]);
+        }
+        batch.commit(Durability::Process).unwrap();
+    }
+    store.settle().unwrap();
+    world.note("parts", parts(&store));
+}
+
+fn huge_key(world: &mut World) {
+    let store = world.create();
+    let table = store.table("t", Rules::sorted::<String, Vec<u8>>().fold("append")).unwrap();
+    let snapshot = store.snapshot();
+    for i in 0..50_000u64 {
+        table.fold("k", &[b'a' + (i % 26) as u8; 100]).unwrap();
+        if i % 10_000 == 0 {
+            assert!(table.get("k").unwrap().is_some());
+        }
+    }
+    drop(snapshot);
+    store.settle().unwrap();
+    optimize(&store, "t");
+    world.note("value_bytes", table.get("k").unwrap().unwrap().len() as u64);
+    world.note("parts", parts(&store));
+}
+
+fn threads(world: &mut World) {
+    let stores = world.setting("stores", 3);
+    let path = |i| world.temp.path().join(format!("store{i}"));
+    let open: Vec<Store> = (0..stores).map(|i| Store::create(path(i), world.options()).unwrap()).collect();
+    for store in &open {
+        let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+        for key in 0..20_000 {
+            table.set(&key, &[1; 200]).unwrap();
+        }
+    }
+    let mut most = 0;
+    for _ in 0..50 {
+        most = Usage::now().threads.max(most);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    world.note("threads_max", most);
+    for (i, store) in open.into_iter().enumerate() {
+        if i % 2 == 0 { store.close().unwrap() } else { drop(store) }
+    }
+}
+
+// ---- tests ----------------------------------------------------------------------------------------------
+
+fn keeps_to_its_memory_whatever_goes_on(mib: u64) {
+    let report = scenario(&format!("all-at-once mib={mib}"));
+    let load = Load { tables: 2, parts: report.get("parts"), ..Load::of_mib(mib) };
+    report.assert_keeps_to_memory(&load);
+}
+
+#[test]
+fn the_smallest_memory_is_kept_to_whatever_goes_on() {
+    keeps_to_its_memory_whatever_goes_on(4);
+}
+
+#[test]
+fn memory_is_kept_to_whatever_goes_on() {
+    keeps_to_its_memory_whatever_goes_on(10);
+}
+
+#[test]
+#[ignore = "half a minute: larger budgets, and 1,000 tables"]
+fn memory_is_kept_to_at_length() {
+    keeps_to_its_memory_whatever_goes_on(16);
+    keeps_to_its_memory_whatever_goes_on(64);
+    many_tables_stay_within(1000);
+    large_values_count_as_promised(16, 16 * KIB);
+}
+
+fn many_tables_stay_within(tables: u64) {
+    let report = scenario(&format!("many-tables tables={tables}"));
+    let load = Load { tables, parts: report.get("parts"), ..Load::of_mib(4) };
+    report.assert_keeps_to_memory(&load);
+}
+
+#[test]
+fn two_hundred_tables_share_one_budget() {
+    many_tables_stay_within(200);
+}
+
+fn large_values_count_as_promised(mib: u64, value_kib: u64) {
+    let report = scenario(&format!("large-values mib={mib} value_kib={value_kib}"));
+    report.assert_keeps_to_memory(&Load { value_bytes: value_kib * KIB, ..Load::of_mib(mib) });
+}
+
+#[test]
+fn large_values_count_beside_the_memory() {
+    large_values_count_as_promised(4, 1024);
+}
+
+#[test]
+fn large_batches_count_beside_the_memory() {
+    let report = scenario("large-batches batch_mib=24");
+    report.assert_keeps_to_memory(&Load { batch_bytes: 25 * MIB, ..Load::of_mib(4) });
+}
+
+#[test]
+fn a_key_of_fifty_thousand_appends_counts_as_one_large_value() {
+    let report = scenario("huge-key");
+    let value_bytes = report.get("value_bytes");
+    assert_eq!(value_bytes, 5_000_000);
+    report.assert_keeps_to_memory(&Load { value_bytes, ..Load::of_mib(4) });
+}
+
+#[test]
+fn many_parts_need_little_memory_and_few_descriptors() {
+    let report = scenario("many-parts part_kib=64 files=8 segment_mib=1");
+    let parts = report.get("parts");
+    assert!(parts > 200, "{parts} parts are few");
+    report.assert_keeps_to_memory(&Load { parts, segment_bytes: MIB, ..Load::of_mib(4) });
+    assert_descriptors(&report, 8, 4, 1);
+}
+
+/// Files of parts, what a store needs besides, segments that hold what is in memory, and one file for each thread that
+/// is in the middle of a read.
+fn assert_descriptors(report: &Report, open_files_max: u64, segments: u64, readers: u64) {
+    let (before, most) = (report.get("descriptors_before"), report.get("descriptors_max"));
+    let promised = before + open_files_max + BESIDE_DESCRIPTORS + segments + readers;
+    assert!(most <= promised, "{most} descriptors, and {promised} are promised");
+    assert!(most > before, "{most} descriptors are no measurement");
+    assert_eq!(report.get("descriptors_after"), before, "a closed store holds none");
+}
+
+#[test]
+fn descriptors_are_bounded_whatever_goes_on() {
+    let report = scenario("all-at-once times=5 part_kib=64 files=8 segment_mib=1");
+    assert_descriptors(&report, 8, 4, 4);
+    let load = Load { tables: 2, parts: report.get("parts"), segment_bytes: MIB, ..Load::of_mib(4) };
+    report.assert_keeps_to_memory(&load);
+}
+
+#[test]
+fn a_log_longer_than_the_memory_is_recovered_within_it() {
+    let log = std::env::temp_dir().join(format!("folddb-limits-{}", std::process::id()));
+    let _gone = Gone(&log);
+    let store = format!("store={}", std::process::id());
+    let rows = scenario(&format!("recovery {store} write_mib=48")).get("rows");
+
+    // For reading it does not fit, is refused within the memory, and says what it would take.
+    let refused = scenario(&format!("recovery {store} mib=4 read_only=1"));
+    refused.assert_keeps_to_memory(&Load::of_mib(4));
+    let needed_mib = refused.get("needed_bytes").div_ceil(MIB);
+    assert!((48..192).contains(&needed_mib), "{needed_mib} MiB");
+    let read = scenario(&format!("recovery {store} mib={needed_mib} read_only=1"));
+    read.assert_keeps_to_memory(&Load::of_mib(needed_mib));
+    assert_eq!(read.get("rows"), rows);
+
+    let opened = scenario(&format!("recovery {store} mib=4"));
+    opened.assert_keeps_to_memory(&Load { parts: opened.get("parts"), ..Load::of_mib(4) });
+    assert_eq!(opened.get("rows"), rows);
+    assert_eq!(scenario(&format!("recovery {store} mib=4 read_only=1")).get("rows"), rows);
+}
+
+/// Removes a directory, also when the test fails.
+struct Gone<'a>(&'a std::path::Path);
+
+impl Drop for Gone<'_> {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(self.0);
+    }
+}
+
+#[test]
+fn a_store_has_three_threads_and_none_when_it_is_closed() {
+    let report = scenario("threads stores=3");
+    let before = report.get("threads_before");
+    assert_eq!(report.get("threads_max"), before + 3 * STORE_THREADS);
+    assert_eq!(report.get("threads_after"), before);
+    assert_eq!(report.get("descriptors_after"), report.get("descriptors_before"));
+}

@@ -1,0 +1,97 @@
+//! Disasters in a simulated world, a bounded share of them: a small program that goes through everything is crashed
+//! before its changes and in the middle of its recoveries, its calls fail one by one, and random programs crash, lose
+//! power and meet faults by seed. All of it, and as much as one likes:
+//! `cargo run -p folddb-sim --release --example disasters -- --every-call` and `-- --seeds 1000`.
+//!
+//! A test that fails prints the moment or the seed, what is wrong, and the calls that came before.
+
+use folddb::AppendMode;
+use folddb_sim::disaster::{Effort, EveryCall, faults, workload};
+use folddb_sim::faulty_files::Fault;
+use folddb_sim::play::play_in;
+use folddb_sim::program::{Program, shrink};
+use folddb_sim::world::SimDisk;
+
+/// Actions of a random program, beyond the creation of its tables.
+const ACTIONS: usize = 60;
+
+fn every(mode: AppendMode) -> EveryCall {
+    EveryCall::new(mode).unwrap_or_else(|why| panic!("without any disaster: {why}"))
+}
+
+/// Crashes before each so-many-th change of the program, from a moment on.
+fn crash(mode: AppendMode, from: u64, step: usize, effort: Effort) {
+    let every = every(mode);
+    assert!(every.changes() > 400, "the program makes {} changes, which is little", every.changes());
+    for n in (from..=every.changes()).step_by(step) {
+        every.crash_before(n, effort).unwrap_or_else(|why| panic!("{why}"));
+    }
+}
+
+#[test]
+fn a_crash_before_any_change_loses_nothing_that_was_promised() {
+    crash(AppendMode::Mapped, 0, 9, Effort { cuts: 2, opening_step: 0 });
+    crash(AppendMode::Written, 2, 25, Effort { cuts: 2, opening_step: 0 });
+}
+
+#[test]
+fn a_crash_in_the_middle_of_a_recovery_loses_nothing_that_was_promised() {
+    crash(AppendMode::Mapped, 3, 29, Effort { cuts: 1, opening_step: 5 });
+}
+
+#[test]
+fn whichever_call_fails_in_whichever_way_nothing_promised_is_lost_and_no_write_follows_a_failed_sync() {
+    let every = every(AppendMode::Mapped);
+    for (name, fault) in faults() {
+        let step = if fault.calls.is_empty() { 37 } else { 15 };
+        let hit = (0..).step_by(step).take_while(|n| {
+            let outcome = every.fail(&Fault { skip: *n, ..fault.clone() });
+            outcome.unwrap_or_else(|why| panic!("{name} at call {n}: {why}"))
+        });
+        assert!(hit.count() > 5, "{name} hits few calls");
+    }
+}
+
+fn check(seeds: impl Iterator<Item = u64>) {
+    for seed in seeds {
+        let program = Program::disastrous(seed, ACTIONS);
+        let attempt = |program: &Program| play_in(program, &SimDisk::new(seed)).map(drop);
+        if attempt(&program).is_err() {
+            let least = shrink(&program, &mut |candidate| attempt(candidate).is_err());
+            let why =
+                attempt(&least).map_or_else(|why| why.to_string(), |()| "it fails only sometimes".to_owned());
+            panic!(
+                "seed {seed}: {why}\n{least}\nagain: cargo run -p folddb-sim --release --example disasters -- \
+                 --seeds 1 --from {seed} --actions {ACTIONS}"
+            );
+        }
+    }
+}
+
+#[test]
+fn random_programs_survive_their_disasters() {
+    check(0..150);
+}
+
+/// Programs that have failed once.
+#[test]
+fn programs_that_failed_once_survive_their_disasters() {
+    check([20366, 20562, 20854].into_iter());
+}
+
+#[test]
+fn a_seed_replays_a_whole_history_call_by_call() {
+    let diary = |program: &Program, seed| {
+        let disk = play_in(program, &SimDisk::new(seed)).unwrap_or_else(|why| panic!("seed {seed}: {why}"));
+        disk.diary(usize::MAX)
+    };
+    for seed in 0..20 {
+        let program = Program::disastrous(seed, ACTIONS);
+        assert_eq!(diary(&program, seed), diary(&program, seed), "seed {seed}");
+    }
+    let program = workload(AppendMode::Mapped);
+    let once = diary(&program, 1);
+    assert!(once.lines().count() > 1000, "{} lines", once.lines().count());
+    assert_eq!(once, diary(&program, 1));
+    assert_ne!(once, diary(&program, 2), "another world hands out other random numbers");
+}

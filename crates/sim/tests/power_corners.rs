@@ -1,0 +1,209 @@
+//! The power goes where the small program of `power` does not come: while a manifest that has grown begins a new file, and
+//! while a backup or a restored store is made. Each is crashed before every change that it makes, in several ways.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use folddb::{BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table, Upkeep};
+use folddb_sim::chance::Seeded;
+use folddb_sim::numbered::Numbered;
+use folddb_sim::world::SimDisk;
+
+/// Ways of crashing at each moment: the process alone, and power cuts of so many seeds.
+const CUTS: u64 = 3;
+
+fn options(disk: &SimDisk) -> Options {
+    Options::default()
+        .host(disk.host())
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .part_bytes(64 << 10)
+        .merge_factor(64)
+        .disk_reserve_bytes(0)
+        .upkeep(Upkeep::Manual)
+}
+
+/// The worlds that a crash may leave.
+fn after_crash(disk: &SimDisk, moment: u64) -> Vec<SimDisk> {
+    let cut = |seed| disk.after_power_cut(&mut Seeded::new(moment * 100 + seed));
+    std::iter::once(disk.after_death()).chain((0..CUTS).map(cut)).collect()
+}
+
+/// A key of 60 KB, so that a few dozen parts fill a manifest, which has the bounds of each.
+fn long_key(n: u64) -> Vec<u8> {
+    let mut key = n.to_be_bytes().to_vec();
+    key.resize(60_000, b'k');
+    key
+}
+
+fn long(store: &Store) -> Table<Vec<u8>, u64> {
+    store.table("long", Rules::sorted::<Vec<u8>, u64>()).unwrap()
+}
+
+fn manifests(disk: &SimDisk) -> Vec<String> {
+    let names = disk.names(&SimDisk::store_dir()).into_iter().map(|(name, _)| name);
+    names.filter(|name| name.starts_with("MANIFEST")).collect()
+}
+
+/// Writes and flushes one key after the other in a new store, until its manifest has begun a new file or the process is
+/// dead. Returns how many keys were acknowledged, and how many changes there were before the last of them.
+fn fill_manifest(disk: &SimDisk) -> (u64, u64) {
+    let store = Store::create(SimDisk::store_dir(), options(disk)).unwrap();
+    let table = long(&store).with_durability(Durability::Sync);
+    let first = manifests(disk);
+    for n in 0..100 {
+        let before = disk.changes();
+        if table.set(&long_key(n), &n).is_err() {
+            return (n, before);
+        }
+        if store.flush().is_err() || manifests(disk) != first {
+            return (n + 1, before);
+        }
+    }
+    panic!("the manifest does not grow");
+}
+
+#[test]
+fn no_crash_while_a_grown_manifest_begins_a_new_file_loses_anything() {
+    let whole = SimDisk::new(1);
+    let (_, first_moment) = fill_manifest(&whole);
+    assert!(whole.changes() > first_moment + 5);
+    for moment in first_moment..=whole.changes() {
+        let disk = SimDisk::new(1);
+        disk.die_after(moment);
+        let (acknowledged, _) = fill_manifest(&disk);
+        for next in after_crash(&disk, moment) {
+            let opened = Store::open(SimDisk::store_dir(), options(&next));
+            let store = opened.unwrap_or_else(|error| panic!("moment {moment}: {error}\n{}", next.diary(60)));
+            let table = long(&store);
+            for n in 0..acknowledged {
+                assert_eq!(table.get(&long_key(n)).unwrap(), Some(n), "moment {moment}\n{}", next.diary(60));
+            }
+        }
+    }
+}
+
+fn store_with(disk: &SimDisk, batches: std::ops::RangeInclusive<u64>) -> Store {
+    let dir = SimDisk::store_dir();
+    let store = match Store::open(&dir, options(disk)) {
+        Err(error) if error.kind() == ErrorKind::NoStore => Store::create(&dir, options(disk)).unwrap(),
+        opened => opened.unwrap(),
+    };
+    let numbered = Numbered::open(&store).unwrap();
+    for i in batches {
+        let mut batch = store.batch();
+        numbered.fill(&mut batch, i);
+        batch.commit(Durability::Process).unwrap();
+        if i.is_multiple_of(7) {
+            store.flush().unwrap();
+        }
+    }
+    store
+}
+
+fn place() -> PathBuf {
+    PathBuf::from("/backups")
+}
+
+/// The last batch of a store, or of a backup, which must hold whole batches.
+fn last_of(disk: &SimDisk, dir: &Path, read_only: bool) -> Result<u64, String> {
+    let opened = Store::open(dir, options(disk).read_only(read_only)).map_err(|error| error.to_string())?;
+    Numbered::open(&opened).map_err(|error| error.to_string())?.last()
+}
+
+/// The backups of a world: for each the last batch that it holds.
+fn backups_of(disk: &SimDisk) -> Vec<u64> {
+    match Store::backups(place(), &options(disk)) {
+        Ok(generations) => generations
+            .iter()
+            .map(|one| {
+                let told = |why: String| panic!("generation {one:?}: {why}\n{}", disk.diary(80));
+                last_of(disk, &one.path, true).unwrap_or_else(told)
+            })
+            .collect(),
+        Err(error) if error.kind() == ErrorKind::NoStore => Vec::new(),
+        Err(error) => panic!("{error}\n{}", disk.diary(80)),
+    }
+}
+
+#[test]
+fn no_crash_while_a_backup_is_made_leaves_half_of_one_or_takes_an_older_one() {
+    let start = SimDisk::new(2);
+    let store = store_with(&start, 1..=20);
+    store.backup(place(), &BackupOptions::default()).unwrap();
+    drop(store);
+    let start = start.after_death();
+    drop(store_with(&start, 21..=30));
+    let mut moment = 0;
+    loop {
+        let disk = start.after_death();
+        let store = Store::open(SimDisk::store_dir(), options(&disk)).unwrap();
+        disk.die_after(moment);
+        let made = store.backup(place(), &BackupOptions::default()).is_ok() && !disk.is_dead();
+        drop(store);
+        for next in after_crash(&disk, moment) {
+            let found = backups_of(&next);
+            assert!(
+                found == [20, 30] || (!made && found == [20]),
+                "moment {moment}, made: {made}: {found:?}\n{}",
+                next.diary(80)
+            );
+            assert_eq!(
+                last_of(&next, &SimDisk::store_dir(), false),
+                Ok(30),
+                "the store itself, moment {moment}"
+            );
+            // Another backup may be made in the place, whatever was left there.
+            let store = Store::open(SimDisk::store_dir(), options(&next)).unwrap();
+            let again = store.backup(place(), &BackupOptions::default());
+            again.unwrap_or_else(|error| panic!("moment {moment}: {error}\n{}", next.diary(80)));
+            assert_eq!(backups_of(&next).last(), Some(&30));
+        }
+        if made {
+            assert!(moment > 10, "a backup makes {moment} changes, which is little");
+            return;
+        }
+        moment += 1;
+    }
+}
+
+#[test]
+fn no_crash_while_a_store_is_restored_leaves_half_of_one() {
+    let start = SimDisk::new(3);
+    let store = store_with(&start, 1..=25);
+    store.backup(place(), &BackupOptions::default()).unwrap();
+    drop(store);
+    let to = Path::new("/restored");
+    let mut moment = 0;
+    loop {
+        let disk = start.after_death();
+        disk.die_after(moment);
+        let restored = Store::restore(place(), to, &RestoreOptions::default(), &options(&disk)).is_ok();
+        let restored = restored && !disk.is_dead();
+        for next in after_crash(&disk, moment) {
+            match Store::open(to, options(&next)).map(drop) {
+                Err(error) if error.kind() == ErrorKind::NoStore && !restored => {}
+                Err(error) => panic!("moment {moment}: {error}\n{}", next.diary(80)),
+                Ok(()) => {
+                    assert_eq!(last_of(&next, to, false), Ok(25), "moment {moment}");
+                    // What is written to it from now on stays.
+                    let store = Store::open(to, options(&next)).unwrap();
+                    let numbered = Numbered::open(&store).unwrap();
+                    let mut batch = store.batch();
+                    numbered.fill(&mut batch, 26);
+                    batch.commit(Durability::Sync).unwrap();
+                    drop((numbered, store));
+                    for last in after_crash(&next, moment) {
+                        assert_eq!(last_of(&last, to, false), Ok(26), "moment {moment}\n{}", last.diary(80));
+                    }
+                }
+            }
+            assert_eq!(backups_of(&next), [25], "moment {moment}");
+        }
+        if restored {
+            assert!(moment > 8, "restoring makes {moment} changes, which is little");
+            return;
+        }
+        moment += 1;
+    }
+}

@@ -1,0 +1,270 @@
+//! One promise a test: what was done before the power went is there after, however much of what was not synced is lost.
+//!
+//! Each test brings a small store to one moment and takes the power away there, a few dozen times by seed. Where
+//! `power` crashes a workload after every call, these name the promise that is broken.
+#![allow(clippy::unwrap_used)]
+
+use std::ops::ControlFlow;
+
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Upkeep, Work};
+use folddb_sim::chance::Seeded;
+use folddb_sim::faulty_files::{Call, Fault};
+use folddb_sim::world::SimDisk;
+
+/// How often the power goes, at each moment.
+const CUTS: u64 = 40;
+const KEYS: u64 = 60;
+
+fn options(disk: &SimDisk) -> Options {
+    Options::default()
+        .host(disk.host())
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .part_bytes(16 << 10)
+        .merge_factor(2)
+        .disk_reserve_bytes(0)
+        .upkeep(Upkeep::Manual)
+}
+
+fn create(disk: &SimDisk) -> Store {
+    Store::create(SimDisk::store_dir(), options(disk)).unwrap()
+}
+
+fn open(disk: &SimDisk) -> Store {
+    Store::open(SimDisk::store_dir(), options(disk))
+        .unwrap_or_else(|error| panic!("{error}\n{}", disk.diary(40)))
+}
+
+fn sums(store: &Store, name: &str) -> Table<u64, u64> {
+    store.table(name, Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap()
+}
+
+/// Adds one to every key, in one batch.
+fn add_to(store: &Store, tables: &[&Table<u64, u64>], durability: Durability) {
+    let mut batch = store.batch();
+    for key in 0..KEYS {
+        for table in tables {
+            batch.fold(table, &key, &1);
+        }
+    }
+    batch.commit(durability).unwrap();
+}
+
+/// What every key of a table has come to; it must be the same for all.
+fn level(table: &Table<u64, u64>) -> u64 {
+    let rows: Vec<(u64, u64)> = table.scan().into_iter().map(|row| row.unwrap()).collect();
+    let level = rows.first().map_or(0, |row| row.1);
+    let even: Vec<(u64, u64)> = (0..if level == 0 { 0 } else { KEYS }).map(|key| (key, level)).collect();
+    assert_eq!(rows, even, "batches are whole, and none counts twice");
+    level
+}
+
+/// Takes the power away here, again and again, and shows each world that is left.
+fn after_cuts(disk: &SimDisk, mut judge: impl FnMut(&SimDisk)) {
+    for seed in 0..CUTS {
+        let left = disk.after_power_cut(&mut Seeded::new(seed));
+        left.note(format!("cut {seed}"));
+        judge(&left);
+    }
+}
+
+fn assert_level(disk: &SimDisk, expected: u64) {
+    after_cuts(disk, |left| assert_eq!(level(&sums(&open(left), "a")), expected, "{}", left.diary(40)));
+}
+
+fn optimize(store: &Store) {
+    store.optimize("a", |_| ControlFlow::Continue(())).unwrap();
+}
+
+#[test]
+fn a_synced_batch_is_there() {
+    let disk = SimDisk::new(1);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    for round in 1..=3 {
+        add_to(&store, &[&table], Durability::Sync);
+        assert_level(&disk, round);
+    }
+}
+
+#[test]
+fn a_synced_batch_is_there_in_whichever_segment_it_is() {
+    let disk = SimDisk::new(12);
+    let store = create(&disk);
+    let rules = || Rules::sorted::<u64, Vec<u8>>();
+    let table = store.table("large", rules()).unwrap();
+    for key in 0..8u64 {
+        let mut batch = store.batch();
+        batch.set(&table, &key, &vec![key as u8; 300_000]); // a segment takes three
+        batch.commit(Durability::Sync).unwrap();
+        for seed in 0..CUTS / 4 {
+            let left = disk.after_power_cut(&mut Seeded::new(seed));
+            let rows = open(&left).table("large", rules()).unwrap().scan().count().unwrap();
+            assert_eq!(rows, key + 1, "cut {seed}\n{}", left.diary(40));
+        }
+    }
+}
+
+#[test]
+fn what_store_sync_has_said_to_be_durable_is_there() {
+    let disk = SimDisk::new(2);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    for round in 1..=2 {
+        add_to(&store, &[&table], Durability::Buffered);
+        add_to(&store, &[&table], Durability::Process);
+        add_to(&store, &[&table], Durability::Buffered);
+        store.sync().unwrap();
+        assert_level(&disk, 3 * round);
+    }
+}
+
+#[test]
+fn a_table_is_there_once_it_is_created_and_gone_once_it_is_dropped() {
+    let disk = SimDisk::new(3);
+    let store = create(&disk);
+    sums(&store, "a");
+    after_cuts(&disk, |left| assert_eq!(open(left).tables(), ["a"]));
+    store.drop_table("a").unwrap();
+    after_cuts(&disk, |left| assert!(open(left).tables().is_empty()));
+}
+
+#[test]
+fn a_flush_is_durable_before_its_log_is_not_needed() {
+    let disk = SimDisk::new(4);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    for round in 1..=3 {
+        add_to(&store, &[&table], Durability::Sync);
+        store.flush().unwrap();
+        assert_level(&disk, round);
+    }
+}
+
+#[test]
+fn a_batch_over_two_tables_is_whole_when_one_of_them_is_flushed() {
+    let disk = SimDisk::new(5);
+    let store = create(&disk);
+    let (a, b) = (sums(&store, "a"), sums(&store, "b"));
+    add_to(&store, &[&a, &b], Durability::Process);
+    store.upkeep_step_of(Work::Seal).unwrap();
+    assert!(store.upkeep_step_of(Work::Flush).unwrap().is_some());
+    after_cuts(&disk, |left| {
+        let store = open(left);
+        assert_eq!(level(&sums(&store, "a")), level(&sums(&store, "b")), "{}", left.diary(40));
+    });
+}
+
+#[test]
+fn a_merge_is_durable_before_its_inputs_go() {
+    let disk = SimDisk::new(6);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    for _ in 0..3 {
+        add_to(&store, &[&table], Durability::Sync);
+        store.flush().unwrap();
+    }
+    optimize(&store);
+    assert_eq!(store.table_stats("a").unwrap().runs.len(), 1);
+    assert_level(&disk, 3);
+}
+
+#[test]
+fn a_recovery_is_durable_before_the_old_log_goes() {
+    let disk = SimDisk::new(7);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    for _ in 0..3 {
+        add_to(&store, &[&table], Durability::Sync);
+    }
+    let reopened = disk.after_death();
+    let store = open(&reopened);
+    assert_level(&reopened, 3);
+    add_to(&store, &[&sums(&store, "a")], Durability::Sync);
+    assert_level(&reopened, 4);
+}
+
+#[test]
+fn a_recovery_that_dies_before_any_of_its_changes_loses_nothing() {
+    let disk = SimDisk::new(8);
+    let store = create(&disk);
+    let (a, b) = (sums(&store, "a"), sums(&store, "b"));
+    for _ in 0..2 {
+        add_to(&store, &[&a, &b], Durability::Sync);
+        store.flush().unwrap();
+    }
+    add_to(&store, &[&a, &b], Durability::Sync);
+    let mut changes = 0;
+    loop {
+        let dying = disk.after_death();
+        dying.die_after(changes);
+        let opened = Store::open(SimDisk::store_dir(), options(&dying));
+        let has_died = dying.is_dead();
+        drop(opened);
+        for left in [dying.after_death(), dying.after_power_cut(&mut Seeded::new(changes))] {
+            let store = open(&left);
+            assert_eq!((level(&sums(&store, "a")), level(&sums(&store, "b"))), (3, 3), "{}", left.diary(60));
+        }
+        if !has_died {
+            break;
+        }
+        changes += 1;
+    }
+    assert!(changes > 15, "only {changes} changes");
+}
+
+#[test]
+fn closing_leaves_all_durable() {
+    let disk = SimDisk::new(9);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    add_to(&store, &[&table], Durability::Buffered);
+    drop(table);
+    store.close().unwrap();
+    assert_level(&disk, 1);
+}
+
+#[test]
+fn after_an_edit_that_failed_every_file_of_either_state_is_there() {
+    for (call, nth) in [(Call::Write, 0), (Call::WriteSync, 0), (Call::WriteSync, 1)] {
+        let disk = SimDisk::new(10);
+        let store = create(&disk);
+        let table = sums(&store, "a");
+        for _ in 0..3 {
+            add_to(&store, &[&table], Durability::Sync);
+            store.flush().unwrap();
+        }
+        let fault = Fault { name: "MANIFEST".to_owned(), skip: nth, ..Fault::on(&[call]) };
+        disk.break_on(fault);
+        let refused = store.optimize("a", |_| ControlFlow::Continue(()));
+        if nth == 0 {
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::Poisoned, "{call:?}");
+        }
+        drop((table, store));
+        disk.heal();
+        assert_level(&disk, 3);
+        assert_eq!(level(&sums(&open(&disk.after_death()), "a")), 3);
+    }
+}
+
+#[test]
+fn after_a_failed_sync_nothing_is_acknowledged() {
+    let disk = SimDisk::new(11);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    add_to(&store, &[&table], Durability::Sync);
+    disk.break_on(Fault { times: 1, ..Fault::on(&[Call::AppendSync]) });
+    assert!(store.sync().is_ok(), "nothing is left to sync");
+    let kind = |durability| {
+        let mut batch = store.batch();
+        batch.fold(&table, &1, &1);
+        batch.commit(durability).map(drop).map_err(|error| error.kind())
+    };
+    let poisoned = Err(ErrorKind::Poisoned);
+    assert_eq!(kind(Durability::Sync), poisoned, "its own sync fails");
+    for durability in [Durability::Sync, Durability::Process, Durability::Buffered] {
+        assert_eq!(kind(durability), poisoned, "{durability:?}");
+    }
+    assert_eq!(store.sync().map_err(|error| error.kind()), poisoned);
+    assert_eq!(store.flush().map_err(|error| error.kind()), poisoned);
+}
