@@ -204,11 +204,12 @@ impl Engine {
 
     /// Lets a writer in, after the delay that the debt asks for; waits while memory is full.
     fn admit(&self, batch: &Encoded) -> Result<()> {
-        self.health.check_writable(batch.frees_only)?;
-        if !batch.frees_only && self.account.as_ref().is_some_and(|account| !account.takes_writes()) {
+        let is_over = || self.account.as_ref().is_some_and(|account| !account.takes_writes());
+        if !batch.frees_only && (self.health.is_short() || is_over()) {
+            // What was seen at the last tick may be over, or have begun since: nobody is refused for what is past.
             self.check_space();
-            self.health.check_writable(false)?;
         }
+        self.health.check_writable(batch.frees_only)?;
         let debt = &self.debt;
         if debt.sealed_bytes.load(Ordering::Acquire) == 0 && debt.overdue_bytes.load(Ordering::Relaxed) == 0 {
             return Ok(());

@@ -60,7 +60,7 @@ impl Health {
         if self.poisoned.load(Ordering::Acquire) || self.closed.load(Ordering::Acquire) {
             return Err(self.why_not());
         }
-        if !frees_only && self.is_short.load(Ordering::Acquire) {
+        if !frees_only && self.is_short() {
             let why = self.short_of_space.lock().clone().unwrap_or_default();
             return Err(Error::new(ErrorKind::NoSpace, why));
         }
@@ -84,6 +84,12 @@ impl Health {
         }
         self.poison.lock().get_or_insert_with(|| cause.clone());
         self.poisoned.store(true, Ordering::Release);
+    }
+
+    /// Whether space was short when it was last looked at.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        self.is_short.load(Ordering::Acquire)
     }
 
     /// The cause of the poison, if there is one.

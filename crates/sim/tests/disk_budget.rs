@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{Durability, ErrorKind, Host, Options, Result, Rules, Store, Table};
+use folddb::{Durability, ErrorKind, Host, Options, Result, Rules, Store, Table, Upkeep};
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::FaultyFiles;
 
@@ -171,6 +171,28 @@ fn a_store_at_its_bound_is_opened_again_after_a_crash_and_deletes_bring_space_ba
     let (_store, table) = world.open();
     assert_holds(&table, refused - 1000..last);
     world.assert_kept();
+}
+
+/// Nothing looks at the space by itself here: whether a write is refused must not hang on when somebody last did.
+#[test]
+fn writes_go_on_as_soon_as_there_is_space_again() {
+    let world = World::new();
+    let by_hand = world.options().upkeep(Upkeep::Manual);
+    let (store, table) = with_table(Store::create(world.temp.path().join("store"), by_hand));
+    let mut refused = 0;
+    while table.set(&refused, &value(refused)).is_ok() {
+        refused += 1;
+        if refused % 500 == 0 {
+            while store.upkeep_step().expect("there is room for flushes").is_some() {}
+        }
+    }
+    assert_eq!(table.set(&refused, &value(refused)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
+    let mut batch = store.batch();
+    batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &(refused - 100).to_be_bytes());
+    batch.commit(Durability::Process).expect("deletes go on");
+    optimize(&store).expect("there is room for that");
+    table.set(&refused, &value(refused)).expect("there is space again");
+    assert_holds(&table, refused - 100..refused + 1);
 }
 
 #[test]
