@@ -4,15 +4,17 @@ use crate::generate::mix;
 
 /// A sum over rows that does not depend on their order, with their number, and whether keys ascended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RowSum {
-    pub(crate) rows: u64,
-    pub(crate) sum: u64,
+pub struct RowSum {
+    /// How many rows there were.
+    pub rows: u64,
+    /// The sum over them.
+    pub sum: u64,
 }
 
 impl RowSum {
     /// Takes in a row of numbers.
     #[inline]
-    pub(crate) fn add(&mut self, key: u64, value: u64) {
+    pub fn add(&mut self, key: u64, value: u64) {
         self.rows += 1;
         self.sum = self.sum.wrapping_add(mix(key ^ mix(value.wrapping_add(0x9e37_79b9_7f4a_7c15))));
     }
@@ -20,21 +22,23 @@ impl RowSum {
 
 /// Checks that keys ascend strictly.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Ascending {
+pub struct Ascending {
     last: Option<u64>,
     broken: u64,
 }
 
 impl Ascending {
+    /// Takes in the next key.
     #[inline]
-    pub(crate) fn next(&mut self, key: u64) {
+    pub fn next(&mut self, key: u64) {
         if self.last.is_some_and(|last| key <= last) {
             self.broken += 1;
         }
         self.last = Some(key);
     }
 
-    pub(crate) fn holds(&self) -> bool {
+    /// True when every key was above the one before.
+    pub fn holds(&self) -> bool {
         self.broken == 0
     }
 }

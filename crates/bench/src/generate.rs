@@ -3,7 +3,7 @@
 
 /// A bijection of 64-bit numbers that looks random: the finalizer of MurmurHash3 (Appleby).
 #[inline]
-pub(crate) fn mix(mut x: u64) -> u64 {
+pub fn mix(mut x: u64) -> u64 {
     x ^= x >> 33;
     x = x.wrapping_mul(0xff51_afd7_ed55_8ccd);
     x ^= x >> 33;
@@ -13,24 +13,27 @@ pub(crate) fn mix(mut x: u64) -> u64 {
 
 /// Random numbers by a counter: splitmix64 (Steele, Lea, Flood 2014).
 #[derive(Clone, Debug)]
-pub(crate) struct Chance {
+pub struct Chance {
     state: u64,
 }
 
 impl Chance {
-    pub(crate) fn new(seed: u64) -> Chance {
+    /// The same seed gives the same numbers.
+    pub fn new(seed: u64) -> Chance {
         Chance { state: mix(seed ^ 0x9e37_79b9_7f4a_7c15) }
     }
 
+    /// The next of the numbers.
     #[inline]
-    pub(crate) fn next(&mut self) -> u64 {
+    #[allow(clippy::should_implement_trait)] // numbers without end need no Option
+    pub fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.state)
     }
 
     /// A number below `limit`, which is not 0.
     #[inline]
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(limit)) >> 64) as u64
     }
 
@@ -44,22 +47,25 @@ impl Chance {
 /// The rows of `hugedb`: the key of an index is its image under a bijection, so keys are distinct by
 /// construction and any index past the last is a key that is not there. The value follows from the key.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RandomRows {
+pub struct RandomRows {
     offset: u64,
 }
 
 impl RandomRows {
-    pub(crate) fn new(seed: u64) -> RandomRows {
+    /// The same seed gives the same rows.
+    pub fn new(seed: u64) -> RandomRows {
         RandomRows { offset: mix(seed.wrapping_add(1)) }
     }
 
+    /// The key of an index.
     #[inline]
-    pub(crate) fn key(&self, index: u64) -> u64 {
+    pub fn key(&self, index: u64) -> u64 {
         mix(index.wrapping_add(self.offset))
     }
 
+    /// The value of a key.
     #[inline]
-    pub(crate) fn value(&self, key: u64) -> u64 {
+    pub fn value(&self, key: u64) -> u64 {
         mix(key ^ 0x5bd1_e995_7b1f_2d3c)
     }
 }
@@ -67,7 +73,7 @@ impl RandomRows {
 /// Ranks from 1 to n with probability proportional to 1/rank, by rejection-inversion
 /// (Hörmann and Derflinger 1996, with exponent 1).
 #[derive(Clone, Debug)]
-pub(crate) struct Zipf {
+pub struct Zipf {
     n: u64,
     low: f64,
     high: f64,
@@ -75,13 +81,14 @@ pub(crate) struct Zipf {
 }
 
 impl Zipf {
-    /// `n` is at least 1.
-    pub(crate) fn new(n: u64) -> Zipf {
+    /// Ranks up to `n`, which is at least 1.
+    pub fn new(n: u64) -> Zipf {
         let n = n.max(1);
         Zipf { n, low: 1.5f64.ln() - 1.0, high: (n as f64 + 0.5).ln(), sure: 2.0 - (2.5f64.ln() - 0.5).exp() }
     }
 
-    pub(crate) fn rank(&self, chance: &mut Chance) -> u64 {
+    /// The next rank.
+    pub fn rank(&self, chance: &mut Chance) -> u64 {
         loop {
             let u = self.high + chance.unit() * (self.low - self.high);
             let x = u.exp();
@@ -95,7 +102,7 @@ impl Zipf {
 
 /// The writes of `osmos`: sums on keys that are hit by Zipf's law, the hot ones scattered over the key space.
 #[derive(Clone, Debug)]
-pub(crate) struct ZipfWrites {
+pub struct ZipfWrites {
     zipf: Zipf,
     keys: u64,
     stride: u64,
@@ -103,10 +110,11 @@ pub(crate) struct ZipfWrites {
 }
 
 /// Bytes of a key of `osmos`: `user:` and ten digits.
-pub(crate) const USER_KEY_BYTES: usize = 15;
+pub const USER_KEY_BYTES: usize = 15;
 
 impl ZipfWrites {
-    pub(crate) fn new(seed: u64, keys: u64) -> ZipfWrites {
+    /// Writes on so many keys. The same seed gives the same writes.
+    pub fn new(seed: u64, keys: u64) -> ZipfWrites {
         let keys = keys.max(1);
         let mut stride = (keys as f64 * 0.618_033_988_749_895) as u64 | 1;
         while greatest_common_divisor(stride, keys) != 1 {
@@ -116,14 +124,14 @@ impl ZipfWrites {
     }
 
     /// The number of the key that is hit next.
-    pub(crate) fn next_key(&mut self) -> u64 {
+    pub fn next_key(&mut self) -> u64 {
         let rank = self.zipf.rank(&mut self.chance) - 1;
         // A stride without a common divisor with the number of keys visits each of them once.
         (u128::from(rank) * u128::from(self.stride) % u128::from(self.keys)) as u64
     }
 
     /// What is added next: 1 to 100.
-    pub(crate) fn next_operand(&mut self) -> u64 {
+    pub fn next_operand(&mut self) -> u64 {
         1 + self.chance.below(100)
     }
 }
@@ -136,11 +144,12 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// A key of `osmos`, as text in place.
-pub(crate) struct UserKey([u8; USER_KEY_BYTES]);
+pub struct UserKey([u8; USER_KEY_BYTES]);
 
 impl UserKey {
+    /// The key of a number of at most ten digits.
     #[inline]
-    pub(crate) fn new(mut number: u64) -> UserKey {
+    pub fn new(mut number: u64) -> UserKey {
         let mut text = *b"user:0000000000";
         for digit in text[5..].iter_mut().rev() {
             *digit = b'0' + (number % 10) as u8;
@@ -149,13 +158,14 @@ impl UserKey {
         UserKey(text)
     }
 
+    /// The key as text.
     #[inline]
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default() // always ASCII
     }
 
     /// The number of a key that [`UserKey::new`] made.
-    pub(crate) fn parse(text: &str) -> Option<u64> {
+    pub fn parse(text: &str) -> Option<u64> {
         text.strip_prefix("user:").filter(|digits| digits.len() == 10)?.parse().ok()
     }
 }

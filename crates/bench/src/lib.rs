@@ -19,15 +19,16 @@
 //! # Ok::<(), folddb::Error>(())
 //! ```
 //!
-//! Figures of the process come from `/proc`; on systems without it they are absent.
+//! Figures of the process come from `/proc`; on systems without it they are absent. What generates, checks and measures
+//! is public for `bench-rivals`, which does the same work on other stores.
 
 #![forbid(unsafe_code)]
 
-mod generate;
-mod check;
-mod process;
+pub mod generate;
+pub mod check;
+pub mod process;
 mod report;
-mod measure;
+pub mod measure;
 mod workplace;
 mod hugedb;
 mod osmos;

@@ -8,28 +8,36 @@ use serde_json::{Value, json};
 use crate::process::cpu_seconds;
 
 /// How long calls took.
-pub(crate) struct Latencies {
+pub struct Latencies {
     histogram: Histogram<u64>,
     sum_ns: u128,
 }
 
+impl Default for Latencies {
+    fn default() -> Latencies {
+        Latencies::new()
+    }
+}
+
 impl Latencies {
-    pub(crate) fn new() -> Latencies {
+    /// None yet.
+    pub fn new() -> Latencies {
         let histogram = Histogram::new_with_bounds(1, 600_000_000_000, 3).unwrap_or_else(|_| {
             unreachable!("from a nanosecond to ten minutes with three digits is a histogram")
         });
         Latencies { histogram, sum_ns: 0 }
     }
 
+    /// Takes in how long a call took.
     #[inline]
-    pub(crate) fn note(&mut self, took: Duration) {
+    pub fn note(&mut self, took: Duration) {
         let took_ns = took.as_nanos() as u64;
         self.sum_ns += u128::from(took_ns);
         self.histogram.saturating_record(took_ns.max(1));
     }
 
     /// The quantiles, in microseconds.
-    pub(crate) fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let us = |ns: u64| round(ns as f64 / 1000.0, 2);
         let at = |quantile| us(self.histogram.value_at_quantile(quantile));
         let mean = self.sum_ns.checked_div(u128::from(self.histogram.len())).unwrap_or(0);
@@ -46,13 +54,13 @@ impl Latencies {
 }
 
 /// Rounds to so many digits behind the point.
-pub(crate) fn round(value: f64, digits: i32) -> f64 {
+pub fn round(value: f64, digits: i32) -> f64 {
     let unit = 10f64.powi(digits);
     (value * unit).round() / unit
 }
 
 /// Times a phase: wall clock, CPU, and the speed of each tenth.
-pub(crate) struct Phase {
+pub struct Phase {
     started: Instant,
     cpu_started: Option<f64>,
     rows: u64,
@@ -63,7 +71,7 @@ pub(crate) struct Phase {
 
 impl Phase {
     /// Begins a phase of so many rows.
-    pub(crate) fn start(rows: u64) -> Phase {
+    pub fn start(rows: u64) -> Phase {
         let now = Instant::now();
         Phase {
             started: now,
@@ -77,7 +85,7 @@ impl Phase {
 
     /// Notes that `done` rows are done at `now`. True when that ends a tenth.
     #[inline]
-    pub(crate) fn reached(&mut self, done: u64, now: Instant) -> bool {
+    pub fn reached(&mut self, done: u64, now: Instant) -> bool {
         let due = self.rows * (self.tenths.len() as u64 + 1) / 10;
         if done < due || self.tenths.len() == 10 {
             return false;
@@ -88,7 +96,7 @@ impl Phase {
     }
 
     /// Ends the phase.
-    pub(crate) fn end(self) -> Value {
+    pub fn end(self) -> Value {
         let took = self.started.elapsed();
         let mut figures = json!({
             "seconds": round(took.as_secs_f64(), 3),
@@ -103,11 +111,11 @@ impl Phase {
 }
 
 /// CPU seconds since an earlier reading, where the system tells.
-pub(crate) fn cpu_since(earlier: Option<f64>) -> Option<f64> {
+pub fn cpu_since(earlier: Option<f64>) -> Option<f64> {
     Some(round(cpu_seconds()? - earlier?, 2))
 }
 
 /// Events a second.
-pub(crate) fn per_second(events: u64, took: Duration) -> u64 {
+pub fn per_second(events: u64, took: Duration) -> u64 {
     (events as f64 / took.as_secs_f64().max(1e-9)) as u64
 }

@@ -13,7 +13,7 @@ const TICKS_PER_S: f64 = 100.0;
 const SAMPLE_EVERY: Duration = Duration::from_millis(10);
 
 /// CPU seconds that the process has used, in user and system mode together.
-pub(crate) fn cpu_seconds() -> Option<f64> {
+pub fn cpu_seconds() -> Option<f64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The second field is the name in parentheses, which may hold blanks; utime and stime are the 14th and 15th.
     let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().skip(11);
@@ -30,15 +30,15 @@ fn status_bytes(status: &str, name: &str) -> Option<u64> {
 
 /// The most memory that the process has had since the watch began.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Peaks {
+pub struct Peaks {
     /// All resident pages (`VmHWM`), mapped files among them.
-    pub(crate) resident_bytes: Option<u64>,
+    pub resident_bytes: Option<u64>,
     /// Anonymous pages: what the process really asks of the machine. Sampled.
-    pub(crate) anonymous_bytes: Option<u64>,
+    pub anonymous_bytes: Option<u64>,
 }
 
 /// Watches the memory of the process until it is dropped.
-pub(crate) struct MemoryWatch {
+pub struct MemoryWatch {
     stop: Arc<AtomicBool>,
     anonymous: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
@@ -46,7 +46,7 @@ pub(crate) struct MemoryWatch {
 
 impl MemoryWatch {
     /// Begins; forgets earlier peaks as far as the system lets it.
-    pub(crate) fn start() -> MemoryWatch {
+    pub fn start() -> MemoryWatch {
         let _ = std::fs::write("/proc/self/clear_refs", "5");
         let (stop, anonymous) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let (stop_seen, peak) = (Arc::clone(&stop), Arc::clone(&anonymous));
@@ -62,7 +62,7 @@ impl MemoryWatch {
     }
 
     /// The peaks up to now.
-    pub(crate) fn peaks(&self) -> Peaks {
+    pub fn peaks(&self) -> Peaks {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let now = status_bytes(&status, "RssAnon");
         let sampled = self.anonymous.load(Ordering::Relaxed);
@@ -84,7 +84,7 @@ impl Drop for MemoryWatch {
 }
 
 /// Bytes that the files of a directory take up on the disk; preallocated ones count with what they hold.
-pub(crate) fn allocated_bytes(dir: &Path) -> u64 {
+pub fn allocated_bytes(dir: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(dir) else { return 0 };
     entries.flatten().filter_map(|entry| entry.metadata().ok()).map(|file| allocated(&file)).sum()
 }

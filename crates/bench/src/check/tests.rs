@@ -26,3 +26,8 @@ fn keys_that_repeat_or_fall_are_seen() {
     assert!(ascend(&[]) && ascend(&[5]) && ascend(&[0, 1, 7]));
     assert!(!ascend(&[1, 1]) && !ascend(&[2, 1]));
 }
+
+#[test]
+fn the_sum_is_what_it_always_was() {
+    assert_eq!(sum(&[(1, 10), (2, 20), (3, 30)]).sum, 5_361_519_572_267_898_823);
+}

@@ -50,3 +50,21 @@ fn user_keys_sort_as_their_numbers_and_read_back() {
     assert_eq!(UserKey::parse(UserKey::new(9_876_543_210).text()), Some(9_876_543_210));
     assert_eq!(UserKey::parse("user:12"), None);
 }
+
+#[test]
+fn the_data_is_what_it_always_was() {
+    let mut chance = Chance::new(1);
+    assert_eq!(mix(1), 12_994_781_566_227_106_604);
+    assert_eq!(
+        [chance.next(), chance.next(), chance.below(1000)],
+        [535_513_398_857_852_421, 13_391_895_387_612_781_944, 255]
+    );
+    let rows = RandomRows::new(1);
+    assert_eq!(
+        [rows.key(0), rows.key(1), rows.value(rows.key(0))],
+        [3_386_738_095_288_643_496, 10_511_343_961_244_550_642, 7_195_528_151_741_270_824]
+    );
+    let mut writes = ZipfWrites::new(1, 1000);
+    let drawn: Vec<(u64, u64)> = (0..6).map(|_| (writes.next_key(), writes.next_operand())).collect();
+    assert_eq!(drawn, [(676, 73), (993, 10), (82, 98), (47, 45), (520, 65), (95, 33)]);
+}
