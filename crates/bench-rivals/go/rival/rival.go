@@ -1,0 +1,120 @@
+// Package rival has the stores that are measured, behind one interface. A file per store states its settings and why
+// its experts would choose them. Package work calls it.
+package rival
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+// Settings are what every rival gets alike.
+type Settings struct {
+	Dir string
+	// MemoryBytes for buffers and caches together.
+	MemoryBytes int64
+	// Sync says that every commit is synced; otherwise it is handed to the operating system, as far as the rival can.
+	Sync bool
+	// Fold is what Add and Append of this store mean, for rivals with merge operators.
+	Fold Fold
+}
+
+// Fold is how the operands of a key become its value.
+type Fold int
+
+const (
+	// NoFold is for work without operands.
+	NoFold Fold = iota
+	// Sum adds numbers.
+	Sum
+	// Append puts operands of AppendBytes behind each other.
+	Append
+)
+
+// AppendBytes is the length of an operand of Append.
+const AppendBytes = 72
+
+// Store is a rival that is open. Its methods may be called by several goroutines.
+type Store interface {
+	// Writer collects and commits. One goroutine uses it.
+	Writer() Writer
+	// Get copies the value of a key into a buffer, which it returns.
+	Get(key, into []byte) (value []byte, found bool, err error)
+	// Scan visits the rows from a key on, in order, as they are now, until visit says false.
+	Scan(from []byte, visit func(key, value []byte) bool) error
+	// Settle writes all buffers to files and waits until no background work is due.
+	Settle() error
+	// Optimize merges everything, as far as the rival can.
+	Optimize() error
+	Close() error
+}
+
+// Writer collects ops, which happen together at Commit. It keeps no slice that it is given.
+type Writer interface {
+	Set(key, value []byte) error
+	Delete(key []byte) error
+	// Add adds to the number of a key.
+	Add(key []byte, operand uint64) error
+	// Append puts an operand behind the value of a key.
+	Append(key, operand []byte) error
+	Commit() error
+	Close() error
+}
+
+// kind of rival.
+type kind struct {
+	module string
+	about  string
+	open   func(Settings) (Store, error)
+	// heapBytes is the soft limit of the Go heap, of so much memory for buffers and caches.
+	heapBytes func(memoryBytes int64) int64
+}
+
+var kinds = map[string]kind{
+	"pebble": {"github.com/cockroachdb/pebble/v2", pebbleAbout, openPebble, pebbleHeap},
+	"badger": {"github.com/dgraph-io/badger/v4", badgerAbout, openBadger, badgerHeap},
+}
+
+// Names of the rivals.
+func Names() []string { return []string{"pebble", "badger"} }
+
+// Open opens or creates the store of a rival.
+func Open(name string, settings Settings) (Store, error) {
+	kind, err := find(name)
+	if err != nil {
+		return nil, err
+	}
+	return kind.open(settings)
+}
+
+// Prepare sets the soft limit of the Go heap as the rival needs it, and says what that is with its other settings.
+func Prepare(name string, memoryBytes int64) (settings string, err error) {
+	kind, err := find(name)
+	if err != nil {
+		return "", err
+	}
+	heap := kind.heapBytes(memoryBytes)
+	debug.SetMemoryLimit(heap)
+	return fmt.Sprintf("%s; soft limit of the Go heap %d MB", kind.about, heap>>20), nil
+}
+
+// Version of the rival's module in this program.
+func Version(name string) string {
+	build, known := debug.ReadBuildInfo()
+	if !known {
+		return "unknown"
+	}
+	for _, module := range build.Deps {
+		if module.Path == kinds[name].module {
+			return module.Version
+		}
+	}
+	return "unknown"
+}
+
+func find(name string) (kind, error) {
+	kind, known := kinds[name]
+	if !known {
+		return kind, fmt.Errorf("there is no rival `%s`: choose one of %v", name, Names())
+	}
+	return kind, nil
+}

@@ -1,0 +1,119 @@
+// Package work has the workloads, written once against the interface of package rival; the same as those of
+// crates/bench-rivals/src/work. Run is called by the program.
+package work
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+
+	"folddb/bench-rivals/disk"
+	"folddb/bench-rivals/measure"
+	"folddb/bench-rivals/rival"
+)
+
+// Job is what is asked for on the command line.
+type Job struct {
+	Rival       string
+	Workload    string
+	Rows        uint64
+	Keys        uint64
+	Batch       uint64
+	MemoryBytes int64
+	Durability  string
+	Threads     int
+	Seed        uint64
+	Dir         string
+	Optimize    bool
+}
+
+var workloads = map[string]func(*run) error{
+	"hugedb":     hugedb,
+	"osmos":      osmos,
+	"append-one": appendOne,
+	"drain":      drain,
+	"open":       open,
+	"commit":     commit,
+}
+
+// run is a job under way: its store, and the report so far.
+type run struct {
+	job Job
+	Report
+	store    rival.Store
+	settings rival.Settings
+	written  int64 // device bytes before the load
+}
+
+// Run does a job and says what came of it.
+func Run(job Job) (*Report, error) {
+	workload, known := workloads[job.Workload]
+	if !known {
+		return nil, fmt.Errorf("there is no workload `%s`", job.Workload)
+	}
+	about, err := rival.Prepare(job.Rival, job.MemoryBytes)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{job: job, Report: newReport(job, about), written: measure.DeviceBytes()}
+	r.settings = rival.Settings{Dir: job.Dir, MemoryBytes: job.MemoryBytes, Sync: job.Durability == "sync"}
+	watch := measure.WatchMemory()
+	err = workload(r)
+	if r.store != nil && err == nil {
+		err = r.store.Close()
+	}
+	r.PeakResidentBytes, r.PeakAnonymousBytes = watch.Stop()
+	return &r.Report, err
+}
+
+// open opens the store of the job, for operands that fold so.
+func (r *run) open(fold rival.Fold) (err error) {
+	if err = os.MkdirAll(r.job.Dir, 0o777); err != nil {
+		return err
+	}
+	r.settings.Fold = fold
+	r.store, err = rival.Open(r.Rival, r.settings)
+	return err
+}
+
+// reopenCold closes the store, drops its files from the page cache and opens it again, timed.
+func (r *run) reopenCold() (openMS float64, err error) {
+	if err := r.store.Close(); err != nil {
+		return 0, err
+	}
+	r.store = nil
+	if err := disk.Drop(r.job.Dir); err != nil {
+		return 0, err
+	}
+	took, err := timed(func() error { return r.open(r.settings.Fold) })
+	return milliseconds(took), err
+}
+
+// settle waits for the background work of a load, and says what the load wrote for so many bytes of keys and values.
+func (r *run) settle(userBytes uint64) error {
+	say("settling")
+	phase := measure.StartPhase(0)
+	if err := r.store.Settle(); err != nil {
+		return err
+	}
+	figures := phase.End()
+	r.Settle = &figures
+	if err := disk.Sync(r.job.Dir); err != nil {
+		return err
+	}
+	device := measure.DeviceBytes() - r.written
+	r.Written = &Written{userBytes, device, measure.Round(float64(device)/float64(max(userBytes, 1)), 3)}
+	return r.diskBytes(&r.DiskBytes)
+}
+
+func (r *run) diskBytes(figure *int64) (err error) {
+	*figure, err = disk.AllocatedBytes(r.job.Dir)
+	return err
+}
+
+// say tells whoever watches how far the job is.
+func say(what string) { fmt.Fprintln(os.Stderr, what) }
+
+// Names of the workloads.
+func Names() []string { return slices.Sorted(maps.Keys(workloads)) }

@@ -1,0 +1,131 @@
+// What a job says in the end: one JSON object, with the names that crates/bench-rivals/src/contest.rs reads.
+
+package work
+
+import (
+	"time"
+
+	"folddb/bench-rivals/check"
+	"folddb/bench-rivals/measure"
+	"folddb/bench-rivals/rival"
+)
+
+// Report of a job. Parts that its workload does not have are absent.
+type Report struct {
+	Rival              string             `json:"rival"`
+	Version            string             `json:"version"`
+	Workload           string             `json:"workload"`
+	Rows               uint64             `json:"rows"`
+	Batch              uint64             `json:"batch"`
+	Threads            int                `json:"threads"`
+	MemoryBytes        int64              `json:"memory_bytes"`
+	Durability         string             `json:"durability"`
+	Settings           string             `json:"settings"`
+	Load               *measure.Figures   `json:"load,omitempty"`
+	Commits            *measure.Quantiles `json:"commits,omitempty"`
+	CommitsBySecond    []measure.Second   `json:"commits_by_second,omitempty"`
+	Settle             *measure.Figures   `json:"settle,omitempty"`
+	Written            *Written           `json:"written,omitempty"`
+	DiskBytes          int64              `json:"disk_bytes,omitempty"`
+	PeakResidentBytes  int64              `json:"peak_resident_bytes"`
+	PeakAnonymousBytes int64              `json:"peak_anonymous_bytes"`
+	Reads              *Temperatures      `json:"reads,omitempty"`
+	Optimized          *Optimized         `json:"optimized,omitempty"`
+	ReadWhileWriting   *ReadWhileWriting  `json:"read_while_writing,omitempty"`
+	Reader             *Reader            `json:"reader,omitempty"`
+	GetMS              *GetMS             `json:"get_ms,omitempty"`
+	Puts               *measure.Figures   `json:"puts,omitempty"`
+	Deletes            *measure.Figures   `json:"deletes,omitempty"`
+	Seeks              *Seeks             `json:"seeks,omitempty"`
+	Open               *Opened            `json:"open,omitempty"`
+	Checksum           string             `json:"checksum"`
+	ChecksumExpected   string             `json:"checksum_expected"`
+	Verified           bool               `json:"verified"`
+}
+
+// Written is what went to the device for the user's bytes.
+type Written struct {
+	UserBytes     uint64  `json:"user_bytes"`
+	DeviceBytes   int64   `json:"device_bytes"`
+	Amplification float64 `json:"amplification"`
+}
+
+// Temperatures of reads.
+type Temperatures struct {
+	Warm *Reads `json:"warm,omitempty"`
+	Cold *Reads `json:"cold,omitempty"`
+}
+
+// Reads are gets and a scan.
+type Reads struct {
+	OpenMS   float64           `json:"open_ms,omitempty"`
+	Hits     measure.Quantiles `json:"hits"`
+	Misses   measure.Quantiles `json:"misses"`
+	GetsPerS uint64            `json:"gets_per_s"`
+	Scan     Scan              `json:"scan"`
+}
+
+// Scan of all rows.
+type Scan struct {
+	Seconds  float64 `json:"seconds"`
+	RowsPerS uint64  `json:"rows_per_s"`
+}
+
+// Optimized is what a merge of everything took, and how reads are then.
+type Optimized struct {
+	Seconds   float64      `json:"seconds"`
+	CPU       float64      `json:"cpu_s"`
+	DiskBytes int64        `json:"disk_bytes"`
+	Reads     Temperatures `json:"reads"`
+}
+
+// ReadWhileWriting has one writer flat out beside one reader.
+type ReadWhileWriting struct {
+	WritesPerS uint64            `json:"writes_per_s"`
+	Gets       measure.Quantiles `json:"gets"`
+}
+
+// Reader beside the load of osmos.
+type Reader struct {
+	Gets    measure.Quantiles `json:"gets"`
+	Selects measure.Quantiles `json:"selects"`
+}
+
+// GetMS are the gets of append-one.
+type GetMS struct {
+	First      float64 `json:"first"`
+	Second     float64 `json:"second"`
+	AfterFlush float64 `json:"after_flush"`
+}
+
+// Seeks of drain.
+type Seeks struct {
+	OfAnEmptyTable measure.Quantiles `json:"of_an_empty_table"`
+	Drained        measure.Quantiles `json:"drained"`
+	Settled        measure.Quantiles `json:"settled"`
+}
+
+// Opened cold.
+type Opened struct {
+	OpenMS     float64 `json:"open_ms"`
+	FirstGetUS float64 `json:"first_get_us"`
+}
+
+func newReport(job Job, settings string) Report {
+	return Report{Rival: job.Rival, Version: rival.Version(job.Rival), Workload: job.Workload, Rows: job.Rows, Batch: job.Batch,
+		Threads: job.Threads, MemoryBytes: job.MemoryBytes, Durability: job.Durability, Settings: settings}
+}
+
+// judge notes what was found and what should be; the run is verified when they are the same and nothing else was wrong.
+func (r *Report) judge(found, wanted check.RowSum, right bool) {
+	r.Checksum, r.ChecksumExpected = found.String(), wanted.String()
+	r.Verified = found == wanted && right
+}
+
+func timed(call func() error) (time.Duration, error) {
+	before := time.Now()
+	err := call()
+	return time.Since(before), err
+}
+
+func milliseconds(took time.Duration) float64 { return measure.Round(took.Seconds()*1e3, 3) }
