@@ -22,6 +22,14 @@ func PutUserKey(text []byte, number uint64) {
 	}
 }
 
+// AppendUserKey appends a key of osmos.
+func AppendUserKey(text []byte, number uint64) []byte {
+	start := len(text)
+	text = append(text, "user:0000000000"...)
+	PutUserKey(text[start:], number)
+	return text
+}
+
 // ParseUserKey is the number of a key that PutUserKey wrote.
 func ParseUserKey(text []byte) (number uint64, ok bool) {
 	digits, found := bytes.CutPrefix(text, userPrefix)

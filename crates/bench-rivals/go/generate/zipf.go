@@ -56,6 +56,9 @@ func NewZipfWrites(seed, keys uint64) ZipfWrites {
 	return ZipfWrites{NewZipf(keys), keys, stride, NewChance(seed)}
 }
 
+// Keys is the number of keys.
+func (w *ZipfWrites) Keys() uint64 { return w.keys }
+
 // NextKey is the number of the key that is hit next.
 func (w *ZipfWrites) NextKey() uint64 {
 	rank := w.zipf.Rank(&w.chance) - 1

@@ -7,12 +7,13 @@ import "time"
 // Commits are the commits of one writer. A commit's latency is the time from the end of the one before to its own end:
 // the generator's few nanoseconds are in it, and one reading of the clock.
 type Commits struct {
-	all, now  *Latencies
-	started   time.Time
-	before    time.Time
-	second    int
-	rows      uint64
-	bySeconds []Second
+	// Those of the seconds that are over, and of the current one: so that a commit is noted once.
+	past, current *Latencies
+	started       time.Time
+	before        time.Time
+	secondEnds    time.Time
+	rows          uint64
+	bySeconds     []Second
 }
 
 // Second is one second of commits.
@@ -27,35 +28,34 @@ type Second struct {
 // StartCommits begins to time them.
 func StartCommits() *Commits {
 	now := time.Now()
-	return &Commits{all: NewLatencies(), now: NewLatencies(), started: now, before: now}
+	return &Commits{past: NewLatencies(), current: NewLatencies(), started: now, before: now, secondEnds: now.Add(time.Second)}
 }
 
 // Note takes in a commit of so many rows that has just ended, and says when that was.
 func (c *Commits) Note(rows uint64) time.Time {
 	now := time.Now()
-	took := now.Sub(c.before)
-	c.before = now
-	if second := int(now.Sub(c.started) / time.Second); second != c.second {
-		c.endSecond()
-		c.second = second
-	}
+	c.current.Note(now.Sub(c.before))
 	c.rows += rows
-	c.all.Note(took)
-	c.now.Note(took)
+	c.before = now
+	if !now.Before(c.secondEnds) {
+		c.endSecond(now)
+	}
 	return now
 }
 
-func (c *Commits) endSecond() {
-	if figures := c.now.Quantiles(); figures.Count > 0 {
-		c.bySeconds = append(c.bySeconds, Second{c.second, figures.P50, figures.P99, figures.Max, c.rows})
+func (c *Commits) endSecond(now time.Time) {
+	second, figures := int(c.secondEnds.Sub(c.started)/time.Second)-1, c.current.Quantiles()
+	c.bySeconds = append(c.bySeconds, Second{second, figures.P50, figures.P99, figures.Max, c.rows})
+	c.past.Merge(c.current)
+	c.current.Reset()
+	for c.rows = 0; !c.secondEnds.After(now); c.secondEnds = c.secondEnds.Add(time.Second) {
 	}
-	c.rows = 0
-	c.now.histogram.Reset()
-	c.now.sum = 0
 }
 
 // End gives the latencies of all commits, and those of each second.
 func (c *Commits) End() (Quantiles, []Second) {
-	c.endSecond()
-	return c.all.Quantiles(), c.bySeconds
+	if c.rows > 0 {
+		c.endSecond(c.before)
+	}
+	return c.past.Quantiles(), c.bySeconds
 }

@@ -38,6 +38,12 @@ func (l *Latencies) Merge(others *Latencies) {
 	l.histogram.Merge(others.histogram)
 }
 
+// Reset forgets all calls.
+func (l *Latencies) Reset() {
+	l.histogram.Reset()
+	l.sum = 0
+}
+
 // Quantiles are the figures of a report, in microseconds.
 type Quantiles struct {
 	Count int64   `json:"count"`

@@ -82,10 +82,12 @@ func (w *MemoryWatch) look() {
 	}
 }
 
-// Stop ends the watch and gives the peaks: of all resident pages (VmHWM), mapped files among them, and of anonymous
-// pages, which is what the process really asks of the machine; these are sampled.
-func (w *MemoryWatch) Stop() (resident, anonymous int64) {
-	close(w.stop)
+// Peaks up to now: of all resident pages (VmHWM), mapped files among them, and of anonymous pages, which is what the process
+// really asks of the machine; these are sampled.
+func (w *MemoryWatch) Peaks() (resident, anonymous int64) {
 	w.look()
 	return field("/proc/self/status", "VmHWM") * 1024, w.anonymous.Load()
 }
+
+// Stop ends the watch.
+func (w *MemoryWatch) Stop() { close(w.stop) }

@@ -69,13 +69,47 @@ func openBadger(settings Settings) (Store, error) {
 	return &badgerStore{options: options, fold: settings.Fold, db: db, appends: map[string]*badger.MergeOperator{}}, nil
 }
 
-func (s *badgerStore) Get(key, into []byte) ([]byte, bool, error) {
-	if s.fold == Append {
-		return getAppended(s.operator(key), into)
+// Reader has one transaction for all reads where nobody writes, and one for each otherwise.
+func (s *badgerStore) Reader(atRest bool) Reader {
+	reader := &badgerReader{store: s}
+	if atRest {
+		reader.txn = s.db.NewTransaction(false)
 	}
-	txn := s.db.NewTransaction(false)
-	defer txn.Discard()
-	return badgerGet(txn, key, into)
+	return reader
+}
+
+type badgerReader struct {
+	store *badgerStore
+	txn   *badger.Txn
+}
+
+func (r *badgerReader) Close() {
+	if r.txn != nil {
+		r.txn.Discard()
+	}
+}
+
+// view calls with the transaction of a read.
+func (r *badgerReader) view(call func(*badger.Txn) error) error {
+	if r.txn != nil {
+		return call(r.txn)
+	}
+	return r.store.db.View(call)
+}
+
+func (r *badgerReader) Get(key, into []byte) (value []byte, found bool, err error) {
+	if r.store.fold == Append {
+		return getAppended(r.store.operator(key), into)
+	}
+	err = r.view(func(txn *badger.Txn) (err error) {
+		value, found, err = badgerGet(txn, key, into)
+		return err
+	})
+	return value, found, err
+}
+
+func (r *badgerReader) Scan(from []byte, visit func(key, value []byte) bool) error {
+	return r.view(func(txn *badger.Txn) error { return badgerScan(txn, from, visit) })
 }
 
 func badgerGet(txn *badger.Txn, key, into []byte) ([]byte, bool, error) {
@@ -116,9 +150,7 @@ func (s *badgerStore) operator(key []byte) *badger.MergeOperator {
 	return operator
 }
 
-func (s *badgerStore) Scan(from []byte, visit func(key, value []byte) bool) error {
-	txn := s.db.NewTransaction(false)
-	defer txn.Discard()
+func badgerScan(txn *badger.Txn, from []byte, visit func(key, value []byte) bool) error {
 	options := badger.DefaultIteratorOptions
 	options.PrefetchValues = false // they stand beside the keys
 	rows := txn.NewIterator(options)

@@ -61,8 +61,15 @@ func openPebble(settings Settings) (Store, error) {
 	return &pebbleStore{db, &pebble.WriteOptions{Sync: settings.Sync}}, nil
 }
 
-func (s *pebbleStore) Get(key, into []byte) ([]byte, bool, error) {
-	value, closer, err := s.db.Get(key)
+// Reader is the store itself: its gets and iterators take the newest state for next to nothing.
+func (s *pebbleStore) Reader(bool) Reader { return pebbleReader{s.db} }
+
+type pebbleReader struct{ db *pebble.DB }
+
+func (r pebbleReader) Close() {}
+
+func (r pebbleReader) Get(key, into []byte) ([]byte, bool, error) {
+	value, closer, err := r.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return into[:0], false, nil
 	} else if err != nil {
@@ -72,8 +79,8 @@ func (s *pebbleStore) Get(key, into []byte) ([]byte, bool, error) {
 	return into, true, closer.Close()
 }
 
-func (s *pebbleStore) Scan(from []byte, visit func(key, value []byte) bool) error {
-	rows, err := s.db.NewIter(&pebble.IterOptions{LowerBound: from})
+func (r pebbleReader) Scan(from []byte, visit func(key, value []byte) bool) error {
+	rows, err := r.db.NewIter(&pebble.IterOptions{LowerBound: from})
 	if err != nil {
 		return err
 	}

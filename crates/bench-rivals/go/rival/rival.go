@@ -37,10 +37,9 @@ const AppendBytes = 72
 type Store interface {
 	// Writer collects and commits. One goroutine uses it.
 	Writer() Writer
-	// Get copies the value of a key into a buffer, which it returns.
-	Get(key, into []byte) (value []byte, found bool, err error)
-	// Scan visits the rows from a key on, in order, as they are now, until visit says false.
-	Scan(from []byte, visit func(key, value []byte) bool) error
+	// Reader reads. One goroutine uses it. At rest nobody writes, and one transaction or snapshot may serve all reads;
+	// otherwise each read sees all that was committed before it.
+	Reader(atRest bool) Reader
 	// Settle writes all buffers to files and waits until no background work is due.
 	Settle() error
 	// Optimize merges everything, as far as the rival can.
@@ -58,6 +57,15 @@ type Writer interface {
 	Append(key, operand []byte) error
 	Commit() error
 	Close() error
+}
+
+// Reader gets and scans.
+type Reader interface {
+	// Get copies the value of a key into a buffer, which it returns.
+	Get(key, into []byte) (value []byte, found bool, err error)
+	// Scan visits the rows from a key on, in order, as they are now, until visit says false.
+	Scan(from []byte, visit func(key, value []byte) bool) error
+	Close()
 }
 
 // kind of rival.

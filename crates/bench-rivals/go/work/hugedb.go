@@ -3,6 +3,7 @@
 package work
 
 import (
+	"bytes"
 	"time"
 
 	"folddb/bench-rivals/check"
@@ -11,124 +12,99 @@ import (
 	"folddb/bench-rivals/rival"
 )
 
-const (
-	pairBytes = 16
-	// readSeed sets the chance of reads apart from that of writes.
-	readSeed = 0x6e75_6d62_6572_7321
-)
+const pairBytes = 16
 
 func hugedb(r *run) error {
-	pairs := newPairs(r.job)
-	if err := r.loadPairs(pairs); err != nil {
+	data := pairs{generate.NewRandomRows(r.job.Seed), r.Rows}
+	if err := r.loadPairs(data); err != nil {
 		return err
 	}
-	if err := r.readAll(pairs); err != nil {
-		return err
-	}
-	// Rows beyond twice as many are new, and no read has taken them for a miss.
-	pairs.written = 2 * r.Rows
-	if err := r.readWhileWriting(pairs, pairs.put); err != nil {
-		return err
-	}
-	r.judge(pairs.found, pairs.expected(), pairs.right)
-	return nil
+	// Misses ask for the indices behind the last row: new rows begin behind them.
+	more := &pairWriter{rows: data.rows, index: 2 * data.count}
+	return r.readAll(data, data.sum(), more.put)
 }
 
 func open(r *run) (err error) {
-	pairs := newPairs(r.job)
-	if err = r.loadPairs(pairs); err != nil {
+	data := pairs{generate.NewRandomRows(r.job.Seed), r.Rows}
+	if err = r.loadPairs(data); err != nil {
 		return err
 	}
 	r.Open = &Opened{}
 	if r.Open.OpenMS, err = r.reopenCold(); err != nil {
 		return err
 	}
-	key := pairs.key(true, nil)
-	before := time.Now()
-	value, found, err := r.store.Get(key, nil)
-	r.Open.FirstGetUS = measure.Round(time.Since(before).Seconds()*1e6, 1)
-	if err != nil {
+	if err = r.firstGet(data); err != nil {
 		return err
 	}
-	pairs.answered(key, value, found, true)
-	if err = r.scan(pairs, &Scan{}); err != nil {
-		return err
-	}
-	r.judge(pairs.found, pairs.expected(), pairs.right)
-	return nil
+	found, err := r.scan(data, &Scan{})
+	r.check(found, data.sum())
+	return err
 }
 
-func (r *run) loadPairs(pairs *pairs) error {
+func (r *run) firstGet(data pairs) error {
+	chance := generate.NewChance(r.job.Seed)
+	key, wanted := data.hit(&chance, nil, nil)
+	before := time.Now()
+	reader := r.store.Reader(true)
+	defer reader.Close()
+	value, _, err := reader.Get(key, nil)
+	r.Open.FirstGetUS = measure.Round(time.Since(before).Seconds()*1e6, 1)
+	r.judge(bytes.Equal(value, wanted))
+	return err
+}
+
+func (r *run) loadPairs(data pairs) error {
 	if err := r.open(rival.NoFold); err != nil {
 		return err
 	}
-	if err := r.load(pairs.put); err != nil {
+	writer := &pairWriter{rows: data.rows}
+	if err := r.load(writer.put); err != nil {
 		return err
 	}
 	return r.settle(r.Rows * pairBytes)
 }
 
-// pairs is the data of hugedb.
+// pairs are the rows of a seed.
 type pairs struct {
-	source  generate.RandomRows
-	chance  generate.Chance
-	rows    uint64
-	written uint64 // the index that put writes next
-	keyBuf  [8]byte
-	valBuf  [8]byte
-	right   bool
-	found   check.RowSum // of the last scan
-	now     check.RowSum
-	order   check.Ascending
+	rows  generate.RandomRows
+	count uint64
 }
 
-func newPairs(job Job) *pairs {
-	return &pairs{source: generate.NewRandomRows(job.Seed), chance: generate.NewChance(job.Seed ^ readSeed), rows: job.Rows, right: true}
+func (p pairs) hit(chance *generate.Chance, key, value []byte) (hitKey, hitValue []byte) {
+	number := p.rows.Key(chance.Below(p.count))
+	return generate.AppendKey(key, number), generate.AppendValue(value, p.rows.Value(number))
 }
 
-func (p *pairs) put(writer rival.Writer) error {
-	key := p.source.Key(p.written)
-	p.written++
-	return writer.Set(generate.AppendKey(p.keyBuf[:0], key), generate.AppendValue(p.valBuf[:0], p.source.Value(key)))
+func (p pairs) miss(chance *generate.Chance, key []byte) []byte {
+	return generate.AppendKey(key, p.rows.Key(p.count+chance.Below(p.count)))
 }
 
-func (p *pairs) key(hit bool, into []byte) []byte {
-	index := p.chance.Below(p.rows)
-	if !hit {
-		index += p.rows
-	}
-	return generate.AppendKey(into, p.source.Key(index))
-}
+func (p pairs) mayBecome(was, found []byte) bool { return bytes.Equal(was, found) }
 
-func (p *pairs) answered(key, value []byte, found, hit bool) {
-	if found != hit {
-		p.right = false
-	} else if found {
-		number, _ := generate.Key(key)
-		is, ok := generate.Value(value)
-		p.right = p.right && ok && is == p.source.Value(number)
-	}
-}
-
-func (p *pairs) row(key, value []byte) {
+func (p pairs) numbers(key, value []byte) (number, is uint64, ok bool) {
 	number, keyRight := generate.Key(key)
 	is, valueRight := generate.Value(value)
-	p.right = p.right && keyRight && valueRight
-	p.order.Next(number)
-	p.now.Add(number, is)
+	return number, is, keyRight && valueRight
 }
 
-// scanned ends a scan; each must have found the same.
-func (p *pairs) scanned() {
-	p.right = p.right && p.order.Holds() && (p.found == check.RowSum{} || p.found == p.now)
-	p.found, p.now, p.order = p.now, check.RowSum{}, check.Ascending{}
-}
-
-// expected is what must be in the store, from the generator alone.
-func (p *pairs) expected() (sum check.RowSum) {
-	for index := range p.rows {
-		key := p.source.Key(index)
-		sum.Add(key, p.source.Value(key))
+// sum is what must be in the store, from the generator alone.
+func (p pairs) sum() (sum check.RowSum) {
+	for index := range p.count {
+		key := p.rows.Key(index)
+		sum.Add(key, p.rows.Value(key))
 	}
 	return sum
+}
+
+// pairWriter writes rows from an index on.
+type pairWriter struct {
+	rows       generate.RandomRows
+	index      uint64
+	key, value [8]byte
+}
+
+func (w *pairWriter) put(writer rival.Writer) error {
+	key := w.rows.Key(w.index)
+	w.index++
+	return writer.Set(generate.AppendKey(w.key[:0], key), generate.AppendValue(w.value[:0], w.rows.Value(key)))
 }

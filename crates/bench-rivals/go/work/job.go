@@ -43,6 +43,7 @@ type run struct {
 	Report
 	store    rival.Store
 	settings rival.Settings
+	watch    *measure.MemoryWatch
 	written  int64 // device bytes before the load
 }
 
@@ -58,12 +59,12 @@ func Run(job Job) (*Report, error) {
 	}
 	r := &run{job: job, Report: newReport(job, about), written: measure.DeviceBytes()}
 	r.settings = rival.Settings{Dir: job.Dir, MemoryBytes: job.MemoryBytes, Sync: job.Durability == "sync"}
-	watch := measure.WatchMemory()
+	r.watch = measure.WatchMemory()
+	defer r.watch.Stop()
 	err = workload(r)
 	if r.store != nil && err == nil {
 		err = r.store.Close()
 	}
-	r.PeakResidentBytes, r.PeakAnonymousBytes = watch.Stop()
 	return &r.Report, err
 }
 
@@ -90,7 +91,8 @@ func (r *run) reopenCold() (openMS float64, err error) {
 	return milliseconds(took), err
 }
 
-// settle waits for the background work of a load, and says what the load wrote for so many bytes of keys and values.
+// settle waits for the background work of a load, and says what the load wrote for so many bytes of keys and values, what
+// it takes up, and the memory up to now.
 func (r *run) settle(userBytes uint64) error {
 	say("settling")
 	phase := measure.StartPhase(0)
@@ -98,12 +100,14 @@ func (r *run) settle(userBytes uint64) error {
 		return err
 	}
 	figures := phase.End()
-	r.Settle = &figures
-	if err := disk.Sync(r.job.Dir); err != nil {
+	syncing, err := timed(func() error { return disk.Sync(r.job.Dir) })
+	if err != nil {
 		return err
 	}
+	r.Settle = &Settled{figures.Seconds, figures.CPU, measure.Round(syncing.Seconds(), 3)}
 	device := measure.DeviceBytes() - r.written
 	r.Written = &Written{userBytes, device, measure.Round(float64(device)/float64(max(userBytes, 1)), 3)}
+	r.PeakResidentBytes, r.PeakAnonymousBytes = r.watch.Peaks()
 	return r.diskBytes(&r.DiskBytes)
 }
 

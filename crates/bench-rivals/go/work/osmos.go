@@ -14,56 +14,51 @@ import (
 
 const (
 	readPause = 10 * time.Millisecond
-	// selectEvery: of so many reads, one is a select over a range.
-	selectEvery    = 8
-	selectRows     = 100
-	readerSeed     = 0x7265_6164
-	atRestSeed     = 0x7265_7374
-	besideSeed     = 0x6d6f_7265
-	sumWriteBytes  = generate.UserKeyBytes + 8
-	keysOfRows     = 5 // keys are rows divided by this, unless they are given
-	unknownUserKey = ^uint64(0)
+	// selectEvery: of so many reads, one is a select of a stretch.
+	selectEvery   = 8
+	selectRows    = 100
+	readerSeed    = 0x7265_6164
+	sumWriteBytes = generate.UserKeyBytes + 8
+	// rowsPerKey, unless the number of keys is given.
+	rowsPerKey = 5
 )
 
 func osmos(r *run) error {
-	if r.job.Keys == 0 {
-		r.job.Keys = max(r.Rows/keysOfRows, 1)
+	r.Keys = r.job.Keys
+	if r.Keys == 0 {
+		r.Keys = max(r.Rows/rowsPerKey, 1)
 	}
-	sums := newSums(r.job)
 	if err := r.open(rival.Sum); err != nil {
 		return err
 	}
-	if err := r.loadSums(sums); err != nil {
+	reader, err := r.loadSums()
+	if err != nil {
 		return err
 	}
 	if err := r.settle(r.Rows * sumWriteBytes); err != nil {
 		return err
 	}
-	if err := r.readAll(sums); err != nil {
-		return err
-	}
-	sums.atRest = false
-	more := &sumWriter{source: generate.NewZipfWrites(r.job.Seed^besideSeed, r.job.Keys)}
-	if err := r.readWhileWriting(sums, more.put); err != nil {
-		return err
-	}
-	r.judge(sums.verdict(r.job))
-	return nil
+	data := expectedSums(generate.NewZipfWrites(r.job.Seed, r.Keys), r.Rows)
+	r.judge(reader.right && data.grown(reader.seen))
+	more := &sumWriter{source: generate.NewZipfWrites(r.job.Seed, r.Keys)}
+	return r.readAll(data, data.sum(), more.put)
 }
 
 // loadSums loads beside the reader.
-func (r *run) loadSums(sums *sums) error {
+func (r *run) loadSums() (*sumReader, error) {
 	stop, ended := make(chan struct{}), make(chan error, 1)
-	reader := newSumReader(r.store, r.job, sums)
+	reader := &sumReader{store: r.store.Reader(false), source: generate.NewZipfWrites(r.job.Seed^readerSeed, r.Keys),
+		gets: measure.NewLatencies(), selects: measure.NewLatencies(), right: true}
+	defer reader.store.Close()
 	go func() { ended <- reader.run(stop) }()
-	writer := sumWriter{source: generate.NewZipfWrites(r.job.Seed, r.job.Keys)}
+	writer := sumWriter{source: generate.NewZipfWrites(r.job.Seed, r.Keys)}
 	err := r.load(writer.put)
 	close(stop)
 	if readError := <-ended; err == nil {
 		err = readError
 	}
 	r.Reader = &Reader{reader.gets.Quantiles(), reader.selects.Quantiles()}
-	return err
+	return reader, err
 }
 
 // sumWriter writes sums.
@@ -79,17 +74,13 @@ func (w *sumWriter) put(writer rival.Writer) error {
 
 // sumReader reads beside the load.
 type sumReader struct {
-	store         rival.Store
+	store         rival.Reader
 	source        generate.ZipfWrites
 	gets, selects *measure.Latencies
-	sums          *sums
+	seen          []userSum // in the order of reading
+	right         bool
 	key           [generate.UserKeyBytes]byte
 	value         []byte
-}
-
-func newSumReader(store rival.Store, job Job, sums *sums) *sumReader {
-	return &sumReader{store: store, source: generate.NewZipfWrites(job.Seed^readerSeed, job.Keys),
-		gets: measure.NewLatencies(), selects: measure.NewLatencies(), sums: sums}
 }
 
 func (s *sumReader) run(stop <-chan struct{}) error {
@@ -117,7 +108,7 @@ func (s *sumReader) read(isSelect bool) (err error) {
 	s.value, _, err = s.store.Get(s.key[:], s.value)
 	s.gets.Note(time.Since(before))
 	sum, _ := generate.Value(s.value)
-	s.sums.beside = append(s.sums.beside, userSum{number, sum})
+	s.seen = append(s.seen, userSum{number, sum})
 	return err
 }
 
@@ -130,6 +121,6 @@ func (s *sumReader) selectRows() error {
 		rows++
 		return rows < selectRows
 	})
-	s.sums.right = s.sums.right && order.Holds()
+	s.right = s.right && order.Holds()
 	return err
 }

@@ -1,121 +1,151 @@
-// Reads of a store that is at rest, warm and cold.
+// The phases that only read: gets that hit and gets that miss, timed singly, and a scan of all; warm, after a merge of everything if
+// that is asked for, and cold.
 
 package work
 
 import (
+	"bytes"
+	"math"
 	"time"
 
+	"folddb/bench-rivals/check"
+	"folddb/bench-rivals/generate"
 	"folddb/bench-rivals/measure"
+	"folddb/bench-rivals/rival"
 )
 
-// gets that are measured, half hits, half misses.
-const gets = 100_000
+// gets of a phase; half of them hit. Tests have fewer.
+var gets = uint64(100_000)
 
-// subject knows the data of a workload.
-type subject interface {
-	// key appends a random key that is there, or one that is not.
-	key(hit bool, into []byte) []byte
-	// answered takes the answer to a get of such a key, to judge it now or later.
-	answered(key, value []byte, found, hit bool)
-	// row takes the next row of a scan, and scanned its end.
-	row(key, value []byte)
-	scanned()
+const readSeed = 0x6e75_6d62_6572_7321
+
+// questions are what can be asked of a store, and what must come.
+type questions interface {
+	// hit appends a key that is there, and its value.
+	hit(chance *generate.Chance, key, value []byte) (hitKey, hitValue []byte)
+	// miss appends a key that is not there.
+	miss(chance *generate.Chance, key []byte) []byte
+	// mayBecome says whether a found value is right while others write.
+	mayBecome(was, found []byte) bool
+	// numbers are a row as two numbers, for the checksum; ok is false where it is none of the workload's.
+	numbers(key, value []byte) (number, sum uint64, ok bool)
 }
 
-// readAll does the phases of reads that every load is followed by: warm, cold, and after a merge of everything if that
-// is asked for.
-func (r *run) readAll(subject subject) (err error) {
+// readAll is all that reads, behind a load that has settled. put writes more rows.
+func (r *run) readAll(data questions, wanted check.RowSum, put func(rival.Writer) error) (err error) {
 	r.Reads = &Temperatures{}
-	if r.Reads.Warm, err = r.readWarm(subject); err != nil {
+	found := check.RowSum{}
+	if r.Reads.Warm, found, err = r.readWarm(data); err != nil {
 		return err
 	}
-	if r.Reads.Cold, err = r.readCold(subject); err != nil || !r.job.Optimize {
+	r.check(found, wanted)
+	if r.job.Optimize {
+		if err = r.optimize(data, wanted); err != nil {
+			return err
+		}
+	}
+	if r.Reads.Cold, err = r.readCold(data, wanted); err != nil {
 		return err
 	}
-	return r.optimize(subject)
+	return r.readWhileWriting(data, put)
 }
 
-func (r *run) readWarm(subject subject) (*Reads, error) {
+// readWarm gets to warm up, then gets what counts, then scans.
+func (r *run) readWarm(data questions) (*Reads, check.RowSum, error) {
 	say("reading warm")
 	reads := &Reads{}
-	if err := r.getMany(subject, &Reads{}); err != nil {
-		return nil, err
+	if err := r.getMany(data, r.job.Seed+1, &Reads{}); err != nil {
+		return nil, check.RowSum{}, err
 	}
-	if err := r.getMany(subject, reads); err != nil {
-		return nil, err
+	if err := r.getMany(data, r.job.Seed, reads); err != nil {
+		return nil, check.RowSum{}, err
 	}
-	return reads, r.scan(subject, &reads.Scan)
+	found, err := r.scan(data, &reads.Scan)
+	return reads, found, err
 }
 
 // readCold opens cold for the gets, and once more for the scan, which would find much of the store in memory after them.
-func (r *run) readCold(subject subject) (reads *Reads, err error) {
+func (r *run) readCold(data questions, wanted check.RowSum) (reads *Reads, err error) {
 	say("reading cold")
 	reads = &Reads{}
 	if reads.OpenMS, err = r.reopenCold(); err != nil {
 		return nil, err
 	}
-	if err = r.getMany(subject, reads); err != nil {
+	if err = r.getMany(data, r.job.Seed, reads); err != nil {
 		return nil, err
 	}
 	if _, err = r.reopenCold(); err != nil {
 		return nil, err
 	}
-	return reads, r.scan(subject, &reads.Scan)
+	found, err := r.scan(data, &reads.Scan)
+	r.judge(found == wanted)
+	return reads, err
 }
 
-func (r *run) optimize(subject subject) (err error) {
+func (r *run) optimize(data questions, wanted check.RowSum) error {
 	say("optimizing")
 	phase := measure.StartPhase(0)
-	if err = r.store.Optimize(); err != nil {
+	if err := r.store.Optimize(); err != nil {
 		return err
 	}
 	figures := phase.End()
-	r.Optimized = &Optimized{Seconds: figures.Seconds, CPU: figures.CPU}
-	if r.Optimized.Reads.Warm, err = r.readWarm(subject); err != nil {
+	warm, found, err := r.readWarm(data)
+	if err != nil {
 		return err
 	}
-	if r.Optimized.Reads.Cold, err = r.readCold(subject); err != nil {
-		return err
-	}
+	r.judge(found == wanted)
+	r.Optimized = &Optimized{Seconds: figures.Seconds, CPU: figures.CPU, Reads: Temperatures{Warm: warm}}
 	return r.diskBytes(&r.Optimized.DiskBytes)
 }
 
-func (r *run) getMany(subject subject, reads *Reads) error {
+func (r *run) getMany(data questions, seed uint64, reads *Reads) error {
 	hits, misses := measure.NewLatencies(), measure.NewLatencies()
-	var key, value []byte
+	reader, chance := r.store.Reader(true), generate.NewChance(seed^readSeed)
+	defer reader.Close()
+	var key, wanted, value []byte
 	total := time.Duration(0)
-	for index := range min(gets, 2*r.Rows) {
-		hit, latencies := index%2 == 0, misses
-		if hit {
+	for index := range gets {
+		isHit, latencies := index%2 == 0, misses
+		if isHit {
 			latencies = hits
+			key, wanted = data.hit(&chance, key[:0], wanted[:0])
+		} else {
+			key, wanted = data.miss(&chance, key[:0]), wanted[:0]
 		}
-		key = subject.key(hit, key[:0])
 		before := time.Now()
-		into, found, err := r.store.Get(key, value)
+		is, found, err := reader.Get(key, value)
 		took := time.Since(before)
 		if err != nil {
 			return err
 		}
-		value = into
+		value = is
 		total += took
 		latencies.Note(took)
-		subject.answered(key, value, found, hit)
+		r.judge(found == isHit && bytes.Equal(value, wanted))
 	}
 	reads.Hits, reads.Misses = hits.Quantiles(), misses.Quantiles()
-	reads.GetsPerS = measure.PerSecond(min(gets, 2*r.Rows), total)
+	reads.GetsPerS = measure.PerSecond(gets, total)
 	return nil
 }
 
-func (r *run) scan(subject subject, figures *Scan) error {
-	rows := uint64(0)
+// scan sums all rows up; keys that do not ascend and rows that are none count against the run.
+func (r *run) scan(data questions, figures *Scan) (sum check.RowSum, err error) {
+	order, strange := check.Ascending{}, 0
+	reader := r.store.Reader(true)
+	defer reader.Close()
 	took, err := timed(func() error {
-		return r.store.Scan(nil, func(key, value []byte) bool {
-			rows++
-			subject.row(key, value)
+		return reader.Scan(nil, func(key, value []byte) bool {
+			number, is, ok := data.numbers(key, value)
+			if !ok {
+				strange++
+				number = math.MaxUint64
+			}
+			order.Next(number)
+			sum.Add(number, is)
 			return true
 		})
 	})
-	subject.scanned()
-	*figures = Scan{measure.Round(took.Seconds(), 3), measure.PerSecond(rows, took)}
-	return err
+	r.judge(order.Holds() && strange == 0)
+	*figures = Scan{measure.Round(took.Seconds(), 3), measure.PerSecond(sum.Rows, took)}
+	return sum, err
 }

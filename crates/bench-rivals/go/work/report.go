@@ -24,11 +24,12 @@ type Report struct {
 	Load               *measure.Figures   `json:"load,omitempty"`
 	Commits            *measure.Quantiles `json:"commits,omitempty"`
 	CommitsBySecond    []measure.Second   `json:"commits_by_second,omitempty"`
-	Settle             *measure.Figures   `json:"settle,omitempty"`
+	Keys               uint64             `json:"keys,omitempty"`
+	Settle             *Settled           `json:"settle,omitempty"`
 	Written            *Written           `json:"written,omitempty"`
 	DiskBytes          int64              `json:"disk_bytes,omitempty"`
-	PeakResidentBytes  int64              `json:"peak_resident_bytes"`
-	PeakAnonymousBytes int64              `json:"peak_anonymous_bytes"`
+	PeakResidentBytes  int64              `json:"peak_resident_bytes,omitempty"`
+	PeakAnonymousBytes int64              `json:"peak_anonymous_bytes,omitempty"`
 	Reads              *Temperatures      `json:"reads,omitempty"`
 	Optimized          *Optimized         `json:"optimized,omitempty"`
 	ReadWhileWriting   *ReadWhileWriting  `json:"read_while_writing,omitempty"`
@@ -41,6 +42,13 @@ type Report struct {
 	Checksum           string             `json:"checksum"`
 	ChecksumExpected   string             `json:"checksum_expected"`
 	Verified           bool               `json:"verified"`
+}
+
+// Settled is the end of the background work, and of writing files out.
+type Settled struct {
+	Seconds     float64 `json:"seconds"`
+	CPU         float64 `json:"cpu_s"`
+	SyncSeconds float64 `json:"sync_seconds"`
 }
 
 // Written is what went to the device for the user's bytes.
@@ -113,14 +121,17 @@ type Opened struct {
 
 func newReport(job Job, settings string) Report {
 	return Report{Rival: job.Rival, Version: rival.Version(job.Rival), Workload: job.Workload, Rows: job.Rows, Batch: job.Batch,
-		Threads: job.Threads, MemoryBytes: job.MemoryBytes, Durability: job.Durability, Settings: settings}
+		Threads: job.Threads, MemoryBytes: job.MemoryBytes, Durability: job.Durability, Settings: settings, Verified: true}
 }
 
-// judge notes what was found and what should be; the run is verified when they are the same and nothing else was wrong.
-func (r *Report) judge(found, wanted check.RowSum, right bool) {
+// check notes the sum of what was found and of what should be.
+func (r *Report) check(found, wanted check.RowSum) {
 	r.Checksum, r.ChecksumExpected = found.String(), wanted.String()
-	r.Verified = found == wanted && right
+	r.judge(found == wanted)
 }
+
+// judge notes whether all of something was right.
+func (r *Report) judge(right bool) { r.Verified = r.Verified && right }
 
 func timed(call func() error) (time.Duration, error) {
 	before := time.Now()

@@ -42,26 +42,29 @@ func appendOne(r *run) error {
 
 // getAppended gets the one value twice, and once more when it has been written to files.
 func (r *run) getAppended(expected []byte) (err error) {
-	wanted, found, right := bytesSum(expected), check.RowSum{}, true
-	get := func(figure *float64) (err error) {
-		before := time.Now()
-		value, _, err := r.store.Get(oneKey, nil)
-		*figure = milliseconds(time.Since(before))
-		found, right = bytesSum(value), right && bytes.Equal(value, expected)
+	if r.GetMS.First, _, err = r.getOne(expected); err != nil {
 		return err
 	}
-	if err = get(&r.GetMS.First); err != nil {
-		return err
-	}
-	if err = get(&r.GetMS.Second); err != nil {
+	if r.GetMS.Second, _, err = r.getOne(expected); err != nil {
 		return err
 	}
 	if err = r.settle(r.Rows * (uint64(len(oneKey)) + rival.AppendBytes)); err != nil {
 		return err
 	}
-	err = get(&r.GetMS.AfterFlush)
-	r.judge(found, wanted, right)
+	found := check.RowSum{}
+	r.GetMS.AfterFlush, found, err = r.getOne(expected)
+	r.check(found, bytesSum(expected))
 	return err
+}
+
+func (r *run) getOne(expected []byte) (tookMS float64, found check.RowSum, err error) {
+	reader := r.store.Reader(false)
+	defer reader.Close()
+	before := time.Now()
+	value, _, err := reader.Get(oneKey, nil)
+	tookMS = milliseconds(time.Since(before))
+	r.judge(bytes.Equal(value, expected))
+	return tookMS, bytesSum(value), err
 }
 
 // bytesSum takes a value as numbers of 8 bytes.
@@ -128,10 +131,11 @@ func (r *run) putAndDelete() (err error) {
 
 // seekFirst seeks the first row many times; what it finds is taken into found.
 func seekFirst(store rival.Store, figures *measure.Quantiles, found *check.RowSum) error {
-	latencies := measure.NewLatencies()
+	latencies, reader := measure.NewLatencies(), store.Reader(false)
+	defer reader.Close()
 	for range seeks {
 		before := time.Now()
-		err := store.Scan(nil, func(_, _ []byte) bool {
+		err := reader.Scan(nil, func(_, _ []byte) bool {
 			found.Add(0, 0)
 			return false
 		})
@@ -153,7 +157,9 @@ func (r *run) canary(found check.RowSum) error {
 	if err := writer.Commit(); err != nil {
 		return err
 	}
-	err := r.store.Scan(nil, func(key, value []byte) bool {
+	reader := r.store.Reader(false)
+	defer reader.Close()
+	err := reader.Scan(nil, func(key, value []byte) bool {
 		number, _ := generate.Key(key)
 		is, _ := generate.Value(value)
 		found.Add(number, is)
@@ -161,7 +167,7 @@ func (r *run) canary(found check.RowSum) error {
 	})
 	wanted := check.RowSum{}
 	wanted.Add(7, 77)
-	r.judge(found, wanted, true)
+	r.check(found, wanted)
 	return err
 }
 
@@ -174,7 +180,9 @@ func commit(r *run) error {
 		return err
 	}
 	found, wanted, right := check.RowSum{}, check.RowSum{}, true
-	err := r.store.Scan(nil, func(key, value []byte) bool {
+	reader := r.store.Reader(true)
+	defer reader.Close()
+	err := reader.Scan(nil, func(key, value []byte) bool {
 		number, ok := generate.Key(key)
 		right = right && ok && bytes.Equal(value, commitValue(number))
 		found.Add(number, 0)
@@ -183,7 +191,8 @@ func commit(r *run) error {
 	for index := range r.Rows {
 		wanted.Add(generate.NewRandomRows(r.job.Seed).Key(index), 0)
 	}
-	r.judge(found, wanted, right)
+	r.judge(right)
+	r.check(found, wanted)
 	return err
 }
 

@@ -1,5 +1,4 @@
-// What must be in a store of osmos. Answers are noted, and judged when the sums are known: they would take memory of
-// the process that is measured.
+// What must be in a store of osmos.
 
 package work
 
@@ -11,94 +10,63 @@ import (
 // userSum is a key and the sum that a read found, 0 where nothing was.
 type userSum struct{ key, sum uint64 }
 
-// sums is the data of osmos.
-type sums struct {
-	keys   uint64
-	hits   generate.ZipfWrites
-	misses generate.Chance
-	text   [generate.UserKeyBytes]byte
-	atRest bool
-	right  bool
-	// What was read while sums grew, in the order of reading, and what was read at rest.
-	beside, final []userSum
-	found, now    check.RowSum
-	order         check.Ascending
-}
+// sums are the sums of all keys.
+type sums []uint64
 
-func newSums(job Job) *sums {
-	return &sums{keys: job.Keys, hits: generate.NewZipfWrites(job.Seed^atRestSeed, job.Keys),
-		misses: generate.NewChance(job.Seed ^ readSeed), atRest: true, right: true}
-}
-
-// key of a hit is drawn as writes are; a few may never have been written, which the answer tells.
-func (s *sums) key(hit bool, into []byte) []byte {
-	number := uint64(0)
-	if hit {
-		number = s.hits.NextKey()
-	} else {
-		number = s.keys + s.misses.Below(s.keys)
-	}
-	generate.PutUserKey(s.text[:], number)
-	return append(into, s.text[:]...)
-}
-
-func (s *sums) answered(key, value []byte, found, hit bool) {
-	s.right = s.right && (hit || !found)
-	if !hit || !s.atRest {
-		return
-	}
-	number, _ := generate.ParseUserKey(key)
-	sum := uint64(0)
-	if found {
-		sum, _ = generate.Value(value)
-	}
-	s.final = append(s.final, userSum{number, sum})
-}
-
-func (s *sums) row(key, value []byte) {
-	number, known := generate.ParseUserKey(key)
-	if !known {
-		number = unknownUserKey // the checksum will tell
-	}
-	sum, isNumber := generate.Value(value)
-	s.right = s.right && isNumber
-	s.order.Next(number)
-	s.now.Add(number, sum)
-}
-
-// scanned ends a scan; each must have found the same.
-func (s *sums) scanned() {
-	s.right = s.right && s.order.Holds() && (s.found == check.RowSum{} || s.found == s.now)
-	s.found, s.now, s.order = s.now, check.RowSum{}, check.Ascending{}
-}
-
-// verdict works the sums out by the generator alone, and judges all reads.
-func (s *sums) verdict(job Job) (found, wanted check.RowSum, right bool) {
-	source, end := generate.NewZipfWrites(job.Seed, job.Keys), make([]uint64, job.Keys)
-	for range job.Rows {
+// expectedSums are those of so many writes, from the generator alone.
+func expectedSums(source generate.ZipfWrites, rows uint64) sums {
+	sums := make(sums, source.Keys())
+	for range rows {
 		key := source.NextKey()
-		end[key] += source.NextOperand()
+		sums[key] += source.NextOperand()
 	}
-	for key, sum := range end {
-		if sum > 0 {
-			wanted.Add(uint64(key), sum)
-		}
-	}
-	right = s.right && grows(s.beside, end)
-	for _, read := range s.final {
-		right = right && read.sum == end[read.key]
-	}
-	return s.found, wanted, right
+	return sums
 }
 
-// grows says whether sums only grew, and none was larger than it is in the end.
-func grows(reads []userSum, end []uint64) bool {
+// grown says whether sums that were read only grew, and none was larger than it is in the end.
+func (s sums) grown(reads []userSum) bool {
 	last := map[uint64]uint64{}
 	for _, read := range reads {
-		if read.sum < last[read.key] || read.sum > end[read.key] {
+		if read.sum < last[read.key] || read.sum > s[read.key] {
 			return false
 		}
 		last[read.key] = read.sum
 	}
 	return true
+}
+
+// sum is what must be in the store.
+func (s sums) sum() (sum check.RowSum) {
+	for key, is := range s {
+		if is > 0 {
+			sum.Add(uint64(key), is)
+		}
+	}
+	return sum
+}
+
+// hit is a key near a random one, since not every key is written.
+func (s sums) hit(chance *generate.Chance, key, value []byte) (hitKey, hitValue []byte) {
+	number := chance.Below(uint64(len(s)))
+	for tries := 0; s[number] == 0 && tries < len(s); tries++ {
+		number = (number + 1) % uint64(len(s))
+	}
+	return generate.AppendUserKey(key, number), generate.AppendValue(value, s[number])
+}
+
+func (s sums) miss(chance *generate.Chance, key []byte) []byte {
+	keys := uint64(len(s))
+	return generate.AppendUserKey(key, keys+chance.Below(keys))
+}
+
+func (s sums) mayBecome(was, found []byte) bool {
+	before, _ := generate.Value(was)
+	now, ok := generate.Value(found)
+	return ok && before <= now
+}
+
+func (s sums) numbers(key, value []byte) (number, is uint64, ok bool) {
+	number, known := generate.ParseUserKey(key)
+	is, isNumber := generate.Value(value)
+	return number, is, known && isNumber
 }

@@ -10,6 +10,7 @@ import (
 
 func tiny(t *testing.T, change func(*Job)) *Report {
 	t.Helper()
+	gets = 2000
 	job := Job{Rows: 20_000, Batch: 100, MemoryBytes: 16 << 20, Durability: "process", Threads: 2, Seed: 1, Dir: t.TempDir()}
 	change(&job)
 	report, err := Run(job)
