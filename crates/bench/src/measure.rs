@@ -36,6 +36,12 @@ impl Latencies {
         self.histogram.saturating_record(took_ns.max(1));
     }
 
+    /// Takes in all that another took in.
+    pub fn absorb(&mut self, other: &Latencies) {
+        self.sum_ns += other.sum_ns;
+        self.histogram += &other.histogram;
+    }
+
     /// The quantiles, in microseconds.
     pub fn to_json(&self) -> Value {
         let us = |ns: u64| round(ns as f64 / 1000.0, 2);

@@ -1,0 +1,113 @@
+//! The contest: every rival does the work so many times, each time in a process of its own. The rounds are interleaved,
+//! since machines drift, and the order rotates from round to round.
+
+mod child;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use serde_json::{Value, json};
+
+use crate::report;
+use crate::work::Job;
+
+/// What to run, and where results go.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Contest {
+    #[command(flatten)]
+    job: Job,
+    /// Names of rivals, with commas between; `pebble` and `badger` run by the program in go/
+    #[arg(long, value_delimiter = ',', required = true)]
+    rivals: Vec<String>,
+    /// How often each rival does the work; the medians count
+    #[arg(long, default_value_t = 3)]
+    repeat: usize,
+    /// The directory for the results: JSON and charts
+    #[arg(long, default_value = "results")]
+    out: PathBuf,
+    /// The directory in which the stores are, each gone before the next begins [default: the system's for temporary files]
+    #[arg(long)]
+    dir: Option<PathBuf>,
+    /// A rival that needs longer for one run is stopped, and its row says so
+    #[arg(long, default_value_t = 3600)]
+    seconds_max: u64,
+    /// The program for the rivals written in Go, as built by `go build -o rivals-go .` in go/
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/go/rivals-go"))]
+    go_program: PathBuf,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Outcome {
+    /// With figures, and a state that was right.
+    Done(Value),
+    /// Otherwise, as a sentence for its row.
+    Failed(String),
+}
+
+/// The runs of a rival.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs {
+    pub(crate) rival: String,
+    pub(crate) outcomes: Vec<Outcome>,
+}
+
+impl Contest {
+    /// Runs all of it. Failure, when any run failed: after the others are done and said.
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        ensure!(self.repeat > 0, "--repeat is at least 1");
+        std::fs::create_dir_all(&self.out).with_context(|| format!("create {}", self.out.display()))?;
+        let mut runs: Vec<Runs> =
+            self.rivals.iter().map(|rival| Runs { rival: rival.clone(), outcomes: Vec::new() }).collect();
+        for round in 0..self.repeat {
+            for index in order(runs.len(), round) {
+                let rival = runs[index].rival.clone();
+                eprintln!("round {} of {}: {rival}", round + 1, self.repeat);
+                let outcome = self.run_child(&rival)?;
+                runs[index].outcomes.push(outcome);
+            }
+        }
+        let name = format!("{}-batch-{}-rows-{}", self.job.workload.name(), self.job.batch, self.job.rows);
+        report::write(&self.out, &name, &runs, &self.settings())?;
+        let failed = runs.iter().flat_map(|runs| &runs.outcomes).any(|end| matches!(end, Outcome::Failed(_)));
+        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    fn run_child(&self, rival: &str) -> Result<Outcome> {
+        let parent = self.dir.clone().unwrap_or_else(std::env::temp_dir);
+        let dir = parent.join(format!("bench-rivals-{}-{rival}", std::process::id()));
+        let mut command = child::command(rival, &self.job, &dir, &self.go_program)?;
+        let outcome = child::run(&mut command, Duration::from_secs(self.seconds_max))?;
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir).with_context(|| format!("remove {}", dir.display()))?;
+        }
+        Ok(outcome)
+    }
+
+    /// What was asked for, as it stands in the results.
+    fn settings(&self) -> Value {
+        json!({
+            "workload": self.job.workload.name(),
+            "rows": self.job.rows,
+            "keys": self.job.keys,
+            "batch": self.job.batch,
+            "memory_bytes": self.job.memory_bytes,
+            "durability": self.job.durability.name(),
+            "threads": self.job.threads,
+            "seed": self.job.seed,
+            "repeat": self.repeat,
+        })
+    }
+}
+
+/// In which order so many rivals run in a round: another begins each time.
+fn order(rivals: usize, round: usize) -> impl Iterator<Item = usize> {
+    (0..rivals).map(move |place| (place + round) % rivals)
+}
+
+#[cfg(test)]
+#[path = "contest/tests.rs"]
+mod tests;

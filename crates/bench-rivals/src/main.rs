@@ -1,0 +1,63 @@
+//! FoldDB beside other stores: the same work, the same data, the same memory and durability, in one run.
+//!
+//! `contest` runs a workload over chosen rivals, each in a process of its own, in turns, and says what came out; `child`
+//! is one such process. Bottom-up: a `rival` is what a store must be able to do, `rivals` are the stores, `work` is what
+//! is done with one, `report` says what came out, `contest` runs it all.
+
+mod rival;
+mod rivals;
+mod work;
+mod report;
+mod contest;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// FoldDB beside other stores, doing the same work with the same means
+#[derive(Parser)]
+#[command(name = "bench-rivals", version)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    /// Runs a workload over rivals, in turns, and writes a table, JSON and charts
+    Contest(contest::Contest),
+    /// One workload on one rival in this process; the last line of output is JSON
+    Child {
+        /// The store
+        #[arg(long)]
+        rival: String,
+        /// An empty directory, or one to be made, for the store
+        #[arg(long)]
+        dir: PathBuf,
+        #[command(flatten)]
+        job: work::Job,
+    },
+    /// The rivals that this build can run
+    Rivals,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().verb) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("bench-rivals: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(verb: Verb) -> Result<ExitCode> {
+    match verb {
+        Verb::Contest(contest) => return contest.run(),
+        Verb::Child { rival, dir, job } => println!("{}", work::run(&rival, &job, dir)?),
+        Verb::Rivals => rivals::ENTRIES.iter().for_each(|entry| println!("{}", entry.name)),
+    }
+    Ok(ExitCode::SUCCESS)
+}

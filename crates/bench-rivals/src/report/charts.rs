@@ -1,0 +1,170 @@
+//! Charts: bars of throughput, the slowest commits over time, and throughput by the tenth of the run.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use serde_json::Value;
+
+use super::Standing;
+use super::figures::MEASURES;
+
+const SIZE: (u32, u32) = (900, 480);
+const FONT: (&str, u32) = ("sans-serif", 16);
+/// FoldDB's colour, then the others'.
+const COLOURS: [RGBColor; 10] = [
+    RGBColor(208, 48, 48),
+    RGBColor(70, 110, 180),
+    RGBColor(90, 160, 90),
+    RGBColor(150, 110, 190),
+    RGBColor(220, 150, 50),
+    RGBColor(60, 170, 180),
+    RGBColor(140, 100, 70),
+    RGBColor(220, 120, 180),
+    RGBColor(120, 120, 120),
+    RGBColor(180, 180, 60),
+];
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+
+/// A line of a chart: a name, and points.
+type Line = (String, Vec<(f64, f64)>);
+
+/// Writes the charts for which there are figures, and gives their paths.
+pub(super) fn write(out: &Path, name: &str, standings: &[Standing]) -> Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    let mut draw = |kind: &str, chart: &dyn Fn(&Area<'_>) -> Result<()>| -> Result<()> {
+        let path = out.join(format!("{name}-{kind}.svg"));
+        let area = SVGBackend::new(&path, SIZE).into_drawing_area();
+        area.fill(&WHITE).map_err(failed)?;
+        chart(&area)?;
+        area.present().map_err(failed)?;
+        drop(area);
+        paths.push(path);
+        Ok(())
+    };
+    let speeds = speeds(standings);
+    if !speeds.is_empty() {
+        draw("throughput", &|area| bars(area, &format!("{name}: rows a second, settled"), &speeds))?;
+    }
+    let tenths = lines(standings, tenths);
+    if !tenths.is_empty() {
+        let title = format!("{name}: rows a second by the tenth of the run");
+        draw("tenths", &|area| plot(area, &title, "tenth", &tenths))?;
+    }
+    let slowest = lines(standings, |run| by_second(run, "p99_us"));
+    if !slowest.is_empty() {
+        let title = format!("{name}: p99 of a commit in each second, µs");
+        draw("p99", &|area| plot(area, &title, "second", &slowest))?;
+    }
+    Ok(paths)
+}
+
+/// Drawing fails only where a file cannot be written; its errors hold no more than a text.
+fn failed(error: impl std::fmt::Display) -> anyhow::Error {
+    anyhow!("a chart: {error}")
+}
+
+/// Rows a second with settling, or of the load alone where nothing settles.
+fn speeds(standings: &[Standing]) -> Vec<(String, f64)> {
+    let measure = |name: &str| MEASURES.iter().find(|measure| measure.name == name);
+    let ways = [measure("load and settle, rows/s"), measure("load, rows/s"), measure("puts, rows/s")];
+    let of = |run: &Value| ways.iter().flatten().find_map(|measure| (measure.value)(run));
+    standings
+        .iter()
+        .filter_map(|standing| Some((standing.rival.clone(), of(standing.medians.as_ref().ok()?)?)))
+        .collect()
+}
+
+fn lines(standings: &[Standing], of: impl Fn(&Value) -> Option<Vec<(f64, f64)>>) -> Vec<Line> {
+    standings
+        .iter()
+        .filter_map(|standing| Some((standing.rival.clone(), of(standing.medians.as_ref().ok()?)?)))
+        .filter(|(_, points)| !points.is_empty())
+        .collect()
+}
+
+fn tenths(run: &Value) -> Option<Vec<(f64, f64)>> {
+    let speeds = run["load"]["rows_per_s_by_tenth"].as_array()?;
+    Some(
+        speeds
+            .iter()
+            .enumerate()
+            .filter_map(|(place, speed)| Some((place as f64 + 1.0, speed.as_f64()?)))
+            .collect(),
+    )
+}
+
+fn by_second(run: &Value, figure: &str) -> Option<Vec<(f64, f64)>> {
+    let seconds = run["commits_by_second"].as_array()?;
+    Some(
+        seconds
+            .iter()
+            .filter_map(|second| Some((second["second"].as_f64()?, second[figure].as_f64()?)))
+            .collect(),
+    )
+}
+
+fn bars(area: &Area<'_>, title: &str, bars: &[(String, f64)]) -> Result<()> {
+    let highest = bars.iter().map(|(_, value)| *value).fold(0.0, f64::max) * 1.1;
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, FONT)
+        .margin(16)
+        .x_label_area_size(32)
+        .y_label_area_size(90)
+        .build_cartesian_2d((0..bars.len()).into_segmented(), 0.0..highest.max(1.0))
+        .map_err(failed)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .label_style(FONT)
+        .y_label_formatter(&|value| format!("{:.0} K", value / 1e3))
+        .x_labels(bars.len() + 1)
+        .x_label_formatter(&|place| match place {
+            SegmentValue::CenterOf(place) => bars.get(*place).map_or(String::new(), |(name, _)| name.clone()),
+            _ => String::new(),
+        })
+        .draw()
+        .map_err(failed)?;
+    let rectangle = |(place, (_, value)): (usize, &(String, f64))| {
+        let mut bar = Rectangle::new(
+            [(SegmentValue::Exact(place), 0.0), (SegmentValue::Exact(place + 1), *value)],
+            COLOURS[place % COLOURS.len()].filled(),
+        );
+        bar.set_margin(0, 0, 12, 12);
+        bar
+    };
+    chart.draw_series(bars.iter().enumerate().map(rectangle)).map_err(failed)?;
+    Ok(())
+}
+
+fn plot(area: &Area<'_>, title: &str, x_name: &str, lines: &[Line]) -> Result<()> {
+    let points = || lines.iter().flat_map(|(_, points)| points);
+    let right = points().map(|point| point.0).fold(1.0, f64::max);
+    let top = points().map(|point| point.1).fold(1.0, f64::max) * 1.1;
+    let mut chart = ChartBuilder::on(area)
+        .caption(title, FONT)
+        .margin(16)
+        .x_label_area_size(40)
+        .y_label_area_size(90)
+        .build_cartesian_2d(0.0..right, 0.0..top)
+        .map_err(failed)?;
+    chart.configure_mesh().light_line_style(WHITE).x_desc(x_name).label_style(FONT).draw().map_err(failed)?;
+    for (place, (name, points)) in lines.iter().enumerate() {
+        let colour = COLOURS[place % COLOURS.len()];
+        chart
+            .draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))
+            .map_err(failed)?
+            .label(name)
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(3)));
+    }
+    chart
+        .configure_series_labels()
+        .background_style(WHITE.mix(0.8))
+        .label_font(FONT)
+        .position(SeriesLabelPosition::UpperRight)
+        .draw()
+        .map_err(failed)?;
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! The table: a line for each figure, a column for each rival, and how FoldDB stands to the best of the others.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use serde_json::Value;
+
+use super::Standing;
+use super::figures::{MEASURES, ratio_to_best};
+
+/// The table as text, with what was asked for above it and each rival's settings, or why it failed, below.
+pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    let names = standings.iter().map(|standing| standing.rival.as_str());
+    table.set_header(["figure (median)"].into_iter().chain(names).chain(["FoldDB to best"]));
+    for measure in MEASURES {
+        let values: Vec<Option<f64>> = standings
+            .iter()
+            .map(|standing| standing.medians.as_ref().ok().and_then(|run| (measure.value)(run)))
+            .collect();
+        if values.iter().all(Option::is_none) {
+            continue;
+        }
+        let ratio = ratio_to_best(measure, standings)
+            .map_or(String::new(), |(ratio, best)| format!("{ratio:.2}x ({best})"));
+        let numbers = values.iter().map(|value| value.map_or("-".to_owned(), number));
+        let cells = numbers.map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+        table.add_row([Cell::new(measure.name)].into_iter().chain(cells).chain([Cell::new(ratio)]));
+    }
+    let notes: Vec<String> = standings.iter().map(note).collect();
+    format!("{name}: {settings}\n\n{table}\n\n{}\n", notes.join("\n"))
+}
+
+fn note(standing: &Standing) -> String {
+    let text = |run: &Value, name: &str| run[name].as_str().unwrap_or("?").to_owned();
+    match &standing.medians {
+        Ok(run) => format!("{} {}: {}", standing.rival, text(run, "version"), text(run, "settings")),
+        Err(why) => format!("{}: FAILED: {why}", standing.rival),
+    }
+}
+
+/// Three digits that count; large ones in thousands and millions.
+fn number(value: f64) -> String {
+    let (value, unit) = match value.abs() {
+        size if size >= 1e7 => (value / 1e6, " M"),
+        size if size >= 1e4 => (value / 1e3, " K"),
+        _ => (value, ""),
+    };
+    match value.abs() {
+        size if size >= 100.0 || value.fract() == 0.0 => format!("{value:.0}{unit}"),
+        size if size >= 10.0 => format!("{value:.1}{unit}"),
+        _ => format!("{value:.2}{unit}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "table/tests.rs"]
+mod tests;

@@ -1,0 +1,133 @@
+//! FoldDB, with its defaults: `memory_bytes` bounds memtables, caches and merges together, so it gets no more than what
+//! the rivals have for buffers and caches alone. Single writes go by `BytesTable::write`, batches by `Batch`; folds are
+//! the tables' own. Compression is off by default.
+
+use anyhow::Result;
+use folddb::{Batch, BytesTable, Options, Rules, Store, WriteOp};
+
+use super::{Entry, locked_version};
+use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer};
+
+pub(crate) const ENTRY: Entry = Entry {
+    name: "folddb",
+    version: || locked_version("folddb"),
+    settings: |_| {
+        "defaults; the memory is for memtables, caches and merges together; no compression".to_owned()
+    },
+    open,
+};
+
+const TABLE: &str = "rows";
+
+struct FoldDb {
+    store: Store,
+    table: BytesTable,
+    durability: folddb::Durability,
+}
+
+fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
+    let durability = match setup.durability {
+        Durability::Process => folddb::Durability::Process,
+        Durability::Sync => folddb::Durability::Sync,
+    };
+    let path = setup.dir.join("store.folddb");
+    let options = Options::default().memory_bytes(setup.memory_bytes as usize).durability(durability);
+    let store = if path.exists() { Store::open(&path, options)? } else { Store::create(&path, options)? };
+    let table = match setup.meaning {
+        Meaning::Numbers => store.table(TABLE, Rules::sorted::<u64, u64>())?.as_bytes().clone(),
+        Meaning::Bytes => store.table(TABLE, Rules::sorted::<u64, Vec<u8>>())?.as_bytes().clone(),
+        Meaning::Sum => {
+            store.table(TABLE, Rules::sorted::<String, u64>().fold("sum:u64"))?.as_bytes().clone()
+        }
+        Meaning::Append => {
+            store.table(TABLE, Rules::sorted::<String, Vec<u8>>().fold("append"))?.as_bytes().clone()
+        }
+    };
+    Ok(Box::new(FoldDb { store, table: table.with_durability(durability), durability }))
+}
+
+impl Rival for FoldDb {
+    fn writer(&self) -> Result<Box<dyn Writer + '_>> {
+        Ok(Box::new(FoldDbWriter {
+            table: &self.table,
+            batch: self.store.batch(),
+            durability: self.durability,
+        }))
+    }
+
+    fn reader(&self, _: Sight) -> Result<Box<dyn Reader + '_>> {
+        Ok(Box::new(FoldDbReader { table: &self.table }))
+    }
+
+    fn settle(&self) -> Result<()> {
+        Ok(self.store.settle()?)
+    }
+
+    fn optimize(&self) -> Result<bool> {
+        self.store.optimize(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
+        Ok(true)
+    }
+
+    fn close(self: Box<Self>) -> Result<()> {
+        drop(self.table);
+        Ok(self.store.close()?)
+    }
+}
+
+struct FoldDbWriter<'a> {
+    table: &'a BytesTable,
+    batch: Batch,
+    durability: folddb::Durability,
+}
+
+fn parts(op: Op<'_>) -> (WriteOp, &[u8], &[u8]) {
+    match op {
+        Op::Put { key, value } => (WriteOp::Set, key, value),
+        Op::Fold { key, operand } => (WriteOp::Fold, key, operand),
+        Op::Delete { key } => (WriteOp::Delete, key, &[]),
+    }
+}
+
+impl Writer for FoldDbWriter<'_> {
+    fn apply(&mut self, op: Op<'_>) -> Result<()> {
+        let (op, key, value) = parts(op);
+        self.table.write(op, key, value)?;
+        Ok(())
+    }
+
+    fn collect(&mut self, op: Op<'_>) -> Result<()> {
+        let (op, key, value) = parts(op);
+        self.batch.write(self.table, op, key, value);
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.batch.commit(self.durability)?;
+        Ok(())
+    }
+}
+
+struct FoldDbReader<'a> {
+    table: &'a BytesTable,
+}
+
+impl Reader for FoldDbReader<'_> {
+    fn get(&mut self, key: &[u8], take: &mut dyn FnMut(Option<&[u8]>)) -> Result<()> {
+        Ok(self.table.get_with(key, take)?)
+    }
+
+    fn scan(&mut self, from: Option<&[u8]>, rows_max: u64, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
+        let mut scan = self.table.scan();
+        if let Some(key) = from {
+            scan = scan.from(key);
+        }
+        if rows_max != u64::MAX {
+            scan = scan.limit(rows_max as usize);
+        }
+        let mut rows = scan.rows()?;
+        while let Some((key, value)) = rows.next_row()? {
+            take(key, value);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,14 @@
+use super::*;
+
+#[test]
+fn versions_come_from_the_lock_file() {
+    assert_eq!(locked_version("folddb"), "0.1.0");
+    assert_eq!(locked_version("no-such-package"), "unknown");
+}
+
+#[test]
+fn a_name_that_is_none_is_told_the_names() {
+    assert_eq!(entry("folddb").expect("it is always there").name, "folddb");
+    let refused = entry("foldb").err().expect("no such store").to_string();
+    assert!(refused.contains("choose of folddb"), "{refused}");
+}

@@ -1,0 +1,86 @@
+//! Reading while writing: one writer flat out with a source of its own, beside one reader that gets keys which are there.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+use folddb_bench::generate::Chance;
+use folddb_bench::measure::{Latencies, per_second};
+use serde_json::json;
+
+use super::load::{Source, write};
+use super::reads::{Found, Questions};
+use crate::rival::{Reader, Rival, Sight};
+
+/// How long.
+const SECONDS: Duration = Duration::from_secs(5);
+/// No more rows than there are gets of the other phases, where there are few: small runs stay small.
+const ROWS_PER_LOADED: u64 = 2;
+
+/// How much is written, by how much was loaded.
+pub(super) struct Beside {
+    pub(super) batch: u64,
+    pub(super) loaded_rows: u64,
+    pub(super) seed: u64,
+}
+
+/// Writes and reads for some seconds, or until twice of what was loaded is written.
+pub(super) fn read_while_writing(
+    rival: &dyn Rival,
+    source: &mut (dyn Source + Send),
+    questions: &dyn Questions,
+    how: &Beside,
+) -> Result<Found> {
+    let stop = AtomicBool::new(false);
+    let (written, read) = std::thread::scope(|scope| {
+        let reading = scope.spawn(|| -> Result<(Latencies, bool)> {
+            let mut reader = rival.reader(Sight::Fresh)?;
+            get_until(&mut *reader, questions, how.seed, &stop)
+        });
+        let written = write_for_a_while(rival, source, how);
+        stop.store(true, Ordering::Relaxed);
+        (written, reading.join())
+    });
+    let (rows, took) = written?;
+    let (gets, right) = read.map_err(|_| anyhow!("the reader panicked"))??;
+    let figures = json!({ "writes_per_s": per_second(rows, took), "gets": gets.to_json() });
+    Ok(Found { figures, right })
+}
+
+fn write_for_a_while(
+    rival: &dyn Rival,
+    source: &mut (dyn Source + Send),
+    how: &Beside,
+) -> Result<(u64, Duration)> {
+    let mut writer = rival.writer()?;
+    let (started, mut rows) = (Instant::now(), 0);
+    let batch = how.batch.max(1);
+    while rows < how.loaded_rows * ROWS_PER_LOADED && started.elapsed() < SECONDS {
+        write(&mut *writer, source, batch, batch)?;
+        rows += batch;
+    }
+    Ok((rows, started.elapsed()))
+}
+
+fn get_until(
+    reader: &mut dyn Reader,
+    questions: &dyn Questions,
+    seed: u64,
+    stop: &AtomicBool,
+) -> Result<(Latencies, bool)> {
+    let mut chance = Chance::new(seed ^ 0x6265_7369_6465);
+    let (mut gets, mut right) = (Latencies::new(), true);
+    let (mut key, mut value) = (Vec::new(), Vec::new());
+    while !stop.load(Ordering::Relaxed) {
+        questions.hit(&mut chance, &mut key, &mut value);
+        let mut is_right = false;
+        let before = Instant::now();
+        let take = &mut |found: Option<&[u8]>| {
+            is_right = found.is_some_and(|found| questions.may_become(&value, found));
+        };
+        reader.get(&key, take)?;
+        gets.note(before.elapsed());
+        right &= is_right;
+    }
+    Ok((gets, right))
+}
