@@ -7,9 +7,9 @@ use std::time::Instant;
 use folddb::{Durability, Result, Rules, Store, Table};
 use serde_json::{Value, json};
 
-use crate::check::{Ascending, RowSum};
-use crate::generate::{Chance, RandomRows};
+use crate::generate::RandomRows;
 use crate::measure::{Latencies, Phase};
+use crate::reading::Reading;
 use crate::report::Report;
 use crate::workplace::Workplace;
 use crate::{BenchOptions, Progress};
@@ -20,12 +20,11 @@ const TABLE: &str = "numbers";
 /// The budget of the store, which leaves room for the rest of a process of 200 MB.
 const MEMORY_BYTES: usize = 160_000_000;
 const BATCH: usize = 1000;
-const GETS: u64 = 20_000;
 const ROW_BYTES: u64 = 16;
 
 /// Runs the bench.
 pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
-    let rows = options.scaled(ROWS);
+    let rows = options.rows.unwrap_or_else(|| options.scaled(ROWS));
     let batch = options.batch.unwrap_or(BATCH).max(1);
     let source = RandomRows::new(options.seed);
     let mut report = Report::new("hugedb");
@@ -33,7 +32,7 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     Workplace::put_setting(&mut report, options, MEMORY_BYTES, batch);
 
     let work = Workplace::create("hugedb", options, MEMORY_BYTES)?;
-    let table = work.store.table(TABLE, Rules::sorted::<u64, u64>())?;
+    let table = open(&work)?;
     let load = Load { table: &table, source, rows, batch, durability: options.durability };
     let (phase, latencies) = load.run(&work.store, progress)?;
     report.put("load", phase);
@@ -42,27 +41,60 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     let settle = Phase::start(rows);
     progress(Progress { phase: "settling", done: 0, total: 0 });
     work.store.settle()?;
-    report.put("settle", seconds_of(settle.end()));
+    report.put("settle", settle.end_of_work());
     work.put_written(&mut report, rows * ROW_BYTES);
     report.put("settled", work.disk(TABLE)?);
-
-    report.put("optimize", seconds_of(optimize(&work.store, rows, progress)?));
-    report.put("optimized", work.disk(TABLE)?);
-
-    let (gets, gets_right) = random_gets(&table, source, rows, options.seed, progress)?;
-    report.put("gets", gets);
-    let (scan, found, ascending) = full_scan(&table, rows, progress)?;
-    report.put("scan", scan);
     work.put_process(&mut report);
 
-    progress(Progress { phase: "checking", done: 0, total: rows });
-    let expected = expected(source, rows);
-    report.put("checksum", format!("{:016x}", found.sum));
-    report.put("checksum_expected", format!("{:016x}", expected.sum));
-    report.put("rows_found", found.rows);
-    report.verify(found == expected && ascending && gets_right);
+    let mut reading = Reading::new(source, rows, options.seed);
+    let mut reads = json!({});
+    let (work, settled, settled_right) = read_all(work, &reading, progress)?;
+    reads["settled"] = settled;
+    let (beside, beside_right) =
+        reading.gets_while_writing(&work.store, &open(&work)?, options.durability, progress)?;
+    reads["while_writing"] = beside;
+
+    work.store.settle()?;
+    report.put("optimize", optimize(&work.store, reading.rows, progress)?);
+    report.put("optimized", work.disk(TABLE)?);
+    let (work, optimized, optimized_right) = read_all(work, &reading, progress)?;
+    reads["optimized"] = optimized;
+    report.put("reads", reads);
+    report.put("checksum_expected", format!("{:016x}", reading.expected.sum));
+    report.put("peak_resident_bytes_with_reads", work.peak_resident_bytes());
+    report.verify(settled_right && beside_right && optimized_right);
     work.close(&mut report)?;
     Ok(report)
+}
+
+fn open(work: &Workplace) -> Result<Table<u64, u64>> {
+    work.store.table(TABLE, Rules::sorted::<u64, u64>())
+}
+
+/// Gets and a scan, warm and cold. True when every answer is right.
+fn read_all(
+    work: Workplace,
+    reading: &Reading,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(Workplace, Value, bool)> {
+    progress(Progress { phase: "reading", done: 0, total: 0 });
+    let table = open(&work)?;
+    let (mut warm, warm_right) = reading.warm_gets(&table)?;
+    reading.scan(&table)?;
+    let (scan, scan_right) = reading.scan(&table)?;
+    warm["scan"] = scan;
+
+    progress(Progress { phase: "reading cold", done: 0, total: 0 });
+    let work = work.reopen_cold()?;
+    let open_ms = work.open_ms;
+    let (mut cold, cold_right) = reading.gets(&open(&work)?)?;
+    let work = work.reopen_cold()?;
+    let (scan, cold_scan_right) = reading.scan(&open(&work)?)?;
+    cold["scan"] = scan;
+    cold["open_ms"] = json!(open_ms);
+    cold["is_cold"] = json!(work.is_cold);
+    let right = warm_right && scan_right && cold_right && cold_scan_right;
+    Ok((work, json!({ "warm": warm, "cold": cold }), right))
 }
 
 struct Load<'a> {
@@ -115,67 +147,5 @@ fn optimize(store: &Store, rows: u64, progress: &mut dyn FnMut(Progress)) -> Res
         }
         ControlFlow::Continue(())
     })?;
-    Ok(phase.end())
-}
-
-/// Gets that hit and gets that miss, in turn. True when each answer is right.
-fn random_gets(
-    table: &Table<u64, u64>,
-    source: RandomRows,
-    rows: u64,
-    seed: u64,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Value, bool)> {
-    progress(Progress { phase: "reading keys", done: 0, total: GETS });
-    let mut chance = Chance::new(seed ^ 0x6e75_6d62_6572_7321);
-    let (mut hits, mut misses) = (Latencies::new(), Latencies::new());
-    let mut right = true;
-    for index in 0..GETS {
-        let is_hit = index % 2 == 0;
-        let key = source.key(chance.below(rows) + if is_hit { 0 } else { rows });
-        let before = Instant::now();
-        let value = table.get(&key)?;
-        let latencies = if is_hit { &mut hits } else { &mut misses };
-        latencies.note(before.elapsed());
-        right &= value == is_hit.then(|| source.value(key));
-    }
-    Ok((json!({ "hits": hits.to_json(), "misses": misses.to_json() }), right))
-}
-
-fn full_scan(
-    table: &Table<u64, u64>,
-    rows: u64,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(Value, RowSum, bool)> {
-    progress(Progress { phase: "scanning", done: 0, total: rows });
-    let phase = Phase::start(rows);
-    let (mut found, mut ascending) = (RowSum::default(), Ascending::default());
-    let mut scan = table.as_bytes().scan().rows()?;
-    while let Some((key, value)) = scan.next_row()? {
-        let (Ok(key), Ok(value)) = (key.try_into(), value.try_into()) else {
-            return Err(folddb::Error::invalid("a row of the bench is not a pair of 8-byte numbers"));
-        };
-        let key = u64::from_be_bytes(key);
-        ascending.next(key);
-        found.add(key, u64::from_le_bytes(value));
-    }
-    Ok((phase.end(), found, ascending.holds()))
-}
-
-/// What must be in the table, from the generator alone.
-fn expected(source: RandomRows, rows: u64) -> RowSum {
-    let mut sum = RowSum::default();
-    for index in 0..rows {
-        let key = source.key(index);
-        sum.add(key, source.value(key));
-    }
-    sum
-}
-
-/// The figures of a phase in which rows a second say nothing.
-fn seconds_of(mut phase: Value) -> Value {
-    if let Some(figures) = phase.as_object_mut() {
-        figures.remove("rows_per_s");
-    }
-    phase
+    Ok(phase.end_of_work())
 }

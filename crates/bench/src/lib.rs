@@ -6,10 +6,14 @@
 //!
 //! | name | what it does at scale 1 |
 //! |---|---|
-//! | `hugedb` | 100 M random u64 → u64 in batches of 1,000; settle; optimize; 20,000 gets; a full scan |
+//! | `hugedb` | 100 M random u64 → u64 in batches of 1,000; settle; reads warm, cold and while writing; optimize; the reads again |
 //! | `osmos` | 50 M sums on 10 M keys by Zipf's law, in single writes, beside a reader |
 //! | `append-one` | 50,000 appends of 72 bytes to one key, then gets of it |
 //! | `drain` | 100,000 puts, as many deletes, then seeks |
+//! | `commit` | 100,000 synced commits of 100 bytes, by one thread and by eight |
+//! | `open` | opening a store of 100 M rows, cold, closed in order and not |
+//! | `steady` | no stalls: ten minutes at 95 % of the rate that is sustained; a quiet table beside a load |
+//! | `growth` | `hugedb` and `osmos` at 1, 10 and 100 M rows: what a row costs, beside the model |
 //!
 //! ```
 //! let options = folddb_bench::BenchOptions { scale: 0.0001, ..Default::default() };
@@ -29,10 +33,16 @@ pub mod check;
 pub mod process;
 mod report;
 pub mod measure;
+pub mod cold;
 mod workplace;
+mod reading;
 mod hugedb;
 mod osmos;
 mod small;
+mod commit;
+mod open;
+mod steady;
+mod growth;
 
 use std::path::PathBuf;
 
@@ -53,6 +63,10 @@ pub struct BenchOptions {
     pub durability: Durability,
     /// Ops of a commit. Default: 1,000 for `hugedb`, 1 otherwise.
     pub batch: Option<usize>,
+    /// Rows, whatever the scale, in benches whose work is so many rows: `hugedb`, `osmos`, `growth`, `open`; keys of `steady`.
+    pub rows: Option<u64>,
+    /// Seconds, whatever the scale, in benches that go on for a time: `steady`.
+    pub seconds: Option<f64>,
     /// The directory to put the store in. Default: a fresh one under the system's directory for temporary files.
     pub dir: Option<PathBuf>,
     /// Leaves the store behind. Default false.
@@ -67,6 +81,8 @@ impl Default for BenchOptions {
             memory_bytes: None,
             durability: Durability::Process,
             batch: None,
+            rows: None,
+            seconds: None,
             dir: None,
             keep: false,
         }
@@ -93,7 +109,7 @@ pub struct Progress {
 
 /// The names of the benches.
 pub fn names() -> &'static [&'static str] {
-    &["hugedb", "osmos", "append-one", "drain"]
+    &["hugedb", "osmos", "append-one", "drain", "commit", "open", "steady", "growth"]
 }
 
 /// Runs a bench. `progress` hears of every tenth of its longer phases.
@@ -111,6 +127,10 @@ pub fn run(name: &str, options: &BenchOptions, progress: &mut dyn FnMut(Progress
         "osmos" => osmos::run(options, progress),
         "append-one" => small::append_one(options, progress),
         "drain" => small::drain(options, progress),
+        "commit" => commit::run(options, progress),
+        "open" => open::run(options, progress),
+        "growth" => growth::run(options, progress),
+        "steady" => steady::run(options, progress),
         _ => Err(workplace::unknown(name, names())),
     }
 }

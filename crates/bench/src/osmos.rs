@@ -29,7 +29,8 @@ const WRITE_BYTES: u64 = USER_KEY_BYTES as u64 + 8;
 
 /// Runs the bench.
 pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) -> Result<Report> {
-    let (writes, keys) = (options.scaled(WRITES), options.scaled(KEYS));
+    let scaled = (options.scaled(WRITES), options.scaled(KEYS));
+    let (writes, keys) = options.rows.map_or(scaled, |rows| (rows, (rows / 5).max(100)));
     let batch = options.batch.unwrap_or(1).max(1);
     let mut report = Report::new("osmos");
     report.put("writes", writes);
@@ -59,11 +60,12 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
     report.put("selects", read.selects.to_json());
 
     progress(Progress { phase: "settling", done: 0, total: 0 });
-    let settling = Instant::now();
+    let settle = Phase::start(writes);
     work.store.settle()?;
-    report.put("settle", json!({ "seconds": crate::measure::round(settling.elapsed().as_secs_f64(), 3) }));
+    report.put("settle", settle.end_of_work());
     work.put_written(&mut report, writes * WRITE_BYTES);
     report.put("settled", work.disk(TABLE)?);
+    report.put("reads", settled_reads(&table, options.seed, writes, keys)?);
     work.store.optimize(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
     report.put("optimized", work.disk(TABLE)?);
     work.put_process(&mut report);
@@ -200,6 +202,21 @@ impl Reader<'_> {
         }
         Ok(ascending.holds())
     }
+}
+
+/// Gets and a scan when all is merged that is to be.
+fn settled_reads(table: &Table<String, u64>, seed: u64, writes: u64, keys: u64) -> Result<Value> {
+    let (mut source, mut hits) = (ZipfWrites::new(seed ^ 0x6765_7473, keys), Latencies::new());
+    for _ in 0..(writes / 100).clamp(100, 100_000) {
+        let key = UserKey::new(source.next_key());
+        let before = Instant::now();
+        table.get(key.text())?;
+        hits.note(before.elapsed());
+    }
+    let started = Instant::now();
+    let rows = scan(table)?.0.rows;
+    let rows_per_s = crate::measure::per_second(rows, started.elapsed());
+    Ok(json!({ "hits": hits.to_json(), "scan": { "rows_found": rows, "rows_per_s": rows_per_s } }))
 }
 
 /// The sum of every key, from the generator alone: an array of counters.

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use folddb::{Error, ErrorKind, Options, Result, Store, StoreStats};
 use serde_json::{Value, json};
 
+use crate::cold;
 use crate::measure::round;
 use crate::process::{MemoryWatch, allocated_bytes, cpu_seconds};
 use crate::report::Report;
@@ -14,6 +16,11 @@ use crate::{BenchOptions, measure};
 /// A store in a directory that goes with it, unless it is to be kept.
 pub(crate) struct Workplace {
     pub(crate) store: Store,
+    /// Milliseconds that the opening took, after a reopening.
+    pub(crate) open_ms: f64,
+    /// Whether the files could be made cold before it.
+    pub(crate) is_cold: bool,
+    options: Options,
     path: PathBuf,
     /// The directory that was made for the store, if one was.
     made_dir: Option<PathBuf>,
@@ -38,11 +45,43 @@ impl Workplace {
         let store_options = Options::default()
             .memory_bytes(options.memory_bytes.unwrap_or(memory_bytes))
             .durability(options.durability);
-        let created = Store::create(&path, store_options);
+        let created = Store::create(&path, store_options.clone());
         if let (Err(_), Some(dir)) = (&created, &made_dir) {
             let _ = std::fs::remove_dir_all(dir); // nothing of worth is in it
         }
-        Ok(Workplace { store: created?, path, made_dir, keep: options.keep, memory, cpu_started })
+        Ok(Workplace {
+            store: created?,
+            open_ms: 0.0,
+            is_cold: false,
+            options: store_options,
+            path,
+            made_dir,
+            keep: options.keep,
+            memory,
+            cpu_started,
+        })
+    }
+
+    /// Closes the store and opens it with none of its files in memory.
+    pub(crate) fn reopen_cold(self) -> Result<Workplace> {
+        self.reopen(Store::close)
+    }
+
+    /// The same without closing in order: what is in memtables only is in the log, as after the death of a process.
+    pub(crate) fn leave_and_reopen_cold(self) -> Result<Workplace> {
+        self.reopen(|store| {
+            drop(store);
+            Ok(())
+        })
+    }
+
+    fn reopen(self, end: impl FnOnce(Store) -> Result<()>) -> Result<Workplace> {
+        end(self.store)?;
+        let is_cold = cold::forget_files(&self.path)?;
+        let started = Instant::now();
+        let store = Store::open(&self.path, self.options.clone())?;
+        let open_ms = round(started.elapsed().as_secs_f64() * 1e3, 3);
+        Ok(Workplace { store, open_ms, is_cold, ..self })
     }
 
     /// What the bench was run with.
@@ -65,6 +104,11 @@ impl Workplace {
         report.put("peak_resident_bytes", peaks.resident_bytes);
         report.put("peak_anonymous_bytes", peaks.anonymous_bytes);
         report.put("cpu_s", measure::cpu_since(self.cpu_started));
+    }
+
+    /// The most memory up to now.
+    pub(crate) fn peak_resident_bytes(&self) -> Option<u64> {
+        self.memory.peaks().resident_bytes
     }
 
     /// What was written for `user_bytes` of keys and values, and what upkeep cost the writers.

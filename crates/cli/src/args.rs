@@ -589,6 +589,12 @@ pub(crate) struct BenchArgs {
     /// Ops in a commit [default: the benchmark's own]
     #[arg(long, value_name = "OPS")]
     pub(crate) batch: Option<usize>,
+    /// Rows, whatever the scale (hugedb, osmos, growth, open; keys of steady)
+    #[arg(long)]
+    pub(crate) rows: Option<u64>,
+    /// How long steady holds its rate, whatever the scale
+    #[arg(long)]
+    pub(crate) seconds: Option<f64>,
     /// Where the store goes [default: the system's place for temporary files]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,

@@ -42,6 +42,8 @@ pub struct StoreStats {
     pub writer_delay_us: u64,
     /// Times a writer waited because memory was full.
     pub stalls: u64,
+    /// Background work that is owed now, in seconds of it. Writers are slowed from half a second on, smoothly.
+    pub debt_s: f64,
     /// Times upkeep failed and tried again.
     pub upkeep_retries: u64,
     /// Bytes in memtables, sealed ones included.
@@ -313,6 +315,7 @@ impl Engine {
             fold_failures: counters.fold_failures.get(),
             writer_delay_us: counters.writer_delay_us.get(),
             stalls: counters.stalls.get(),
+            debt_s: self.debt_now().seconds(),
             upkeep_retries: counters.upkeep_retries.get(),
             memtable_bytes: self.catalog().all().map(memtables).sum(),
             cache_bytes: reads.cache_bytes,

@@ -241,19 +241,23 @@ impl Engine {
         parts + segments * self.options.segment_bytes
     }
 
-    /// Slows a writer down as the debt asks: see [`pace`] for the law.
-    pub(crate) fn pay_delay(&self, bytes: usize) {
-        if !self.upkeep_runs() {
-            return;
-        }
-        let debt = pace::Debt {
+    /// The background work that is owed now.
+    pub(crate) fn debt_now(&self) -> pace::Debt {
+        pace::Debt {
             sealed_bytes: self.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
             overdue_bytes: self.debt.overdue_bytes.load(Ordering::Relaxed),
             flush_bytes_per_s: self.debt.flush_bytes_per_s.get(),
             merge_bytes_per_s: self.debt.merge_bytes_per_s.get(),
             merge_amplification: 1.0,
-        };
-        let delay = pace::delay(&debt, bytes as u64, &pace::PaceOptions::default());
+        }
+    }
+
+    /// Slows a writer down as the debt asks: see [`pace`] for the law.
+    pub(crate) fn pay_delay(&self, bytes: usize) {
+        if !self.upkeep_runs() {
+            return;
+        }
+        let delay = pace::delay(&self.debt_now(), bytes as u64, &pace::PaceOptions::default());
         if delay.is_zero() {
             return;
         }

@@ -24,6 +24,8 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
         memory_bytes: session.globals.memory,
         durability: args.durability.into(),
         batch: args.batch,
+        rows: args.rows,
+        seconds: args.seconds,
         dir: args.dir.clone(),
         keep: args.keep,
     };
