@@ -215,10 +215,9 @@ impl Engine {
             return Ok(());
         }
         self.pay_delay(batch.payload.len());
-        let limit = self.options.memtables_bytes_max() - self.options.memtable_bytes();
         let refusals = debt.flush_refusals.load(Ordering::Acquire);
         let mut waited = false;
-        while self.debt.sealed_bytes.load(Ordering::Acquire) > limit && self.upkeep_runs() {
+        while self.memory_is_full_for(batch) && self.upkeep_runs() {
             let seen = self.bell.count();
             self.health.check_writable(batch.frees_only)?;
             if debt.flush_refusals.load(Ordering::Acquire) != refusals {
@@ -228,11 +227,23 @@ impl Engine {
                 self.counters.stalls.add(1);
                 waited = true;
             }
-            if self.debt.sealed_bytes.load(Ordering::Acquire) > limit {
+            if self.memory_is_full_for(batch) {
                 self.bell.wait(seen, Duration::from_millis(10));
             }
         }
         Ok(())
+    }
+
+    /// True while sealed memtables leave a batch no memory. Who fills it waits first: tables of which no memtable waits
+    /// for its flush have half a memtable more, so that one table's load does not stall another's writes. The bound
+    /// holds all the same, since a table that has used up its own memtable is none of these any more.
+    fn memory_is_full_for(&self, batch: &Encoded) -> bool {
+        let sealed_bytes = self.debt.sealed_bytes.load(Ordering::Acquire);
+        let memtable_bytes = self.options.memtable_bytes();
+        let limit = self.options.memtables_bytes_max() - memtable_bytes;
+        let is_quiet = |table: &Arc<TableCore>| table.pinned_view().sealed.is_empty();
+        sealed_bytes > limit
+            && (sealed_bytes > limit + memtable_bytes / 2 || !batch.tables.iter().all(is_quiet))
     }
 
     /// Waits until everything up to `lsn` is on the disk.

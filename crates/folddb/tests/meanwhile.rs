@@ -5,6 +5,7 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
 use folddb::{ErrorKind, Options, Rules, Store, Upkeep};
@@ -235,4 +236,36 @@ fn a_key_may_write_while_it_is_encoded() {
     table.fold(&Noted(7, &notes), &1).unwrap();
     table.fold(&Noted(7, &notes), &1).unwrap();
     assert_eq!((table.get(&7).unwrap(), notes.get(&0).unwrap()), (Some(2), Some(2)));
+}
+
+/// One table's load may use up the memory that memtables have; who writes to another one does not wait for that.
+#[test]
+fn a_load_that_waits_for_memory_does_not_stall_a_quiet_table() {
+    let (dir, host, hook) = (tempfile::tempdir().unwrap(), Host::real(), Hook::default());
+    let files = Meanwhile { inner: Arc::clone(&host.files), hook: Arc::clone(&hook) };
+    let options = Options::default().memory_bytes(4 << 20).host(Host { files: Arc::new(files), ..host });
+    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+    let (loaded, quiet) =
+        (store.table("loaded", counters()).unwrap(), store.table("quiet", counters()).unwrap());
+    let (go_on, held) = std::sync::mpsc::channel::<()>();
+    set(&hook, move || held.recv().unwrap()); // the first flush stands still
+    let stop = Arc::new(AtomicBool::new(false));
+    let stop_seen = Arc::clone(&stop);
+    let loader = std::thread::spawn(move || {
+        (0u64..).take_while(|n| loaded.set(n, n).is_ok() && !stop_seen.load(Ordering::Relaxed)).count()
+    });
+    while store.stats().stalls == 0 {
+        std::thread::yield_now();
+    }
+    let writer = std::thread::spawn(move || (0..100).map(|n| quiet.set(&n, &n).unwrap()).max());
+    while !writer.is_finished() && store.stats().stalls == 1 {
+        std::thread::yield_now();
+    }
+    let (stalls, flushes) = (store.stats().stalls, store.stats().flushes);
+    stop.store(true, Ordering::Relaxed);
+    go_on.send(()).unwrap();
+    writer.join().unwrap();
+    assert!(loader.join().unwrap() > 0);
+    assert_eq!((stalls, flushes), (1, 0), "only who loads waits, and the flush stood still meanwhile");
+    store.close().unwrap();
 }
