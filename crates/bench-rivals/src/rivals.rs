@@ -4,6 +4,8 @@ mod pending;
 mod folddb;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
+#[cfg(feature = "leveldb")]
+mod leveldb;
 #[cfg(feature = "fjall")]
 mod fjall;
 #[cfg(feature = "redb")]
@@ -18,7 +20,7 @@ use crate::rival::{Rival, Setup};
 /// A store that can take part.
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
-    /// The package in `Cargo.lock` that has its version; or a function that asks the store.
+    /// What `Cargo.lock` or the store itself says.
     pub(crate) version: fn() -> String,
     /// Its settings in a line, for results.
     pub(crate) settings: fn(&Setup) -> String,
@@ -39,6 +41,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
     rocksdb::MERGE_EAGER,
     #[cfg(feature = "rocksdb")]
     rocksdb::BLOB,
+    #[cfg(feature = "leveldb")]
+    leveldb::ENTRY,
     #[cfg(feature = "fjall")]
     fjall::ENTRY,
     #[cfg(feature = "redb")]

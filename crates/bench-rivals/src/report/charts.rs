@@ -9,8 +9,11 @@ use serde_json::Value;
 
 use super::Standing;
 use super::figures::MEASURES;
+use super::table::number;
 
 const SIZE: (u32, u32) = (900, 480);
+/// Of a line chart; names stand right of it.
+const PLOT_WIDTH: u32 = 710;
 const FONT: (&str, u32) = ("sans-serif", 16);
 /// FoldDB's colour, then the others'.
 const COLOURS: [RGBColor; 10] = [
@@ -106,65 +109,71 @@ fn by_second(run: &Value, figure: &str) -> Option<Vec<(f64, f64)>> {
     )
 }
 
+/// A bar for each rival, the first on top.
 fn bars(area: &Area<'_>, title: &str, bars: &[(String, f64)]) -> Result<()> {
     let highest = bars.iter().map(|(_, value)| *value).fold(0.0, f64::max) * 1.1;
+    let row = |place: usize| bars.len() - 1 - place;
     let mut chart = ChartBuilder::on(area)
         .caption(title, FONT)
         .margin(16)
         .x_label_area_size(32)
-        .y_label_area_size(90)
-        .build_cartesian_2d((0..bars.len()).into_segmented(), 0.0..highest.max(1.0))
+        .y_label_area_size(160)
+        .build_cartesian_2d(0.0..highest.max(1.0), (0..bars.len()).into_segmented())
         .map_err(failed)?;
     chart
         .configure_mesh()
-        .disable_x_mesh()
+        .disable_y_mesh()
         .label_style(FONT)
-        .y_label_formatter(&|value| format!("{:.0} K", value / 1e3))
-        .x_labels(bars.len() + 1)
-        .x_label_formatter(&|place| match place {
-            SegmentValue::CenterOf(place) => bars.get(*place).map_or(String::new(), |(name, _)| name.clone()),
+        .x_label_formatter(&|value| number(*value))
+        .y_labels(bars.len() + 1)
+        .y_label_formatter(&|place| match place {
+            SegmentValue::CenterOf(place) if *place < bars.len() => bars[row(*place)].0.clone(),
             _ => String::new(),
         })
         .draw()
         .map_err(failed)?;
     let rectangle = |(place, (_, value)): (usize, &(String, f64))| {
-        let mut bar = Rectangle::new(
-            [(SegmentValue::Exact(place), 0.0), (SegmentValue::Exact(place + 1), *value)],
-            COLOURS[place % COLOURS.len()].filled(),
-        );
-        bar.set_margin(0, 0, 12, 12);
+        let (low, high) = (SegmentValue::Exact(row(place)), SegmentValue::Exact(row(place) + 1));
+        let colour = COLOURS[place % COLOURS.len()].filled();
+        let mut bar = Rectangle::new([(0.0, low), (*value, high)], colour);
+        bar.set_margin(6, 6, 0, 0);
         bar
     };
     chart.draw_series(bars.iter().enumerate().map(rectangle)).map_err(failed)?;
     Ok(())
 }
 
+/// A line for each rival, and their names beside.
 fn plot(area: &Area<'_>, title: &str, x_name: &str, lines: &[Line]) -> Result<()> {
+    let (left, names) = area.split_horizontally(PLOT_WIDTH);
     let points = || lines.iter().flat_map(|(_, points)| points);
-    let right = points().map(|point| point.0).fold(1.0, f64::max);
+    let start = points().map(|point| point.0).fold(f64::INFINITY, f64::min);
+    let end = points().map(|point| point.0).fold(start + 1.0, f64::max);
     let top = points().map(|point| point.1).fold(1.0, f64::max) * 1.1;
-    let mut chart = ChartBuilder::on(area)
+    let mut chart = ChartBuilder::on(&left)
         .caption(title, FONT)
         .margin(16)
         .x_label_area_size(40)
-        .y_label_area_size(90)
-        .build_cartesian_2d(0.0..right, 0.0..top)
+        .y_label_area_size(70)
+        .build_cartesian_2d(start..end, 0.0..top)
         .map_err(failed)?;
-    chart.configure_mesh().light_line_style(WHITE).x_desc(x_name).label_style(FONT).draw().map_err(failed)?;
-    for (place, (name, points)) in lines.iter().enumerate() {
-        let colour = COLOURS[place % COLOURS.len()];
-        chart
-            .draw_series(LineSeries::new(points.iter().copied(), colour.stroke_width(2)))
-            .map_err(failed)?
-            .label(name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(3)));
-    }
     chart
-        .configure_series_labels()
-        .background_style(WHITE.mix(0.8))
-        .label_font(FONT)
-        .position(SeriesLabelPosition::UpperRight)
+        .configure_mesh()
+        .light_line_style(WHITE)
+        .x_desc(x_name)
+        .x_label_formatter(&|value| number(*value))
+        .y_label_formatter(&|value| number(*value))
+        .label_style(FONT)
         .draw()
         .map_err(failed)?;
+    for (place, (name, points)) in lines.iter().enumerate() {
+        let colour = COLOURS[place % COLOURS.len()];
+        let line = LineSeries::new(points.iter().copied(), colour.stroke_width(2));
+        chart.draw_series(line).map_err(failed)?;
+        let y = 60 + 24 * place as i32;
+        let sample = PathElement::new([(0, y + 6), (20, y + 6)], colour.stroke_width(3));
+        names.draw(&sample).map_err(failed)?;
+        names.draw(&Text::new(name.clone(), (28, y), FONT)).map_err(failed)?;
+    }
     Ok(())
 }

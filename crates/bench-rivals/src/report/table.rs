@@ -39,7 +39,7 @@ fn note(standing: &Standing) -> String {
 }
 
 /// Three digits that count; large ones in thousands and millions.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     let (value, unit) = match value.abs() {
         size if size >= 1e7 => (value / 1e6, " M"),
         size if size >= 1e4 => (value / 1e3, " K"),

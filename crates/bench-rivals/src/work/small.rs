@@ -79,6 +79,7 @@ pub(super) fn drain(child: &mut Child<'_>) -> Result<()> {
         let mut items = Items { next: 0, deletes, key: [0; 8], value: [0; 8] };
         let loaded = load(&mut *child.store()?.writer()?, &mut items, rows, batch)?;
         child.put(name, loaded.phase);
+        child.put("commits", loaded.commits);
     }
     let drained = seeks(child.store()?)?;
     child.settle(rows * 24)?;
