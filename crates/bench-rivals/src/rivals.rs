@@ -12,6 +12,8 @@ mod fjall;
 mod redb;
 #[cfg(feature = "lmdb")]
 mod lmdb;
+#[cfg(feature = "berkeleydb")]
+mod berkeleydb;
 
 use anyhow::{Result, anyhow};
 
@@ -49,6 +51,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
     redb::ENTRY,
     #[cfg(feature = "lmdb")]
     lmdb::ENTRY,
+    #[cfg(feature = "berkeleydb")]
+    berkeleydb::ENTRY,
 ];
 
 /// The store of a name.
