@@ -14,6 +14,7 @@ use folddb_rules::KeyOrder;
 use crate::chunk::Chunk;
 use crate::hash::key_hash;
 use crate::kway::KWay;
+use crate::slices::{Cut, Slices};
 use crate::tail::{RawTail, Tail};
 
 /// A sorted copy of the first records of a tail.
@@ -58,6 +59,18 @@ impl Captured {
     /// Records of all seqs are given, also of those that are not yet published.
     pub fn stream(&self, direction: Direction, from: Bound<&[u8]>) -> MemStream {
         MemStream { merged: KWay::new(self.order.clone(), self.newest_first(), direction, from) }
+    }
+
+    /// All records in the total order: what [`Captured::stream`] gives from the front, and cheaper where chunks are many.
+    pub(crate) fn whole(&self) -> FlushStream {
+        let newest_first: Vec<Arc<Chunk>> = self.newest_first().collect();
+        FlushStream(match Slices::of(&self.order, &newest_first, Cut::default()) {
+            Some(slices) => Whole::Slices(slices),
+            None => {
+                let order = self.order.clone();
+                Whole::Tree(KWay::new(order, newest_first.into_iter(), Direction::Forward, Bound::Unbounded))
+            }
+        })
     }
 
     /// Gives the records of a key with a seq up to `max_seq` to `visit`, newest first, as
@@ -143,5 +156,31 @@ impl RecordStream for MemStream {
     #[inline]
     fn advance(&mut self) -> Result<()> {
         self.merged.advance()
+    }
+}
+
+/// All records of a memtable; see [`crate::Memtable::stream`]. It needs nothing else to stay alive.
+pub struct FlushStream(Whole);
+
+enum Whole {
+    Slices(Slices),
+    Tree(KWay),
+}
+
+impl RecordStream for FlushStream {
+    #[inline]
+    fn record(&self) -> Option<Record<'_>> {
+        match &self.0 {
+            Whole::Slices(slices) => slices.record(),
+            Whole::Tree(tree) => tree.record(),
+        }
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        match &mut self.0 {
+            Whole::Slices(slices) => slices.advance(),
+            Whole::Tree(tree) => tree.advance(),
+        }
     }
 }

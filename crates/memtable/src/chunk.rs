@@ -83,6 +83,12 @@ impl Chunk {
         Place::at(&self.arena, entry.offset).key(&self.arena)
     }
 
+    /// The prefix of an entry's key after `skip` bytes, which all keys that it is compared with share.
+    #[inline]
+    pub(crate) fn prefix(&self, entry: &Entry, order: &KeyOrder, skip: usize) -> u64 {
+        if self.skip == skip { entry.prefix } else { order.prefix(self.key(entry), skip) }
+    }
+
     /// The record of an entry.
     #[inline]
     pub(crate) fn record(&self, entry: &Entry) -> Record<'_> {

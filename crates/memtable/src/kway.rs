@@ -179,7 +179,7 @@ impl KWay {
 }
 
 /// How many leading bytes all keys of all chunks share.
-fn shared_skip(order: &KeyOrder, chunks: &[Arc<Chunk>]) -> usize {
+pub(crate) fn shared_skip(order: &KeyOrder, chunks: &[Arc<Chunk>]) -> usize {
     let mut firsts = chunks.iter().filter_map(|chunk| chunk.entries.first().map(|entry| chunk.key(entry)));
     let Some(first) = firsts.next() else { return 0 };
     let own = chunks.iter().map(|chunk| chunk.skip).min().unwrap_or(0);

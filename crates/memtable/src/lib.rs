@@ -2,7 +2,7 @@
 //!
 //! A write appends to the *tail* and looks for nothing. A full tail (4096 records) is sorted, folded within
 //! stripes and sealed into an immutable *chunk* with a small filter; upkeep merges chunks geometrically. A
-//! flush is then a plain merge of chunks. Nothing is ever changed in place, so what a reader has captured
+//! flush sorts the chunks slice by slice of the keys. Nothing is ever changed in place, so what a reader has captured
 //! stays as it was, and snapshots and batches are exact.
 //!
 //! ```text
@@ -25,10 +25,11 @@ mod chunk;
 mod fold_stack;
 mod seal;
 mod kway;
+mod slices;
 mod capture;
 mod merge_plan;
 mod memtable;
 
-pub use capture::{Captured, MemStream};
+pub use capture::{Captured, FlushStream, MemStream};
 pub use memtable::{Counts, Found, Memtable, MemtableLimits, ReadAt, Seen, Whereabouts, Writer};
 pub use tail::TailLimits;

@@ -23,7 +23,7 @@ use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use folddb_host::sync::{Mutex, RwLock, RwLockWriteGuard};
 use folddb_rules::{FoldRules, KeyOrder};
 
-use crate::capture::{Captured, MemStream, SortedTailCell, visit_until_absorbed};
+use crate::capture::{Captured, FlushStream, SortedTailCell, visit_until_absorbed};
 use crate::chunk::Chunk;
 use crate::fold_stack::Incoming;
 use crate::hash::key_hash;
@@ -267,8 +267,8 @@ impl Memtable {
 
     /// Everything in the total order; what a flush takes from a frozen memtable. Records of one key may
     /// still be several: whoever merges folds them.
-    pub fn stream(&self) -> MemStream {
-        self.capture_at(ReadAt::Seq(Seq::MAX)).stream(Direction::Forward, Bound::Unbounded)
+    pub fn stream(&self) -> FlushStream {
+        self.capture_at(ReadAt::Seq(Seq::MAX)).whole()
     }
 
     /// Seals the tail and gives back what only writing needs. Belongs to the applier, between batches.

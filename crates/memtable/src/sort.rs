@@ -25,6 +25,13 @@ impl SortKey {
         SortKey(u128::from(prefix) << 64 | u128::from(!seq_delta) << 32 | u128::from(offset))
     }
 
+    /// For a record of one of many chunks: which chunk, newest first, and which of its entries. Those stand in the place
+    /// of seq delta and offset, and order the records of one key as well.
+    #[inline]
+    pub(crate) fn in_chunk(prefix: u64, rank: usize, index: usize) -> SortKey {
+        SortKey(u128::from(prefix) << 64 | (rank as u128) << 32 | index as u128)
+    }
+
     #[inline]
     pub(crate) fn prefix(self) -> u64 {
         (self.0 >> 64) as u64
@@ -38,6 +45,18 @@ impl SortKey {
     #[inline]
     pub(crate) fn offset(self) -> u32 {
         self.0 as u32
+    }
+
+    /// See [`SortKey::in_chunk`].
+    #[inline]
+    pub(crate) fn rank(self) -> usize {
+        (self.0 >> 32) as u32 as usize
+    }
+
+    /// See [`SortKey::in_chunk`].
+    #[inline]
+    pub(crate) fn index(self) -> usize {
+        self.0 as u32 as usize
     }
 }
 
@@ -64,7 +83,7 @@ pub(crate) fn sort_records(
     sort_keys(scratch);
     let exact = order.has_byte_prefixes() && same_len && first.len() <= skip + 8;
     if !exact {
-        settle_ties(order, arena, &mut scratch.keys);
+        settle_ties(order, &mut scratch.keys, |record| Place::at(arena, record.offset()).key(arena));
     }
     Sorted { skip, exact }
 }
@@ -95,18 +114,21 @@ fn take_prefixes(
     Ok(same_len)
 }
 
-/// Sorts by the numbers: first into about as many buckets as there are keys, by the bits in which they
-/// differ, then the buckets. Random keys are then nearly in place; others cost a sort of smaller pieces.
-fn sort_keys(scratch: &mut SortScratch) {
+/// Sorts by the numbers: first into about as many buckets as there are keys, by where they lie between the lowest and
+/// the highest prefix, then the buckets. Random keys are then nearly in place; others cost a sort of smaller pieces.
+pub(crate) fn sort_keys(scratch: &mut SortScratch) {
     let SortScratch { keys, spread, counts } = scratch;
-    let differing = keys.iter().fold(0, |bits, key| bits | (key.prefix() ^ keys[0].prefix()));
-    if keys.len() < BUCKETS_WORTH_IT || differing == 0 || keys.is_sorted() {
+    let (low, high) = keys.iter().fold((u64::MAX, 0), |(low, high), key| {
+        let prefix = key.prefix();
+        (low.min(prefix), high.max(prefix))
+    });
+    if keys.len() < BUCKETS_WORTH_IT || low == high || keys.is_sorted() {
         return keys.sort_unstable();
     }
     let bucket_bits = keys.len().ilog2().min(12);
-    let shift = (64 - differing.leading_zeros()).saturating_sub(bucket_bits);
+    let shift = (64 - (high - low).leading_zeros()).saturating_sub(bucket_bits);
     let mask = (1usize << bucket_bits) - 1;
-    let bucket_of = |key: &SortKey| (key.prefix() >> shift) as usize & mask;
+    let bucket_of = |key: &SortKey| ((key.prefix() - low) >> shift) as usize & mask;
 
     counts.clear();
     counts.resize(mask + 1, 0);
@@ -172,8 +194,7 @@ impl SortScratch {
 }
 
 /// Orders what the prefixes left equal by whole keys. The sort is stable: equal keys stay newest first.
-fn settle_ties(order: &KeyOrder, arena: &[u8], sorted: &mut [SortKey]) {
-    let key = |record: &SortKey| Place::at(arena, record.offset()).key(arena);
+pub(crate) fn settle_ties<'k>(order: &KeyOrder, sorted: &mut [SortKey], key: impl Fn(&SortKey) -> &'k [u8]) {
     for run in sorted.chunk_by_mut(|a, b| a.prefix() == b.prefix()) {
         let one_key = run.windows(2).all(|pair| key(&pair[0]) == key(&pair[1]));
         if !one_key {

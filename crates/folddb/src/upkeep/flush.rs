@@ -5,7 +5,7 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
-use folddb_memtable::MemStream;
+use folddb_memtable::FlushStream;
 use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules};
 
 use super::output::Output;
@@ -135,7 +135,7 @@ impl Engine {
     fn write_parts(
         &self,
         table: &TableCore,
-        step: &mut FoldStep<MemStream>,
+        step: &mut FoldStep<FlushStream>,
         output: &mut Output,
         parts: &mut Vec<(Arc<PartFile>, PartFacts)>,
     ) -> Result<()> {

@@ -43,7 +43,7 @@ pub(crate) fn any_key() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-fn chunk_of(order: &KeyOrder, keys: &[Vec<u8>], base_seq: Seq) -> Chunk {
+pub(crate) fn chunk_of(order: &KeyOrder, keys: &[Vec<u8>], base_seq: Seq) -> Chunk {
     let mut raw = RawTail { base_seq, last_seq: base_seq + keys.len() as Seq, ..RawTail::default() };
     for (index, key) in keys.iter().enumerate() {
         raw.entries.push((raw.arena.len() as u32, index as u32));

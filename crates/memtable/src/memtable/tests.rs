@@ -262,7 +262,7 @@ impl World {
     }
 }
 
-fn records(mut stream: MemStream) -> Vec<(Vec<u8>, Seq, OpKind, Vec<u8>)> {
+fn records(mut stream: impl RecordStream) -> Vec<(Vec<u8>, Seq, OpKind, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some(record) = stream.record() {
         all.push((record.key.to_vec(), record.seq, record.kind, record.payload.to_vec()));
