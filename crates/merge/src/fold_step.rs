@@ -291,8 +291,14 @@ impl KeyFolder {
 
     #[inline]
     fn begin_key(&mut self, key: &[u8]) {
-        self.key.clear();
-        self.key.extend_from_slice(key);
+        // Most keys are of one length, and many of eight bytes: those are copied without a call.
+        match (<&mut [u8; 8]>::try_from(&mut self.key[..]), <&[u8; 8]>::try_from(key)) {
+            (Ok(held), Ok(key)) => *held = *key,
+            _ => {
+                self.key.clear();
+                self.key.extend_from_slice(key);
+            }
+        }
         self.ranges.reach(key);
         self.inside = true;
         self.sent = false;

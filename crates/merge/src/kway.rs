@@ -157,9 +157,12 @@ impl<S: RecordStream> RecordStream for KWay<S> {
         let mut at = (self.sources.len() + source) / 2;
         while at > 0 {
             let node = self.nodes[at];
-            let beaten = self.beats(node, winner);
-            self.nodes[at] = if beaten { winner } else { node };
-            winner = if beaten { node } else { winner };
+            // Who wins a match cannot be foretold, so the loser is written without a branch.
+            let swap = 0u64.wrapping_sub(u64::from(self.beats(node, winner)));
+            let prefixes = (node.prefix ^ winner.prefix) & swap;
+            let sources = (node.source ^ winner.source) & swap as u32;
+            self.nodes[at] = Node { prefix: node.prefix ^ prefixes, source: node.source ^ sources };
+            winner = Node { prefix: winner.prefix ^ prefixes, source: winner.source ^ sources };
             at /= 2;
         }
         self.nodes[0] = winner;

@@ -184,7 +184,8 @@ impl BlockBuilder {
 struct Columns {
     key_len: usize,
     key_head: Vec<u8>,
-    tails: Vec<u128>,
+    /// The low halves of the tails: they differ by less than 64 bits, so these and the lowest tail are all of them.
+    tails: Vec<u64>,
     tail_min: u128,
     tail_max: u128,
     /// The length of all payloads; unknown while all records are deletes, which have none.
@@ -224,7 +225,7 @@ impl Columns {
             return false;
         }
         (self.tail_min, self.tail_max) = (min, max);
-        self.tails.push(tail);
+        self.tails.push(tail as u64);
         true
     }
 
@@ -237,7 +238,7 @@ impl Columns {
         self.key_head.extend_from_slice(head);
         let tail = tail_number(tail);
         (self.tail_min, self.tail_max) = (tail, tail);
-        self.tails.push(tail);
+        self.tails.push(tail as u64);
         true
     }
 
@@ -259,10 +260,11 @@ impl Columns {
         true
     }
 
-    /// Appends a key from the number that stands for it.
-    fn put_key(&self, tail: u128, out: &mut Vec<u8>) {
+    /// Appends a key from the low half of the number that stands for it.
+    fn put_key(&self, tail: u64, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.key_head);
-        let tail = tail.to_be_bytes();
+        let distance = tail.wrapping_sub(self.tail_min as u64);
+        let tail = (self.tail_min + u128::from(distance)).to_be_bytes();
         out.extend_from_slice(&tail[TAIL_BYTES - self.key_len.min(TAIL_BYTES)..]);
     }
 
@@ -302,9 +304,8 @@ impl Columns {
     /// Appends the column of keys; gives its base and width.
     fn put_keys(&self, out: &mut Vec<u8>) -> (u128, u8) {
         let width = byte_width((self.tail_max - self.tail_min) as u64);
-        // Differences fit 64 bits, so the low halves are enough to make them.
         let base = self.tail_min as u64;
-        put_column(out, self.tails.iter().map(|tail| (*tail as u64).wrapping_sub(base)), width);
+        put_column(out, self.tails.iter().map(|tail| tail.wrapping_sub(base)), width);
         (self.tail_min, width)
     }
 
