@@ -118,7 +118,7 @@ fn bars(area: &Area<'_>, title: &str, bars: &[(String, f64)]) -> Result<()> {
         .margin(16)
         .x_label_area_size(32)
         .y_label_area_size(160)
-        .build_cartesian_2d(0.0..highest.max(1.0), (0..bars.len()).into_segmented())
+        .build_cartesian_2d(0.0..highest.max(1.0), (0..(bars.len() - 1).max(1)).into_segmented())
         .map_err(failed)?;
     chart
         .configure_mesh()
