@@ -13,7 +13,7 @@ use folddb_rules::KeyOrder;
 
 use crate::chunk::Chunk;
 use crate::hash::key_hash;
-use crate::kway::KWay;
+use crate::kway::{Jump, KWay};
 use crate::slices::{Cut, Slices};
 use crate::tail::{RawTail, Tail};
 
@@ -58,7 +58,13 @@ impl Captured {
     /// The records from `from` on, in the total order or its mirror. Reversed, `from` is the highest key.
     /// Records of all seqs are given, also of those that are not yet published.
     pub fn stream(&self, direction: Direction, from: Bound<&[u8]>) -> MemStream {
-        MemStream { merged: KWay::new(self.order.clone(), self.newest_first(), direction, from) }
+        MemStream { merged: KWay::new(self.order.clone(), self.newest_first(), direction, from, None) }
+    }
+
+    /// The records from `from` on, in the total order, but for some that `jump` says are not needed.
+    pub fn stream_jumping(&self, from: Bound<&[u8]>, jump: Jump<'_>) -> MemStream {
+        let merged = KWay::new(self.order.clone(), self.newest_first(), Direction::Forward, from, Some(jump));
+        MemStream { merged }
     }
 
     /// All records in the total order: what [`Captured::stream`] gives from the front, and cheaper where chunks are many.
@@ -68,7 +74,13 @@ impl Captured {
             Some(slices) => Whole::Slices(slices),
             None => {
                 let order = self.order.clone();
-                Whole::Tree(KWay::new(order, newest_first.into_iter(), Direction::Forward, Bound::Unbounded))
+                Whole::Tree(KWay::new(
+                    order,
+                    newest_first.into_iter(),
+                    Direction::Forward,
+                    Bound::Unbounded,
+                    None,
+                ))
             }
         })
     }

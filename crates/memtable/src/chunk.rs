@@ -119,6 +119,26 @@ impl Chunk {
         }
     }
 
+    /// The records of a key with a seq up to `max_seq`, newest first, given where the key begins.
+    pub(crate) fn records_from<'a>(
+        &'a self,
+        start: usize,
+        key: &'a [u8],
+        max_seq: Seq,
+    ) -> impl Iterator<Item = Record<'a>> {
+        self.entries[start..]
+            .iter()
+            .map(|entry| self.record(entry))
+            .take_while(move |record| record.key == key)
+            .filter(move |record| record.seq <= max_seq)
+    }
+
+    /// False when no record of a key of this hash, with a seq up to `max_seq`, is in here.
+    #[inline]
+    pub(crate) fn may_hold(&self, hash: u32, max_seq: Seq) -> bool {
+        self.base_seq <= max_seq && self.filter.may_hold(hash)
+    }
+
     /// How many entries have keys that `before` accepts by how they compare with `key`.
     fn partition(&self, order: &KeyOrder, key: &[u8], before: impl Fn(std::cmp::Ordering) -> bool) -> usize {
         let Some(first) = self.entries.first() else { return 0 };
@@ -133,6 +153,21 @@ impl Chunk {
         })
     }
 
+    /// How many entries come before `key`, given that the first with a prefix not below that of `key` is at `low` or
+    /// behind it.
+    fn finish_search(&self, order: &KeyOrder, low: usize, prefix: u64, key: &[u8]) -> usize {
+        let at = low + usize::from(self.entries.get(low).is_some_and(|entry| entry.prefix < prefix));
+        if let Some(entry) = self.entries.get(at) {
+            let other = self.key(entry);
+            let shares = key.get(..self.skip) == other.get(..self.skip);
+            if shares && (entry.prefix > prefix || order.compare(other, key).is_ge()) {
+                return at;
+            }
+        }
+        // It begins as no key here does, or keys of the same prefix stand before it, or it is behind all.
+        self.count_before(order, Bound::Included(key))
+    }
+
     /// The records of a key with a seq up to `max_seq`, newest first.
     pub(crate) fn find<'a>(
         &'a self,
@@ -141,17 +176,42 @@ impl Chunk {
         hash: u32,
         max_seq: Seq,
     ) -> impl Iterator<Item = Record<'a>> {
-        let start = if self.base_seq <= max_seq && self.filter.may_hold(hash) {
+        let start = if self.may_hold(hash, max_seq) {
             self.count_before(order, Bound::Included(key))
         } else {
             self.len()
         };
-        self.entries[start..]
-            .iter()
-            .map(|entry| self.record(entry))
-            .take_while(move |record| record.key == key)
-            .filter(move |record| record.seq <= max_seq)
+        self.records_from(start, key, max_seq)
     }
+}
+
+/// So many chunks are searched side by side.
+pub(crate) const LANES: usize = 16;
+
+/// For each of up to [`LANES`] chunks, how many entries come before `key`.
+///
+/// A search of one chunk waits for memory at each of its steps; steps of several searches in turn wait together.
+pub(crate) fn counts_before(order: &KeyOrder, chunks: &[&Chunk], key: &[u8]) -> [usize; LANES] {
+    let (mut lows, mut lens, mut prefixes) = ([0; LANES], [0; LANES], [0; LANES]);
+    for (lane, chunk) in chunks.iter().enumerate().take(LANES) {
+        lens[lane] = chunk.len();
+        prefixes[lane] = order.prefix(key, chunk.skip);
+    }
+    let mut longest = lens.iter().copied().max().unwrap_or(0);
+    while longest > 1 {
+        for (lane, chunk) in chunks.iter().enumerate().take(LANES) {
+            let half = lens[lane] / 2;
+            let is_before =
+                chunk.entries.get(lows[lane] + half).is_some_and(|entry| entry.prefix < prefixes[lane]);
+            lows[lane] += if is_before { half } else { 0 };
+            lens[lane] -= half;
+        }
+        longest -= longest / 2;
+    }
+    for (lane, chunk) in chunks.iter().enumerate().take(LANES) {
+        lows[lane] = chunk.finish_search(order, lows[lane], prefixes[lane], key);
+    }
+    lows
 }
 
 #[cfg(test)]

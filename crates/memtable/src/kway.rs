@@ -8,11 +8,21 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use folddb_base::{Direction, Record, RecordStream, Result};
+use folddb_base::{Direction, Record, RecordStream, Result, Seq};
 use folddb_rules::KeyOrder;
 
-use crate::chunk::{Chunk, Entry};
+use crate::chunk::{Chunk, Entry, LANES, counts_before};
 use crate::packed::Place;
+
+/// A stretch of which a reader knows that it need not see what is not newer than `through`: sources that hold nothing
+/// newer begin at `to`, or are left out where there is no such key. Forward only.
+#[derive(Clone, Copy, Debug)]
+pub struct Jump<'a> {
+    /// The last seq that need not be seen.
+    pub through: Seq,
+    /// The first key behind the stretch.
+    pub to: Option<&'a [u8]>,
+}
 
 /// The records of several chunks in the total order, or in its mirror.
 pub(crate) struct KWay {
@@ -45,20 +55,26 @@ struct Node {
 const NOBODY: Node = Node { rank: 0, source: u32::MAX };
 
 impl KWay {
-    /// Merges `newest_first` from `from` on.
+    /// Merges `newest_first` from `from` on, which lies in the stretch of `jump`.
     pub(crate) fn new(
         order: KeyOrder,
         newest_first: impl DoubleEndedIterator<Item = Arc<Chunk>>,
         direction: Direction,
         from: Bound<&[u8]>,
+        jump: Option<Jump<'_>>,
     ) -> KWay {
         let chunks: Vec<Arc<Chunk>> = match direction {
             Direction::Forward => newest_first.collect(),
             Direction::Reversed => newest_first.rev().collect(),
         };
         let skip = shared_skip(&order, &chunks);
-        let start = |chunk: Arc<Chunk>| Source::start(chunk, &order, direction, from);
-        let sources: Vec<Source> = chunks.into_iter().map(start).filter(|source| source.left > 0).collect();
+        let starts = match direction {
+            Direction::Forward => starts_of(&order, &chunks, from, jump),
+            Direction::Reversed => chunks.iter().map(|chunk| chunk.count_up_to(&order, from)).collect(),
+        };
+        let start = |(chunk, start): (Arc<Chunk>, usize)| Source::start(chunk, direction, start);
+        let sources = chunks.into_iter().zip(starts).map(start).filter(|source| source.left > 0);
+        let sources: Vec<Source> = sources.collect();
         let mut merged = KWay { order, direction, skip, tree: vec![NOBODY; sources.len().max(1)], sources };
         for source in 0..merged.sources.len() {
             merged.enter(source);
@@ -186,17 +202,56 @@ pub(crate) fn shared_skip(order: &KeyOrder, chunks: &[Arc<Chunk>]) -> usize {
     firsts.fold(own, |skip, other| skip.min(order.shared_prefix_len(first, other)))
 }
 
+/// How many entries of each chunk a forward stream leaves out.
+fn starts_of(
+    order: &KeyOrder,
+    chunks: &[Arc<Chunk>],
+    from: Bound<&[u8]>,
+    jump: Option<Jump<'_>>,
+) -> Vec<usize> {
+    let mut starts: Vec<usize> = chunks.iter().map(|chunk| chunk.len()).collect();
+    let is_old = |chunk: &Chunk| jump.is_some_and(|jump| chunk.max_seq <= jump.through);
+    seek(order, chunks, &mut starts, from, |chunk| !is_old(chunk));
+    if let Some(to) = jump.and_then(|jump| jump.to) {
+        seek(order, chunks, &mut starts, Bound::Included(to), is_old);
+    }
+    starts
+}
+
+/// Finds where `from` is in those of the chunks that are `wanted`.
+fn seek(
+    order: &KeyOrder,
+    chunks: &[Arc<Chunk>],
+    starts: &mut [usize],
+    from: Bound<&[u8]>,
+    wanted: impl Fn(&Chunk) -> bool,
+) {
+    let mut wanted = chunks.iter().zip(starts).filter(|(chunk, _)| wanted(chunk));
+    let (key, is_past) = match from {
+        Bound::Unbounded => return wanted.for_each(|(_, start)| *start = 0),
+        Bound::Included(key) => (key, false),
+        Bound::Excluded(key) => (key, true),
+    };
+    loop {
+        let mut group: Vec<(&Arc<Chunk>, &mut usize)> = wanted.by_ref().take(LANES).collect();
+        if group.is_empty() {
+            return;
+        }
+        let lanes: Vec<&Chunk> = group.iter().map(|(chunk, _)| &***chunk).collect();
+        let found = counts_before(order, &lanes, key);
+        for ((chunk, start), found) in group.iter_mut().zip(found) {
+            let same = chunk.entries[found..].iter().take_while(|entry| is_past && chunk.key(entry) == key);
+            **start = found + same.count();
+        }
+    }
+}
+
 impl Source {
-    fn start(chunk: Arc<Chunk>, order: &KeyOrder, direction: Direction, from: Bound<&[u8]>) -> Source {
+    /// A source that leaves out `start` entries, or, reversed, all but so many.
+    fn start(chunk: Arc<Chunk>, direction: Direction, start: usize) -> Source {
         let (at, left) = match direction {
-            Direction::Forward => {
-                let before = chunk.count_before(order, from);
-                (before, chunk.len() - before)
-            }
-            Direction::Reversed => {
-                let count = chunk.count_up_to(order, from);
-                (count.saturating_sub(1), count)
-            }
+            Direction::Forward => (start, chunk.len() - start),
+            Direction::Reversed => (start.saturating_sub(1), start),
         };
         let mut source = Source { chunk, at, left, head: Place::NOWHERE };
         if left > 0 {

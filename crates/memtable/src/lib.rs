@@ -31,5 +31,6 @@ mod merge_plan;
 mod memtable;
 
 pub use capture::{Captured, FlushStream, MemStream};
+pub use kway::Jump;
 pub use memtable::{Counts, Found, Memtable, MemtableLimits, ReadAt, Seen, Whereabouts, Writer};
 pub use tail::TailLimits;

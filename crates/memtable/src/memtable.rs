@@ -24,7 +24,7 @@ use folddb_host::sync::{Mutex, RwLock, RwLockWriteGuard};
 use folddb_rules::{FoldRules, KeyOrder};
 
 use crate::capture::{Captured, FlushStream, SortedTailCell, visit_until_absorbed};
-use crate::chunk::Chunk;
+use crate::chunk::{Chunk, LANES, counts_before};
 use crate::fold_stack::Incoming;
 use crate::hash::key_hash;
 use crate::kway::KWay;
@@ -388,12 +388,35 @@ impl Found {
             if let Some(tail) = &self.sealing {
                 visit_until_absorbed(tail.records_of(key, hash, at), &mut *visit)?;
             }
-            for chunk in self.chunks.iter().rev() {
-                visit_until_absorbed(chunk.find(order, key, hash, at), &mut *visit)?;
-            }
-            ControlFlow::Continue(())
+            self.visit_chunks(order, key, &mut *visit)
         };
         Seen { at, done: look().is_break() }
+    }
+
+    /// Visits the chunks that may hold the key, newest first: the newest alone, which often is enough, the others
+    /// searched side by side.
+    fn visit_chunks(
+        &self,
+        order: &KeyOrder,
+        key: &[u8],
+        visit: &mut impl FnMut(Record<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let newest_first = self.chunks.iter().rev();
+        let mut admitted = newest_first.filter(|chunk| chunk.may_hold(self.hash, self.at));
+        let mut together = 1;
+        while let Some(first) = admitted.next() {
+            let (mut lanes, mut count): ([&Chunk; LANES], _) = ([first; LANES], 1);
+            for chunk in admitted.by_ref().take(together - 1) {
+                lanes[count] = chunk;
+                count += 1;
+            }
+            let starts = counts_before(order, &lanes[..count], key);
+            for (chunk, start) in lanes[..count].iter().zip(starts) {
+                visit_until_absorbed(chunk.records_from(start, key, self.at), &mut *visit)?;
+            }
+            together = LANES;
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -480,7 +503,7 @@ fn merge_chunks(
     let base_seq = inputs.iter().map(|chunk| chunk.base_seq).min().unwrap_or(0);
     let max_seq = inputs.iter().map(|chunk| chunk.max_seq).max().unwrap_or(0);
     let newest_first = inputs.iter().rev().cloned();
-    let mut merged = KWay::new(order.clone(), newest_first, Direction::Forward, Bound::Unbounded);
+    let mut merged = KWay::new(order.clone(), newest_first, Direction::Forward, Bound::Unbounded, None);
     let arenas: Vec<&[u8]> = inputs.iter().rev().map(|chunk| &chunk.arena[..]).collect();
     let mut scratch = SealScratch::default();
     let mut sealer = Sealer::new(rules, borders, &arenas, base_seq, plan.records, plan.bytes, &mut scratch);

@@ -91,7 +91,7 @@ proptest! {
             .collect();
         let stream = |direction| {
             let newest_first = chunks.iter().rev().cloned();
-            all(KWay::new(order.clone(), newest_first, direction, from.as_ref().map(|key| &key[..])))
+            all(KWay::new(order.clone(), newest_first, direction, from.as_ref().map(|key| &key[..]), None))
         };
         let mut expected: Vec<_> = keys.iter().cloned().zip(100..).collect();
         expected.sort_by(|a, b| total_order(&order, a, b));
@@ -127,6 +127,22 @@ proptest! {
                 .filter(|&seq| seq <= max_seq)
                 .collect();
             prop_assert_eq!(found, expected);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn searching_side_by_side_finds_what_searching_alone_does(
+        order in any_order(),
+        chunks in prop::collection::vec(prop::collection::vec(any_key(), 0..30), 0..LANES + 1),
+        key in any_key(),
+    ) {
+        let chunks: Vec<Chunk> = chunks.iter().map(|keys| chunk_of(&order, keys, 1)).collect();
+        let lanes: Vec<&Chunk> = chunks.iter().collect();
+        let found = counts_before(&order, &lanes, &key);
+        for (chunk, found) in chunks.iter().zip(found) {
+            prop_assert_eq!(found, chunk.count_before(&order, Bound::Included(&key)));
         }
     }
 }

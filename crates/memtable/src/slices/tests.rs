@@ -42,7 +42,7 @@ proptest! {
             .map(|(age, keys)| Arc::new(chunk_of(&order, keys, 1000 * age as Seq))).collect();
         let cut = Cut { sample_every, records: sample_every * samples, records_max: 1 << 20, chunks_min: 2 };
         let tree =
-            KWay::new(order.clone(), newest_first.clone().into_iter(), Direction::Forward, Bound::Unbounded);
+            KWay::new(order.clone(), newest_first.clone().into_iter(), Direction::Forward, Bound::Unbounded, None);
         match Slices::of(&order, &newest_first, cut) {
             Some(slices) => prop_assert_eq!(all(slices), all(tree)),
             None => prop_assert!(!order.has_byte_prefixes()),
