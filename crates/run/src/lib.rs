@@ -21,7 +21,7 @@ mod tests;
 
 pub use folddb_layout::block::Compression;
 pub use folddb_layout::part::PartFacts;
-pub use part::Part;
+pub use part::{Part, Rank};
 pub use part_cursor::{PartCursor, ReadMode};
 pub use run_cursor::RunCursor;
 pub use salvage::{Search, search_blocks};

@@ -43,6 +43,20 @@ pub struct Part {
     separators: Separators,
 }
 
+/// What a reader of one key knows about a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rank {
+    /// Older parts may hold the key, so this one mostly does not.
+    Young,
+    /// No older one does, so most keys that are looked for so far are here. A filter that is not in the cache costs more
+    /// to read than it then saves: it is as long as a block, and mostly says that the block must be read, too.
+    Oldest,
+}
+
+/// Of the keys that are looked for in the oldest part, one in so many has its filter read, so that filters do come into
+/// a cache that has room for them.
+const FILTER_READ_EVERY: u64 = 4;
+
 /// What is in memory of a part: all but its records, leaves and filters.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Frame {
@@ -143,11 +157,26 @@ impl Part {
         max_seq: Seq,
         visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
+        self.get_as(Rank::Young, key, key_hash, max_seq, visit)
+    }
+
+    /// As [`Part::get`], by a reader that says what stands behind this part.
+    ///
+    /// # Errors
+    /// As for [`Part::get`].
+    pub fn get_as(
+        &self,
+        rank: Rank,
+        key: &[u8],
+        key_hash: u64,
+        max_seq: Seq,
+        visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
         if max_seq < self.facts().min_seq {
             return Ok(ControlFlow::Continue(()));
         }
         let Some(leaf) = self.find_leaf(key, false) else { return Ok(ControlFlow::Continue(())) };
-        if !self.filter_admits(leaf, key_hash)? {
+        if !self.filter_admits(rank, leaf, key_hash)? {
             return Ok(ControlFlow::Continue(()));
         }
         let mut at = CURSOR.take().unwrap_or_else(|| Box::new(BlockCursor::new(0)));
@@ -157,10 +186,13 @@ impl Part {
     }
 
     /// False when the filter knows that no key of this hash is in the leaf.
-    fn filter_admits(&self, leaf: usize, key_hash: u64) -> Result<bool> {
+    fn filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64) -> Result<bool> {
         let top = &self.frame.top;
         let Some(number) = top.leaves.get(leaf).and_then(|entry| entry.filter) else { return Ok(true) };
         let Some(place) = top.filters.get(number as usize) else { return Ok(true) };
+        if rank == Rank::Oldest && !key_hash.is_multiple_of(FILTER_READ_EVERY) && !self.is_cached(*place) {
+            return Ok(true);
+        }
         let admits = self.filter(*place)?.may_contain(key_hash);
         let counters = self.shared.counters();
         count(if admits { &counters.filter_passes } else { &counters.filter_rejects }, 1);
@@ -230,6 +262,46 @@ impl Part {
         }
     }
 
+    fn is_cached(&self, place: Place) -> bool {
+        self.shared.peek(self.key_of(place)).is_some()
+    }
+
+    /// Puts filters and leaves into the cache, where they are a small part of it: of use for a part that was just
+    /// written, whose bytes the system still has, and of which every reader will ask. A failure shows when they are read
+    /// for a reader.
+    pub fn warm(&self) {
+        let top = &self.frame.top;
+        let places = top.filters.iter().chain(top.leaves.iter().map(|leaf| &leaf.place));
+        let (Some(from), to) = (places.map(|place| place.offset).min(), self.frame.footer.top_index.offset)
+        else {
+            return;
+        };
+        if to.saturating_sub(from) > self.shared.warm_bytes_max() {
+            return;
+        }
+        let mut stored = vec![0; (to - from) as usize];
+        if self.read_at(from, &mut stored).is_err() {
+            return;
+        }
+        let bytes_of =
+            |place: Place| stored.get((place.offset - from) as usize..(place.end() - from) as usize);
+        for place in &top.filters {
+            if let Some(Ok(filter)) = bytes_of(*place).map(|bytes| Filter::open(bytes, self.seed(*place))) {
+                self.shared.keep_piece(self.key_of(*place), Piece::Filter(Arc::new(filter)));
+            }
+        }
+        for place in top.leaves.iter().map(|leaf| leaf.place) {
+            if let Some(Ok(leaf)) = bytes_of(place).map(|bytes| self.open_leaf(bytes.to_vec(), place)) {
+                self.shared.keep_piece(self.key_of(place), Piece::Leaf(Arc::new(leaf)));
+            }
+        }
+    }
+
+    fn open_leaf(&self, stored: Vec<u8>, place: Place) -> Result<Leaf> {
+        let block = Block::open(stored, self.seed(place)).map_err(|fault| self.damage(place, fault))?;
+        Leaf::decode(&block, &self.order).map_err(|fault| self.damage(place, fault))
+    }
+
     #[inline]
     fn key_of(&self, place: Place) -> PieceKey {
         PieceKey { part: self.id, offset: place.offset }
@@ -271,8 +343,7 @@ impl Part {
 
     /// A leaf from the file.
     pub(crate) fn read_leaf(&self, place: Place) -> Result<Leaf> {
-        let block = self.read_block(place)?;
-        Leaf::decode(&block, &self.order).map_err(|fault| self.damage(place, fault))
+        self.open_leaf(self.read_stored(place)?, place)
     }
 
     /// A block from the file.

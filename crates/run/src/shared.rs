@@ -33,6 +33,9 @@ const WINDOW_BYTES_MAX: u64 = 256 << 10;
 /// under way.
 const WINDOWS_IN_CACHE: u64 = 24;
 
+/// The filters and leaves of a new part are put into the cache at once, where they are at most this share of it.
+const WARM_IN_CACHE: u64 = 16;
+
 /// Shared by parts, for their whole life.
 pub struct Shared {
     pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash>,
@@ -40,6 +43,7 @@ pub struct Shared {
     counters: Counters,
     next_part: AtomicU64,
     window_bytes_max: u64,
+    warm_bytes_max: u64,
 }
 
 /// How much has been read since the beginning, and how well the cache and the filters do.
@@ -124,6 +128,7 @@ impl Shared {
             counters: Counters::default(),
             next_part: AtomicU64::new(0),
             window_bytes_max: (cache_bytes / WINDOWS_IN_CACHE).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX),
+            warm_bytes_max: cache_bytes / WARM_IN_CACHE,
         })
     }
 
@@ -156,6 +161,11 @@ impl Shared {
     /// The longest stretch that a reader ahead holds.
     pub(crate) fn window_bytes_max(&self) -> u64 {
         self.window_bytes_max
+    }
+
+    /// The most filters and leaves of a part that are put into the cache before anybody has asked.
+    pub(crate) fn warm_bytes_max(&self) -> u64 {
+        self.warm_bytes_max
     }
 
     pub(crate) fn counters(&self) -> &Counters {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
 use folddb_base::stream::OwnedRecord;
-use folddb_base::{Direction, ErrorKind, FileNumber, OpBuf, OpKind, RecordSink, RecordStream};
+use folddb_base::{Direction, ErrorKind, FileNumber, OpBuf, OpKind, Record, RecordSink, RecordStream};
 use folddb_host::Files;
 use folddb_rules::KeyOrder;
 use folddb_rules::order::CustomOrder;
@@ -616,4 +616,54 @@ fn an_error_of_the_visitor_comes_through() {
     assert!(nested.unwrap().is_break());
     let path: &Path = part.path();
     assert_eq!((path, part.number()), (World::path(1).as_path(), FileNumber(1)));
+}
+
+fn even_numbers(count: u64) -> Vec<OwnedRecord> {
+    (0..count).map(|n| record(&(2 * n).to_be_bytes(), n + 1, OpKind::Set, &n.to_le_bytes())).collect()
+}
+
+#[test]
+fn a_part_that_was_warmed_reads_only_blocks() {
+    let world = World::new(16 << 20, 4);
+    let part = world.part(1, &WriteOptions::default(), &even_numbers(20_000));
+    part.warm();
+    for n in [0u64, 9_999, 19_999] {
+        let before = world.shared.stats().pieces_read;
+        let key = (2 * n).to_be_bytes();
+        let flow = part.get(&key, key_hash(&key), u64::MAX, &mut |_| Ok(ControlFlow::Break(()))).unwrap();
+        assert!(flow.is_break());
+        assert_eq!(world.shared.stats().pieces_read - before, 1, "key {n}");
+    }
+    let small = World::new(64 << 10, 4);
+    let part = small.part(1, &WriteOptions::default(), &even_numbers(20_000));
+    let before = small.shared.stats().bytes_read;
+    part.warm();
+    assert_eq!(small.shared.stats().bytes_read, before, "its filters would fill the cache");
+}
+
+#[test]
+fn the_oldest_part_answers_without_the_filters_that_are_not_cached() {
+    let world = World::new(16 << 20, 4);
+    let part = world.part(1, &WriteOptions::default(), &even_numbers(2_000));
+    let key =
+        (0..2_000u64).map(|n| (2 * n).to_be_bytes()).find(|key| !key_hash(key).is_multiple_of(4)).unwrap();
+    let mut seen = 0;
+    let mut visit = |_: Record<'_>| {
+        seen += 1;
+        Ok(ControlFlow::Continue(()))
+    };
+    assert!(part.get_as(Rank::Oldest, &key, key_hash(&key), u64::MAX, &mut visit).unwrap().is_continue());
+    assert_eq!((seen, world.shared.stats().pieces_read), (1, 2), "a leaf and a block");
+    for n in 0..4_000u64 {
+        let before = seen;
+        let mut visit = |_: Record<'_>| {
+            seen += 1;
+            Ok(ControlFlow::Continue(()))
+        };
+        let key = n.to_be_bytes();
+        let flow = part.get_as(Rank::Oldest, &key, key_hash(&key), u64::MAX, &mut visit).unwrap();
+        assert!(flow.is_continue());
+        assert_eq!(seen - before, u64::from(n.is_multiple_of(2)), "key {n}");
+    }
+    assert!(world.shared.stats().filter_rejects > 1_500, "the filter was read in the end");
 }
