@@ -1,20 +1,32 @@
 //! From the records of one key to its value.
 //!
 //! A [`Resolver`] takes the ops of one key, either newest first (a get, a forward scan) or oldest first (a
-//! backward scan), composes them as they come, and says when older ones cannot matter any more. It never
-//! holds more than one op but for those that declined to compose. Gets, scans and snapshots all use it.
+//! backward scan), composes them as they come, and says when older ones cannot matter any more. Gets, scans
+//! and snapshots all use it.
+//!
+//! Small ops become one at once. Long ones that come newest first wait until what is older has come to about
+//! their length, like the digits of a binary counter: a list of n operands is then copied log n times and not n
+//! times, and what is held is no longer than the value. The fold is associative, so the bytes are the same.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{Op, OpBuf, OpKind};
 
 use crate::algebra::{Composed, Decline, FoldRules};
 
+/// A payload up to this length is composed with the next older one at once.
+const SHORT_BYTES: usize = 1 << 10;
+
+/// A buffer over this length is not kept for the next key, but for the two that every key needs.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
 /// Folds the ops of one key; reused from key to key.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    /// Newest first. One op, unless some declined to compose.
+    /// Newest first; those from `used` on are only buffers.
     ops: Vec<OpBuf>,
     used: usize,
+    /// For each op, whether it has declined to compose with the next newer one; as many as are used.
+    declined: Vec<bool>,
     scratch: OpBuf,
     state: Option<Vec<u8>>,
     visited: usize,
@@ -30,6 +42,11 @@ impl Resolver {
     pub fn clear(&mut self) {
         self.used = 0;
         self.visited = 0;
+        self.declined.clear();
+        for spare in self.ops.iter_mut().skip(1) {
+            spare.payload.clear();
+            spare.payload.shrink_to(KEPT_BYTES_MAX);
+        }
     }
 
     /// How many ops it was fed since it was cleared.
@@ -55,13 +72,69 @@ impl Resolver {
             return Ok(kind.absorbs());
         }
         let newer = &mut self.ops[self.used - 1];
+        if newer.payload.len() > SHORT_BYTES {
+            self.push(kind, payload);
+            self.carry(rules, key)?;
+            return Ok(self.ops[self.used - 1].kind.absorbs());
+        }
         match rules.compose(key, older, newer.op()?, &mut self.scratch) {
             Composed::Newer(kind) => set_kind(newer, kind),
             Composed::Older => newer.assign(older),
             Composed::Out => std::mem::swap(newer, &mut self.scratch),
-            Composed::Both(_) => self.push(kind, payload),
+            Composed::Both(_) => {
+                self.push(kind, payload);
+                self.decline(self.used - 1);
+            }
         }
+        self.carry(rules, key)?;
         Ok(self.ops[self.used - 1].kind.absorbs())
+    }
+
+    /// Composes the oldest ops, as long as what is older is not much shorter than what is newer.
+    fn carry(&mut self, rules: &FoldRules, key: &[u8]) -> Result<(), Malformed> {
+        while let [.., newer, older] = &self.ops[..self.used] {
+            let at = self.used - 1;
+            if self.declined[at] || older.payload.len() < newer.payload.len() / 2 {
+                break;
+            }
+            self.compose_at(rules, key, at)?;
+        }
+        Ok(())
+    }
+
+    /// Composes all that has waited.
+    ///
+    /// # Errors
+    /// None but for ops that were not fed.
+    pub fn settle(&mut self, rules: &FoldRules, key: &[u8]) -> Result<(), Malformed> {
+        for at in (1..self.used).rev() {
+            if !self.declined[at] {
+                self.compose_at(rules, key, at)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one of the op at `at` and the next newer one, or notes that they decline.
+    fn compose_at(&mut self, rules: &FoldRules, key: &[u8], at: usize) -> Result<(), Malformed> {
+        let [newer, older] = &mut self.ops[at - 1..=at] else { return Ok(()) };
+        match rules.compose(key, older.op()?, newer.op()?, &mut self.scratch) {
+            Composed::Newer(kind) => set_kind(newer, kind),
+            Composed::Older => std::mem::swap(newer, older),
+            Composed::Out => std::mem::swap(newer, &mut self.scratch),
+            Composed::Both(_) => {
+                self.decline(at);
+                return Ok(());
+            }
+        }
+        self.ops[at..self.used].rotate_left(1);
+        self.declined.remove(at);
+        self.used -= 1;
+        Ok(())
+    }
+
+    fn decline(&mut self, at: usize) {
+        self.declined[at] = true;
     }
 
     /// Takes the next *newer* op.
@@ -79,6 +152,7 @@ impl Resolver {
         let newer = Op::from_parts(kind, payload)?;
         if self.used == 0 || kind.absorbs() {
             self.used = 0;
+            self.declined.clear();
             self.push(kind, payload);
             return Ok(());
         }
@@ -92,11 +166,13 @@ impl Resolver {
             Composed::Out => std::mem::swap(older, &mut self.scratch),
             Composed::Both(_) => {
                 self.push(kind, payload);
+                self.decline(self.used - 1); // as all but the newest one are then
                 self.ops[..self.used].rotate_right(1);
             }
         }
         if self.ops[0].kind.absorbs() {
             self.used = 1;
+            self.declined.truncate(1);
         }
         Ok(())
     }
@@ -109,6 +185,7 @@ impl Resolver {
         slot.kind = kind;
         slot.payload.clear();
         slot.payload.extend_from_slice(payload);
+        self.declined.push(false);
         self.used += 1;
     }
 
@@ -118,6 +195,7 @@ impl Resolver {
     /// When ops that could not be composed cannot be applied one by one either.
     pub fn finish(&mut self, rules: &FoldRules, key: &[u8]) -> Result<Option<&[u8]>, Decline> {
         let damaged = |_| Decline::NoNormalForm; // cannot happen: every op was decoded when it was fed
+        self.settle(rules, key).map_err(damaged)?;
         match self.used {
             0 => Ok(None),
             1 => Ok(rules.at_bottom(key, self.ops[0].op().map_err(damaged)?)),
@@ -131,7 +209,8 @@ impl Resolver {
         }
     }
 
-    /// The ops as far as they would compose, newest first: what a reader without the fold gets.
+    /// The ops as far as they would compose, newest first: what a reader without the fold gets. Call
+    /// [`Resolver::settle`] or [`Resolver::finish`] before.
     pub fn operands(&self) -> &[OpBuf] {
         &self.ops[..self.used]
     }

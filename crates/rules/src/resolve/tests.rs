@@ -50,7 +50,14 @@ proptest! {
 
     /// Either way of feeding gives what applying one by one gives, and so does stopping early.
     #[test]
-    fn newest_first_and_oldest_first_agree_with_one_by_one(history in proptest::collection::vec(op(), 0..8)) {
+    fn newest_first_and_oldest_first_agree_with_one_by_one(
+        mut history in proptest::collection::vec(op(), 0..8),
+        are_long in any::<bool>(),
+    ) {
+        if are_long {
+            let longer = |op: &mut OpBuf| op.payload = op.payload.iter().flat_map(|byte| [*byte; 2000]).collect();
+            history.iter_mut().for_each(longer);
+        }
         let rules = FoldRules::new(Arc::new(Concat));
         let mut state = None;
         let applied = history.iter().try_for_each(|op| rules.apply(b"k", &mut state, op.op().unwrap()));
@@ -86,4 +93,20 @@ fn a_thousand_operands_leave_one_op() {
     assert_eq!(resolver.operands().len(), 1);
     assert_eq!(resolver.visited(), 1000);
     assert_eq!(resolver.finish(&rules, b"k").unwrap().unwrap().len(), 1000);
+}
+
+#[test]
+fn long_operands_are_composed_with_their_like() {
+    let rules = FoldRules::new(Arc::new(Concat));
+    let mut resolver = Resolver::new();
+    let mut expected = Vec::new();
+    for number in 0..3000u32 {
+        let operand = [b'a' + (number % 26) as u8; 100];
+        expected.splice(0..0, operand);
+        assert!(!resolver.feed_older(&rules, b"k", OpKind::Fold, &operand).unwrap());
+        assert!(resolver.operands().len() <= 16, "they wait for as many as are as long");
+    }
+    resolver.settle(&rules, b"k").unwrap();
+    assert_eq!(resolver.operands().len(), 1);
+    assert_eq!(resolver.finish(&rules, b"k").unwrap(), Some(&expected[..]));
 }
