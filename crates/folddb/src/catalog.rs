@@ -10,6 +10,7 @@ use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::table_rules::BoundRules;
 use folddb_rules::{FoldRules, KeyOrder};
 
+use crate::stretches::Stretches;
 use crate::view::{PartFiles, TableView};
 
 /// A table as the engine holds it; handles of users point here.
@@ -19,6 +20,8 @@ pub(crate) struct TableCore {
     pub(crate) rules: BoundRules,
     /// The fold of the rules, shared with memtables.
     pub(crate) fold: Arc<FoldRules>,
+    /// Where scans have found nothing.
+    pub(crate) stretches: Stretches,
     view: RwLock<Arc<TableView>>,
     dropped: AtomicBool,
     /// A reader has met a memtable of many chunks, and wants them merged.
@@ -43,6 +46,7 @@ impl TableCore {
             name: name.to_owned(),
             rules,
             fold,
+            stretches: Stretches::default(),
             view: RwLock::new(Arc::new(view(active))),
             dropped: AtomicBool::new(false),
             wants_chunk_merge: AtomicBool::new(false),

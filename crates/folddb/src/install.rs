@@ -103,6 +103,7 @@ impl Engine {
     ) -> Result<Arc<PartFile>> {
         self.sync_dir()?;
         let part = Part::open(&self.host.files, &path, number, &table.rules.order, &self.parts)?;
+        part.warm();
         Ok(PartFile::new(part, number, path, Arc::clone(&self.host.files)))
     }
 

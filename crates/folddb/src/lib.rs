@@ -69,6 +69,7 @@ mod borders;
 mod health;
 mod budget;
 mod view;
+mod stretches;
 mod catalog;
 mod engine;
 mod install;

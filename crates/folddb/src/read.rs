@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use folddb_base::bytes::Malformed;
 use folddb_base::checksum::key_hash;
 use folddb_base::{Error, ErrorKind, OpKind, Record, Result, Seq};
 use folddb_memtable::ReadAt;
 use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
+use folddb_run::Rank;
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
@@ -54,6 +56,7 @@ impl Engine {
         self.check_readable(table)?;
         let mut resolver = Resolver::new();
         self.collect(table, key, at, &mut resolver)?;
+        resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;
         Ok(resolver.operands().iter().map(|op| (op.kind, op.payload.clone())).collect())
     }
 
@@ -100,6 +103,11 @@ impl Engine {
     }
 }
 
+/// The error of a record that is not what its kind says.
+pub(crate) fn damaged_record(table: &TableCore, cause: Malformed) -> Error {
+    Error::new(ErrorKind::Corruption, format!("a record of table `{}`: {cause}", table.name))
+}
+
 #[inline]
 fn cover_of(view: &TableView, table: &TableCore, key: &[u8], limit: Seq) -> Seq {
     if view.range_deletes.is_empty() {
@@ -134,8 +142,7 @@ impl Search<'_> {
             Ok(false) => ControlFlow::Continue(()),
             Ok(true) => ControlFlow::Break(()),
             Err(cause) => {
-                let message = format!("a record of table `{}`: {cause}", self.table.name);
-                self.failure = Some(Error::new(ErrorKind::Corruption, message));
+                self.failure = Some(damaged_record(self.table, cause));
                 ControlFlow::Break(())
             }
         }
@@ -147,12 +154,14 @@ impl Search<'_> {
         }
         let (key, hash) = (self.key, key_hash(self.key));
         let order = &self.table.rules.order;
-        for run in view.runs.iter() {
+        for (number, run) in view.runs.iter().enumerate() {
+            let rank = if number + 1 == view.runs.len() { Rank::Oldest } else { Rank::Young };
             let at = run.parts.partition_point(|part| order.compare(&part.high, key).is_lt());
             let Some(part) = run.parts.get(at).filter(|part| order.compare(&part.low, key).is_le()) else {
                 continue;
             };
-            let flow = part.file.part.get(key, hash, self.limit, &mut |record| Ok(self.take(record)))?;
+            let flow =
+                part.file.part.get_as(rank, key, hash, self.limit, &mut |record| Ok(self.take(record)))?;
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }

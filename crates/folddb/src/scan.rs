@@ -5,15 +5,17 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use folddb_base::stream::Direction;
-use folddb_base::{OpBuf, Record, RecordStream, Result, Seq};
+use folddb_base::{OpBuf, OpKind, Record, RecordStream, Result, Seq};
 use folddb_manifest::RangeDelete;
-use folddb_memtable::MemStream;
+use folddb_memtable::{Captured, Jump, MemStream};
 use folddb_merge::KWay;
 use folddb_rules::resolve::Resolver;
 use folddb_run::{ReadMode, RunCursor};
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::read::damaged_record;
+use crate::stretches::Stretch;
 use crate::view::{PartFile, RunView, covering_seq};
 
 /// What part of a table a scan goes over, which way, and as whom.
@@ -31,6 +33,10 @@ impl ScanPlan {
         ScanPlan { low: Bound::Unbounded, high: Bound::Unbounded, direction: Direction::Forward, at }
     }
 }
+
+/// So many keys without a value does a scan pass over before it notes that for others. Few in builds for tests, whose
+/// tables are small.
+const PASSED_MIN: usize = if cfg!(debug_assertions) { 2 } else { 64 };
 
 /// One source of records of a scan.
 pub(crate) enum Source {
@@ -64,6 +70,10 @@ pub(crate) struct Rows {
     /// No newer record is seen.
     limit: Seq,
     range_deletes: Arc<Vec<RangeDelete>>,
+    /// The empty stretch that the scan stands in; what is not newer is passed over.
+    stretch: Option<Arc<Stretch>>,
+    /// How many keys have had no value, and surely so, since the beginning; none once one was otherwise.
+    passed: Option<usize>,
     resolver: Resolver,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -87,17 +97,29 @@ impl Rows {
             Direction::Reversed => &plan.high,
         };
         let limit = plan.at.unwrap_or(captured.published()).min(captured.published());
-        let mut sources =
-            vec![Source::Memtable(captured.stream(plan.direction, start.as_ref().map(Vec::as_slice)))];
+        let is_forward = plan.direction == Direction::Forward;
+        let stretch =
+            if is_forward { table.stretches.find(&table.rules.order, &plan.low, limit) } else { None };
+        let start = start.as_ref().map(Vec::as_slice);
+        let stream = |captured: Captured| match &stretch {
+            Some(stretch) => captured.stream_jumping(start, jump_of(stretch)),
+            None => captured.stream(plan.direction, start),
+        };
+        let mut sources = vec![Source::Memtable(stream(captured))];
         for sealed in &view.sealed {
-            let captured = sealed.memtable.capture(&engine.published);
-            sources
-                .push(Source::Memtable(captured.stream(plan.direction, start.as_ref().map(Vec::as_slice))));
+            sources.push(Source::Memtable(stream(sealed.memtable.capture(&engine.published))));
         }
         let mut files = Vec::new();
         for run in view.runs.iter() {
+            let start = match &stretch {
+                Some(stretch) if max_seq_of(run) <= stretch.seq => match &stretch.to {
+                    Some(to) => Bound::Included(&to[..]),
+                    None => continue,
+                },
+                _ => start,
+            };
             let cursor = run_cursor(table, run, &mut files, plan.direction, ReadMode::Cached);
-            sources.push(Source::Run(Box::new(position(cursor, &plan)?)));
+            sources.push(Source::Run(Box::new(position(cursor, start)?)));
         }
         Ok(Rows {
             engine: Arc::clone(engine),
@@ -106,6 +128,8 @@ impl Rows {
             plan,
             limit,
             range_deletes: Arc::clone(&view.range_deletes),
+            stretch,
+            passed: is_forward.then_some(0),
             resolver: Resolver::new(),
             key: Vec::new(),
             value: Vec::new(),
@@ -120,7 +144,11 @@ impl Rows {
             // A key that was read in part must not be gone on with: its rest would pass for another value.
             match self.collect_key() {
                 Ok(true) => {}
-                Ok(false) => self.done = true,
+                Ok(false) => {
+                    self.done = true;
+                    let behind = self.stream.record().map(|record| record.key.to_vec());
+                    self.note_stretch(behind);
+                }
                 Err(error) => {
                     self.done = true;
                     return Err(error);
@@ -129,18 +157,48 @@ impl Rows {
             if self.done {
                 break;
             }
-            let rules = &self.table.rules.fold;
-            let value = self
-                .resolver
-                .finish(rules, &self.key)
-                .map_err(|cause| self.engine.fold_failed(&self.table, &self.key, &cause))?;
+            let value = match self.resolver.finish(&self.table.rules.fold, &self.key) {
+                Ok(value) => value,
+                Err(cause) => {
+                    self.note_stretch(Some(self.key.clone()));
+                    return Err(self.engine.fold_failed(&self.table, &self.key, &cause));
+                }
+            };
             if let Some(value) = value {
                 self.value.clear();
                 self.value.extend_from_slice(value);
+                if self.passed.is_some() {
+                    self.note_stretch(Some(self.key.clone()));
+                }
                 return Ok(Some((&self.key, &self.value)));
             }
+            self.pass();
         }
         Ok(None)
+    }
+
+    /// Counts a key that has no value.
+    fn pass(&mut self) {
+        let Some(passed) = self.passed else { return };
+        let is_deleted = match (self.resolver.visited(), self.resolver.operands()) {
+            (0, _) => true,
+            (1, [only]) => only.kind == OpKind::Delete,
+            _ => false,
+        };
+        if is_deleted {
+            self.passed = Some(passed + 1);
+        } else {
+            self.note_stretch(Some(self.key.clone()));
+        }
+    }
+
+    /// Ends the stretch that began with the scan, before the key `behind` or at the end of the table, and notes it where
+    /// it was long.
+    fn note_stretch(&mut self, behind: Option<Vec<u8>>) {
+        if self.passed.take().is_none_or(|passed| passed < PASSED_MIN) {
+            return;
+        }
+        self.table.stretches.note(Stretch { from: self.plan.low.clone(), to: behind, seq: self.limit });
     }
 
     /// The key that the last row was of, or whose fold failed.
@@ -166,6 +224,7 @@ impl Rows {
             true => 0,
             false => covering_seq(&self.range_deletes, &self.table.rules.order, &self.key, self.limit),
         };
+        let cover = cover.max(self.stretch_end());
         let mut enough = false;
         while let Some(record) = self.stream.record() {
             if record.key != self.key {
@@ -187,6 +246,17 @@ impl Rows {
         Ok(true)
     }
 
+    /// From which seq on a record of the current key is new to an empty stretch.
+    #[inline]
+    fn stretch_end(&mut self) -> Seq {
+        let Some(stretch) = &self.stretch else { return 0 };
+        if stretch.reaches(&self.table.rules.order, &self.key) {
+            return stretch.seq + 1;
+        }
+        self.stretch = None;
+        0
+    }
+
     /// Whether `key` is still inside the range, looking at the end that the scan runs towards.
     fn plan_admits(&self, key: &[u8]) -> bool {
         let order = &self.table.rules.order;
@@ -205,11 +275,6 @@ impl Rows {
     }
 }
 
-fn damaged_record(table: &TableCore, cause: folddb_base::bytes::Malformed) -> folddb_base::Error {
-    let message = format!("a record of table `{}`: {cause}", table.name);
-    folddb_base::Error::new(folddb_base::ErrorKind::Corruption, message)
-}
-
 /// A cursor over the visible parts of a run. The files that it reads are added to `files`, to be kept.
 pub(crate) fn run_cursor(
     table: &TableCore,
@@ -223,16 +288,20 @@ pub(crate) fn run_cursor(
     RunCursor::new(parts.collect(), table.rules.order.clone(), direction, mode)
 }
 
-/// Moves a cursor to where the plan begins.
-fn position(mut cursor: RunCursor, plan: &ScanPlan) -> Result<RunCursor> {
-    let start = match plan.direction {
-        Direction::Forward => &plan.low,
-        Direction::Reversed => &plan.high,
-    };
+/// Moves a cursor to where a scan begins.
+fn position(mut cursor: RunCursor, start: Bound<&[u8]>) -> Result<RunCursor> {
     match start {
         Bound::Unbounded => cursor.seek_start()?,
-        Bound::Included(key) => cursor.seek(Bound::Included(key))?,
-        Bound::Excluded(key) => cursor.seek(Bound::Excluded(key))?,
+        from => cursor.seek(from)?,
     }
     Ok(cursor)
+}
+
+fn jump_of(stretch: &Stretch) -> Jump<'_> {
+    Jump { through: stretch.seq, to: stretch.to.as_deref() }
+}
+
+/// The newest seq that a record of the run may have.
+fn max_seq_of(run: &RunView) -> Seq {
+    run.parts.iter().map(|part| part.file.part.facts().max_seq).max().unwrap_or(0)
 }

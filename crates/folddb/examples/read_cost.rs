@@ -1,0 +1,122 @@
+//! What reading costs: gets that find, gets that do not, short scans and a whole one, of a store that is kept.
+//!
+//! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES [settled|optimized] [ROUNDS] [PHASES]`
+//!
+//! The first call writes the store; later ones only read, so that two builds can be compared on the same files, also
+//! with other memory. Each phase prints the median and the 99th percentile of a call, and the pieces and bytes that it
+//! read from files. Phases are letters: `h` hits, `m` misses, `x` both in turn, `s` scans of 100 rows, `a` one of all.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use folddb::{Options, Result, Rules, Store, Table};
+
+const CALLS: u64 = 100_000;
+
+fn main() -> Result<()> {
+    let mut args = std::env::args().skip(1);
+    let dir = PathBuf::from(args.next().unwrap_or_else(|| "read_cost.folddb".to_owned()));
+    let rows: u64 = args.next().and_then(|rows| rows.parse().ok()).unwrap_or(1_000_000);
+    let memory: usize = args.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(64 << 20);
+    let optimized = args.next().is_some_and(|shape| shape == "optimized");
+    let rounds: u64 = args.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(2);
+    let phases = args.next().unwrap_or_else(|| "hmsa".to_owned());
+
+    if !dir.exists() {
+        write(&dir, rows, memory, optimized)?;
+    }
+    let before = Instant::now();
+    let store = Store::open(&dir, Options::default().memory_bytes(memory))?;
+    let table = store.table("numbers", Rules::sorted::<u64, u64>())?;
+    println!(
+        "open {:.1} ms, {} runs",
+        before.elapsed().as_secs_f64() * 1e3,
+        store.table_stats("numbers")?.runs.len()
+    );
+    let mut chance = 1;
+    for _ in 0..rounds {
+        for phase in phases.chars() {
+            measure(&store, &table, rows, phase, &mut chance)?;
+        }
+    }
+    store.close()
+}
+
+fn write(dir: &PathBuf, rows: u64, memory: usize, optimized: bool) -> Result<()> {
+    let store = Store::create(dir, Options::default().memory_bytes(memory))?;
+    let table = store.table("numbers", Rules::sorted::<u64, u64>())?;
+    let mut batch = store.batch();
+    for row in 0..rows {
+        batch.set(&table, &mix(row), &row);
+        if batch.len() == 1000 {
+            batch.commit(folddb::Durability::Process)?;
+        }
+    }
+    batch.commit(folddb::Durability::Process)?;
+    store.settle()?;
+    if optimized {
+        store.optimize("numbers", |_| ControlFlow::Continue(()))?;
+    }
+    store.close()
+}
+
+fn measure(store: &Store, table: &Table<u64, u64>, rows: u64, phase: char, chance: &mut u64) -> Result<()> {
+    let before = store.stats();
+    let calls = if phase == 's' { CALLS / 10 } else { CALLS };
+    let mut took_ns = Vec::with_capacity(calls as usize);
+    if phase == 'a' {
+        let started = Instant::now();
+        let mut scan = table.as_bytes().scan().rows()?;
+        let (mut count, mut sum) = (0u64, 0u64);
+        while let Some((key, _)) = scan.next_row()? {
+            count += 1;
+            sum = sum.wrapping_add(u64::from(key[7]));
+        }
+        let took = started.elapsed().as_secs_f64();
+        println!("a: {:.2} M rows/s ({count} rows, sum {sum})", count as f64 / took / 1e6);
+        return Ok(());
+    }
+    for call in 0..calls {
+        *chance = chance.wrapping_add(1);
+        let row = ((u128::from(mix(!*chance)) * u128::from(rows)) >> 64) as u64;
+        let started = Instant::now();
+        let right = match phase {
+            's' => {
+                table
+                    .scan()
+                    .from(&mix(row))
+                    .limit(100)
+                    .into_iter()
+                    .try_fold(0, |n, row| row.map(|_| n + 1))?
+                    > 0
+            }
+            'm' => table.get(&mix(rows + row))?.is_none(),
+            'x' if call % 2 == 1 => table.get(&mix(rows + row))?.is_none(),
+            _ => table.get(&mix(row))? == Some(row),
+        };
+        took_ns.push(started.elapsed().as_nanos() as u64);
+        assert!(right, "a read gave a wrong answer");
+    }
+    let sum: u64 = took_ns.iter().sum();
+    took_ns.sort_unstable();
+    let at = |q: f64| took_ns[(took_ns.len() as f64 * q) as usize] as f64 / 1e3;
+    let after = store.stats();
+    println!(
+        "{phase}: mean {:.2} p50 {:.2} p99 {:.1} us; pieces {:.2}, bytes {:.0} a call",
+        sum as f64 / calls as f64 / 1e3,
+        at(0.5),
+        at(0.99),
+        (after.pieces_read - before.pieces_read) as f64 / calls as f64,
+        (after.bytes_read - before.bytes_read) as f64 / calls as f64,
+    );
+    Ok(())
+}
+
+/// A number as good as random (the finisher of SplitMix64), different for each.
+fn mix(n: u64) -> u64 {
+    let n = n.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let n = (n ^ n >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let n = (n ^ n >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    n ^ n >> 31
+}
