@@ -147,20 +147,27 @@ impl Engine {
     }
 
     fn seal_full(&self, committer: &mut Committer, tables: &[Arc<TableCore>]) {
+        let memtable_bytes = self.options.memtable_bytes();
+        let mut fullest_bytes = 0;
         for table in tables {
             let Some(active) = committer.active_mut(table.id) else { continue };
-            let is_full = active.bytes >= self.options.memtable_bytes();
+            let is_full = active.bytes >= memtable_bytes;
             // Merged chunks take less than they did: what is counted may fall, too.
             let counted = std::mem::replace(&mut active.bytes_counted, active.bytes);
             let bytes = active.bytes;
             committer.active_bytes = committer.active_bytes - counted + bytes;
             if is_full {
                 self.seal(committer, table);
+            } else {
+                fullest_bytes = fullest_bytes.max(bytes);
             }
         }
-        if committer.active_bytes > self.options.memtable_bytes() * 2 {
+        if committer.active_bytes > memtable_bytes * 2 {
             self.seal_largest(committer);
         }
+        // A memtable is sealed when it is full, or all together hold two: whichever comes first.
+        let filling_bytes = fullest_bytes.max(committer.active_bytes.saturating_sub(memtable_bytes));
+        self.debt.filling_bytes.store(filling_bytes, Ordering::Relaxed);
     }
 
     fn seal_largest(&self, committer: &mut Committer) {
@@ -240,7 +247,7 @@ impl Engine {
     fn memory_is_full_for(&self, batch: &Encoded) -> bool {
         let sealed_bytes = self.debt.sealed_bytes.load(Ordering::Acquire);
         let memtable_bytes = self.options.memtable_bytes();
-        let limit = self.options.memtables_bytes_max() - memtable_bytes;
+        let limit = self.options.sealed_bytes_max();
         let is_quiet = |table: &Arc<TableCore>| table.pinned_view().sealed.is_empty();
         sealed_bytes > limit
             && (sealed_bytes > limit + memtable_bytes / 2 || !batch.tables.iter().all(is_quiet))

@@ -160,6 +160,10 @@ impl Numbers {
 pub(crate) struct Debt {
     /// Bytes of sealed memtables that are not flushed.
     pub(crate) sealed_bytes: AtomicUsize,
+    /// As much of that as the running flush has written.
+    pub(crate) flushed_bytes: AtomicUsize,
+    /// How much of a memtable has been written since the last was sealed, as far as the last commit can tell.
+    pub(crate) filling_bytes: AtomicUsize,
     /// Bytes of the runs of tier 0 that merging should have taken up already.
     pub(crate) overdue_bytes: AtomicU64,
     /// How fast flushes have lately been, in bytes of memtable a second.
@@ -174,6 +178,14 @@ pub(crate) struct Debt {
     pub(crate) flushing: Mutex<()>,
     /// Delay that writers owe and have not slept yet.
     pub(crate) owed: Mutex<OwedDelay>,
+}
+
+impl Debt {
+    /// Forgets a sealed memtable: it is flushed, or gone.
+    pub(crate) fn settle_sealed(&self, bytes: usize) {
+        self.sealed_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        self.flushed_bytes.store(0, Ordering::Relaxed);
+    }
 }
 
 /// A speed as lately measured, in bytes a second: half of it is the newest measurement.

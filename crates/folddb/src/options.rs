@@ -185,6 +185,11 @@ impl Options {
         self.memtables_bytes_max() / 3
     }
 
+    /// What sealed memtables may hold before writers wait for a flush, in bytes: two memtables.
+    pub(crate) fn sealed_bytes_max(&self) -> usize {
+        self.memtables_bytes_max() - self.memtable_bytes()
+    }
+
     /// What a log may take when it is replayed into memory alone, as it is for reading: all but the cache. A writer of
     /// the same memory leaves none that takes more: its sealed memtables come to [`Options::memtables_bytes_max`] at
     /// most, its active ones to two thirds of that.

@@ -353,7 +353,7 @@ impl Engine {
         let flushed_seq = before.map_or_else(|| self.flushed_seq(table), |earlier| earlier.last_seq);
         let written = self.write_sealed(table, sealed, is_bottom, flushed_seq)?;
         rewritten.0.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
-        self.debt.sealed_bytes.fetch_sub(sealed.bytes, Ordering::AcqRel);
+        self.debt.settle_sealed(sealed.bytes);
         table.change_view(|view| TableView {
             active: Arc::clone(&view.active),
             sealed: Vec::new(),

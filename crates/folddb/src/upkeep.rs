@@ -243,8 +243,13 @@ impl Engine {
 
     /// The background work that is owed now.
     pub(crate) fn debt_now(&self) -> pace::Debt {
+        let sealed_bytes = self.debt.sealed_bytes.load(Ordering::Relaxed);
+        let waiting_bytes = sealed_bytes.saturating_sub(self.debt.flushed_bytes.load(Ordering::Relaxed));
+        let filling_bytes = self.debt.filling_bytes.load(Ordering::Relaxed);
         pace::Debt {
-            sealed_bytes: self.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
+            sealed_bytes: waiting_bytes as u64,
+            filled_bytes: (waiting_bytes + filling_bytes) as u64,
+            filled_bytes_max: self.options.sealed_bytes_max() as u64,
             overdue_bytes: self.debt.overdue_bytes.load(Ordering::Relaxed),
             flush_bytes_per_s: self.debt.flush_bytes_per_s.get(),
             merge_bytes_per_s: self.debt.merge_bytes_per_s.get(),

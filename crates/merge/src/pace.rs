@@ -17,10 +17,19 @@
 //!                d0        d1
 //! ```
 //!
+//! *Memory* fills long before that where its budget is small or upkeep is fast: two memtables may be a tenth of a
+//! second of flushing. So the same curve stands over the share of the memory that is filled, with the cost of
+//! flushing alone, and the longer of the two delays counts:
+//!
+//! ```text
+//!   x = (filled / memory - m0) / (m1 - m0)        delay = min( x² · b / flush rate,  delay_max )
+//! ```
+//!
 //! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
 //! ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls (RocksDB #9423).
-//! `delay_max` is the bound on what one commit waits for merges. What must never overflow, memory, is not
-//! guarded here: the engine waits for a flush when sealed memtables have used up their budget.
+//! `delay_max` is the bound on what one commit waits here. What must never overflow, memory, is not guarded
+//! here but by the engine, which waits for a flush when sealed memtables have used up their budget; the law over the
+//! memory is there so that nobody comes to that wall.
 
 use std::fmt;
 use std::time::Duration;
@@ -32,13 +41,24 @@ pub struct PaceOptions {
     pub debt_free_s: f64,
     /// Debt at which writers are slowed to what upkeep sustains, in seconds. Default 2.
     pub debt_full_s: f64,
+    /// Share of the memory that may be filled before anything waits. Default 0.55: a memtable that is flushed while
+    /// the next one fills, no faster, holds half.
+    pub memory_free: f64,
+    /// Share of the memory at which writers are slowed to what flushes sustain. Default 0.75.
+    pub memory_full: f64,
     /// The longest that one commit waits. Default 2 ms.
     pub delay_max: Duration,
 }
 
 impl Default for PaceOptions {
     fn default() -> PaceOptions {
-        PaceOptions { debt_free_s: 0.5, debt_full_s: 2.0, delay_max: Duration::from_millis(2) }
+        PaceOptions {
+            debt_free_s: 0.5,
+            debt_full_s: 2.0,
+            memory_free: 0.55,
+            memory_full: 0.75,
+            delay_max: Duration::from_millis(2),
+        }
     }
 }
 
@@ -47,6 +67,11 @@ impl Default for PaceOptions {
 pub struct Debt {
     /// Bytes of sealed memtables that wait for their flush.
     pub sealed_bytes: u64,
+    /// Bytes in memory that a flush has to take before the wall: of sealed memtables, less what the running flush has
+    /// written, and of the one that fills.
+    pub filled_bytes: u64,
+    /// Where that wall stands; 0 for nowhere.
+    pub filled_bytes_max: u64,
     /// Bytes of the runs of tier 0 beyond the merge factor, over all tables.
     pub overdue_bytes: u64,
     /// Bytes of memtable that a flush takes in per second, as measured; 0 while unknown.
@@ -70,6 +95,11 @@ impl Debt {
             + seconds_for(self.overdue_bytes, self.merge_bytes_per_s)
     }
 
+    /// The share of the memory that is filled.
+    fn filled(&self) -> f64 {
+        if self.filled_bytes_max > 0 { self.filled_bytes as f64 / self.filled_bytes_max as f64 } else { 0.0 }
+    }
+
     /// The seconds of background work that writing `bytes` causes.
     pub fn cost_s(&self, bytes: u64) -> f64 {
         let merged = bytes as f64 * self.merge_amplification.max(1.0);
@@ -83,9 +113,10 @@ fn seconds_for(bytes: u64, bytes_per_s: f64) -> f64 {
 
 /// How long a commit of `bytes` waits: the law at the head of this file.
 pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
-    let slope_s = (options.debt_full_s - options.debt_free_s).max(f64::MIN_POSITIVE);
-    let x = ((debt.seconds() - options.debt_free_s) / slope_s).max(0.0);
-    let delay_s = x * x * debt.cost_s(bytes);
+    let behind_s = slowdown(debt.seconds(), options.debt_free_s, options.debt_full_s) * debt.cost_s(bytes);
+    let filled = slowdown(debt.filled(), options.memory_free, options.memory_full);
+    let filled_s = filled * seconds_for(bytes, debt.flush_bytes_per_s);
+    let delay_s = behind_s.max(filled_s);
     let max_s = options.delay_max.as_secs_f64();
     // Not-a-number, from rates that are none, must not become a wait.
     if delay_s >= max_s {
@@ -93,6 +124,12 @@ pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
     } else {
         Duration::try_from_secs_f64(delay_s).unwrap_or_default()
     }
+}
+
+/// By how much a commit is slowed down, as a factor of what it costs: 0 up to `free`, 1 at `full`, a parabola.
+fn slowdown(value: f64, free: f64, full: f64) -> f64 {
+    let x = ((value - free) / (full - free).max(f64::MIN_POSITIVE)).max(0.0);
+    x * x
 }
 
 /// `debt 1.25 s: 48.0 MB wait for a flush, 0 B of tier 0 are overdue`

@@ -62,7 +62,7 @@ impl Engine {
         };
         let took = self.host.clock.monotonic().saturating_sub(started);
         self.debt.flush_bytes_per_s.note(bytes as u64, took);
-        self.debt.sealed_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        self.debt.settle_sealed(bytes);
         self.counters.flushes.add(1);
         self.note_overdue();
         self.bell.ring();
@@ -110,7 +110,8 @@ impl Engine {
         let mut step = FoldStep::new(sealed.memtable.stream(), rules);
         let mut output = Output::new(self, table, keep_seqs, Who::Flush);
         let mut parts = Vec::new();
-        self.write_parts(table, &mut step, &mut output, &mut parts).inspect_err(|_| {
+        self.write_parts(table, sealed, &mut step, &mut output, &mut parts).inspect_err(|_| {
+            self.debt.flushed_bytes.store(0, Ordering::Relaxed);
             output.discard(self);
             parts.iter().for_each(|(part, _)| part.retire());
         })?;
@@ -135,12 +136,17 @@ impl Engine {
     fn write_parts(
         &self,
         table: &TableCore,
+        sealed: &Sealed,
         step: &mut FoldStep<FlushStream>,
         output: &mut Output,
         parts: &mut Vec<(Arc<PartFile>, PartFacts)>,
     ) -> Result<()> {
+        let record_bytes = sealed.bytes / (sealed.memtable.records() as usize).max(1);
         loop {
-            match step.step(self.step_budget(), output.writer(self)?)? {
+            let result = step.step(self.step_budget(), output.writer(self)?)?;
+            let flushed_bytes = (step.counts().records_in as usize * record_bytes).min(sealed.bytes);
+            self.debt.flushed_bytes.store(flushed_bytes, Ordering::Relaxed);
+            match result {
                 StepResult::Done => break,
                 StepResult::AtKeyBorder if output.bytes_written() >= self.options.part_bytes => {
                     parts.extend(output.close_part(self, table)?);

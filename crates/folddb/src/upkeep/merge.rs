@@ -285,7 +285,7 @@ impl Engine {
             file.retire();
         }
         let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.bytes).sum();
-        self.debt.sealed_bytes.fetch_sub(waiting, Ordering::AcqRel);
+        self.debt.settle_sealed(waiting);
         table.change_view(|view| crate::view::TableView {
             active: Arc::clone(&view.active),
             sealed: Vec::new(),

@@ -10,6 +10,7 @@ proptest! {
     #[test]
     fn monotone_and_bounded(
         sealed in 0u64..1 << 33,
+        filled in 0u64..1 << 33,
         overdue in 0u64..1 << 33,
         more in 0u64..1 << 30,
         rate in 0.0..1e10f64,
@@ -19,6 +20,8 @@ proptest! {
         let options = PaceOptions::default();
         let debt = Debt {
             sealed_bytes: sealed,
+            filled_bytes: filled,
+            filled_bytes_max: 1 << 32,
             overdue_bytes: overdue,
             flush_bytes_per_s: rate,
             merge_bytes_per_s: 2.0 * rate,
@@ -27,6 +30,8 @@ proptest! {
         let now = delay(&debt, bytes, &options);
         prop_assert!(now <= options.delay_max);
         let more_sealed = Debt { sealed_bytes: sealed + more, ..debt };
+        let more_filled = Debt { filled_bytes: filled + more, ..debt };
+        prop_assert!(now <= delay(&more_filled, bytes, &options));
         let more_overdue = Debt { overdue_bytes: overdue + more, ..debt };
         prop_assert!(now <= delay(&more_sealed, bytes, &options));
         prop_assert!(now <= delay(&more_overdue, bytes, &options));
@@ -79,6 +84,52 @@ fn writers_settle_at_what_upkeep_sustains() {
     assert!(longest_s < 0.002, "no commit waits longer than it costs");
     let reached = 100_000.0 * bytes as f64 / elapsed_s;
     assert!(reached >= rate, "upkeep is never idle: {reached}");
+}
+
+#[test]
+fn memory_that_fills_slows_writers_to_what_flushes_sustain() {
+    let options = PaceOptions { delay_max: Duration::from_secs(1), ..PaceOptions::default() };
+    let filled = |filled_bytes| Debt { filled_bytes, filled_bytes_max: 40_000_000, ..debt_of(1) };
+    assert_eq!(delay(&filled(22_000_000), 1_000_000, &options), Duration::ZERO);
+    // 1 MB costs 10 ms of flushing.
+    assert_eq!(delay(&filled(30_000_000), 1_000_000, &options), Duration::from_millis(10));
+    assert_eq!(delay(&filled(38_000_000), 1_000_000, &options), Duration::from_millis(40));
+}
+
+/// Writers offer several times what flushes take. A memtable is sealed when it holds `memtable` bytes; two may wait.
+#[test]
+fn nobody_comes_to_the_wall_of_memory() {
+    let options = PaceOptions::default();
+    let (flush_rate, memtable, bytes) = (250e6, 28e6, 38_000.0);
+    for (offered_rate, payload_share) in [(260e6, 1.0), (500e6, 0.5), (1500e6, 0.5), (1500e6, 1.0)] {
+        let (mut sealed, mut flushed, mut filling, mut fullest) = (0.0f64, 0.0f64, 0.0f64, 0.0f64);
+        let (mut written, mut elapsed_s) = (0.0, 0.0);
+        for _ in 0..50_000 {
+            let debt = Debt {
+                sealed_bytes: (sealed - flushed) as u64,
+                filled_bytes: (sealed - flushed + filling) as u64,
+                filled_bytes_max: (2.0 * memtable) as u64,
+                flush_bytes_per_s: flush_rate,
+                ..Debt::default()
+            };
+            let wait_s = delay(&debt, (bytes * payload_share) as u64, &options).as_secs_f64();
+            let took_s = bytes / offered_rate + if sealed > 0.0 { wait_s } else { 0.0 };
+            filling += bytes;
+            flushed += if sealed > 0.0 { took_s * flush_rate } else { 0.0 };
+            if flushed >= memtable {
+                (sealed, flushed) =
+                    (sealed - memtable, if sealed > memtable { flushed - memtable } else { 0.0 });
+            }
+            if filling >= memtable {
+                (sealed, filling) = (sealed + memtable, filling - memtable);
+            }
+            fullest = fullest.max(sealed);
+            (written, elapsed_s) = (written + bytes, elapsed_s + took_s);
+        }
+        assert!(fullest <= 2.0 * memtable, "offered {offered_rate}: {fullest} bytes were sealed");
+        let reached = written / elapsed_s;
+        assert!(reached >= 0.9 * flush_rate, "offered {offered_rate}: flushes are idle, {reached}");
+    }
 }
 
 #[test]
