@@ -1,7 +1,7 @@
 //! How `hugedb` reads: gets and a scan, warm and cold, and gets while another thread writes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use folddb::{Durability, Error, Result, Store, Table};
 use serde_json::{Value, json};
@@ -17,6 +17,9 @@ const GETS: u64 = 100_000;
 const ABSENT_FROM: u64 = 1 << 40;
 /// Rows of a batch of the writer beside the reader.
 const BATCH: u64 = 1000;
+/// How long that writer goes on, and no further than to as many rows again as there are: what follows must not be another
+/// bench than the one that was asked for, however slow the reader is.
+const BESIDE: Duration = Duration::from_secs(5);
 
 /// Reads rows that a source has written, and checks each answer.
 pub(crate) struct Reading {
@@ -89,7 +92,8 @@ impl Reading {
         Ok((figures, found == self.expected && ascending.holds()))
     }
 
-    /// Gets while another thread writes new rows flat out, which are expected from then on.
+    /// Gets that hit while another thread writes new rows flat out, which are expected from then on: for some seconds, or
+    /// until there are twice as many rows.
     pub(crate) fn gets_while_writing(
         &mut self,
         store: &Store,
@@ -99,31 +103,25 @@ impl Reading {
     ) -> Result<(Value, bool)> {
         progress(Progress { phase: "reading while writing", done: 0, total: 0 });
         let (stop, started, this) = (AtomicBool::new(false), Instant::now(), &*self);
-        let (read, written) = std::thread::scope(|scope| {
-            let writer = scope.spawn(|| this.write_more(store, table, durability, &stop));
-            let read = this.gets(table);
+        let (written, read) = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| this.hits_until(table, &stop));
+            let written = this.write_more(store, table, durability);
             stop.store(true, Ordering::Relaxed);
-            (read, writer.join())
+            (written, reader.join())
         });
-        let panicked = |_| Err(Error::invalid("the writer of the bench panicked"));
-        let more = written.unwrap_or_else(panicked)?;
-        let (mut figures, right) = read?;
-        figures["rows_written"] = json!(more);
-        figures["writes_per_s"] = json!(per_second(more, started.elapsed()));
+        let (more, took) = (written?, started.elapsed());
+        let panicked = |_| Err(Error::invalid("the reader of the bench panicked"));
+        let (hits, right) = read.unwrap_or_else(panicked)?;
+        let figures =
+            json!({ "rows_written": more, "writes_per_s": per_second(more, took), "hits": hits.to_json() });
         self.expect(more);
         Ok((figures, right))
     }
 
-    /// Writes rows behind those that are there until it is told to stop; says how many.
-    fn write_more(
-        &self,
-        store: &Store,
-        table: &Table<u64, u64>,
-        durability: Durability,
-        stop: &AtomicBool,
-    ) -> Result<u64> {
-        let (mut batch, mut more) = (store.batch(), 0);
-        while !stop.load(Ordering::Relaxed) {
+    /// Writes rows behind those that are there; says how many.
+    fn write_more(&self, store: &Store, table: &Table<u64, u64>, durability: Durability) -> Result<u64> {
+        let (mut batch, mut more, started) = (store.batch(), 0, Instant::now());
+        while more < self.rows && started.elapsed() < BESIDE {
             for index in self.rows + more..self.rows + more + BATCH {
                 let key = self.source.key(index);
                 batch.set(table, &key, &self.source.value(key));
@@ -132,5 +130,19 @@ impl Reading {
             more += BATCH;
         }
         Ok(more)
+    }
+
+    /// Gets rows that are there until it is told to stop. True when each answer is right.
+    fn hits_until(&self, table: &Table<u64, u64>, stop: &AtomicBool) -> Result<(Latencies, bool)> {
+        let mut chance = Chance::new(self.seed ^ 0x6265_7369_6465);
+        let (mut hits, mut right) = (Latencies::new(), true);
+        while !stop.load(Ordering::Relaxed) {
+            let key = self.source.key(chance.below(self.rows));
+            let before = Instant::now();
+            let value = table.get(&key)?;
+            hits.note(before.elapsed());
+            right &= value == Some(self.source.value(key));
+        }
+        Ok((hits, right))
     }
 }
