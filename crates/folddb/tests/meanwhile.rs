@@ -2,68 +2,28 @@
 //! closed under one, two create a table at once. Each test failed once.
 #![allow(clippy::unwrap_used)]
 
-use std::io;
+mod watched;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
 use folddb::{ErrorKind, Options, Rules, Store, Upkeep};
-use folddb_host::files::FileLock;
-use folddb_host::{AppendFile, AppendMode, Files, Host, LockMode, ReadFile, WriteFile};
+use folddb_host::Host;
 
 type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
 
-/// The operating system's files, but that something happens, once, when a part is created.
-struct Meanwhile {
-    inner: Arc<dyn Files>,
-    hook: Hook,
-}
-
-impl Files for Meanwhile {
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir(dir)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-    fn len_bytes(&self, path: &Path) -> io::Result<u64> {
-        self.inner.len_bytes(path)
-    }
-    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        if path.extension().is_some_and(|extension| extension == "part") {
-            let hook = self.hook.lock().unwrap().take();
-            hook.into_iter().for_each(|hook| hook());
-        }
-        self.inner.create(path)
-    }
-    fn create_append(&self, path: &Path, len: u64, mode: AppendMode) -> io::Result<Box<dyn AppendFile>> {
-        self.inner.create_append(path, len, mode)
-    }
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
-        self.inner.open(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.remove_dir(dir)
-    }
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.link(from, to)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
-        self.inner.lock(path, mode)
-    }
-    fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.inner.space_free_bytes(dir)
-    }
+/// A world in which something happens, once, when a part is created.
+fn world() -> (Host, Hook) {
+    let hook = Hook::default();
+    let meanwhile = Arc::clone(&hook);
+    let host = watched::host(move || {
+        let hook = meanwhile.lock().unwrap().take();
+        hook.into_iter().for_each(|hook| hook());
+        Ok(())
+    });
+    (host, hook)
 }
 
 fn counters() -> Rules<u64, u64> {
@@ -72,10 +32,9 @@ fn counters() -> Rules<u64, u64> {
 
 /// A store whose upkeep is done by hand, and what is to happen when its next part is created.
 fn fresh() -> (tempfile::TempDir, Store, Hook) {
-    let (dir, host, hook) = (tempfile::tempdir().unwrap(), Host::real(), Hook::default());
-    let files = Meanwhile { inner: Arc::clone(&host.files), hook: Arc::clone(&hook) };
+    let (dir, (host, hook)) = (tempfile::tempdir().unwrap(), world());
     let options = Options::default().upkeep(Upkeep::Manual).merge_factor(2);
-    let options = options.host(Host { files: Arc::new(files), ..host });
+    let options = options.host(host);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     (dir, store, hook)
 }
@@ -241,9 +200,8 @@ fn a_key_may_write_while_it_is_encoded() {
 /// One table's load may use up the memory that memtables have; who writes to another one does not wait for that.
 #[test]
 fn a_load_that_waits_for_memory_does_not_stall_a_quiet_table() {
-    let (dir, host, hook) = (tempfile::tempdir().unwrap(), Host::real(), Hook::default());
-    let files = Meanwhile { inner: Arc::clone(&host.files), hook: Arc::clone(&hook) };
-    let options = Options::default().memory_bytes(4 << 20).host(Host { files: Arc::new(files), ..host });
+    let (dir, (host, hook)) = (tempfile::tempdir().unwrap(), world());
+    let options = Options::default().memory_bytes(4 << 20).host(host);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
     let (loaded, quiet) =
         (store.table("loaded", counters()).unwrap(), store.table("quiet", counters()).unwrap());

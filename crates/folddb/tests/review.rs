@@ -1,6 +1,8 @@
 //! Corners that a review of the engine found: each test failed once.
 #![allow(clippy::unwrap_used)]
 
+mod watched;
+
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,8 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use folddb::{Durability, ErrorKind, Options, Rules, Store, Upkeep, Work};
-use folddb_host::files::FileLock;
-use folddb_host::{AppendFile, AppendMode, Files, Host, LockMode, ReadFile, WriteFile};
+use folddb_host::Host;
 
 fn manual() -> Options {
     Options::default().upkeep(Upkeep::Manual)
@@ -115,69 +116,21 @@ fn a_closed_store_refuses_what_writes() {
     assert_eq!(other.settle().unwrap_err().kind(), ErrorKind::Closed);
 }
 
-/// Files that let only so many parts be created.
-struct FewParts {
-    inner: Arc<dyn Files>,
-    left: Arc<AtomicUsize>,
-}
-
-impl FewParts {
-    /// The operating system, which from now on takes so many parts.
-    fn host(parts: usize) -> (Host, Arc<AtomicUsize>) {
-        let (host, left) = (Host::real(), Arc::new(AtomicUsize::new(parts)));
-        let files = FewParts { inner: Arc::clone(&host.files), left: Arc::clone(&left) };
-        (Host { files: Arc::new(files), ..host }, left)
-    }
-}
-
-impl Files for FewParts {
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir(dir)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.inner.list(dir)
-    }
-    fn len_bytes(&self, path: &Path) -> io::Result<u64> {
-        self.inner.len_bytes(path)
-    }
-    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        let is_part = path.extension().is_some_and(|extension| extension == "part");
-        let take = |left: usize| left.checked_sub(1);
-        if is_part && self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, take).is_err() {
-            return Err(io::Error::from_raw_os_error(5));
-        }
-        self.inner.create(path)
-    }
-    fn create_append(&self, path: &Path, len: u64, mode: AppendMode) -> io::Result<Box<dyn AppendFile>> {
-        self.inner.create_append(path, len, mode)
-    }
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
-        self.inner.open(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.link(from, to)
-    }
-    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.sync_dir(dir)
-    }
-    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
-        self.inner.lock(path, mode)
-    }
-    fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.inner.space_free_bytes(dir)
-    }
+/// A world that from now on takes so many parts.
+fn few_parts(parts: usize) -> (Host, Arc<AtomicUsize>) {
+    let left = Arc::new(AtomicUsize::new(parts));
+    let taken = Arc::clone(&left);
+    let host = watched::host(move || {
+        let take = taken.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(1));
+        take.map(drop).map_err(|_| io::Error::from_raw_os_error(5))
+    });
+    (host, left)
 }
 
 /// A flush that fails for ever ends in an error for writers, not in a wait: merges that are idle do not hide it.
 #[test]
 fn writers_do_not_wait_for_ever_for_a_flush_that_fails() {
-    let (host, _) = FewParts::host(0);
+    let (host, _) = few_parts(0);
     let (_dir, store) = fresh(Options::default().memory_bytes(4 << 20).host(host));
     let table = store.table("t", Rules::sorted::<u64, String>()).unwrap();
     let value = "x".repeat(1000);
@@ -216,7 +169,7 @@ fn seqs_that_a_cut_recovery_has_flushed_are_not_given_out_again() {
         let path = entry.unwrap().path();
         std::fs::copy(&path, copy.join(path.file_name().unwrap())).unwrap();
     }
-    let (host, left) = FewParts::host(1);
+    let (host, left) = few_parts(1);
     assert!(Store::open(&copy, manual().host(host)).is_err(), "the second part cannot be created");
     assert_eq!(left.load(Ordering::Acquire), 0);
     for segment in files_with(&copy, "log") {
