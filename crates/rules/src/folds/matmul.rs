@@ -37,7 +37,7 @@ impl Matmul {
         8 * self.side * self.side
     }
 
-    fn expect(&self, value: &[u8]) -> Result<(), FoldFailure> {
+    fn check_length(&self, value: &[u8]) -> Result<(), FoldFailure> {
         if value.len() == self.len_bytes() {
             Ok(())
         } else {
@@ -83,8 +83,8 @@ impl Fold for Matmul {
     }
 
     fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
-        self.expect(a)?;
-        self.expect(b)?;
+        self.check_length(a)?;
+        self.check_length(b)?;
         out.reserve(self.len_bytes());
         for row in 0..self.side {
             for column in 0..self.side {
@@ -109,12 +109,12 @@ impl Fold for Matmul {
     }
 
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
-        self.expect(value)
+        self.check_length(value)
     }
 
     /// A list of rows.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
-        self.expect(value)?;
+        self.check_length(value)?;
         let row = |row: usize| (0..self.side).map(|i| self.datum(cell(value, row * self.side + i))).collect();
         Ok(Datum::List((0..self.side).map(row).map(Datum::List).collect()))
     }
