@@ -4,16 +4,16 @@
 //! backward scan), composes them as they come, and says when older ones cannot matter any more. Gets, scans
 //! and snapshots all use it.
 //!
-//! Small ops become one at once. Long ones that come newest first wait until what is older has come to about
-//! their length, like the digits of a binary counter: a list of n operands is then copied log n times and not n
-//! times, and what is held is no longer than the value. The fold is associative, so the bytes are the same.
+//! Small ops become one at once. Long ones wait until what comes after them has come to about their length, like the
+//! digits of a binary counter: a list of n operands is then copied log n times and not n times, and what is held is
+//! no longer than the value. The fold is associative, so the bytes are the same.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{Op, OpBuf, OpKind};
 
 use crate::algebra::{Composed, Decline, FoldRules};
 
-/// A payload up to this length is composed with the next older one at once.
+/// A payload up to this length is composed with the next one at once.
 const SHORT_BYTES: usize = 1 << 10;
 
 /// A buffer over this length is not kept for the next key, but for the two that every key needs.
@@ -157,24 +157,45 @@ impl Resolver {
             return Ok(());
         }
         let older = &mut self.ops[0];
-        match rules.compose(key, older.op()?, newer, &mut self.scratch) {
-            Composed::Older => {}
-            Composed::Newer(kind) => {
-                older.assign(newer);
-                set_kind(older, kind);
-            }
-            Composed::Out => std::mem::swap(older, &mut self.scratch),
-            Composed::Both(_) => {
-                self.push(kind, payload);
-                self.decline(self.used - 1); // as all but the newest one are then
-                self.ops[..self.used].rotate_right(1);
+        if older.payload.len() > SHORT_BYTES {
+            self.push_newest(kind, payload);
+        } else {
+            match rules.compose(key, older.op()?, newer, &mut self.scratch) {
+                Composed::Older => {}
+                Composed::Newer(kind) => {
+                    older.assign(newer);
+                    set_kind(older, kind);
+                }
+                Composed::Out => std::mem::swap(older, &mut self.scratch),
+                Composed::Both(_) => {
+                    self.push_newest(kind, payload);
+                    self.decline(1);
+                }
             }
         }
+        self.carry_newest(rules, key)?;
         if self.ops[0].kind.absorbs() {
             self.used = 1;
             self.declined.truncate(1);
         }
         Ok(())
+    }
+
+    /// Composes the newest ops, as long as what is newer is not much shorter than what is older.
+    fn carry_newest(&mut self, rules: &FoldRules, key: &[u8]) -> Result<(), Malformed> {
+        while let [newer, older, ..] = &self.ops[..self.used] {
+            if self.declined[1] || newer.payload.len() < older.payload.len() / 2 {
+                break;
+            }
+            self.compose_at(rules, key, 1)?;
+        }
+        Ok(())
+    }
+
+    fn push_newest(&mut self, kind: OpKind, payload: &[u8]) {
+        self.push(kind, payload);
+        self.ops[..self.used].rotate_right(1);
+        self.declined.rotate_right(1);
     }
 
     fn push(&mut self, kind: OpKind, payload: &[u8]) {

@@ -110,3 +110,44 @@ fn long_operands_are_composed_with_their_like() {
     assert_eq!(resolver.operands().len(), 1);
     assert_eq!(resolver.finish(&rules, b"k").unwrap(), Some(&expected[..]));
 }
+
+/// Concatenates, and counts the bytes that it writes.
+#[derive(Default)]
+struct Counted(std::sync::atomic::AtomicUsize);
+impl Fold for Counted {
+    fn spec(&self) -> String {
+        "counted".into()
+    }
+    fn fold(
+        &self,
+        _: &[u8],
+        earlier: &[u8],
+        later: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome, FoldFailure> {
+        out.extend_from_slice(earlier);
+        out.extend_from_slice(later);
+        self.0.fetch_add(out.len(), std::sync::atomic::Ordering::Relaxed);
+        Ok(Outcome::Value)
+    }
+}
+
+#[test]
+fn what_is_copied_of_many_operands_grows_little_faster_than_they_do() {
+    const OPERANDS: usize = 20_000;
+    let operand = [b'x'; 72];
+    for oldest_first in [false, true] {
+        let counted = Arc::new(Counted::default());
+        let (rules, mut resolver) = (FoldRules::new(Arc::clone(&counted) as _), Resolver::new());
+        for _ in 0..OPERANDS {
+            if oldest_first {
+                resolver.feed_newer(&rules, b"k", OpKind::Fold, &operand).unwrap();
+            } else {
+                resolver.feed_older(&rules, b"k", OpKind::Fold, &operand).unwrap();
+            }
+        }
+        assert_eq!(resolver.finish(&rules, b"k").unwrap().unwrap().len(), OPERANDS * 72);
+        let copied = counted.0.load(std::sync::atomic::Ordering::Relaxed);
+        assert!(copied < OPERANDS * 72 * 32, "{copied} bytes, oldest first: {oldest_first}");
+    }
+}
