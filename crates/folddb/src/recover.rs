@@ -20,7 +20,7 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
 use folddb_host::files::FileLock;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
-use folddb_host::sync::{Mutex, RwLock};
+use folddb_host::sync::{Mutex, RwLock, thread};
 use folddb_host::{Files, LockMode};
 use folddb_journal::{Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom};
 use folddb_layout::backup::LIST_FILE;
@@ -545,7 +545,7 @@ pub(crate) fn lock_file(
         if !locked.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        thread::sleep(std::time::Duration::from_millis(5));
         locked = files.lock(path, mode);
     }
     locked

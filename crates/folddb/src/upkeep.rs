@@ -16,7 +16,7 @@ use folddb_host::sync::thread;
 use folddb_merge::{Budget, pace};
 
 use crate::engine::Engine;
-use crate::health::Space;
+use crate::health::{PoisonOnPanic, Space};
 use crate::options::Upkeep;
 
 /// How often the journal is looked after while the store is written to.
@@ -53,6 +53,12 @@ pub enum Work {
     Merge,
 }
 
+/// What a thread does until the store is closed.
+type Loop = fn(&Engine);
+
+/// How a thread is started: its name, and what it does.
+type Spawn<'s> = dyn FnMut(&str, Box<dyn FnOnce() + Send>) -> std::io::Result<thread::JoinHandle<()>> + 's;
+
 /// The threads of a store.
 #[derive(Default)]
 pub(crate) struct Workers {
@@ -62,28 +68,42 @@ pub(crate) struct Workers {
 impl Workers {
     /// Starts the threads that the options ask for.
     pub(crate) fn start(engine: &Arc<Engine>) -> Result<Workers> {
-        let mut workers = Workers::default();
-        if engine.options.upkeep == Upkeep::Threads && !engine.options.read_only {
-            workers.spawn("folddb-journal", engine, Engine::journal_loop)?;
-            workers.spawn("folddb-flush", engine, |engine| engine.work_loop(Worker::Flush))?;
-            workers.spawn("folddb-merge", engine, |engine| engine.work_loop(Worker::Merge))?;
-        }
-        Ok(workers)
+        Workers::start_by(engine, &mut |name, run| thread::Builder::new().name(name.to_owned()).spawn(run))
     }
 
-    fn spawn(&mut self, name: &str, engine: &Arc<Engine>, run: fn(&Engine)) -> Result<()> {
-        let engine = Arc::clone(engine);
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || run(&engine));
-        let thread =
-            thread.map_err(|error| Error::new(ErrorKind::Io, format!("cannot start a thread: {error}")))?;
-        self.threads.push(thread);
-        Ok(())
+    fn start_by(engine: &Arc<Engine>, spawn: &mut Spawn<'_>) -> Result<Workers> {
+        let mut workers = Workers::default();
+        if engine.options.upkeep == Upkeep::Manual || engine.options.read_only {
+            return Ok(workers);
+        }
+        let loops: [(&str, Loop); 3] = [
+            ("folddb-journal", Engine::journal_loop),
+            ("folddb-flush", |engine| engine.work_loop(Worker::Flush)),
+            ("folddb-merge", |engine| engine.work_loop(Worker::Merge)),
+        ];
+        for (name, run) in loops {
+            let shared = Arc::clone(engine);
+            match spawn(name, Box::new(move || run(&shared))) {
+                Ok(thread) => workers.threads.push(thread),
+                Err(error) => {
+                    // Those that run already would hold the store, and its lock, for ever.
+                    engine.health.close();
+                    engine.bell.ring();
+                    workers.join();
+                    return Err(Error::new(
+                        ErrorKind::Io,
+                        format!("cannot start the thread {name}: {error}"),
+                    ));
+                }
+            }
+        }
+        Ok(workers)
     }
 
     /// Waits for the threads, which end once the store is closed.
     pub(crate) fn join(&mut self) {
         for thread in self.threads.drain(..) {
-            let _ = thread.join(); // a worker contains its own panics
+            let _ = thread.join(); // a worker contains the panics of its steps
         }
     }
 }
@@ -99,10 +119,9 @@ impl Engine {
                 return;
             }
             let now = self.host.clock.monotonic();
-            if self.health.cause().is_none()
-                && let Err(error) = journal.upkeep(now)
-            {
-                self.note_write_failure(&error);
+            if self.health.cause().is_none() {
+                let _guard = PoisonOnPanic::new(&self.health);
+                let _ = journal.upkeep(now).inspect_err(|error| self.note_write_failure(error));
             }
             if now.saturating_sub(last_space_check) >= IDLE_TICK {
                 last_space_check = now;
@@ -296,3 +315,7 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "upkeep/tests.rs"]
+mod tests;

@@ -274,6 +274,8 @@ impl Engine {
             let mut merges = self.merges.lock();
             merges.busy.retain(|(id, _)| *id != table.id);
             merges.planned.retain(|(planned, _)| planned.id != table.id);
+            merges.looked_at.remove(&table.id);
+            merges.given_up.remove(&table.id);
             let (gone, kept) = merges.waiting.drain(..).partition(|job| job.table.id == table.id);
             merges.waiting = kept;
             gone
