@@ -8,7 +8,8 @@
 //!   view
 //! ```
 //!
-//! Taken in this order: manifest, commit, view. Nothing slow happens under `commit`.
+//! Taken in this order: manifest, commit, view. Nothing waits for the disk under `commit`, but an append that rolls
+//! before upkeep has made the next segment; a full tail is sorted and folded under it, so folds must not use the store.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -50,6 +50,10 @@ impl std::error::Error for FoldFailure {}
 ///
 /// A failure or a panic touches only the key it happens on: merges keep the operands apart, and reading that
 /// key gives an error until the operands fold again.
+///
+/// It is a function of its arguments, and must not use the store that calls it, which would wait for itself: the commit
+/// that fills the tail of a memtable folds it there and then, before the next commit may begin. So a slow fold of short
+/// operands slows the writers, too.
 pub trait Fold: Send + Sync {
     /// The spec string of a built-in fold (`sum:i64`), or the name of a custom one. Kept by the store.
     fn spec(&self) -> String;
