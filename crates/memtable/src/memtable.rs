@@ -18,7 +18,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
 
-use folddb_base::{Direction, Lsn, Record, Seq};
+use folddb_base::{Direction, Record, Seq};
 use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use folddb_host::sync::{Mutex, RwLock, RwLockWriteGuard};
 use folddb_rules::{FoldRules, KeyOrder};
@@ -64,7 +64,6 @@ pub struct Memtable {
     scratch_bytes: AtomicUsize,
     /// Bytes that a merge under way is building.
     merging_bytes: AtomicUsize,
-    min_lsn: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -148,7 +147,6 @@ impl Memtable {
             sorted_tail: SortedTailCell::default(),
             scratch_bytes: AtomicUsize::new(0),
             merging_bytes: AtomicUsize::new(0),
-            min_lsn: AtomicU64::new(Lsn::MAX),
         }
     }
 
@@ -156,17 +154,6 @@ impl Memtable {
     #[inline]
     pub fn apply(&self) -> Writer<'_> {
         Writer { memtable: self, state: self.state.write() }
-    }
-
-    /// Notes where in the log lane a record that is about to be pushed stands. The lowest is kept.
-    #[inline]
-    pub fn note_lsn(&self, lsn: Lsn) {
-        self.min_lsn.fetch_min(lsn, Ordering::AcqRel);
-    }
-
-    /// The lowest noted position in the log lane; none when none was noted.
-    pub fn min_lsn(&self) -> Option<Lsn> {
-        Some(self.min_lsn.load(Ordering::Acquire)).filter(|&lsn| lsn != Lsn::MAX)
     }
 
     /// Gives the records of `key` up to `at` to `visit`, newest first, until one absorbs (and that one too)

@@ -59,11 +59,6 @@ impl<S: RecordStream> KWay<S> {
         kway
     }
 
-    /// The sources, newest first, to be sought elsewhere. Call [`KWay::restart`] before anything else.
-    pub fn sources_mut(&mut self) -> &mut [S] {
-        &mut self.sources
-    }
-
     /// The sources, newest first, where they stand.
     pub fn sources(&self) -> &[S] {
         &self.sources
@@ -78,8 +73,8 @@ impl<S: RecordStream> KWay<S> {
         }
     }
 
-    /// Plays all matches again, after the sources were moved.
-    pub fn restart(&mut self) {
+    /// Plays all matches.
+    fn restart(&mut self) {
         let k = self.sources.len();
         self.nodes.clear();
         if k < 2 {

@@ -316,7 +316,7 @@ proptest! {
 fn an_empty_memtable_says_so() {
     let memtable = memtable(MemtableLimits::default());
     assert!(memtable.is_empty());
-    assert_eq!((memtable.seqs(), memtable.min_lsn(), memtable.records()), (None, None, 0));
+    assert_eq!((memtable.seqs(), memtable.records()), (None, 0));
     memtable.freeze(&[]);
     assert!(memtable.stream().record().is_none());
     assert!(!memtable.merge_step(&[]));
@@ -326,11 +326,9 @@ fn an_empty_memtable_says_so() {
 #[test]
 fn facts_of_what_was_pushed() {
     let memtable = memtable(MemtableLimits::default());
-    memtable.note_lsn(70);
     push(&memtable, b"k", 7, b"a");
-    memtable.note_lsn(90);
     push(&memtable, b"k", 9, b"b");
-    assert_eq!((memtable.seqs(), memtable.min_lsn(), memtable.records()), (Some((7, 9)), Some(70), 2));
+    assert_eq!((memtable.seqs(), memtable.records()), (Some((7, 9)), 2));
     memtable.freeze(&[9]);
     assert_eq!(memtable.counts(), Counts { pushed: 2, held: 1, folded: 1 });
     assert_eq!(memtable.seqs(), Some((7, 9)));

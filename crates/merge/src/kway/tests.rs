@@ -113,23 +113,6 @@ fn a_key_of_all_ones_is_not_taken_for_the_end() {
 }
 
 #[test]
-fn restart_follows_sources_that_were_moved() {
-    let source = |keys: &[&[u8]]| VecStream::new(keys.iter().map(|key| record(key, 1, b"")).collect());
-    let mut kway = KWay::new(
-        KeyOrder::Bytewise,
-        Direction::Forward,
-        0,
-        vec![source(&[b"a", b"d"]), source(&[b"b", b"c"])],
-    );
-    for source in kway.sources_mut() {
-        source.advance().unwrap();
-    }
-    kway.restart();
-    assert_eq!((kway.rank(), kway.record().unwrap().key), (1, &b"c"[..]));
-    assert_eq!(kway.sources().len(), 2);
-}
-
-#[test]
 fn nothing_merges_to_nothing() {
     assert!(
         collect(KWay::<VecStream>::new(KeyOrder::Bytewise, Direction::Forward, 0, Vec::new())).is_empty()
