@@ -11,14 +11,12 @@ import (
 )
 
 const (
-	// besideFor is how long one writes while another reads.
-	besideFor = 5 * time.Second
-	// besideAtMost so many rows for each that was loaded: small runs stay small.
-	besideAtMost = 2
-	besideSeed   = 0x6265_7369_6465
+	// besideFor is how long one writes while another reads, and no further than to as many rows again as were loaded.
+	besideFor  = 5 * time.Second
+	besideSeed = 0x6265_7369_6465
 )
 
-// readWhileWriting writes more rows flat out, beside one reader, for some seconds.
+// readWhileWriting writes more rows flat out, beside one reader, for some seconds or until as much again as was loaded is written.
 func (r *run) readWhileWriting(data questions, put func(rival.Writer) error) error {
 	say("reading while writing")
 	stop, ended := make(chan struct{}), make(chan error, 1)
@@ -35,7 +33,7 @@ func (r *run) readWhileWriting(data questions, put func(rival.Writer) error) err
 
 func (r *run) writeFor(limit time.Duration, put func(rival.Writer) error) (written uint64, took time.Duration, err error) {
 	writer, started := r.store.Writer(), time.Now()
-	for took < limit && written < r.Rows*besideAtMost && err == nil {
+	for took < limit && written < r.Rows && err == nil {
 		err = batches(writer, r.Batch, r.Batch, put, func(_, rows uint64) { written += rows })
 		took = time.Since(started)
 	}
