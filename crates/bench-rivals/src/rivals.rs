@@ -1,5 +1,6 @@
 //! The stores that take part, by name. Each has a file that states its settings, and why its experts would choose them.
 
+#[cfg(any(feature = "rocksdb", feature = "leveldb", feature = "fjall"))]
 mod pending;
 mod folddb;
 #[cfg(feature = "rocksdb")]
@@ -14,6 +15,8 @@ mod redb;
 mod lmdb;
 #[cfg(feature = "berkeleydb")]
 mod berkeleydb;
+#[cfg(feature = "tokyocabinet")]
+mod tokyocabinet;
 
 use anyhow::{Result, anyhow};
 
@@ -40,6 +43,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
     #[cfg(feature = "rocksdb")]
     rocksdb::MERGE,
     #[cfg(feature = "rocksdb")]
+    rocksdb::UNIVERSAL_MERGE,
+    #[cfg(feature = "rocksdb")]
     rocksdb::MERGE_EAGER,
     #[cfg(feature = "rocksdb")]
     rocksdb::BLOB,
@@ -53,6 +58,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
     lmdb::ENTRY,
     #[cfg(feature = "berkeleydb")]
     berkeleydb::ENTRY,
+    #[cfg(feature = "tokyocabinet")]
+    tokyocabinet::ENTRY,
 ];
 
 /// The store of a name.

@@ -9,8 +9,8 @@
 //! - commits: the log goes to the operating system at each commit, or is synced; logs are then recycled, which makes their
 //!   sync cheaper.
 //! - folds: `rocksdb` and `rocksdb-universal` read, modify and write. `rocksdb-merge` has a merge operator and leaves operands
-//!   unfolded until compaction (`max_successive_merges` 0); `rocksdb-merge-eager` folds at a write what the memtable has of the
-//!   key, from 8 operands on.
+//!   unfolded until compaction (`max_successive_merges` 0); `rocksdb-universal-merge` likewise, with universal compaction;
+//!   `rocksdb-merge-eager` folds at a write what the memtable has of the key, from 8 operands on.
 //! - `rocksdb-blob` keeps values from 512 bytes on in blob files, with their garbage collection on.
 
 use anyhow::Result;
@@ -54,6 +54,13 @@ pub(crate) const MERGE: Entry = Entry {
     version,
     settings: |_| about("levelled; merge operator, max_successive_merges 0"),
     open: |setup| open(setup, Variant { merges: Some(0), ..PLAIN }),
+};
+
+pub(crate) const UNIVERSAL_MERGE: Entry = Entry {
+    name: "rocksdb-universal-merge",
+    version,
+    settings: |_| about("universal, runs of 8; merge operator, max_successive_merges 0"),
+    open: |setup| open(setup, Variant { is_universal: true, merges: Some(0), ..PLAIN }),
 };
 
 pub(crate) const MERGE_EAGER: Entry = Entry {
