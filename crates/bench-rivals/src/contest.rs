@@ -1,7 +1,9 @@
 //! The contest: every rival does the work so many times, each time in a process of its own. The rounds are interleaved,
-//! since machines drift, and the order rotates from round to round.
+//! since machines drift, and the order rotates from round to round. Each run's figures are kept as soon as it is done, so that
+//! a contest that was stopped can go on.
 
 mod child;
+mod kept;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde_json::{Value, json};
 
+use self::kept::Kept;
 use crate::report;
 use crate::work::Job;
 
@@ -34,6 +37,10 @@ pub(crate) struct Contest {
     /// A rival that needs longer for one run is stopped, and its row says so
     #[arg(long, default_value_t = 3600)]
     seconds_max: u64,
+    /// Goes on with a contest of the same settings and directory that was stopped or had failures: runs that are done are not
+    /// repeated. Their figures are those of the build that made them
+    #[arg(long)]
+    resume: bool,
     /// The program for the rivals written in Go, as built by `go build -o rivals-go .` in go/
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/go/rivals-go"))]
     go_program: PathBuf,
@@ -60,20 +67,38 @@ impl Contest {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         ensure!(self.repeat > 0, "--repeat is at least 1");
         std::fs::create_dir_all(&self.out).with_context(|| format!("create {}", self.out.display()))?;
+        let name = format!("{}-batch-{}-rows-{}", self.job.workload.name(), self.job.batch, self.job.rows);
+        let kept = Kept::open(self.out.join(format!("{name}.rounds")), self.settings(), self.resume)?;
         let mut runs: Vec<Runs> =
             self.rivals.iter().map(|rival| Runs { rival: rival.clone(), outcomes: Vec::new() }).collect();
         for round in 0..self.repeat {
             for index in order(runs.len(), round) {
                 let rival = runs[index].rival.clone();
                 eprintln!("round {} of {}: {rival}", round + 1, self.repeat);
-                let outcome = self.run_child(&rival)?;
+                let outcome = self.run_unless_kept(&kept, round, &rival)?;
                 runs[index].outcomes.push(outcome);
             }
         }
-        let name = format!("{}-batch-{}-rows-{}", self.job.workload.name(), self.job.batch, self.job.rows);
-        report::write(&self.out, &name, &runs, &self.settings())?;
-        let failed = runs.iter().flat_map(|runs| &runs.outcomes).any(|end| matches!(end, Outcome::Failed(_)));
-        Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+        let mut settings = self.settings();
+        settings["repeat"] = json!(self.repeat);
+        report::write(&self.out, &name, &runs, &settings)?;
+        if runs.iter().flat_map(|runs| &runs.outcomes).any(|end| matches!(end, Outcome::Failed(_))) {
+            return Ok(ExitCode::FAILURE);
+        }
+        kept.forget()?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// What is kept of a run; otherwise it is run, and kept when it is done.
+    fn run_unless_kept(&self, kept: &Kept, round: usize, rival: &str) -> Result<Outcome> {
+        if let Some(figures) = kept.get(round, rival) {
+            return Ok(Outcome::Done(figures));
+        }
+        let outcome = self.run_child(rival)?;
+        if let Outcome::Done(figures) = &outcome {
+            kept.put(round, rival, figures)?;
+        }
+        Ok(outcome)
     }
 
     fn run_child(&self, rival: &str) -> Result<Outcome> {
@@ -87,18 +112,18 @@ impl Contest {
         Ok(outcome)
     }
 
-    /// What was asked for, as it stands in the results.
+    /// What each run is asked for, as it stands in the results.
     fn settings(&self) -> Value {
         json!({
             "workload": self.job.workload.name(),
             "rows": self.job.rows,
-            "keys": self.job.keys,
+            "keys": self.job.key_count(),
             "batch": self.job.batch,
             "memory_bytes": self.job.memory_bytes,
             "durability": self.job.durability.name(),
             "threads": self.job.threads,
             "seed": self.job.seed,
-            "repeat": self.repeat,
+            "optimize": self.job.optimize,
         })
     }
 }

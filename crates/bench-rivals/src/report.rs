@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 
 use crate::contest::{Outcome, Runs};
 
-/// A rival with the medians of its runs, or the sentence why it has none.
+/// A rival with its runs, or the sentence why it has none that count.
 pub(crate) struct Standing {
     pub(crate) rival: String,
-    pub(crate) medians: Result<Value, String>,
+    pub(crate) runs: Result<Vec<Value>, String>,
 }
 
 /// Prints the table; writes `NAME.json` and the charts into a directory.
@@ -32,21 +32,17 @@ pub(crate) fn write(out: &Path, name: &str, runs: &[Runs], settings: &Value) -> 
     Ok(())
 }
 
-/// The medians of the runs that were done; a rival of which one failed has failed.
+/// The runs, when all were done; a rival of which one failed has failed.
 fn standing(runs: &Runs) -> Standing {
     let mut done = Vec::new();
     let mut failed = None;
     for outcome in &runs.outcomes {
         match outcome {
-            Outcome::Done(figures) => done.push(figures),
+            Outcome::Done(figures) => done.push(figures.clone()),
             Outcome::Failed(why) => failed = failed.or(Some(why.clone())),
         }
     }
-    let medians = match failed {
-        Some(why) => Err(why),
-        None => Ok(figures::medians(&done)),
-    };
-    Standing { rival: runs.rival.clone(), medians }
+    Standing { rival: runs.rival.clone(), runs: failed.map_or(Ok(done), Err) }
 }
 
 fn as_json(runs: &[Runs], standings: &[Standing], settings: &Value) -> Value {
@@ -60,8 +56,9 @@ fn as_json(runs: &[Runs], standings: &[Standing], settings: &Value) -> Value {
         .collect();
     let medians: Map<String, Value> = standings
         .iter()
-        .filter_map(|standing| Some((standing.rival.clone(), standing.medians.as_ref().ok()?.clone())))
+        .filter_map(|standing| Some((standing.rival.clone(), figures::medians_of(standing)?)))
         .collect();
+    let spreads: Map<String, Value> = standings.iter().map(spreads).collect();
     let ratios: Map<String, Value> = figures::MEASURES
         .iter()
         .filter_map(|measure| {
@@ -69,5 +66,14 @@ fn as_json(runs: &[Runs], standings: &[Standing], settings: &Value) -> Value {
             Some((measure.name.to_owned(), json!({ "ratio": ratio, "best_rival": best })))
         })
         .collect();
-    json!({ "contest": settings, "folddb_to_best": ratios, "medians": medians, "runs": all })
+    json!({ "contest": settings, "folddb_to_best": ratios, "figures": spreads, "medians": medians, "runs": all })
+}
+
+/// Each figure of the table, with the least and the greatest of the rounds.
+fn spreads(standing: &Standing) -> (String, Value) {
+    let of = |measure: &figures::Measure| {
+        let figures::Spread { median, min, max } = figures::spread(measure, standing)?;
+        Some((measure.name.to_owned(), json!({ "median": median, "min": min, "max": max })))
+    };
+    (standing.rival.clone(), Value::Object(figures::MEASURES.iter().filter_map(of).collect()))
 }

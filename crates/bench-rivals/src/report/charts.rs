@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use serde_json::Value;
 
 use super::Standing;
-use super::figures::MEASURES;
+use super::figures::{MEASURES, medians_of, spread};
 use super::table::number;
 
 const SIZE: (u32, u32) = (900, 480);
@@ -73,17 +73,14 @@ fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 fn speeds(standings: &[Standing]) -> Vec<(String, f64)> {
     let measure = |name: &str| MEASURES.iter().find(|measure| measure.name == name);
     let ways = [measure("load and settle, rows/s"), measure("load, rows/s"), measure("puts, rows/s")];
-    let of = |run: &Value| ways.iter().flatten().find_map(|measure| (measure.value)(run));
-    standings
-        .iter()
-        .filter_map(|standing| Some((standing.rival.clone(), of(standing.medians.as_ref().ok()?)?)))
-        .collect()
+    let of = |standing| ways.iter().flatten().find_map(|measure| Some(spread(measure, standing)?.median));
+    standings.iter().filter_map(|standing| Some((standing.rival.clone(), of(standing)?))).collect()
 }
 
 fn lines(standings: &[Standing], of: impl Fn(&Value) -> Option<Vec<(f64, f64)>>) -> Vec<Line> {
     standings
         .iter()
-        .filter_map(|standing| Some((standing.rival.clone(), of(standing.medians.as_ref().ok()?)?)))
+        .filter_map(|standing| Some((standing.rival.clone(), of(&medians_of(standing)?)?)))
         .filter(|(_, points)| !points.is_empty())
         .collect()
 }

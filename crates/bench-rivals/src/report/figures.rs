@@ -11,7 +11,8 @@ const OURS: &str = "folddb";
 pub(super) struct Measure {
     /// As it stands in the table, with its unit.
     pub(super) name: &'static str,
-    pub(super) value: fn(&Value) -> Option<f64>,
+    /// Of one run.
+    value: fn(&Value) -> Option<f64>,
     is_more_better: bool,
 }
 
@@ -89,9 +90,31 @@ fn settled_cpu_us_per_row(run: &Value) -> Option<f64> {
     Some((cpu_s * 1e9 / at(run, &["rows"])?).round() / 1e3)
 }
 
+/// A figure over the rounds of a rival.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+/// A figure over the rounds. It is computed in each round first: the median of a sum is no sum of medians. `None` where the
+/// rival failed or has no such figure.
+pub(super) fn spread(measure: &Measure, standing: &Standing) -> Option<Spread> {
+    let runs = standing.runs.as_ref().ok()?;
+    let values: Vec<f64> = runs.iter().filter_map(measure.value).collect();
+    let (min, max) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
+    Some(Spread { median: median(&values), min, max })
+}
+
+/// The medians of all that the runs of a rival hold. `None` where it failed.
+pub(super) fn medians_of(standing: &Standing) -> Option<Value> {
+    Some(medians(&standing.runs.as_ref().ok()?.iter().collect::<Vec<_>>()))
+}
+
 /// How many times better FoldDB is than the best of the others, with that one's name. `None` where one of the two lacks.
 pub(super) fn ratio_to_best(measure: &Measure, standings: &[Standing]) -> Option<(f64, String)> {
-    let of = |standing: &Standing| (measure.value)(standing.medians.as_ref().ok()?);
+    let of = |standing: &Standing| Some(spread(measure, standing)?.median);
     let ours = of(standings.iter().find(|standing| standing.rival == OURS)?)?;
     let others = standings.iter().filter(|standing| standing.rival != OURS);
     let known = others.filter_map(|standing| Some((of(standing)?, &standing.rival)));
@@ -105,7 +128,7 @@ pub(super) fn ratio_to_best(measure: &Measure, standings: &[Standing]) -> Option
 
 /// The medians of runs, figure by figure; lists of the same length place by place. What is no number, or not in every run
 /// alike, is that of the first.
-pub(super) fn medians(runs: &[&Value]) -> Value {
+fn medians(runs: &[&Value]) -> Value {
     match runs.first() {
         Some(Value::Object(first)) => {
             let of = |name: &String| {

@@ -4,7 +4,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::Value;
 
 use super::Standing;
-use super::figures::{MEASURES, ratio_to_best};
+use super::figures::{MEASURES, ratio_to_best, spread};
 
 /// The table as text, with what was asked for above it and each rival's settings, or why it failed, below.
 pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> String {
@@ -13,10 +13,8 @@ pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> St
     let names = standings.iter().map(|standing| standing.rival.as_str());
     table.set_header(["figure (median)"].into_iter().chain(names).chain(["FoldDB to best"]));
     for measure in MEASURES {
-        let values: Vec<Option<f64>> = standings
-            .iter()
-            .map(|standing| standing.medians.as_ref().ok().and_then(|run| (measure.value)(run)))
-            .collect();
+        let median = |standing| Some(spread(measure, standing)?.median);
+        let values: Vec<Option<f64>> = standings.iter().map(median).collect();
         if values.iter().all(Option::is_none) {
             continue;
         }
@@ -32,8 +30,11 @@ pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> St
 
 fn note(standing: &Standing) -> String {
     let text = |run: &Value, name: &str| run[name].as_str().unwrap_or("?").to_owned();
-    match &standing.medians {
-        Ok(run) => format!("{} {}: {}", standing.rival, text(run, "version"), text(run, "settings")),
+    match &standing.runs {
+        Ok(runs) => {
+            let run = runs.first().unwrap_or(&Value::Null);
+            format!("{} {}: {}", standing.rival, text(run, "version"), text(run, "settings"))
+        }
         Err(why) => format!("{}: FAILED: {why}", standing.rival),
     }
 }

@@ -2,7 +2,7 @@ use super::*;
 
 fn standing(rival: &str, rows_per_s: u64, max_us: f64) -> Standing {
     let run = json!({ "rows": 10, "load": { "rows_per_s": rows_per_s }, "commits": { "max_us": max_us } });
-    Standing { rival: rival.to_owned(), medians: Ok(run) }
+    Standing { rival: rival.to_owned(), runs: Ok(vec![run]) }
 }
 
 fn measure(name: &str) -> &'static Measure {
@@ -22,7 +22,7 @@ fn a_ratio_above_one_is_better_whichever_way_the_figure_goes() {
 fn without_us_or_them_there_is_no_ratio() {
     assert!(ratio_to_best(measure("load, rows/s"), &[standing("fast", 1, 1.0)]).is_none());
     assert!(ratio_to_best(measure("load, rows/s"), &[standing("folddb", 1, 1.0)]).is_none());
-    let failed = Standing { rival: "fast".to_owned(), medians: Err("no".to_owned()) };
+    let failed = Standing { rival: "fast".to_owned(), runs: Err("no".to_owned()) };
     assert!(ratio_to_best(measure("load, rows/s"), &[standing("folddb", 1, 1.0), failed]).is_none());
 }
 
@@ -43,4 +43,14 @@ fn settling_counts() {
     let run = json!({ "rows": 100, "load": { "seconds": 1.5, "cpu_s": 0.001 }, "settle": { "seconds": 0.5, "cpu_s": 0.001 } });
     assert_eq!(settled_rows_per_s(&run), Some(50.0));
     assert_eq!(settled_cpu_us_per_row(&run), Some(20.0));
+}
+
+#[test]
+fn a_figure_is_computed_in_each_round_before_its_median() {
+    let run = |load_s: f64, settle_s: f64| json!({ "rows": 100, "load": { "seconds": load_s }, "settle": { "seconds": settle_s } });
+    let runs = vec![run(1.0, 9.0), run(2.0, 2.0), run(8.0, 1.0)];
+    let standing = Standing { rival: "fast".to_owned(), runs: Ok(runs) };
+    let settled = measure("load and settle, rows/s");
+    assert_eq!(spread(settled, &standing), Some(Spread { median: 11.0, min: 10.0, max: 25.0 }));
+    assert_eq!(spread(measure("commit max, µs"), &standing), None);
 }

@@ -6,9 +6,9 @@ use super::*;
 fn a_failed_rival_is_a_line_and_a_column_that_say_so() {
     let run = json!({ "version": "1", "settings": "s", "load": { "rows_per_s": 1_234_567 } });
     let standings = [
-        Standing { rival: "folddb".to_owned(), medians: Ok(run.clone()) },
-        Standing { rival: "other".to_owned(), medians: Ok(run) },
-        Standing { rival: "slow".to_owned(), medians: Err("not done within 5 s".to_owned()) },
+        Standing { rival: "folddb".to_owned(), runs: Ok(vec![run.clone()]) },
+        Standing { rival: "other".to_owned(), runs: Ok(vec![run]) },
+        Standing { rival: "slow".to_owned(), runs: Err("not done within 5 s".to_owned()) },
     ];
     let text = render("hugedb", &json!({}), &standings);
     assert!(text.contains("slow: FAILED: not done within 5 s"), "{text}");
