@@ -7,6 +7,7 @@ fn the_whole_is_the_sum_of_its_seconds() {
         commits.note(3);
     }
     commits.second_ends = Instant::now();
+    commits.started = commits.second_ends - Duration::from_secs(1);
     commits.note(3);
     commits.note(4);
     let (all, by_second) = commits.end();
