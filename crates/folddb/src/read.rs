@@ -10,7 +10,7 @@ use folddb_base::{Error, ErrorKind, OpKind, Record, Result, Seq};
 use folddb_memtable::ReadAt;
 use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
-use folddb_run::Rank;
+use folddb_run::{Rank, Tally};
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
@@ -84,10 +84,13 @@ impl Engine {
         if let Some(failure) = search.failure.take() {
             return Err(failure);
         }
-        if !done {
-            search.runs(&view)?;
+        if done {
+            return Ok(());
         }
-        Ok(())
+        let mut tally = Tally::default();
+        let searched = search.runs(&view, &mut tally);
+        self.parts.count(&tally);
+        searched
     }
 
     /// The error of a key whose operands do not fold.
@@ -148,7 +151,7 @@ impl Search<'_> {
         }
     }
 
-    fn runs(&mut self, view: &TableView) -> Result<()> {
+    fn runs(&mut self, view: &TableView, tally: &mut Tally) -> Result<()> {
         if view.runs.is_empty() {
             return Ok(());
         }
@@ -160,8 +163,8 @@ impl Search<'_> {
             let Some(part) = run.parts.get(at).filter(|part| order.compare(&part.low, key).is_le()) else {
                 continue;
             };
-            let flow =
-                part.file.part.get_as(rank, key, hash, self.limit, &mut |record| Ok(self.take(record)))?;
+            let (part, limit) = (&part.file.part, self.limit);
+            let flow = part.get_as(rank, key, hash, limit, tally, &mut |record| Ok(self.take(record)))?;
             if let Some(failure) = self.failure.take() {
                 return Err(failure);
             }

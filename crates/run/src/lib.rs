@@ -9,6 +9,7 @@
 
 mod separators;
 mod shared;
+mod kept;
 mod write;
 mod part;
 mod window;
@@ -25,6 +26,6 @@ pub use part::{Part, Rank};
 pub use part_cursor::{PartCursor, ReadMode};
 pub use run_cursor::RunCursor;
 pub use salvage::{Search, search_blocks};
-pub use shared::{ReadStats, Shared};
+pub use shared::{ReadStats, Shared, Tally};
 pub use verify::{Depth, Fault, Inspect, KeySpan, examine, verify};
 pub use write::{PartWriter, WriteOptions};

@@ -1,6 +1,7 @@
 //! A part: one file of sorted records, and how a key is found in it.
 //!
-//! A get goes down four steps, each by way of the cache, and none of them copies or allocates:
+//! A get goes down four steps, each in memory where there is room (`kept.rs`, else the cache), and none of them copies or
+//! allocates:
 //!
 //! 1. top index, in memory: the one leaf whose keys may include this one;
 //! 2. filter partition of that leaf: mostly ends the search of an absent key;
@@ -26,8 +27,9 @@ use folddb_layout::filter::Filter;
 use folddb_layout::part::{FOOTER_BYTES, Footer, FooterFault, Meta, PartFacts, TopIndex};
 use folddb_rules::KeyOrder;
 
+use crate::kept::Kept;
 use crate::separators::{Leaf, Separators};
-use crate::shared::{Piece, PieceKey, Shared, count};
+use crate::shared::{Piece, PieceKey, Shared, Tally, count};
 
 /// One file of sorted records, open for reading.
 pub struct Part {
@@ -41,6 +43,7 @@ pub struct Part {
     frame: Frame,
     /// Those of the leaves.
     separators: Separators,
+    kept: Kept,
 }
 
 /// What a reader of one key knows about a part.
@@ -94,6 +97,7 @@ impl Part {
             return Err(Error::new(ErrorKind::RulesDiffer, message));
         }
         let separators = Separators::of_top(&frame.top, order);
+        let kept = Kept::new(&frame.top);
         let id = shared.number_part();
         shared.keep_file(id, file);
         Ok(Arc::new(Part {
@@ -105,6 +109,7 @@ impl Part {
             order: order.clone(),
             frame,
             separators,
+            kept,
         }))
     }
 
@@ -142,6 +147,7 @@ impl Part {
             + size_of_val(&top.leaves[..])
             + size_of_val(&top.filters[..])
             + self.separators.memory_bytes()
+            + self.kept.slots_bytes()
             + size_of_val(&self.frame.meta.facts.sketch[..])
     }
 
@@ -157,10 +163,14 @@ impl Part {
         max_seq: Seq,
         visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
-        self.get_as(Rank::Young, key, key_hash, max_seq, visit)
+        let mut tally = Tally::default();
+        let flow = self.get_as(Rank::Young, key, key_hash, max_seq, &mut tally, visit);
+        self.shared.count(&tally);
+        flow
     }
 
-    /// As [`Part::get`], by a reader that says what stands behind this part.
+    /// As [`Part::get`], by a reader that says what stands behind this part, and counts what it meets: it calls
+    /// [`Shared::count`] in the end.
     ///
     /// # Errors
     /// As for [`Part::get`].
@@ -170,37 +180,78 @@ impl Part {
         key: &[u8],
         key_hash: u64,
         max_seq: Seq,
+        tally: &mut Tally,
         visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         if max_seq < self.facts().min_seq {
             return Ok(ControlFlow::Continue(()));
         }
         let Some(leaf) = self.find_leaf(key, false) else { return Ok(ControlFlow::Continue(())) };
-        if !self.filter_admits(rank, leaf, key_hash)? {
+        if !self.filter_admits(rank, leaf, key_hash, tally)? {
             return Ok(ControlFlow::Continue(()));
         }
+        tally.kept += u64::from(self.kept.leaf(leaf).is_some());
         let mut at = CURSOR.take().unwrap_or_else(|| Box::new(BlockCursor::new(0)));
-        let flow = self.visit_key(leaf, key, max_seq, &mut at, visit);
+        let flow = self.visit_key(rank, leaf, key, max_seq, &mut at, visit);
         CURSOR.set(Some(at));
         flow
     }
 
     /// False when the filter knows that no key of this hash is in the leaf.
-    fn filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64) -> Result<bool> {
-        let top = &self.frame.top;
-        let Some(number) = top.leaves.get(leaf).and_then(|entry| entry.filter) else { return Ok(true) };
-        let Some(place) = top.filters.get(number as usize) else { return Ok(true) };
-        if rank == Rank::Oldest && !key_hash.is_multiple_of(FILTER_READ_EVERY) && !self.is_cached(*place) {
+    #[inline]
+    fn filter_admits(&self, rank: Rank, leaf: usize, key_hash: u64, tally: &mut Tally) -> Result<bool> {
+        let Some(number) = self.frame.top.leaves.get(leaf).and_then(|entry| entry.filter) else {
             return Ok(true);
-        }
-        let admits = self.filter(*place)?.may_contain(key_hash);
-        let counters = self.shared.counters();
-        count(if admits { &counters.filter_passes } else { &counters.filter_rejects }, 1);
+        };
+        let admits = match self.kept.filter(number as usize) {
+            Some(filter) => {
+                tally.kept += 1;
+                filter.may_contain(key_hash)
+            }
+            None => match self.cached_filter_admits(rank, number as usize, key_hash)? {
+                Some(admits) => admits,
+                None => return Ok(true),
+            },
+        };
+        *(if admits { &mut tally.filter_passes } else { &mut tally.filter_rejects }) += 1;
         Ok(admits)
+    }
+
+    /// What a filter says that is not kept; none where it is better left unread.
+    #[inline(never)]
+    fn cached_filter_admits(&self, rank: Rank, number: usize, key_hash: u64) -> Result<Option<bool>> {
+        let Some(place) = self.frame.top.filters.get(number).copied() else { return Ok(None) };
+        if let Some(Piece::Filter(filter)) = self.shared.piece(self.key_of(place)) {
+            count(&self.shared.counters().cache_hits, 1);
+            return Ok(Some(filter.may_contain(key_hash)));
+        }
+        if rank == Rank::Oldest && !key_hash.is_multiple_of(FILTER_READ_EVERY) {
+            return Ok(None);
+        }
+        count(&self.shared.counters().cache_misses, 1);
+        let filter = self.read_filter(place)?;
+        let admits = filter.may_contain(key_hash);
+        self.keep_filter(rank, number, place, filter);
+        Ok(Some(admits))
+    }
+
+    /// Keeps a filter at hand, or at least in the cache.
+    fn keep_filter(&self, rank: Rank, number: usize, place: Place, filter: Filter) {
+        if let Err(filter) = self.kept.keep_filter(&self.shared, rank == Rank::Oldest, number, filter) {
+            self.shared.keep_piece(self.key_of(place), Piece::Filter(Arc::new(filter)));
+        }
+    }
+
+    /// Keeps a leaf at hand, or at least in the cache.
+    fn keep_leaf(&self, rank: Rank, number: usize, place: Place, leaf: &Arc<Leaf>) {
+        if !self.kept.keep_leaf(&self.shared, rank == Rank::Oldest, number, leaf) {
+            self.shared.keep_piece(self.key_of(place), Piece::Leaf(Arc::clone(leaf)));
+        }
     }
 
     fn visit_key(
         &self,
+        rank: Rank,
         mut leaf_number: usize,
         key: &[u8],
         max_seq: Seq,
@@ -208,8 +259,15 @@ impl Part {
         visit: &mut dyn FnMut(Record<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         at.set_implied_seq(self.facts().max_seq);
-        while let Some(entry) = self.frame.top.leaves.get(leaf_number) {
-            let leaf = self.leaf(entry.place)?;
+        while leaf_number < self.frame.top.leaves.len() {
+            let looked_up;
+            let leaf = match self.kept.leaf(leaf_number) {
+                Some(leaf) => leaf,
+                None => {
+                    looked_up = self.leaf(rank, leaf_number)?;
+                    &looked_up
+                }
+            };
             let mut number = leaf.separators.bound(&self.order, key, false);
             while let Some(place) = leaf.places.get(number).copied() {
                 let block = self.block(place)?;
@@ -253,20 +311,27 @@ impl Part {
         for place in &self.frame.top.filters {
             self.shared.forget_piece(self.key_of(*place));
         }
-        for entry in &self.frame.top.leaves {
-            // Blocks whose leaf is no longer cached go when the cache needs their room.
-            if let Some(Piece::Leaf(leaf)) = self.shared.peek(self.key_of(entry.place)) {
+        for (number, entry) in self.frame.top.leaves.iter().enumerate() {
+            // Blocks whose leaf is no longer in memory go when the cache needs their room.
+            if let Some(leaf) = self.leaf_in_memory(number, entry.place) {
                 leaf.places.iter().for_each(|place| self.shared.forget_piece(self.key_of(*place)));
             }
             self.shared.forget_piece(self.key_of(entry.place));
         }
     }
 
-    fn is_cached(&self, place: Place) -> bool {
-        self.shared.peek(self.key_of(place)).is_some()
+    /// A leaf if it is in memory, by a reader whose interest says nothing about the future.
+    fn leaf_in_memory(&self, number: usize, place: Place) -> Option<Arc<Leaf>> {
+        if let Some(leaf) = self.kept.leaf(number) {
+            return Some(Arc::clone(leaf));
+        }
+        match self.shared.peek(self.key_of(place)) {
+            Some(Piece::Leaf(leaf)) => Some(leaf),
+            _ => None,
+        }
     }
 
-    /// Puts filters and leaves into the cache, where they are a small part of it: of use for a part that was just
+    /// Takes filters and leaves into memory, where they are a small part of the cache: of use for a part that was just
     /// written, whose bytes the system still has, and of which every reader will ask. A failure shows when they are read
     /// for a reader.
     pub fn warm(&self) {
@@ -285,14 +350,14 @@ impl Part {
         }
         let bytes_of =
             |place: Place| stored.get((place.offset - from) as usize..(place.end() - from) as usize);
-        for place in &top.filters {
-            if let Some(Ok(filter)) = bytes_of(*place).map(|bytes| Filter::open(bytes, self.seed(*place))) {
-                self.shared.keep_piece(self.key_of(*place), Piece::Filter(Arc::new(filter)));
+        for (number, place) in top.filters.iter().copied().enumerate() {
+            if let Some(Ok(filter)) = bytes_of(place).map(|bytes| Filter::open(bytes, self.seed(place))) {
+                self.keep_filter(Rank::Young, number, place, filter);
             }
         }
-        for place in top.leaves.iter().map(|leaf| leaf.place) {
+        for (number, place) in top.leaves.iter().map(|leaf| leaf.place).enumerate() {
             if let Some(Ok(leaf)) = bytes_of(place).map(|bytes| self.open_leaf(bytes.to_vec(), place)) {
-                self.shared.keep_piece(self.key_of(place), Piece::Leaf(Arc::new(leaf)));
+                self.keep_leaf(Rank::Young, number, place, &Arc::new(leaf));
             }
         }
     }
@@ -320,25 +385,36 @@ impl Part {
         Ok(block)
     }
 
-    /// A leaf, by way of the cache.
-    pub(crate) fn leaf(&self, place: Place) -> Result<Arc<Leaf>> {
-        let key = self.key_of(place);
-        if let Some(Piece::Leaf(leaf)) = self.shared.piece(key) {
+    /// A leaf, kept from now on if there is room.
+    pub(crate) fn leaf(&self, rank: Rank, number: usize) -> Result<Arc<Leaf>> {
+        let place = self.leaf_place(number)?;
+        if let Some(leaf) = self.kept.leaf(number) {
+            return Ok(Arc::clone(leaf));
+        }
+        if let Some(Piece::Leaf(leaf)) = self.shared.piece(self.key_of(place)) {
             count(&self.shared.counters().cache_hits, 1);
             return Ok(leaf);
         }
         count(&self.shared.counters().cache_misses, 1);
         let leaf = Arc::new(self.read_leaf(place)?);
-        self.shared.keep_piece(key, Piece::Leaf(Arc::clone(&leaf)));
+        self.keep_leaf(rank, number, place, &leaf);
         Ok(leaf)
     }
 
-    /// A leaf for a reader that passes once: from the cache if it is there, but never put into it.
-    pub(crate) fn leaf_in_passing(&self, place: Place) -> Result<Arc<Leaf>> {
-        match self.shared.peek(self.key_of(place)) {
-            Some(Piece::Leaf(leaf)) => Ok(leaf),
-            _ => Ok(Arc::new(self.read_leaf(place)?)),
+    /// A leaf for a reader that passes once: from memory if it is there, but never taken into it.
+    pub(crate) fn leaf_in_passing(&self, number: usize) -> Result<Arc<Leaf>> {
+        let place = self.leaf_place(number)?;
+        match self.leaf_in_memory(number, place) {
+            Some(leaf) => Ok(leaf),
+            None => Ok(Arc::new(self.read_leaf(place)?)),
         }
+    }
+
+    fn leaf_place(&self, number: usize) -> Result<Place> {
+        let entry = self.frame.top.leaves.get(number);
+        entry
+            .map(|entry| entry.place)
+            .ok_or_else(|| self.damage(self.frame.footer.top_index, Malformed::Bounds))
     }
 
     /// A leaf from the file.
@@ -350,18 +426,6 @@ impl Part {
     pub(crate) fn read_block(&self, place: Place) -> Result<Block> {
         let stored = self.read_stored(place)?;
         Block::open(stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
-    }
-
-    fn filter(&self, place: Place) -> Result<Arc<Filter>> {
-        let key = self.key_of(place);
-        if let Some(Piece::Filter(filter)) = self.shared.piece(key) {
-            count(&self.shared.counters().cache_hits, 1);
-            return Ok(filter);
-        }
-        count(&self.shared.counters().cache_misses, 1);
-        let filter = Arc::new(self.read_filter(place)?);
-        self.shared.keep_piece(key, Piece::Filter(Arc::clone(&filter)));
-        Ok(filter)
     }
 
     /// A filter partition from the file.
@@ -416,6 +480,7 @@ impl Part {
 impl Drop for Part {
     fn drop(&mut self) {
         self.shared.close_file(self.id);
+        self.shared.give_room_back(self.kept.bytes() as u64);
     }
 }
 

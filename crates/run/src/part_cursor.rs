@@ -12,7 +12,7 @@ use folddb_base::bytes::Malformed;
 use folddb_base::{Direction, Record, RecordStream, Result};
 use folddb_layout::block::{Block, BlockCursor, Place};
 
-use crate::part::{Part, seek_block};
+use crate::part::{Part, Rank, seek_block};
 use crate::separators::Leaf;
 use crate::window::Window;
 
@@ -171,14 +171,13 @@ impl PartCursor {
     }
 
     fn enter_leaf(&mut self, number: usize) -> Result<()> {
-        let place = match self.part.frame().top.leaves.get(number) {
-            Some(entry) => entry.place,
-            None => return self.end(),
-        };
+        if number >= self.part.frame().top.leaves.len() {
+            return self.end();
+        }
         if self.leaf.is_none() || self.leaf_number != number {
             self.leaf = Some(match self.window {
-                None => self.part.leaf(place)?,
-                Some(_) => self.part.leaf_in_passing(place)?,
+                None => self.part.leaf(Rank::Oldest, number)?,
+                Some(_) => self.part.leaf_in_passing(number)?,
             });
             self.leaf_number = number;
         }

@@ -1,8 +1,8 @@
 //! What all parts of a store, or of several stores, share: the cache of blocks, the open files, the counters.
 //!
-//! The cache is bounded by the bytes of decoded blocks and filters; the open files by their number, so that a
-//! store of many parts stays within the descriptors of its process. Whoever looks a piece up gets an `Arc`,
-//! so nothing is copied and nothing is held locked while it is read.
+//! The cache is bounded by the bytes of decoded blocks and filters, those that parts keep at hand (`kept.rs`) included; the
+//! open files by their number, so that a store of many parts stays within the descriptors of its process. Whoever looks a
+//! piece up gets an `Arc`, so nothing is copied and nothing is held locked while it is read.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -36,12 +36,21 @@ const WINDOWS_IN_CACHE: u64 = 24;
 /// The filters and leaves of a new part are put into the cache at once, where they are at most this share of it.
 const WARM_IN_CACHE: u64 = 16;
 
+/// Of so many eighths of the cache's room all parts together may keep pieces at hand.
+const KEPT_EIGHTHS: u64 = 5;
+
+/// Where those of the oldest runs end, so that the newer ones, which every get asks, find room beside them.
+const KEPT_EIGHTHS_OLDEST: u64 = 4;
+
 /// Shared by parts, for their whole life.
 pub struct Shared {
     pieces: Cache<PieceKey, Piece, PieceWeight, PlaceHash>,
     files: Cache<u64, Arc<dyn ReadFile>, UnitWeighter, PlaceHash>,
     counters: Counters,
     next_part: AtomicU64,
+    cache_bytes: u64,
+    /// What parts keep at hand: so much less is the capacity of `pieces`.
+    kept_bytes: AtomicU64,
     window_bytes_max: u64,
     warm_bytes_max: u64,
 }
@@ -53,9 +62,9 @@ pub struct ReadStats {
     pub pieces_read: u64,
     /// Bytes read from files.
     pub bytes_read: u64,
-    /// Look-ups that the cache answered.
+    /// Pieces asked for that were in memory.
     pub cache_hits: u64,
-    /// Look-ups that it did not.
+    /// Pieces asked for that were not.
     pub cache_misses: u64,
     /// Keys that a filter knew to be absent.
     pub filter_rejects: u64,
@@ -80,6 +89,16 @@ pub(crate) struct Counters {
 #[inline]
 pub(crate) fn count(counter: &AtomicU64, by: u64) {
     counter.fetch_add(by, Ordering::Relaxed);
+}
+
+/// What one search has met, counted together at its end: counting run by run would keep the processor from looking
+/// into the next one while it waits for this one's memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Pieces that parts had at hand.
+    pub(crate) kept: u64,
+    pub(crate) filter_rejects: u64,
+    pub(crate) filter_passes: u64,
 }
 
 /// What is in the cache.
@@ -127,6 +146,8 @@ impl Shared {
             files: Cache::with_options(files, UnitWeighter, PlaceHash, DefaultLifecycle::default()),
             counters: Counters::default(),
             next_part: AtomicU64::new(0),
+            cache_bytes,
+            kept_bytes: AtomicU64::new(0),
             window_bytes_max: (cache_bytes / WINDOWS_IN_CACHE).clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX),
             warm_bytes_max: cache_bytes / WARM_IN_CACHE,
         })
@@ -142,14 +163,55 @@ impl Shared {
             cache_misses: get(&self.counters.cache_misses),
             filter_rejects: get(&self.counters.filter_rejects),
             filter_passes: get(&self.counters.filter_passes),
-            cache_bytes: self.pieces.weight(),
+            cache_bytes: self.pieces.weight() + self.kept_bytes.load(Ordering::Relaxed),
             files_open: self.files.len() as u64,
         }
     }
 
-    /// Changes the size of the cache.
-    pub fn set_cache_bytes(&self, cache_bytes: u64) {
-        self.pieces.set_capacity(cache_bytes);
+    /// Adds what searches have met.
+    pub fn count(&self, tally: &Tally) {
+        for (counter, by) in [
+            (&self.counters.cache_hits, tally.kept),
+            (&self.counters.filter_rejects, tally.filter_rejects),
+            (&self.counters.filter_passes, tally.filter_passes),
+        ] {
+            if by > 0 {
+                count(counter, by);
+            }
+        }
+    }
+
+    /// What parts keep at hand.
+    #[cfg(test)]
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Takes room from the cache for a piece that a part keeps at hand. False where there is none to be had.
+    pub(crate) fn take_room(&self, bytes: u64, is_oldest: bool) -> bool {
+        let eighths = if is_oldest { KEPT_EIGHTHS_OLDEST } else { KEPT_EIGHTHS };
+        let most = self.cache_bytes / 8 * eighths;
+        let taken = self.kept_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |kept| {
+            Some(kept + bytes).filter(|sum| *sum <= most)
+        });
+        if taken.is_ok() {
+            self.fit_cache();
+        }
+        taken.is_ok()
+    }
+
+    /// Gives such room back to the cache.
+    pub(crate) fn give_room_back(&self, bytes: u64) {
+        if bytes > 0 {
+            self.kept_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.fit_cache();
+        }
+    }
+
+    /// The cache has what is not kept. Of two who meet here the later one's bound may be the older by a piece; the next one
+    /// sets it right.
+    fn fit_cache(&self) {
+        self.pieces.set_capacity(self.cache_bytes.saturating_sub(self.kept_bytes.load(Ordering::Relaxed)));
     }
 
     /// Drops all that is cached and closes all files; what is in use lives on with its users.

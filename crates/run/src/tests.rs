@@ -569,7 +569,11 @@ fn the_cache_the_filters_and_the_descriptors_do_their_work() {
     let before = world.shared.stats();
     assert!(before.cache_bytes < stats.cache_bytes + 100_000);
     get_all(&parts[0], &records[77].key, u64::MAX);
-    assert_eq!(world.shared.stats().cache_misses, before.cache_misses + 3);
+    assert_eq!(
+        world.shared.stats().cache_misses,
+        before.cache_misses + 1,
+        "leaf and filter go with the part"
+    );
     drop(parts);
     assert_eq!(world.memory.open_now(), 0);
 
@@ -647,12 +651,16 @@ fn the_oldest_part_answers_without_the_filters_that_are_not_cached() {
     let part = world.part(1, &WriteOptions::default(), &even_numbers(2_000));
     let key =
         (0..2_000u64).map(|n| (2 * n).to_be_bytes()).find(|key| !key_hash(key).is_multiple_of(4)).unwrap();
-    let mut seen = 0;
+    let (mut seen, mut tally) = (0, Tally::default());
     let mut visit = |_: Record<'_>| {
         seen += 1;
         Ok(ControlFlow::Continue(()))
     };
-    assert!(part.get_as(Rank::Oldest, &key, key_hash(&key), u64::MAX, &mut visit).unwrap().is_continue());
+    assert!(
+        part.get_as(Rank::Oldest, &key, key_hash(&key), u64::MAX, &mut tally, &mut visit)
+            .unwrap()
+            .is_continue()
+    );
     assert_eq!((seen, world.shared.stats().pieces_read), (1, 2), "a leaf and a block");
     for n in 0..4_000u64 {
         let before = seen;
@@ -661,9 +669,29 @@ fn the_oldest_part_answers_without_the_filters_that_are_not_cached() {
             Ok(ControlFlow::Continue(()))
         };
         let key = n.to_be_bytes();
-        let flow = part.get_as(Rank::Oldest, &key, key_hash(&key), u64::MAX, &mut visit).unwrap();
+        let flow = part.get_as(Rank::Oldest, &key, key_hash(&key), u64::MAX, &mut tally, &mut visit).unwrap();
         assert!(flow.is_continue());
         assert_eq!(seen - before, u64::from(n.is_multiple_of(2)), "key {n}");
     }
+    world.shared.count(&tally);
     assert!(world.shared.stats().filter_rejects > 1_500, "the filter was read in the end");
+}
+
+#[test]
+fn what_a_part_keeps_is_the_caches_and_goes_back_with_the_part() {
+    let world = World::new(72 << 10, 4);
+    let part = world.part(1, &WriteOptions::default(), &even_numbers(40_000));
+    for n in 0..40_000u64 {
+        let key = (2 * n).to_be_bytes();
+        let flow = part.get(&key, key_hash(&key), u64::MAX, &mut |_| Ok(ControlFlow::Break(()))).unwrap();
+        assert!(flow.is_break(), "key {n}");
+        assert!(world.shared.stats().cache_bytes <= 72 << 10, "key {n}");
+    }
+    let kept = world.shared.kept_bytes();
+    assert!(kept > 40 << 10 && kept <= 45 << 10, "five eighths, as far as pieces fit: {kept}");
+    drop(part);
+    assert_eq!(world.shared.kept_bytes(), 0);
+    assert!(world.shared.take_room(45 << 10, false) && !world.shared.take_room(1, false));
+    world.shared.give_room_back(9 << 10);
+    assert!(!world.shared.take_room(1, true), "the oldest runs have half of it");
 }
