@@ -28,6 +28,7 @@ mod kway;
 mod slices;
 mod capture;
 mod merge_plan;
+mod gate;
 mod memtable;
 
 pub use capture::{Captured, FlushStream, MemStream};

@@ -1,7 +1,7 @@
 //! The memtable itself: a tail, chunks, and who may touch what when.
 //!
 //! 1. One applier at a time appends, seals and freezes (the store's commit lock sees to that), through a
-//!    [`Writer`], which holds the lock `state` for writing.
+//!    [`Writer`], which holds the lock `state` for writing, and lets readers in between two records.
 //! 2. Readers take `state` for reading, for as long as it takes to look into the tail or copy it. What they
 //!    take away (chunks, a full tail) never changes.
 //! 3. A full tail moves to `sealing`, where readers still see it, and is sorted and folded *without* the
@@ -20,12 +20,13 @@ use std::sync::{Arc, OnceLock};
 
 use folddb_base::{Direction, Record, Seq};
 use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use folddb_host::sync::{Mutex, RwLock, RwLockWriteGuard};
+use folddb_host::sync::{Mutex, RwLockWriteGuard};
 use folddb_rules::{FoldRules, KeyOrder};
 
 use crate::capture::{Captured, FlushStream, SortedTailCell, visit_until_absorbed};
 use crate::chunk::{Chunk, LANES, counts_before};
 use crate::fold_stack::Incoming;
+use crate::gate::Gate;
 use crate::hash::key_hash;
 use crate::kway::KWay;
 use crate::merge_plan::{ChunkFacts, MergePlan, plan_merge};
@@ -56,7 +57,7 @@ pub struct Memtable {
     order: KeyOrder,
     rules: Arc<FoldRules>,
     limits: MemtableLimits,
-    state: RwLock<State>,
+    state: Gate<State>,
     merging: Mutex<()>,
     scratch: Mutex<SealScratch>,
     sorted_tail: SortedTailCell,
@@ -141,7 +142,7 @@ impl Memtable {
             order,
             rules,
             limits,
-            state: RwLock::default(),
+            state: Gate::default(),
             merging: Mutex::new(()),
             scratch: Mutex::default(),
             sorted_tail: SortedTailCell::default(),
@@ -153,7 +154,7 @@ impl Memtable {
     /// The way in for records; holds the lock, so keep it for a batch and no longer. One applier at a time.
     #[inline]
     pub fn apply(&self) -> Writer<'_> {
-        Writer { memtable: self, state: self.state.write() }
+        Writer { memtable: self, state: self.state.write(), pushed: 0 }
     }
 
     /// Gives the records of `key` up to `at` to `visit`, newest first, until one absorbs (and that one too)
@@ -505,11 +506,16 @@ fn merge_chunks(
     sealer.finish(skip, max_seq, plan.generation)
 }
 
-/// Appends records; see [`Memtable::apply`]. Readers wait while it lives, but for sealing.
+/// After so many records does a batch look whether a reader waits: about every microsecond.
+const PUSHED_TOGETHER: usize = 16;
+
+/// Appends records; see [`Memtable::apply`]. Readers wait while it lives, but for sealing and between some records.
 #[derive(Debug)]
 pub struct Writer<'a> {
     memtable: &'a Memtable,
     state: RwLockWriteGuard<'a, State>,
+    /// Records so far.
+    pushed: usize,
 }
 
 impl Writer<'_> {
@@ -521,6 +527,10 @@ impl Writer<'_> {
     /// the last border fold among themselves: they are to be published together.
     #[inline]
     pub fn push(&mut self, record: Record<'_>, borders: &[Seq]) {
+        self.pushed += 1;
+        if self.pushed.is_multiple_of(PUSHED_TOGETHER) {
+            self.memtable.state.let_in(&mut self.state);
+        }
         while !self.state.tail.has_room(&record, &self.memtable.limits.tail) {
             self.seal(borders);
         }

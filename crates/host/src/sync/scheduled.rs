@@ -123,6 +123,14 @@ impl<T> RwLock<T> {
         RwLockReadGuard(self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        match self.0.try_read() {
+            Ok(guard) => Some(RwLockReadGuard(guard)),
+            Err(TryLockError::Poisoned(poisoned)) => Some(RwLockReadGuard(poisoned.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     pub fn read_recursive(&self) -> RwLockReadGuard<'_, T> {
         self.read()
     }
