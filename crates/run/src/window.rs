@@ -1,8 +1,9 @@
 //! Reading ahead: a stretch of a file in memory, for readers that pass once from end to end.
 //!
-//! A merge reads its inputs through here: a few hundred kilobytes at a time, the next stretch announced to the
-//! system, the one behind given back, nothing put into the cache. Stretches begin small and double, so that
-//! reading only a little costs little; a block that is longer than any is read alone. All memory is reused from stretch to stretch and block to block.
+//! A merge reads its inputs through here: a few hundred kilobytes at a time, the next stretch announced to the system,
+//! nothing put into the cache. What is behind stays with the system: gets read it until the merge is installed, and would have
+//! to wait for the disk; then the inputs go as files. Stretches begin small and double, so that reading only a little costs
+//! little; a block that is longer than any is read alone. All memory is reused from stretch to stretch and block to block.
 
 use std::sync::Arc;
 
@@ -62,7 +63,6 @@ impl Window {
         part.read_at(place.offset, &mut stored)?;
         count(&part.shared().counters().pieces_read, 1);
         let block = Block::open(stored, part.seed(place)).map_err(|fault| part.damage(place, fault))?;
-        part.file()?.wont_need(place.offset, u64::from(place.len_bytes));
         Ok(Arc::new(block))
     }
 
@@ -76,8 +76,6 @@ impl Window {
             Direction::Forward => (place.offset, (place.offset + wanted).min(data_bytes)),
             Direction::Reversed => (place.end().saturating_sub(wanted), place.end()),
         };
-        let file = part.file()?;
-        let (old_from, old_to) = (self.offset, self.offset + self.bytes.len() as u64);
         self.bytes.clear();
         self.offset = from;
         self.bytes.resize((to - from) as usize, 0);
@@ -85,17 +83,11 @@ impl Window {
             self.bytes.clear();
             return Err(error);
         }
-        match direction {
-            Direction::Forward => {
-                file.will_need(to, self.next_bytes.min(data_bytes - to));
-                file.wont_need(old_from, old_to.min(from).saturating_sub(old_from));
-            }
-            Direction::Reversed => {
-                let ahead = from.saturating_sub(self.next_bytes);
-                file.will_need(ahead, from - ahead);
-                file.wont_need(old_from.max(to), old_to.saturating_sub(old_from.max(to)));
-            }
-        }
+        let (next, next_bytes) = match direction {
+            Direction::Forward => (to, self.next_bytes.min(data_bytes - to)),
+            Direction::Reversed => (from.saturating_sub(self.next_bytes), self.next_bytes.min(from)),
+        };
+        part.file()?.will_need(next, next_bytes);
         Ok(())
     }
 }
