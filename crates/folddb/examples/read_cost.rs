@@ -1,6 +1,6 @@
 //! What reading costs: gets that find, gets that do not, short scans and a whole one, of a store that is kept.
 //!
-//! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES [settled|optimized] [ROUNDS] [PHASES]`
+//! `cargo run --release -p folddb --example read_cost -- DIRECTORY ROWS MEMORY_BYTES [settled|optimized] [ROUNDS] [PHASES] [BLOCK_BYTES]`
 //!
 //! The first call writes the store; later ones only read, so that two builds can be compared on the same files, also
 //! with other memory. Each phase prints the median and the 99th percentile of a call, and the pieces and bytes that it
@@ -23,12 +23,15 @@ fn main() -> Result<()> {
     let rounds: u64 = args.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(2);
     let phases = args.next().unwrap_or_else(|| "hmsa".to_owned());
 
+    let block_bytes: u32 = args.next().and_then(|bytes| bytes.parse().ok()).unwrap_or(8 << 10);
+    let rules = Rules::sorted::<u64, u64>().block_bytes(block_bytes);
+
     if !dir.exists() {
-        write(&dir, rows, memory, optimized)?;
+        write(&dir, rows, memory, optimized, rules.clone())?;
     }
     let before = Instant::now();
     let store = Store::open(&dir, Options::default().memory_bytes(memory))?;
-    let table = store.table("numbers", Rules::sorted::<u64, u64>())?;
+    let table = store.table("numbers", rules)?;
     println!(
         "open {:.1} ms, {} runs",
         before.elapsed().as_secs_f64() * 1e3,
@@ -43,9 +46,9 @@ fn main() -> Result<()> {
     store.close()
 }
 
-fn write(dir: &PathBuf, rows: u64, memory: usize, optimized: bool) -> Result<()> {
+fn write(dir: &PathBuf, rows: u64, memory: usize, optimized: bool, rules: Rules<u64, u64>) -> Result<()> {
     let store = Store::create(dir, Options::default().memory_bytes(memory))?;
-    let table = store.table("numbers", Rules::sorted::<u64, u64>())?;
+    let table = store.table("numbers", rules)?;
     let mut batch = store.batch();
     for row in 0..rows {
         batch.set(&table, &mix(row), &row);

@@ -5,10 +5,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use folddb_base::stream::Direction;
-use folddb_base::{OpBuf, OpKind, Record, RecordStream, Result, Seq};
+use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Seq};
 use folddb_manifest::RangeDelete;
 use folddb_memtable::{Captured, Jump, MemStream};
 use folddb_merge::KWay;
+use folddb_rules::FoldRules;
 use folddb_rules::resolve::Resolver;
 use folddb_run::{ReadMode, RunCursor};
 
@@ -77,6 +78,8 @@ pub(crate) struct Rows {
     resolver: Resolver,
     key: Vec<u8>,
     value: Vec<u8>,
+    /// The newest record of the key is its value, which stands in `value`: the resolver has seen nothing.
+    is_plain: bool,
     done: bool,
     /// The files that the cursors read, so that they stay.
     _files: Vec<Arc<PartFile>>,
@@ -133,6 +136,7 @@ impl Rows {
             resolver: Resolver::new(),
             key: Vec::new(),
             value: Vec::new(),
+            is_plain: false,
             done: false,
             _files: files,
         })
@@ -157,6 +161,10 @@ impl Rows {
             if self.done {
                 break;
             }
+            if self.is_plain {
+                self.end_stretch();
+                return Ok(Some((&self.key, &self.value)));
+            }
             let value = match self.resolver.finish(&self.table.rules.fold, &self.key) {
                 Ok(value) => value,
                 Err(cause) => {
@@ -167,9 +175,7 @@ impl Rows {
             if let Some(value) = value {
                 self.value.clear();
                 self.value.extend_from_slice(value);
-                if self.passed.is_some() {
-                    self.note_stretch(Some(self.key.clone()));
-                }
+                self.end_stretch();
                 return Ok(Some((&self.key, &self.value)));
             }
             self.pass();
@@ -188,6 +194,14 @@ impl Rows {
         if is_deleted {
             self.passed = Some(passed + 1);
         } else {
+            self.note_stretch(Some(self.key.clone()));
+        }
+    }
+
+    /// The key has a value, which ends the stretch that began with the scan.
+    #[inline]
+    fn end_stretch(&mut self) {
+        if self.passed.is_some() {
             self.note_stretch(Some(self.key.clone()));
         }
     }
@@ -211,7 +225,8 @@ impl Rows {
         self.resolver.operands()
     }
 
-    /// Feeds all records of the next key to the resolver. False at the end of the range.
+    /// Feeds all records of the next key to the resolver, or takes the newest where that is the value. False at the end of
+    /// the range.
     fn collect_key(&mut self) -> Result<bool> {
         let Some(first) = self.stream.record() else { return Ok(false) };
         if !self.plan_admits(first.key) {
@@ -220,6 +235,7 @@ impl Rows {
         self.key.clear();
         self.key.extend_from_slice(first.key);
         self.resolver.clear();
+        self.is_plain = false;
         let cover = match self.range_deletes.is_empty() {
             true => 0,
             false => covering_seq(&self.range_deletes, &self.table.rules.order, &self.key, self.limit),
@@ -227,13 +243,16 @@ impl Rows {
         let cover = cover.max(self.stretch_end());
         let mut enough = false;
         while let Some(record) = self.stream.record() {
-            if record.key != self.key {
-                break;
-            }
             let visible = record.seq <= self.limit && record.seq >= cover;
             if visible && !enough {
                 let (rules, key) = (&self.table.rules.fold, &self.key);
                 let fed = match self.plan.direction {
+                    Direction::Forward if is_plain(&self.resolver, rules, key, record) => {
+                        self.value.clear();
+                        self.value.extend_from_slice(record.payload);
+                        self.is_plain = true;
+                        Ok(true)
+                    }
                     Direction::Forward => self.resolver.feed_older(rules, key, record.kind, record.payload),
                     Direction::Reversed => {
                         self.resolver.feed_newer(rules, key, record.kind, record.payload).map(|()| false)
@@ -242,6 +261,9 @@ impl Rows {
                 enough = fed.map_err(|cause| damaged_record(&self.table, cause))?;
             }
             self.stream.advance()?;
+            if self.stream.record().is_none_or(|next| next.key != self.key) {
+                break;
+            }
         }
         Ok(true)
     }
@@ -273,6 +295,14 @@ impl Rows {
             },
         }
     }
+}
+
+/// Whether a record is the value of its key by itself, given what a resolver has seen of it that is newer.
+#[inline]
+fn is_plain(newer: &Resolver, rules: &FoldRules, key: &[u8], record: Record<'_>) -> bool {
+    newer.visited() == 0
+        && record.kind == OpKind::Set
+        && rules.at_bottom(key, Op::Set(record.payload)).is_some()
 }
 
 /// A cursor over the visible parts of a run. The files that it reads are added to `files`, to be kept.
