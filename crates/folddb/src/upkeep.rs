@@ -5,6 +5,7 @@
 
 pub(crate) mod flush;
 pub(crate) mod merge;
+pub(crate) mod optimize;
 pub(crate) mod output;
 
 use std::sync::Arc;

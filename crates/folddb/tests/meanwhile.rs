@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 
-use folddb::{ErrorKind, Options, Rules, Store, Upkeep};
+use folddb::{ErrorKind, Options, Rules, Store, Upkeep, Work};
 use folddb_host::Host;
 
 type Hook = Arc<Mutex<Option<Box<dyn FnOnce() + Send>>>>;
@@ -132,6 +132,58 @@ fn a_merge_ends_with_the_store() {
     assert_eq!(parts_of(store.path()), 4, "the inputs, and nothing else");
     let store = Store::open(dir.path().join("s.folddb"), Options::default()).unwrap();
     assert_eq!(store.table("driven", counters()).unwrap().get(&77).unwrap(), Some(2));
+}
+
+/// Beside a writer upkeep always has some run of the table: whoever optimizes would wait for ever, and nobody could stop it.
+#[test]
+fn whoever_waits_to_optimize_is_told_and_no_merge_is_begun_before_it() {
+    let (_dir, store, hook) = fresh();
+    write_runs(&store, "t", 2, 40_000);
+    let (other, told) = (store.clone(), Arc::new(Mutex::new(Vec::new())));
+    let (asked, tell) = (other.clone(), Arc::clone(&told));
+    set(&hook, move || {
+        // A merge has begun its first part, and its inputs are taken.
+        let broken_off = other.optimize("t", |progress| {
+            write_runs(&asked, "t", 2, 100);
+            let begun = asked.upkeep_step_of(Work::Merge).unwrap();
+            tell.lock().unwrap().push((progress.bytes_done, begun));
+            ControlFlow::Break(())
+        });
+        broken_off.unwrap();
+    });
+    store.upkeep_step().unwrap();
+    assert_eq!(*told.lock().unwrap(), [(0, None)], "two runs are due and stay free");
+    while store.upkeep_step().unwrap().is_some() {}
+    let table = store.table("t", counters()).unwrap();
+    assert_eq!((table.get(&99).unwrap(), table.get(&100).unwrap()), (Some(4), Some(2)));
+    assert_eq!(store.table_stats("t").unwrap().runs.len(), 1, "merges go on once nobody waits");
+}
+
+#[test]
+fn optimizing_waits_for_no_merge_to_end_and_one_does_it_at_a_time() {
+    let (_dir, store, _hook) = fresh();
+    write_runs(&store, "t", 2, 40_000);
+    let step = store.upkeep_step().unwrap().unwrap();
+    assert!(step.starts_with("a step of: merge"), "{step}");
+    let (mut steps, mut merges_before, mut told) = (0, None, 0);
+    let mut second = |_| {
+        told += 1;
+        ControlFlow::Break(())
+    };
+    let mut first = |_| {
+        merges_before.get_or_insert(store.stats().merges);
+        steps += 1;
+        if steps == 1 {
+            store.optimize("t", &mut second).unwrap();
+            write_runs(&store, "t", 2, 100);
+            while !store.upkeep_step_of(Work::Merge).unwrap().unwrap().starts_with("done: ") {}
+        }
+        ControlFlow::Continue(())
+    };
+    store.optimize("t", &mut first).unwrap();
+    assert_eq!((merges_before, told), (Some(0), 1), "what was begun is given up, who comes second is told");
+    assert_eq!(store.stats().merges, 2, "newer runs are merged beside it");
+    assert_eq!(store.table("t", counters()).unwrap().get(&99).unwrap(), Some(4));
 }
 
 /// Everything that may fail does, and says why.

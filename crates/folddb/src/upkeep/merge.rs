@@ -13,13 +13,14 @@ use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::pace;
-use folddb_merge::plan::{Way, optimize_plan, plan};
+use folddb_merge::plan::{Way, plan};
 use folddb_merge::{
     BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, Sketch, StepResult, StepRules,
 };
 use folddb_run::{ReadMode, RunCursor};
 
 use super::flush::{gone, step_ranges};
+use super::optimize::Turn;
 use super::output::Output;
 use crate::budget::Who;
 use crate::catalog::TableCore;
@@ -35,12 +36,14 @@ pub(crate) struct Merges {
     waiting: Vec<MergeJob>,
     /// Planned, with their inputs taken, and not begun.
     planned: Vec<(Arc<TableCore>, Plan)>,
-    busy: HashSet<(TableId, RunId)>,
+    pub(super) busy: HashSet<(TableId, RunId)>,
+    /// Tables that somebody optimizes, or waits to optimize.
+    pub(super) optimized: HashMap<TableId, Turn>,
     /// Tables whose merges failed for a reason that trying again does not mend.
-    given_up: HashMap<TableId, Error>,
+    pub(super) given_up: HashMap<TableId, Error>,
     /// What each table looked like when nothing more was due: its runs, and the snapshots by version. A weak
     /// reference keeps the address from being given to other runs, and no file from going.
-    looked_at: HashMap<TableId, (Weak<Vec<RunView>>, u64)>,
+    pub(super) looked_at: HashMap<TableId, (Weak<Vec<RunView>>, u64)>,
 }
 
 /// What to go on with.
@@ -70,11 +73,19 @@ impl Merges {
             (None, None) => None,
         }
     }
+
+    /// Takes out what is begun, and what is planned, of a table.
+    pub(super) fn take_all_of(&mut self, table: TableId) -> (Vec<MergeJob>, Vec<Plan>) {
+        let (jobs, waiting) = self.waiting.drain(..).partition(|job| job.table.id == table);
+        let (plans, planned): (Vec<_>, Vec<_>) = self.planned.drain(..).partition(|(of, _)| of.id == table);
+        (self.waiting, self.planned) = (waiting, planned);
+        (jobs, plans.into_iter().map(|(_, plan)| plan).collect())
+    }
 }
 
 /// One merge under way.
 pub(crate) struct MergeJob {
-    table: Arc<TableCore>,
+    pub(super) table: Arc<TableCore>,
     plan: Plan,
     run: RunId,
     /// The age of the oldest input: should the merge be given up after some parts, its output must not stand above an
@@ -128,7 +139,7 @@ impl Engine {
         match contain(|| job.step(self)) {
             Ok(false) => {
                 let done = format!("a step of: {}", job.plan);
-                self.merges.lock().waiting.push(job);
+                self.keep(job);
                 Ok(Some(done))
             }
             Ok(true) => {
@@ -144,7 +155,26 @@ impl Engine {
         }
     }
 
-    fn finish_job(&self, job: MergeJob) {
+    /// Keeps a merge until its turn comes again, unless somebody waits for its inputs.
+    fn keep(&self, job: MergeJob) {
+        {
+            let mut merges = self.merges.lock();
+            if merges.optimized.get(&job.table.id) != Some(&Turn::Waits) {
+                merges.waiting.push(job);
+                return;
+            }
+        }
+        self.give_back(job);
+    }
+
+    /// Gives up a merge between two steps. What it has installed stays; what else it has written goes.
+    pub(super) fn give_back(&self, mut job: MergeJob) {
+        job.output.discard(self);
+        self.release(job.table.id, &job.plan, Some(job.run));
+        self.bell.ring();
+    }
+
+    pub(super) fn finish_job(&self, job: MergeJob) {
         self.counters.merges.add(1);
         self.counters.records_merged.add(job.step.counts().records_in);
         self.counters.fold_failures.add(job.step.counts().declined_failed);
@@ -155,7 +185,7 @@ impl Engine {
         self.bell.ring();
     }
 
-    fn abandon_job(&self, mut job: MergeJob, error: &Error) {
+    pub(super) fn abandon_job(&self, mut job: MergeJob, error: &Error) {
         job.output.discard(self);
         self.release(job.table.id, &job.plan, Some(job.run));
         self.give_up(job.table.id, error);
@@ -188,8 +218,12 @@ impl Engine {
         Ok(())
     }
 
-    /// The next merge of a table, whose inputs are taken for it in the same moment.
+    /// The next merge of a table, whose inputs are taken for it in the same moment. None of one that somebody waits to
+    /// optimize: its runs would never all be free at once.
     fn plan_for(&self, table: &TableCore) -> Option<Plan> {
+        if self.merges.lock().optimized.get(&table.id) == Some(&Turn::Waits) {
+            return None;
+        }
         self.reserve(table, |runs| self.due(table, runs))
     }
 
@@ -201,7 +235,11 @@ impl Engine {
     }
 
     /// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.
-    fn reserve(&self, table: &TableCore, make: impl FnOnce(&[RunSummary]) -> Option<Plan>) -> Option<Plan> {
+    pub(super) fn reserve(
+        &self,
+        table: &TableCore,
+        make: impl FnOnce(&[RunSummary]) -> Option<Plan>,
+    ) -> Option<Plan> {
         let mut merges = self.merges.lock();
         if merges.given_up.contains_key(&table.id) {
             return None;
@@ -212,7 +250,7 @@ impl Engine {
     }
 
     /// Gives back what a plan has taken.
-    fn release(&self, table: TableId, plan: &Plan, output: Option<RunId>) {
+    pub(super) fn release(&self, table: TableId, plan: &Plan, output: Option<RunId>) {
         let mut merges = self.merges.lock();
         for run in plan.inputs.iter().copied().chain(output) {
             merges.busy.remove(&(table, run));
@@ -270,15 +308,12 @@ impl Engine {
 
     /// Forgets the merges of a table that is dropped, and the files that it had.
     pub(crate) fn forget_table(&self, table: &TableCore) {
-        let jobs: Vec<MergeJob> = {
+        let (jobs, _) = {
             let mut merges = self.merges.lock();
             merges.busy.retain(|(id, _)| *id != table.id);
-            merges.planned.retain(|(planned, _)| planned.id != table.id);
             merges.looked_at.remove(&table.id);
             merges.given_up.remove(&table.id);
-            let (gone, kept) = merges.waiting.drain(..).partition(|job| job.table.id == table.id);
-            merges.waiting = kept;
-            gone
+            merges.take_all_of(table.id)
         };
         for mut job in jobs {
             job.output.discard(self);
@@ -310,7 +345,7 @@ impl Engine {
     }
 
     /// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
-    fn job(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+    pub(super) fn job(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
         contain(|| self.set_up(table, plan.clone())).inspect_err(|_| self.release(table.id, &plan, None))
     }
 
@@ -361,73 +396,6 @@ impl Engine {
         })
     }
 
-    /// Merges everything that a table has into one run, here and now, telling `progress` after every step; it may
-    /// break off, and what is done by then stays done.
-    pub(crate) fn optimize(
-        &self,
-        table: &Arc<TableCore>,
-        progress: &mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>,
-    ) -> Result<()> {
-        self.flush_all()?;
-        if let Some(plan) = self.optimize_plan(table)? {
-            let job = self.job(table, plan)?;
-            self.drive(job, progress)?;
-        }
-        Ok(())
-    }
-
-    /// What makes one run of a table, once no other merge has any of its runs; none when that is so already.
-    fn optimize_plan(&self, table: &TableCore) -> Result<Option<Plan>> {
-        loop {
-            let seen = self.bell.count();
-            table.check_alive()?;
-            self.health.check_writable(true)?; // a closed store merges no more, a poisoned one neither
-            if let Some(damage) = self.merges.lock().given_up.get(&table.id) {
-                return Err(damage.clone());
-            }
-            let mut is_free = false;
-            let plan = self.reserve(table, |runs| {
-                is_free = !runs.iter().any(|run| run.busy);
-                if is_free { optimize_plan(&table.rules.order, runs) } else { None }
-            });
-            if is_free || plan.is_some() {
-                return Ok(plan);
-            }
-            if self.upkeep_runs() {
-                self.bell.wait(seen, std::time::Duration::from_millis(20));
-            } else {
-                self.merge_step()?;
-            }
-        }
-    }
-
-    /// Takes a merge to its end, or to where `progress` breaks it off.
-    fn drive(
-        &self,
-        mut job: MergeJob,
-        progress: &mut dyn FnMut(Progress) -> std::ops::ControlFlow<()>,
-    ) -> Result<()> {
-        loop {
-            match contain(|| job.step(self)) {
-                Ok(true) => {
-                    let _ = progress(job.progress());
-                    self.finish_job(job);
-                    return Ok(());
-                }
-                Ok(false) if progress(job.progress()).is_continue() => {}
-                Ok(false) => {
-                    job.output.discard(self);
-                    self.release(job.table.id, &job.plan, Some(job.run));
-                    return Ok(());
-                }
-                Err(error) => {
-                    self.abandon_job(job, &error);
-                    return Err(error);
-                }
-            }
-        }
-    }
-
     /// Counts what merging is behind with, which slows writers down.
     pub(crate) fn note_overdue(&self) {
         let factor = self.options.merge_factor;
@@ -448,7 +416,7 @@ impl Engine {
 
 impl MergeJob {
     /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is done.
-    fn step(&mut self, engine: &Engine) -> Result<bool> {
+    pub(super) fn step(&mut self, engine: &Engine) -> Result<bool> {
         engine.check_readable(&self.table)?; // a store that is closed gets no more files
         let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
         let result = self.step.step(engine.step_budget(), self.output.writer(engine)?)?;
@@ -515,7 +483,7 @@ impl MergeJob {
         done.map(|seq| Change::RetireRangeDelete { table: self.table.id, seq }).collect()
     }
 
-    fn progress(&self) -> Progress {
+    pub(super) fn progress(&self) -> Progress {
         let counts = self.step.counts();
         Progress {
             bytes_done: counts.bytes_in,
@@ -537,7 +505,7 @@ fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, max_se
 }
 
 /// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is given back.
-fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Io, "a merge panicked; what it was doing has not taken effect"))
     })

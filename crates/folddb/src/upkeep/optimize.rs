@@ -1,0 +1,150 @@
+//! Optimizing: everything that a table has becomes one run, here and now, in the thread of whoever asks.
+//!
+//! It takes all runs of the table, so at some moment no merge may have any of them. Beside a writer upkeep would always
+//! have some: so whoever waits says so, upkeep begins no merge of the table meanwhile and gives up those that are begun,
+//! between two of their steps. Nobody waits for longer than a step of a merge, or for who optimizes the table already;
+//! `progress` is told all the time, and may break off.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::{Result, TableId};
+use folddb_merge::Plan;
+use folddb_merge::plan::optimize_plan;
+
+use super::merge::{MergeJob, Progress, contain};
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+
+/// How long it waits for runs before `progress` is told again.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Whoever is told how far it has come, and may break off.
+type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+/// How far the one has come who optimizes a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Merges have runs of the table: they are given up, and no more are begun.
+    Waits,
+    /// It has its inputs. Merges of newer runs go on beside it.
+    Merges,
+}
+
+/// The right to optimize a table, which one has at a time.
+struct Claim<'a> {
+    engine: &'a Engine,
+    table: TableId,
+}
+
+impl<'a> Claim<'a> {
+    /// None while somebody else has it.
+    fn take(engine: &'a Engine, table: TableId) -> Option<Claim<'a>> {
+        let mut merges = engine.merges.lock();
+        if merges.optimized.contains_key(&table) {
+            return None;
+        }
+        merges.optimized.insert(table, Turn::Waits);
+        Some(Claim { engine, table })
+    }
+
+    /// The inputs are taken: upkeep may have what is written from now on.
+    fn has_inputs(&self) {
+        let mut merges = self.engine.merges.lock();
+        merges.optimized.insert(self.table, Turn::Merges);
+        merges.looked_at.remove(&self.table);
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut merges = self.engine.merges.lock();
+        merges.optimized.remove(&self.table);
+        merges.looked_at.remove(&self.table);
+        drop(merges);
+        self.engine.bell.ring();
+    }
+}
+
+impl Engine {
+    /// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
+    /// waits; it may break off, and what is done by then stays done.
+    pub(crate) fn optimize(&self, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+        self.flush_all()?;
+        let Some(claim) = self.wait_for(table, progress, || Ok(Claim::take(self, table.id)))? else {
+            return Ok(());
+        };
+        let Some(Some(plan)) = self.wait_for(table, progress, || self.try_optimize_plan(table))? else {
+            return Ok(());
+        };
+        claim.has_inputs();
+        let job = self.job(table, plan)?;
+        self.drive(job, progress)
+    }
+
+    /// Waits until `ready` gives something, none when `progress` breaks off before.
+    fn wait_for<T>(
+        &self,
+        table: &TableCore,
+        progress: Told<'_>,
+        ready: impl Fn() -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        loop {
+            let seen = self.bell.count();
+            table.check_alive()?;
+            self.health.check_writable(true)?; // a closed store merges no more, a poisoned one neither
+            let found = ready()?;
+            if found.is_some() || progress(nothing_done(table)).is_break() {
+                return Ok(found);
+            }
+            self.bell.wait(seen, WAIT);
+        }
+    }
+
+    /// What makes one run of a table, or nothing to do, as soon as no other merge has any of its runs.
+    fn try_optimize_plan(&self, table: &TableCore) -> Result<Option<Option<Plan>>> {
+        if let Some(damage) = self.merges.lock().given_up.get(&table.id) {
+            return Err(damage.clone());
+        }
+        let (jobs, plans) = self.merges.lock().take_all_of(table.id);
+        jobs.into_iter().for_each(|job| self.give_back(job));
+        plans.iter().for_each(|plan| self.release(table.id, plan, None));
+        let mut is_free = false;
+        let plan = self.reserve(table, |runs| {
+            is_free = !runs.iter().any(|run| run.busy);
+            if is_free { optimize_plan(&table.rules.order, runs) } else { None }
+        });
+        Ok(is_free.then_some(plan))
+    }
+
+    /// Takes a merge to its end, or to where `progress` breaks it off.
+    fn drive(&self, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
+        loop {
+            match contain(|| job.step(self)) {
+                Ok(true) => {
+                    let _ = progress(job.progress());
+                    self.finish_job(job);
+                    return Ok(());
+                }
+                Ok(false) if progress(job.progress()).is_continue() => {}
+                Ok(false) => {
+                    self.give_back(job);
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.abandon_job(job, &error);
+                    return Err(error);
+                }
+            }
+        }
+    }
+}
+
+/// How far it has come while it waits.
+fn nothing_done(table: &TableCore) -> Progress {
+    let view = table.view();
+    let facts = view.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
+    let bytes_total = facts.map(|facts| facts.key_bytes + facts.payload_bytes).sum();
+    Progress { bytes_done: 0, bytes_total, records_in: 0, records_out: 0 }
+}
