@@ -16,7 +16,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameHead, FrameKind};
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
-use crate::replay::{ReplayFrame, ReplayFrom};
+use crate::replay::{GAVE_UP, ReplayFrame, ReplayFrom};
 use crate::segment_file::segment_path;
 use crate::segment_reader::SegmentReader;
 
@@ -118,10 +118,10 @@ struct Hole {
     fault: LogFault,
     /// The seq that came next when it began.
     next_seq: Option<Seq>,
-    /// Bytes from here on that were written.
+    /// Bytes from here on to the last of the segment that was written.
     bytes: u64,
-    /// A whole frame stands here that says what this version cannot read: never a torn end.
-    is_whole: bool,
+    /// A whole frame stands here that says what this version cannot read, or it cannot be told what follows.
+    is_never_torn: bool,
 }
 
 struct Walk<'a> {
@@ -187,7 +187,7 @@ impl Walk<'_> {
         if from.is_open && !begins {
             let what = "the log was not closed, so a segment must hold it: that is gone, or the end of the manifest is";
             let to_lsn = live.first().map(|header| header.first_lsn);
-            self.hole(None, 0, what, to_lsn, 0);
+            self.hole(None, 0, what, to_lsn);
         }
         Ok(live)
     }
@@ -231,7 +231,7 @@ impl Walk<'_> {
             let is_known = self.holes.last().is_some_and(|hole| hole.fault.to_lsn == Some(segment.first_lsn));
             if !is_known {
                 let what = format!("a segment is missing before segment {}", segment.number);
-                self.hole(None, 0, what, Some(segment.first_lsn), 0);
+                self.hole(None, 0, what, Some(segment.first_lsn));
             }
             self.lsn = segment.first_lsn;
         }
@@ -248,7 +248,7 @@ impl Walk<'_> {
             Ok(()) => {}
             Err(error) => {
                 let offset = segment.offset_of(self.lsn);
-                self.hole(Some(segment.number), offset, error.message(), None, 0);
+                self.hole(Some(segment.number), offset, error.message(), None);
             }
         }
         self.lsn = segment.next_lsn();
@@ -262,6 +262,7 @@ impl Walk<'_> {
                     let (head, hash, len) = (frame.head, frame.hash, frame.len_bytes as u64);
                     self.take(segment, &head, hash, lsn + len, frame.payload);
                     if head.kind == FrameKind::Seal {
+                        self.note_end(segment, lsn + len);
                         return Ok(());
                     }
                     self.lsn = lsn + len;
@@ -272,30 +273,43 @@ impl Walk<'_> {
                 Err(error) => return Err(error),
             };
             let next = reader.find_frame(segment, lsn.saturating_add(1))?;
-            let bytes = reader.search(segment, lsn).map(|beyond| beyond.bytes).unwrap_or(0);
-            self.hole(Some(segment.number), offset, missing, next, bytes);
+            self.hole(Some(segment.number), offset, missing, next);
             if let Some(hole) = self.holes.last_mut() {
-                hole.is_whole = is_whole;
+                hole.is_never_torn = is_whole;
             }
             match next {
                 Some(next) => self.lsn = next,
-                None => return Ok(()),
+                None => return self.rest(reader, segment),
             }
         }
     }
 
+    /// Looks at what lies beyond the last hole of a segment, as a replay does that ends in the first one.
+    fn rest(&mut self, reader: &mut SegmentReader, segment: &SegmentHeader) -> Result<()> {
+        let known_lsn = self.holes.first().map_or(self.lsn, |hole| hole.fault.lsn);
+        reader.wasted_bytes = 0;
+        let beyond = reader.search(segment, self.lsn, known_lsn)?;
+        self.report.vouched_lsn = self.report.vouched_lsn.max(beyond.durable_lsn);
+        self.note_end(segment, self.lsn + beyond.bytes);
+        if let Some(first) = self.holes.first_mut().filter(|first| beyond.gave_up && !first.is_never_torn) {
+            first.is_never_torn = true;
+            first.fault.what.push_str(&format!(", and {GAVE_UP}"));
+        }
+        Ok(())
+    }
+
+    /// Notes where a segment ends, for those of its holes that turn out to be torn.
+    fn note_end(&mut self, segment: &SegmentHeader, end_lsn: Lsn) {
+        for hole in self.holes.iter_mut().filter(|hole| hole.fault.file == Some(segment.number)) {
+            hole.bytes = end_lsn.saturating_sub(hole.fault.lsn);
+        }
+    }
+
     /// Notes that nothing could be read from here on.
-    fn hole(
-        &mut self,
-        file: Option<FileNumber>,
-        offset: u64,
-        what: impl ToString,
-        to_lsn: Option<Lsn>,
-        bytes: u64,
-    ) {
+    fn hole(&mut self, file: Option<FileNumber>, offset: u64, what: impl ToString, to_lsn: Option<Lsn>) {
         let (lsn, what) = (self.lsn, what.to_string());
         let fault = LogFault { file, offset, what, lsn, to_lsn, records: None };
-        self.holes.push(Hole { fault, next_seq: self.next_seq, bytes, is_whole: false });
+        self.holes.push(Hole { fault, next_seq: self.next_seq, bytes: 0, is_never_torn: false });
         self.prev_hash = None;
         self.next_seq = None;
     }
@@ -349,10 +363,10 @@ impl Walk<'_> {
             let what = if is_empty { "the log is gone" } else { "the end of the log is gone" };
             let what = what.to_owned();
             let fault = LogFault { file: None, offset: 0, what, lsn: end_lsn, to_lsn: None, records: None };
-            holes.push(Hole { fault, next_seq: None, bytes: 0, is_whole: false });
+            holes.push(Hole { fault, next_seq: None, bytes: 0, is_never_torn: false });
         }
-        for Hole { mut fault, bytes, is_whole, .. } in holes {
-            if let (Some(file), true) = (fault.file, fault.lsn >= vouched_lsn && !is_whole) {
+        for Hole { mut fault, bytes, is_never_torn, .. } in holes {
+            if let (Some(file), true) = (fault.file, fault.lsn >= vouched_lsn && !is_never_torn) {
                 // All that follows reached the disk out of order, and nobody was promised any of it.
                 report.torn = Some(TornEnd { file, lsn: fault.lsn, bytes }).filter(|torn| torn.bytes > 0);
                 break;

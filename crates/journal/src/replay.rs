@@ -10,6 +10,9 @@
 //!   p <  H   what stood at p was durable: damage. Refused, with file and offset.
 //! ```
 //!
+//! Frames beyond p matter only where they vouch for more than p, so no others are hashed; and where more than some times the
+//! segment was hashed for frames that are none (somebody has made up values full of them), what stands there is refused.
+//!
 //! A read that fails is never an end. A segment that is missing between two others is damage. The rule is Pebble's of
 //! 2025, with a durable LSN in every frame; the limit of any such rule is that nothing vouches for the last group before
 //! the end, unless a mark, a seal or the manifest came after it.
@@ -23,6 +26,10 @@ use folddb_layout::frame::{FrameHead, FrameKind};
 use folddb_layout::segment::SegmentHeader;
 
 use crate::segment_reader::SegmentReader;
+
+/// Why an end that looks torn is refused all the same: rather that than to cut what somebody was promised.
+pub(crate) const GAVE_UP: &str =
+    "too much beyond looks like frames and is none for telling whether something durable follows";
 
 /// Where the log begins, and what is known about it; from the manifest.
 #[derive(Clone, Copy, Debug)]
@@ -272,17 +279,23 @@ fn judge(
     walk: &Walk,
 ) -> Result<u64> {
     let Some((first, later)) = rest.split_first() else { return Ok(0) };
-    let beyond = reader.search(first, walk.lsn)?;
+    let beyond = reader.search(first, walk.lsn, walk.lsn)?;
     let (mut vouched_lsn, mut cut_bytes) = (walk.vouched_lsn.max(beyond.durable_lsn), beyond.bytes);
+    let mut gave_up = beyond.gave_up;
     for segment in later {
         let mut reader = SegmentReader::open(host, dir, segment.number)?;
-        let beyond = reader.search(segment, segment.first_lsn)?;
+        let beyond = reader.search(segment, segment.first_lsn, walk.lsn)?;
         vouched_lsn = vouched_lsn.max(beyond.durable_lsn);
         cut_bytes += beyond.bytes;
+        gave_up |= beyond.gave_up;
     }
     if walk.lsn < vouched_lsn {
         let what =
             format!("no whole frame at LSN {}, but the log was durable up to LSN {vouched_lsn}", walk.lsn);
+        return Err(Error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
+    }
+    if gave_up {
+        let what = format!("no whole frame at LSN {}, and {GAVE_UP}", walk.lsn);
         return Err(Error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
     }
     Ok(cut_bytes)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use folddb_base::bytes::Malformed;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_host::{Host, ReadFile};
-use folddb_layout::frame::{self, FRAME_BYTES_MIN, Frame};
+use folddb_layout::frame::{self, FRAME_BYTES_MIN, FRAME_OVERHEAD_BYTES_MAX, Frame, FrameHead};
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
 use crate::segment_file::segment_path;
@@ -18,6 +18,13 @@ const READ_BYTES: usize = 1 << 20;
 /// Bytes that a search looks at in one go.
 const SEARCH_BYTES: usize = 64 << 10;
 
+/// A search gives up when it has hashed more than so many times the segment for frames that are none. A torn batch of random
+/// bytes that fills a segment comes to about three times.
+const WASTE_FACTOR: u64 = 8;
+
+/// But not before so many.
+const WASTE_BYTES_MIN: u64 = 16 << 20;
+
 /// A segment's file, and a window of its bytes.
 pub(crate) struct SegmentReader {
     pub(crate) path: PathBuf,
@@ -25,6 +32,8 @@ pub(crate) struct SegmentReader {
     len_bytes: u64,
     window: Vec<u8>,
     window_offset: u64,
+    /// Bytes that searches have hashed for frames that were none.
+    pub(crate) wasted_bytes: u64,
 }
 
 /// What lies in a segment beyond a place where the walk over its frames ended.
@@ -32,8 +41,10 @@ pub(crate) struct SegmentReader {
 pub(crate) struct Beyond {
     /// The highest LSN that a frame there vouches for.
     pub(crate) durable_lsn: Lsn,
-    /// Bytes up to the last that is not zero.
+    /// Bytes up to the last that is not zero, of those that were looked at.
     pub(crate) bytes: u64,
+    /// Too much there looks like frames and is none for all of it to be read: more may be vouched for.
+    pub(crate) gave_up: bool,
 }
 
 impl SegmentReader {
@@ -41,7 +52,7 @@ impl SegmentReader {
         let path = segment_path(dir, number);
         let file = host.files.open(&path).map_err(|error| Error::io("open", &path, error))?;
         let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
-        Ok(SegmentReader { path, file, len_bytes, window: Vec::new(), window_offset: 0 })
+        Ok(SegmentReader { path, file, len_bytes, window: Vec::new(), window_offset: 0, wasted_bytes: 0 })
     }
 
     /// The header; an error of the inner kind where it is not whole.
@@ -64,65 +75,105 @@ impl SegmentReader {
             .map_err(|cause| Error::corrupt(&self.path, offset, cause))
     }
 
-    /// Looks at all that lies at or beyond `lsn`, trying every place where a frame could begin.
-    pub(crate) fn search(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Beyond> {
+    /// Looks at all that lies at or beyond `lsn` for frames that vouch for more than `known_lsn`. Others are passed over
+    /// unread, since they would change no verdict.
+    pub(crate) fn search(&mut self, header: &SegmentHeader, lsn: Lsn, known_lsn: Lsn) -> Result<Beyond> {
         let (from, end) = (header.offset_of(lsn), self.end_offset(header));
+        let mut written = Written { seen_to: from, end: from };
         let mut beyond = Beyond::default();
         let mut offset = from;
-        while offset < end {
-            let bytes = self.bytes(offset, SEARCH_BYTES)?;
-            let bytes = &bytes[..bytes.len().min(SEARCH_BYTES)];
-            if is_zero(bytes) {
-                offset += (bytes.len() as u64).saturating_sub(FRAME_BYTES_MIN as u64 - 1).max(1);
-                continue;
+        let vouches = |head: &FrameHead| head.durable_lsn > known_lsn;
+        while let Some(place) = self.candidate(header, offset, &mut written, &vouches)? {
+            beyond.gave_up = self.wasted_bytes > self.waste_bytes_max();
+            if beyond.gave_up {
+                break;
             }
-            if let Some(last) = bytes.iter().rposition(|&byte| byte != 0) {
-                beyond.bytes = beyond.bytes.max(offset + last as u64 + 1 - from);
-            }
-            let Some(ahead) = first_candidate(bytes) else {
-                // The last bytes may be the beginning of a frame that this look did not take in.
-                offset += (bytes.len() as u64).saturating_sub(FRAME_BYTES_MIN as u64 - 1).max(1);
-                continue;
-            };
-            offset += ahead as u64;
-            let place = header.first_lsn + (offset - SEGMENT_HEADER_BYTES as u64);
-            match self.frame(header, place)? {
-                Some(frame) => {
-                    beyond.durable_lsn = beyond.durable_lsn.max(frame.head.durable_lsn);
-                    offset += frame.len_bytes as u64;
-                    beyond.bytes = beyond.bytes.max(offset - from);
+            offset = match self.whole_frame(header, place)? {
+                Some((durable_lsn, len_bytes)) => {
+                    beyond.durable_lsn = beyond.durable_lsn.max(durable_lsn);
+                    written.end = written.end.max(place + len_bytes);
+                    place + len_bytes
                 }
-                None => offset += 1,
-            }
+                None => place + 1,
+            };
         }
+        beyond.bytes = written.end - from;
         // Mostly zeros, which nobody will look at again.
         self.file.wont_need(from, end.saturating_sub(from));
         Ok(beyond)
     }
 
-    /// The LSN of the first whole frame at or beyond `lsn`; none when the segment holds none.
+    /// The LSN of the first whole frame at or beyond `lsn`; none when the segment holds none, or none that was found
+    /// before the search had to give up.
     pub(crate) fn find_frame(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Lsn>> {
-        let end = self.end_offset(header);
         let mut offset = header.offset_of(lsn);
-        while offset < end {
-            let bytes = self.bytes(offset, SEARCH_BYTES)?;
-            let bytes = &bytes[..bytes.len().min(SEARCH_BYTES)];
-            let candidate = if is_zero(bytes) { None } else { first_candidate(bytes) };
-            let Some(ahead) = candidate else {
-                // The last bytes may be the beginning of a frame that this look did not take in.
-                offset += (bytes.len() as u64).saturating_sub(FRAME_BYTES_MIN as u64 - 1).max(1);
-                continue;
-            };
-            offset += ahead as u64;
-            let place = header.first_lsn + (offset - SEGMENT_HEADER_BYTES as u64);
-            match self.frame(header, place) {
-                Ok(None) => offset += 1,
-                Ok(Some(_)) => return Ok(Some(place)),
-                Err(error) if error.kind() == ErrorKind::Corruption => offset += 1,
-                Err(error) => return Err(error),
+        let mut written = Written { seen_to: u64::MAX, end: 0 };
+        while let Some(place) = self.candidate(header, offset, &mut written, &|_| true)? {
+            if self.wasted_bytes > self.waste_bytes_max() {
+                return Ok(None);
             }
+            if self.whole_frame(header, place)?.is_some() {
+                return Ok(Some(lsn_at(header, place)));
+            }
+            offset = place + 1;
         }
         Ok(None)
+    }
+
+    /// The offset of the first place at or beyond `offset` where a frame could stand, by its head alone, and one that
+    /// `is_wanted`.
+    fn candidate(
+        &mut self,
+        header: &SegmentHeader,
+        mut offset: u64,
+        written: &mut Written,
+        is_wanted: &dyn Fn(&FrameHead) -> bool,
+    ) -> Result<Option<u64>> {
+        let end = self.end_offset(header);
+        while offset < end {
+            let left = end - offset;
+            let look = self.bytes(offset, SEARCH_BYTES)?;
+            let look = &look[..look.len().min(SEARCH_BYTES).min(usize::try_from(left).unwrap_or(usize::MAX))];
+            if look.is_empty() {
+                break;
+            }
+            written.note(offset, look);
+            // A head that this look may have cut is left to the next one.
+            let is_last = look.len() as u64 == left;
+            let places = if is_last { look.len() } else { look.len() - (FRAME_OVERHEAD_BYTES_MAX - 1) };
+            if !is_zero(look) {
+                let claimed = |at: usize| {
+                    let place = offset + at as u64;
+                    frame::claimed_head(&look[at..], lsn_at(header, place))
+                        .is_some_and(|(head, len)| len as u64 <= end - place && is_wanted(&head))
+                };
+                if let Some(at) = magics(look).take_while(|&at| at < places).find(|&at| claimed(at)) {
+                    return Ok(Some(offset + at as u64));
+                }
+            }
+            offset += places as u64;
+        }
+        Ok(None)
+    }
+
+    /// Reads the frame at a place where one could stand: the LSN that it vouches for, and its length; none, and so many
+    /// bytes read in vain, where there is none.
+    fn whole_frame(&mut self, header: &SegmentHeader, place: u64) -> Result<Option<(Lsn, u64)>> {
+        match self.frame(header, lsn_at(header, place)) {
+            Ok(Some(frame)) => return Ok(Some((frame.head.durable_lsn, frame.len_bytes as u64))),
+            Ok(None) => {}
+            Err(error) if error.kind() == ErrorKind::Corruption => {}
+            Err(error) => return Err(error),
+        }
+        let len = frame::claimed_len(self.bytes(place, FRAME_BYTES_MIN)?).unwrap_or(0);
+        self.wasted_bytes += len as u64;
+        Ok(None)
+    }
+
+    /// So many bytes may be hashed for frames that are none. A few heads of large frames are found in any values, some
+    /// times the segment's length at the very worst; who makes up values that are full of them must not hold up an opening.
+    fn waste_bytes_max(&self) -> u64 {
+        WASTE_BYTES_MIN.max(self.len_bytes.saturating_mul(WASTE_FACTOR))
     }
 
     /// The length of the file.
@@ -182,15 +233,30 @@ fn is_zero(bytes: &[u8]) -> bool {
     bytes.chunks(ZEROS.len()).all(|chunk| chunk == &ZEROS[..chunk.len()])
 }
 
-/// Where in `bytes` a frame could begin.
-fn first_candidate(bytes: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    while at + FRAME_BYTES_MIN <= bytes.len() {
-        at += bytes[at + frame::MAGIC_AT..].iter().position(|&byte| byte == frame::MAGIC)?;
-        if at + FRAME_BYTES_MIN <= bytes.len() && frame::claimed_len(&bytes[at..]).is_some() {
-            return Some(at);
+/// The places in `bytes` that have a frame's magic where it belongs.
+fn magics(bytes: &[u8]) -> impl Iterator<Item = usize> + '_ {
+    let from_first = bytes.get(frame::MAGIC_AT..).unwrap_or_default();
+    from_first.iter().enumerate().filter(|&(_, &byte)| byte == frame::MAGIC).map(|(at, _)| at)
+}
+
+/// The LSN at an offset.
+fn lsn_at(header: &SegmentHeader, offset: u64) -> Lsn {
+    header.first_lsn + (offset - SEGMENT_HEADER_BYTES as u64)
+}
+
+/// Where the last byte stands that is not zero, of those that a search has seen.
+struct Written {
+    seen_to: u64,
+    end: u64,
+}
+
+impl Written {
+    /// Takes what stands at `offset`; each byte is looked at once.
+    fn note(&mut self, offset: u64, look: &[u8]) {
+        let known = self.seen_to.saturating_sub(offset).min(look.len() as u64) as usize;
+        if let Some(last) = look[known..].iter().rposition(|&byte| byte != 0) {
+            self.end = offset + (known + last) as u64 + 1;
         }
-        at += 1;
+        self.seen_to = self.seen_to.max(offset + look.len() as u64);
     }
-    None
 }

@@ -5,6 +5,7 @@ mod world;
 mod appending;
 mod examining;
 mod recovering;
+mod searching;
 #[cfg(folddb_schedules)]
 mod schedules;
 

@@ -142,7 +142,8 @@ pub fn claimed_len(bytes: &[u8]) -> Option<usize> {
 /// The frame that stands at `lsn`, at the front of `bytes`; none when no whole frame does.
 ///
 /// # Errors
-/// The frame is whole, but what it says makes no sense to this version: `Tag` for unknown flags.
+/// The frame is whole, but what it says makes no sense to this version: `Tag` for unknown flags, `Bounds` for numbers that
+/// cannot be, and for a mark or a seal with records.
 pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_>>, Malformed> {
     let whole = claimed_len(bytes).and_then(|len| bytes.get(..len));
     let Some(whole) = whole else { return Ok(None) };
@@ -151,6 +152,29 @@ pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_
     if hash != hash64(place_seed(salt, lsn), reader.rest()) {
         return Ok(None);
     }
+    let head = read_head(&mut reader, lsn)?;
+    if head.kind != FrameKind::Batch && !reader.is_empty() {
+        return Err(Malformed::Bounds);
+    }
+    Ok(Some(Frame { head, payload: reader.rest(), len_bytes: whole.len(), hash: hash as u32 }))
+}
+
+/// What the frame at the front of `bytes` claims to say, if one stands at `lsn`, and its length; none where no frame that
+/// [`decode_frame`] takes can begin so. Looks at [`FRAME_OVERHEAD_BYTES_MAX`] bytes at most, and hashes none of them: for
+/// asking whether the rest is worth reading.
+#[inline]
+pub fn claimed_head(bytes: &[u8], lsn: Lsn) -> Option<(FrameHead, usize)> {
+    let len = claimed_len(bytes)?;
+    let front = bytes.get(..bytes.len().min(len).min(FRAME_OVERHEAD_BYTES_MAX))?;
+    let mut reader = Reader::new(front);
+    let _hash = reader.u64().ok()?;
+    let head = read_head(&mut reader, lsn).ok()?;
+    let head_bytes = front.len() - reader.rest().len();
+    (head.kind == FrameKind::Batch || head_bytes == len).then_some((head, len))
+}
+
+/// Reads what a frame says, from its length up to its payload.
+fn read_head(reader: &mut Reader<'_>, lsn: Lsn) -> Result<FrameHead, Malformed> {
     let _len = reader.u32()?;
     let prev_hash = reader.u32()?;
     let _magic = reader.u8()?;
@@ -161,8 +185,7 @@ pub fn decode_frame(bytes: &[u8], salt: u64, lsn: Lsn) -> Result<Option<Frame<'_
     if first_seq.checked_add(u64::from(count)).is_none() {
         return Err(Malformed::Bounds);
     }
-    let head = FrameHead { kind, first_seq, count, durable_lsn, prev_hash };
-    Ok(Some(Frame { head, payload: reader.rest(), len_bytes: whole.len(), hash: hash as u32 }))
+    Ok(FrameHead { kind, first_seq, count, durable_lsn, prev_hash })
 }
 
 /// What a record of the log does: an op on a key, or a delete of a range of keys.

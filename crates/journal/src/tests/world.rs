@@ -70,6 +70,11 @@ impl World {
         self.disk.lock().unwrap().syncs
     }
 
+    /// Reads of files so far.
+    pub(crate) fn reads(&self) -> u64 {
+        self.disk.lock().unwrap().reads
+    }
+
     /// What a process sees that starts after this one died: all that was handed to the kernel.
     pub(crate) fn after_kill(&self) -> World {
         let after = World::default();
