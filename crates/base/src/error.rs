@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The result of nearly every call.
@@ -72,19 +72,39 @@ impl ErrorKind {
 /// What failed, where, and why. See [`ErrorKind`] for what to do about it.
 #[derive(Clone)]
 pub struct Error {
+    kind: ErrorKind,
     inner: Arc<Inner>,
 }
 
+#[derive(Default)]
 struct Inner {
-    kind: ErrorKind,
     message: String,
     os_error: Option<io::Error>,
+    damage: Option<Damage>,
+    /// Instead of that of the kind.
+    advice: Option<&'static str>,
+    is_lacking: bool,
+}
+
+/// Where bytes are not what was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub file: PathBuf,
+    /// The offset in it; none where the whole file is missing.
+    pub offset: Option<u64>,
+    /// What is wrong there.
+    pub what: String,
 }
 
 impl Error {
     /// An error of a kind, with a message that names the thing and the place.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { inner: Arc::new(Inner { kind, message: message.into(), os_error: None }) }
+        Error::of(kind, Inner { message: message.into(), ..Inner::default() })
+    }
+
+    fn of(kind: ErrorKind, inner: Inner) -> Error {
+        Error { kind, inner: Arc::new(inner) }
     }
 
     /// Shorthand for the commonest kind.
@@ -94,7 +114,24 @@ impl Error {
 
     /// Damage at `offset` of `file`.
     pub fn corrupt(file: &Path, offset: u64, what: impl fmt::Display) -> Error {
-        Error::new(ErrorKind::Corruption, format!("{} is damaged at offset {offset}: {what}", file.display()))
+        let (file, what) = (file.to_owned(), what.to_string());
+        let message = format!("{} is damaged at offset {offset}: {what}", file.display());
+        let damage = Some(Damage { file, offset: Some(offset), what });
+        Error::of(ErrorKind::Corruption, Inner { message, damage, ..Inner::default() })
+    }
+
+    /// A file that must be there is not.
+    pub fn missing(file: &Path, why: impl fmt::Display) -> Error {
+        let (file, what) = (file.to_owned(), format!("missing: {why}"));
+        let message = format!("{} is {what}", file.display());
+        let damage = Some(Damage { file, offset: None, what });
+        Error::of(ErrorKind::Corruption, Inner { message, damage, is_lacking: true, ..Inner::default() })
+    }
+
+    /// Damage by the lack of something that what is there speaks of.
+    pub fn lacking(message: impl Into<String>) -> Error {
+        let inner = Inner { message: message.into(), is_lacking: true, ..Inner::default() };
+        Error::of(ErrorKind::Corruption, inner)
     }
 
     /// A failed call of the operating system: `doing` is a phrase such as "sync" or "open".
@@ -105,24 +142,55 @@ impl Error {
             _ => ErrorKind::Io,
         };
         let message = format!("cannot {doing} {}: {os_error}", file.display());
-        Error { inner: Arc::new(Inner { kind, message, os_error: Some(os_error) }) }
+        Error::of(kind, Inner { message, os_error: Some(os_error), ..Inner::default() })
     }
 
     /// The same trouble with more said in front: `context: message`.
     pub fn context(self, context: impl fmt::Display) -> Error {
         let message = format!("{context}: {}", self.inner.message);
-        let os_error = self.inner.os_error.as_ref().map(copy_os_error);
-        Error { inner: Arc::new(Inner { kind: self.inner.kind, message, os_error }) }
+        Error::of(self.kind, Inner { message, ..self.inner.copy() })
+    }
+
+    /// The same trouble with an advice of its own, from where more is known than the kind: an imperative sentence, empty
+    /// where the message says it all.
+    pub fn advise(self, advice: &'static str) -> Error {
+        Error::of(self.kind, Inner { advice: Some(advice), ..self.inner.copy() })
     }
 
     /// What kind of trouble it is.
     pub fn kind(&self) -> ErrorKind {
-        self.inner.kind
+        self.kind
+    }
+
+    /// What the caller can do; empty where the message says it all.
+    pub fn advice(&self) -> &'static str {
+        self.inner.advice.unwrap_or_else(|| self.kind.advice())
+    }
+
+    /// Where the damage is; none for other trouble, and for damage of no one file.
+    pub fn damage(&self) -> Option<&Damage> {
+        self.inner.damage.as_ref()
+    }
+
+    /// True where something is not there that must be, so that whoever said that it must may be wrong instead.
+    pub fn is_lacking(&self) -> bool {
+        self.inner.is_lacking
     }
 
     /// The message without the advice.
     pub fn message(&self) -> &str {
         &self.inner.message
+    }
+}
+
+impl Inner {
+    fn copy(&self) -> Inner {
+        Inner {
+            message: self.message.clone(),
+            os_error: self.os_error.as_ref().map(copy_os_error),
+            damage: self.damage.clone(),
+            ..*self
+        }
     }
 }
 
@@ -137,7 +205,7 @@ fn copy_os_error(error: &io::Error) -> io::Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.inner.message)?;
-        match self.inner.kind.advice() {
+        match self.advice() {
             "" => Ok(()),
             advice => write!(f, " ({advice})"),
         }
@@ -146,7 +214,7 @@ impl fmt::Display for Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {}", self.inner.kind, self.inner.message)
+        write!(f, "{:?}: {}", self.kind, self.inner.message)
     }
 }
 

@@ -14,7 +14,7 @@ pub mod op;
 pub mod record;
 pub mod stream;
 
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Damage, Error, ErrorKind, Result};
 pub use ids::{FileNumber, Lsn, Seq, TableId};
 pub use op::{Op, OpBuf, OpKind};
 pub use record::Record;

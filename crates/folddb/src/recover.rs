@@ -23,7 +23,7 @@ use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock, thread};
 use folddb_host::{Files, LockMode};
 use folddb_journal::{Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom};
-use folddb_layout::backup::LIST_FILE;
+use folddb_layout::backup::{LIST_FILE, PLACE_FILE};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
@@ -163,22 +163,32 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     Ok(Arc::new(engine))
 }
 
-/// Says that the manifest ends in half an edit, for errors that may be owed to that. A crash while an edit is
-/// written leaves one too, which by itself is no damage: it was never acknowledged.
-fn torn_manifest(dir: &Path, options: &Options, loaded: &Loaded) -> Option<String> {
+/// A manifest that may have lost its end, for errors that may be owed to that.
+struct TornManifest {
+    named: String,
+    /// It ends in half an edit. A crash while an edit is written leaves one too, which by itself is no damage: it was never
+    /// acknowledged.
+    is_cut: bool,
+}
+
+fn torn_manifest(dir: &Path, options: &Options, loaded: &Loaded) -> Option<TornManifest> {
     let path = dir.join(FileName::Manifest(loaded.number).to_string());
     let end = options.host.files.len_bytes(&path).ok()?.saturating_sub(loaded.cut_bytes);
     let named = format!(
         "{} ends its last whole edit at offset {end}, and may have lost what came after",
         path.display()
     );
-    (loaded.cut_bytes > 0 || loaded.state.log_open).then_some(named)
+    let is_cut = loaded.cut_bytes > 0;
+    (is_cut || loaded.state.log_open).then_some(TornManifest { named, is_cut })
 }
 
-/// Damage, with what the manifest may have to do with it.
-fn owed_to(torn: &Option<String>, error: Error) -> Error {
+/// Damage, with what the manifest may have to do with it. One that ends with a whole edit may have lost others, which shows
+/// in what is lacking; bytes that are not what was written are not owed to it.
+fn owed_to(torn: &Option<TornManifest>, error: Error) -> Error {
     match torn {
-        Some(torn) if error.kind() == ErrorKind::Corruption => error.context(torn),
+        Some(torn) if error.kind() == ErrorKind::Corruption && (torn.is_cut || error.is_lacking()) => {
+            error.context(&torn.named)
+        }
         _ => error,
     }
 }
@@ -485,7 +495,7 @@ fn check_tables(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
                 "the log at LSN {} speaks of a table that the manifest never had: its end is lost",
                 frame.lsn
             );
-            return Err(Error::new(ErrorKind::Corruption, message));
+            return Err(Error::lacking(message));
         }
     }
     Ok(())
@@ -504,13 +514,23 @@ fn check_format(dir: &Path, options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Says that there is no store in a directory, and what is there instead.
+pub(crate) fn no_store(dir: &Path, options: &Options) -> Error {
+    if options.host.files.len_bytes(&dir.join(PLACE_FILE)).is_ok() {
+        let message = format!(
+            "{} holds backups, each a store in a directory of its own: name one to read it, or restore one to write",
+            dir.display()
+        );
+        return Error::new(ErrorKind::NoStore, message).advise("");
+    }
+    Error::new(ErrorKind::NoStore, format!("there is no FoldDB store at {}", dir.display()))
+}
+
 /// What `FORMAT` says, whether or not this version can read the store.
 pub(crate) fn read_version(dir: &Path, options: &Options) -> Result<Version> {
     let path = dir.join(FileName::Format.to_string());
     let file = options.host.files.open(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-            Error::new(ErrorKind::NoStore, format!("there is no FoldDB store at {}", dir.display()))
-        }
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => no_store(dir, options),
         _ => Error::io("open", &path, error),
     })?;
     let failed = |error| Error::io("read", &path, error);
@@ -586,7 +606,7 @@ fn open_table(
         let path: PathBuf = dir.join(FileName::Part(part.file).to_string());
         let is_gone = host_files.len_bytes(&path).is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound);
         if is_gone {
-            return Err(in_table(Error::corrupt(&path, 0, "the manifest lists it, and it is not there")));
+            return Err(in_table(Error::missing(&path, "the manifest lists it")));
         }
         let opened = Part::open(host_files, &path, part.file, &rules.order, shared).map_err(in_table)?;
         if opened.facts().file_bytes != part.file_bytes {

@@ -254,3 +254,126 @@ fn a_merge_that_is_given_up_hides_nothing_newer() {
         store.upkeep_step_of(Work::Merge).unwrap();
     }
 }
+
+/// The only file of a store whose name ends so.
+fn file_of(store: &Path, ending: &str) -> std::path::PathBuf {
+    let paths = std::fs::read_dir(store).unwrap().map(|entry| entry.unwrap().path());
+    let found: Vec<_> = paths.filter(|path| path.to_string_lossy().contains(ending)).collect();
+    // Of segments, the one that is written to.
+    let written =
+        |path: &&std::path::PathBuf| std::fs::read(path).unwrap().iter().skip(4096).any(|&byte| byte != 0);
+    if found.len() == 1 { found[0].clone() } else { found.iter().find(written).unwrap().clone() }
+}
+
+/// Spoils a byte where this text stands in a file.
+fn spoil(path: &Path, text: &str) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let at = bytes.windows(text.len()).position(|window| window == text.as_bytes()).unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// A store of thirty batches that was not closed.
+fn unclosed(durability: Durability) -> (tempfile::TempDir, std::path::PathBuf) {
+    let (dir, store) = fresh(manual());
+    let table = store.table("t", Rules::sorted::<String, String>()).unwrap();
+    for n in 0..30 {
+        let mut batch = store.batch();
+        batch.set(&table, format!("key{n:02}").as_str(), "value");
+        batch.commit(durability).unwrap();
+    }
+    let path = store.path().to_owned();
+    (dir, path)
+}
+
+/// Every damage in a store that was not closed was said to be owed to the end of its manifest.
+#[test]
+fn damage_is_not_blamed_on_a_manifest_that_ends_whole() {
+    let (_dir, path) = unclosed(Durability::Sync);
+    spoil(&file_of(&path, ".log"), "key05");
+    let error = Store::open(&path, manual()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    assert!(!error.message().contains("MANIFEST"), "{error}");
+    let damage = error.damage().unwrap();
+    assert!(damage.offset.is_some_and(|offset| offset > 4096) && damage.what.starts_with("no whole frame"));
+    std::fs::remove_file(file_of(&path, ".log")).unwrap();
+    let error = Store::open(&path, manual()).unwrap_err();
+    assert!(error.is_lacking() && error.message().contains("MANIFEST"), "{error}");
+}
+
+#[test]
+fn a_part_that_is_gone_is_missing_and_not_damaged_somewhere() {
+    let (_dir, store) = fresh(manual());
+    let table = store.table("t", Rules::sorted::<String, String>()).unwrap();
+    table.set("key", "value").unwrap();
+    store.flush().unwrap();
+    let path = store.path().to_owned();
+    drop(table);
+    store.close().unwrap();
+    std::fs::remove_file(file_of(&path, ".part")).unwrap();
+    let error = Store::open(&path, manual()).unwrap_err();
+    assert!(error.message().ends_with("part is missing: the manifest lists it"), "{error}");
+    assert_eq!((error.kind(), error.damage().unwrap().offset), (ErrorKind::Corruption, None));
+}
+
+/// It said that nothing is lost.
+#[test]
+fn batches_that_a_repair_leaves_beyond_a_torn_end_may_be_lost() {
+    let (dir, path) = unclosed(Durability::Process);
+    spoil(&file_of(&path, ".log"), "key04");
+    let repair = |name: &str, past_holes| {
+        let how = folddb::care::RepairOptions::default().past_holes(past_holes);
+        Store::repair(&path, dir.path().join(name), &how, &manual(), |_, _| {}).unwrap()
+    };
+    let left = repair("left", false);
+    assert_eq!((left.batches, left.batches_left, left.is_complete()), (4, 25, false));
+    assert!(
+        left.lost().any(|finding| finding.what.contains("--past-holes takes them")),
+        "{:?}",
+        left.findings
+    );
+    let taken = repair("taken", true);
+    assert_eq!((taken.batches, taken.batches_left), (29, 0));
+}
+
+#[test]
+fn no_newer_manifest_counts_where_there_is_but_one() {
+    let (_dir, path) = unclosed(Durability::Process);
+    let manifest = file_of(&path, "MANIFEST");
+    let mut bytes = std::fs::read(&manifest).unwrap();
+    bytes.iter_mut().skip(20).take(40).for_each(|byte| *byte ^= 0x55);
+    std::fs::write(&manifest, bytes).unwrap();
+    let report = Store::verify(&path, &manual(), false, |_, _| {}).unwrap();
+    assert!(!report.is_clean());
+    assert!(
+        report.findings.iter().all(|finding| !finding.what.contains("a newer one")),
+        "{:?}",
+        report.findings
+    );
+}
+
+/// Separators are mostly no whole keys; they were shown as bytes.
+#[test]
+fn lost_keys_are_told_by_keys_of_the_table() {
+    let (_dir, store) = fresh(manual());
+    let table = store.table("t", Rules::sorted::<(String, String), String>()).unwrap();
+    for n in 0..2000 {
+        table
+            .set(&(format!("carrier{:03}", n / 10), format!("origin{n:05}")), "some value or other")
+            .unwrap();
+    }
+    store.flush().unwrap();
+    let path = store.path().to_owned();
+    drop(table);
+    store.close().unwrap();
+    let part = file_of(&path, ".part");
+    let mut bytes = std::fs::read(&part).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&part, bytes).unwrap();
+    let report = Store::verify(&path, &manual(), true, |_, _| {}).unwrap();
+    let [damage] = &report.damage().collect::<Vec<_>>()[..] else { panic!("{:?}", report.findings) };
+    let words = &damage.losses[0].keys;
+    assert!(words.starts_with("keys after [\"carrier") && !words.contains("0x"), "{words}");
+    assert!(damage.losses[0].after.is_some() && damage.losses[0].through.is_some());
+}

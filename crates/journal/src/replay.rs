@@ -19,7 +19,7 @@
 
 use std::path::Path;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_base::{Error, FileNumber, Lsn, Result, Seq};
 use folddb_host::Host;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameHead, FrameKind};
@@ -178,7 +178,7 @@ fn take_stock(host: &Host, dir: &Path, from: &ReplayFrom) -> Result<Stock> {
         None if from.is_open && !stock.live.iter().any(begins) => {
             let what = "the log was not closed, so a segment must hold it: that is gone, or the end of the manifest is";
             Err(match unused {
-                Some(path) => Error::corrupt(&path, 0, format!("it has no header, but {what}")),
+                Some(path) => Error::lacking(format!("{} has no header, but {what}", path.display())),
                 None => missing(dir, from.log_start_lsn, what),
             })
         }
@@ -303,5 +303,5 @@ fn judge(
 
 fn missing(dir: &Path, lsn: Lsn, why: &str) -> Error {
     let message = format!("a segment of the log in {} is missing at LSN {lsn}: {why}", dir.display());
-    Error::new(ErrorKind::Corruption, message)
+    Error::lacking(message)
 }

@@ -48,6 +48,10 @@ pub struct KeySpan {
     pub after: Option<Vec<u8>>,
     /// Only keys up to this one, included; without it, to the last.
     pub through: Option<Vec<u8>>,
+    /// Those two may be no whole keys. This one is, and comes before them: the last that was read,
+    pub last_read: Option<Vec<u8>>,
+    /// and this one comes behind them: the first that can be read again.
+    pub next_read: Option<Vec<u8>>,
 }
 
 /// Who looks at a part.
@@ -153,7 +157,17 @@ impl<'a> Check<'a> {
     /// The keys beyond the blocks so far, up to `through`.
     fn span(&self, through: &[u8]) -> KeySpan {
         let after = Some(self.separator.clone()).filter(|separator| !separator.is_empty());
-        KeySpan { after, through: Some(through.to_vec()) }
+        let last_read = Some(self.key.clone()).filter(|_| self.found.records > 0);
+        KeySpan { after, through: Some(through.to_vec()), last_read, next_read: None }
+    }
+
+    /// The first key of a block.
+    fn first_key(&self, place: Place) -> Option<Vec<u8>> {
+        let block = self.part.read_block(place).ok()?;
+        let mut cursor = BlockCursor::new(self.part.facts().max_seq);
+        cursor.enter(&block);
+        cursor.seek_index(&block, 0).ok()?;
+        cursor.record(&block).map(|record| record.key.to_vec())
     }
 
     fn leaf(&mut self, frame: &Frame, number: usize) {
@@ -188,7 +202,7 @@ impl<'a> Check<'a> {
             }
             self.data_end = Some(place.end());
             if self.depth == Depth::Records {
-                self.block(*place, separator);
+                self.block(*place, separator, leaf.places.get(block + 1).copied());
                 self.inspect.progress(u64::from(place.len_bytes));
             }
             self.separator.clear();
@@ -234,10 +248,14 @@ impl<'a> Check<'a> {
         }
     }
 
-    fn block(&mut self, place: Place, separator: &[u8]) {
+    fn block(&mut self, place: Place, separator: &[u8], next: Option<Place>) {
         let block = match self.part.read_block(place) {
             Ok(block) => block,
-            Err(error) => return self.tell(place.offset, plain(&error), self.span(separator)),
+            Err(error) => {
+                let next_read = next.and_then(|place| self.first_key(place));
+                let keys = KeySpan { next_read, ..self.span(separator) };
+                return self.tell(place.offset, plain(&error), keys);
+            }
         };
         self.some_seqs_dropped |= !block.has_seqs();
         let mut cursor = BlockCursor::new(self.part.facts().max_seq);
@@ -338,9 +356,5 @@ impl<'a> Check<'a> {
 
 /// What an error of reading says of the bytes, without the file and the offset, which the fault names.
 fn plain(error: &Error) -> String {
-    let message = error.message();
-    match message.split_once("is damaged at offset ") {
-        Some((_, rest)) => rest.split_once(": ").map_or(rest, |(_, what)| what).to_owned(),
-        None => message.to_owned(),
-    }
+    error.damage().map_or_else(|| error.message().to_owned(), |damage| damage.what.clone())
 }

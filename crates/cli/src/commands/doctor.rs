@@ -15,15 +15,29 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
         None => Store::diagnose(&args.store, &session.options())?,
     };
     let report = json!({ "advice": advice.iter().map(as_json).collect::<Value>() });
+    let is_open = session.shared.is_some();
     session.report(&report, |out| {
         if advice.is_empty() {
-            return writeln!(out, "nothing is wrong");
+            return writeln!(out, "nothing is wrong{}", so_far(args, is_open));
         }
         advice.iter().try_for_each(|one| writeln!(out, "{one}"))
     })?;
     match advice.iter().any(|one| one.weight == Weight::Broken) {
         true => Err(Failure::Told(ExitCode::Damaged)),
         false => Ok(()),
+    }
+}
+
+/// How far the look went.
+fn so_far(args: &StoreArgs, is_open: bool) -> String {
+    match is_open {
+        true => {
+            ", as far as an open store knows; folddb verify reads the files of one that is closed".to_owned()
+        }
+        false => format!(
+            " as far as it was read, which is not inside of blocks; folddb verify {} --deep reads every record",
+            args.store.display()
+        ),
     }
 }
 

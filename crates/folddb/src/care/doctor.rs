@@ -141,9 +141,10 @@ fn of_damage(facts: &Facts, advice: &mut Vec<Advice>) {
         "folddb verify {store} --deep lists all of it; then restore a backup, or salvage what is whole: folddb repair {store} NEW"
     );
     if let Some(first) = damage.first() {
-        let places =
-            if damage.len() == 1 { "a place".to_owned() } else { format!("{} places", damage.len()) };
-        let what = format!("files are damaged in {places}, the first: {first}");
+        let what = match damage.len() {
+            1 => format!("a file is damaged: {first}"),
+            places => format!("files are damaged in {places} places, the first: {first}"),
+        };
         advice.push(one(
             Weight::Broken,
             what,
@@ -320,8 +321,11 @@ fn of_leftovers(facts: &Facts, advice: &mut Vec<Advice>) {
     let notes: Vec<&Finding> =
         facts.findings.iter().filter(|finding| finding.severity == Severity::Note).collect();
     if let Some(first) = notes.first() {
-        let what = format!("{} things to know about the files, the first: {first}", notes.len());
-        let todo = format!("nothing; folddb verify {} lists them", facts.store);
+        let (what, them) = match notes.len() {
+            1 => (format!("one thing to know about the files: {first}"), "it"),
+            many => (format!("{many} things to know about the files, the first: {first}"), "them"),
+        };
+        let todo = format!("nothing; folddb verify {} lists {them}", facts.store);
         advice.push(one(Weight::Minor, what, "some space, until the next opening", todo));
     }
 }

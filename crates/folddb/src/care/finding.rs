@@ -80,14 +80,23 @@ impl Loss {
 
     /// Keys of a span, told by the codec of the table.
     pub(crate) fn of_span(table: &str, codec: &KeyCodec, span: &KeySpan) -> Loss {
-        let KeySpan { after, through } = span.clone();
-        let show = |key: &Vec<u8>| codec.show_line(key);
-        let keys = match (after.as_ref().map(show), through.as_ref().map(show)) {
-            (None, None) => "all keys".to_owned(),
-            (None, Some(through)) => format!("keys up to {through}"),
-            (Some(after), None) => format!("keys after {after}"),
-            (Some(after), Some(through)) => format!("keys after {after} up to {through}"),
+        let KeySpan { last_read, next_read, .. } = span;
+        // What separates blocks is mostly no whole key: then its neighbours say it.
+        let shown = |key: &Option<Vec<u8>>, whole: &Option<Vec<u8>>| {
+            let key = key.as_ref()?;
+            let whole = whole.as_ref().filter(|_| codec.check(key).is_err());
+            Some((codec.show_line(whole.unwrap_or(key)), whole.is_some()))
         };
+        let after = shown(&span.after, last_read).map(|(after, _)| format!(" after {after}"));
+        let through = shown(&span.through, next_read).map(|(through, is_beyond)| match is_beyond {
+            true => format!(" before {through}"),
+            false => format!(" up to {through}"),
+        });
+        let keys = match (after, through) {
+            (None, None) => "all keys".to_owned(),
+            (after, through) => format!("keys{}{}", after.unwrap_or_default(), through.unwrap_or_default()),
+        };
+        let (after, through) = (span.after.clone(), span.through.clone());
         Loss { table: table.to_owned(), after, through, keys, records: None }
     }
 

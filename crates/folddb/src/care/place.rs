@@ -182,11 +182,16 @@ const DRAFT: &str = "BACKUPS.new";
 pub(crate) fn generations(host: &Host, dir: &Path) -> Result<Vec<Generation>> {
     let files = &*host.files;
     if owner(files, dir)?.is_none() {
-        let message = format!("there are no backups at {}", dir.display());
-        return Err(Error::new(ErrorKind::NoStore, message));
+        return Err(no_backups(dir));
     }
     let numbers = generation_numbers(files, dir)?;
     Ok(numbers.into_iter().map(|number| describe(files, number, dir.join(generation_name(number)))).collect())
+}
+
+/// Says that there are no backups in a directory.
+pub(crate) fn no_backups(dir: &Path) -> Error {
+    let message = format!("there are no backups at {}", dir.display());
+    Error::new(ErrorKind::NoStore, message).advise("check the path")
 }
 
 /// What the list of a generation tells.
@@ -220,7 +225,7 @@ pub(crate) fn read_list(files: &dyn Files, generation: &Path) -> Result<BackupLi
     let path = generation.join(LIST_FILE);
     let Some(bytes) = read_small(files, &path, LIST_FILE_BYTES_MAX)? else {
         let message = format!("{} is no backup: it has no list of its files", generation.display());
-        return Err(Error::new(ErrorKind::NoStore, message));
+        return Err(Error::new(ErrorKind::NoStore, message).advise("check the path"));
     };
     BackupList::decode(&bytes).map_err(|cause| undecodable(&path, cause))
 }

@@ -172,12 +172,13 @@ fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Told>
                  that lists them (--list-from)",
                 survey.dir.display()
             );
-            Error::new(ErrorKind::Corruption, message)
+            Error::new(ErrorKind::Corruption, message).advise("")
         });
     };
     let other = Survey::take(from, options)?;
     let told = other.told.clone().ok_or_else(|| {
-        Error::new(ErrorKind::Corruption, format!("no manifest in {} can be read either", from.display()))
+        let message = format!("no manifest in {} can be read either", from.display());
+        Error::new(ErrorKind::Corruption, message).advise("name another backup")
     })?;
     let own_id = survey.version.as_ref().ok().map(|version| version.store_id);
     if own_id.is_some_and(|store_id| store_id != told.state.store_id) {
@@ -459,17 +460,24 @@ impl Mender<'_> {
 
     fn tell_log(&mut self, log: &LogReport, state: &State, left: u64) {
         self.report.findings.extend(log_findings(log, state));
-        if left > 0 && log.faults.is_empty() {
-            let what =
-                format!("{left} batches stand beyond a torn end, which nobody was promised; they were left");
-            self.report.findings.push(Finding::note("the log", what));
-        } else if left > 0 {
-            let what = format!(
-                "{left} whole batches stand beyond the first hole and were left; --past-holes takes them"
-            );
-            let losses = state.tables.values().map(|table| Loss::whole_table(&table.name)).collect();
-            self.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
+        if left == 0 {
+            return;
         }
+        // What stands beyond a torn end was promised to survive the death of the process, and not a power cut. Nothing
+        // tells which of the two it was.
+        let what = match log.faults.is_empty() {
+            true => format!(
+                "{left} whole batches stand beyond a torn end and were left: a power cut leaves such an end, and then nobody was \
+                 promised them; where only the process died they were acknowledged, and --past-holes takes them"
+            ),
+            false => {
+                format!(
+                    "{left} whole batches stand beyond the first hole and were left; --past-holes takes them"
+                )
+            }
+        };
+        let losses = state.tables.values().map(|table| Loss::whole_table(&table.name)).collect();
+        self.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
     }
 }
 

@@ -25,7 +25,9 @@ use folddb_manifest::State;
 use crate::care::backup::write_manifest;
 use crate::care::copying;
 use crate::care::generation::{Checked, check, read_log};
-use crate::care::place::{Generation, describe, generations, owner, read_list, refuse_inside_store};
+use crate::care::place::{
+    Generation, describe, generations, no_backups, owner, read_list, refuse_inside_store,
+};
 use crate::options::Options;
 use crate::recover::{lock_file, make_empty_dir, new_store_id, write_format};
 use crate::store::Store;
@@ -159,10 +161,7 @@ fn choose(host: &Host, backups: &Path, what: &RestoreOptions) -> Result<Generati
         Some(_) => generations(host, backups)?,
         None => match read_list(files, backups) {
             Ok(list) => vec![describe(files, list.generation, backups.to_owned())],
-            Err(error) if error.kind() == ErrorKind::NoStore => {
-                let message = format!("there are no backups at {}", backups.display());
-                return Err(Error::new(ErrorKind::NoStore, message));
-            }
+            Err(error) if error.kind() == ErrorKind::NoStore => return Err(no_backups(backups)),
             Err(error) => return Err(error),
         },
     };
@@ -181,7 +180,8 @@ fn pick(all: &[Generation], what: &RestoreOptions, place: &Path) -> Result<Gener
                 place.display(),
                 numbers.join(", ")
             )),
-            None => Error::new(ErrorKind::NoStore, format!("{} has no finished backup", place.display())),
+            None => Error::new(ErrorKind::NoStore, format!("{} has no finished backup", place.display()))
+                .advise("make one: folddb backup STORE BACKUPS"),
         });
     }
     let Some(seq) = what.at_seq else {

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::files::FileLock;
 use folddb_journal::{LogReport, ReplayFrame, ReplayFrom};
-use folddb_layout::backup::PLACE_FILE;
 use folddb_layout::file_name::FileName;
 use folddb_layout::version::Version;
 use folddb_manifest::{Examined, State, TableState};
@@ -50,17 +49,16 @@ impl Survey {
     /// # Errors
     /// `NoStore`, `Locked` while a writer has the store open; the directory cannot be listed.
     pub(crate) fn take(dir: &Path, options: &Options) -> Result<Survey> {
-        let no_store =
-            || Error::new(ErrorKind::NoStore, format!("there is no FoldDB store at {}", dir.display()));
         let names = options.host.files.list(dir).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => no_store(),
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                recover::no_store(dir, options)
+            }
             _ => Error::io("list", dir, error),
         })?;
         let mut files: Vec<FileName> = names.iter().filter_map(|name| FileName::parse(name)).collect();
         files.sort_unstable();
         if !files.iter().any(|file| *file != FileName::Lock) {
-            let holds_backups = names.iter().any(|name| name == PLACE_FILE);
-            return Err(if holds_backups { is_place(dir) } else { no_store() });
+            return Err(recover::no_store(dir, options));
         }
         let lock = recover::lock(dir, &options.clone().read_only(true))?;
         let manifests = folddb_manifest::examine(&options.host, dir)?;
@@ -132,7 +130,7 @@ impl Survey {
                     manifest.cut_bytes
                 );
                 findings.push(Finding::note(&file, what));
-            } else if !counts {
+            } else if self.told.as_ref().is_some_and(|told| told.number > manifest.number) {
                 findings.push(Finding::note(&file, "a newer one counts; it goes at the next opening"));
             }
         }
@@ -237,15 +235,5 @@ pub(crate) fn log_findings(report: &LogReport, state: &State) -> Vec<Finding> {
 
 /// What an error says, without the file and the offset that stand beside it.
 pub(crate) fn in_words(error: &Error) -> String {
-    let message = error.message();
-    match message.split_once("is damaged at offset ").and_then(|(_, rest)| rest.split_once(": ")) {
-        Some((_, what)) => what.to_owned(),
-        None => message.to_owned(),
-    }
-}
-
-fn is_place(dir: &Path) -> Error {
-    let message =
-        format!("{} holds backups, each a store in a directory of its own: name one", dir.display());
-    Error::new(ErrorKind::NoStore, message)
+    error.damage().map_or_else(|| error.message().to_owned(), |damage| damage.what.clone())
 }

@@ -232,7 +232,7 @@ impl Look<'_> {
             Err(error) => {
                 self.is_missing_parts |= error.kind() == std::io::ErrorKind::NotFound;
                 let what = match error.kind() {
-                    std::io::ErrorKind::NotFound => "the manifest lists it, and it is not there".to_owned(),
+                    std::io::ErrorKind::NotFound => "missing: the manifest lists it".to_owned(),
                     _ => format!("cannot be read: {error}"),
                 };
                 self.report.findings.push(lost(None, what));
@@ -243,7 +243,9 @@ impl Look<'_> {
         let part = match opened {
             Ok(part) => part,
             Err(error) => {
-                self.report.findings.push(lost(offset_of(&error), in_words(&error)));
+                self.report
+                    .findings
+                    .push(lost(error.damage().and_then(|damage| damage.offset), in_words(&error)));
                 return self.advance(state.file_bytes);
             }
         };
@@ -327,12 +329,6 @@ fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss 
     Loss::of_range(&table.name, codec, &part.low, &part.high, Some(part.records))
 }
 
-/// The offset that an error of damage names.
-fn offset_of(error: &folddb_base::Error) -> Option<u64> {
-    let (_, rest) = error.message().split_once("is damaged at offset ")?;
-    rest.split_once(':')?.0.parse().ok()
-}
-
 /// What a part says of itself and the manifest says otherwise.
 fn difference(state: &PartState, part: &Part, rules: &BoundRules) -> Option<String> {
     let facts = part.facts();
@@ -391,7 +387,8 @@ impl Inspector<'_, '_> {
             1 => String::new(),
             misfits => format!(", and {} more", misfits - 1),
         };
-        let span = KeySpan { after: None, through: Some(std::mem::take(&mut self.last_key)) };
+        let through = Some(std::mem::take(&mut self.last_key));
+        let span = KeySpan { through, ..KeySpan::default() };
         let mut loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &span);
         loss.records = Some(self.misfits);
         let finding = Finding::damage(self.name, Some(offset), format!("{first}{more}")).costs(loss);
