@@ -43,6 +43,11 @@ pub(crate) enum Verb {
     /// List the tables of a store
     Tables(StoreArgs),
     /// Read rows from a file (CSV, TSV, NDJSON; gzip; `-` is stdin) and fold them into a table
+    ///
+    /// Each row is folded into the value of its key. Rows have no identity: a file that is imported twice counts twice. An
+    /// import that is broken off keeps the rows that were in, and folds them a second time when it is run again; so import
+    /// again from what is left of the file, or into a new table. (Where a later value replaces the earlier, nothing is
+    /// counted twice.) Without --fold, the fields of a table are fed by the columns of their names.
     Import(Box<ImportArgs>),
     /// Write rows to a file or to stdout, as CSV or NDJSON
     Export(ExportArgs),
@@ -165,8 +170,8 @@ pub(crate) struct ImportArgs {
     /// Create the store and the table when they are not there
     #[arg(long)]
     pub(crate) create: bool,
-    /// Columns that make the key
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', required = true)]
+    /// Columns that make the key, in the order of its elements; a table that is there may know their names
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) key: Vec<String>,
     /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also be u64, i64, u32
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]

@@ -27,7 +27,7 @@ const BATCH_OPS: usize = 4096;
 const BATCH_BYTES: usize = 1 << 20;
 
 pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
-    let stated = Stated::parse(args)?;
+    let mut stated = Stated::parse(args)?;
     check_aside(args)?;
     if args.file == "-" && session.shared.is_some() {
         return Err(Failure::Usage("in a shell stdin holds the commands; name a file".to_owned()));
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let bytes_read = std::sync::Arc::clone(&source.bytes_read);
     let format = args.format.unwrap_or_else(|| source::format_of(&args.file));
     let mut rows = Rows::open(source, format, args.delimiter, !args.no_header, &args.null)?;
-    let (store, table, mapping) = open_table(args, &stated, session, &mut rows)?;
+    let (store, table, mapping) = open_table(args, &mut stated, session, &mut rows)?;
     let bad = BadRows::new(args.bad_rows.as_deref(), &rows.header())?;
 
     let began = Instant::now();
@@ -85,7 +85,7 @@ fn check_aside(args: &ImportArgs) -> Result<(), Failure> {
 /// Opens the table, or creates it and its store when that is asked for.
 fn open_table(
     args: &ImportArgs,
-    stated: &Stated,
+    stated: &mut Stated,
     session: &Session,
     rows: &mut Rows,
 ) -> Result<(Opened, BytesTable, Mapping), Failure> {
@@ -103,7 +103,9 @@ fn open_table(
         }
         Some(Err(failure)) => return Err(failure),
     };
-    let rules = stated.rules(&args.table, existing.as_ref().map(|table| &table.rules().rules))?;
+    let known = existing.as_ref().map(|table| &table.rules().rules);
+    stated.settle_key(&args.table, known)?;
+    let rules = stated.rules(&args.table, known)?;
     let mapping = Mapping::bind(stated, &rules, rows)?;
     let store = match (store, existing) {
         (Some(store), Some(table)) => {

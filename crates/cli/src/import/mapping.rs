@@ -49,6 +49,32 @@ impl Stated {
         })
     }
 
+    /// Takes the columns of the key from a table that is there and knows their names, where none are stated.
+    ///
+    /// # Errors
+    /// None are stated or known; or a stated one has the name of another element, which would mix keys up.
+    pub(crate) fn settle_key(&mut self, table: &str, existing: Option<&TableRules>) -> Result<(), Failure> {
+        let names: Vec<&str> = existing.into_iter().flat_map(TableRules::names_of_key).collect();
+        if self.key_columns.is_empty() && names.is_empty() {
+            return Err(Failure::Usage("name the columns that make the key: --key COLUMNS".to_owned()));
+        }
+        if self.key_columns.is_empty() {
+            self.key_columns = names.iter().map(|&name| name.to_owned()).collect();
+        }
+        let is_other = |(index, column): (usize, &String)| {
+            names.get(index) != Some(&column.as_str()) && names.contains(&column.as_str())
+        };
+        if self.key_columns.iter().enumerate().any(is_other) {
+            let (is, not) = (names.join(","), self.key_columns.join(","));
+            let message =
+                format!("the keys of table `{table}` are made of {is}, in this order, and not of {not}");
+            return Err(folddb::Error::new(ErrorKind::RulesDiffer, message)
+                .advise("leave --key out, or name the columns in that order")
+                .into());
+        }
+        Ok(())
+    }
+
     /// The rules of the table: its own, which what is stated must not contradict, or those that are stated.
     pub(crate) fn rules(&self, table: &str, existing: Option<&TableRules>) -> Result<TableRules, Failure> {
         let Some(existing) = existing else { return Ok(self.new_rules()) };
