@@ -10,7 +10,7 @@
 //!    (1 - n/T) of the work and saves n - 1 runs; merging two neighbours that stay in their tier wastes all.
 //! 3. *Garbage*: runs repeat one another's keys by more than σ of the live data, as their sketches show.
 //!    The oldest runs that do go into one. Where nothing is overwritten this never happens.
-//! 4. *Deletes*: a run consists mostly of deletes, or holds old ones. It goes down to the oldest run that it
+//! 4. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
 //!    overlaps, or is rewritten alone when there is none.
 //!
 //! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
@@ -47,8 +47,6 @@ pub struct RunSummary {
     pub records: u64,
     /// How many of them are deletes.
     pub deletes: u64,
-    /// When the oldest of its deletes was written, in milliseconds of the clock; none where not known.
-    pub oldest_delete_ms: Option<u64>,
     /// The lowest seq in it.
     pub min_seq: Seq,
     /// The highest seq in it.
@@ -80,8 +78,6 @@ pub struct MergeOptions {
     pub garbage_bytes_min: u64,
     /// Share of deletes from which a run is mostly deletes. Default 0.5.
     pub delete_share: f64,
-    /// Milliseconds that a delete may take to reach the bottom. Default none: no bound.
-    pub delete_age_max_ms: Option<u64>,
 }
 
 impl MergeOptions {
@@ -95,7 +91,6 @@ impl MergeOptions {
             garbage_ratio: 0.20,
             garbage_bytes_min: 32 << 20,
             delete_share: 0.5,
-            delete_age_max_ms: None,
         }
     }
 }
@@ -111,8 +106,6 @@ impl Default for MergeOptions {
 pub struct Moment {
     /// The seqs of the live snapshots.
     pub borders: Vec<Seq>,
-    /// The clock, in milliseconds.
-    pub now_ms: u64,
 }
 
 /// How the inputs become one run.
@@ -135,8 +128,6 @@ pub enum Reason {
     Garbage(f64),
     /// So many of the records of the newest input are deletes.
     ManyDeletes(f64),
-    /// The newest input holds deletes of so many milliseconds.
-    OldDeletes(u64),
     /// Somebody asked for one run.
     Optimize,
 }
@@ -322,12 +313,6 @@ impl Planner<'_> {
         if newest.deletes == 0 || runs.iter().any(|run| run.busy) || self.is_pinned(runs) {
             return None;
         }
-        let age_ms = newest.oldest_delete_ms.map(|since_ms| self.moment.now_ms.saturating_sub(since_ms));
-        if let (Some(age_ms), Some(max_ms)) = (age_ms, self.options.delete_age_max_ms)
-            && age_ms > max_ms
-        {
-            return Some(Reason::OldDeletes(age_ms));
-        }
         let records: u64 = runs.iter().map(|run| run.records).sum();
         let share = newest.deletes as f64 / newest.records.max(1) as f64;
         // A few deletes are not worth moving a large run, however dense they are.
@@ -413,7 +398,6 @@ impl fmt::Display for Reason {
             Reason::TooManyRuns(runs) => write!(f, "{runs} runs are too many for reads"),
             Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
-            Reason::OldDeletes(age_ms) => write!(f, "deletes are {} s old", age_ms / 1000),
             Reason::Optimize => f.write_str("asked for one run"),
         }
     }

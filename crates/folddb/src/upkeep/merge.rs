@@ -229,7 +229,7 @@ impl Engine {
 
     /// What is due for a table with these runs.
     fn due(&self, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
-        let moment = Moment { borders: self.borders.all(), now_ms: self.host.clock.unix_seconds() * 1000 };
+        let moment = Moment { borders: self.borders.all() };
         let options = MergeOptions::with_factor(self.options.merge_factor);
         plan(&table.rules.order, runs, &moment, &options)
     }
@@ -550,7 +550,6 @@ fn summary(run: &RunView, busy: bool) -> RunSummary {
         low: run.parts.first().map(|part| part.low.clone()).unwrap_or_default(),
         high: run.parts.last().map(|part| part.high.clone()).unwrap_or_default(),
         sketch: Sketch::of_run(facts().map(|facts| facts.sketch.as_slice())),
-        oldest_delete_ms: None,
         parts: run.parts.len(),
         busy,
     }

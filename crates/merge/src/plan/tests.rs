@@ -45,7 +45,6 @@ impl Table {
             bytes: records.len() as u64 * RECORD_BYTES,
             records: records.len() as u64,
             deletes,
-            oldest_delete_ms: (deletes > 0).then_some(self.moment.now_ms),
             min_seq: seqs.0,
             max_seq: seqs.1,
             low: key(records.first_key_value()),
@@ -117,8 +116,6 @@ fn play(script: &str) -> String {
                 options = MergeOptions { garbage_bytes_min, ..MergeOptions::with_factor(number(2) as usize) };
             }
             "reads-max" => options.read_runs_max = number(1) as usize,
-            "delete-age-max-ms" => options.delete_age_max_ms = Some(number(1)),
-            "wait-ms" => table.moment.now_ms += number(1),
             "snapshot" => table.moment.borders.push(table.seq),
             "release" => table.moment.borders.clear(),
             "busy" => {
@@ -285,7 +282,7 @@ proptest! {
     ) {
         let base = MergeOptions::with_factor(merge_factor);
         let options = MergeOptions { garbage_bytes_min: 1, delete_age_max_ms, ..base };
-        let moment = Moment { borders, now_ms: 1 };
+        let moment = Moment { borders };
         if let Some(plan) = plan(&KeyOrder::Bytewise, &runs, &moment, &options) {
             check(&plan, &runs);
             prop_assert!(plan.reason != Reason::TierFull || plan.inputs.len() <= options.inputs_max);
