@@ -218,7 +218,8 @@ impl Engine {
         }
         self.health.check_writable(batch.frees_only)?;
         let debt = &self.debt;
-        if debt.sealed_bytes.load(Ordering::Acquire) == 0 && debt.overdue_bytes.load(Ordering::Relaxed) == 0 {
+        let is_behind = debt.tier_runs_max.load(Ordering::Relaxed) > self.options.merge_factor;
+        if debt.sealed_bytes.load(Ordering::Acquire) == 0 && !is_behind {
             return Ok(());
         }
         self.pay_delay(batch.payload.len());
@@ -247,7 +248,8 @@ impl Engine {
     fn memory_is_full_for(&self, batch: &Encoded) -> bool {
         let sealed_bytes = self.debt.sealed_bytes.load(Ordering::Acquire);
         let memtable_bytes = self.options.memtable_bytes();
-        let limit = self.options.sealed_bytes_max();
+        // A memtable is sealed once it is full, so two hold a little more than two.
+        let limit = self.options.sealed_bytes_max() + memtable_bytes / 4;
         let is_quiet = |table: &Arc<TableCore>| table.pinned_view().sealed.is_empty();
         sealed_bytes > limit
             && (sealed_bytes > limit + memtable_bytes / 2 || !batch.tables.iter().all(is_quiet))

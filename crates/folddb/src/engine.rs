@@ -165,8 +165,12 @@ pub(crate) struct Debt {
     pub(crate) flushed_bytes: AtomicUsize,
     /// How much of a memtable has been written since the last was sealed, as far as the last commit can tell.
     pub(crate) filling_bytes: AtomicUsize,
-    /// Bytes of the runs of tier 0 that merging should have taken up already.
+    /// Bytes that merges should have taken in already of the runs of tier 0.
     pub(crate) overdue_bytes: AtomicU64,
+    /// Runs of the fullest tier of any table.
+    pub(crate) tier_runs_max: AtomicUsize,
+    /// The highest tier of any table: so often are bytes merged until they are there.
+    pub(crate) tier_max: AtomicUsize,
     /// How fast flushes have lately been, in bytes of memtable a second.
     pub(crate) flush_bytes_per_s: Rate,
     /// How fast merges have lately been, in bytes taken in a second.
@@ -179,6 +183,8 @@ pub(crate) struct Debt {
     pub(crate) flushing: Mutex<()>,
     /// Delay that writers owe and have not slept yet.
     pub(crate) owed: Mutex<OwedDelay>,
+    /// Held by the writer who sleeps: delays follow one another, or several writers would pay as one.
+    pub(crate) sleeping: Mutex<()>,
 }
 
 impl Debt {

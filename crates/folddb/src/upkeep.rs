@@ -271,9 +271,11 @@ impl Engine {
             filled_bytes: (waiting_bytes + filling_bytes) as u64,
             filled_bytes_max: self.options.sealed_bytes_max() as u64,
             overdue_bytes: self.debt.overdue_bytes.load(Ordering::Relaxed),
+            crowding: self.debt.tier_runs_max.load(Ordering::Relaxed) as f64
+                / self.options.merge_factor as f64,
             flush_bytes_per_s: self.debt.flush_bytes_per_s.get(),
             merge_bytes_per_s: self.debt.merge_bytes_per_s.get(),
-            merge_amplification: 1.0,
+            merge_amplification: self.debt.tier_max.load(Ordering::Relaxed) as f64,
         }
     }
 
@@ -282,14 +284,17 @@ impl Engine {
         if !self.upkeep_runs() {
             return;
         }
-        let delay = pace::delay(&self.debt_now(), bytes as u64, &pace::PaceOptions::default());
-        if delay.is_zero() {
-            return;
-        }
-        let due = self.debt.owed.lock().add(delay);
-        if let Some(due) = due {
-            self.counters.writer_delay_us.add(due.as_micros() as u64);
-            thread::sleep(due);
+        let mut toll = pace::Toll::of(bytes as u64);
+        while let Some(delay) = toll.next(&self.debt_now(), &pace::PaceOptions::default()) {
+            if delay.is_zero() || self.health.is_closed() {
+                return;
+            }
+            let due = self.debt.owed.lock().add(delay);
+            if let Some(due) = due {
+                self.counters.writer_delay_us.add(due.as_micros() as u64);
+                let _turn = self.debt.sleeping.lock();
+                thread::sleep(due);
+            }
         }
     }
 

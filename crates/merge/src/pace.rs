@@ -6,28 +6,30 @@
 //! With x = (debt - d0) / (d1 - d0), at least 0, a commit of b bytes waits
 //!
 //! ```text
-//!   delay = min( x² · b / sustainable rate,  delay_max )
+//!   delay = min( x², s ) · b / sustainable rate
 //!
-//!   delay │                      ________ delay_max     b / rate is what the commit costs in background
-//!         │                   ,'                        work: at x = 1 (debt d1) writers are slowed to
-//!  b/rate │. . . . . . . . ,'                           what upkeep sustains, at x = 2 to a quarter of it,
-//!         │           _,-' .                            so the debt settles near d1 under any load.
-//!       0 │_______,,-'     .
-//!         └──────┬─────────┬───────────── debt
-//!                d0        d1
+//!   delay │                        ______ s · b / rate      b / rate is what the commit costs in background
+//!         │                      ,'                         work: at x = 1 (debt d1) writers are slowed to
+//!  b/rate │. . . . . . . . . _,-'                           what upkeep sustains, at x = 2 to a quarter of it,
+//!         │           __,,-''.                              so the debt settles near d1 under any load.
+//!       0 │_______,,-'       .
+//!         └──────┬───────────┬─────────── debt
+//!                d0          d1
 //! ```
 //!
-//! *Memory* fills long before that where its budget is small or upkeep is fast: two memtables may be a tenth of a
-//! second of flushing. So the same curve stands over the share of the memory that is filled, with the cost of
-//! flushing alone, and the longer of the two delays counts:
+//! Two more things rise as writers are too fast, and each has the same curve; the longest of the delays counts:
 //!
-//! ```text
-//!   x = (filled / memory - m0) / (m1 - m0)        delay = min( x² · b / flush rate,  delay_max )
-//! ```
+//! - *Runs*. Where memtables are small a second of merging is hundreds of runs, and reads visit each. x stands over the
+//!   runs of the fullest tier as a multiple of the merge factor: x = (runs / factor - r0) / (r1 - r0).
+//! - *Memory*. With a small budget or fast upkeep it fills long before the debt counts: two memtables may be a tenth of a
+//!   second of flushing. x = (filled / memory - m0) / (m1 - m0), with the cost of flushing alone.
 //!
 //! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
 //! ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls (RocksDB #9423).
-//! `delay_max` is the bound on what one commit waits here. What must never overflow, memory, is not guarded
+//!
+//! A long delay is slept in pieces, and the debt looked at anew after each ([`Toll`]): what others or upkeep have changed
+//! meanwhile counts. Delays of several writers are slept one after the other, since the rate is theirs together.
+//! No commit waits longer than s times what it and those before it cost. What must never overflow, memory, is not guarded
 //! here but by the engine, which waits for a flush when sealed memtables have used up their budget; the law over the
 //! memory is there so that nobody comes to that wall.
 
@@ -41,13 +43,20 @@ pub struct PaceOptions {
     pub debt_free_s: f64,
     /// Debt at which writers are slowed to what upkeep sustains, in seconds. Default 2.
     pub debt_full_s: f64,
+    /// Runs of a tier before anything waits, as a multiple of the merge factor. Default 2: as many as that makes full are
+    /// merged, and as many gather meanwhile.
+    pub runs_free: f64,
+    /// Runs of a tier, as a multiple of the merge factor, at which writers are slowed to what upkeep sustains. Default 3.
+    pub runs_full: f64,
     /// Share of the memory that may be filled before anything waits. Default 0.55: a memtable that is flushed while
     /// the next one fills, no faster, holds half.
     pub memory_free: f64,
     /// Share of the memory at which writers are slowed to what flushes sustain. Default 0.75.
     pub memory_full: f64,
-    /// The longest that one commit waits. Default 2 ms.
-    pub delay_max: Duration,
+    /// The most that a commit waits, as a multiple of what it costs in background work. Default 8.
+    pub slowdown_max: f64,
+    /// The longest that one sleeps before the debt is looked at anew. Default 2 ms.
+    pub sleep_max: Duration,
 }
 
 impl Default for PaceOptions {
@@ -55,9 +64,12 @@ impl Default for PaceOptions {
         PaceOptions {
             debt_free_s: 0.5,
             debt_full_s: 2.0,
+            runs_free: 2.0,
+            runs_full: 3.0,
             memory_free: 0.55,
             memory_full: 0.75,
-            delay_max: Duration::from_millis(2),
+            slowdown_max: 8.0,
+            sleep_max: Duration::from_millis(2),
         }
     }
 }
@@ -72,13 +84,15 @@ pub struct Debt {
     pub filled_bytes: u64,
     /// Where that wall stands; 0 for nowhere.
     pub filled_bytes_max: u64,
-    /// Bytes of the runs of tier 0 beyond the merge factor, over all tables.
+    /// Bytes that merges have to take in of the runs of tier 0 beyond the merge factor, over all tables.
     pub overdue_bytes: u64,
+    /// Runs of the fullest tier of any table, as a multiple of the merge factor.
+    pub crowding: f64,
     /// Bytes of memtable that a flush takes in per second, as measured; 0 while unknown.
     pub flush_bytes_per_s: f64,
     /// Bytes that merges take in per second, as measured; 0 while unknown.
     pub merge_bytes_per_s: f64,
-    /// Bytes that merges will move for each byte flushed: the tiers, at most; 0 counts as 1.
+    /// Bytes that merges take in for each byte flushed: the tiers that there are above the first; less counts as 1.
     pub merge_amplification: f64,
 }
 
@@ -111,19 +125,15 @@ fn seconds_for(bytes: u64, bytes_per_s: f64) -> f64 {
     if bytes_per_s > 0.0 { bytes as f64 / bytes_per_s } else { 0.0 }
 }
 
-/// How long a commit of `bytes` waits: the law at the head of this file.
+/// How long `bytes` of a commit wait: the law at the head of this file.
 pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
-    let behind_s = slowdown(debt.seconds(), options.debt_free_s, options.debt_full_s) * debt.cost_s(bytes);
+    let behind = slowdown(debt.seconds(), options.debt_free_s, options.debt_full_s);
+    let crowded = slowdown(debt.crowding, options.runs_free, options.runs_full);
     let filled = slowdown(debt.filled(), options.memory_free, options.memory_full);
-    let filled_s = filled * seconds_for(bytes, debt.flush_bytes_per_s);
-    let delay_s = behind_s.max(filled_s);
-    let max_s = options.delay_max.as_secs_f64();
+    let behind_s = behind.max(crowded).min(options.slowdown_max) * debt.cost_s(bytes);
+    let filled_s = filled.min(options.slowdown_max) * seconds_for(bytes, debt.flush_bytes_per_s);
     // Not-a-number, from rates that are none, must not become a wait.
-    if delay_s >= max_s {
-        options.delay_max
-    } else {
-        Duration::try_from_secs_f64(delay_s).unwrap_or_default()
-    }
+    Duration::try_from_secs_f64(behind_s.max(filled_s)).unwrap_or_default()
 }
 
 /// By how much a commit is slowed down, as a factor of what it costs: 0 up to `free`, 1 at `full`, a parabola.
@@ -140,8 +150,36 @@ impl fmt::Display for Debt {
     }
 }
 
+/// What a commit has still to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Toll {
+    bytes: u64,
+}
+
+impl Toll {
+    /// All of a commit of `bytes`.
+    pub fn of(bytes: u64) -> Toll {
+        Toll { bytes }
+    }
+
+    /// How long the next piece waits, at this debt; none when all of the commit has waited.
+    pub fn next(&mut self, debt: &Debt, options: &PaceOptions) -> Option<Duration> {
+        if self.bytes == 0 {
+            return None;
+        }
+        let all = delay(debt, self.bytes, options);
+        if all <= options.sleep_max {
+            self.bytes = 0;
+            return Some(all);
+        }
+        let piece = self.bytes as f64 * options.sleep_max.as_secs_f64() / all.as_secs_f64();
+        self.bytes -= (piece as u64).clamp(1, self.bytes);
+        Some(options.sleep_max)
+    }
+}
+
 /// Collects delays that are too short to sleep for, until they are worth it: a sleep of a microsecond takes
-/// fifty. One for each writing thread, or one for a group of commits.
+/// fifty. One for all who write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwedDelay {
     owed: Duration,

@@ -17,7 +17,7 @@ use folddb_merge::plan::{Way, plan};
 use folddb_merge::{
     BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, Sketch, StepResult, StepRules,
 };
-use folddb_run::{ReadMode, RunCursor};
+use folddb_run::{PartFacts, ReadMode, RunCursor};
 
 use super::flush::{gone, step_ranges};
 use super::optimize::Turn;
@@ -379,8 +379,7 @@ impl Engine {
         let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq)
             || reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
         self.merges.lock().busy.insert((table.id, run));
-        let bytes_total =
-            files.iter().map(|file| file.part.facts().key_bytes + file.part.facts().payload_bytes).sum();
+        let bytes_total = files.iter().map(|file| taken_in_bytes(file.part.facts())).sum();
         let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
         Ok(MergeJob {
             table: Arc::clone(table),
@@ -399,19 +398,53 @@ impl Engine {
     /// Counts what merging is behind with, which slows writers down.
     pub(crate) fn note_overdue(&self) {
         let factor = self.options.merge_factor;
-        let overdue = |table: &Arc<TableCore>| {
-            let view = table.view();
-            let tier0 = || view.runs.iter().filter(|run| run.tier == 0);
-            let bytes =
-                tier0().flat_map(|run| &run.parts).map(|part| part.file.part.facts().file_bytes).sum();
-            pace::Debt::overdue(tier0().count(), bytes, factor)
-        };
+        let (mut overdue_bytes, mut runs_max, mut tier_max) = (0, 0, 0);
         let merges = self.merges.lock();
-        let catalog = self.catalog();
-        let merging = catalog.all().filter(|table| !merges.given_up.contains_key(&table.id));
-        let overdue = merging.map(overdue).sum();
-        self.debt.overdue_bytes.store(overdue, Ordering::Relaxed);
+        for table in self.catalog().all().filter(|table| !merges.given_up.contains_key(&table.id)) {
+            let tiers = merges.tiers_to_merge(table);
+            let tier0 = tiers.first().copied().unwrap_or_default();
+            overdue_bytes += pace::Debt::overdue(tier0.runs, tier0.bytes, factor);
+            runs_max = tiers.iter().map(|tier| tier.runs).fold(runs_max, usize::max);
+            tier_max = tier_max.max(tiers.len().saturating_sub(1));
+        }
+        self.debt.overdue_bytes.store(overdue_bytes, Ordering::Relaxed);
+        self.debt.tier_runs_max.store(runs_max, Ordering::Relaxed);
+        self.debt.tier_max.store(tier_max, Ordering::Relaxed);
     }
+}
+
+/// What merges have before them of one tier of a table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tier {
+    runs: usize,
+    /// Bytes of keys and payloads, which is what the speed of merges is measured in: files may be several times smaller.
+    bytes: u64,
+}
+
+impl Merges {
+    /// The tiers of a table, the lowest first. What somebody optimizes does not count: it is no work of upkeep.
+    fn tiers_to_merge(&self, table: &TableCore) -> Vec<Tier> {
+        let mut tiers = Vec::new();
+        let optimized = match self.optimized.get(&table.id) {
+            Some(Turn::Merges(inputs)) => inputs.as_slice(),
+            _ => &[],
+        };
+        for run in table.view().runs.iter().filter(|run| !optimized.contains(&run.id)) {
+            let at = usize::from(run.tier);
+            if tiers.len() <= at {
+                tiers.resize(at + 1, Tier::default());
+            }
+            tiers[at].runs += 1;
+            tiers[at].bytes +=
+                run.parts.iter().map(|part| taken_in_bytes(part.file.part.facts())).sum::<u64>();
+        }
+        tiers
+    }
+}
+
+/// What a merge takes in of a part, as [`Progress::bytes_done`] counts it.
+pub(super) fn taken_in_bytes(facts: &PartFacts) -> u64 {
+    facts.key_bytes + facts.payload_bytes
 }
 
 impl MergeJob {
@@ -554,3 +587,7 @@ fn summary(run: &RunView, busy: bool) -> RunSummary {
         busy,
     }
 }
+
+#[cfg(test)]
+#[path = "merge/tests.rs"]
+mod tests;

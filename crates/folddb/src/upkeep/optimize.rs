@@ -9,11 +9,12 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb_base::ids::RunId;
 use folddb_base::{Result, TableId};
 use folddb_merge::Plan;
 use folddb_merge::plan::optimize_plan;
 
-use super::merge::{MergeJob, Progress, contain};
+use super::merge::{MergeJob, Progress, contain, taken_in_bytes};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 
@@ -24,12 +25,12 @@ const WAIT: Duration = Duration::from_millis(20);
 type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// How far the one has come who optimizes a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Merges have runs of the table: they are given up, and no more are begun.
     Waits,
-    /// It has its inputs. Merges of newer runs go on beside it.
-    Merges,
+    /// It has these inputs. Merges of newer runs go on beside it.
+    Merges(Vec<RunId>),
 }
 
 /// The right to optimize a table, which one has at a time.
@@ -50,9 +51,9 @@ impl<'a> Claim<'a> {
     }
 
     /// The inputs are taken: upkeep may have what is written from now on.
-    fn has_inputs(&self) {
+    fn has_inputs(&self, plan: &Plan) {
         let mut merges = self.engine.merges.lock();
-        merges.optimized.insert(self.table, Turn::Merges);
+        merges.optimized.insert(self.table, Turn::Merges(plan.inputs.clone()));
         merges.looked_at.remove(&self.table);
     }
 }
@@ -78,7 +79,7 @@ impl Engine {
         let Some(Some(plan)) = self.wait_for(table, progress, || self.try_optimize_plan(table))? else {
             return Ok(());
         };
-        claim.has_inputs();
+        claim.has_inputs(&plan);
         let job = self.job(table, plan)?;
         self.drive(job, progress)
     }
@@ -144,7 +145,7 @@ impl Engine {
 /// How far it has come while it waits.
 fn nothing_done(table: &TableCore) -> Progress {
     let view = table.view();
-    let facts = view.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
-    let bytes_total = facts.map(|facts| facts.key_bytes + facts.payload_bytes).sum();
+    let parts = view.runs.iter().flat_map(|run| &run.parts);
+    let bytes_total = parts.map(|part| taken_in_bytes(part.file.part.facts())).sum();
     Progress { bytes_done: 0, bytes_total, records_in: 0, records_out: 0 }
 }

@@ -278,10 +278,9 @@ proptest! {
         runs in runs(),
         merge_factor in 0usize..6,
         borders in prop::collection::vec(0u64..4000, 0..3),
-        delete_age_max_ms in prop::option::of(0u64..2),
     ) {
         let base = MergeOptions::with_factor(merge_factor);
-        let options = MergeOptions { garbage_bytes_min: 1, delete_age_max_ms, ..base };
+        let options = MergeOptions { garbage_bytes_min: 1, ..base };
         let moment = Moment { borders };
         if let Some(plan) = plan(&KeyOrder::Bytewise, &runs, &moment, &options) {
             check(&plan, &runs);
