@@ -76,6 +76,16 @@ impl TableCore {
         *view = Arc::new(next(&view));
     }
 
+    /// Lets go of what the picture holds, however many handles of the table live on. Readers check that they may read
+    /// *after* they have taken a picture, so none takes this one for an empty table.
+    pub(crate) fn let_go(&self) {
+        let active = new_memtable(&self.rules.order, &self.fold);
+        let empty =
+            TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() };
+        let before = std::mem::replace(&mut *self.view.write(), Arc::new(empty));
+        drop(before); // memtables and files may go with it, which no reader should wait for
+    }
+
     /// Fails once the table is dropped.
     #[inline]
     pub(crate) fn check_alive(&self) -> Result<()> {

@@ -70,6 +70,11 @@ impl Manifest {
         }
     }
 
+    /// Lets go of the file.
+    fn let_go(&mut self) {
+        *self = Manifest::ReadOnly(Arc::clone(self.state()));
+    }
+
     /// Makes changes in a new file, whose snapshot tells them.
     pub(crate) fn append_in_snapshot(&mut self, changes: &[Change]) -> Result<()> {
         match self {
@@ -257,7 +262,9 @@ impl Engine {
         self.dir.join(name)
     }
 
-    /// Fails once the table is dropped or the store closed.
+    /// Fails once the table is dropped or the store closed. Asked after a picture is taken: see [`TableCore::let_go`].
+    ///
+    /// [`TableCore::let_go`]: crate::catalog::TableCore::let_go
     #[inline]
     pub(crate) fn check_readable(&self, table: &crate::catalog::TableCore) -> Result<()> {
         self.check_open()?;
@@ -279,6 +286,18 @@ impl Engine {
             Some(account) => account.host(&self.options.host, who),
             None => self.host.clone(),
         }
+    }
+
+    /// Lets go of memory and files once the store is closed: handles of users keep the engine alive for as long as they
+    /// like, and should keep nothing else.
+    pub(crate) fn let_go(&self) {
+        self.manifest.lock().let_go();
+        self.commit.lock().active = Vec::new();
+        self.catalog().all().for_each(|table| table.let_go());
+        if let Some(journal) = &self.journal {
+            journal.let_go();
+        }
+        self.parts.clear();
     }
 
     /// Lets others open the store.

@@ -30,7 +30,6 @@ impl Engine {
         at: Option<Seq>,
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
-        self.check_readable(table)?;
         RESOLVER.with(|resolver| {
             // A `take` that itself reads finds the buffers in use and gets its own.
             let mut spare = Resolver::new();
@@ -53,7 +52,6 @@ impl Engine {
         key: &[u8],
         at: Option<Seq>,
     ) -> Result<Vec<(OpKind, Vec<u8>)>> {
-        self.check_readable(table)?;
         let mut resolver = Resolver::new();
         self.collect(table, key, at, &mut resolver)?;
         resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;
@@ -67,6 +65,7 @@ impl Engine {
         let read_at = at.map_or(ReadAt::Published(&self.published), ReadAt::Seq);
         let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
         let pinned = table.pinned_view();
+        self.check_readable(table)?;
         search.cover = cover_of(&pinned, table, key, limit);
         let found = pinned.active.find(key, read_at);
         let view = Arc::clone(&pinned);

@@ -189,7 +189,10 @@ impl Store {
     /// # Errors
     /// [`crate::ErrorKind::UnknownTable`].
     pub fn table_stats(&self, table: &str) -> Result<TableStats> {
-        Ok(table_stats(self.bytes_table(table)?.core()))
+        let table = self.bytes_table(table)?;
+        let stats = table_stats(table.core());
+        self.engine().check_readable(table.core())?;
+        Ok(stats)
     }
 }
 
@@ -199,9 +202,9 @@ impl BytesTable {
     /// # Errors
     /// Damage, or a failed read.
     pub fn explain(&self, key: &[u8]) -> Result<Vec<Explained>> {
-        self.engine.check_readable(&self.core)?;
         let mut found = Vec::new();
         let view = self.core.view();
+        self.engine.check_readable(&self.core)?;
         view.active
             .explain(key, |at, record| found.push(explained(Place::Memtable(at.to_string()), &record)));
         for sealed in &view.sealed {

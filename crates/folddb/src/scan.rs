@@ -87,8 +87,8 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
-        engine.check_readable(table)?;
         let pinned = table.pinned_view();
+        engine.check_readable(table)?;
         let captured = pinned.active.capture(&engine.published);
         let view = Arc::clone(&pinned);
         drop(pinned);

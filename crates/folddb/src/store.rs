@@ -289,6 +289,7 @@ impl Open {
             let _no_edit = self.engine.manifest.lock(); // one under way ends first; later ones find it closed
             self.engine.release_lock();
         }
+        self.engine.let_go();
         flushed.and(sealed)
     }
 }

@@ -280,6 +280,13 @@ impl JournalSync {
         lane.sealed.drain(..count).map(|segment| segment.number).collect()
     }
 
+    /// Lets go of files and windows; to be called after [`Journal::close`], or instead of it when the journal has failed.
+    pub fn let_go(&self) {
+        let unused = self.ahead.end();
+        let gone = self.lane.lock().let_go();
+        drop((unused, gone)); // unmapping takes its time
+    }
+
     /// Why nothing is written any more, if so it is.
     ///
     /// # Errors

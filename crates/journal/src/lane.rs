@@ -10,7 +10,7 @@ use folddb_base::{FileNumber, Lsn, Seq};
 use folddb_host::files::AppendSync;
 use folddb_layout::frame::{self, FRAME_OVERHEAD_BYTES_MAX, FrameHead, FrameKind};
 
-use crate::segment_file::OpenSegment;
+use crate::segment_file::{Gone, OpenSegment};
 
 /// A buffer that one large batch has blown up beyond this is given back, in bytes.
 const BUFFER_KEPT_BYTES_MAX: usize = 4 << 20;
@@ -114,6 +114,14 @@ impl Lane {
             self.buffer = Vec::new();
         }
         Ok(())
+    }
+
+    /// Ends, and gives away all that holds files or memory. What is appended or synced from now on fails.
+    pub(crate) fn let_go(&mut self) -> impl Sized + use<> {
+        self.is_closed = true;
+        let file = std::mem::replace(&mut self.active.file, Box::new(Gone));
+        let syncer = std::mem::replace(&mut self.active.syncer, Arc::new(Gone));
+        (file, syncer, std::mem::take(&mut self.sealed), std::mem::take(&mut self.buffer))
     }
 
     /// Goes on in `next`, the active segment having been sealed.

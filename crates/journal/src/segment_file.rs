@@ -1,5 +1,6 @@
 //! Making the file of a segment, and the open file that frames are appended to.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -66,6 +67,37 @@ impl SegmentMaker {
         let path = segment.path.clone();
         drop(segment);
         let _ = self.host.files.remove(&path);
+    }
+}
+
+/// In the place of a file that has been let go of.
+pub(crate) struct Gone;
+
+fn gone() -> io::Error {
+    io::Error::other("the journal is closed")
+}
+
+impl AppendFile for Gone {
+    fn append(&mut self, _: &[u8]) -> io::Result<()> {
+        Err(gone())
+    }
+
+    fn end(&self) -> u64 {
+        0
+    }
+
+    fn syncer(&self) -> Arc<dyn AppendSync> {
+        Arc::new(Gone)
+    }
+}
+
+impl AppendSync for Gone {
+    fn sync(&self) -> io::Result<()> {
+        Err(gone())
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        Err(gone())
     }
 }
 

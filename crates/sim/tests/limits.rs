@@ -169,6 +169,7 @@ fn child() {
         "large-batches" => large_batches(&mut world),
         "huge-key" => huge_key(&mut world),
         "threads" => threads(&mut world),
+        "reopened" => reopened(&mut world),
         other => panic!("there is no scenario {other:?}"),
     }
     let after = Usage::now();
@@ -413,6 +414,43 @@ fn threads(world: &mut World) {
     }
 }
 
+/// Opened again and again in one process, by somebody who keeps handles of what is closed, or dropped with its memtables
+/// full.
+fn reopened(world: &mut World) {
+    let (mut store, mut held, mut descriptors) = (world.create(), Vec::new(), 0);
+    for round in 0..world.setting("rounds", 6) {
+        let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+        let (mut written_bytes, mut chance) = (0, Seeded::new(round));
+        while written_bytes < 3 * world.setting("mib", 4) * MIB {
+            let mut batch = store.batch();
+            for _ in 0..200 {
+                batch.set(&table, &chance.below(50_000), &noise(chance.next_u64(), 200));
+            }
+            written_bytes += batch.len_bytes() as u64;
+            batch.commit(Durability::Process).unwrap();
+        }
+        (0..50_000).step_by(11).for_each(|key| drop(table.get(&key).unwrap()));
+        held.push((store.snapshot(), store.batch(), table));
+        if round % 2 == 0 {
+            store.close().unwrap()
+        } else {
+            drop(store)
+        }
+        descriptors = descriptors.max(Usage::now().descriptors);
+        for (snapshot, _, table) in &held {
+            let answers = [
+                table.get(&11).map(drop),
+                snapshot.get(table, &11).map(drop),
+                table.scan().count().map(drop),
+            ];
+            answers.into_iter().for_each(|answer| assert_eq!(answer.unwrap_err().kind(), ErrorKind::Closed));
+        }
+        store = Store::open(world.path(), world.options()).unwrap();
+    }
+    world.note("parts", parts(&store));
+    world.note("descriptors_closed", descriptors);
+}
+
 // ---- tests ----------------------------------------------------------------------------------------------
 
 fn keeps_to_its_memory_whatever_goes_on(mib: u64) {
@@ -540,4 +578,11 @@ fn a_store_has_three_threads_and_none_when_it_is_closed() {
     assert_eq!(report.get("threads_max"), before + 3 * STORE_THREADS);
     assert_eq!(report.get("threads_after"), before);
     assert_eq!(report.get("descriptors_after"), report.get("descriptors_before"));
+}
+
+#[test]
+fn a_closed_store_keeps_no_memory_and_no_files_whatever_handles_live_on() {
+    let report = scenario("reopened");
+    report.assert_keeps_to_memory(&Load { parts: report.get("parts"), ..Load::of_mib(4) });
+    assert_eq!(report.get("descriptors_closed"), report.get("descriptors_before"));
 }

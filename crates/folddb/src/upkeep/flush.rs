@@ -248,11 +248,10 @@ impl Engine {
             if let Some(cause) = self.health.cause() {
                 return Err(cause);
             }
-            if self.catalog().all().all(is_flushed) {
+            let all_flushed = self.catalog().all().all(is_flushed);
+            self.check_open()?; // nothing waits in a closed store, flushed or not
+            if all_flushed {
                 return Ok(());
-            }
-            if self.health.is_closed() {
-                return Err(Error::new(ErrorKind::Closed, "the store is closed"));
             }
             // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
             if self.debt.flush_refusals.load(Ordering::Acquire) != refusals {

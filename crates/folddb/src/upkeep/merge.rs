@@ -323,12 +323,7 @@ impl Engine {
         }
         let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.bytes).sum();
         self.debt.settle_sealed(waiting);
-        table.change_view(|view| crate::view::TableView {
-            active: Arc::clone(&view.active),
-            sealed: Vec::new(),
-            runs: Arc::default(),
-            range_deletes: Arc::default(),
-        });
+        table.let_go();
         self.bell.ring();
     }
 
