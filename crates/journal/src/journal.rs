@@ -103,9 +103,36 @@ pub struct JournalSync {
     poison: OnceLock<Error>,
 }
 
+/// Who waits for a sync.
 #[derive(Default)]
 struct Group {
     has_leader: bool,
+    /// Those who have come since the last sync ended, and sleep.
+    waiting: usize,
+    /// How many they were when it ended, its leader among them: as many are taken to be on their way again.
+    expected: usize,
+    /// How many syncs have ended.
+    round: u64,
+    /// How long the last one took, and so how long those who are expected are waited for.
+    took: Duration,
+    /// For so many rounds nobody is expected, since somebody was in vain.
+    hasty_rounds: u32,
+}
+
+/// Nobody is waited for longer than this; where a test drives the threads there is no time, and nobody is waited for.
+const PATIENCE_MAX: Duration = Duration::from_millis(if cfg!(folddb_schedules) { 0 } else { 1 });
+
+/// Rounds without waiting after one in which that was in vain.
+const HASTY_ROUNDS: u32 = 8;
+
+impl Group {
+    /// Ends a round.
+    fn end_round(&mut self, took: Duration) {
+        self.hasty_rounds = self.hasty_rounds.saturating_sub(1);
+        self.expected = if self.hasty_rounds == 0 { self.waiting + 1 } else { 0 };
+        (self.has_leader, self.waiting, self.took) = (false, 0, took);
+        self.round += 1;
+    }
 }
 
 #[derive(Default)]
@@ -197,23 +224,51 @@ impl JournalSync {
                 return Ok(());
             }
             self.check_sound()?;
-            let mut group = self.group.lock();
-            if group.has_leader {
-                self.group_done.wait(&mut group);
-                continue;
-            }
-            if self.durable_lsn() >= lsn {
-                return Ok(());
-            }
-            group.has_leader = true;
-            drop(group);
-            let leader = Leader { journal: self };
+            let Some(leader) = self.lead(lsn) else { continue };
             let target = self.sync_all()?;
             drop(leader);
             if target < lsn {
                 return Err(Error::invalid(format!("LSN {lsn} is past the end of the log at {target}")));
             }
         }
+    }
+
+    /// Makes the caller the leader, unless it has slept, while another one led or was awaited: then it has to look again.
+    ///
+    /// Those who shared the last sync were let go a moment ago, and where they only commit, they all come again at once. So the
+    /// last of them leads, and no sync begins without those who would then wait for the next.
+    fn lead(&self, lsn: Lsn) -> Option<Leader<'_>> {
+        let mut group = self.group.lock();
+        let round = group.round;
+        if group.has_leader {
+            group.waiting += 1;
+            self.group_done.wait(&mut group);
+            return None;
+        }
+        if self.durable_lsn() >= lsn {
+            return None;
+        }
+        if group.waiting + 1 < group.expected && !PATIENCE_MAX.is_zero() {
+            group.waiting += 1;
+            if group.waiting > 1 {
+                self.group_done.wait(&mut group);
+                return None;
+            }
+            // The first to come sees to it that a sync begins.
+            let patience = group.took.min(PATIENCE_MAX);
+            self.group_done.wait_for(&mut group, patience);
+            if group.round != round {
+                return None;
+            }
+            group.waiting -= 1;
+            if group.has_leader {
+                return None;
+            }
+            group.hasty_rounds = HASTY_ROUNDS;
+        }
+        group.has_leader = true;
+        drop(group);
+        Some(Leader { journal: self, since: self.maker.host.clock.monotonic() })
     }
 
     /// All before this LSN is durable.
@@ -436,11 +491,13 @@ impl JournalSync {
 /// Leads a sync; when it goes, however that comes about, the others wake and look.
 struct Leader<'a> {
     journal: &'a JournalSync,
+    since: Duration,
 }
 
 impl Drop for Leader<'_> {
     fn drop(&mut self) {
-        self.journal.group.lock().has_leader = false;
+        let now = self.journal.maker.host.clock.monotonic();
+        self.journal.group.lock().end_round(now.saturating_sub(self.since));
         self.journal.group_done.notify_all();
     }
 }
