@@ -1,9 +1,10 @@
-//! `steady`: no stalls. Finds the rate that the store sustains, then writes at 95 % of it; then a quiet table is
-//! written to, alone and beside one that is loaded flat out.
+//! `steady`: no stalls. Fills a table, finds the rate that the store sustains, then writes at 95 % of it; then a quiet
+//! table is written to, alone and beside one that is loaded flat out.
 //!
 //! Writes come *open-loop*: each is due at a moment that does not depend on how long those before it took, and its
 //! latency counts from that moment. A stall of a second is thus seen by every write that it delays, not by one.
-//! Keys come round in a random order that repeats, so the store reaches a steady size, with old values to merge away.
+//! Keys come round in a random order that repeats, so the store keeps the size to which it was filled, with old values
+//! to merge away.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -58,11 +59,12 @@ pub(crate) fn run(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) ->
             done: 0,
         })
     };
-    let mut steady = open("steady", keys, batch, options.seed)?;
+    let mut steady = open("steady", keys, LOAD_BATCH, options.seed)?;
+    fill(&work.store, &mut steady, progress)?;
+    steady.len = batch;
     progress(Progress { phase: "finding the rate", done: 0, total: 0 });
-    let (found, sustained_per_s) = find_rate(&mut steady, hold_s * FIND_SHARE)?;
+    let (found, sustained_per_s) = find_rate(&work.store, &mut steady, hold_s * FIND_SHARE)?;
     report.put("find", found);
-    work.store.settle()?;
     progress(Progress { phase: "holding it", done: 0, total: 0 });
     let rows_per_s = sustained_per_s * SHARE_OF_SUSTAINED;
     report.put("hold", hold(&work.store, &mut steady, rows_per_s, hold_s)?);
@@ -151,27 +153,40 @@ impl Writer {
     }
 }
 
-/// Writes flat out for some seconds. The rate of the second half is what is sustained: by then writers are slowed
-/// to what upkeep gets done.
-fn find_rate(writer: &mut Writer, seconds: f64) -> Result<(Value, f64)> {
-    let (mut latencies, started) = (Latencies::new(), Instant::now());
-    let (mut before, mut tenths, mut rows_before) = (started, Vec::new(), 0);
+/// Gives every key its first value.
+fn fill(store: &Store, writer: &mut Writer, progress: &mut dyn FnMut(Progress)) -> Result<()> {
+    let keys = writer.source.keys;
+    while writer.done < keys {
+        if writer.done.is_multiple_of(LOAD_BATCH as u64 * 1000) {
+            progress(Progress { phase: "filling", done: writer.done, total: keys });
+        }
+        writer.commit()?;
+    }
+    store.settle()
+}
+
+/// Writes flat out for some seconds, and settles. What is sustained is what was written in the time of both: the work
+/// that a burst leaves behind is a part of its price.
+fn find_rate(store: &Store, writer: &mut Writer, seconds: f64) -> Result<(Value, f64)> {
+    let (mut latencies, started, first) = (Latencies::new(), Instant::now(), writer.done);
+    let (mut before, mut tenths, mut rows_before) = (started, Vec::new(), first);
     while tenths.len() < 10 {
         writer.commit()?;
         let now = Instant::now();
         latencies.note(now - before);
         before = now;
         if (now - started).as_secs_f64() >= seconds * (tenths.len() + 1) as f64 / 10.0 {
-            tenths.push((writer.done - rows_before, now));
+            tenths.push(writer.done - rows_before);
             rows_before = writer.done;
         }
     }
-    let half: u64 = tenths[5..].iter().map(|(rows, _)| rows).sum();
-    let took_s = (tenths[9].1 - tenths[4].1).as_secs_f64();
-    let sustained = half as f64 / took_s.max(1e-9);
-    let by_tenth: Vec<u64> = tenths.iter().map(|(rows, _)| (*rows as f64 * 10.0 / seconds) as u64).collect();
+    let flat_out_s = started.elapsed().as_secs_f64();
+    store.settle()?;
+    let sustained = (writer.done - first) as f64 / started.elapsed().as_secs_f64().max(1e-9);
+    let by_tenth: Vec<u64> = tenths.iter().map(|rows| (*rows as f64 * 10.0 / seconds) as u64).collect();
     let figures = json!({
-        "seconds": round(started.elapsed().as_secs_f64(), 3),
+        "seconds": round(flat_out_s, 3),
+        "settle_s": round(started.elapsed().as_secs_f64() - flat_out_s, 3),
         "rows_per_s_by_tenth": by_tenth,
         "sustained_rows_per_s": sustained as u64,
         "commits_flat_out": latencies.to_json(),
