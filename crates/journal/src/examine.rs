@@ -162,6 +162,11 @@ impl Walk<'_> {
         let mut pending: Vec<(FileNumber, String)> = Vec::new();
         for number in numbers {
             let header = match self.header(number, from.store_id) {
+                // It is never passed over, not even where the log begins later: whose is it?
+                Ok(Some(header)) if header.store_id != from.store_id => {
+                    self.fault(number, 24, "the segment belongs to another store".to_owned());
+                    continue;
+                }
                 Ok(Some(header)) => header,
                 Ok(None) => continue,
                 Err((header, what)) => {
@@ -203,9 +208,6 @@ impl Walk<'_> {
         let failed = |error: Error| (None, error.message().to_owned());
         let mut reader = SegmentReader::open(self.host, self.dir, number).map_err(failed)?;
         match reader.header(number).map_err(failed)? {
-            Ok(header) if header.store_id != store_id => {
-                Err((None, "the segment belongs to another store".to_owned()))
-            }
             Ok(header) => Ok(Some(header)),
             Err(_) if reader.is_unused().map_err(failed)? => Ok(None),
             Err(cause) => {

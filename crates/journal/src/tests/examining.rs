@@ -123,3 +123,25 @@ fn a_damaged_header_is_restored_where_the_hashes_leave_no_doubt() {
     let lost: u64 = report.faults.iter().filter_map(|fault| fault.records).sum();
     assert_eq!(before.len() + beyond.len() + lost as usize, 70, "{:?}", report.faults);
 }
+
+/// It would be removed with the segments that are not needed any more, and somebody may need it.
+#[test]
+fn a_segment_of_another_store_is_refused_and_found_even_where_it_is_not_needed() {
+    let (world, ..) = three_segments();
+    let second = SegmentHeader::decode(&world.get(&log(2)), FileNumber(2)).unwrap();
+    let mut first = SegmentHeader::decode(&world.get(&log(1)), FileNumber(1)).unwrap();
+    assert!(first.next_lsn() <= second.first_lsn);
+    first.store_id = STORE + 1;
+    let mut bytes = world.get(&log(1));
+    let header = first.encode();
+    bytes[..header.len()].copy_from_slice(&header);
+    world.put(&log(1), &bytes);
+
+    let log_start_lsn = second.first_lsn;
+    let (_, outcome) = replay_from(&world.host(), dir(), log_start_lsn, log_start_lsn);
+    assert!(outcome.unwrap_err().message().contains("another store"));
+    let from = ReplayFrom { store_id: STORE, log_start_lsn, durable_lsn: log_start_lsn, is_open: true };
+    let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
+    let found = report.faults.iter().find(|fault| fault.what.contains("another store"));
+    assert_eq!(found.and_then(|fault| fault.file), Some(first.number), "{:?}", report.faults);
+}
