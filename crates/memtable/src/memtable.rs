@@ -275,16 +275,17 @@ impl Memtable {
     }
 
     /// True when [`Memtable::merge_step`] would find work, whatever the borders.
-    ///
-    /// Merging is for reads: it costs about as much as pushing did and makes gets several times faster. A
-    /// table that is only written is flushed from its many chunks sooner than it is merged and then flushed.
-    pub fn wants_merge(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn wants_merge(&self) -> bool {
         let (_, chunks) = self.state.read().sealed();
         plan_merge(&facts_of(&chunks), self.limits.merge_factor, Seq::MAX).is_some()
     }
 
     /// Merges some chunks into one, off the commit path, and folds within stripes. True when it did; call it
     /// again until it is false. A second caller at the same time gets false at once.
+    ///
+    /// Merging is for reads: it costs about as much as pushing did and makes gets several times faster. A
+    /// table that is only written is flushed from its many chunks sooner than it is merged and then flushed.
     ///
     /// `borders` as for [`Writer::push`]. Only chunks that are wholly published, as far as the last border
     /// knows, are touched.

@@ -44,10 +44,11 @@ impl Window {
         let start = (place.offset - self.offset) as usize;
         let stored = &self.bytes[start..start + place.len_bytes as usize];
         count(&part.shared().counters().pieces_read, 1);
-        let mut spare = self.spare.take();
-        if let Some(block) = spare.as_mut().and_then(Arc::get_mut) {
+        if let Some(mut spare) = self.spare.take()
+            && let Some(block) = Arc::get_mut(&mut spare)
+        {
             block.refill(stored, part.seed(place)).map_err(|fault| part.damage(place, fault))?;
-            return Ok(spare.expect("it was just refilled"));
+            return Ok(spare);
         }
         let block =
             Block::open(stored.to_vec(), part.seed(place)).map_err(|fault| part.damage(place, fault))?;

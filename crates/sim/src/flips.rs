@@ -6,6 +6,7 @@
 //! ```
 //!
 //! What is left is listed by [`Outcome`]: bytes that nobody reads, and the two limits that docs/DURABILITY.md states.
+//! A step that fails while the store is being made panics: without it there is nothing to flip.
 //! `tests/flips.rs` takes a share, `cargo run -p folddb-sim --release --example flips` all of them.
 
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The scheduler's locks in the shape of the system's, as far as the engine uses it.
 //!
 //! A wait never times out here: where a wake is lost, and only a timeout would make up for it, all threads end up
-//! waiting, and the scheduler says so.
+//! waiting, and the scheduler says so. This is for tests only: what `expect` says here is a fault of this file.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

@@ -120,15 +120,13 @@ impl Fold for Counted {
     }
     fn fold(
         &self,
-        _: &[u8],
+        key: &[u8],
         earlier: &[u8],
         later: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<Outcome, FoldFailure> {
-        out.extend_from_slice(earlier);
-        out.extend_from_slice(later);
-        self.0.fetch_add(out.len(), std::sync::atomic::Ordering::Relaxed);
-        Ok(Outcome::Value)
+        self.0.fetch_add(earlier.len() + later.len(), std::sync::atomic::Ordering::Relaxed);
+        Concat.fold(key, earlier, later, out)
     }
 }
 
