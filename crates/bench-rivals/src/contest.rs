@@ -67,7 +67,7 @@ impl Contest {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         ensure!(self.repeat > 0, "--repeat is at least 1");
         std::fs::create_dir_all(&self.out).with_context(|| format!("create {}", self.out.display()))?;
-        let name = format!("{}-batch-{}-rows-{}", self.job.workload.name(), self.job.batch, self.job.rows);
+        let name = self.job.name();
         let kept = Kept::open(self.out.join(format!("{name}.rounds")), self.settings(), self.resume)?;
         let mut runs: Vec<Runs> =
             self.rivals.iter().map(|rival| Runs { rival: rival.clone(), outcomes: Vec::new() }).collect();
@@ -122,6 +122,7 @@ impl Contest {
             "memory_bytes": self.job.memory_bytes,
             "durability": self.job.durability.name(),
             "threads": self.job.threads,
+            "value_bytes": self.job.value_bytes,
             "seed": self.job.seed,
             "optimize": self.job.optimize,
         })

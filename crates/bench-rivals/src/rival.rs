@@ -31,6 +31,8 @@ pub(crate) enum Meaning {
     Numbers,
     /// It does not occur: keys of 8 bytes, values of any.
     Bytes,
+    /// It does not occur: keys of any bytes, values of some kilobytes among them.
+    Objects,
     /// Keys of text; the operand is added to the value, both little-endian numbers of 8 bytes.
     Sum,
     /// Keys of text; the operand is put behind the value.
@@ -56,7 +58,7 @@ impl Meaning {
                 value.extend_from_slice(before.unwrap_or_default());
                 value.extend_from_slice(operand);
             }
-            Meaning::Numbers | Meaning::Bytes => value.extend_from_slice(operand),
+            Meaning::Numbers | Meaning::Bytes | Meaning::Objects => value.extend_from_slice(operand),
         }
     }
 }

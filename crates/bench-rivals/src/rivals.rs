@@ -3,6 +3,7 @@
 #[cfg(any(feature = "rocksdb", feature = "leveldb", feature = "fjall"))]
 mod pending;
 mod folddb;
+mod files;
 #[cfg(feature = "rocksdb")]
 mod rocksdb;
 #[cfg(feature = "leveldb")]
@@ -36,6 +37,7 @@ pub(crate) struct Entry {
 /// All stores of this build.
 pub(crate) const ENTRIES: &[Entry] = &[
     folddb::ENTRY,
+    files::ENTRY,
     #[cfg(feature = "rocksdb")]
     rocksdb::LEVELLED,
     #[cfg(feature = "rocksdb")]
@@ -52,6 +54,8 @@ pub(crate) const ENTRIES: &[Entry] = &[
     leveldb::ENTRY,
     #[cfg(feature = "fjall")]
     fjall::ENTRY,
+    #[cfg(feature = "fjall")]
+    fjall::SEPARATED,
     #[cfg(feature = "redb")]
     redb::ENTRY,
     #[cfg(feature = "lmdb")]

@@ -11,6 +11,11 @@ mod hugedb;
 mod osmos;
 mod small;
 mod commit;
+mod ydb;
+mod objects;
+mod more_than_ram;
+mod leveled;
+mod elliptics;
 
 use std::path::PathBuf;
 
@@ -34,6 +39,16 @@ pub(crate) enum Workload {
     Open,
     /// Values of 100 bytes, every commit synced, by several threads.
     Commit,
+    /// Documents that grow by small appends.
+    Ydb,
+    /// The same, where each update reads the document and puts the longer one.
+    YdbRmw,
+    /// Objects of 4 to 20 KiB, each replaced many times.
+    MoreThanRam,
+    /// Objects that are read five times as often as replaced, by several threads.
+    Leveled,
+    /// Blobs put once, then a cold opening and gets by several threads.
+    Elliptics,
 }
 
 impl Workload {
@@ -46,19 +61,27 @@ impl Workload {
             Workload::Drain => "drain",
             Workload::Open => "open",
             Workload::Commit => "commit",
+            Workload::Ydb => "ydb",
+            Workload::YdbRmw => "ydb-rmw",
+            Workload::MoreThanRam => "more-than-ram",
+            Workload::Leveled => "leveled",
+            Workload::Elliptics => "elliptics",
         }
     }
 }
+
+/// As leveled was measured.
+pub(crate) const VALUE_BYTES: u64 = 8 << 10;
 
 /// What is to be done: the same for all rivals of a contest.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Job {
     #[arg(long, value_enum)]
     pub(crate) workload: Workload,
-    /// Rows, writes or appends
+    /// Rows, writes, appends or ops
     #[arg(long, default_value_t = 1_000_000)]
     pub(crate) rows: u64,
-    /// Keys of osmos [default: a fifth of the rows]
+    /// Keys of osmos, ydb, more-than-ram, leveled [default: a fifth, tenth, 16th, fourth of the rows]
     #[arg(long)]
     pub(crate) keys: Option<u64>,
     /// Ops in a commit; 1 is the store's way for single writes
@@ -70,9 +93,12 @@ pub(crate) struct Job {
     /// When a commit counts as done; `commit` always syncs
     #[arg(long, value_enum, default_value_t = Durability::Process)]
     pub(crate) durability: Durability,
-    /// Writers of commit
+    /// Writers of commit; threads of leveled; readers of elliptics
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: u64,
+    /// Bytes of a value of leveled
+    #[arg(long, default_value_t = VALUE_BYTES)]
+    pub(crate) value_bytes: u64,
     /// Decides the data
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -82,9 +108,30 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// Keys of `osmos`.
+    /// What its results are called: the settings that differ from one contest to another.
+    pub(crate) fn name(&self) -> String {
+        let mut name = format!("{}-batch-{}-rows-{}", self.workload.name(), self.batch, self.rows);
+        if self.threads > 1 {
+            name += &format!("-threads-{}", self.threads);
+        }
+        if self.workload == Workload::Leveled {
+            name += &format!("-value-{}", self.value_bytes);
+        }
+        if self.durability != Durability::Process {
+            name += &format!("-{}", self.durability.name());
+        }
+        name
+    }
+
+    /// Keys, where there are fewer than rows.
     pub(crate) fn key_count(&self) -> u64 {
-        self.keys.unwrap_or(self.rows / 5).max(1)
+        let rows_per_key = match self.workload {
+            Workload::Ydb | Workload::YdbRmw => 10,
+            Workload::MoreThanRam => more_than_ram::ROUNDS,
+            Workload::Leveled => leveled::OPS_PER_KEY,
+            _ => 5,
+        };
+        self.keys.unwrap_or(self.rows / rows_per_key).max(1)
     }
 }
 
@@ -98,6 +145,11 @@ pub(crate) fn run(rival: &str, job: &Job, dir: PathBuf) -> Result<Value> {
         Workload::Drain => small::drain(&mut child)?,
         Workload::Open => hugedb::open(&mut child)?,
         Workload::Commit => commit::run(&mut child)?,
+        Workload::Ydb => ydb::run(&mut child)?,
+        Workload::YdbRmw => ydb::run_read_modify_write(&mut child)?,
+        Workload::MoreThanRam => more_than_ram::run(&mut child)?,
+        Workload::Leveled => leveled::run(&mut child)?,
+        Workload::Elliptics => elliptics::run(&mut child)?,
     }
     child.end()
 }

@@ -77,6 +77,37 @@ fn the_small_ones() {
 }
 
 #[test]
+fn documents_that_grow() {
+    for batch in ["1", "50"] {
+        all("ydb", &["--rows", "3000", "--keys", "300", "--batch", batch], |rival, figures| {
+            assert_eq!(figures["keys"], 300, "{rival}");
+        });
+    }
+    all("ydb-rmw", &["--rows", "1000"], |rival, figures| {
+        assert_eq!(figures["commits"]["count"], 1000, "{rival}");
+    });
+}
+
+#[test]
+fn objects_that_are_replaced() {
+    all("more-than-ram", &["--rows", "200"], |rival, figures| {
+        assert!(figures["space"]["per_byte"].as_f64() > Some(0.1), "{rival}: {figures}");
+    });
+    let more = ["--rows", "2000", "--keys", "200", "--threads", "2", "--value-bytes", "4096"];
+    all("leveled", &more, |rival, figures| {
+        let count = |kind: &str| figures["serve"][kind]["count"].as_u64().expect("a count");
+        assert_eq!(count("gets") + count("puts"), 2000, "{rival}");
+    });
+}
+
+#[test]
+fn blobs_by_id() {
+    all("elliptics", &["--rows", "300", "--threads", "4"], |rival, figures| {
+        assert_eq!(figures["cold_gets"]["gets"]["count"], 100, "{rival}");
+    });
+}
+
+#[test]
 fn a_contest_leaves_a_table_json_and_charts() {
     let out = tempfile::tempdir().expect("a directory");
     let path = out.path().display().to_string();

@@ -1,6 +1,10 @@
 //! Where the keys and values of the benches come from: pure functions of a seed, so that a second pass can
 //! tell what must be in the store without having kept anything.
 
+mod objects;
+
+pub use objects::{Appends, Objects, Pareto};
+
 /// A bijection of 64-bit numbers that looks random: the finalizer of MurmurHash3 (Appleby).
 #[inline]
 pub fn mix(mut x: u64) -> u64 {

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::Outcome;
-use crate::work::Job;
+use crate::work::{Job, Workload};
 
 /// Rivals that the program in `go/` runs.
 const IN_GO: [&str; 2] = ["pebble", "badger"];
@@ -49,6 +49,9 @@ fn arguments(rival: &str, job: &Job) -> Vec<String> {
         ("seed", job.seed.to_string()),
     ] {
         arguments.extend([format!("--{name}"), value]);
+    }
+    if job.workload == Workload::Leveled {
+        arguments.extend(["--value-bytes".to_owned(), job.value_bytes.to_string()]);
     }
     if job.optimize {
         arguments.push("--optimize".to_owned());

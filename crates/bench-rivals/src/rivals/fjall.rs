@@ -9,12 +9,13 @@
 //! - commits: its log goes to the operating system at each commit (its default for single writes, asked for in batches), or
 //!   is synced (`SyncData`).
 //! - folds are read, modified and written: it has no merge operator.
+//! - `fjall-separated` keeps values from its default of 1 KiB on in blob files, with their garbage collection as it comes.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use fjall::config::{PartitioningPolicy, PinningPolicy};
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, KvSeparationOptions, OwnedWriteBatch, PersistMode};
 
 use super::pending::Pending;
 use super::{Entry, locked_version};
@@ -23,13 +24,23 @@ use crate::rival::{Durability, Meaning, Op, Reader, Rival, Setup, Sight, Writer}
 pub(crate) const ENTRY: Entry = Entry {
     name: "fjall",
     version: || locked_version("fjall"),
-    settings: |_| {
-        "cache 1/2 of the memory, memtables of 1/4; filters and indexes whole and pinned, beyond the cache; \
-         folds by read-modify-write; no compression"
-            .to_owned()
-    },
-    open,
+    settings: |_| about("values in the tree"),
+    open: |setup| open(setup, None),
 };
+
+pub(crate) const SEPARATED: Entry = Entry {
+    name: "fjall-separated",
+    version: || locked_version("fjall"),
+    settings: |_| about("values from 1 KiB on in blob files"),
+    open: |setup| open(setup, Some(KvSeparationOptions::default())),
+};
+
+fn about(variant: &str) -> String {
+    format!(
+        "{variant}; cache 1/2 of the memory, memtables of 1/4; filters and indexes whole and pinned, beyond the cache; \
+         folds by read-modify-write; no compression"
+    )
+}
 
 /// fjall says when flushes and compactions are active, not whether one is about to begin: so long nothing must happen.
 const QUIET: Duration = Duration::from_millis(200);
@@ -41,7 +52,7 @@ struct Fjall {
     meaning: Meaning,
 }
 
-fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
+fn open(setup: &Setup, separation: Option<KvSeparationOptions>) -> Result<Box<dyn Rival>> {
     let database =
         Database::builder(setup.dir.join("store.fjall")).cache_size(setup.memory_bytes / 2).open()?;
     let keyspace = database.keyspace("rows", || {
@@ -52,6 +63,7 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
             .filter_block_pinning_policy(PinningPolicy::all(true))
             .index_block_pinning_policy(PinningPolicy::all(true))
             .manual_journal_persist(setup.durability == Durability::Sync)
+            .with_kv_separation(separation.clone())
     })?;
     let persist = match setup.durability {
         Durability::Process => PersistMode::Buffer,

@@ -36,6 +36,7 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
     let table = match setup.meaning {
         Meaning::Numbers => store.table(TABLE, Rules::sorted::<u64, u64>())?.as_bytes().clone(),
         Meaning::Bytes => store.table(TABLE, Rules::sorted::<u64, Vec<u8>>())?.as_bytes().clone(),
+        Meaning::Objects => store.table(TABLE, Rules::sorted::<Vec<u8>, Vec<u8>>())?.as_bytes().clone(),
         Meaning::Sum => {
             store.table(TABLE, Rules::sorted::<String, u64>().fold("sum:u64"))?.as_bytes().clone()
         }

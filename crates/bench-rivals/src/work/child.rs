@@ -10,7 +10,7 @@ use folddb_bench::process::MemoryWatch;
 use serde_json::{Map, Value, json};
 
 use super::beside::{Beside, read_while_writing};
-use super::load::{Source, load};
+use super::load::{Loaded, Source, load};
 use super::reads::{self, Found, GETS, Questions};
 use super::{Job, files};
 use crate::rival::{Meaning, Rival, Setup, Sight};
@@ -77,9 +77,25 @@ impl Child<'_> {
     /// Writes all rows, with their figures.
     pub(super) fn load(&mut self, source: &mut dyn Source) -> Result<()> {
         let loaded = load(&mut *self.store()?.writer()?, source, self.job.rows, self.job.batch)?;
+        self.put_load(loaded);
+        Ok(())
+    }
+
+    /// Adds what a load took.
+    pub(super) fn put_load(&mut self, loaded: Loaded) {
         self.put("load", loaded.phase);
         self.put("commits", loaded.commits);
         self.put("commits_by_second", loaded.by_second);
+    }
+
+    /// Says what the store takes on the disk for each byte of keys and values that live.
+    pub(super) fn put_space(&mut self, live_bytes: u64) -> Result<()> {
+        let disk_bytes = files::allocated_bytes(&self.setup.dir)?;
+        let per_byte = round(disk_bytes as f64 / live_bytes.max(1) as f64, 3);
+        self.put(
+            "space",
+            json!({ "live_bytes": live_bytes, "disk_bytes": disk_bytes, "per_byte": per_byte }),
+        );
         Ok(())
     }
 
@@ -113,6 +129,16 @@ impl Child<'_> {
         expected: RowSum,
         more: &mut (dyn Source + Send),
     ) -> Result<()> {
+        self.read_still(questions, expected)?;
+        let how = Beside { batch: self.job.batch, loaded_rows: self.job.rows, seed: self.job.seed };
+        let Found { figures, right } = read_while_writing(self.store()?, more, questions, &how)?;
+        self.put("read_while_writing", figures);
+        self.judge(right);
+        Ok(())
+    }
+
+    /// What of it needs that nobody writes.
+    pub(super) fn read_still(&mut self, questions: &dyn Questions, expected: RowSum) -> Result<()> {
         let (warm, found) = self.warm(questions)?;
         self.check(found, expected);
         if self.job.optimize {
@@ -120,10 +146,6 @@ impl Child<'_> {
         }
         let cold = self.cold(questions, expected)?;
         self.put("reads", json!({ "warm": warm, "cold": cold }));
-        let how = Beside { batch: self.job.batch, loaded_rows: self.job.rows, seed: self.job.seed };
-        let Found { figures, right } = read_while_writing(self.store()?, more, questions, &how)?;
-        self.put("read_while_writing", figures);
-        self.judge(right);
         Ok(())
     }
 

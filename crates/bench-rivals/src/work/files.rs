@@ -56,12 +56,19 @@ pub(super) fn allocated_bytes(dir: &Path) -> Result<u64> {
 
 /// What this process has caused to be written to the disk, less what was taken back before it got there.
 pub(super) fn device_bytes() -> u64 {
+    io_bytes("write_bytes").saturating_sub(io_bytes("cancelled_write_bytes"))
+}
+
+/// What this process has caused to be read from the disk.
+pub(super) fn read_bytes() -> u64 {
+    io_bytes("read_bytes")
+}
+
+/// A field of what the system counts for this process.
+fn io_bytes(name: &str) -> u64 {
     let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let field = |name: &str| -> u64 {
-        let value = io.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
-        value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
-    };
-    field("write_bytes").saturating_sub(field("cancelled_write_bytes"))
+    let value = io.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    value.and_then(|value| value.trim().parse().ok()).unwrap_or(0)
 }
 
 #[cfg(test)]

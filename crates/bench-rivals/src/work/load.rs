@@ -19,6 +19,14 @@ pub(super) struct Loaded {
     pub(super) by_second: Value,
 }
 
+impl Loaded {
+    pub(super) fn new(phase: Phase, commits: Commits) -> Loaded {
+        let phase = phase.end();
+        let (commits, by_second) = commits.end();
+        Loaded { phase, commits, by_second }
+    }
+}
+
 /// Writes so many rows.
 pub(super) fn load(
     writer: &mut dyn Writer,
@@ -35,9 +43,7 @@ pub(super) fn load(
         let now = commits.note(count);
         phase.reached(done, now);
     }
-    let phase = phase.end();
-    let (commits, by_second) = commits.end();
-    Ok(Loaded { phase, commits, by_second })
+    Ok(Loaded::new(phase, commits))
 }
 
 /// Writes a commit of so many rows.

@@ -46,9 +46,7 @@ fn load_beside_reader(child: &mut Child<'_>, source: &mut Sums) -> Result<Read> 
         (loaded, reading.join())
     });
     let loaded = loaded?;
-    child.put("load", loaded.phase);
-    child.put("commits", loaded.commits);
-    child.put("commits_by_second", loaded.by_second);
+    child.put_load(loaded);
     read.map_err(|_| anyhow!("the reader panicked"))?
 }
 
