@@ -10,11 +10,16 @@
 //!   Insert v         v           x         v
 //!   Fold m           m           x·m       m
 //!   InsertFold a m   a           x·m       varint(len a) a m
+//!   SetApart p       v           v         pointer to v
+//!   InsertApart p    v           x         pointer to v
 //! ```
+//!
+//! The last two are `Set` and `Insert` whose value lies *apart*, in the value lane; see `pointer.rs`.
 //!
 //! How two of them compose is the business of `folddb-rules`; here is only how they look.
 
 use crate::bytes::{Malformed, Reader, put_slice, varint_len};
+use crate::pointer::Pointer;
 
 /// The kind of an op; its number is what stands on disk. Never change one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +35,10 @@ pub enum OpKind {
     Fold = 3,
     /// What composing an `Insert` with a later `Fold` gives; users do not write it.
     InsertFold = 4,
+    /// As `Set`, and its value lies in the value lane. (5 is the range delete of the log.)
+    SetApart = 6,
+    /// As `Insert`, and its value lies in the value lane.
+    InsertApart = 7,
 }
 
 impl OpKind {
@@ -42,14 +51,40 @@ impl OpKind {
             2 => OpKind::Insert,
             3 => OpKind::Fold,
             4 => OpKind::InsertFold,
-            _ => return Err(Malformed::Tag),
+            _ => return OpKind::apart_from_u8(number),
         })
+    }
+
+    /// Of its own, so that the kinds whose values are inline stay a range without a gap.
+    #[cold]
+    fn apart_from_u8(number: u8) -> Result<OpKind, Malformed> {
+        match number {
+            6 => Ok(OpKind::SetApart),
+            7 => Ok(OpKind::InsertApart),
+            _ => Err(Malformed::Tag),
+        }
     }
 
     /// True when nothing older than this op can matter: the search for a value stops here.
     #[inline]
     pub fn absorbs(self) -> bool {
-        matches!(self, OpKind::Delete | OpKind::Set)
+        matches!(self, OpKind::Delete | OpKind::Set | OpKind::SetApart)
+    }
+
+    /// True when its payload points to a value that lies in the value lane.
+    #[inline]
+    pub fn is_apart(self) -> bool {
+        matches!(self, OpKind::SetApart | OpKind::InsertApart)
+    }
+
+    /// The kind of the same op with its value in its payload.
+    #[inline]
+    pub fn inline(self) -> OpKind {
+        match self {
+            OpKind::SetApart => OpKind::Set,
+            OpKind::InsertApart => OpKind::Insert,
+            other => other,
+        }
     }
 }
 
@@ -71,6 +106,10 @@ pub enum Op<'a> {
         /// The operand on a present one.
         present: &'a [u8],
     },
+    /// See [`OpKind::SetApart`].
+    SetApart(&'a [u8]),
+    /// See [`OpKind::InsertApart`].
+    InsertApart(&'a [u8]),
 }
 
 impl<'a> Op<'a> {
@@ -87,7 +126,21 @@ impl<'a> Op<'a> {
                 let mut reader = Reader::new(payload);
                 Op::InsertFold { absent: reader.slice()?, present: reader.rest() }
             }
+            OpKind::SetApart => {
+                check_pointer(payload)?;
+                Op::SetApart(payload)
+            }
+            OpKind::InsertApart => {
+                check_pointer(payload)?;
+                Op::InsertApart(payload)
+            }
         })
+    }
+
+    /// True for `SetApart` and `InsertApart`.
+    #[inline]
+    pub fn is_apart(&self) -> bool {
+        matches!(self, Op::SetApart(_) | Op::InsertApart(_))
     }
 
     /// Its kind.
@@ -99,6 +152,8 @@ impl<'a> Op<'a> {
             Op::Insert(_) => OpKind::Insert,
             Op::Fold(_) => OpKind::Fold,
             Op::InsertFold { .. } => OpKind::InsertFold,
+            Op::SetApart(_) => OpKind::SetApart,
+            Op::InsertApart(_) => OpKind::InsertApart,
         }
     }
 
@@ -107,7 +162,9 @@ impl<'a> Op<'a> {
     pub fn put_payload(&self, out: &mut Vec<u8>) {
         match *self {
             Op::Delete => {}
-            Op::Set(v) | Op::Insert(v) | Op::Fold(v) => out.extend_from_slice(v),
+            Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::SetApart(v) | Op::InsertApart(v) => {
+                out.extend_from_slice(v);
+            }
             Op::InsertFold { absent, present } => {
                 put_slice(out, absent);
                 out.extend_from_slice(present);
@@ -120,12 +177,18 @@ impl<'a> Op<'a> {
     pub fn payload_len(&self) -> usize {
         match *self {
             Op::Delete => 0,
-            Op::Set(v) | Op::Insert(v) | Op::Fold(v) => v.len(),
+            Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::SetApart(v) | Op::InsertApart(v) => v.len(),
             Op::InsertFold { absent, present } => {
                 varint_len(absent.len() as u64) + absent.len() + present.len()
             }
         }
     }
+}
+
+/// Of its own, and without an op in its result, so that decoding other ops stays short.
+#[cold]
+fn check_pointer(payload: &[u8]) -> Result<(), Malformed> {
+    Pointer::decode(payload).map(drop)
 }
 
 /// An op that owns its bytes: a kind and an encoded payload.

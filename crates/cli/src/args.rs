@@ -147,6 +147,9 @@ pub(crate) struct CreateArgs {
     /// A complete value equal to this one means that the key is absent
     #[arg(long, value_name = "VALUE", requires = "table", allow_hyphen_values = true)]
     pub(crate) delete_when: Option<String>,
+    /// Values of so many bytes and more lie apart from their keys, and are written once
+    #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
+    pub(crate) separate: Option<usize>,
     /// Size of a block, the unit of reading, in bytes
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) block: Option<usize>,

@@ -121,7 +121,7 @@ impl Batch {
     fn accepts(&mut self, engine: &Arc<Engine>) -> bool {
         if !Arc::ptr_eq(engine, &self.engine) {
             self.remember(Err(Error::invalid("a batch takes tables of its own store only")));
-        } else if self.encoded.payload.len() > BATCH_BYTES_MAX {
+        } else if self.encoded.len_bytes() > BATCH_BYTES_MAX {
             let message = format!("a batch holds at most {BATCH_BYTES_MAX} bytes; commit it in several");
             self.remember(Err(Error::invalid(message)));
         }
@@ -146,7 +146,7 @@ impl Batch {
 
     /// Bytes of the batch as the journal will hold it.
     pub fn len_bytes(&self) -> usize {
-        self.encoded.payload.len()
+        self.encoded.len_bytes()
     }
 
     /// Commits what the batch holds and empties it, so that it can be used again. Returns the sequence number of
@@ -159,10 +159,10 @@ impl Batch {
     pub fn commit(&mut self, durability: Durability) -> Result<Seq> {
         let result = match self.mistake.take() {
             Some(mistake) => Err(mistake),
-            None if self.encoded.payload.len() > BATCH_BYTES_MAX => Err(Error::invalid(format!(
+            None if self.encoded.len_bytes() > BATCH_BYTES_MAX => Err(Error::invalid(format!(
                 "a batch holds at most {BATCH_BYTES_MAX} bytes; commit it in several"
             ))),
-            None => self.engine.commit(&self.encoded, durability),
+            None => self.engine.commit(&mut self.encoded, durability),
         };
         self.encoded.clear();
         result

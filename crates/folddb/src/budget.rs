@@ -177,6 +177,15 @@ impl Account {
         self.used_bytes.fetch_sub(bytes, Ordering::AcqRel);
     }
 
+    fn cut(&self, path: &Path, len_bytes: u64) {
+        let mut files = self.files.lock();
+        if let Some(bytes) = files.get_mut(path) {
+            let less = bytes.saturating_sub(len_bytes);
+            *bytes -= less;
+            self.used_bytes.fetch_sub(less, Ordering::AcqRel);
+        }
+    }
+
     fn renamed(&self, from: &Path, to: &Path) {
         let mut files = self.files.lock();
         let replaced = files.remove(to).unwrap_or(0);
@@ -254,6 +263,12 @@ impl Files for Accounted {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.inner.remove(path)?;
         self.account.forget(path);
+        Ok(())
+    }
+
+    fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
+        self.inner.cut(path, len_bytes)?;
+        self.account.cut(path, len_bytes);
         Ok(())
     }
 

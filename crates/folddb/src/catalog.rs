@@ -20,6 +20,8 @@ pub(crate) struct TableCore {
     pub(crate) rules: BoundRules,
     /// The fold of the rules, shared with memtables.
     pub(crate) fold: Arc<FoldRules>,
+    /// Values of so many bytes and more lie apart.
+    pub(crate) separate_from: usize,
     /// Where scans have found nothing.
     pub(crate) stretches: Stretches,
     view: RwLock<Arc<TableView>>,
@@ -41,11 +43,15 @@ impl TableCore {
     ) -> TableCore {
         let fold = Arc::new(rules.fold.clone());
         let active = new_memtable(&rules.order, &fold);
+        // A value that may count as deleted is asked about again and again.
+        let separate_from =
+            rules.rules.separate.filter(|_| !fold.has_delete()).map_or(usize::MAX, |bytes| bytes as usize);
         TableCore {
             id,
             name: name.to_owned(),
             rules,
             fold,
+            separate_from,
             stretches: Stretches::default(),
             view: RwLock::new(Arc::new(view(active))),
             dropped: AtomicBool::new(false),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   admit   back pressure, health            no lock
+//!   values  those that lie apart             no lock but the value lane's
 //!   append  one frame                        commit lock
 //!   apply   each record to its memtable      commit lock; replay calls the same function
 //!   publish the last seq                     commit lock
@@ -27,12 +28,15 @@ use crate::view::TableView;
 
 impl Engine {
     /// Commits a batch. Returns the seq of its last record.
-    pub(crate) fn commit(&self, batch: &Encoded, durability: Durability) -> Result<Seq> {
+    pub(crate) fn commit(&self, batch: &mut Encoded, durability: Durability) -> Result<Seq> {
         self.check_not_read_only()?;
         if batch.count == 0 {
             return Ok(self.published());
         }
         self.admit(batch)?;
+        if !batch.apart.is_empty() {
+            self.put_values(batch)?;
+        }
         let (end_lsn, last_seq) = self.append_and_apply(batch, durability)?;
         if durability == Durability::Sync {
             self.sync_to(end_lsn)?;
@@ -78,7 +82,7 @@ impl Engine {
         }
         self.counters.commits.add(1);
         self.counters.records_written.add(u64::from(batch.count));
-        self.counters.user_bytes.add(batch.payload.len() as u64);
+        self.counters.user_bytes.add(batch.len_bytes() as u64);
         self.counters.journal_bytes.add(end_lsn - start_lsn);
         self.seal_full(committer, &batch.tables);
         Ok((end_lsn, last_seq))
@@ -264,6 +268,7 @@ impl Engine {
     pub(crate) fn note_write_failure(&self, error: &Error) {
         match error.kind() {
             ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),
+            ErrorKind::Closed => {} // the lane of values, which is closed before the store says that it is
             ErrorKind::InvalidInput => {} // refused before anything was written, as a batch longer than a segment is
             _ => self.health.poison(error),
         }

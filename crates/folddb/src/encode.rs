@@ -5,8 +5,9 @@
 use std::sync::Arc;
 
 use folddb_base::limits::{KEY_BYTES_MAX, RANGE_DELETES_MAX, VALUE_BYTES_MAX};
-use folddb_base::{Error, OpKind, Result};
+use folddb_base::{Error, OpKind, Pointer, Result, ValuePlace};
 use folddb_layout::frame::{self, LogOp};
+use folddb_layout::values;
 
 use crate::catalog::TableCore;
 
@@ -46,6 +47,18 @@ pub(crate) struct Encoded {
     /// True when all ops are deletes: those still go through when space is short.
     pub(crate) frees_only: bool,
     pub(crate) has_range_delete: bool,
+    /// The ops whose values lie apart, in the order of `values`.
+    pub(crate) apart: Vec<Apart>,
+    /// The records of their values, as the value lane will hold them.
+    pub(crate) values: Vec<u8>,
+}
+
+/// An op whose value lies apart.
+pub(crate) struct Apart {
+    /// Where its pointer stands in the payload.
+    pub(crate) pointer_at: usize,
+    /// Where the record of its value begins among the values.
+    pub(crate) record_at: usize,
 }
 
 impl Encoded {
@@ -55,12 +68,20 @@ impl Encoded {
         self.count = 0;
         self.frees_only = true;
         self.has_range_delete = false;
+        self.apart.clear();
+        self.values.clear();
+    }
+
+    /// Bytes that it takes in the journal, values that lie apart included.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.payload.len() + self.values.len()
     }
 
     /// Empties it for the next write, keeping its memory but for that of an unusually large one.
     pub(crate) fn recycle(&mut self) {
         self.clear();
         self.payload.shrink_to(RECYCLED_BYTES_MAX);
+        self.values.shrink_to(RECYCLED_BYTES_MAX);
     }
 
     /// Appends one op, normalised by the table's rules.
@@ -78,9 +99,32 @@ impl Encoded {
         }
         let kind = table.rules.fold.normalise(key, kind, value);
         let value = if kind == OpKind::Delete { &[][..] } else { value };
-        frame::put_record(&mut self.payload, table.id, kind, key, value);
+        self.push_again(table, kind, key, value);
         self.count_in(table, kind == OpKind::Delete);
         Ok(())
+    }
+
+    /// Appends an op that was written before, as it was normalised then.
+    #[inline]
+    pub(crate) fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
+        if value.len() >= table.separate_from && matches!(kind, OpKind::Set | OpKind::Insert) {
+            self.put_apart(table, kind, key, value);
+        } else {
+            frame::put_record(&mut self.payload, table.id, kind, key, value);
+        }
+    }
+
+    /// Appends an op whose value is to lie apart: its place is put in by [`crate::engine::Engine::put_values`].
+    #[cold]
+    fn put_apart(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
+        let record_at = self.values.len();
+        let hash = values::put_record(&mut self.values, table.id, key, value);
+        let mut pointer = Vec::with_capacity(32);
+        Pointer { place: ValuePlace::default(), time_ms: 0, hash, len: value.len() as u64, head: &[] }
+            .put(&mut pointer);
+        let kind = if kind == OpKind::Set { OpKind::SetApart } else { OpKind::InsertApart };
+        frame::put_record(&mut self.payload, table.id, kind, key, &pointer);
+        self.apart.push(Apart { pointer_at: self.payload.len() - pointer.len(), record_at });
     }
 
     /// Appends a range delete: all keys from `from` on and below `to`.

@@ -29,6 +29,7 @@ use crate::catalog::Catalog;
 use crate::health::Health;
 use crate::options::Options;
 use crate::stats::Counters;
+use crate::values::Values;
 use folddb_merge::pace::OwedDelay;
 
 /// The engine of one open store.
@@ -40,6 +41,7 @@ pub(crate) struct Engine {
     pub(crate) commit: Mutex<Committer>,
     pub(crate) published: AtomicU64,
     pub(crate) journal: Option<Arc<JournalSync>>,
+    pub(crate) values: Values,
     pub(crate) manifest: Mutex<Manifest>,
     pub(crate) numbers: Arc<Numbers>,
     pub(crate) parts: Arc<folddb_run::Shared>,
@@ -292,6 +294,7 @@ impl Engine {
     /// like, and should keep nothing else.
     pub(crate) fn let_go(&self) {
         self.manifest.lock().let_go();
+        self.values.let_go();
         self.commit.lock().active = Vec::new();
         self.catalog().all().for_each(|table| table.let_go());
         if let Some(journal) = &self.journal {

@@ -74,6 +74,7 @@ mod catalog;
 mod engine;
 mod install;
 mod encode;
+mod values;
 mod commit;
 mod read;
 mod scan;
@@ -104,7 +105,7 @@ pub use table::{BytesTable, Table};
 pub use upkeep::Work;
 pub use upkeep::merge::Progress;
 
-pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Result, Seq, limits};
+pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Pointer, Result, Seq, limits};
 pub use folddb_host::{AppendMode, Host};
 pub use folddb_rules::{
     Datum, Fold, FoldFailure, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,

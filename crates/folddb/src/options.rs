@@ -121,7 +121,8 @@ impl Options {
         self
     }
 
-    /// Size of a segment of the journal, in bytes. Default 64 MiB, at least 1 MiB. For tests and tiny disks.
+    /// Size of a segment of the journal, in bytes; one of values has four times as much. Default 64 MiB, at least 1 MiB. For
+    /// tests and tiny disks.
     pub fn segment_bytes(mut self, bytes: u64) -> Options {
         self.segment_bytes = bytes.max(1 << 20);
         self
@@ -166,6 +167,16 @@ impl Options {
     pub fn host(mut self, host: Host) -> Options {
         self.host = host;
         self
+    }
+
+    /// Size of a segment of the value lane, in bytes: four of the log's.
+    pub(crate) fn value_segment_bytes(&self) -> u64 {
+        self.segment_bytes.saturating_mul(4)
+    }
+
+    /// How many value segments may be open for reading at once.
+    pub(crate) fn value_files_max(&self) -> usize {
+        (self.open_files_max / 4).max(4)
     }
 
     /// Memory for memtables and the cache. The rest is for what merges, part writers, the journal's windows and

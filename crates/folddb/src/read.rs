@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
 use folddb_base::checksum::key_hash;
-use folddb_base::{Error, ErrorKind, OpKind, Record, Result, Seq};
+use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Record, Result, Seq};
 use folddb_memtable::ReadAt;
+use folddb_rules::State;
 use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
 use folddb_run::{Rank, Tally};
@@ -19,7 +20,12 @@ use crate::view::{TableView, covering_seq};
 thread_local! {
     /// The buffers of a get, kept from one to the next.
     static RESOLVER: RefCell<Resolver> = RefCell::new(Resolver::new());
+    /// The last record that was read from the value lane.
+    static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
+
+/// A buffer over this length is not kept for the next value.
+const RECORD_KEPT_BYTES_MAX: usize = 1 << 20;
 
 impl Engine {
     /// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
@@ -38,11 +44,59 @@ impl Engine {
             self.collect(table, key, at, resolver)?;
             self.counters.gets.add(1);
             self.counters.operands_visited_max.raise(resolver.visited() as u64);
-            let value = resolver
-                .finish(&table.rules.fold, key)
+            self.load_waiting(table, key, resolver)?;
+            let state = resolver
+                .state(&table.rules.fold, key)
                 .map_err(|cause| self.fold_failed(table, key, &cause))?;
-            take(value)
+            match state {
+                None => take(None),
+                Some(State::Value(value)) => take(Some(value)),
+                Some(State::Apart(pointer)) => self.take_apart(table, key, pointer, take),
+            }
         })
+    }
+
+    /// Hands the value that a pointer leads to to `take`.
+    #[cold]
+    fn take_apart<R>(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        pointer: &[u8],
+        take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+    ) -> Result<R> {
+        RECORD.with(|record| {
+            let mut spare = Vec::new();
+            let mut borrowed = record.try_borrow_mut();
+            let record = borrowed.as_deref_mut().unwrap_or(&mut spare);
+            let taken = take(Some(self.load_value(table, key, pointer, record)?));
+            if record.capacity() > RECORD_KEPT_BYTES_MAX {
+                *record = Vec::new();
+            }
+            taken
+        })
+    }
+
+    /// Loads values that lie apart where operands wait to be folded onto them.
+    #[inline]
+    pub(crate) fn load_waiting(&self, table: &TableCore, key: &[u8], resolver: &mut Resolver) -> Result<()> {
+        resolver.load(&table.rules.fold, key, |pointer, out| {
+            let mut record = Vec::new();
+            out.extend_from_slice(self.load_value(table, key, pointer, &mut record)?);
+            Ok(())
+        })
+    }
+
+    /// True when `key` has a value, as a reader at `at` (or now) sees it. Reads no value that lies apart, unless something was
+    /// folded onto it.
+    pub(crate) fn contains(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<bool> {
+        self.check_readable(table)?;
+        let mut resolver = Resolver::new();
+        self.collect(table, key, at, &mut resolver)?;
+        self.counters.gets.add(1);
+        self.load_waiting(table, key, &mut resolver)?;
+        let state = resolver.state(&table.rules.fold, key);
+        Ok(state.map_err(|cause| self.fold_failed(table, key, &cause))?.is_some())
     }
 
     /// The ops of `key` that would not fold into one, newest first: what a reader without the fold gets.
@@ -55,7 +109,15 @@ impl Engine {
         let mut resolver = Resolver::new();
         self.collect(table, key, at, &mut resolver)?;
         resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;
-        Ok(resolver.operands().iter().map(|op| (op.kind, op.payload.clone())).collect())
+        let inline = |op: &OpBuf| {
+            let mut record = Vec::new();
+            let payload = match op.kind.is_apart() {
+                true => self.load_value(table, key, &op.payload, &mut record)?.to_vec(),
+                false => op.payload.clone(),
+            };
+            Ok((op.kind.inline(), payload))
+        };
+        resolver.operands().iter().map(inline).collect()
     }
 
     /// Feeds the records of `key` to the resolver, newest first.

@@ -13,19 +13,24 @@
 //! Nothing is appended to a segment that was there before: after a failed sync the page cache may show
 //! bytes that the disk does not have, so recovery rewrites what it replayed and syncs that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
 use folddb_host::files::FileLock;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock, thread};
 use folddb_host::{Files, LockMode};
-use folddb_journal::{Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom};
+use folddb_journal::values::values_path;
+use folddb_journal::{
+    Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom, ValueOptions, ValuesEnd,
+};
 use folddb_layout::backup::{LIST_FILE, PLACE_FILE};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
+use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{Loaded, ManifestLog, State, TableState};
 use folddb_rules::table_rules::TableRules;
@@ -40,6 +45,7 @@ use crate::install::Installed;
 use crate::options::Options;
 use crate::stats::Counters;
 use crate::upkeep::flush::Written;
+use crate::values::{Values, seal_change};
 use crate::view::{PartFile, PartFiles, TableView, runs_of};
 
 /// Makes an empty store in a directory that does not exist yet, or is empty.
@@ -118,12 +124,24 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     let parts = Shared::new(options.cache_bytes() as u64, options.open_files_max);
     let mut catalog = Catalog::default();
     let mut committer = Committer::empty();
-    for (&id, state) in &state.tables {
-        let table = open_table(dir, &options, &host.files, id, state, &parts)
+    for (&id, table) in &state.tables {
+        let listed = &state.values;
+        let table = open_table(dir, &options, &host.files, id, table, listed, &parts)
             .map_err(|error| owed_to(&torn, error))?;
-        committer.install_active(Active::new(Arc::clone(&table), state.flushed_seq));
+        let flushed_seq = state.tables.get(&table.id).map_or(0, |table| table.flushed_seq);
+        committer.install_active(Active::new(Arc::clone(&table), flushed_seq));
         catalog.insert(table);
     }
+    check_values(dir, &*host.files, &state).map_err(|error| owed_to(&torn, error))?;
+    let values = {
+        let numbers = Arc::clone(&numbers);
+        let who = account
+            .as_ref()
+            .map_or(options.host.clone(), |account| account.host(&options.host, Who::Journal));
+        let value_options =
+            ValueOptions { segment_bytes: options.value_segment_bytes(), append_mode: options.append_mode };
+        Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), options.value_files_max())
+    };
     let mut engine = Engine {
         dir: dir.to_owned(),
         host,
@@ -131,6 +149,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         commit: Mutex::new(committer),
         published: AtomicU64::new(0),
         journal: None,
+        values,
         manifest: Mutex::new(Manifest::ReadOnly(Arc::clone(&state))),
         numbers,
         parts,
@@ -144,12 +163,13 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         options,
         lock: Mutex::new(Some(lock)),
     };
+    engine.note_listed_values(&engine.manifest.lock());
     let replayed = engine.replay(&state).map_err(|error| owed_to(&torn, error))?;
     // Only now, when all that was acknowledged has been found, does anything on the disk change.
     if !engine.options.read_only {
         let numbers = Arc::clone(&engine.numbers);
         let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))
-            .inspect_err(|_| replayed.rewritten.discard())?;
+            .inspect_err(|_| engine.discard_replayed(&replayed.rewritten))?;
         *engine.manifest.lock() = Manifest::Log(Box::new(log));
         for path in leftovers {
             let _ = engine.host.files.remove(&path); // what stays is tried again at the next opening
@@ -238,6 +258,15 @@ impl Rewrites {
     }
 }
 
+/// Value segments that were there before an opening.
+#[derive(Default)]
+struct OldValues {
+    /// Nothing points to these.
+    unused: Vec<FileNumber>,
+    /// Nothing is added to these any more.
+    sealed: Vec<ValuesEnd>,
+}
+
 /// One such memtable.
 struct Rewritten {
     table: Arc<TableCore>,
@@ -264,15 +293,21 @@ impl Engine {
             if engine.options.read_only {
                 return engine.apply_in_room(&mut committer, &mut room, &frame);
             }
-            engine.apply_replayed(&mut committer, &frame)?;
+            let moved = if frame.is_durable { None } else { engine.put_again(&frame)? };
+            let payload = moved.as_deref().unwrap_or(frame.payload);
+            engine.apply_replayed(&mut committer, &ReplayFrame { payload, ..frame })?;
             // A log may hold more than fits the memory.
             for table in committer.full_tables(engine.options.memtable_bytes()) {
                 engine.rewrite(&mut committer, &table, &mut rewritten)?;
             }
             Ok(())
         };
-        let replayed = folddb_journal::replay(&engine.host, &engine.dir, &from, visit);
-        let replayed = replayed.inspect_err(|_| rewritten.discard())?;
+        let has_values = &mut |frame: &ReplayFrame<'_>| engine.has_values(frame);
+        let replayed = match state.values.is_empty() {
+            true => folddb_journal::replay(&engine.host, &engine.dir, &from, visit),
+            false => folddb_journal::replay_checked(&engine.host, &engine.dir, &from, has_values, visit),
+        };
+        let replayed = replayed.inspect_err(|_| engine.discard_replayed(&rewritten))?;
         if let Some(needed_bytes) = room.needed_bytes() {
             return Err(engine.too_long_to_read(needed_bytes));
         }
@@ -377,13 +412,18 @@ impl Engine {
     /// may be in several tables. Then the old segments go.
     fn install_replayed(&self, replayed: Replay) -> Result<()> {
         let Replay { end_lsn, old_segments, mut rewritten } = replayed;
-        self.rewrite_all(&mut rewritten).inspect_err(|_| rewritten.discard())?;
-        let changes = rewritten.take_changes();
+        let written = self.rewrite_all(&mut rewritten).and_then(|()| self.sync_values());
+        written.inspect_err(|_| self.discard_replayed(&rewritten))?;
+        let mut changes = rewritten.take_changes();
+        let old_values = self.look_over_values(&rewritten, &mut changes);
         self.record_log_start(end_lsn, changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
-                rewritten.discard(); // after any other failure the edit may be on the disk
+                self.discard_replayed(&rewritten); // after any other failure the edit may be on the disk
             }
         })?;
+        self.values.take_unlisted();
+        self.remove_values(&old_values.unused);
+        old_values.sealed.iter().for_each(|&end| self.values.lane.cut(end));
         for table in self.catalog().all() {
             let parts = rewritten.of(table).flat_map(|one| one.written.parts.iter().cloned()).collect();
             if let Some(state) = self.manifest.lock().state().tables.get(&table.id) {
@@ -392,6 +432,42 @@ impl Engine {
         }
         self.remove_segments(&old_segments);
         Ok(())
+    }
+
+    /// Takes away what a replay has written, which nothing lists.
+    fn discard_replayed(&self, rewritten: &Rewrites) {
+        rewritten.discard();
+        self.remove_values(&self.values.unlisted());
+    }
+
+    /// What becomes of the value segments now that all pointers are in parts: those that opening has made are listed, those that
+    /// nothing points to go, and nothing is added to the others.
+    fn look_over_values(&self, rewritten: &Rewrites, changes: &mut Vec<Change>) -> OldValues {
+        let manifest = self.manifest.lock();
+        let mut ends: BTreeMap<FileNumber, u64> = BTreeMap::new();
+        let catalog = self.catalog();
+        let views: Vec<_> = catalog.all().map(|table| table.part_files()).collect();
+        let new_parts = rewritten.0.iter().flat_map(|one| &one.written.parts);
+        for part in views.iter().flat_map(BTreeMap::values).chain(new_parts) {
+            for used in &part.part.facts().values {
+                let end = ends.entry(FileNumber(u64::from(used.segment))).or_default();
+                *end = (*end).max(used.end.saturating_mul(VALUE_ALIGN));
+            }
+        }
+        let mut old = OldValues::default();
+        for (&number, sealed) in &manifest.state().values {
+            match ends.get(&number) {
+                None => {
+                    changes.push(Change::RemoveValues { segment: number });
+                    old.unused.push(number);
+                }
+                Some(&end) if sealed.is_none() => old.sealed.push(ValuesEnd { number, end }),
+                Some(_) => {}
+            }
+        }
+        changes.extend(old.sealed.iter().map(seal_change));
+        changes.extend(self.values.unlisted().into_iter().map(|segment| Change::AddValues { segment }));
+        old
     }
 
     fn rewrite_all(&self, rewritten: &mut Rewrites) -> Result<()> {
@@ -405,7 +481,7 @@ impl Engine {
         let next_seq = self.commit.lock().next_seq;
         let store_id = self.manifest.lock().state().store_id;
         let numbers = Arc::clone(&self.numbers);
-        let journal = Journal::start(
+        let journal = Journal::start_with_values(
             &self.host_for(Who::Journal),
             &self.dir,
             JournalStart { store_id, first_lsn, next_seq },
@@ -415,6 +491,7 @@ impl Engine {
                 ..JournalOptions::default()
             },
             Arc::new(move || numbers.take()),
+            Some(Arc::clone(&self.values.lane)),
         )?;
         self.journal = Some(journal.syncer());
         self.commit.lock().journal = Some(journal);
@@ -428,7 +505,9 @@ impl Engine {
         changes.push(Change::Horizon { last_seq: self.published(), log_start_lsn: lsn, durable_lsn: lsn });
         changes.push(Change::ReserveNumbers { next_number });
         changes.push(Change::LogOpen { open: false });
-        manifest.append(&changes)
+        let appended = manifest.append(&changes);
+        self.note_listed_values(&manifest);
+        appended
     }
 
     fn remove_segments(&self, numbers: &[FileNumber]) {
@@ -443,6 +522,7 @@ impl Engine {
         let Some(journal) = self.commit.lock().journal.take() else { return Ok(()) };
         let sync = journal.syncer();
         let end = journal.close()?;
+        self.close_values()?;
         if self.log_is_in_runs() {
             self.record_log_start(end, Vec::new())?;
             let numbers: Vec<FileNumber> = sync.segments().iter().map(|segment| segment.number).collect();
@@ -581,13 +661,39 @@ fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-/// Parts that the manifest does not list: of merges and flushes that a crash cut short.
+/// Parts and value segments that the manifest does not list: of merges and flushes that a crash cut short.
 fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<PathBuf>> {
     let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let listed: BTreeSet<FileNumber> = state.part_files().collect();
-    let is_leftover = |name: &FileName| matches!(name, FileName::Part(number) if !listed.contains(number));
+    let is_leftover = |name: &FileName| match name {
+        FileName::Part(number) => !listed.contains(number),
+        FileName::Values(number) => !state.values.contains_key(number),
+        _ => false,
+    };
     let names = names.iter().filter_map(|name| FileName::parse(name));
     Ok(names.filter(is_leftover).map(|name| dir.join(name.to_string())).collect())
+}
+
+/// Every value segment that the manifest lists is there, and is one.
+fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Result<()> {
+    for (&number, end) in &state.values {
+        let path = values_path(dir, number);
+        let file = files.open(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                Error::corrupt(&path, 0, "the manifest lists it, and it is not there")
+            }
+            _ => Error::io("open", &path, error),
+        })?;
+        let failed = |error| Error::io("read", &path, error);
+        let len = file.len_bytes().map_err(failed)?;
+        if len < end.unwrap_or(VALUES_HEADER_BYTES as u64).max(VALUES_HEADER_BYTES as u64) {
+            return Err(Error::corrupt(&path, len, "the segment ends before its values do"));
+        }
+        let mut header = vec![0; VALUES_HEADER_BYTES];
+        file.read_exact_at(0, &mut header).map_err(failed)?;
+        check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))?;
+    }
+    Ok(())
 }
 
 fn open_table(
@@ -596,6 +702,7 @@ fn open_table(
     host_files: &Arc<dyn Files>,
     id: TableId,
     state: &TableState,
+    listed: &BTreeMap<FileNumber, Option<u64>>,
     shared: &Arc<Shared>,
 ) -> Result<Arc<TableCore>> {
     let in_table = |error: Error| error.context(format!("table `{}`", state.name));
@@ -612,6 +719,16 @@ fn open_table(
         if opened.facts().file_bytes != part.file_bytes {
             let what = format!("it has {} bytes and not {}", opened.facts().file_bytes, part.file_bytes);
             return Err(Error::corrupt(&path, 0, what));
+        }
+        if let Some(used) = opened
+            .facts()
+            .values
+            .iter()
+            .find(|used| !listed.contains_key(&FileNumber(u64::from(used.segment))))
+        {
+            let what =
+                format!("it points to value segment {}, which the manifest does not list", used.segment);
+            return Err(in_table(Error::corrupt(&path, 0, what)));
         }
         files.insert(part.file, PartFile::new(opened, part.file, path, Arc::clone(host_files)));
     }

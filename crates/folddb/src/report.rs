@@ -58,6 +58,16 @@ pub struct StoreStats {
     pub disk_bytes: u64,
     /// Segments of the journal.
     pub segments: u64,
+    /// Segments of the value lane.
+    pub value_segments: u64,
+    /// Bytes in them: of those that are full, what they hold, of the others their length.
+    pub value_bytes: u64,
+    /// As much of that as runs point to: what memtables point to is not counted yet.
+    pub value_live_bytes: u64,
+    /// Values that were read from the value lane. Keys, heads and what only counts them read none.
+    pub value_reads: u64,
+    /// Bytes written to the value lane.
+    pub value_bytes_written: u64,
     /// Live snapshots.
     pub snapshots: u64,
     /// Seconds since the oldest live snapshot was taken.
@@ -303,6 +313,8 @@ impl Engine {
         let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
         let (snapshots, since) = self.borders.summary();
         let now = self.host.clock.monotonic();
+        let value_segments = self.manifest.lock().state().values.len() as u64;
+        let value_bytes = self.value_bytes();
         StoreStats {
             last_seq: self.published(),
             commits: counters.commits.get(),
@@ -326,6 +338,11 @@ impl Engine {
             bytes_read: reads.bytes_read,
             disk_bytes: self.used_bytes(),
             segments: self.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
+            value_segments,
+            value_bytes,
+            value_live_bytes: self.value_live_bytes(),
+            value_reads: counters.value_reads.get(),
+            value_bytes_written: counters.value_bytes_written.get(),
             snapshots: snapshots as u64,
             oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),
             damage: self.damage_met(),

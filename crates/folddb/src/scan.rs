@@ -9,8 +9,8 @@ use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Seq};
 use folddb_manifest::RangeDelete;
 use folddb_memtable::{Captured, Jump, MemStream};
 use folddb_merge::KWay;
-use folddb_rules::FoldRules;
 use folddb_rules::resolve::Resolver;
+use folddb_rules::{FoldRules, State};
 use folddb_run::{ReadMode, RunCursor};
 
 use crate::catalog::TableCore;
@@ -27,11 +27,19 @@ pub(crate) struct ScanPlan {
     pub(crate) direction: Direction,
     /// The snapshot; none is the state when the scan begins.
     pub(crate) at: Option<Seq>,
+    /// Rows come with empty values; none that lies apart is read for them.
+    pub(crate) keys_only: bool,
 }
 
 impl ScanPlan {
     pub(crate) fn everything(at: Option<Seq>) -> ScanPlan {
-        ScanPlan { low: Bound::Unbounded, high: Bound::Unbounded, direction: Direction::Forward, at }
+        ScanPlan {
+            low: Bound::Unbounded,
+            high: Bound::Unbounded,
+            direction: Direction::Forward,
+            at,
+            keys_only: false,
+        }
     }
 }
 
@@ -80,6 +88,8 @@ pub(crate) struct Rows {
     value: Vec<u8>,
     /// The newest record of the key is its value, which stands in `value`: the resolver has seen nothing.
     is_plain: bool,
+    /// The last record that was read from the value lane.
+    record: Vec<u8>,
     done: bool,
     /// The files that the cursors read, so that they stay.
     _files: Vec<Arc<PartFile>>,
@@ -137,6 +147,7 @@ impl Rows {
             key: Vec::new(),
             value: Vec::new(),
             is_plain: false,
+            record: Vec::new(),
             done: false,
             _files: files,
         })
@@ -162,10 +173,16 @@ impl Rows {
                 break;
             }
             if self.is_plain {
+                if self.plan.keys_only {
+                    self.value.clear();
+                }
                 self.end_stretch();
                 return Ok(Some((&self.key, &self.value)));
             }
-            let value = match self.resolver.finish(&self.table.rules.fold, &self.key) {
+            self.engine
+                .load_waiting(&self.table, &self.key, &mut self.resolver)
+                .inspect_err(|_| self.done = true)?;
+            let value = match self.resolver.state(&self.table.rules.fold, &self.key) {
                 Ok(value) => value,
                 Err(cause) => {
                     self.note_stretch(Some(self.key.clone()));
@@ -174,7 +191,15 @@ impl Rows {
             };
             if let Some(value) = value {
                 self.value.clear();
-                self.value.extend_from_slice(value);
+                match value {
+                    _ if self.plan.keys_only => {}
+                    State::Value(value) => self.value.extend_from_slice(value),
+                    State::Apart(pointer) => {
+                        let (engine, table) = (&self.engine, &self.table);
+                        let loaded = engine.load_value(table, &self.key, pointer, &mut self.record);
+                        self.value.extend_from_slice(loaded.inspect_err(|_| self.done = true)?);
+                    }
+                }
                 self.end_stretch();
                 return Ok(Some((&self.key, &self.value)));
             }
@@ -213,6 +238,19 @@ impl Rows {
             return;
         }
         self.table.stretches.note(Stretch { from: self.plan.low.clone(), to: behind, seq: self.limit });
+    }
+
+    /// What is written to the key of the last row, newest first, with values that lie apart loaded.
+    pub(crate) fn loaded_operands(&self) -> Result<Vec<OpBuf>> {
+        let load = |op: &OpBuf| {
+            let mut record = Vec::new();
+            let payload = match op.kind.is_apart() {
+                true => self.engine.load_value(&self.table, &self.key, &op.payload, &mut record)?.to_vec(),
+                false => op.payload.clone(),
+            };
+            Ok(OpBuf { kind: op.kind.inline(), payload })
+        };
+        self.operands().iter().map(load).collect()
     }
 
     /// The key that the last row was of, or whose fold failed.

@@ -125,6 +125,12 @@ impl BytesScan {
         self
     }
 
+    /// Only keys: the rows come with empty values, and no value that lies apart is read.
+    pub fn keys_only(mut self) -> Self {
+        self.plan.keys_only = true;
+        self
+    }
+
     /// Starts the scan; rows are lent one at a time, without copies.
     ///
     /// # Errors
@@ -143,7 +149,8 @@ impl BytesScan {
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
-    pub fn count(self) -> Result<u64> {
+    pub fn count(mut self) -> Result<u64> {
+        self.plan.keys_only = true;
         let mut rows = self.rows()?;
         let mut count = 0;
         while rows.next_row()?.is_some() {

@@ -44,4 +44,6 @@ pub(crate) struct Counters {
     pub(crate) writer_delay_us: Counter,
     pub(crate) stalls: Counter,
     pub(crate) upkeep_retries: Counter,
+    pub(crate) value_reads: Counter,
+    pub(crate) value_bytes_written: Counter,
 }

@@ -244,7 +244,7 @@ impl BytesTable {
         let mut encoded = Encoded::default();
         encoded.clear();
         encoded.push_range_delete(&self.core, from, to)?;
-        self.engine.commit(&encoded, self.durability)
+        self.engine.commit(&mut encoded, self.durability)
     }
 
     /// The value of `key`, copied.
@@ -268,7 +268,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::get`].
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
-        self.get_with(key, |value| value.is_some())
+        self.engine.contains(&self.core, key, None)
     }
 
     /// What is written to `key` as far as it folds, newest first: of use where the table's fold is not at hand.

@@ -122,7 +122,8 @@ impl Engine {
             let now = self.host.clock.monotonic();
             if self.health.cause().is_none() {
                 let _guard = PoisonOnPanic::new(&self.health);
-                let _ = journal.upkeep(now).inspect_err(|error| self.note_write_failure(error));
+                let kept = journal.upkeep(now).and_then(|()| self.keep_values_ready());
+                let _ = kept.inspect_err(|error| self.note_write_failure(error));
             }
             if now.saturating_sub(last_space_check) >= IDLE_TICK {
                 last_space_check = now;
@@ -225,6 +226,7 @@ impl Engine {
             journal
                 .upkeep(self.host.clock.monotonic())
                 .inspect_err(|error| self.note_write_failure(error))?;
+            self.keep_values_ready()?;
         }
         self.check_space();
         Ok(())
@@ -258,7 +260,7 @@ impl Engine {
         };
         let parts: u64 = self.catalog().all().map(parts).sum();
         let segments = self.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64);
-        parts + segments * self.options.segment_bytes
+        parts + segments * self.options.segment_bytes + self.value_bytes()
     }
 
     /// The background work that is owed now.

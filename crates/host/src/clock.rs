@@ -9,6 +9,11 @@ pub trait Clock: Send + Sync {
 
     /// Seconds since 1970 by the wall clock; may jump.
     fn unix_seconds(&self) -> u64;
+
+    /// Milliseconds since 1970 by the wall clock, as well as it knows them.
+    fn unix_millis(&self) -> u64 {
+        self.unix_seconds().saturating_mul(1000)
+    }
 }
 
 /// The operating system's clock.
@@ -30,5 +35,9 @@ impl Clock for SystemClock {
 
     fn unix_seconds(&self) -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+    }
+
+    fn unix_millis(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as u64)
     }
 }

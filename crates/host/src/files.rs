@@ -36,6 +36,13 @@ pub trait Files: Send + Sync {
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
 
+    /// Cuts a file that nobody appends to any more to its first `len_bytes`. Only gives back space: a world without it keeps
+    /// files longer than they need be.
+    fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
+        let _ = (path, len_bytes);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Removes an empty directory. Only backups ask for it; a world without it keeps empty directories.
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         let _ = dir;

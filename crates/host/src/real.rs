@@ -74,6 +74,10 @@ impl Files for RealFiles {
         fs::remove_file(path)
     }
 
+    fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
+        OpenOptions::new().write(true).open(path)?.set_len(len_bytes)
+    }
+
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         fs::remove_dir(dir)
     }

@@ -348,7 +348,17 @@ impl Walk<'_> {
         *batches += 1;
         *records += u64::from(head.count);
         let (first_seq, count) = (head.first_seq, head.count);
-        if let Err(what) = (self.visit)(ReplayFrame { lsn, end_lsn, first_seq, count, payload }, is_beyond) {
+        if let Err(what) = (self.visit)(
+            ReplayFrame {
+                lsn,
+                end_lsn,
+                first_seq,
+                count,
+                payload,
+                is_durable: end_lsn <= self.report.vouched_lsn,
+            },
+            is_beyond,
+        ) {
             self.fault(segment.number, offset, what);
         }
     }

@@ -26,10 +26,8 @@ use folddb_layout::frame::FrameKind;
 
 use crate::ahead::Ahead;
 use crate::lane::Lane;
-use crate::segment_file::SegmentMaker;
-
-/// Hands out file numbers; none twice, ever.
-pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
+use crate::segment_file::{NumberSource, SegmentMaker};
+use crate::values::ValueLane;
 
 /// How far an append has come when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +99,8 @@ pub struct JournalSync {
     group_done: Condvar,
     idleness: Mutex<Idleness>,
     poison: OnceLock<Error>,
+    /// Where the values lie that frames point to: durable before these are.
+    values: Option<Arc<ValueLane>>,
 }
 
 /// Who waits for a sync.
@@ -156,6 +156,21 @@ impl Journal {
         options: JournalOptions,
         numbers: NumberSource,
     ) -> Result<Journal> {
+        Journal::start_with_values(host, dir, start, options, numbers, None)
+    }
+
+    /// As [`Journal::start`]; what is synced here has what it points to synced before, in that lane.
+    ///
+    /// # Errors
+    /// As for [`Journal::start`].
+    pub fn start_with_values(
+        host: &Host,
+        dir: &Path,
+        start: JournalStart,
+        options: JournalOptions,
+        numbers: NumberSource,
+        values: Option<Arc<ValueLane>>,
+    ) -> Result<Journal> {
         let maker = SegmentMaker {
             host: host.clone(),
             dir: dir.to_owned(),
@@ -173,6 +188,7 @@ impl Journal {
             group_done: Condvar::new(),
             idleness: Mutex::default(),
             poison: OnceLock::new(),
+            values,
         };
         Ok(Journal { shared: Arc::new(shared) })
     }
@@ -406,6 +422,9 @@ impl JournalSync {
     /// Makes durable all that was appended before the call, and returns where that ends. One caller at a time.
     fn sync_all(&self) -> Result<Lsn> {
         let (sealed, syncer, target) = self.to_sync()?;
+        if let Some(values) = &self.values {
+            values.sync().map_err(|error| self.poison(error.message()))?; // first: the log points there
+        }
         for (number, next_lsn, syncer) in sealed {
             syncer
                 .sync()

@@ -1,4 +1,4 @@
-//! Floor 2 of FoldDB: the append-only history, its log lane.
+//! Floor 2 of FoldDB: the append-only history, its log lane and its value lane (see `values.rs`).
 //!
 //! ```text
 //!   LSN     0          c          2c         3c
@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod segment_file;
+pub mod values;
 mod lane;
 mod ahead;
 mod journal;
@@ -33,8 +34,10 @@ mod replay;
 mod examine;
 
 pub use examine::{LogFault, LogReport, TornEnd, examine};
-pub use journal::{Handover, Journal, JournalOptions, JournalStart, JournalSync, NumberSource, SegmentFacts};
-pub use replay::{ReplayFrame, ReplayFrom, Replayed, replay};
+pub use journal::{Handover, Journal, JournalOptions, JournalStart, JournalSync, SegmentFacts};
+pub use replay::{ReplayFrame, ReplayFrom, Replayed, replay, replay_checked};
+pub use segment_file::NumberSource;
+pub use values::{ValueLane, ValueOptions, ValuesEnd};
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,10 @@
 //! Frames beyond p matter only where they vouch for more than p, so no others are hashed; and where more than some times the
 //! segment was hashed for frames that are none (somebody has made up values full of them), what stands there is refused.
 //!
+//! A frame that was not durable may point to values that never got to the disk, since the two lanes reach it each on its own. So
+//! [`replay_checked`] takes a frame at or beyond H for whole only when its values are; those before H have theirs by the order of
+//! syncs, and are not looked at.
+//!
 //! A read that fails is never an end. A segment that is missing between two others is damage. The rule is Pebble's of
 //! 2025, with a durable LSN in every frame; the limit of any such rule is that nothing vouches for the last group before
 //! the end, unless a mark, a seal or the manifest came after it.
@@ -57,6 +61,8 @@ pub struct ReplayFrame<'a> {
     pub count: u32,
     /// The records, for `folddb_layout::frame::records`.
     pub payload: &'a [u8],
+    /// True when it is known to have been durable, with all that it points to.
+    pub is_durable: bool,
 }
 
 /// What a replay found.
@@ -90,12 +96,52 @@ pub fn replay(
     visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
 ) -> Result<Replayed> {
     let found = take_stock(host, dir, from)?;
+    walk_over(host, dir, from, found, from.durable_lsn, &mut |_| Ok(true), visit)
+}
+
+/// As [`replay`], of a log that may point to values in the value lane: `has_values` says of a frame that is not known to be
+/// durable whether these are whole. The log ends at the first of which they are not.
+///
+/// # Errors
+/// As for [`replay`], or what `has_values` returns.
+pub fn replay_checked(
+    host: &Host,
+    dir: &Path,
+    from: &ReplayFrom,
+    has_values: &mut dyn FnMut(&ReplayFrame<'_>) -> Result<bool>,
+    visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
+) -> Result<Replayed> {
+    let found = take_stock(host, dir, from)?;
+    // Later frames vouch for earlier ones: look at all of them before any value is looked at.
+    let mut ahead = Walk { vouched_lsn: from.durable_lsn, lsn: from.log_start_lsn, ..Walk::default() };
+    for segment in &found.live {
+        let mut reader = SegmentReader::open(host, dir, segment.number)?;
+        let entered = ahead.enter(dir, segment).is_ok();
+        if !entered
+            || !ahead.through(&mut reader, segment, 0, &mut |_| Ok(true), &mut |_| Ok(())).unwrap_or(false)
+        {
+            break; // whatever is wrong there, the walk that counts will say
+        }
+    }
+    walk_over(host, dir, from, found, ahead.vouched_lsn, has_values, visit)
+}
+
+/// The walk that counts. Frames that end at or before `durable_lsn` have their values.
+fn walk_over(
+    host: &Host,
+    dir: &Path,
+    from: &ReplayFrom,
+    found: Stock,
+    durable_lsn: Lsn,
+    has_values: &mut dyn FnMut(&ReplayFrame<'_>) -> Result<bool>,
+    visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
+) -> Result<Replayed> {
     let mut walk = Walk { vouched_lsn: from.durable_lsn, lsn: from.log_start_lsn, ..Walk::default() };
     let mut cut = None;
     for (index, segment) in found.live.iter().enumerate() {
         walk.enter(dir, segment)?;
         let mut reader = SegmentReader::open(host, dir, segment.number)?;
-        let is_sealed = walk.through(&mut reader, segment, visit)?;
+        let is_sealed = walk.through(&mut reader, segment, durable_lsn, has_values, visit)?;
         if !is_sealed {
             cut = Some((index, reader));
             break;
@@ -230,12 +276,20 @@ impl Walk {
         &mut self,
         reader: &mut SegmentReader,
         segment: &SegmentHeader,
+        durable_lsn: Lsn,
+        has_values: &mut dyn FnMut(&ReplayFrame<'_>) -> Result<bool>,
         visit: &mut dyn FnMut(ReplayFrame<'_>) -> Result<()>,
     ) -> Result<bool> {
         let path = reader.path.clone();
         while let Some(frame) = reader.frame(segment, self.lsn)? {
             let (head, lsn) = (frame.head, self.lsn);
             let end_lsn = lsn + frame.len_bytes as u64;
+            let (first_seq, count, payload) = (head.first_seq, head.count, frame.payload);
+            let is_durable = end_lsn <= durable_lsn;
+            let batch = ReplayFrame { lsn, end_lsn, first_seq, count, payload, is_durable };
+            if head.kind == FrameKind::Batch && !is_durable && !has_values(&batch)? {
+                return Ok(false); // as good as no whole frame
+            }
             self.check(&head).map_err(|what| Error::corrupt(&path, segment.offset_of(lsn), what))?;
             self.prev_hash = Some(frame.hash);
             self.vouched_lsn = self.vouched_lsn.max(head.durable_lsn);
@@ -247,8 +301,7 @@ impl Walk {
             if head.kind == FrameKind::Batch {
                 self.batches += 1;
                 self.records += u64::from(head.count);
-                let (first_seq, count, payload) = (head.first_seq, head.count, frame.payload);
-                visit(ReplayFrame { lsn, end_lsn, first_seq, count, payload })?;
+                visit(batch)?;
             }
         }
         Ok(false)

@@ -9,7 +9,10 @@ use folddb_host::{AppendFile, Host, files::AppendSync};
 use folddb_layout::file_name::FileName;
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
-use crate::journal::{JournalOptions, NumberSource};
+use crate::journal::JournalOptions;
+
+/// Hands out file numbers; none twice, ever.
+pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
 
 /// Where segments are made, and how.
 pub(crate) struct SegmentMaker {

@@ -1,6 +1,6 @@
 //! The journal against a disk in memory that fails on demand, and a little against the real one.
 
-mod world;
+pub(crate) mod world;
 
 mod appending;
 mod examining;

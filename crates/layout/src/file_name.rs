@@ -25,6 +25,8 @@ pub enum FileName {
     Manifest(FileNumber),
     /// A segment of the log lane.
     Log(FileNumber),
+    /// A segment of the value lane.
+    Values(FileNumber),
     /// A part of a sorted run.
     Part(FileNumber),
 }
@@ -45,7 +47,10 @@ impl FileName {
     pub fn number(self) -> Option<FileNumber> {
         match self {
             FileName::Format | FileName::Lock => None,
-            FileName::Manifest(number) | FileName::Log(number) | FileName::Part(number) => Some(number),
+            FileName::Manifest(number)
+            | FileName::Log(number)
+            | FileName::Values(number)
+            | FileName::Part(number) => Some(number),
         }
     }
 }
@@ -58,6 +63,7 @@ fn parse_numbered(name: &str) -> Option<FileName> {
     let number = parse_number(digits)?;
     match kind {
         "log" => Some(FileName::Log(number)),
+        "values" => Some(FileName::Values(number)),
         "part" => Some(FileName::Part(number)),
         _ => None,
     }
@@ -80,6 +86,7 @@ impl fmt::Display for FileName {
             FileName::Lock => f.write_str("LOCK"),
             FileName::Manifest(number) => write!(f, "MANIFEST-{:06}", number.0),
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
+            FileName::Values(number) => write!(f, "{:06}.values", number.0),
             FileName::Part(number) => write!(f, "{:06}.part", number.0),
         }
     }

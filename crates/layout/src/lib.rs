@@ -12,5 +12,7 @@ pub mod manifest_edit;
 pub mod block;
 pub mod filter;
 pub mod sketch;
+pub mod liveness;
 pub mod part;
+pub mod values;
 pub mod backup;

@@ -26,6 +26,9 @@
 //! | 11 | `AddRangeDelete` | table, from slice, to slice, seq |
 //! | 12 | `RetireRangeDelete` | table, seq |
 //! | 13 | `LogOpen` | open bool |
+//! | 14 | `AddValues` | segment |
+//! | 15 | `SealValues` | segment, end |
+//! | 16 | `RemoveValues` | segment |
 //!
 //! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
 //! what it changed is not known, so neither is what lives.
@@ -186,6 +189,23 @@ pub enum Change {
         /// True while one does; without it the log, or the end of the manifest, is lost.
         open: bool,
     },
+    /// A segment of the value lane: pointers may lead to it from now on.
+    AddValues {
+        /// The segment.
+        segment: FileNumber,
+    },
+    /// Nothing is added to a value segment any more.
+    SealValues {
+        /// The segment.
+        segment: FileNumber,
+        /// Bytes of it that count.
+        end: u64,
+    },
+    /// Removes a value segment that nothing points to.
+    RemoveValues {
+        /// The segment.
+        segment: FileNumber,
+    },
 }
 
 /// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would not fit a `u32`.
@@ -280,6 +300,18 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
         Change::LogOpen { open } => {
             out.push(u8::from(*open));
             13
+        }
+        Change::AddValues { segment } => {
+            put_varint(out, segment.0);
+            14
+        }
+        Change::SealValues { segment, end } => {
+            put_varints(out, &[segment.0, *end]);
+            15
+        }
+        Change::RemoveValues { segment } => {
+            put_varint(out, segment.0);
+            16
         }
     }
 }
@@ -455,6 +487,9 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
         },
         12 => Change::RetireRangeDelete { table: fields.table()?, seq: fields.number()? },
         13 => Change::LogOpen { open: fields.flag()? },
+        14 => Change::AddValues { segment: fields.file()? },
+        15 => Change::SealValues { segment: fields.file()?, end: fields.number()? },
+        16 => Change::RemoveValues { segment: fields.file()? },
         _ => return Err(Malformed::Tag),
     })
 }

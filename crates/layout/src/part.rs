@@ -4,6 +4,7 @@
 //!   data blocks          in the order of the records, one after the other from offset 0
 //!   filter partitions    one after the other; none when the part has no filter
 //!   leaf index blocks    records: key = separator, payload = the place of a data block
+//!   liveness             one piece, where the part points to values that lie apart: see Liveness
 //!   top index            one piece: an entry for each leaf, see TopIndex
 //!   meta                 one piece: see Meta
 //!   footer               64 bytes
@@ -18,6 +19,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_var
 use folddb_base::checksum::{hash32, place_seed};
 
 use crate::block::{Compression, Encoding, Place, Sealed, seal};
+use crate::liveness::{SegmentUse, put_use, read_use};
 use crate::sketch::SKETCH_HASHES;
 
 /// Bytes of the footer.
@@ -146,6 +148,8 @@ pub struct PartFacts {
     pub payload_bytes: u64,
     /// The smallest hashes of keys, ascending: see [`crate::sketch`].
     pub sketch: Vec<u64>,
+    /// How much it points to in which value segment, by segment.
+    pub values: Vec<SegmentUse>,
 }
 
 /// The facts about a part and how it was written, as they stand in the file.
@@ -157,7 +161,9 @@ pub struct PartFacts {
 ///   filter bits varint         bits for each key; 0: there are no filters
 ///   sketch count varint, then count × u64 LE, ascending
 ///   extensions                 until the end: tag varint, slice; unknown ones are passed over.
-///                              1 write times, 2 deadlines, 3 value segments alive: not written yet
+///                              1 write times, 2 deadlines: not written yet
+///                              3 where the part points to values that lie apart: the place of its liveness piece,
+///                                count varint, then the use of each segment
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -169,7 +175,12 @@ pub struct Meta {
     pub data_bytes: u64,
     /// Filter bits for each key; 0 when there are no filters.
     pub filter_bits: u32,
+    /// Where its liveness piece lies, where it points to values that lie apart.
+    pub liveness: Option<Place>,
 }
+
+/// The extension that tells of values that lie apart.
+const EXTENSION_VALUES: u64 = 3;
 
 impl Meta {
     /// Appends it as a piece of a file.
@@ -193,6 +204,10 @@ impl Meta {
         put_varint(out, u64::from(self.filter_bits));
         put_varint(out, facts.sketch.len() as u64);
         facts.sketch.iter().for_each(|hash| put_u64(out, *hash));
+        if let Some(place) = self.liveness {
+            put_varint(out, EXTENSION_VALUES);
+            put_slice(out, &values_extension(place, &facts.values));
+        }
         seal(out, start, Encoding::Meta, Compression::None, seed, &mut Vec::new());
     }
 
@@ -211,8 +226,14 @@ impl Meta {
         let data_bytes = reader.varint()?;
         let filter_bits = u32::try_from(reader.varint()?).map_err(|_| Malformed::Bounds)?;
         let sketch = read_sketch(&mut reader)?;
+        let (mut liveness, mut values) = (None, Vec::new());
         while !reader.is_empty() {
-            let (_tag, _extension) = (reader.varint()?, reader.slice()?);
+            let (tag, extension) = (reader.varint()?, reader.slice()?);
+            if tag == EXTENSION_VALUES {
+                let place;
+                (place, values) = read_values_extension(extension)?;
+                liveness = Some(place);
+            }
         }
         if records == 0 || keys == 0 || keys > records || deletes > records || data_bytes > file_bytes {
             return Err(Malformed::Order);
@@ -229,9 +250,29 @@ impl Meta {
             key_bytes,
             payload_bytes,
             sketch,
+            values,
         };
-        Ok(Meta { facts, order_name, data_bytes, filter_bits })
+        Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness })
     }
+}
+
+fn values_extension(place: Place, uses: &[SegmentUse]) -> Vec<u8> {
+    let mut out = Vec::new();
+    place.put(&mut out);
+    put_varint(&mut out, uses.len() as u64);
+    uses.iter().for_each(|used| put_use(&mut out, used));
+    out
+}
+
+fn read_values_extension(bytes: &[u8]) -> Result<(Place, Vec<SegmentUse>), Malformed> {
+    let mut reader = Reader::new(bytes);
+    let place = Place::read(&mut reader)?;
+    let mut uses = Vec::new();
+    for _ in 0..reader.length()? {
+        uses.push(read_use(&mut reader)?);
+    }
+    reader.finish()?;
+    Ok((place, uses))
 }
 
 fn read_sketch(reader: &mut Reader<'_>) -> Result<Vec<u64>, Malformed> {

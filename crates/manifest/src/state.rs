@@ -27,6 +27,8 @@ pub struct State {
     pub next_table_id: u32,
     /// The tables.
     pub tables: BTreeMap<TableId, TableState>,
+    /// The segments of the value lane, by number; of those that are sealed, how many bytes count.
+    pub values: BTreeMap<FileNumber, Option<u64>>,
 }
 
 /// What lives of a table.
@@ -108,6 +110,19 @@ impl State {
             }
             Change::RetireRangeDelete { table, seq } => self.table_mut(*table)?.retire_range_delete(*seq)?,
             Change::LogOpen { open } => self.log_open = *open,
+            Change::AddValues { segment } => {
+                if self.values.contains_key(segment) {
+                    return Err(Malformed::Order);
+                }
+                self.values.insert(*segment, None);
+                self.reserve(segment.0.saturating_add(1));
+            }
+            Change::SealValues { segment, end } => {
+                *self.values.get_mut(segment).ok_or(Malformed::Bounds)? = Some(*end);
+            }
+            Change::RemoveValues { segment } => {
+                self.values.remove(segment).ok_or(Malformed::Bounds)?;
+            }
         }
         Ok(())
     }
@@ -117,6 +132,10 @@ impl State {
         let mut changes = Vec::new();
         for table in self.tables.values() {
             table.put_snapshot(&mut changes);
+        }
+        for (&segment, end) in &self.values {
+            changes.push(Change::AddValues { segment });
+            changes.extend(end.map(|end| Change::SealValues { segment, end }));
         }
         changes.push(Change::Horizon {
             last_seq: self.last_seq,

@@ -8,7 +8,7 @@
 //! 3. What absorbs (`Set`, `Delete`) shadows everything older in its stripe.
 //! 4. Ops that decline to compose stay side by side. A failing user function costs space, never data.
 //! 5. Where nothing older exists than what the job sees of a key (its *bottom*), the oldest record that is
-//!    left states the whole truth: a `Delete` is dropped, `Insert`, `Fold` and `InsertFold` become the `Set`
+//!    left states the whole truth: a `Delete` is dropped, `Insert`, `Fold` and `InsertFold` become the `Set` (or `SetApart`)
 //!    of what they make of an absent key, a state that counts as deleted is dropped. When it is dropped, the
 //!    next newer record is the oldest, also in a younger stripe; a `Delete` above a kept version stays.
 //!
@@ -366,6 +366,7 @@ impl KeyFolder {
         self.kept_len == 0
             && match record.kind {
                 OpKind::Set => !self.fold.is_deleted(record.key, record.payload),
+                OpKind::SetApart => true,
                 OpKind::Delete => matches!(self.bottom, BottomRule::Never),
                 _ => false,
             }
@@ -473,7 +474,7 @@ impl KeyFolder {
 
     #[inline]
     fn finish_pending<K: RecordSink + ?Sized>(&mut self, sink: &mut K) -> Result<()> {
-        let settled = self.kept_len == 0 && self.pending.op.kind == OpKind::Set;
+        let settled = self.kept_len == 0 && is_state(self.pending.op.kind);
         if !settled && self.bottom.holds(&self.key) {
             self.settle()?;
         }
@@ -491,6 +492,10 @@ impl KeyFolder {
             self.pending.op.kind = OpKind::Set;
             return Ok(());
         }
+        if self.kept_len == 0 && self.pending.op.kind == OpKind::InsertApart {
+            self.pending.op.kind = OpKind::SetApart;
+            return Ok(());
+        }
         self.settle_all()
     }
 
@@ -498,10 +503,10 @@ impl KeyFolder {
         loop {
             let op = decoded(&self.key, self.pending.seq, &self.pending.op)?;
             if let Some(state) = self.fold.at_bottom(&self.key, op) {
-                self.scratch.assign(Op::Set(state));
+                self.scratch.assign(state.as_set());
                 std::mem::swap(&mut self.pending.op, &mut self.scratch);
                 self.collapse()?;
-                if self.pending.op.kind == OpKind::Set {
+                if is_state(self.pending.op.kind) {
                     return Ok(());
                 }
                 continue;
@@ -549,7 +554,7 @@ impl KeyFolder {
 
     fn note(&mut self, decline: Decline) {
         match decline {
-            Decline::NoNormalForm => self.counts.declined_by_form += 1,
+            Decline::NoNormalForm | Decline::Apart => self.counts.declined_by_form += 1,
             Decline::FoldMissing => self.counts.declined_fold_missing += 1,
             Decline::Failed(failure) => {
                 self.counts.declined_failed += 1;
@@ -574,6 +579,12 @@ fn send<K: RecordSink + ?Sized>(record: Record<'_>, counts: &mut Counts, sink: &
     counts.bytes_out += (record.key.len() + record.payload.len()) as u64;
     counts.deletes_out += u64::from(record.kind == OpKind::Delete);
     sink.push(record)
+}
+
+/// True for an op that states the whole truth about its key.
+#[inline]
+fn is_state(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Set | OpKind::SetApart)
 }
 
 fn set_kind(op: &mut OpBuf, kind: OpKind) {

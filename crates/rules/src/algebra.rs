@@ -21,6 +21,10 @@
 //! It declines when the user's function fails or panics, when the fold is not at hand, next to an
 //! `Insert` where a state may turn out to be deleted, and where a fold's `Delete` outcome leaves a function
 //! that has no normal form. Nothing is lost by it but space.
+//!
+//! `SetApart` and `InsertApart` compose as `Set` and `Insert` do wherever no value is looked at. A later operand has nothing to
+//! be folded onto while the value lies apart, so these two decline; who reads loads the value and folds. A value that lies apart
+//! never counts as deleted: tables that ask values about that keep all of them inline.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -65,6 +69,27 @@ pub enum Decline {
     FoldMissing,
     /// The user's function failed or panicked.
     Failed(FoldFailure),
+    /// One of the values lies in the value lane.
+    Apart,
+}
+
+/// What a key has, where nothing older exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State<'a> {
+    /// This value.
+    Value(&'a [u8]),
+    /// The value that this pointer leads to.
+    Apart(&'a [u8]),
+}
+
+impl<'a> State<'a> {
+    /// The op that gives any key this state.
+    pub fn as_set(self) -> Op<'a> {
+        match self {
+            State::Value(value) => Op::Set(value),
+            State::Apart(pointer) => Op::SetApart(pointer),
+        }
+    }
 }
 
 /// A value that folding gave: in the output buffer, one of the two operands, or nothing.
@@ -116,6 +141,11 @@ impl FoldRules {
         self.version
     }
 
+    /// True when a complete state may mean that the key is absent.
+    pub fn has_delete(&self) -> bool {
+        self.has_delete
+    }
+
     /// True when a complete state of `value` means that the key is absent.
     #[inline]
     pub fn is_deleted(&self, key: &[u8], value: &[u8]) -> bool {
@@ -161,6 +191,9 @@ impl FoldRules {
             Op::Set(v) if self.is_deleted(key, v) => Op::Delete,
             other => other,
         };
+        if older.is_apart() || newer.is_apart() {
+            return self.compose_apart(older, newer);
+        }
         match (older, newer) {
             (_, Op::Delete) => Composed::Newer(OpKind::Delete),
             (_, Op::Set(_)) => Composed::Newer(OpKind::Set),
@@ -192,6 +225,25 @@ impl FoldRules {
             (Op::InsertFold { absent, present }, Op::Fold(n) | Op::InsertFold { present: n, .. }) => {
                 self.compose_onto_insert_fold(key, absent, present, n, out)
             }
+            (Op::SetApart(_) | Op::InsertApart(_), _) | (_, Op::SetApart(_) | Op::InsertApart(_)) => {
+                self.compose_apart(older, newer)
+            }
+        }
+    }
+
+    /// Composes where one of the values lies apart: no value is looked at.
+    #[cold]
+    fn compose_apart(&self, older: Op<'_>, newer: Op<'_>) -> Composed {
+        match (older, newer) {
+            (_, Op::Delete) => Composed::Newer(OpKind::Delete),
+            (_, Op::Set(_)) => Composed::Newer(OpKind::Set),
+            (_, Op::SetApart(_)) | (Op::Delete, Op::InsertApart(_)) => Composed::Newer(OpKind::SetApart),
+            (Op::Set(_) | Op::SetApart(_), Op::Insert(_) | Op::InsertApart(_)) => Composed::Older,
+            (_, Op::Insert(_) | Op::InsertApart(_)) if self.has_delete => {
+                Composed::Both(Decline::NoNormalForm)
+            }
+            (_, Op::Insert(_) | Op::InsertApart(_)) => Composed::Older,
+            (_, Op::Fold(_) | Op::InsertFold { .. }) => Composed::Both(Decline::Apart),
         }
     }
 
@@ -302,31 +354,42 @@ impl FoldRules {
     }
 
     /// The state that an op gives when nothing older exists: the row «nothing older» of the table.
-    pub fn at_bottom<'a>(&self, key: &[u8], op: Op<'a>) -> Option<&'a [u8]> {
+    #[inline]
+    pub fn at_bottom<'a>(&self, key: &[u8], op: Op<'a>) -> Option<State<'a>> {
         let state = match op {
             Op::Delete => return None,
+            Op::SetApart(pointer) | Op::InsertApart(pointer) => return Some(State::Apart(pointer)),
             Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::InsertFold { absent: v, .. } => v,
         };
-        if self.is_deleted(key, state) { None } else { Some(state) }
+        if self.is_deleted(key, state) { None } else { Some(State::Value(state)) }
+    }
+
+    /// As [`FoldRules::at_bottom`], of an op whose value is at hand.
+    fn value_at_bottom(&self, key: &[u8], op: Op<'_>) -> Result<Option<Vec<u8>>, Decline> {
+        match self.at_bottom(key, op) {
+            None => Ok(None),
+            Some(State::Value(value)) => Ok(Some(value.to_vec())),
+            Some(State::Apart(_)) => Err(Decline::Apart),
+        }
     }
 
     /// Applies one op to a state, in place: what composing must agree with.
     ///
     /// # Errors
-    /// When the fold is missing or fails; the state is then unchanged.
+    /// When the fold is missing or fails, or the value of the op lies apart; the state is then unchanged.
     pub fn apply(&self, key: &[u8], state: &mut Option<Vec<u8>>, op: Op<'_>) -> Result<(), Decline> {
         let present = match (state.as_deref(), op) {
             (None, op) => {
-                *state = self.at_bottom(key, op).map(<[u8]>::to_vec);
+                *state = self.value_at_bottom(key, op)?;
                 return Ok(());
             }
-            (Some(_), Op::Insert(_)) => return Ok(()),
+            (Some(_), Op::Insert(_) | Op::InsertApart(_)) => return Ok(()),
             (Some(_), Op::Delete) => {
                 *state = None;
                 return Ok(());
             }
-            (Some(_), Op::Set(v)) => {
-                *state = self.at_bottom(key, Op::Set(v)).map(<[u8]>::to_vec);
+            (Some(_), Op::Set(_) | Op::SetApart(_)) => {
+                *state = self.value_at_bottom(key, op)?;
                 return Ok(());
             }
             (Some(x), Op::Fold(m) | Op::InsertFold { present: m, .. }) => {
@@ -377,6 +440,7 @@ impl std::fmt::Display for Decline {
             Decline::NoNormalForm => f.write_str("the two operations have no single form"),
             Decline::FoldMissing => f.write_str("the fold function of the table is not at hand"),
             Decline::Failed(failure) => write!(f, "{failure}"),
+            Decline::Apart => f.write_str("a value lies apart, and was not loaded"),
         }
     }
 }

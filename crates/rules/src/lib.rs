@@ -15,7 +15,7 @@ pub mod codec;
 pub mod law;
 pub mod table_rules;
 
-pub use algebra::{Composed, FoldRules};
+pub use algebra::{Composed, FoldRules, State};
 pub use datum::Datum;
 pub use fold::{Fold, FoldFailure, Outcome};
 pub use order::KeyOrder;

@@ -7,11 +7,14 @@
 //! Small ops become one at once. Long ones wait until what comes after them has come to about their length, like the
 //! digits of a binary counter: a list of n operands is then copied log n times and not n times, and what is held is
 //! no longer than the value. The fold is associative, so the bytes are the same.
+//!
+//! Values that lie apart are not looked at. Where that leaves a key as a pointer, [`Resolver::state`] gives the pointer; where an
+//! operand waits to be folded onto such a value, whoever reads loads it first: see [`Resolver::load`].
 
 use folddb_base::bytes::Malformed;
 use folddb_base::{Op, OpBuf, OpKind};
 
-use crate::algebra::{Composed, Decline, FoldRules};
+use crate::algebra::{Composed, Decline, FoldRules, State};
 
 /// A payload up to this length is composed with the next one at once.
 const SHORT_BYTES: usize = 1 << 10;
@@ -210,11 +213,50 @@ impl Resolver {
         self.used += 1;
     }
 
-    /// The value of the key, given that nothing older exists.
+    /// Composes what has waited, and where that leaves operands on values that lie apart, loads those: `load` appends the
+    /// value that a pointer leads to. All that is left then has its values at hand, unless it is one op.
+    ///
+    /// # Errors
+    /// Those of `load`.
+    pub fn load<E>(
+        &mut self,
+        rules: &FoldRules,
+        key: &[u8],
+        mut load: impl FnMut(&[u8], &mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if self.used < 2 || self.settle(rules, key).is_err() {
+            return Ok(()); // one op needs no value, and of ops that are none `state` tells
+        }
+        if self.used < 2 {
+            return Ok(());
+        }
+        for op in self.ops[..self.used].iter_mut().filter(|op| op.kind.is_apart()) {
+            self.scratch.payload.clear();
+            load(&op.payload, &mut self.scratch.payload)?;
+            std::mem::swap(&mut op.payload, &mut self.scratch.payload);
+            op.kind = op.kind.inline();
+        }
+        Ok(())
+    }
+
+    /// The value of the key, given that nothing older exists and that no value lies apart.
     ///
     /// # Errors
     /// When ops that could not be composed cannot be applied one by one either.
     pub fn finish(&mut self, rules: &FoldRules, key: &[u8]) -> Result<Option<&[u8]>, Decline> {
+        match self.state(rules, key)? {
+            None => Ok(None),
+            Some(State::Value(value)) => Ok(Some(value)),
+            Some(State::Apart(_)) => Err(Decline::Apart),
+        }
+    }
+
+    /// What the key has, given that nothing older exists. See [`Resolver::load`].
+    ///
+    /// # Errors
+    /// When ops that could not be composed cannot be applied one by one either.
+    #[inline]
+    pub fn state(&mut self, rules: &FoldRules, key: &[u8]) -> Result<Option<State<'_>>, Decline> {
         let damaged = |_| Decline::NoNormalForm; // cannot happen: every op was decoded when it was fed
         self.settle(rules, key).map_err(damaged)?;
         match self.used {
@@ -225,7 +267,7 @@ impl Resolver {
                 for op in self.ops[..self.used].iter().rev() {
                     rules.apply(key, &mut self.state, op.op().map_err(damaged)?)?;
                 }
-                Ok(self.state.as_deref())
+                Ok(self.state.as_deref().map(State::Value))
             }
         }
     }

@@ -17,6 +17,7 @@
 //!   key=tuple(text,text)
 //!   kind=sorted
 //!   order=bytewise
+//!   separate=2048                values from so many bytes on lie apart; only when given
 //!   short_circuit=never          as delete
 //!   value=bytes
 //! ```
@@ -47,6 +48,12 @@ pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65_536;
 /// Most filter bits a key.
 pub const FILTER_BITS_MAX: u8 = 32;
 
+/// From how many bytes on the values of ready-made rules for large ones lie apart.
+pub const SEPARATE_BYTES: u32 = 2048;
+
+/// Least bytes from which on a table may keep values apart: less than a pointer and the head of a record gain nothing.
+pub const SEPARATE_BYTES_MIN: u32 = 32;
+
 /// What a table means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -71,6 +78,8 @@ pub struct TableRules {
     pub compression: Compression,
     /// Bits of the filters for each key; 0 for no filters.
     pub filter_bits: u8,
+    /// Values of so many bytes and more lie apart, in the value lane; without it none does.
+    pub separate: Option<u32>,
     /// What does not change the meaning, and what a newer version said and this one may ignore, by names that begin
     /// with `?`.
     unknown: BTreeMap<String, Vec<u8>>,
@@ -144,6 +153,7 @@ impl TableRules {
             block_bytes: 8192,
             compression: Compression::None,
             filter_bits: 10,
+            separate: None,
             unknown: BTreeMap::new(),
         }
     }
@@ -220,6 +230,18 @@ impl TableRules {
         self
     }
 
+    /// Values of so many bytes and more lie apart, in the value lane: merges never write them again, and what looks at keys alone
+    /// never reads them. Tables with a delete rule or a short-circuit of their own keep all of them inline.
+    pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
+        self.separate = from_bytes;
+        self
+    }
+
+    /// Whether values are asked something when they are written, which those that lie apart could not answer later.
+    fn asks_values(&self) -> bool {
+        self.delete != PredicateRule::Never || self.short_circuit != PredicateRule::Never
+    }
+
     /// Gives the elements of keys names, under which tools show them. It changes no meaning: tables that differ only
     /// in this are the same.
     pub fn key_names<'a>(mut self, names: impl IntoIterator<Item = &'a str>) -> TableRules {
@@ -252,7 +274,7 @@ pub const READY_MADE: [(&str, &str); 5] = [
     ("replace", "bytes to bytes; a later value replaces the earlier one"),
     ("counter", "text to a count that goes up and down"),
     ("stats", "text to count, sum, minimum, maximum, mean and variance of numbers"),
-    ("blob", "bytes to large bytes, in large blocks"),
+    ("blob", "bytes to large bytes, which lie apart from their keys"),
     ("postings", "text to the set of what was put under it"),
 ];
 
@@ -285,9 +307,9 @@ impl TableRules {
         TableRules::new(KeyCodec::Utf8).fold("stats:f64")
     }
 
-    /// Bytes to large values: as [`TableRules::replace`], in blocks of 32 KiB.
+    /// Bytes to large values: as [`TableRules::replace`], in blocks of 32 KiB, and from 2 KiB on apart.
     pub fn blob() -> TableRules {
-        TableRules::new(KeyCodec::Bytes).block_bytes(32 << 10)
+        TableRules::new(KeyCodec::Bytes).block_bytes(32 << 10).separate(Some(SEPARATE_BYTES))
     }
 
     /// Text to the set of byte strings put under it, `set`: words to the documents they stand in. Compressed,
@@ -319,6 +341,9 @@ impl TableRules {
         put("key", &self.key.name());
         put("kind", self.kind.name());
         put("order", &self.order);
+        if let Some(bytes) = self.separate {
+            put("separate", &bytes.to_string());
+        }
         put("value", self.value.name());
         fields.insert("delete", self.delete.to_bytes());
         fields.insert("short_circuit", self.short_circuit.to_bytes());
@@ -354,6 +379,7 @@ impl TableRules {
         fields.take("block_bytes", |number| number.parse().ok(), &mut rules.block_bytes)?;
         fields.take("compression", Compression::parse, &mut rules.compression)?;
         fields.take("filter_bits", |number| number.parse().ok(), &mut rules.filter_bits)?;
+        fields.take("separate", |number| number.parse().ok().map(Some), &mut rules.separate)?;
         rules.fold = fields.take_fold()?;
         fields.take_predicate("delete", &mut rules.delete)?;
         fields.take_predicate("short_circuit", &mut rules.short_circuit)?;
@@ -558,6 +584,20 @@ impl TableRules {
         (!differences.is_empty()).then(|| differences.join("; "))
     }
 
+    fn check_separation(&self, bound: &BoundRules) -> Result<(), Error> {
+        let Some(bytes) = self.separate else { return Ok(()) };
+        if bytes < SEPARATE_BYTES_MIN {
+            let message = format!("separate is {bytes}, but must be at least {SEPARATE_BYTES_MIN} bytes");
+            return Err(Error::invalid(message));
+        }
+        if self.asks_values() || bound.fold.has_delete() {
+            return Err(Error::invalid(
+                "separate is given, but a table with a delete rule or a short-circuit keeps all of its values inline",
+            ));
+        }
+        Ok(())
+    }
+
     /// Checks that a table may be created by these rules with what is at hand.
     ///
     /// # Errors
@@ -580,6 +620,7 @@ impl TableRules {
             folds::parse(spec).map_err(|error| Error::invalid(error.to_string()))?;
         }
         let bound = self.bind(custom).map_err(|error| Error::invalid(error.message()))?;
+        self.check_separation(&bound)?;
         match bound.missing {
             Some(missing) => Err(Error::invalid(missing)),
             None => Ok(()),

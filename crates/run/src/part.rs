@@ -24,6 +24,7 @@ use folddb_base::{Error, ErrorKind, FileNumber, Record, Result, Seq};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
+use folddb_layout::liveness::Liveness;
 use folddb_layout::part::{FOOTER_BYTES, Footer, FooterFault, Meta, PartFacts, TopIndex};
 use folddb_rules::KeyOrder;
 
@@ -434,6 +435,16 @@ impl Part {
         Filter::open(&stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
     }
 
+    /// What the part points to in the value lane, from the file.
+    ///
+    /// # Errors
+    /// A read error, or damage.
+    pub fn liveness(&self) -> Result<Liveness> {
+        let Some(place) = self.frame.meta.liveness else { return Ok(Liveness::default()) };
+        let stored = self.read_stored(place)?;
+        Liveness::open(&stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
+    }
+
     #[inline]
     pub(crate) fn seed(&self, place: Place) -> u64 {
         place_seed(self.number.0, place.offset)
@@ -520,10 +531,10 @@ impl Frame {
     }
 }
 
-/// Filters and leaves follow the data and each other without a gap, up to the top index.
+/// Filters, leaves and liveness follow the data and each other without a gap, up to the top index.
 fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Malformed> {
     let mut end = meta.data_bytes;
-    for place in top.filters.iter().chain(top.leaves.iter().map(|leaf| &leaf.place)) {
+    for place in top.filters.iter().chain(top.leaves.iter().map(|leaf| &leaf.place)).chain(&meta.liveness) {
         if place.offset != end {
             return Err(Malformed::Order);
         }

@@ -10,11 +10,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
-use folddb_base::{Error, OpKind, Record, Result};
+use folddb_base::{Error, Op, OpKind, Pointer, Record, Result};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
+use folddb_layout::liveness::Liveness;
 use folddb_layout::part::{LeafEntry, PartFacts};
 use folddb_layout::sketch::SketchBuilder;
+use folddb_layout::values::record_bytes;
 
 use crate::part::{Frame, Part};
 use crate::separators::Leaf;
@@ -106,6 +108,7 @@ pub fn examine(part: &Arc<Part>, depth: Depth, inspect: &mut dyn Inspect) {
     for leaf in 0..frame.top.leaves.len() {
         check.leaf(&frame, leaf);
     }
+    check.liveness(&frame);
     check.facts(&frame);
 }
 
@@ -128,6 +131,7 @@ struct Check<'a> {
     is_partial: bool,
     found: PartFacts,
     sketch: SketchBuilder,
+    liveness: Liveness,
 }
 
 impl<'a> Check<'a> {
@@ -146,6 +150,7 @@ impl<'a> Check<'a> {
             is_partial: false,
             found: PartFacts { min_seq: u64::MAX, ..PartFacts::default() },
             sketch: SketchBuilder::default(),
+            liveness: Liveness::default(),
         }
     }
 
@@ -300,7 +305,12 @@ impl<'a> Check<'a> {
         {
             return Err("a key is before the separator of the block before");
         }
-        record.op().map_err(|_| "a payload is not that of its op")?;
+        let op = record.op().map_err(|_| "a payload is not that of its op")?;
+        if let Op::SetApart(pointer) | Op::InsertApart(pointer) = op
+            && let Ok(pointer) = Pointer::decode(pointer)
+        {
+            self.liveness.note(pointer.place, record_bytes(record.key.len(), pointer.len));
+        }
         if !same_key {
             self.new_key(record.key, is_first)?;
         }
@@ -330,6 +340,30 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
+    /// Whether the part says rightly what it points to: values that it leaves out would be taken for dead.
+    fn liveness(&mut self, frame: &Frame) {
+        let Some(place) = frame.meta.liveness else { return };
+        self.inspect.progress(u64::from(place.len_bytes));
+        let read = self.part.liveness();
+        let is_right = read.as_ref().is_ok_and(|said| said.uses() == frame.meta.facts.values);
+        let what = match read {
+            Err(error) => plain(&error),
+            Ok(_) if !is_right => "what it points to is not what the facts say".to_owned(),
+            Ok(said)
+                if self.depth == Depth::Records && !self.is_partial && !said.is_same(&mut self.liveness) =>
+            {
+                "what it points to is not what its records do".to_owned()
+            }
+            Ok(_) => return,
+        };
+        self.inspect.fault(Fault {
+            offset: place.offset,
+            what: format!("{what}; no record is lost with it"),
+            keys: KeySpan::default(),
+            unreached: None,
+        });
+    }
+
     fn facts(mut self, frame: &Frame) {
         let meta = frame.footer.meta.offset;
         if !self.is_partial && self.data_end != Some(frame.meta.data_bytes) {
@@ -340,6 +374,7 @@ impl<'a> Check<'a> {
         }
         let claimed = &frame.meta.facts;
         self.found.file_bytes = claimed.file_bytes;
+        self.found.values = self.liveness.uses();
         self.found.high = std::mem::take(&mut self.key);
         self.found.sketch = std::mem::take(&mut self.sketch).finish();
         // Where seqs were dropped the smallest one is gone; what is left lies within the claim.

@@ -14,12 +14,14 @@ use std::path::PathBuf;
 
 use folddb_base::checksum::{key_hash, place_seed};
 use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use folddb_base::{Error, FileNumber, OpKind, Record, RecordSink, Result};
+use folddb_base::{Error, FileNumber, OpKind, Pointer, Record, RecordSink, Result};
 use folddb_host::WriteFile;
 use folddb_layout::block::{BlockBuilder, BlockOptions, Compression, Place};
 use folddb_layout::filter::Filter;
+use folddb_layout::liveness::Liveness;
 use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, TopIndex};
 use folddb_layout::sketch::SketchBuilder;
+use folddb_layout::values::record_bytes;
 use folddb_rules::KeyOrder;
 
 /// Blocks of a leaf of the index.
@@ -86,6 +88,8 @@ pub struct PartWriter {
     hashes: Vec<u64>,
     sketch: SketchBuilder,
     facts: PartFacts,
+    /// What it points to in the value lane.
+    liveness: Liveness,
     /// The order's prefix of the last key; decides most comparisons of neighbours.
     last_prefix: u64,
     last_seq: u64,
@@ -132,6 +136,7 @@ impl PartWriter {
             hashes: Vec::new(),
             sketch: SketchBuilder::default(),
             facts: PartFacts { min_seq: u64::MAX, ..PartFacts::default() },
+            liveness: Liveness::default(),
             last_prefix: 0,
             last_seq: 0,
             last_key: Vec::new(),
@@ -175,9 +180,10 @@ impl PartWriter {
         self.finish_filter();
         let data_bytes = self.offset();
         let top = self.put_filters_and_leaves()?;
+        let liveness = self.put_liveness()?;
         self.facts.high = high;
         self.facts.sketch = std::mem::take(&mut self.sketch).finish();
-        self.put_frame(&top, data_bytes)?;
+        self.put_frame(&top, data_bytes, liveness)?;
         self.append_out()?;
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
         Ok(self.facts)
@@ -216,6 +222,15 @@ impl PartWriter {
             self.last_seq
         );
         Error::invalid(message)
+    }
+
+    /// Takes note of a value that lies apart.
+    #[cold]
+    fn note_value(&mut self, record: &Record<'_>) -> Result<()> {
+        let pointer = Pointer::decode(record.payload)
+            .map_err(|_| Error::invalid(format!("a record for {} points nowhere", self.path.display())))?;
+        self.liveness.note(pointer.place, record_bytes(record.key.len(), pointer.len));
+        Ok(())
     }
 
     #[cold]
@@ -327,7 +342,18 @@ impl PartWriter {
         Ok(top)
     }
 
-    fn put_frame(&mut self, top: &TopIndex, data_bytes: u64) -> Result<()> {
+    /// Puts what the part points to in the value lane, if it points to anything.
+    fn put_liveness(&mut self) -> Result<Option<Place>> {
+        if self.liveness.is_empty() {
+            return Ok(None);
+        }
+        self.facts.values = self.liveness.uses();
+        let (offset, start) = (self.offset(), self.out.len());
+        std::mem::take(&mut self.liveness).put(&mut self.out, place_seed(self.number.0, offset));
+        self.place_from(offset, start).map(Some)
+    }
+
+    fn put_frame(&mut self, top: &TopIndex, data_bytes: u64, liveness: Option<Place>) -> Result<()> {
         let (offset, start) = (self.offset(), self.out.len());
         top.put(&mut self.out, place_seed(self.number.0, offset));
         let top_index = self.place_from(offset, start)?;
@@ -336,6 +362,7 @@ impl PartWriter {
             order_name: self.options.order.name().to_owned(),
             data_bytes,
             filter_bits: self.options.filter_bits,
+            liveness,
         };
         let (offset, start) = (self.offset(), self.out.len());
         meta.put(&mut self.out, place_seed(self.number.0, offset));
@@ -382,6 +409,9 @@ impl RecordSink for PartWriter {
             }
             self.index.leaf_keys += 1;
             self.facts.keys += 1;
+        }
+        if record.kind.is_apart() {
+            self.note_value(&record)?;
         }
         if self.facts.records == 0 {
             self.facts.low.extend_from_slice(record.key);

@@ -172,7 +172,7 @@ pub fn workload(append_mode: AppendMode) -> Program {
 }
 
 fn shape(kind: Kind, order: Order) -> Shape {
-    Shape { kind, order, lz4: false, block_bytes: 512, filter_bits: 10 }
+    Shape { kind, order, lz4: false, block_bytes: 512, filter_bits: 10, separate: Some(32) }
 }
 
 fn batch(chance: &mut Seeded, durability: Durability) -> Action {

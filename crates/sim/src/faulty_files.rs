@@ -46,6 +46,8 @@ pub enum Call {
     Remove,
     /// Removes a directory.
     RemoveDir,
+    /// Cuts.
+    Cut,
     /// Links.
     Link,
     /// Syncs a directory.
@@ -286,6 +288,11 @@ impl Files for FaultyFiles {
         self.inner.remove(path)?;
         self.world.lock().bytes.remove(path);
         Ok(())
+    }
+
+    fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
+        self.check(Call::Cut, path)?;
+        self.inner.cut(path, len_bytes)
     }
 
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {

@@ -13,6 +13,9 @@ use crate::tables::{KEYS, Kind, Order, Shape};
 /// How many tables a program may have at once.
 pub const TABLES: u8 = 3;
 
+/// Values of so many bytes lie apart in the tables that separate: few of the short lengths, and all of the long ones.
+pub const SEPARATE_FROM: u32 = 32;
+
 /// A program: how the store is opened, and what is done to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
@@ -317,6 +320,7 @@ fn shape(chance: &mut Seeded) -> Shape {
         lz4: chance.one_in(3),
         block_bytes: *chance.pick(&[512, 8192]),
         filter_bits: *chance.pick(&[0, 10]),
+        separate: chance.one_in(2).then_some(SEPARATE_FROM),
     }
 }
 

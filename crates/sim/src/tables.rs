@@ -56,6 +56,8 @@ pub struct Shape {
     pub block_bytes: u32,
     /// Filter bits a key.
     pub filter_bits: u8,
+    /// From how many bytes on values lie apart, where the kind permits it.
+    pub separate: Option<u32>,
 }
 
 /// How many keys a table may have. Few, so that they meet.
@@ -75,6 +77,12 @@ impl Shape {
             Order::ByLength => rules.order(NAME_BY_LENGTH),
         };
         let rules = if self.lz4 { rules.compression(Compression::Lz4) } else { rules };
+        let rules = match (self.kind, self.separate) {
+            (Kind::Replace | Kind::First | Kind::MinBytes | Kind::Append, separate) => {
+                rules.separate(separate)
+            }
+            _ => rules,
+        };
         match self.kind {
             Kind::Replace => rules,
             Kind::First => rules.fold("first"),

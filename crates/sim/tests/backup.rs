@@ -177,7 +177,7 @@ const SHAPES: [(&str, Shape); 4] = [
 ];
 
 const fn shape(kind: Kind, order: Order) -> Shape {
-    Shape { kind, order, lz4: false, block_bytes: 512, filter_bits: 10 }
+    Shape { kind, order, lz4: false, block_bytes: 512, filter_bits: 10, separate: Some(32) }
 }
 
 /// Commits a batch of one to three ops, to the store and to the model. Returns the seq at which it ends.

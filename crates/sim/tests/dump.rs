@@ -121,6 +121,7 @@ fn random_stores_come_back() {
                 lz4: chance.one_in(2),
                 block_bytes: 512,
                 filter_bits: 10,
+                separate: chance.one_in(2).then_some(32),
             };
             let table = store.create_table(&format!("t{at}"), shape.rules()).expect("a table");
             for _ in 0..chance.below(60) {

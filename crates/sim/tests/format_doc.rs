@@ -17,7 +17,7 @@ use folddb::folds::{Bitmap, ByteSet, Counters, Edit, ExactSum, Hll, Patch, Quant
 use folddb::{Durability, Host, Options, Rules, Store, Upkeep, folds};
 use folddb_base::bytes::{put_slice, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
-use folddb_base::{Op, OpKind, limits};
+use folddb_base::{Op, OpKind, Pointer, limits};
 use folddb_host::Chance;
 use reader::{Found, FoundChange, Reader};
 
@@ -83,6 +83,9 @@ fn examples(doc: &Document) -> Vec<(&'static str, Vec<u8>)> {
     all.push(("place seed (7, 4096)", place_seed(7, 4096).to_le_bytes().to_vec()));
     let composed = Op::InsertFold { absent: b"a", present: b"mm" };
     all.push(("InsertFold \"a\" \"mm\" as payload", made(|out| composed.put_payload(out))));
+    let place = folddb_base::ValuePlace { segment: 7, unit: 256 };
+    let pointer = Pointer { place, time_ms: 1_763_706_400_000, hash: 0xdead_beef, len: 8192, head: &[] };
+    all.push(("pointer to 8192 bytes at 4096 of segment 7", made(|out| pointer.put(out))));
     let [first, second] = first_frames(doc);
     all.push(("frame 1: fold hits \"k\" 5", first));
     all.push(("frame 2: a batch of two deletes", second));
@@ -203,6 +206,8 @@ fn limits_and_kinds_are_as_the_document_says() {
         ("op.insert", OpKind::Insert as u64),
         ("op.fold", OpKind::Fold as u64),
         ("op.insert_fold", OpKind::InsertFold as u64),
+        ("op.set_apart", OpKind::SetApart as u64),
+        ("op.insert_apart", OpKind::InsertApart as u64),
     ] {
         assert_eq!(doc.constant(name), value, "{name}");
     }
@@ -335,6 +340,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     let words =
         store.table("words", Rules::sorted::<String, Vec<u8>>().fold("append:,").lz4()).expect("a table");
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).expect("a table");
+    let apart = store.table("apart", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("a table");
     store.table("dropped", Rules::sorted::<u64, u64>()).expect("a table");
     store.drop_table("dropped").expect("dropped");
 
@@ -361,6 +367,11 @@ fn a_store_is_read_back_by_the_document_alone() {
         words.insert(&word(i), &b"second".to_vec()).expect("written");
         words.fold(&word(i), &format!("more {i}").into_bytes()).expect("written");
     }
+    let long = |i: u64| vec![i as u8; 20_000 + i as usize];
+    for i in 0..300u64 {
+        apart.set(&i, &long(i)).expect("written"); // more than a value segment of this store holds
+    }
+    apart.insert(&7, &long(8)).expect("written");
     words.delete(&word(5)).expect("written");
     gone.as_bytes().delete_range(&key::<u64>(&10u64), &key::<u64>(&500u64)).expect("written");
     store.flush().expect("flushed");
@@ -378,6 +389,15 @@ fn a_store_is_read_back_by_the_document_alone() {
     assert_eq!(in_gone.len(), 2_000, "a range delete stands beside the records");
     check_sums(&shown(&reader, &path, &changes, table_number(&changes, "sums")), KEYS);
     check_blocks(&doc, &reader, &path);
+    store.flush().expect("a segment that is full and durable is sealed");
+    let in_apart = shown(&reader, &path, &changes, table_number(&changes, "apart"));
+    assert_eq!(in_apart.len(), 300);
+    for (_, record) in in_apart {
+        let i = u64::from_be_bytes(record.key[..].try_into().expect("8 bytes"));
+        assert_eq!(record.kind, doc.constant("op.set_apart"));
+        let table = table_number(&changes, "apart");
+        assert!(reader.value(&path, table, &record) == long(i), "the value of key {i}");
+    }
 
     for table in ["sums", "words", "gone"] {
         store.optimize(table, |_| std::ops::ControlFlow::Continue(())).expect("merged");
@@ -391,7 +411,8 @@ fn a_store_is_read_back_by_the_document_alone() {
         .map(|(name, _)| name)
         .filter(|name| !names.contains(name.as_str()))
         .collect();
-    assert_eq!(not_seen, ["MoveRun"], "the changes that no store makes yet");
+    // A value segment that nothing points to goes at the next opening.
+    assert_eq!(not_seen, ["MoveRun", "RemoveValues"], "the changes that this store does not make");
     assert!(changes.iter().all(|change| doc.changes().0[&change.tag].0 == change.name));
     check_sums(&shown(&reader, &path, &changes, table_number(&changes, "sums")), KEYS);
     let settled = shown(&reader, &path, &changes, table_number(&changes, "words"));

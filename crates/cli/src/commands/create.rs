@@ -51,6 +51,9 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     if let Some(bytes) = args.block {
         rules = rules.block_bytes(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
+    if let Some(bytes) = args.separate {
+        rules = rules.separate(Some(u32::try_from(bytes).unwrap_or(u32::MAX)));
+    }
     if let Some(bits) = args.filter_bits {
         rules = rules.filter_bits(bits);
     }

@@ -1,6 +1,6 @@
 //! `folddb explain STORE TABLE KEY...`: every record of a key, newest first, where it lies and why it is still there.
 
-use folddb::{BytesTable, Datum, Explained, Op};
+use folddb::{BytesTable, Datum, Explained, Op, Pointer};
 use serde_json::json;
 
 use crate::args::ExplainArgs;
@@ -48,6 +48,18 @@ fn value_of(table: &BytesTable, record: &Explained) -> Datum {
         Ok(Op::InsertFold { absent, present }) => {
             Datum::Map(vec![("absent".to_owned(), show(absent)), ("present".to_owned(), show(present))])
         }
+        Ok(Op::SetApart(pointer) | Op::InsertApart(pointer)) => where_apart(pointer),
         Err(_) => Datum::Bytes(record.payload.clone()),
     }
+}
+
+/// Where a value lies that is not beside its key.
+fn where_apart(pointer: &[u8]) -> Datum {
+    let Ok(pointer) = Pointer::decode(pointer) else { return Datum::Bytes(pointer.to_vec()) };
+    let number = |number: u64| Datum::Int(i128::from(number));
+    Datum::Map(vec![
+        ("apart_bytes".to_owned(), number(pointer.len)),
+        ("segment".to_owned(), number(u64::from(pointer.place.segment))),
+        ("offset".to_owned(), number(pointer.place.offset())),
+    ])
 }

@@ -4,7 +4,7 @@
 //!   capture    under the manifest's lock: what lives, its part files pinned, the segments opened;
 //!              under the commit lock besides, for a moment: where the log ends, and at which seq
 //!   sync       the log up to there; it is copied, never linked, and only as far as it is durable
-//!   parts      second names of the store's files, or of an earlier generation's, or copies
+//!   parts      second names of the store's files, or of an earlier generation's, or copies; sealed value segments too
 //!   manifest   what lives, with the log's start and end, in a file of its own
 //!   check      copies are read back record by record, the log frame by frame
 //!   adopt      the list, a sync of the directory, and only then its name
@@ -33,6 +33,8 @@ use crate::care::place::Place;
 use crate::engine::{Engine, Numbers};
 use crate::store::Store;
 use crate::view::PartFiles;
+use folddb_journal::ValuesEnd;
+use folddb_journal::values::values_path;
 
 /// How a backup is made.
 #[derive(Clone, Default)]
@@ -164,6 +166,7 @@ struct Capture {
     /// The files of its parts, which stay while this holds them.
     _pinned: Vec<PartFiles>,
     segments: Vec<Segment>,
+    values: Vec<ValuesCopy>,
     /// Where the log ends, and the seq of the last record before.
     end_lsn: Lsn,
     last_seq: Seq,
@@ -177,6 +180,16 @@ struct Segment {
     /// No frame that is needed lies beyond this offset.
     end_bytes: u64,
     /// Left in order: what follows its last frame are zeros, which need not be copied.
+    is_sealed: bool,
+}
+
+/// A value segment to take over.
+#[derive(Clone, Copy)]
+struct ValuesCopy {
+    number: FileNumber,
+    /// Bytes of it that count.
+    bytes: u64,
+    /// Nothing about its file will ever change.
     is_sealed: bool,
 }
 
@@ -230,7 +243,8 @@ impl Engine {
             let is_sealed = fact.end_lsn < end_lsn;
             segments.push(Segment { number: fact.number, file, end_bytes, is_sealed });
         }
-        Ok(Capture { _pinned: self.pin_parts(), state, segments, end_lsn, last_seq, writers_held })
+        let values = self.value_files(&state, &self.values.lane.ends())?;
+        Ok(Capture { _pinned: self.pin_parts(), state, segments, values, end_lsn, last_seq, writers_held })
     }
 
     /// Of a store that is opened for reading nothing changes.
@@ -250,14 +264,30 @@ impl Engine {
             }
         }
         let (end_lsn, last_seq) = (log.end_lsn, self.published());
+        let values = self.value_files(&state, &[])?;
         Ok(Capture {
             _pinned: self.pin_parts(),
             state,
             segments,
+            values,
             end_lsn,
             last_seq,
             writers_held: Duration::ZERO,
         })
+    }
+
+    /// The value segments, each as far as it counts now. One that is not sealed, or not cut to its end yet, is not linked: it
+    /// will be, and what a backup holds never changes. Where nobody appends, an unsealed one counts with its whole length.
+    fn value_files(&self, state: &State, open: &[ValuesEnd]) -> Result<Vec<ValuesCopy>> {
+        let mut copies = Vec::new();
+        for (&number, end) in &state.values {
+            let path = values_path(&self.dir, number);
+            let len = self.host.files.len_bytes(&path).map_err(|error| Error::io("read", &path, error))?;
+            let open_end = open.iter().find(|one| one.number == number).map(|one| one.end);
+            let bytes = end.or(open_end).unwrap_or(len);
+            copies.push(ValuesCopy { number, bytes, is_sealed: *end == Some(len) });
+        }
+        Ok(copies)
     }
 
     fn pin_parts(&self) -> Vec<PartFiles> {
@@ -316,7 +346,8 @@ impl<'a> Making<'a> {
         });
         let capture = engine.capture()?;
         engine.sync_to(capture.end_lsn)?;
-        let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>();
+        let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
+            + capture.values.iter().map(|one| one.bytes).sum::<u64>();
         let segment_bytes = |segment: &Segment| {
             let needed = segment.needed_bytes();
             needed.map_err(|error| engine.segment_error("read", segment.number, error))
@@ -354,10 +385,10 @@ impl<'a> Making<'a> {
 
     fn fill(&mut self) -> Result<()> {
         let state = Arc::clone(&self.capture.state);
-        let to_copy: Vec<(FileNumber, u64)> = self.link_parts(&state)?;
+        let to_copy = self.link_parts(&state)?;
         self.check_space(&to_copy)?;
-        for (number, bytes) in to_copy {
-            self.copy_part(number, bytes)?;
+        for (name, bytes) in to_copy {
+            self.copy_part(name, bytes)?;
         }
         self.copy_log()?;
         self.write_manifest(&state)?;
@@ -366,13 +397,15 @@ impl<'a> Making<'a> {
     }
 
     /// Gives the parts second names where that goes; the others are returned.
-    fn link_parts(&mut self, state: &State) -> Result<Vec<(FileNumber, u64)>> {
+    fn link_parts(&mut self, state: &State) -> Result<Vec<(FileName, u64)>> {
         let mut to_copy = Vec::new();
-        for (number, bytes) in listed_parts(state) {
-            let name = FileName::Part(number);
+        let parts = listed_parts(state).map(|(number, bytes)| (FileName::Part(number), bytes, true));
+        let values = self.capture.values.clone();
+        let values = values.iter().map(|one| (FileName::Values(one.number), one.bytes, one.is_sealed));
+        for (name, bytes, may_link) in parts.chain(values) {
             let (from, to) = (self.engine.path(&name.to_string()), self.draft.join(name.to_string()));
             let tail_hash = self.tail_hash(&from, bytes)?;
-            let linked = !self.options.copy && self.files().link(&from, &to).is_ok();
+            let linked = may_link && !self.options.copy && self.files().link(&from, &to).is_ok();
             if linked {
                 self.linked.add(bytes);
                 self.list.push(ListedFile { name, len_bytes: bytes, tail_hash, origin: Origin::Linked });
@@ -382,7 +415,7 @@ impl<'a> Making<'a> {
                 self.list.push(ListedFile { name, len_bytes: bytes, tail_hash, origin: Origin::Copied });
                 self.told(bytes);
             } else {
-                to_copy.push((number, bytes));
+                to_copy.push((name, bytes));
             }
         }
         Ok(to_copy)
@@ -404,7 +437,7 @@ impl<'a> Making<'a> {
     }
 
     /// Refuses before anything large is written that cannot fit.
-    fn check_space(&self, to_copy: &[(FileNumber, u64)]) -> Result<()> {
+    fn check_space(&self, to_copy: &[(FileName, u64)]) -> Result<()> {
         let parts = to_copy.iter().map(|(_, bytes)| bytes).sum::<u64>();
         let need = parts + self.log_bytes.iter().sum::<u64>();
         let Ok(free) = self.files().space_free_bytes(self.draft) else { return Ok(()) };
@@ -416,8 +449,7 @@ impl<'a> Making<'a> {
         Err(Error::new(ErrorKind::NoSpace, message))
     }
 
-    fn copy_part(&mut self, number: FileNumber, bytes: u64) -> Result<()> {
-        let name = FileName::Part(number);
+    fn copy_part(&mut self, name: FileName, bytes: u64) -> Result<()> {
         let from = self.engine.path(&name.to_string());
         let file = self.files().open(&from).map_err(|error| Error::io("open", &from, error))?;
         self.copy_file(name, (&*file, &from), bytes)?;
@@ -453,6 +485,7 @@ impl<'a> Making<'a> {
             last_seq: self.capture.last_seq,
             durable_lsn: end_lsn,
             log_open: end_lsn > state.log_start_lsn,
+            values: self.capture.values.iter().map(|one| (one.number, Some(one.bytes))).collect(),
             ..state.clone()
         };
         let number = write_manifest(&self.engine.host, self.draft, state)?;

@@ -79,7 +79,7 @@ impl Dump<'_> {
                 Ok(Some((key, value))) => writer.put_value(key, value, &mut self.line),
                 Err(error) if error.kind() == ErrorKind::FoldFailed => {
                     self.failing += 1;
-                    writer.put_ops(rows.key(), rows.operands(), &mut self.line);
+                    writer.put_ops(rows.key(), &rows.loaded_operands()?, &mut self.line);
                 }
                 Err(error) => return Err(error),
             }

@@ -16,6 +16,7 @@ use folddb_rules::table_rules::{Custom, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::care::copying::{read_small, tail_hash};
+use crate::values::has_values;
 
 /// Files that a check keeps open.
 const OPEN_FILES: usize = 8;
@@ -83,6 +84,18 @@ pub(crate) fn check(
         }
         part.forget();
         read(file.len_bytes);
+    }
+    for (&number, end) in &state.values {
+        let name = FileName::Values(number);
+        let is_whole = files.get(&name).is_some_and(|file| end.is_some_and(|end| end <= file.len_bytes));
+        if !is_whole {
+            let message = format!(
+                "{} is needed, and the list of the backup does not name it, or names it shorter than its values are",
+                dir.join(name.to_string()).display()
+            );
+            return Err(Error::new(ErrorKind::Corruption, message));
+        }
+        read(end.unwrap_or(0));
     }
     let log = read_log(host, dir, &state, wanted_seq)?;
     if log.last_seq != list.last_seq {
@@ -171,7 +184,8 @@ pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) 
         }
         Ok(())
     };
-    let replayed = folddb_journal::replay(host, dir, &from, visit)?;
+    let has_values = &mut |frame: &ReplayFrame<'_>| has_values(&*host.files, dir, frame);
+    let replayed = folddb_journal::replay_checked(host, dir, &from, has_values, visit)?;
     let last_seq = replayed.last_seq.unwrap_or(0).max(base);
     // Where the log tells of nothing that early, the state is that of the runs.
     let before_log = first_of_log.map_or(last_seq, |first: Seq| first.saturating_sub(1)).min(wanted_seq);

@@ -15,9 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, Record, RecordSink, Result, Seq, TableId};
+use folddb_host::Files;
 use folddb_journal::{LogReport, ReplayFrame};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
+use folddb_layout::values::header;
 use folddb_layout::version::Version;
 use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::KeyOrder;
@@ -38,6 +40,7 @@ use crate::options::{Durability, Options};
 use crate::recover;
 use crate::store::Store;
 use crate::upkeep::output::write_options;
+use crate::values::{has_values, pointer_of, value_at_rest};
 
 /// How a store is salvaged.
 #[derive(Clone, Debug, Default)]
@@ -265,6 +268,7 @@ impl Mender<'_> {
             }
             next.last_seq = next.last_seq.max(table.flushed_seq);
         }
+        self.values(&mut next)?;
         next.log_start_lsn = next.log_start_lsn.max(next.durable_lsn);
         next.durable_lsn = next.log_start_lsn;
         next.next_number = self.numbers.peek();
@@ -275,6 +279,35 @@ impl Mender<'_> {
         let store = Store::open(self.draft, self.options.clone().read_only(false))?;
         self.log(&store, state, past_holes)?;
         store.close()
+    }
+
+    /// Copies the value segments, as they are: whether a value is whole shows when it is read, and verifying reads all of them.
+    /// Those that are not there are written as empty ones, so that the store opens and only their values are missing.
+    fn values(&mut self, state: &mut State) -> Result<()> {
+        let files = &*self.options.host.files;
+        for (&number, end) in &mut state.values {
+            let name = FileName::Values(number);
+            let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
+            let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
+            let header = header(number);
+            let from = header.len() as u64;
+            match opened {
+                Ok((len, file)) if len >= from => {
+                    let len = end.map_or(len, |end| end.min(len));
+                    copying::copy(files, (&header, &*file, from..len), (&path, &to), &mut |_| {})?;
+                    *end = Some(len);
+                }
+                lost => {
+                    copying::write(files, &to, &header)?;
+                    *end = Some(from);
+                    let why =
+                        lost.err().map_or_else(|| "it is cut short".to_owned(), |error| error.to_string());
+                    let what = format!("the values in it are lost: {why}");
+                    self.report.findings.push(Finding::damage(name.to_string(), None, what));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn table(&mut self, table: &mut TableState, rules: &BoundRules) -> Result<()> {
@@ -438,14 +471,18 @@ impl Mender<'_> {
             engine.catalog().all().map(|core| (core.id, Arc::clone(core))).collect();
         let (mut encoded, mut failed) = (Encoded::default(), None);
         let (mut taken, mut left) = (0, 0);
+        let values = (&*self.options.host.files, self.survey.dir.as_path());
+        let mut ended = false;
         let log = self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
-            if is_beyond && !past_holes {
+            // Values of what was never promised may not have got to the disk: the log ends there.
+            ended |= !frame.is_durable && !has_values(values.0, values.1, &frame).unwrap_or(false);
+            if ended || is_beyond && !past_holes {
                 left += 1;
                 return Ok(());
             }
-            encode(&frame, state, &cores, &mut encoded)?;
+            encode(&frame, state, &cores, values, &mut encoded)?;
             if failed.is_none() {
-                failed = engine.commit(&encoded, Durability::Process).err();
+                failed = engine.commit(&mut encoded, Durability::Process).err();
             }
             taken += 1;
             Ok(())
@@ -490,6 +527,7 @@ fn encode(
     frame: &ReplayFrame<'_>,
     state: &State,
     cores: &BTreeMap<TableId, Arc<TableCore>>,
+    (files, dir): (&dyn Files, &Path),
     encoded: &mut Encoded,
 ) -> Result<(), String> {
     encoded.clear();
@@ -506,7 +544,17 @@ fn encode(
         if is_range && core.rules.order.compare(record.key, record.payload).is_ge() {
             return Err("a range delete ends before it begins; its batch is lost".to_owned());
         }
-        frame::put_record(&mut encoded.payload, record.table, record.op, record.key, record.payload);
+        match pointer_of(&record) {
+            Some(pointer) => {
+                let value = value_at_rest(files, dir, (record.table, record.key), &pointer)
+                    .map_err(|error| format!("{}; its batch is lost", error.message()))?;
+                let LogOp::Op(kind) = record.op else { continue };
+                encoded.push_again(core, kind.inline(), record.key, &value);
+            }
+            None => {
+                frame::put_record(&mut encoded.payload, record.table, record.op, record.key, record.payload)
+            }
+        }
         encoded.has_range_delete |= is_range;
         encoded.frees_only = false;
         encoded.count += 1;

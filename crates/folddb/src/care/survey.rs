@@ -143,8 +143,12 @@ impl Survey {
         let Some(told) = &self.told else { return };
         let listed: BTreeSet<FileNumber> = told.state.part_files().collect();
         for file in &self.files {
-            let FileName::Part(number) = file else { continue };
-            if listed.contains(number) {
+            let is_listed = match file {
+                FileName::Part(number) => listed.contains(number),
+                FileName::Values(number) => told.state.values.contains_key(number),
+                _ => true,
+            };
+            if is_listed {
                 continue;
             }
             let what = match told.is_whole {

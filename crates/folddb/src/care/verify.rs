@@ -13,7 +13,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{FileNumber, Lsn, Op, Record, Result, Seq};
+use folddb_base::{FileNumber, Lsn, Op, Pointer, Record, Result, Seq};
+use folddb_host::Files;
 use folddb_journal::ReplayFrame;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
@@ -25,6 +26,7 @@ use crate::care::finding::{Finding, Loss, Severity};
 use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
 use crate::options::Options;
 use crate::store::Store;
+use crate::values::value_at_rest;
 
 /// Memory for the index of one part and some blocks.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -120,6 +122,7 @@ pub(crate) fn verify(
             bytes_total: told.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
             progress,
         };
+        look.values(&told.state);
         look.tables(&told.state);
         look.log(&told.state)?;
     }
@@ -153,6 +156,28 @@ impl Look<'_> {
                 Ok(rules) => self.table(table, &rules),
                 Err(error) => self.unreadable_table(table, &error),
             }
+        }
+    }
+
+    /// Each value segment that is listed is there, and as long as it says. What it holds is checked from where pointers lead.
+    fn values(&mut self, state: &State) {
+        for (&number, end) in &state.values {
+            let name = FileName::Values(number);
+            let what = match self.options.host.files.len_bytes(&self.survey.path(name)) {
+                Ok(len) if end.is_none_or(|end| len >= end) => continue,
+                Ok(len) => format!("it has {len} bytes, and its values need {}", end.unwrap_or(0)),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                    "the manifest lists it, and it is not there".to_owned()
+                }
+                Err(error) => format!("cannot be read: {error}"),
+            };
+            let losses = state.tables.values().map(|table| Loss {
+                records: None,
+                keys: "keys whose values lie in it".to_owned(),
+                ..Loss::whole_table(&table.name)
+            });
+            let finding = Finding::damage(name.to_string(), None, what);
+            self.report.findings.push(Finding { losses: losses.collect(), ..finding });
         }
     }
 
@@ -289,7 +314,7 @@ impl Look<'_> {
         let rules: Vec<(&TableState, BoundRules)> =
             state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
         let log = survey.read_log(options, &log_start(state), &mut |frame, _| {
-            check_frame(&frame, state, &rules, depth)
+            check_frame(&frame, state, &rules, depth, (&*options.host.files, &survey.dir))
         })?;
         self.report.checked.segments = log.needed;
         self.report.checked.batches = log.batches + log.batches_beyond;
@@ -361,7 +386,11 @@ struct Inspector<'a, 'l> {
 impl Inspect for Inspector<'_, '_> {
     fn record(&mut self, offset: u64, record: Record<'_>) {
         self.records += 1;
-        if let Err(what) = check_record(self.rules, &record, self.table.flushed_seq) {
+        let load = |pointer: &Pointer<'_>| {
+            let (files, dir) = (&*self.look.options.host.files, &self.look.survey.dir);
+            value_at_rest(files, dir, (self.table.id, record.key), pointer)
+        };
+        if let Err(what) = check_record(self.rules, &record, self.table.flushed_seq, &load) {
             self.misfits += 1;
             self.last_key = record.key.to_vec();
             let key = self.rules.rules.key_codec().show_line(record.key);
@@ -397,7 +426,12 @@ impl Inspector<'_, '_> {
 }
 
 /// Whether a record is one of the table: its key, its values, its seq.
-fn check_record(rules: &BoundRules, record: &Record<'_>, seq_max: Seq) -> Result<(), String> {
+fn check_record(
+    rules: &BoundRules,
+    record: &Record<'_>,
+    seq_max: Seq,
+    load: &dyn Fn(&Pointer<'_>) -> folddb_base::Result<Vec<u8>>,
+) -> Result<(), String> {
     if record.seq > seq_max {
         return Err(format!("its seq is {}, and the table is flushed only up to {seq_max}", record.seq));
     }
@@ -411,6 +445,10 @@ fn check_record(rules: &BoundRules, record: &Record<'_>, seq_max: Seq) -> Result
         Op::Set(value) | Op::Insert(value) | Op::Fold(value) => check_value(rules, value),
         Op::InsertFold { absent, present } => {
             check_value(rules, absent).and_then(|()| check_value(rules, present))
+        }
+        Op::SetApart(pointer) | Op::InsertApart(pointer) => {
+            let pointer = Pointer::decode(pointer).map_err(|cause| cause.to_string())?;
+            check_value(rules, &load(&pointer).map_err(|error| error.message().to_owned())?)
         }
     }
 }
@@ -431,6 +469,7 @@ fn check_frame(
     state: &State,
     rules: &[(&TableState, BoundRules)],
     depth: Depth,
+    (files, dir): (&dyn Files, &Path),
 ) -> Result<(), String> {
     let mut count = 0;
     for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload)) {
@@ -447,7 +486,12 @@ fn check_frame(
             }
             LogOp::Op(kind) if depth == Depth::Records => {
                 let record = Record { key: record.key, seq, kind, payload: record.payload };
-                check_record(rules, &record, Seq::MAX).map_err(in_table)?;
+                // What was never promised may have lost its value: the log then ends there at the next opening.
+                let checks = frame.is_durable || !kind.is_apart();
+                let load = |pointer: &Pointer<'_>| value_at_rest(files, dir, (table.id, record.key), pointer);
+                if checks {
+                    check_record(rules, &record, Seq::MAX, &load).map_err(in_table)?;
+                }
             }
             _ => {}
         }

@@ -37,6 +37,7 @@ impl Engine {
         if self.health.cause().is_some() {
             return Ok(None); // memory may hold half of a batch, which only replaying makes whole
         }
+        self.settle_values()?;
         self.limit_log();
         let catalog = self.catalog();
         let waiting = catalog.all().filter(|table| table.check_alive().is_ok()).filter_map(|table| {
@@ -73,6 +74,7 @@ impl Engine {
         let is_bottom = table.view().runs.is_empty();
         let mut written = self.write_sealed(table, sealed, is_bottom, self.flushed_seq(table))?;
         let log_start = self.log_start_without(Some(sealed));
+        self.sync_values().inspect_err(|_| written.discard())?; // what the parts point to
         self.sync_log_for(sealed, log_start).inspect_err(|_| written.discard())?;
         written.changes.extend(log_start.map(|lsn| self.horizon(lsn)));
         let records = written.records;

@@ -1,7 +1,7 @@
 //! Numbers, slices and ops: what all other formats are made of.
 
 use folddb_base::bytes::{Reader, common_prefix_len, prefix_u64, put_slice, put_varint, varint_len};
-use folddb_base::{Op, OpBuf, OpKind};
+use folddb_base::{Op, OpBuf, OpKind, Pointer, ValuePlace};
 
 use crate::carve::Carver;
 use crate::target::Target;
@@ -58,13 +58,24 @@ fn op(input: &[u8]) {
     assert_eq!(owned.op(), Ok(op));
 }
 
+/// A pointer to a value that lies apart.
+pub(super) fn pointer_bytes() -> Vec<u8> {
+    let place = ValuePlace { segment: 7, unit: 256 };
+    let mut out = Vec::new();
+    Pointer { place, time_ms: 1_763_706_328_000, hash: 0xdead_beef, len: 8192, head: b"head" }.put(&mut out);
+    out
+}
+
 fn op_seeds() -> Vec<Vec<u8>> {
+    let pointer = pointer_bytes();
     let ops = [
         Op::Delete,
         Op::Set(b"v"),
         Op::Insert(b"v"),
         Op::Fold(b"m"),
         Op::InsertFold { absent: b"a", present: b"mm" },
+        Op::SetApart(&pointer),
+        Op::InsertApart(&pointer),
     ];
     let seed = |op: &Op<'_>| {
         let mut seed = vec![op.kind() as u8];

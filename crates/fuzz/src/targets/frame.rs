@@ -10,7 +10,7 @@ use crate::target::Target;
 
 pub(super) const TARGETS: &[Target] = &[
     Target::new("frame", frame, frame_seeds).sealed_by(seal_frame),
-    Target::new("frame-records", frame_records, record_seeds),
+    Target::new("frame-records", frame_records, all_record_seeds),
 ];
 
 const SALT: u64 = 0x0123_4567_89ab_cdef;
@@ -73,10 +73,19 @@ pub(super) fn record_seeds() -> Vec<Vec<u8>> {
         LogOp::RangeDelete,
     ];
     let payloads: [&[u8]; 6] = [b"", b"value", b"first", &[5, 0, 0, 0, 0, 0, 0, 0], b"\x01amm", b"kz"];
-    let seed = |(number, (op, payload)): (usize, (LogOp, &[u8]))| {
-        let mut out = Vec::new();
-        put_record(&mut out, TableId(number as u32 * 100), op, b"key", payload);
-        out
-    };
-    ops.into_iter().zip(payloads).enumerate().map(seed).collect()
+    ops.into_iter().zip(payloads).enumerate().map(record_seed).collect()
+}
+
+/// Those, and two that point to values that lie apart.
+fn all_record_seeds() -> Vec<Vec<u8>> {
+    let pointer = super::base::pointer_bytes();
+    let apart = [OpKind::SetApart, OpKind::InsertApart];
+    let apart = apart.into_iter().map(|kind| (LogOp::Op(kind), &pointer[..]));
+    record_seeds().into_iter().chain(apart.enumerate().map(record_seed)).collect()
+}
+
+fn record_seed((number, (op, payload)): (usize, (LogOp, &[u8]))) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_record(&mut out, TableId(number as u32 * 100), op, b"key", payload);
+    out
 }

@@ -124,6 +124,17 @@ fn changes() -> Vec<Change> {
     ]
 }
 
+/// Changes about value segments, in an order in which they fit.
+fn value_changes() -> Vec<Change> {
+    let segment = FileNumber(40);
+    vec![
+        Change::AddValues { segment },
+        Change::AddValues { segment: FileNumber(41) },
+        Change::SealValues { segment, end: 8192 },
+        Change::RemoveValues { segment: FileNumber(41) },
+    ]
+}
+
 fn encoded(offset: usize, kind: EditKind, changes: &[Change]) -> Vec<u8> {
     let mut out = Vec::new();
     assert!(put_edit(&mut out, NUMBER, offset as u64, kind, changes), "an edit of a few bytes");
@@ -134,6 +145,7 @@ fn edit_seeds() -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> =
         changes().iter().map(|change| encoded(0, EditKind::Edit, std::slice::from_ref(change))).collect();
     seeds.push(encoded(0, EditKind::Snapshot, &changes()));
+    seeds.push(encoded(0, EditKind::Edit, &value_changes()));
     seeds
 }
 
@@ -150,5 +162,7 @@ fn file_seeds() -> Vec<Vec<u8>> {
     }
     let mut torn = longer.clone();
     torn.truncate(longer.len() - 3);
-    vec![snapshot, longer, torn]
+    let mut with_values = snapshot.clone();
+    with_values.extend(encoded(snapshot.len(), EditKind::Edit, &value_changes()));
+    vec![snapshot, longer, torn, with_values]
 }

@@ -6,10 +6,14 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use folddb_base::checksum::{hash32, hash64, key_hash, place_seed};
-use folddb_base::{Direction, FileNumber, OpKind, Record, RecordSink, RecordStream};
+use folddb_base::{
+    Direction, FileNumber, OpKind, Pointer, Record, RecordSink, RecordStream, TableId, ValuePlace,
+};
 use folddb_layout::block::{Block, BlockCursor, Compression, Encoding, Place, TRAILER_BYTES, seal};
 use folddb_layout::file_name::FileName;
+use folddb_layout::liveness::{Liveness, SegmentUse};
 use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, TopIndex};
+use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_record, value_in};
 use folddb_rules::KeyOrder;
 use folddb_run::{
     Depth, Fault, Inspect, Part, PartWriter, ReadMode, Search, Shared, WriteOptions, examine, search_blocks,
@@ -23,6 +27,8 @@ pub(super) const TARGETS: &[Target] = &[
     Target::new("footer", footer, footer_seeds).sealed_by(seal_footer),
     Target::new("meta", meta, meta_seeds),
     Target::new("top-index", top_index, top_index_seeds),
+    Target::new("liveness", liveness, liveness_seeds),
+    Target::new("value-record", value_record, value_record_seeds),
     // LZ4 makes up to 255 bytes of one, and some blocks are in memory at once.
     Target::new("part", part, part_seeds).sealed_by(seal_part).heap(255 * 16, 512 << 10),
 ];
@@ -71,9 +77,11 @@ fn meta(input: &[u8]) {
     let Ok(meta) = Meta::open(&sealed(input, Encoding::Meta), SEED, FILE_BYTES) else { return };
     let mut again = Vec::new();
     meta.put(&mut again, SEED);
-    assert_eq!(Meta::open(&again, SEED, FILE_BYTES), Ok(meta));
-    // What this version does not know stands at the end, and is passed over.
-    assert!(input.starts_with(&body(again)));
+    assert_eq!(Meta::open(&again, SEED, FILE_BYTES), Ok(meta.clone()));
+    // Extensions stand at the end; what this version does not know of them is passed over.
+    let mut plain = Vec::new();
+    Meta { liveness: None, ..meta }.put(&mut plain, SEED);
+    assert!(input.starts_with(&body(plain)));
 }
 
 fn meta_seeds() -> Vec<Vec<u8>> {
@@ -89,14 +97,60 @@ fn meta_seeds() -> Vec<Vec<u8>> {
         key_bytes: 900,
         payload_bytes: 2400,
         sketch: vec![1, 1 << 40, u64::MAX],
+        values: Vec::new(),
     };
-    let meta = Meta { facts, order_name: "bytewise".to_owned(), data_bytes: 500, filter_bits: 10 };
+    let meta =
+        Meta { facts, order_name: "bytewise".to_owned(), data_bytes: 500, filter_bits: 10, liveness: None };
     let mut out = Vec::new();
     meta.put(&mut out, SEED);
     let plain = body(out);
     // Two extensions: tag, slice.
     let extended = [&plain[..], &[1, 2, 0xaa, 0xbb, 200, 1, 0]].concat();
-    vec![plain, extended]
+    let mut out = Vec::new();
+    let values = vec![SegmentUse { segment: 7, count: 2, bytes: 6176, end: 4130 }];
+    let liveness = Some(Place { offset: 600, len_bytes: 40 });
+    Meta { liveness, facts: PartFacts { values, ..meta.facts.clone() }, ..meta }.put(&mut out, SEED);
+    vec![plain, extended, body(out)]
+}
+
+fn liveness(input: &[u8]) {
+    let Ok(mut liveness) = Liveness::open(&sealed(input, Encoding::Liveness), SEED) else { return };
+    let uses = liveness.uses();
+    assert!(uses.iter().all(|used| liveness.units(used.segment).len() as u64 == used.count));
+    assert!(uses.iter().all(|used| liveness.units(used.segment).is_sorted()));
+    let mut again = Vec::new();
+    liveness.put(&mut again, SEED);
+    assert_eq!(Liveness::open(&again, SEED), Ok(liveness));
+}
+
+fn liveness_seeds() -> Vec<Vec<u8>> {
+    let mut liveness = Liveness::default();
+    for (segment, unit, bytes) in [(7, 256, 4096), (7, 4000, 2080), (300, 256, 16)] {
+        liveness.note(ValuePlace { segment, unit }, bytes);
+    }
+    let mut out = Vec::new();
+    liveness.put(&mut out, SEED);
+    vec![body(out)]
+}
+
+/// A record of the value lane, under its own head.
+fn value_record(input: &[u8]) {
+    let Ok(head) = RecordHead::decode(input) else { return };
+    let key_end = RECORD_HEAD_BYTES + usize::from(head.key_len);
+    let key = input.get(RECORD_HEAD_BYTES..key_end).unwrap_or(b"k");
+    let pointer =
+        Pointer { place: ValuePlace::default(), time_ms: 0, hash: head.hash, len: head.len, head: &[] };
+    let Some(value) = value_in(input, head.table, key, &pointer) else { return };
+    let mut again = Vec::new();
+    assert_eq!(put_record(&mut again, head.table, key, value), head.hash);
+    assert_eq!(again.len() as u64, head.record_bytes());
+    assert!(input.starts_with(&again[..key_end + value.len()]));
+}
+
+fn value_record_seeds() -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    put_record(&mut out, TableId(3), b"key", b"a value that lies apart");
+    vec![out]
 }
 
 fn top_index(input: &[u8]) {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   body, as it is or compressed       any length
-//!   encoding         u8                1 generic, 2 columnar, 3 filter, 4 top index, 5 meta
+//!   encoding         u8                1 generic, 2 columnar, 3 filter, 4 top index, 5 meta, 6 liveness
 //!   compression      u8                0 none, 1 lz4 (the body is: raw length u32, lz4 block)
 //!   checksum         u32 LE            hash32(seed, all of the above)
 //! ```
@@ -32,6 +32,8 @@ pub enum Encoding {
     TopIndex = 4,
     /// The facts about a part.
     Meta = 5,
+    /// What a part points to in the value lane, see `liveness.rs`.
+    Liveness = 6,
 }
 
 impl Encoding {
@@ -42,6 +44,7 @@ impl Encoding {
             3 => Encoding::Filter,
             4 => Encoding::TopIndex,
             5 => Encoding::Meta,
+            6 => Encoding::Liveness,
             _ => return Err(Malformed::Tag),
         })
     }

@@ -41,6 +41,7 @@ prop_compose! {
         PartFacts {
             file_bytes: 1 << 50, records, keys: 1 + records / 2, low, high, min_seq, max_seq: min_seq + range,
             deletes: records / 3, key_bytes: records * 8, payload_bytes: records * 5, sketch,
+            values: vec![SegmentUse { segment: 7, count: records, bytes: records * 16, end: 1 << 33 }],
         }
     }
 }
@@ -48,7 +49,8 @@ prop_compose! {
 proptest! {
     #[test]
     fn meta_comes_back(facts in facts(), order_name in "[a-z]{0,12}", filter_bits in 0u32..20) {
-        let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits };
+        let liveness = Some(Place { offset: 1 << 40, len_bytes: 77 });
+        let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness };
         let mut stored = Vec::new();
         meta.put(&mut stored, 9);
         prop_assert_eq!(Meta::open(&stored, 9, 1 << 50), Ok(meta));

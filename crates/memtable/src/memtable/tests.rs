@@ -178,7 +178,10 @@ impl World {
                 let op = Op::from_parts(*kind, payload).unwrap();
                 state = match state {
                     Err(()) if !kind.absorbs() => Err(()), // a failed fold, until the key is set or deleted
-                    Err(()) => Ok(self.rules.at_bottom(key, op).map(<[u8]>::to_vec)),
+                    Err(()) => {
+                        let mut state = None;
+                        self.rules.apply(key, &mut state, op).map(|()| state).map_err(drop)
+                    }
                     Ok(mut value) => self.rules.apply(key, &mut value, op).map(|()| value).map_err(drop),
                 };
             }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::fold::{Fold, FoldFailure, Outcome};
+use folddb_base::{Pointer, ValuePlace};
 
 /// Concatenates; fails when an operand starts with `!`, so that some histories decline.
 struct Concat;
@@ -147,5 +148,75 @@ fn what_is_copied_of_many_operands_grows_little_faster_than_they_do() {
         assert_eq!(resolver.finish(&rules, b"k").unwrap().unwrap().len(), OPERANDS * 72);
         let copied = counted.0.load(std::sync::atomic::Ordering::Relaxed);
         assert!(copied < OPERANDS * 72 * 32, "{copied} bytes, oldest first: {oldest_first}");
+    }
+}
+
+/// Concatenates, always.
+struct Joined;
+impl Fold for Joined {
+    fn spec(&self) -> String {
+        "joined".into()
+    }
+    fn fold(&self, _: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        out.extend_from_slice(a);
+        out.extend_from_slice(b);
+        Ok(Outcome::Value)
+    }
+}
+
+/// The same op with its value apart: the pointer's unit is the place of the value in the history.
+fn apart(op: &OpBuf, at: usize) -> OpBuf {
+    let kind = match op.kind {
+        OpKind::Set => OpKind::SetApart,
+        OpKind::Insert => OpKind::InsertApart,
+        _ => return op.clone(),
+    };
+    let place = ValuePlace { segment: 1, unit: at as u32 };
+    let mut payload = Vec::new();
+    Pointer { place, time_ms: 0, hash: 0, len: op.payload.len() as u64, head: &[] }.put(&mut payload);
+    OpBuf { kind, payload }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Which values lie apart makes no difference to what is read, either way round; and only where something was folded onto
+    /// one is it loaded before the state is known.
+    #[test]
+    fn values_that_lie_apart_give_what_inline_ones_do(
+        mut history in proptest::collection::vec((op(), any::<bool>()), 0..8),
+    ) {
+        // A fold without a delete rule takes any value.
+        history.iter_mut().for_each(|(op, _)| if op.kind == OpKind::Fold { op.payload.push(b'f') });
+        let rules = FoldRules::new(Arc::new(Joined));
+        let mut state = None;
+        for (op, _) in &history {
+            prop_assert!(rules.apply(b"k", &mut state, op.op().unwrap()).is_ok());
+        }
+        let stored: Vec<OpBuf> =
+            history.iter().enumerate().map(|(at, (op, is_apart))| if *is_apart { apart(op, at) } else { op.clone() }).collect();
+        let value = |pointer: &[u8]| history[Pointer::decode(pointer).unwrap().place.unit as usize].0.payload.clone();
+        for is_newest_first in [true, false] {
+            let mut resolver = Resolver::new();
+            if is_newest_first {
+                for op in stored.iter().rev() {
+                    if resolver.feed_older(&rules, b"k", op.kind, &op.payload).unwrap() {
+                        break;
+                    }
+                }
+            } else {
+                stored.iter().for_each(|op| resolver.feed_newer(&rules, b"k", op.kind, &op.payload).unwrap());
+            }
+            resolver.load(&rules, b"k", |pointer, out| {
+                out.extend_from_slice(&value(pointer));
+                Ok::<(), ()>(())
+            }).unwrap();
+            let found = match resolver.state(&rules, b"k").unwrap() {
+                None => None,
+                Some(State::Value(found)) => Some(found.to_vec()),
+                Some(State::Apart(pointer)) => Some(value(pointer)),
+            };
+            prop_assert_eq!(found, state.clone());
+        }
     }
 }

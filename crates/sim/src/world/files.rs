@@ -102,6 +102,14 @@ impl Files for SimDisk {
         })
     }
 
+    fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
+        self.call(Call::Cut, path, (len_bytes, &[]), |machine| {
+            let id = machine.file_id(path)?;
+            machine.file_mut(id)?.cut(len_bytes);
+            Ok(())
+        })
+    }
+
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         self.call(Call::Remove, dir, (0, &[]), |machine| {
             if !machine.dir(dir)?.now.is_empty() {

@@ -150,6 +150,15 @@ impl File {
         }
     }
 
+    /// Makes it shorter; the disk may still have the old length.
+    pub(crate) fn cut(&mut self, len_bytes: u64) {
+        self.now.set_len(len_bytes.min(self.now.len_bytes()));
+        self.reserved_bytes = self.reserved_bytes.min(len_bytes);
+        let beyond = len_bytes.div_ceil(SECTOR_BYTES);
+        self.dirty.retain(|&sector| sector < beyond);
+        self.lost.retain(|&sector| sector < beyond);
+    }
+
     /// Takes a sector's bytes from the page cache to the disk.
     fn put_on_disk(&mut self, sector: u64) {
         let mut bytes = [0; SECTOR_BYTES as usize];

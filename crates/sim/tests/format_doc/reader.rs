@@ -70,6 +70,14 @@ impl Value {
     }
 }
 
+/// What a record says of a value that lies apart.
+pub(crate) struct FoundPointer {
+    segment: u64,
+    unit: u64,
+    hash: u64,
+    len: u64,
+}
+
 /// A part, read whole.
 pub(crate) struct FoundPart {
     pub(crate) records: Vec<Found>,
@@ -283,7 +291,16 @@ impl<'d> Reader<'d> {
         let order = String::from_utf8(rest.slice().to_vec()).expect("the name of an order is text");
         let (data_len, filter_bits) = (rest.varint(), rest.varint());
         let sketch: Vec<u64> = (0..rest.varint()).map(|_| rest.fixed(8)).collect();
-        assert!(rest.is_empty(), "there are no extensions yet");
+        let mut values = None;
+        if !rest.is_empty() {
+            assert_eq!(rest.varint(), self.doc.constant("meta.extension.values"));
+            let mut rest = Bytes(rest.slice());
+            let place = self.place(&mut rest);
+            let uses: Vec<[u64; 4]> = (0..rest.varint()).map(|_| [(); 4].map(|()| rest.varint())).collect();
+            assert!(rest.is_empty(), "all of the extension is documented");
+            values = Some((place, uses));
+        }
+        assert!(rest.is_empty(), "there are no other extensions yet");
 
         let mut rest = Bytes(pieces.body(top, "piece.top_index"));
         let mut filters = Vec::new();
@@ -337,11 +354,80 @@ impl<'d> Reader<'d> {
             (key_bytes, payload_bytes)
         );
         assert_eq!((&found[0].key, &found[found.len() - 1].key), (&low, &high));
+        let mut pointed: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
+        for record in found.iter().filter(|record| record.kind >= self.doc.constant("op.set_apart")) {
+            let pointer = self.pointer(&record.payload);
+            let units = self.value_units(record.key.len(), pointer.len);
+            pointed.entry(pointer.segment).or_default().push((pointer.unit, units));
+        }
+        assert_eq!(pointed.is_empty(), values.is_none());
+        if let Some((place, uses)) = values {
+            let mut rest = Bytes(pieces.body(place, "piece.liveness"));
+            assert_eq!(rest.varint(), uses.len() as u64);
+            for (used, (segment, mut units)) in uses.iter().zip(pointed) {
+                units.sort_unstable();
+                let bytes: u64 =
+                    units.iter().map(|(_, units)| units * self.doc.constant("values.align")).sum();
+                let end = units.iter().map(|(at, units)| at + units).max().unwrap_or(0);
+                assert_eq!(*used, [segment, units.len() as u64, bytes, end]);
+                assert_eq!([(); 4].map(|()| rest.varint()), *used);
+                let mut last = 0;
+                for (at, _) in units {
+                    last += rest.varint();
+                    assert_eq!(last, at);
+                }
+            }
+            assert!(rest.is_empty(), "all of the piece is documented");
+        }
         hashes.sort_unstable();
         hashes.truncate(self.doc.constant("sketch.hashes_max") as usize);
         assert_eq!(hashes, sketch);
         let (filters, leaves) = (filters.len(), leaves.len());
         FoundPart { records: found, min_seq, max_seq: min_seq + seqs, order, blocks, filters, leaves }
+    }
+
+    pub(crate) fn pointer(&self, payload: &[u8]) -> FoundPointer {
+        let layout = self.doc.layout("pointer");
+        let number = |name: &str| layout.number(payload, name);
+        let (segment, unit, hash) = (number("segment"), number("unit"), number("hash"));
+        let mut rest = Bytes(&payload[layout.len()..]);
+        let len = rest.varint();
+        assert!(rest.slice().is_empty() && rest.is_empty(), "there are no heads yet");
+        FoundPointer { segment, unit, hash, len }
+    }
+
+    /// Units that the record of a value takes.
+    fn value_units(&self, key_len: usize, value_len: u64) -> u64 {
+        let head = self.doc.layout("value-record").len() as u64;
+        (head + key_len as u64 + value_len).div_ceil(self.doc.constant("values.align"))
+    }
+
+    /// The value that a record points to.
+    pub(crate) fn value(&self, dir: &Path, table: u64, record: &Found) -> Vec<u8> {
+        let pointer = self.pointer(&record.payload);
+        let file =
+            std::fs::read(dir.join(format!("{:06}.values", pointer.segment))).expect("the segment is there");
+        let header = self.doc.layout("values-header");
+        assert_eq!(&file[..8], b"FoldVal\0");
+        assert_eq!((header.number(&file, "lane"), header.number(&file, "number")), (1, pointer.segment));
+        let hash_at = header.offset("hash");
+        assert_eq!(
+            header.number(&file, "hash"),
+            hash64(self.place_seed(pointer.segment, 0), &file[..hash_at])
+        );
+        assert!(pointer.unit * self.doc.constant("values.align") >= self.doc.constant("values.header_bytes"));
+        let layout = self.doc.layout("value-record");
+        let stored = &file[(pointer.unit * self.doc.constant("values.align")) as usize..];
+        let number = |name: &str| layout.number(stored, name);
+        assert_eq!((number("len"), number("table"), number("hash")), (pointer.len, table, pointer.hash));
+        assert_eq!(number("key_len"), record.key.len() as u64);
+        let (key, rest) = stored[layout.len()..].split_at(record.key.len());
+        assert_eq!(key, record.key);
+        let seed = hash64(0, &stored[..layout.offset("check")]);
+        assert_eq!(number("check"), low_half(hash64(seed, key)));
+        let value = &rest[..pointer.len as usize];
+        assert_eq!(pointer.hash, low_half(hash64(hash64(0, key), value)));
+        value.to_vec()
     }
 
     fn place(&self, rest: &mut Bytes<'_>) -> (u64, u64) {

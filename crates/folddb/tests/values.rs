@@ -1,0 +1,245 @@
+//! Values that lie apart: written once, read by one read, and left alone by whatever does not look at them.
+
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Upkeep};
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .part_bytes(64 << 10)
+        .upkeep(Upkeep::Manual)
+}
+
+fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
+    store.table("blobs", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table")
+}
+
+fn blob(key: u64, round: u64) -> Vec<u8> {
+    let byte = (key * 7 + round) as u8;
+    vec![byte; 2048 + (key as usize * 37 + round as usize) % 5000]
+}
+
+fn fill(table: &Table<u64, Vec<u8>>, keys: u64, round: u64) {
+    for key in 0..keys {
+        table.set(&key, &blob(key, round)).expect("written");
+    }
+}
+
+fn files(dir: &std::path::Path, suffix: &str) -> usize {
+    let names = std::fs::read_dir(dir).expect("a store").flatten().map(|entry| entry.file_name());
+    names.filter(|name| name.to_string_lossy().ends_with(suffix)).count()
+}
+
+#[test]
+fn values_come_back_from_memory_from_runs_and_after_reopening_with_and_without_close() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store);
+    let check = |table: &Table<u64, Vec<u8>>, round: u64| {
+        for key in 0..200 {
+            assert_eq!(table.get(&key).unwrap(), Some(blob(key, round)), "key {key}");
+        }
+        let rows: Vec<_> = table.scan().into_iter().map(|row| row.unwrap()).collect();
+        assert!(rows.iter().all(|(key, value)| *value == blob(*key, round)) && rows.len() == 200);
+        let back: Vec<_> = table.scan().reverse().into_iter().map(|row| row.unwrap().0).collect();
+        assert!(back.is_sorted_by(|a, b| a > b) && back.len() == 200);
+    };
+    fill(&table, 200, 0);
+    check(&table, 0);
+    store.flush().unwrap();
+    check(&table, 0);
+    fill(&table, 200, 1);
+    drop((table, store)); // what the log has and no run
+    let store = Store::open(&path, options()).unwrap();
+    check(&blobs(&store), 1);
+    fill(&blobs(&store), 200, 2);
+    store.optimize("blobs", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    check(&blobs(&store), 2);
+    store.close().unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    check(&blobs(&store), 2);
+    store.close().unwrap();
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+}
+
+#[test]
+fn keys_counts_and_whether_a_key_is_there_read_no_value() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let table = blobs(&store);
+    fill(&table, 100, 0);
+    for _ in 0..2 {
+        let before = store.stats().value_reads;
+        assert_eq!(table.scan().count().unwrap(), 100);
+        assert!(table.contains(&7).unwrap() && !table.contains(&700).unwrap());
+        let mut rows = table.as_bytes().scan().keys_only().rows().unwrap();
+        while rows.next_row().unwrap().is_some() {}
+        store.optimize("blobs", |_| std::ops::ControlFlow::Continue(())).unwrap();
+        assert_eq!(store.stats().value_reads, before);
+        table.get(&7).unwrap().unwrap();
+        assert_eq!(store.stats().value_reads, before + 1, "one read for a value");
+        store.flush().unwrap();
+    }
+}
+
+#[test]
+fn merges_write_pointers_and_never_the_values_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options().merge_factor(2)).unwrap();
+    let table = blobs(&store);
+    for round in 0..8 {
+        fill(&table, 50, round);
+        store.flush().unwrap();
+    }
+    store.settle().unwrap();
+    let stats = store.stats();
+    assert!(stats.merges > 0 && stats.part_bytes_written < stats.value_bytes_written / 10, "{stats:?}");
+    assert!(
+        stats.value_live_bytes > 0 && stats.value_live_bytes * 4 < stats.value_bytes_written,
+        "{stats:?}"
+    );
+    (0..50).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 7))));
+}
+
+#[test]
+fn short_values_and_operands_stay_inline_and_fold_onto_those_that_lie_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().fold("append:,").separate(100);
+    let table = store.table("lists", rules).unwrap();
+    let long = vec![b'x'; 300];
+    table.set(&1, &b"short".to_vec()).unwrap();
+    assert_eq!(store.stats().value_bytes_written, 0);
+    table.insert(&2, &long).unwrap();
+    table.insert(&2, &b"not this".to_vec()).unwrap();
+    table.fold(&2, &b"more".to_vec()).unwrap();
+    table.fold(&2, &b"and more".to_vec()).unwrap();
+    let expected = [&long[..], b",more,and more"].concat();
+    for _ in 0..3 {
+        assert_eq!(table.get(&2).unwrap().as_ref(), Some(&expected));
+        let row = |reverse: bool| {
+            let scan = if reverse { table.scan().reverse() } else { table.scan() };
+            scan.into_iter().find(|row| row.as_ref().is_ok_and(|(key, _)| *key == 2)).unwrap().unwrap().1
+        };
+        assert_eq!((row(false), row(true)), (expected.clone(), expected.clone()));
+        store.flush().unwrap();
+        store.optimize("lists", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    }
+    table.set(&2, &b"gone".to_vec()).unwrap();
+    assert_eq!(table.get(&2).unwrap(), Some(b"gone".to_vec()));
+}
+
+#[test]
+fn segments_that_nothing_points_to_go_at_the_next_opening_and_closed_ones_are_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let plain = store.table("plain", Rules::sorted::<u64, u64>()).unwrap();
+    plain.set(&1, &1).unwrap();
+    assert_eq!(files(&path, ".values"), 0, "a store that separates nothing has no value segment");
+    fill(&blobs(&store), 10, 0);
+    assert_eq!(files(&path, ".values"), 1);
+    store.close().unwrap();
+    let len = |path: &std::path::Path| {
+        let values = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+        values
+            .filter(|e| e.file_name().to_string_lossy().ends_with(".values"))
+            .map(|e| e.metadata().unwrap().len())
+            .sum::<u64>()
+    };
+    assert!(len(&path) < 100_000, "{}", len(&path));
+    let store = Store::open(&path, options()).unwrap();
+    store.drop_table("blobs").unwrap();
+    store.close().unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(files(&path, ".values"), 0);
+    assert_eq!(plain_of(&store), Some(1));
+}
+
+fn plain_of(store: &Store) -> Option<u64> {
+    let plain = store.table("plain", Rules::sorted::<u64, u64>()).expect("the table");
+    plain.get(&1).expect("read")
+}
+
+#[test]
+fn a_damaged_value_is_an_error_that_names_table_key_file_and_offset() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store);
+    fill(&table, 3, 0);
+    store.close().unwrap();
+    let values = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    let values = values.into_iter().find(|path| path.extension().is_some_and(|e| e == "values")).unwrap();
+    let mut bytes = std::fs::read(&values).unwrap();
+    bytes[4096 + 24 + 8 + 1000] ^= 1;
+    std::fs::write(&values, &bytes).unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    let error = blobs(&store).get(&0).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    for named in ["blobs", "key 0", ".values", "offset 4096"] {
+        assert!(error.message().contains(named), "{error} names {named}");
+    }
+    assert_eq!(blobs(&store).get(&1).unwrap(), Some(blob(1, 0)), "other values are untouched");
+    store.close().unwrap();
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    assert_eq!(report.damage().count(), 1, "{:?}", report.findings);
+    std::fs::remove_file(&values).unwrap();
+    let error = Store::open(&path, options()).unwrap_err();
+    assert!(error.message().contains(".values"), "{error}");
+}
+
+#[test]
+fn tables_that_ask_values_do_not_separate() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().delete_when(&b"".to_vec()).separate(2048);
+    let error = store.table("asks", rules).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidInput && error.message().contains("inline"), "{error}");
+    let error = store.table("tiny", Rules::sorted::<u64, Vec<u8>>().separate(1)).unwrap_err();
+    assert!(error.message().contains("at least 32"), "{error}");
+}
+
+#[test]
+fn a_backup_holds_the_values_and_a_store_restored_from_it_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    fill(&blobs(&store), 700, 0);
+    store.sync().unwrap();
+    store.flush().unwrap();
+    fill(&blobs(&store), 50, 1);
+    let backups = dir.path().join("backups");
+    store.backup(&backups, &folddb::BackupOptions::default().check_all(true)).unwrap();
+    fill(&blobs(&store), 50, 2);
+    store.close().unwrap();
+    let restored = dir.path().join("restored");
+    Store::restore(&backups, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
+    let report = Store::verify(&restored, &options(), true, |_, _| {}).unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+    let store = Store::open(&restored, options()).unwrap();
+    for key in 0..700 {
+        assert_eq!(blobs(&store).get(&key).unwrap(), Some(blob(key, u64::from(key < 50))));
+    }
+}
+
+#[test]
+fn a_batch_over_several_tables_is_synced_with_its_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let (table, plain) = (blobs(&store), store.table("plain", Rules::sorted::<u64, u64>()).unwrap());
+    let mut batch = store.batch();
+    for key in 0..20 {
+        batch.set(&table, &key, &blob(key, 3)).set(&plain, &key, &key);
+    }
+    batch.commit(Durability::Sync).unwrap();
+    drop((table, plain, store));
+    let looking = Store::open(&path, options().read_only(true)).unwrap();
+    assert_eq!(blobs(&looking).get(&19).unwrap(), Some(blob(19, 3)));
+    drop(looking);
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(blobs(&store).get(&19).unwrap(), Some(blob(19, 3)));
+}

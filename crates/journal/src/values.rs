@@ -1,0 +1,418 @@
+//! The value lane: values that are too long for the log, written there once.
+//!
+//! ```text
+//!   000012.values   | header | record | record | record ......zeros|      sealed: cut to what counts
+//!   000031.values   | header | record | .......................zeros|      active
+//!   000044.values   | header | ....................................|      next, made ahead by upkeep
+//! ```
+//!
+//! A record goes in before the frame that points to it. [`ValueLane::append`] hands it to the kernel; [`ValueLane::sync`] makes
+//! all that was appended durable, and the journal calls it before each sync of the log, so that what is durable in the log points
+//! to what is durable here. What of a log was not durable when a process died is checked value by value: see
+//! [`crate::replay_checked`].
+//!
+//! Who owns the lane makes its segments ([`ValueLane::make`]), says durably that they live, and only then hands them over
+//! ([`ValueLane::adopt`]): no pointer leads to a segment that no manifest lists. Segments are written once, and a lane never
+//! appends to one that was there before it.
+//!
+//! ```text
+//!   lock    guards                          held while
+//!   lane    the ends of the segments        a record is copied
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use folddb_base::pointer::{Pointer, VALUE_ALIGN};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, TableId, ValuePlace};
+use folddb_host::files::AppendSync;
+use folddb_host::sync::{Mutex, MutexGuard};
+use folddb_host::{AppendFile, AppendMode, Host, ReadFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::values::{self, RECORD_HEAD_BYTES, VALUES_HEADER_BYTES};
+
+use crate::segment_file::NumberSource;
+
+/// How the value lane uses its files.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueOptions {
+    /// Length of a segment's file, in bytes; one for a longer record is longer.
+    pub segment_bytes: u64,
+    /// How records get into the file.
+    pub append_mode: AppendMode,
+}
+
+/// See the top of this file. Shared by all threads.
+pub struct ValueLane {
+    host: Host,
+    dir: PathBuf,
+    options: ValueOptions,
+    numbers: NumberSource,
+    lane: Mutex<Lane>,
+    poison: OnceLock<Error>,
+}
+
+#[derive(Default)]
+struct Lane {
+    active: Option<OpenValues>,
+    next: Option<OpenValues>,
+    /// Full ones that nobody has asked for yet, oldest first.
+    sealed: Vec<SealedValues>,
+    unsynced_bytes: u64,
+    is_closed: bool,
+}
+
+/// A segment that is appended to, or will be.
+pub struct OpenValues {
+    number: FileNumber,
+    path: PathBuf,
+    file: Box<dyn AppendFile>,
+    syncer: Arc<dyn AppendSync>,
+    len_bytes: u64,
+    /// Up to here it is durable.
+    synced: u64,
+}
+
+/// A segment that takes no more.
+struct SealedValues {
+    number: FileNumber,
+    end: u64,
+    /// There as long as it has not been synced.
+    unsynced: Option<Arc<dyn AppendSync>>,
+}
+
+/// A value segment and where what counts of it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValuesEnd {
+    /// The segment.
+    pub number: FileNumber,
+    /// Bytes of it that count.
+    pub end: u64,
+}
+
+impl OpenValues {
+    /// The number of its file.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    fn fits(&self, bytes: u64) -> bool {
+        self.file.end() + bytes <= self.len_bytes
+    }
+
+    /// True when nothing was ever put into it.
+    fn is_unused(&self) -> bool {
+        self.file.end() <= VALUES_HEADER_BYTES as u64
+    }
+}
+
+impl ValueLane {
+    /// A lane without segments.
+    pub fn new(host: &Host, dir: &Path, options: ValueOptions, numbers: NumberSource) -> ValueLane {
+        ValueLane {
+            host: host.clone(),
+            dir: dir.to_owned(),
+            options,
+            numbers,
+            lane: Mutex::default(),
+            poison: OnceLock::new(),
+        }
+    }
+
+    /// Appends a record and returns where it lies; none when there is no room, which [`ValueLane::make`] and
+    /// [`ValueLane::adopt`] make.
+    ///
+    /// # Errors
+    /// `NoSpace`: it is as if the append had not been tried. `Poisoned`, `Closed`: see the kinds.
+    pub fn append(&self, record: &[u8]) -> Result<Option<ValuePlace>> {
+        let mut lane = self.open_lane()?;
+        if !lane.active.as_ref().is_some_and(|active| active.fits(record.len() as u64)) {
+            match lane.next.take() {
+                Some(next) if next.fits(record.len() as u64) => lane.go_on_in(next),
+                next => {
+                    lane.next = next;
+                    return Ok(None);
+                }
+            }
+        }
+        let Some(active) = &mut lane.active else { return Ok(None) };
+        let offset = active.file.end();
+        let Ok(unit) = u32::try_from(offset / VALUE_ALIGN) else { return Ok(None) };
+        let place = ValuePlace { segment: active.number.0 as u32, unit };
+        active.file.append(record).map_err(|error| {
+            let error = Error::io("append to", &active.path, error);
+            if error.kind() == ErrorKind::NoSpace { error } else { self.poison(error.message()) }
+        })?;
+        lane.unsynced_bytes += record.len() as u64;
+        Ok(Some(place))
+    }
+
+    /// Makes a segment with room for a record of so many bytes: its file, its header and its name are durable on return. Nothing
+    /// is left on failure.
+    ///
+    /// # Errors
+    /// `NoSpace`; any other failure of the operating system.
+    pub fn make(&self, record_bytes: u64) -> Result<OpenValues> {
+        let number = (self.numbers)();
+        if u32::try_from(number.0).is_err() {
+            return Err(Error::invalid(format!(
+                "the store has used up the numbers of its value segments at {number}"
+            )));
+        }
+        let path = values_path(&self.dir, number);
+        let len_bytes = self.options.segment_bytes.max(VALUES_HEADER_BYTES as u64 + record_bytes);
+        let files = &self.host.files;
+        let created = files.create_append(&path, len_bytes, self.options.append_mode);
+        let mut file = created.map_err(|error| Error::io("create", &path, error))?;
+        let made = self.begin(number, &path, &mut *file);
+        match made {
+            Ok(syncer) => {
+                Ok(OpenValues { number, path, file, syncer, len_bytes, synced: VALUES_HEADER_BYTES as u64 })
+            }
+            Err(error) => {
+                drop(file);
+                let _ = files.remove(&path);
+                Err(error)
+            }
+        }
+    }
+
+    fn begin(
+        &self,
+        number: FileNumber,
+        path: &Path,
+        file: &mut dyn AppendFile,
+    ) -> Result<Arc<dyn AppendSync>> {
+        let syncer = file.syncer();
+        let _ = syncer.prepare(); // a hint: an append finds its own window if need be
+        file.append(&values::header(number)).map_err(|error| Error::io("write", path, error))?;
+        syncer.sync().map_err(|error| Error::io("sync", path, error))?;
+        self.host.files.sync_dir(&self.dir).map_err(|error| Error::io("sync", &self.dir, error))?;
+        Ok(syncer)
+    }
+
+    /// Takes a segment over that is durably listed: records of so many bytes find room from now on. What it held ready for later
+    /// it still does.
+    pub fn adopt(&self, segment: OpenValues, record_bytes: u64) {
+        let mut lane = self.lane.lock();
+        let has_room = lane.active.as_ref().is_some_and(|active| active.fits(record_bytes));
+        if has_room && lane.next.is_none() {
+            lane.next = Some(segment);
+        } else {
+            lane.go_on_in(segment);
+        }
+    }
+
+    /// Removes a segment that is not listed and was never handed over. What stays is harmless, and goes at the next opening.
+    pub fn unmake(&self, segment: OpenValues) {
+        let path = segment.path.clone();
+        drop(segment);
+        let _ = self.host.files.remove(&path);
+    }
+
+    /// Whether a record of so many bytes finds room.
+    pub fn has_room(&self, record_bytes: u64) -> bool {
+        let lane = self.lane.lock();
+        let segments = lane.active.iter().chain(&lane.next);
+        segments.into_iter().any(|segment| segment.fits(record_bytes))
+    }
+
+    /// Whether the next segment should be made: the active one is half full.
+    pub fn wants_next(&self) -> bool {
+        let lane = self.lane.lock();
+        let is_half_full =
+            lane.active.as_ref().is_some_and(|active| active.file.end() > active.len_bytes / 2);
+        is_half_full && lane.next.is_none() && !lane.is_closed && self.poison.get().is_none()
+    }
+
+    /// Makes ready what the next appends need. Cheap when it is.
+    pub fn prepare(&self) {
+        let syncer = self.lane.lock().active.as_ref().map(|active| Arc::clone(&active.syncer));
+        if let Some(syncer) = syncer {
+            let _ = syncer.prepare(); // a hint
+        }
+    }
+
+    /// Bytes that were appended since the last sync.
+    pub fn unsynced_bytes(&self) -> u64 {
+        self.lane.lock().unsynced_bytes
+    }
+
+    /// Waits until all that was appended before the call is durable. Costs next to nothing when it is.
+    ///
+    /// # Errors
+    /// `Poisoned` when a sync failed, now or before.
+    pub fn sync(&self) -> Result<()> {
+        self.check_sound()?;
+        let (sealed, active) = self.to_sync();
+        for (number, syncer) in sealed {
+            self.sync_one(number, &*syncer)?;
+            let mut lane = self.lane.lock();
+            if let Some(segment) = lane.sealed.iter_mut().find(|segment| segment.number == number) {
+                segment.unsynced = None;
+            }
+        }
+        let Some((number, syncer, end, unsynced)) = active else { return Ok(()) };
+        self.sync_one(number, &*syncer)?;
+        let mut lane = self.lane.lock();
+        lane.unsynced_bytes = lane.unsynced_bytes.saturating_sub(unsynced);
+        if let Some(active) = lane.active.as_mut().filter(|active| active.number == number) {
+            active.synced = active.synced.max(end);
+        }
+        Ok(())
+    }
+
+    fn sync_one(&self, number: FileNumber, syncer: &dyn AppendSync) -> Result<()> {
+        syncer
+            .sync()
+            .map_err(|error| self.poison(format_args!("cannot sync value segment {number}: {error}")))
+    }
+
+    /// What has to be synced: full segments, and the active one up to where it is now.
+    #[allow(clippy::type_complexity)]
+    fn to_sync(
+        &self,
+    ) -> (Vec<(FileNumber, Arc<dyn AppendSync>)>, Option<(FileNumber, Arc<dyn AppendSync>, u64, u64)>) {
+        let lane = self.lane.lock();
+        let unsynced =
+            |segment: &SealedValues| Some((segment.number, Arc::clone(segment.unsynced.as_ref()?)));
+        let sealed = lane.sealed.iter().filter_map(unsynced).collect();
+        let active = lane.active.as_ref().filter(|active| active.file.end() > active.synced).map(|active| {
+            (active.number, Arc::clone(&active.syncer), active.file.end(), lane.unsynced_bytes)
+        });
+        (sealed, active)
+    }
+
+    /// Full segments that are durable, with their ends. Each is named once; say of it that it is sealed, then [`ValueLane::cut`].
+    pub fn take_sealed(&self) -> Vec<ValuesEnd> {
+        let mut lane = self.lane.lock();
+        let (durable, rest) = lane.sealed.drain(..).partition(|segment| segment.unsynced.is_none());
+        lane.sealed = rest;
+        let durable: Vec<SealedValues> = durable;
+        durable.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end }).collect()
+    }
+
+    /// Gives back what a sealed segment does not need. What stays is harmless.
+    pub fn cut(&self, sealed: ValuesEnd) {
+        let _ = self.host.files.cut(&values_path(&self.dir, sealed.number), sealed.end);
+    }
+
+    /// Where the segments end that are not sealed yet.
+    pub fn ends(&self) -> Vec<ValuesEnd> {
+        let lane = self.lane.lock();
+        let sealed = lane.sealed.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end });
+        let open = lane.active.iter().chain(&lane.next);
+        sealed.chain(open.map(|open| ValuesEnd { number: open.number, end: open.file.end() })).collect()
+    }
+
+    /// Ends it: later appends fail. Returns the segments that hold something, all durable, with their ends; and those that were
+    /// never used.
+    ///
+    /// # Errors
+    /// A sync failed, now or before.
+    pub fn close(&self) -> Result<(Vec<ValuesEnd>, Vec<FileNumber>)> {
+        self.lane.lock().is_closed = true;
+        self.sync()?;
+        let mut lane = self.lane.lock();
+        let open = [lane.active.take(), lane.next.take()];
+        let (unused, used): (Vec<_>, Vec<_>) = open.into_iter().flatten().partition(OpenValues::is_unused);
+        let mut ends: Vec<ValuesEnd> = lane
+            .sealed
+            .drain(..)
+            .map(|segment| ValuesEnd { number: segment.number, end: segment.end })
+            .collect();
+        ends.extend(used.iter().map(|open| ValuesEnd { number: open.number, end: open.file.end() }));
+        Ok((ends, unused.iter().map(|open| open.number).collect()))
+    }
+
+    /// Closes the files of a lane that is closed, or has failed. Later appends fail.
+    pub fn let_go(&self) {
+        let mut lane = self.lane.lock();
+        let gone = std::mem::take(&mut *lane);
+        lane.is_closed = true;
+        drop(lane);
+        drop(gone); // without the lock: unmapping takes its time
+    }
+
+    /// Why nothing is written any more, if so it is.
+    ///
+    /// # Errors
+    /// The first failure.
+    pub fn check_sound(&self) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+
+    fn open_lane(&self) -> Result<MutexGuard<'_, Lane>> {
+        self.check_sound()?;
+        let lane = self.lane.lock();
+        if lane.is_closed {
+            return Err(Error::new(ErrorKind::Closed, "the value lane is closed"));
+        }
+        Ok(lane)
+    }
+
+    /// Lets nothing be written from now on, and returns why: the first cause, if there was one before.
+    #[cold]
+    fn poison(&self, cause: impl std::fmt::Display) -> Error {
+        let error = Error::new(ErrorKind::Poisoned, format!("the value lane takes no more writes: {cause}"));
+        self.poison.get_or_init(|| error).clone()
+    }
+}
+
+impl Lane {
+    fn go_on_in(&mut self, next: OpenValues) {
+        if let Some(full) = self.active.replace(next) {
+            let is_synced = full.file.end() <= full.synced;
+            let unsynced = (!is_synced).then(|| Arc::clone(&full.syncer));
+            self.sealed.push(SealedValues { number: full.number, end: full.file.end(), unsynced });
+        }
+    }
+}
+
+// ---- reading --------------------------------------------------------------------------------------------
+
+/// Where the value segment with this number lies.
+pub fn values_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(FileName::Values(number).to_string())
+}
+
+/// Bytes that [`read_value`] reads.
+pub fn read_bytes(key: &[u8], pointer: &Pointer<'_>) -> u64 {
+    (RECORD_HEAD_BYTES as u64 + key.len() as u64).saturating_add(pointer.len)
+}
+
+/// Reads the record that a pointer leads to into `record`, with one read, and returns its value. The file was `file_bytes` long
+/// when it was opened.
+///
+/// # Errors
+/// `Corruption`, naming file and offset, where it is not what the pointer says; a failed read.
+pub fn read_value<'r>(
+    (file, file_bytes): (&dyn ReadFile, u64),
+    path: &Path,
+    (table, key): (TableId, &[u8]),
+    pointer: &Pointer<'_>,
+    record: &'r mut Vec<u8>,
+) -> Result<&'r [u8]> {
+    let offset = pointer.place.offset();
+    let damaged = |what: &str| Error::corrupt(path, offset, what);
+    let ends_before = "the segment ends before the value that a pointer leads to";
+    let len = read_bytes(key, pointer);
+    // Before any memory is taken for it.
+    if offset.checked_add(len).is_none_or(|end| end > file_bytes) {
+        return Err(damaged(ends_before));
+    }
+    record.resize(len as usize, 0);
+    file.read_exact_at(offset, record).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => damaged(ends_before),
+        _ => Error::io("read", path, error),
+    })?;
+    values::value_in(record, table, key, pointer)
+        .ok_or_else(|| damaged("the value is not the one that was written there"))
+}
+
+#[cfg(test)]
+#[path = "values/tests.rs"]
+mod tests;

@@ -1,0 +1,117 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use folddb_base::pointer::value_hash;
+
+use super::*;
+use crate::tests::world::{Fail, World};
+
+const TABLE: TableId = TableId(3);
+
+fn lane(world: &World, segment_bytes: u64) -> ValueLane {
+    let next = AtomicU64::new(10);
+    let numbers: NumberSource = Arc::new(move || FileNumber(next.fetch_add(1, Ordering::Relaxed)));
+    let options = ValueOptions { segment_bytes, append_mode: AppendMode::Written };
+    ValueLane::new(&world.host(), Path::new("dir"), options, numbers)
+}
+
+fn record(key: &[u8], value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    values::put_record(&mut out, TABLE, key, value);
+    out
+}
+
+/// Appends, making room as whoever owns the lane does.
+fn put(lane: &ValueLane, key: &[u8], value: &[u8]) -> ValuePlace {
+    let record = record(key, value);
+    loop {
+        match lane.append(&record).unwrap() {
+            Some(place) => return place,
+            None => lane.adopt(lane.make(record.len() as u64).unwrap(), record.len() as u64),
+        }
+    }
+}
+
+fn read(world: &World, place: ValuePlace, key: &[u8], value: &[u8]) -> Result<Vec<u8>> {
+    let path = values_path(Path::new("dir"), FileNumber(u64::from(place.segment)));
+    let file = world.host().files.open(&path).unwrap();
+    let pointer =
+        Pointer { place, time_ms: 0, hash: value_hash(key, value), len: value.len() as u64, head: &[] };
+    let mut record = Vec::new();
+    let len = file.len_bytes().unwrap();
+    read_value((&*file, len), &path, (TABLE, key), &pointer, &mut record).map(<[u8]>::to_vec)
+}
+
+#[test]
+fn values_are_read_back_from_where_they_were_put_over_several_segments() {
+    let world = World::default();
+    let lane = lane(&world, 16 << 10);
+    let values: Vec<Vec<u8>> = (0..20u8).map(|n| vec![n; 3000 + usize::from(n)]).collect();
+    let places: Vec<ValuePlace> = values.iter().map(|value| put(&lane, b"key", value)).collect();
+    for (place, value) in places.iter().zip(&values) {
+        assert_eq!(read(&world, *place, b"key", value).unwrap(), *value);
+        assert!(read(&world, *place, b"kez", value).is_err(), "another key's");
+    }
+    assert!(places.first().unwrap().segment < places.last().unwrap().segment);
+    lane.sync().unwrap();
+    let sealed = lane.take_sealed();
+    assert!(sealed.len() >= 4 && lane.take_sealed().is_empty(), "each is named once");
+    let (ends, unused) = lane.close().unwrap();
+    assert_eq!((ends.len(), unused.len()), (1, 0));
+    assert_eq!(lane.append(&record(b"k", b"v")).unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn a_record_longer_than_a_segment_gets_one_of_its_own() {
+    let world = World::default();
+    let lane = lane(&world, 16 << 10);
+    let first = put(&lane, b"key", &[1; 100]);
+    let long = vec![7; 100_000];
+    let place = put(&lane, b"key", &long);
+    assert_ne!(first.segment, place.segment);
+    assert_eq!(read(&world, place, b"key", &long).unwrap(), long);
+}
+
+#[test]
+fn what_was_synced_survives_the_power_and_a_cut_segment_is_told_from_a_whole_one() {
+    let world = World::default();
+    let lane = lane(&world, 16 << 10);
+    let (a, b) = (vec![1; 3000], vec![2; 3000]);
+    let first = put(&lane, b"a", &a);
+    assert!(lane.unsynced_bytes() > 0);
+    lane.sync().unwrap();
+    assert_eq!(lane.unsynced_bytes(), 0);
+    let second = put(&lane, b"b", &b);
+    let after = world.after_power_cut(&mut || false);
+    assert_eq!(read(&after, first, b"a", &a).unwrap(), a);
+    let lost = read(&after, second, b"b", &b).unwrap_err();
+    assert_eq!(lost.kind(), ErrorKind::Corruption, "{lost}");
+    assert!(lost.message().contains("offset"), "{lost}");
+}
+
+#[test]
+fn a_failed_sync_poisons_for_good_and_a_full_disk_does_not() {
+    let world = World::default();
+    let lane = lane(&world, 16 << 10);
+    put(&lane, b"a", b"value");
+    world.fail(Some(Fail::Sync));
+    assert_eq!(lane.sync().unwrap_err().kind(), ErrorKind::Poisoned);
+    world.fail(None);
+    assert_eq!(lane.append(&record(b"k", b"v")).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(lane.sync().unwrap_err().kind(), ErrorKind::Poisoned);
+}
+
+#[test]
+fn the_next_segment_is_wanted_when_one_is_half_full_and_held_until_needed() {
+    let world = World::default();
+    let lane = lane(&world, 16 << 10);
+    put(&lane, b"a", &[1; 1000]);
+    assert!(!lane.wants_next());
+    put(&lane, b"b", &[1; 6000]);
+    assert!(lane.wants_next());
+    lane.adopt(lane.make(0).unwrap(), 0);
+    assert!(!lane.wants_next());
+    let here = put(&lane, b"c", &[1; 1000]);
+    let there = put(&lane, b"d", &[1; 6000]);
+    assert_eq!(there.segment, here.segment + 1);
+}
