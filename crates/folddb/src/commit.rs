@@ -227,12 +227,12 @@ impl Engine {
             return Ok(());
         }
         self.pay_delay(batch.payload.len());
-        let refusals = debt.flush_refusals.load(Ordering::Acquire);
+        let begun = debt.flushes_begun.load(Ordering::Acquire);
         let mut waited = false;
         while self.memory_is_full_for(batch) && self.upkeep_runs() {
             let seen = self.bell.count();
             self.health.check_writable(batch.frees_only)?;
-            if debt.flush_refusals.load(Ordering::Acquire) != refusals {
+            if debt.is_refused_since(begun) {
                 return Err(self.no_space());
             }
             if !waited {

@@ -182,8 +182,10 @@ pub(crate) struct Debt {
     pub(crate) flush_bytes_per_s: Rate,
     /// How fast merges have lately been, in bytes taken in a second.
     pub(crate) merge_bytes_per_s: Rate,
-    /// How often a flush has failed for lack of space.
-    pub(crate) flush_refusals: AtomicU64,
+    /// Flushes that have begun, failed ones too.
+    pub(crate) flushes_begun: AtomicU64,
+    /// How many had begun when the last one began that failed for lack of space.
+    pub(crate) flush_refused: AtomicU64,
     /// How often flushing, and merging, have failed since they last succeeded.
     pub(crate) failures_in_a_row: [AtomicUsize; 2],
     /// Held by whoever flushes: no memtable is flushed twice.
@@ -195,6 +197,12 @@ pub(crate) struct Debt {
 }
 
 impl Debt {
+    /// Whether a flush has failed for lack of space that began after `begun` others had. One that was under way before says
+    /// nothing about the space there is now.
+    pub(crate) fn is_refused_since(&self, begun: u64) -> bool {
+        self.flush_refused.load(Ordering::Acquire) > begun
+    }
+
     /// Forgets a sealed memtable: it is flushed, or gone.
     pub(crate) fn settle_sealed(&self, bytes: usize) {
         self.sealed_bytes.fetch_sub(bytes, Ordering::AcqRel);

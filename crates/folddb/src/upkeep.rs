@@ -150,7 +150,10 @@ impl Engine {
                 Ok(None) => self.bell.wait(seen, IDLE_TICK),
                 Err(_) => {
                     self.counters.upkeep_retries.add(1);
-                    self.bell.wait(seen, RETRY_AFTER);
+                    let seen = self.bell.count(); // the failure itself may have rung
+                    if !self.health.is_closed() {
+                        self.bell.wait(seen, RETRY_AFTER);
+                    }
                 }
             }
         }

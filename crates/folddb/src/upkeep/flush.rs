@@ -49,13 +49,14 @@ impl Engine {
         };
         let started = self.host.clock.monotonic();
         let bytes = sealed.bytes;
+        let begun = self.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
         let records = match self.flush(&table, &sealed) {
             Ok(records) => records,
             // Nobody asked for a table that is gone: whoever drops it forgets what waits.
             Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
             Err(error) => {
                 if error.kind() == ErrorKind::NoSpace {
-                    self.debt.flush_refusals.fetch_add(1, Ordering::AcqRel);
+                    self.debt.flush_refused.store(begun, Ordering::Release);
                     self.bell.ring();
                 }
                 return Err(error);
@@ -241,7 +242,7 @@ impl Engine {
     }
 
     fn wait_until_flushed(&self) -> Result<()> {
-        let refusals = self.debt.flush_refusals.load(Ordering::Acquire);
+        let begun = self.debt.flushes_begun.load(Ordering::Acquire);
         // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
         let through = self.published();
         let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
@@ -256,7 +257,7 @@ impl Engine {
                 return Ok(());
             }
             // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
-            if self.debt.flush_refusals.load(Ordering::Acquire) != refusals {
+            if self.debt.is_refused_since(begun) {
                 return Err(self.no_space());
             }
             if self.upkeep_runs() {
