@@ -191,9 +191,6 @@ impl FoldRules {
             Op::Set(v) if self.is_deleted(key, v) => Op::Delete,
             other => other,
         };
-        if older.is_apart() || newer.is_apart() {
-            return self.compose_apart(older, newer);
-        }
         match (older, newer) {
             (_, Op::Delete) => Composed::Newer(OpKind::Delete),
             (_, Op::Set(_)) => Composed::Newer(OpKind::Set),
