@@ -1,6 +1,6 @@
 //! FoldDB, with its defaults: `memory_bytes` bounds memtables, caches and merges together, so it gets no more than what
 //! the rivals have for buffers and caches alone. Single writes go by `BytesTable::write`, batches by `Batch`; folds are
-//! the tables' own. Compression is off by default.
+//! the tables' own. Values from 1 KiB on lie apart where a workload has such. Compression is off by default.
 
 use anyhow::Result;
 use folddb::{Batch, BytesTable, Options, Rules, Store, WriteOp};
@@ -12,12 +12,14 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "folddb",
     version: || locked_version("folddb"),
     settings: |_| {
-        "defaults; the memory is for memtables, caches and merges together; no compression".to_owned()
+        "defaults; the memory is for memtables, caches and merges together; values from 1 KiB on apart; no compression".to_owned()
     },
     open,
 };
 
 const TABLE: &str = "rows";
+/// Values of so many bytes lie apart where there are large ones.
+const SEPARATE_FROM_BYTES: u32 = 1 << 10;
 
 struct FoldDb {
     store: Store,
@@ -36,7 +38,10 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
     let table = match setup.meaning {
         Meaning::Numbers => store.table(TABLE, Rules::sorted::<u64, u64>())?.as_bytes().clone(),
         Meaning::Bytes => store.table(TABLE, Rules::sorted::<u64, Vec<u8>>())?.as_bytes().clone(),
-        Meaning::Objects => store.table(TABLE, Rules::sorted::<Vec<u8>, Vec<u8>>())?.as_bytes().clone(),
+        Meaning::Objects => {
+            let rules = Rules::sorted::<Vec<u8>, Vec<u8>>().separate(SEPARATE_FROM_BYTES);
+            store.table(TABLE, rules)?.as_bytes().clone()
+        }
         Meaning::Sum => {
             store.table(TABLE, Rules::sorted::<String, u64>().fold("sum:u64"))?.as_bytes().clone()
         }
