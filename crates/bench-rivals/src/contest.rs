@@ -22,7 +22,7 @@ use crate::work::Job;
 pub(crate) struct Contest {
     #[command(flatten)]
     job: Job,
-    /// Names of rivals, with commas between; `pebble` and `badger` run by the program in go/
+    /// Names of rivals, with commas between; `pebble`, `pebble-separated` and `badger` run by the program in go/
     #[arg(long, value_delimiter = ',', required = true)]
     rivals: Vec<String>,
     /// How often each rival does the work; the medians count

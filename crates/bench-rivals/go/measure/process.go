@@ -36,6 +36,9 @@ func DeviceBytes() int64 {
 	return field("/proc/self/io", "write_bytes") - field("/proc/self/io", "cancelled_write_bytes")
 }
 
+// ReadBytes that the process has caused to be read from a device.
+func ReadBytes() int64 { return field("/proc/self/io", "read_bytes") }
+
 // field reads the number of a line `name: number`.
 func field(path, name string) int64 {
 	text, _ := os.ReadFile(path)

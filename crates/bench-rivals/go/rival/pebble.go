@@ -6,6 +6,9 @@
 //   - writes stop late (L0StopWritesThreshold), compaction of L0 starts early, two compactions at once.
 //   - no compactions caused by reads, as in CockroachDB. Newest format of files, with columnar blocks.
 //   - folds by merge operator.
+//   - `pebble-separated` keeps values from 512 bytes on in blob files (Experimental.ValueSeparationPolicy), as its own benchmark
+//     program does, and has them rewritten when a fifth of them is garbage, whatever their age: CockroachDB waits for
+//     minutes, in which these runs are over.
 //   - commits: NoSync hands records to a queue, which a goroutine writes to the log a moment later. So an acknowledged commit may
 //     be lost when the process is killed: weaker than the mode `process` of others. Pebble has nothing in between.
 
@@ -23,9 +26,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 )
 
-const pebbleAbout = "block cache of the whole memory, memtables (1/4 each, 2) taken out of it; 10-bit filters on all levels; " +
-	"4 KB blocks; 1 to 2 compactions; L0 starts at 4, stops at 20; merge operators; no compression; " +
-	"NoSync leaves the newest commits in the process for a moment, weaker than `process`"
+const (
+	pebbleAbout          = "values in the tree; " + pebbleSettings
+	pebbleSeparatedAbout = "values from 512 bytes on in blob files, rewritten from 1/5 of garbage on; " + pebbleSettings
+
+	pebbleSettings = "block cache of the whole memory, memtables (1/4 each, 2) taken out of it; 10-bit filters on all levels; " +
+		"4 KB blocks; 1 to 2 compactions; L0 starts at 4, stops at 20; merge operators; no compression; " +
+		"NoSync leaves the newest commits in the process for a moment, weaker than `process`"
+)
 
 // pebbleHeap is enough for what is not cache and memtables, which are outside the Go heap.
 func pebbleHeap(memoryBytes int64) int64 { return memoryBytes/2 + 64<<20 }
@@ -36,6 +44,16 @@ type pebbleStore struct {
 }
 
 func openPebble(settings Settings) (Store, error) {
+	return openPebbleBy(settings, pebble.ValueSeparationPolicy{})
+}
+
+func openPebbleSeparated(settings Settings) (Store, error) {
+	return openPebbleBy(settings, pebble.ValueSeparationPolicy{
+		Enabled: true, MinimumSize: 512, MaxBlobReferenceDepth: 10, TargetGarbageRatio: 0.2,
+	})
+}
+
+func openPebbleBy(settings Settings, separation pebble.ValueSeparationPolicy) (Store, error) {
 	options := &pebble.Options{
 		CacheSize:                   settings.MemoryBytes,
 		MemTableSize:                uint64(settings.MemoryBytes / 4),
@@ -45,10 +63,11 @@ func openPebble(settings Settings) (Store, error) {
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 		FormatMajorVersion:          pebble.FormatNewest,
 		MaxOpenFiles:                10_000,
-		Merger:                      pebbleMerger(settings.Fold),
+		Merger:                      pebbleMerger(settings.Meaning),
 		Logger:                      quiet{},
 	}
 	options.Experimental.ReadSamplingMultiplier = -1
+	options.Experimental.ValueSeparationPolicy = func() pebble.ValueSeparationPolicy { return separation }
 	options.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	for level := range options.Levels {
 		options.Levels[level].FilterPolicy = bloom.FilterPolicy(10)
@@ -150,14 +169,14 @@ func (w *pebbleWriter) Commit() error {
 
 func (w *pebbleWriter) Close() error { return w.batch.Close() }
 
-func pebbleMerger(fold Fold) *pebble.Merger {
-	switch fold {
-	case Sum:
+func pebbleMerger(meaning Meaning) *pebble.Merger {
+	switch {
+	case meaning == Sum:
 		return &pebble.Merger{Name: "sum:u64", Merge: func(_, value []byte) (pebble.ValueMerger, error) {
 			sum := &pebbleSum{}
 			return sum, sum.MergeOlder(value)
 		}}
-	case Append:
+	case meaning.appends():
 		return &pebble.Merger{Name: "append", Merge: func(_, value []byte) (pebble.ValueMerger, error) {
 			return &pebbleAppend{newer: slices.Clone(value)}, nil
 		}}

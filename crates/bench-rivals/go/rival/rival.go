@@ -14,24 +14,28 @@ type Settings struct {
 	MemoryBytes int64
 	// Sync says that every commit is synced; otherwise it is handed to the operating system, as far as the rival can.
 	Sync bool
-	// Fold is what Add and Append of this store mean, for rivals with merge operators.
-	Fold Fold
+	// Meaning says what the store is for: rivals choose merge operators and places of values by it.
+	Meaning Meaning
 }
 
-// Fold is how the operands of a key become its value.
-type Fold int
+// Meaning is what a store holds, and how the operands of a key become its value.
+type Meaning int
 
 const (
-	// NoFold is for work without operands.
-	NoFold Fold = iota
+	// Rows are small, and there are no operands.
+	Rows Meaning = iota
+	// Objects of some kilobytes are put whole.
+	Objects
 	// Sum adds numbers.
 	Sum
-	// Append puts operands of AppendBytes behind each other.
+	// Append puts operands behind each other: a few to each of many keys.
 	Append
+	// AppendToFew likewise: very many to each of a few keys.
+	AppendToFew
 )
 
-// AppendBytes is the length of an operand of Append.
-const AppendBytes = 72
+// appends says whether operands are put behind each other.
+func (m Meaning) appends() bool { return m == Append || m == AppendToFew }
 
 // Store is a rival that is open. Its methods may be called by several goroutines.
 type Store interface {
@@ -53,7 +57,7 @@ type Writer interface {
 	Delete(key []byte) error
 	// Add adds to the number of a key.
 	Add(key []byte, operand uint64) error
-	// Append puts an operand behind the value of a key.
+	// Append puts an operand of any length behind the value of a key.
 	Append(key, operand []byte) error
 	Commit() error
 	Close() error
@@ -78,12 +82,13 @@ type kind struct {
 }
 
 var kinds = map[string]kind{
-	"pebble": {"github.com/cockroachdb/pebble/v2", pebbleAbout, openPebble, pebbleHeap},
-	"badger": {"github.com/dgraph-io/badger/v4", badgerAbout, openBadger, badgerHeap},
+	"pebble":           {"github.com/cockroachdb/pebble/v2", pebbleAbout, openPebble, pebbleHeap},
+	"pebble-separated": {"github.com/cockroachdb/pebble/v2", pebbleSeparatedAbout, openPebbleSeparated, pebbleHeap},
+	"badger":           {"github.com/dgraph-io/badger/v4", badgerAbout, openBadger, badgerHeap},
 }
 
 // Names of the rivals.
-func Names() []string { return []string{"pebble", "badger"} }
+func Names() []string { return []string{"pebble", "pebble-separated", "badger"} }
 
 // Open opens or creates the store of a rival.
 func Open(name string, settings Settings) (Store, error) {

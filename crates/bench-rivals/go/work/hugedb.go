@@ -54,7 +54,7 @@ func (r *run) firstGet(data pairs) error {
 }
 
 func (r *run) loadPairs(data pairs) error {
-	if err := r.open(rival.NoFold); err != nil {
+	if err := r.open(rival.Rows); err != nil {
 		return err
 	}
 	writer := &pairWriter{rows: data.rows}

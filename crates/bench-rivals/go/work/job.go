@@ -23,18 +23,24 @@ type Job struct {
 	MemoryBytes int64
 	Durability  string
 	Threads     int
+	ValueBytes  uint64
 	Seed        uint64
 	Dir         string
 	Optimize    bool
 }
 
 var workloads = map[string]func(*run) error{
-	"hugedb":     hugedb,
-	"osmos":      osmos,
-	"append-one": appendOne,
-	"drain":      drain,
-	"open":       open,
-	"commit":     commit,
+	"hugedb":        hugedb,
+	"osmos":         osmos,
+	"append-one":    appendOne,
+	"drain":         drain,
+	"open":          open,
+	"commit":        commit,
+	"ydb":           ydb,
+	"ydb-rmw":       ydbReadModifyWrite,
+	"more-than-ram": moreThanRAM,
+	"leveled":       leveled,
+	"elliptics":     elliptics,
 }
 
 // run is a job under way: its store, and the report so far.
@@ -68,12 +74,20 @@ func Run(job Job) (*Report, error) {
 	return &r.Report, err
 }
 
-// open opens the store of the job, for operands that fold so.
-func (r *run) open(fold rival.Fold) (err error) {
+// putKeys notes the number of keys: what was asked for, or a share of the rows.
+func (r *run) putKeys(rowsPerKey uint64) {
+	r.Keys = r.job.Keys
+	if r.Keys == 0 {
+		r.Keys = max(r.Rows/rowsPerKey, 1)
+	}
+}
+
+// open opens the store of the job, for what this meaning says.
+func (r *run) open(meaning rival.Meaning) (err error) {
 	if err = os.MkdirAll(r.job.Dir, 0o777); err != nil {
 		return err
 	}
-	r.settings.Fold = fold
+	r.settings.Meaning = meaning
 	r.store, err = rival.Open(r.Rival, r.settings)
 	return err
 }
@@ -87,7 +101,7 @@ func (r *run) reopenCold() (openMS float64, err error) {
 	if err := disk.Drop(r.job.Dir); err != nil {
 		return 0, err
 	}
-	took, err := timed(func() error { return r.open(r.settings.Fold) })
+	took, err := timed(func() error { return r.open(r.settings.Meaning) })
 	return milliseconds(took), err
 }
 
@@ -109,6 +123,14 @@ func (r *run) settle(userBytes uint64) error {
 	r.Written = &Written{userBytes, device, measure.Round(float64(device)/float64(max(userBytes, 1)), 3)}
 	r.PeakResidentBytes, r.PeakAnonymousBytes = r.watch.Peaks()
 	return r.diskBytes(&r.DiskBytes)
+}
+
+// putSpace notes what the store takes on the disk for each byte of keys and values that live.
+func (r *run) putSpace(liveBytes uint64) error {
+	r.Space = &Space{LiveBytes: liveBytes}
+	err := r.diskBytes(&r.Space.DiskBytes)
+	r.Space.PerByte = measure.Round(float64(r.Space.DiskBytes)/float64(max(liveBytes, 1)), 3)
+	return err
 }
 
 func (r *run) diskBytes(figure *int64) (err error) {

@@ -19,15 +19,12 @@ const (
 	selectRows    = 100
 	readerSeed    = 0x7265_6164
 	sumWriteBytes = generate.UserKeyBytes + 8
-	// rowsPerKey, unless the number of keys is given.
-	rowsPerKey = 5
+	// rowsPerSum, unless the number of keys is given.
+	rowsPerSum = 5
 )
 
 func osmos(r *run) error {
-	r.Keys = r.job.Keys
-	if r.Keys == 0 {
-		r.Keys = max(r.Rows/rowsPerKey, 1)
-	}
+	r.putKeys(rowsPerSum)
 	if err := r.open(rival.Sum); err != nil {
 		return err
 	}

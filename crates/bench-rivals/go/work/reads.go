@@ -32,7 +32,15 @@ type questions interface {
 }
 
 // readAll is all that reads, behind a load that has settled. put writes more rows.
-func (r *run) readAll(data questions, wanted check.RowSum, put func(rival.Writer) error) (err error) {
+func (r *run) readAll(data questions, wanted check.RowSum, put func(rival.Writer) error) error {
+	if err := r.readStill(data, wanted); err != nil {
+		return err
+	}
+	return r.readWhileWriting(data, put)
+}
+
+// readStill is what of it needs that nobody writes.
+func (r *run) readStill(data questions, wanted check.RowSum) (err error) {
 	r.Reads = &Temperatures{}
 	found := check.RowSum{}
 	if r.Reads.Warm, found, err = r.readWarm(data); err != nil {
@@ -44,10 +52,8 @@ func (r *run) readAll(data questions, wanted check.RowSum, put func(rival.Writer
 			return err
 		}
 	}
-	if r.Reads.Cold, err = r.readCold(data, wanted); err != nil {
-		return err
-	}
-	return r.readWhileWriting(data, put)
+	r.Reads.Cold, err = r.readCold(data, wanted)
+	return err
 }
 
 // readWarm gets to warm up, then gets what counts, then scans.

@@ -25,11 +25,16 @@ type Report struct {
 	Commits            *measure.Quantiles `json:"commits,omitempty"`
 	CommitsBySecond    []measure.Second   `json:"commits_by_second,omitempty"`
 	Keys               uint64             `json:"keys,omitempty"`
+	ValueBytes         uint64             `json:"value_bytes,omitempty"`
+	Fill               *measure.Figures   `json:"fill,omitempty"`
+	Serve              *Served            `json:"serve,omitempty"`
 	Settle             *Settled           `json:"settle,omitempty"`
 	Written            *Written           `json:"written,omitempty"`
 	DiskBytes          int64              `json:"disk_bytes,omitempty"`
 	PeakResidentBytes  int64              `json:"peak_resident_bytes,omitempty"`
 	PeakAnonymousBytes int64              `json:"peak_anonymous_bytes,omitempty"`
+	Space              *Space             `json:"space,omitempty"`
+	ColdGets           *ColdGets          `json:"cold_gets,omitempty"`
 	Reads              *Temperatures      `json:"reads,omitempty"`
 	Optimized          *Optimized         `json:"optimized,omitempty"`
 	ReadWhileWriting   *ReadWhileWriting  `json:"read_while_writing,omitempty"`
@@ -56,6 +61,29 @@ type Written struct {
 	UserBytes     uint64  `json:"user_bytes"`
 	DeviceBytes   int64   `json:"device_bytes"`
 	Amplification float64 `json:"amplification"`
+}
+
+// Space that a store takes for what lives.
+type Space struct {
+	LiveBytes uint64  `json:"live_bytes"`
+	DiskBytes int64   `json:"disk_bytes"`
+	PerByte   float64 `json:"per_byte"`
+}
+
+// Served are the gets and puts of leveled.
+type Served struct {
+	measure.Figures
+	Gets      measure.Quantiles `json:"gets"`
+	Puts      measure.Quantiles `json:"puts"`
+	DiskBytes []int64           `json:"disk_bytes_by_second"`
+}
+
+// ColdGets are the gets of elliptics by all threads.
+type ColdGets struct {
+	OpenMS          float64           `json:"open_ms"`
+	GetsPerS        uint64            `json:"gets_per_s"`
+	Gets            measure.Quantiles `json:"gets"`
+	ReadBytesPerGet float64           `json:"read_bytes_per_get"`
 }
 
 // Temperatures of reads.

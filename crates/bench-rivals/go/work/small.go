@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"folddb/bench-rivals/check"
@@ -19,15 +18,17 @@ import (
 const (
 	seeks       = 100
 	commitBytes = 100
+	// operandBytes are what append-one appends at a time.
+	operandBytes = 72
 )
 
 var oneKey = []byte("one")
 
 func appendOne(r *run) error {
-	if err := r.open(rival.Append); err != nil {
+	if err := r.open(rival.AppendToFew); err != nil {
 		return err
 	}
-	chance, operand, expected := generate.NewChance(r.job.Seed), make([]byte, rival.AppendBytes), []byte{}
+	chance, operand, expected := generate.NewChance(r.job.Seed), make([]byte, operandBytes), []byte{}
 	err := r.load(func(writer rival.Writer) error {
 		chance.Fill(operand)
 		expected = append(expected, operand...)
@@ -48,7 +49,7 @@ func (r *run) getAppended(expected []byte) (err error) {
 	if r.GetMS.Second, _, err = r.getOne(expected); err != nil {
 		return err
 	}
-	if err = r.settle(r.Rows * (uint64(len(oneKey)) + rival.AppendBytes)); err != nil {
+	if err = r.settle(r.Rows * (uint64(len(oneKey)) + operandBytes)); err != nil {
 		return err
 	}
 	found := check.RowSum{}
@@ -89,7 +90,7 @@ func drain(r *run) (err error) {
 	if err = empty.Close(); err != nil {
 		return err
 	}
-	if err = r.open(rival.NoFold); err != nil {
+	if err = r.open(rival.Rows); err != nil {
 		return err
 	}
 	if err = r.putAndDelete(); err != nil {
@@ -151,10 +152,7 @@ func seekFirst(store rival.Store, figures *measure.Quantiles, found *check.RowSu
 // canary: a drained store must still take a row and show it alone. What seeks found before counts against it.
 func (r *run) canary(found check.RowSum) error {
 	writer := r.store.Writer()
-	if err := writer.Set(generate.AppendKey(nil, 7), generate.AppendValue(nil, 77)); err != nil {
-		return err
-	}
-	if err := writer.Commit(); err != nil {
+	if err := setOne(writer, generate.AppendKey(nil, 7), generate.AppendValue(nil, 77)); err != nil {
 		return err
 	}
 	reader := r.store.Reader(false)
@@ -173,7 +171,7 @@ func (r *run) canary(found check.RowSum) error {
 
 func commit(r *run) error {
 	r.settings.Sync, r.Durability, r.Batch = true, "sync", 1
-	if err := r.open(rival.NoFold); err != nil {
+	if err := r.open(rival.Rows); err != nil {
 		return err
 	}
 	if err := r.commitByThreads(); err != nil {
@@ -197,26 +195,16 @@ func commit(r *run) error {
 }
 
 // commitByThreads has each thread commit every so manieth row.
-func (r *run) commitByThreads() (first error) {
+func (r *run) commitByThreads() error {
 	r.Threads = max(r.Threads, 1)
 	phase, latencies := measure.StartPhase(r.Rows), measure.NewLatencies()
-	var all sync.WaitGroup
-	var mutex sync.Mutex
-	for thread := range uint64(r.Threads) {
-		all.Go(func() {
-			mine := measure.NewLatencies()
-			err := r.commitEvery(thread, mine)
-			mutex.Lock()
-			defer mutex.Unlock()
-			latencies.Merge(mine)
-			if first == nil {
-				first = err
-			}
-		})
-	}
-	all.Wait()
+	err := together(uint64(r.Threads), func(thread uint64) (func(), error) {
+		mine := measure.NewLatencies()
+		err := r.commitEvery(thread, mine)
+		return func() { latencies.Merge(mine) }, err
+	})
 	r.Load, r.Commits = new(phase.End()), new(latencies.Quantiles())
-	return first
+	return err
 }
 
 func (r *run) commitEvery(index uint64, latencies *measure.Latencies) error {
@@ -225,10 +213,7 @@ func (r *run) commitEvery(index uint64, latencies *measure.Latencies) error {
 		key := rows.Key(index)
 		value := commitValue(key)
 		before := time.Now()
-		if err := writer.Set(generate.AppendKey(nil, key), value); err != nil {
-			return err
-		}
-		if err := writer.Commit(); err != nil {
+		if err := setOne(writer, generate.AppendKey(nil, key), value); err != nil {
 			return err
 		}
 		latencies.Note(time.Since(before))

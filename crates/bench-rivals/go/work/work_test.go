@@ -11,7 +11,8 @@ import (
 func tiny(t *testing.T, change func(*Job)) *Report {
 	t.Helper()
 	gets = 2000
-	job := Job{Rows: 20_000, Batch: 100, MemoryBytes: 16 << 20, Durability: "process", Threads: 2, Seed: 1, Dir: t.TempDir()}
+	job := Job{Rows: 20_000, Batch: 100, MemoryBytes: 16 << 20, Durability: "process", Threads: 2, ValueBytes: 4096,
+		Seed: 1, Dir: t.TempDir()}
 	change(&job)
 	report, err := Run(job)
 	if err != nil {
@@ -24,7 +25,8 @@ func tiny(t *testing.T, change func(*Job)) *Report {
 }
 
 func TestEveryRivalVerifiesWhatItLeaves(t *testing.T) {
-	rows := map[string]uint64{"append-one": 500, "commit": 50, "drain": 2000}
+	rows := map[string]uint64{"append-one": 500, "commit": 50, "drain": 2000, "ydb-rmw": 3000, "more-than-ram": 3000,
+		"leveled": 6000, "elliptics": 1000}
 	for _, name := range rival.Names() {
 		for _, workload := range Names() {
 			t.Run(name+"/"+workload, func(t *testing.T) {
@@ -48,13 +50,37 @@ func TestSingleWritesAreTimedOneByOne(t *testing.T) {
 	}
 }
 
-func TestTheSameDataWhateverTheRival(t *testing.T) {
-	sums := map[string]bool{}
-	for _, name := range rival.Names() {
-		sums[tiny(t, func(job *Job) { job.Rival, job.Workload = name, "osmos" }).Checksum] = true
+// The sums are what the Rust program finds in FoldDB for the same job.
+func TestTheSameDataWhateverTheRivalAndTheLanguage(t *testing.T) {
+	for workload, wanted := range map[string]string{
+		"ydb": "2ecb4f0e48828723", "ydb-rmw": "2ecb4f0e48828723", "more-than-ram": "88e7ea163ef2cce1",
+		"leveled": "bfd0bf78b46549d5", "elliptics": "37bfe3dc4d72821c", "osmos": "267e465ec162773e", "hugedb": "64eb4f8985f8135b",
+	} {
+		for _, name := range rival.Names() {
+			report := tiny(t, func(job *Job) { job.Rival, job.Workload, job.Rows = name, workload, 6000 })
+			if report.Checksum != wanted {
+				t.Errorf("%s %s: %s, and the Rust side has %s", name, workload, report.Checksum, wanted)
+			}
+		}
 	}
-	if len(sums) != 1 {
-		t.Error(sums)
+}
+
+func TestOpsOfLeveledAreCountedAndItsSpaceIsSeen(t *testing.T) {
+	for _, name := range rival.Names() {
+		report := tiny(t, func(job *Job) { job.Rival, job.Workload, job.Rows = name, "leveled", 3000 })
+		gets, puts := report.Serve.Gets.Count, report.Serve.Puts.Count
+		if gets+puts != 3000 || puts < 300 || len(report.Serve.DiskBytes) == 0 || report.Space.PerByte < 0.1 {
+			t.Errorf("%+v %+v", report.Serve, report.Space)
+		}
+	}
+}
+
+func TestKeysThatAreNotWrittenAreNotThere(t *testing.T) {
+	for _, name := range rival.Names() {
+		report := tiny(t, func(job *Job) { job.Rival, job.Workload, job.Rows, job.Keys = name, "ydb", 500, 5000 })
+		if report.Keys != 5000 {
+			t.Errorf("%+v", report)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ use super::Outcome;
 use crate::work::{Job, Workload};
 
 /// Rivals that the program in `go/` runs.
-const IN_GO: [&str; 2] = ["pebble", "badger"];
+const IN_GO: [&str; 3] = ["pebble", "pebble-separated", "badger"];
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The command that does a job on a rival.
