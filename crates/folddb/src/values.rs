@@ -275,6 +275,7 @@ impl Engine {
             return Ok(Arc::clone(opened));
         }
         let opened = Arc::new(ValueFile::open(&*self.host.files, &self.dir, number)?);
+        opened.file.expect_scattered(); // values lie in the order of their writing, which no reader follows
         let mut files = self.values.files.write();
         if files.len() >= self.values.files_max {
             files.pop_first(); // the oldest, which reads of fresh values ask least for

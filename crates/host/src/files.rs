@@ -83,6 +83,9 @@ pub trait ReadFile: Send + Sync {
     /// The length in bytes.
     fn len_bytes(&self) -> io::Result<u64>;
 
+    /// Says that reads will come from here and there, so that nothing but what is asked for is worth reading. A hint, for good.
+    fn expect_scattered(&self) {}
+
     /// Says that `len_bytes` from `offset` will be read soon, in order. A hint.
     fn will_need(&self, offset: u64, len_bytes: u64);
 

@@ -140,6 +140,10 @@ impl ReadFile for RealRead {
         self.file.metadata().map(|facts| facts.len())
     }
 
+    fn expect_scattered(&self) {
+        let _ = rustix::fs::fadvise(&self.file, 0, None, Advice::Random);
+    }
+
     fn will_need(&self, offset: u64, len_bytes: u64) {
         advise(&self.file, offset, len_bytes, Advice::WillNeed);
     }
