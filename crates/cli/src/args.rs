@@ -55,8 +55,12 @@ pub(crate) enum Verb {
     Scan(ScanArgs),
     /// Print the value of a key
     Get(GetArgs),
+    /// Print what is known of the value of a key without reading it: size, hash, head
+    Head(HeadArgs),
     /// Make the value of a key this one, whatever it was
     Set(WriteArgs),
+    /// Make the bytes of a file the value of a key
+    Put(PutArgs),
     /// Give a key this value unless it has one
     Insert(WriteArgs),
     /// Fold an operand onto the value of a key; reads nothing
@@ -69,6 +73,8 @@ pub(crate) enum Verb {
     Stats(StoreTableArgs),
     /// Draw the tiers of a table: runs, parts, sizes
     Runs(StoreTableArgs),
+    /// Draw the value lane: its segments, and how much of each is alive
+    Values(StoreArgs),
     /// Merge all runs of a table into one
     Optimize(OptimizeArgs),
     /// Show every record of a key: where it lies and why it is still there
@@ -150,6 +156,9 @@ pub(crate) struct CreateArgs {
     /// Values of so many bytes and more lie apart from their keys, and are written once
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) separate: Option<usize>,
+    /// What of a value is its head, which lies with its key: none, first:N bytes, json:POINTER
+    #[arg(long, value_name = "RULE", requires = "table")]
+    pub(crate) head: Option<String>,
     /// Size of a block, the unit of reading, in bytes
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) block: Option<usize>,
@@ -274,6 +283,9 @@ pub(crate) struct RowsArgs {
     /// Only the keys
     #[arg(long)]
     pub(crate) keys: bool,
+    /// Heads instead of values: size, hash, and what the table's rules take out
+    #[arg(long, conflicts_with = "keys")]
+    pub(crate) heads: bool,
     /// Only these columns
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "keys")]
     pub(crate) columns: Vec<String>,
@@ -339,6 +351,42 @@ pub(crate) struct GetArgs {
     /// Print the bytes of the value as they are stored, and nothing else
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
+    /// Write those bytes to this file, which must not be there yet
+    #[arg(long, value_name = "FILE", conflicts_with = "raw")]
+    pub(crate) to: Option<PathBuf>,
+}
+
+/// `head`.
+#[derive(Args, Debug)]
+pub(crate) struct HeadArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key; one word for each element of a tuple
+    #[arg(required = true, allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+}
+
+/// `put`.
+#[derive(Args, Debug)]
+pub(crate) struct PutArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The key, one word for each element of a tuple, and last the file; `-` is stdin
+    #[arg(required = true, num_args = 2.., value_names = ["KEY", "FILE"], allow_negative_numbers = true)]
+    pub(crate) key_and_file: Vec<String>,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// When the write is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
 }
 
 /// `set`, `insert` and `fold`.

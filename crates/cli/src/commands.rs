@@ -14,9 +14,11 @@ mod explain;
 mod export;
 mod generate;
 mod get;
+mod head;
 mod import;
 mod load;
 mod optimize;
+mod put;
 mod repair;
 mod restore;
 mod runs;
@@ -24,6 +26,7 @@ mod scan;
 mod shell;
 mod stats;
 mod tables;
+mod values;
 mod verify;
 mod write;
 
@@ -42,13 +45,16 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Export(args) => export::run(&args, session),
         Verb::Scan(args) => scan::run(&args, session),
         Verb::Get(args) => get::run(&args, session),
+        Verb::Head(args) => head::run(&args, session),
         Verb::Set(args) => write::run(WriteOp::Set, &args, session),
+        Verb::Put(args) => put::run(&args, session),
         Verb::Insert(args) => write::run(WriteOp::Insert, &args, session),
         Verb::Fold(args) => write::run(WriteOp::Fold, &args, session),
         Verb::Delete(args) => delete::run(&args, session),
         Verb::Count(args) => count::run(&args, session),
         Verb::Stats(args) => stats::run(&args, session),
         Verb::Runs(args) => runs::run(&args, session),
+        Verb::Values(args) => values::run(&args, session),
         Verb::Optimize(args) => optimize::run(&args, session),
         Verb::Explain(args) => explain::run(&args, session),
         Verb::CheckFold(args) => check_fold::run(&args, session),

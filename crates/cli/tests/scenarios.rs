@@ -133,4 +133,5 @@ scenarios! {
     stores_are_dumped_and_loaded: "dump.txt",
     mistakes_are_answered: "mistakes.txt",
     stores_are_cared_for: "care.txt",
+    values_lie_apart: "values.txt",
 }

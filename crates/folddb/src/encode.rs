@@ -119,8 +119,10 @@ impl Encoded {
     fn put_apart(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
         let record_at = self.values.len();
         let hash = values::put_record(&mut self.values, table.id, key, value);
-        let mut pointer = Vec::with_capacity(32);
-        Pointer { place: ValuePlace::default(), time_ms: 0, hash, len: value.len() as u64, head: &[] }
+        let mut head = Vec::new();
+        table.rules.heads.put(key, value, &mut head);
+        let mut pointer = Vec::with_capacity(32 + head.len());
+        Pointer { place: ValuePlace::default(), time_ms: 0, hash, len: value.len() as u64, head: &head }
             .put(&mut pointer);
         let kind = if kind == OpKind::Set { OpKind::SetApart } else { OpKind::InsertApart };
         frame::put_record(&mut self.payload, table.id, kind, key, &pointer);

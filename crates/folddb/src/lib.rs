@@ -77,6 +77,7 @@ mod encode;
 mod values;
 mod commit;
 mod read;
+mod head;
 mod scan;
 mod upkeep;
 mod recover;
@@ -95,10 +96,11 @@ pub use care::{
     RestoreReport,
 };
 pub use encode::WriteOp;
+pub use head::Head;
 pub use options::{Durability, Options, Upkeep};
-pub use report::{Explained, PartInfo, Place, RunInfo, StoreStats, TableStats};
+pub use report::{Explained, PartInfo, Place, RunInfo, StoreStats, TableStats, ValueSegment};
 pub use rules::Rules;
-pub use scans::{BytesRows, BytesScan, LentRows, Scan, TypedRows};
+pub use scans::{BytesRows, BytesScan, Heads, LentRows, Scan, TypedRows};
 pub use snapshot::Snapshot;
 pub use store::Store;
 pub use table::{BytesTable, Table};
@@ -107,6 +109,7 @@ pub use upkeep::merge::Progress;
 
 pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Pointer, Result, Seq, limits};
 pub use folddb_host::{AppendMode, Host};
+pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::{
     Datum, Fold, FoldFailure, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,
 };

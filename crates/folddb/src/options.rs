@@ -163,6 +163,16 @@ impl Options {
         self
     }
 
+    /// Makes a function of yours that takes heads out of values known by this name ([`crate::HeadRule::Named`]).
+    pub fn custom_head(
+        mut self,
+        name: &str,
+        take: impl Fn(&[u8], &[u8], &mut Vec<u8>) + Send + Sync + 'static,
+    ) -> Options {
+        self.custom.add_head(name, Arc::new(take));
+        self
+    }
+
     /// The world that the store lives in. Default the operating system; tests bring a simulated one.
     pub fn host(mut self, host: Host) -> Options {
         self.host = host;

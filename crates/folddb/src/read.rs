@@ -36,6 +36,23 @@ impl Engine {
         at: Option<Seq>,
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
+        self.with_state(table, key, at, |state| match state {
+            None => take(None),
+            Some(State::Value(value)) => take(Some(value)),
+            Some(State::Apart(pointer)) => self.take_apart(table, key, pointer, take),
+        })
+    }
+
+    /// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`. Reads no value that lies apart, unless something was
+    /// folded onto it.
+    #[inline]
+    pub(crate) fn with_state<R>(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        at: Option<Seq>,
+        take: impl FnOnce(Option<State<'_>>) -> Result<R>,
+    ) -> Result<R> {
         RESOLVER.with(|resolver| {
             // A `take` that itself reads finds the buffers in use and gets its own.
             let mut spare = Resolver::new();
@@ -45,14 +62,8 @@ impl Engine {
             self.counters.gets.add(1);
             self.counters.operands_visited_max.raise(resolver.visited() as u64);
             self.load_waiting(table, key, resolver)?;
-            let state = resolver
-                .state(&table.rules.fold, key)
-                .map_err(|cause| self.fold_failed(table, key, &cause))?;
-            match state {
-                None => take(None),
-                Some(State::Value(value)) => take(Some(value)),
-                Some(State::Apart(pointer)) => self.take_apart(table, key, pointer, take),
-            }
+            let state = resolver.state(&table.rules.fold, key);
+            take(state.map_err(|cause| self.fold_failed(table, key, &cause))?)
         })
     }
 
@@ -87,16 +98,9 @@ impl Engine {
         })
     }
 
-    /// True when `key` has a value, as a reader at `at` (or now) sees it. Reads no value that lies apart, unless something was
-    /// folded onto it.
+    /// True when `key` has a value, as a reader at `at` (or now) sees it.
     pub(crate) fn contains(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<bool> {
-        self.check_readable(table)?;
-        let mut resolver = Resolver::new();
-        self.collect(table, key, at, &mut resolver)?;
-        self.counters.gets.add(1);
-        self.load_waiting(table, key, &mut resolver)?;
-        let state = resolver.state(&table.rules.fold, key);
-        Ok(state.map_err(|cause| self.fold_failed(table, key, &cause))?.is_some())
+        self.with_state(table, key, at, |state| Ok(state.is_some()))
     }
 
     /// The ops of `key` that would not fold into one, newest first: what a reader without the fold gets.

@@ -1,5 +1,6 @@
 //! What the store says about itself: figures, the shape of its runs, and where the records of a key lie.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
@@ -133,6 +134,21 @@ pub struct PartInfo {
     pub trimmed: bool,
 }
 
+/// A segment of the value lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSegment {
+    /// Its number: the higher, the younger.
+    pub number: u64,
+    /// Bytes of it that count; of one that is still added to, its length.
+    pub bytes: u64,
+    /// Values in it that runs point to. What memtables point to is not counted yet.
+    pub live_values: u64,
+    /// Bytes of the records of those.
+    pub live_bytes: u64,
+    /// Nothing is added to it any more.
+    pub is_sealed: bool,
+}
+
 impl RunInfo {
     /// Bytes of its files.
     pub fn bytes(&self) -> u64 {
@@ -203,6 +219,11 @@ impl Store {
         let stats = table_stats(table.core());
         self.engine().check_readable(table.core())?;
         Ok(stats)
+    }
+
+    /// The segments of the value lane, oldest first.
+    pub fn value_segments(&self) -> Vec<ValueSegment> {
+        self.engine().value_segments()
     }
 }
 
@@ -307,6 +328,28 @@ fn part_info(part: &crate::view::PartView) -> PartInfo {
 }
 
 impl Engine {
+    /// The segments, oldest first, with what parts point to in each. What two parts point to counts twice, but no more than there is.
+    fn value_segments(&self) -> Vec<ValueSegment> {
+        let mut used: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+        for table in self.catalog().all() {
+            for part in table.part_files().values() {
+                for one in &part.part.facts().values {
+                    let (count, bytes) = used.entry(one.segment.into()).or_default();
+                    (*count, *bytes) = (*count + one.count, *bytes + one.bytes);
+                }
+            }
+        }
+        let state = Arc::clone(self.manifest.lock().state());
+        let open_bytes = self.options.value_segment_bytes();
+        let segment = |(&FileNumber(number), end): (&FileNumber, &Option<u64>)| {
+            let bytes = end.unwrap_or(open_bytes);
+            let (live_values, live_bytes) = used.get(&number).copied().unwrap_or_default();
+            let is_sealed = end.is_some();
+            ValueSegment { number, bytes, live_values, live_bytes: live_bytes.min(bytes), is_sealed }
+        };
+        state.values.iter().map(segment).collect()
+    }
+
     fn stats(&self) -> StoreStats {
         let counters = &self.counters;
         let reads = self.parts.stats();

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use folddb_rules::Fold;
 use folddb_rules::codec::{Key, Value};
+use folddb_rules::head::HeadRule;
 use folddb_rules::table_rules::{Compression, TableRules};
 
 /// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`].
@@ -84,6 +85,12 @@ impl<K: Key, V: Value> Rules<K, V> {
     /// Worth it from about 2 KiB on, for values that are set rather than folded.
     pub fn separate(mut self, from_bytes: u32) -> Self {
         self.rules = self.rules.separate(Some(from_bytes));
+        self
+    }
+
+    /// What of a value is its head, which [`crate::Table::head`] gives without reading a value that lies apart. None by default.
+    pub fn head(mut self, rule: HeadRule) -> Self {
+        self.rules = self.rules.head(rule);
         self
     }
 

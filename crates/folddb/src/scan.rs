@@ -15,6 +15,7 @@ use folddb_run::{ReadMode, RunCursor};
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::head::Head;
 use crate::read::damaged_record;
 use crate::stretches::Stretch;
 use crate::view::{PartFile, RunView, covering_seq};
@@ -27,8 +28,19 @@ pub(crate) struct ScanPlan {
     pub(crate) direction: Direction,
     /// The snapshot; none is the state when the scan begins.
     pub(crate) at: Option<Seq>,
-    /// Rows come with empty values; none that lies apart is read for them.
-    pub(crate) keys_only: bool,
+    pub(crate) wanted: Wanted,
+}
+
+/// What is wanted of a row besides its key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Its value.
+    #[default]
+    Value,
+    /// Its head; the value is empty. No value that lies apart is read.
+    Head,
+    /// Nothing; the value is empty. No value that lies apart is read.
+    Nothing,
 }
 
 impl ScanPlan {
@@ -38,7 +50,7 @@ impl ScanPlan {
             high: Bound::Unbounded,
             direction: Direction::Forward,
             at,
-            keys_only: false,
+            wanted: Wanted::Value,
         }
     }
 }
@@ -86,6 +98,8 @@ pub(crate) struct Rows {
     resolver: Resolver,
     key: Vec<u8>,
     value: Vec<u8>,
+    /// The head of the last row, where heads are wanted.
+    head: Option<Head>,
     /// The newest record of the key is its value, which stands in `value`: the resolver has seen nothing.
     is_plain: bool,
     /// The last record that was read from the value lane.
@@ -146,6 +160,7 @@ impl Rows {
             resolver: Resolver::new(),
             key: Vec::new(),
             value: Vec::new(),
+            head: None,
             is_plain: false,
             record: Vec::new(),
             done: false,
@@ -173,8 +188,8 @@ impl Rows {
                 break;
             }
             if self.is_plain {
-                if self.plan.keys_only {
-                    self.value.clear();
+                if self.plan.wanted != Wanted::Value {
+                    self.leave_value();
                 }
                 self.end_stretch();
                 return Ok(Some((&self.key, &self.value)));
@@ -192,7 +207,11 @@ impl Rows {
             if let Some(value) = value {
                 self.value.clear();
                 match value {
-                    _ if self.plan.keys_only => {}
+                    _ if self.plan.wanted == Wanted::Nothing => {}
+                    state if self.plan.wanted == Wanted::Head => {
+                        let head = Head::of(&self.table, &self.key, state);
+                        self.head = Some(head.inspect_err(|_| self.done = true)?);
+                    }
                     State::Value(value) => self.value.extend_from_slice(value),
                     State::Apart(pointer) => {
                         let (engine, table) = (&self.engine, &self.table);
@@ -206,6 +225,23 @@ impl Rows {
             self.pass();
         }
         Ok(None)
+    }
+
+    /// Takes the head of the plain row, if it is wanted, and leaves out its value.
+    #[cold]
+    fn leave_value(&mut self) {
+        if self.plan.wanted == Wanted::Head {
+            self.head = Some(Head::of_value(&self.table, &self.key, &self.value));
+        }
+        self.value.clear();
+    }
+
+    /// The next key that has a value, and the head of that; only where heads are wanted.
+    pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
+        if self.next_row()?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.head.take().map(|head| (&self.key[..], head)))
     }
 
     /// Counts a key that has no value.

@@ -13,7 +13,8 @@ use folddb_rules::KeyOrder;
 use crate::borders::Held;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
-use crate::scan::{Rows, ScanPlan};
+use crate::head::Head;
+use crate::scan::{Rows, ScanPlan, Wanted};
 
 /// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
 #[derive(Clone)]
@@ -127,7 +128,7 @@ impl BytesScan {
 
     /// Only keys: the rows come with empty values, and no value that lies apart is read.
     pub fn keys_only(mut self) -> Self {
-        self.plan.keys_only = true;
+        self.plan.wanted = Wanted::Nothing;
         self
     }
 
@@ -145,12 +146,18 @@ impl BytesScan {
         }
     }
 
+    /// Keys with the heads of their values instead of these: no value that lies apart is read.
+    pub fn heads(mut self) -> Heads {
+        self.plan.wanted = Wanted::Head;
+        Heads { state: RowsState::start(self) }
+    }
+
     /// The number of keys in the range. Reads all of it.
     ///
     /// # Errors
     /// As [`BytesScan::rows`].
     pub fn count(mut self) -> Result<u64> {
-        self.plan.keys_only = true;
+        self.plan.wanted = Wanted::Nothing;
         let mut rows = self.rows()?;
         let mut count = 0;
         while rows.next_row()?.is_some() {
@@ -179,6 +186,14 @@ impl LentRows {
         }
         self.left -= 1;
         self.rows.next_row()
+    }
+
+    fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        self.rows.next_head()
     }
 }
 
@@ -209,10 +224,17 @@ impl RowsState {
     }
 
     fn next<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> Result<T>) -> Option<Result<T>> {
+        self.step(|rows| Ok(rows.next_row()?.map(|(key, value)| make(key, value))))
+    }
+
+    fn step<T>(
+        &mut self,
+        step: impl FnOnce(&mut LentRows) -> Result<Option<Result<T>>>,
+    ) -> Option<Result<T>> {
         let failure = match self {
             RowsState::Failed(error) => return error.take().map(Err),
-            RowsState::Going(rows) => match rows.next_row() {
-                Ok(row) => return row.map(|(key, value)| make(key, value)),
+            RowsState::Going(rows) => match step(rows) {
+                Ok(row) => return row,
                 // Other keys are untouched by a fold that fails on one.
                 Err(error) if error.kind() == crate::ErrorKind::FoldFailed => return Some(Err(error)),
                 Err(error) => error,
@@ -227,6 +249,18 @@ impl Iterator for BytesRows {
     type Item = Result<(Vec<u8>, Vec<u8>)>;
     fn next(&mut self) -> Option<Self::Item> {
         self.state.next(|key, value| Ok((key.to_vec(), value.to_vec())))
+    }
+}
+
+/// Keys of a scan, each with the head of its value.
+pub struct Heads {
+    state: RowsState,
+}
+
+impl Iterator for Heads {
+    type Item = Result<(Vec<u8>, Head)>;
+    fn next(&mut self) -> Option<Self::Item> {
+        self.state.step(|rows| Ok(rows.next_head()?.map(|(key, head)| Ok((key.to_vec(), head)))))
     }
 }
 
@@ -299,6 +333,17 @@ impl<K: Key, V: Value> Scan<K, V> {
     }
 }
 
+impl<K: Key, V: Value> Scan<K, V> {
+    /// Keys with the heads of their values instead of these: no value that lies apart is read.
+    pub fn heads(self) -> impl Iterator<Item = Result<(K, Head)>> {
+        let table = self.bytes.table.name.clone();
+        self.bytes.heads().map(move |row| {
+            let (key, head) = row?;
+            Ok((K::decode(&key).map_err(|cause| wrong_row(&table, &cause))?, head))
+        })
+    }
+}
+
 impl<K: Key, V: Value> IntoIterator for Scan<K, V> {
     type Item = Result<(K, V)>;
     type IntoIter = TypedRows<K, V>;
@@ -322,10 +367,13 @@ impl<K: Key, V: Value> Iterator for TypedRows<K, V> {
     type Item = Result<(K, V)>;
     fn next(&mut self) -> Option<Self::Item> {
         let name = &self.name;
-        let wrong = |cause: CodecError| {
-            let message = format!("a row of table `{name}` is not of its type: {cause}");
-            Error::new(crate::ErrorKind::RulesDiffer, message)
-        };
+        let wrong = |cause| wrong_row(name, &cause);
         self.state.next(|key, value| Ok((K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
     }
+}
+
+/// The error of a row that is not of the type of its table.
+fn wrong_row(table: &str, cause: &CodecError) -> Error {
+    let message = format!("a row of table `{table}` is not of its type: {cause}");
+    Error::new(crate::ErrorKind::RulesDiffer, message)
 }

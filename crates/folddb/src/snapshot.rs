@@ -7,6 +7,7 @@ use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::borders::Held;
 use crate::engine::Engine;
+use crate::head::Head;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
 use crate::table::{BytesTable, Table};
@@ -61,6 +62,15 @@ impl Snapshot {
     pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.check_own(&table.engine)?;
         self.engine.0.get(&table.core, key, Some(self.held.seq), |value| Ok(value.map(<[u8]>::to_vec)))
+    }
+
+    /// The head of the value of `key` at the snapshot.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn head(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Head>> {
+        self.check_own(&table.engine)?;
+        self.engine.0.head(&table.core, key, Some(self.held.seq))
     }
 
     /// A scan of a table at the snapshot.

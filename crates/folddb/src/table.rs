@@ -11,6 +11,7 @@ use folddb_rules::table_rules::BoundRules;
 use crate::catalog::TableCore;
 use crate::encode::{Encoded, RECYCLED_BYTES_MAX, WriteOp};
 use crate::engine::Engine;
+use crate::head::Head;
 use crate::options::Durability;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
@@ -156,6 +157,15 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.contains(&encoded_key(key))
     }
 
+    /// The head of the value of `key`: its size, its hash, and what the table's rules take out of it. A value that lies apart is
+    /// not read, unless an operand waits to be folded onto it.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn head<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<Head>> {
+        self.bytes.head(&encoded_key(key))
+    }
+
     /// A scan of the table as it is when the scan starts. Narrow it, then iterate.
     pub fn scan(&self) -> Scan<K, V> {
         Scan::new(self.bytes.scan())
@@ -269,6 +279,14 @@ impl BytesTable {
     /// As [`Table::get`].
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
         self.engine.contains(&self.core, key, None)
+    }
+
+    /// The head of the value of `key`.
+    ///
+    /// # Errors
+    /// As [`Table::head`].
+    pub fn head(&self, key: &[u8]) -> Result<Option<Head>> {
+        self.engine.head(&self.core, key, None)
     }
 
     /// What is written to `key` as far as it folds, newest first: of use where the table's fold is not at hand.

@@ -1,6 +1,6 @@
 //! Values that lie apart: written once, read by one read, and left alone by whatever does not look at them.
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Upkeep};
+use folddb::{Durability, ErrorKind, HeadRule, Options, Rules, Store, Table, Upkeep};
 
 fn options() -> Options {
     Options::default()
@@ -242,4 +242,86 @@ fn a_batch_over_several_tables_is_synced_with_its_values() {
     drop(looking);
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(blobs(&store).get(&19).unwrap(), Some(blob(19, 3)));
+}
+
+/// leveled: HEAD beside GET. What is known of a value is told without reading it, wherever it lies.
+#[test]
+fn head_beside_get_reads_no_value() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().separate(2048).head(HeadRule::First(3));
+    let table = store.table("objects", rules).unwrap();
+    fill(&table, 100, 1);
+    table.set(&500, &b"short".to_vec()).unwrap();
+    for _ in 0..3 {
+        let before = store.stats().value_reads;
+        let mut heads = Vec::new();
+        for key in 0..100 {
+            let head = table.head(&key).unwrap().unwrap();
+            assert_eq!((head.size_bytes, &head.bytes[..]), (blob(key, 1).len() as u64, &blob(key, 1)[..3]));
+            assert!(head.is_apart && head.written_ms.is_some());
+            heads.push((key, head));
+        }
+        let short = table.head(&500).unwrap().unwrap();
+        assert_eq!((short.size_bytes, &short.bytes[..], short.is_apart), (5, &b"sho"[..], false));
+        assert_eq!(table.head(&501).unwrap(), None);
+        heads.push((500, short));
+        let scanned: Vec<_> = table.scan().heads().map(|row| row.unwrap()).collect();
+        assert_eq!(scanned, heads);
+        let mut reversed: Vec<_> =
+            table.scan().reverse().limit(1000).heads().map(|row| row.unwrap()).collect();
+        reversed.reverse();
+        assert_eq!(reversed, heads);
+        let snapshot = store.snapshot();
+        let key = 7u64.to_be_bytes();
+        assert_eq!(snapshot.head(table.as_bytes(), &key).unwrap().as_ref(), Some(&heads[7].1));
+        assert_eq!(store.stats().value_reads, before, "no value was read");
+        table.get(&7).unwrap().unwrap();
+        assert_eq!(store.stats().value_reads, before + 1, "a get reads it");
+        store.flush().unwrap();
+        store.optimize("objects", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    }
+}
+
+#[test]
+fn a_head_changes_with_its_value_and_folds_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options().custom_head("length", |_, value, out| out.push(value.len() as u8));
+    let store = Store::create(dir.path().join("store"), options).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().fold("append:,").separate(100);
+    let table = store.table("lists", rules.head(HeadRule::Named("length".to_owned()))).unwrap();
+    let head = |key: u64| table.head(&key).unwrap().unwrap();
+    table.set(&1, &vec![b'x'; 120]).unwrap();
+    let first = head(1);
+    assert_eq!((first.size_bytes, &first.bytes[..]), (120, &[120][..]));
+    table.set(&1, &vec![b'y'; 120]).unwrap();
+    assert!(head(1).hash != first.hash && head(1).size_bytes == 120);
+    table.fold(&1, &b"z".to_vec()).unwrap();
+    assert_eq!((head(1).size_bytes, &head(1).bytes[..], head(1).is_apart), (122, &[122][..], false));
+    table.set(&1, &vec![b'x'; 120]).unwrap();
+    assert_eq!(head(1).hash, first.hash, "the hash says nothing of when it was written, nor where");
+    table.set(&1, &vec![b'x'; 20]).unwrap();
+    let inline = head(1).hash;
+    store.flush().unwrap();
+    assert_eq!(head(1).hash, inline);
+    table.delete(&1).unwrap();
+    assert_eq!(table.head(&1).unwrap(), None);
+}
+
+#[test]
+fn a_table_whose_head_function_is_not_at_hand_is_read_and_not_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options().custom_head("mine", |_, _, out| out.push(7))).unwrap();
+    let rules = || Rules::sorted::<u64, Vec<u8>>().separate(100).head(HeadRule::Named("mine".to_owned()));
+    store.table("t", rules()).unwrap().set(&1, &vec![1; 200]).unwrap();
+    store.close().unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    let table = store.table("t", rules()).unwrap();
+    assert_eq!(table.get(&1).unwrap(), Some(vec![1; 200]));
+    assert_eq!(table.head(&1).unwrap().unwrap().bytes, [7]);
+    let refused = table.set(&2, &vec![1; 200]).unwrap_err();
+    assert!(refused.kind() == ErrorKind::RulesDiffer && refused.message().contains("mine"), "{refused}");
+    let other = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(100)).err().unwrap();
+    assert!(other.message().contains("its heads are named:mine, not none"), "{other}");
 }

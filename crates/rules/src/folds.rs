@@ -38,7 +38,7 @@ mod bitmap;
 mod top;
 mod hll;
 mod quantiles;
-mod json_text;
+pub(crate) mod json_text;
 mod json_merge;
 mod matmul;
 mod patch;

@@ -13,6 +13,7 @@ pub mod resolve;
 pub mod folds;
 pub mod codec;
 pub mod law;
+pub mod head;
 pub mod table_rules;
 
 pub use algebra::{Composed, FoldRules, State};

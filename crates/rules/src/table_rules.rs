@@ -13,6 +13,7 @@
 //!   fold=sum:u64                 a fold that comes with it, or else
 //!   custom_fold=NAME             a custom one, together with
 //!   fold_version=1
+//!   head=none                    none first:N json:POINTER named:NAME; only when given
 //!   ?key_names=NAMES             names of its elements, %0a between them; only when given
 //!   key=tuple(text,text)
 //!   kind=sorted
@@ -35,6 +36,7 @@ use crate::codec::{CodecError, KeyCodec, ValueCodec};
 use crate::datum::Datum;
 use crate::fold::Fold;
 use crate::folds;
+use crate::head::{HeadFunction, HeadRule, Heads};
 use crate::order::{CustomOrder, KeyOrder};
 
 const FIRST_LINE: &str = "rules 1";
@@ -80,6 +82,8 @@ pub struct TableRules {
     pub filter_bits: u8,
     /// Values of so many bytes and more lie apart, in the value lane; without it none does.
     pub separate: Option<u32>,
+    /// What of a value is its head, which the index keeps of values that lie apart.
+    pub head: HeadRule,
     /// What does not change the meaning, and what a newer version said and this one may ignore, by names that begin
     /// with `?`.
     unknown: BTreeMap<String, Vec<u8>>,
@@ -154,6 +158,7 @@ impl TableRules {
             compression: Compression::None,
             filter_bits: 10,
             separate: None,
+            head: HeadRule::None,
             unknown: BTreeMap::new(),
         }
     }
@@ -234,6 +239,12 @@ impl TableRules {
     /// never reads them. Tables with a delete rule or a short-circuit of their own keep all of them inline.
     pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
         self.separate = from_bytes;
+        self
+    }
+
+    /// What of a value is its head. Values that were written under another rule keep the heads that they have.
+    pub fn head(mut self, rule: HeadRule) -> TableRules {
+        self.head = rule;
         self
     }
 
@@ -338,6 +349,9 @@ impl TableRules {
                 put("fold_version", &version.to_string());
             }
         }
+        if self.head != HeadRule::None {
+            put("head", &self.head.to_string());
+        }
         put("key", &self.key.name());
         put("kind", self.kind.name());
         put("order", &self.order);
@@ -380,6 +394,7 @@ impl TableRules {
         fields.take("compression", Compression::parse, &mut rules.compression)?;
         fields.take("filter_bits", |number| number.parse().ok(), &mut rules.filter_bits)?;
         fields.take("separate", |number| number.parse().ok().map(Some), &mut rules.separate)?;
+        fields.take("head", HeadRule::parse, &mut rules.head)?;
         rules.fold = fields.take_fold()?;
         fields.take_predicate("delete", &mut rules.delete)?;
         fields.take_predicate("short_circuit", &mut rules.short_circuit)?;
@@ -578,6 +593,7 @@ impl TableRules {
         compare("it folds by", self.fold.canonical().to_string(), asked.fold.canonical().to_string());
         compare("it deletes", self.delete.to_string(), asked.delete.to_string());
         compare("it short-circuits", self.short_circuit.to_string(), asked.short_circuit.to_string());
+        compare("its heads are", self.head.to_string(), asked.head.to_string());
         if self.fold.is_opaque() && self.value != ValueCodec::Bytes && asked.value != ValueCodec::Bytes {
             compare("its values are", self.value.to_string(), asked.value.to_string());
         }
@@ -670,6 +686,7 @@ pub struct Custom {
     folds: BTreeMap<String, Arc<dyn Fold>>,
     orders: BTreeMap<String, Arc<dyn CustomOrder>>,
     predicates: BTreeMap<String, Predicate>,
+    heads: BTreeMap<String, HeadFunction>,
 }
 
 impl Custom {
@@ -687,13 +704,18 @@ impl Custom {
     pub fn add_predicate(&mut self, name: &str, predicate: Predicate) {
         self.predicates.insert(name.to_owned(), predicate);
     }
+
+    /// Makes a function that takes heads known by this name; a later one of the same name takes its place.
+    pub fn add_head(&mut self, name: &str, take: HeadFunction) {
+        self.heads.insert(name.to_owned(), take);
+    }
 }
 
 impl std::fmt::Debug for Custom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut known = f.debug_struct("Custom");
         known.field("folds", &self.folds.keys()).field("orders", &self.orders.keys());
-        known.field("predicates", &self.predicates.keys()).finish()
+        known.field("predicates", &self.predicates.keys()).field("heads", &self.heads.keys()).finish()
     }
 }
 
@@ -708,6 +730,8 @@ pub struct BoundRules {
     pub fold: FoldRules,
     /// What is not at hand, in words. The table is then for reading only, and reading does not fold.
     pub missing: Option<String>,
+    /// How heads are taken; none where the function is not at hand.
+    pub heads: Heads,
     /// The codec of values, where the fold leaves it to say what they are.
     opaque: Option<ValueCodec>,
 }
@@ -726,7 +750,11 @@ impl TableRules {
             Err(missing) => (FoldRules::missing(self.fold.spec(), self.fold.version()), Some(missing)),
         };
         let opaque = self.fold.is_opaque().then_some(self.value);
-        Ok(BoundRules { rules: self.clone(), order, fold, missing, opaque })
+        let (heads, missing) = match self.bind_heads(custom) {
+            Ok(heads) => (heads, missing),
+            Err(no_head) => (Heads::None, missing.or(Some(no_head))),
+        };
+        Ok(BoundRules { rules: self.clone(), order, fold, missing, heads, opaque })
     }
 
     fn bind_order(&self, custom: &Custom) -> Result<KeyOrder, Error> {
@@ -739,6 +767,21 @@ impl TableRules {
         found.ok_or_else(|| {
             let message = format!("the keys are in the custom order `{}`, which is not at hand", self.order);
             Error::new(ErrorKind::RulesDiffer, message)
+        })
+    }
+
+    fn bind_heads(&self, custom: &Custom) -> Result<Heads, String> {
+        Ok(match &self.head {
+            HeadRule::None => Heads::None,
+            HeadRule::First(bytes) => Heads::First(*bytes as usize),
+            HeadRule::Json(pointer) => Heads::Json(pointer.clone()),
+            HeadRule::Named(name) => {
+                Heads::Function(
+                    custom.heads.get(name).cloned().ok_or_else(|| {
+                        format!("heads are taken by the custom `{name}`, which is not at hand")
+                    })?,
+                )
+            }
         })
     }
 

@@ -2,7 +2,7 @@
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableRules};
-use folddb::{Datum, ErrorKind, folds};
+use folddb::{Datum, ErrorKind, HeadRule, folds};
 use serde_json::json;
 
 use crate::args::CreateArgs;
@@ -53,6 +53,14 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     }
     if let Some(bytes) = args.separate {
         rules = rules.separate(Some(u32::try_from(bytes).unwrap_or(u32::MAX)));
+    }
+    if let Some(rule) = &args.head {
+        let wrong = || {
+            Failure::Usage(format!(
+                "in --head: there is no rule `{rule}`; there are none, first:N (N up to 1024), json:/POINTER"
+            ))
+        };
+        rules = rules.head(HeadRule::parse(rule).ok_or_else(wrong)?);
     }
     if let Some(bits) = args.filter_bits {
         rules = rules.filter_bits(bits);

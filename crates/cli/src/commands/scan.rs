@@ -7,6 +7,7 @@ use std::ops::Bound;
 use folddb::{BytesScan, BytesTable, Datum, ErrorKind};
 
 use crate::args::{OutputFormat, RangeArgs, RowsArgs, ScanArgs};
+use crate::commands::head;
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::keys;
@@ -28,13 +29,23 @@ pub(crate) fn print(
     args: &RowsArgs,
     format: OutputFormat,
 ) -> Result<(), Failure> {
-    let columns = Columns::of(table.rules(), args.keys, args.range.hex).pick(&args.columns)?;
+    let columns = match args.heads {
+        true => Columns::of_heads(table.rules(), args.range.hex),
+        false => Columns::of(table.rules(), args.keys, args.range.hex),
+    };
+    let columns = columns.pick(&args.columns)?;
     let mut scan = narrow(table, &args.range)?;
     if args.reverse {
         scan = scan.reverse();
     }
     if let Some(rows) = args.limit {
         scan = scan.limit(rows);
+    }
+    if args.keys {
+        scan = scan.keys_only();
+    }
+    if args.heads {
+        return print_heads(out, table, scan, format, &columns);
     }
     let mut rows = scan.rows()?;
     let mut writer = RowWriter::new(out, format, &columns)?;
@@ -45,14 +56,42 @@ pub(crate) fn print(
             Ok(Some((key, value))) => {
                 writer.row(columns.key(table.rules(), key), shown(table, &columns, value))?;
             }
-            Err(error) if error.kind() == ErrorKind::FoldFailed => {
-                failed_keys += 1;
-                exit_code::tell(&format!("folddb: {error}"));
-            }
-            Err(error) => return Err(error.into()),
+            Err(error) => failed_keys += tell_failed(error)?,
         }
     }
     writer.finish()?;
+    told(failed_keys)
+}
+
+fn print_heads(
+    out: &mut dyn Write,
+    table: &BytesTable,
+    scan: BytesScan,
+    format: OutputFormat,
+    columns: &Columns,
+) -> Result<(), Failure> {
+    let mut writer = RowWriter::new(out, format, columns)?;
+    let mut failed_keys = 0;
+    for row in scan.heads() {
+        match row {
+            Ok((key, head)) => writer.row(columns.key(table.rules(), &key), head::shown(&head))?,
+            Err(error) => failed_keys += tell_failed(error)?,
+        }
+    }
+    writer.finish()?;
+    told(failed_keys)
+}
+
+/// Tells of a key whose fold fails; other errors end the scan.
+fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
+    if error.kind() != ErrorKind::FoldFailed {
+        return Err(error.into());
+    }
+    exit_code::tell(&format!("folddb: {error}"));
+    Ok(1)
+}
+
+fn told(failed_keys: u64) -> Result<(), Failure> {
     if failed_keys > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
 }
 

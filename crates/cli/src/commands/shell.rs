@@ -24,9 +24,10 @@ use crate::session::Session;
 
 /// What the shell says on `help`: one screen.
 const HELP: &str = "  get TABLE KEY...              the value of a key; one word for each element of a tuple
+  head TABLE KEY...             size, hash and head of a value, which is not read for it
   scan TABLE [--prefix KEY]     rows; --from --after --to --through KEY, --reverse, --limit N
   count TABLE                   how many keys
-  set | insert | fold TABLE KEY... VALUE
+  set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE
   delete TABLE KEY...           or: delete TABLE --range FROM TO
   tables                        what tables there are
   create TABLE [--key TYPE] [--fold SPEC]
@@ -34,7 +35,7 @@ const HELP: &str = "  get TABLE KEY...              the value of a key; one word
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
   export TABLE [FILE]           rows as CSV or NDJSON
   explain TABLE KEY...          every record of a key, and why it is there
-  stats [TABLE]   runs [TABLE]  figures; a picture of the tiers
+  stats [TABLE]   runs [TABLE]  figures; a picture of the tiers;   values   one of the value lane
   optimize [TABLE]              merge all runs into one
   doctor                        what is wrong, what it costs, what to do
   check-fold --table TABLE      look for a counter-example to the laws of its fold

@@ -10,6 +10,9 @@ use folddb::{Datum, Fold, datum, folds};
 use crate::failure::Failure;
 use crate::human;
 
+/// The fields of heads, as columns.
+pub(crate) const HEAD_FIELDS: [&str; 5] = ["size_bytes", "hash", "apart", "written", "head"];
+
 /// A column of the value: its name, and the fields that lead to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
@@ -110,6 +113,12 @@ impl Columns {
             (false, false) => vec![Path { fields: Vec::new() }],
         };
         Columns { keys, paths, picked: None, hex }
+    }
+
+    /// The columns of keys and heads.
+    pub(crate) fn of_heads(rules: &BoundRules, hex: bool) -> Columns {
+        let paths = HEAD_FIELDS.iter().map(|name| Path { fields: vec![(*name).to_owned()] }).collect();
+        Columns { paths, ..Columns::of(rules, true, hex) }
     }
 
     /// Only the columns with these names, in this order.

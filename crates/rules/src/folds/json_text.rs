@@ -148,6 +148,27 @@ pub(crate) fn parse(text: &str) -> Result<Node<'_>, FoldFailure> {
     if parser.at < text.len() { parser.fail("the end of the JSON text") } else { Ok(node) }
 }
 
+/// Appends what stands at a JSON pointer (RFC 6901) in a value; nothing where the value is not JSON or has nothing there.
+pub(crate) fn put_at(value: &[u8], pointer: &str, out: &mut Vec<u8>) {
+    let root = std::str::from_utf8(value).ok().and_then(|text| parse(text).ok());
+    let mut node = root.as_ref();
+    for step in pointer.split('/').skip(1) {
+        let name = step.replace("~1", "/").replace("~0", "~");
+        node = match node {
+            Some(Node::Object(fields)) => {
+                fields.iter().find(|(field, _)| *field == name).map(|(_, node)| node)
+            }
+            Some(Node::Array(items)) => name.parse().ok().and_then(|index: usize| {
+                items.get(index).filter(|_| index.to_string() == name) // no other way to write it
+            }),
+            _ => None,
+        };
+    }
+    if let Some(node) = node {
+        node.put(out);
+    }
+}
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,

@@ -1,0 +1,72 @@
+//! What is known of a value without reading it, where it lies apart: its head.
+//!
+//! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need know where it lies. A value
+//! that lies apart is read only where an operand waits to be folded onto it.
+//!
+//! Called by `table`, `snapshot` and `scan`.
+
+use folddb_base::pointer::value_hash;
+use folddb_base::{Error, ErrorKind, Pointer, Result, Seq};
+use folddb_rules::State;
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+
+/// What is known of a value without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Head {
+    /// Bytes of the value.
+    pub size_bytes: u64,
+    /// Hash of the value, seeded with its key: other bytes under the same key have another, but for one case in four thousand
+    /// million.
+    pub hash: u32,
+    /// When the value was written, in milliseconds since 1970; known only of one that lies apart.
+    pub written_ms: Option<u64>,
+    /// Whether the value lies apart.
+    pub is_apart: bool,
+    /// What the table's rules take out of the value ([`crate::Rules::head`]); empty where they take nothing.
+    pub bytes: Vec<u8>,
+}
+
+impl Head {
+    /// The head of what a key has.
+    pub(crate) fn of(table: &TableCore, key: &[u8], state: State<'_>) -> Result<Head> {
+        match state {
+            State::Value(value) => Ok(Head::of_value(table, key, value)),
+            State::Apart(pointer) => Head::of_pointer(table, key, pointer),
+        }
+    }
+
+    /// The head of a value that is at hand.
+    pub(crate) fn of_value(table: &TableCore, key: &[u8], value: &[u8]) -> Head {
+        let mut bytes = Vec::new();
+        table.rules.heads.put(key, value, &mut bytes);
+        let hash = value_hash(key, value);
+        Head { size_bytes: value.len() as u64, hash, written_ms: None, is_apart: false, bytes }
+    }
+
+    fn of_pointer(table: &TableCore, key: &[u8], pointer: &[u8]) -> Result<Head> {
+        let pointer = Pointer::decode(pointer).map_err(|cause| {
+            let key = table.rules.rules.key_codec().show_line(key);
+            Error::new(
+                ErrorKind::Corruption,
+                format!("the pointer of key {key} of table `{}`: {cause}", table.name),
+            )
+        })?;
+        Ok(Head {
+            size_bytes: pointer.len,
+            hash: pointer.hash,
+            written_ms: Some(pointer.time_ms),
+            is_apart: true,
+            bytes: pointer.head.to_vec(),
+        })
+    }
+}
+
+impl Engine {
+    /// The head of `key`, as a reader at `at` (or now) sees it.
+    pub(crate) fn head(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<Option<Head>> {
+        self.with_state(table, key, at, |state| state.map(|state| Head::of(table, key, state)).transpose())
+    }
+}

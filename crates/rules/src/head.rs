@@ -1,0 +1,105 @@
+//! Heads: what the index keeps of a value that lies apart, so that who asks for no more reads no value.
+//!
+//! ```text
+//!   none          nothing
+//!   first:N       the first N bytes, or all that there are
+//!   json:POINTER  what stands there in a value that is JSON (RFC 6901), as JSON text without spaces
+//!   named:NAME    what a function that the user brings along makes of key and value
+//! ```
+//!
+//! A head is taken when a value is written that lies apart, and when it is asked for of one that lies inline: both give the same.
+//! There is none where it would be longer than [`HEAD_BYTES_MAX`], where the value is not JSON or has nothing there, and where
+//! the function panics.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::folds::json_text;
+
+/// Longest head, in bytes.
+pub const HEAD_BYTES_MAX: usize = 1024;
+
+/// Takes the head out of a value: appends it to the last argument. It must give the same bytes whenever it is asked.
+pub type HeadFunction = Arc<dyn Fn(&[u8], &[u8], &mut Vec<u8>) + Send + Sync>;
+
+/// What of a value is its head, as the rules say it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum HeadRule {
+    /// Nothing.
+    #[default]
+    None,
+    /// So many bytes of its beginning.
+    First(u32),
+    /// What stands there in JSON.
+    Json(String),
+    /// What a function that the user brings along makes of it.
+    Named(String),
+}
+
+impl HeadRule {
+    /// The rule that is written so.
+    pub fn parse(text: &str) -> Option<HeadRule> {
+        match text.split_once(':') {
+            None if text == "none" => Some(HeadRule::None),
+            Some(("first", bytes)) => {
+                let bytes = bytes.parse().ok().filter(|bytes| (1..=HEAD_BYTES_MAX as u32).contains(bytes));
+                bytes.map(HeadRule::First)
+            }
+            Some(("json", pointer)) if pointer.is_empty() || pointer.starts_with('/') => {
+                Some(HeadRule::Json(pointer.to_owned()))
+            }
+            Some(("named", name)) if !name.is_empty() => Some(HeadRule::Named(name.to_owned())),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for HeadRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HeadRule::None => f.write_str("none"),
+            HeadRule::First(bytes) => write!(f, "first:{bytes}"),
+            HeadRule::Json(pointer) => write!(f, "json:{pointer}"),
+            HeadRule::Named(name) => write!(f, "named:{name}"),
+        }
+    }
+}
+
+/// A rule with its function.
+#[derive(Clone, Default)]
+pub enum Heads {
+    /// There are none.
+    #[default]
+    None,
+    /// So many bytes of the beginning.
+    First(usize),
+    /// What stands there in JSON.
+    Json(String),
+    /// What this gives.
+    Function(HeadFunction),
+}
+
+impl Heads {
+    /// Appends the head of a value.
+    pub fn put(&self, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        match self {
+            Heads::None => {}
+            Heads::First(bytes) => out.extend_from_slice(&value[..value.len().min(*bytes)]),
+            Heads::Json(pointer) => json_text::put_at(value, pointer, out),
+            Heads::Function(take) => {
+                let mut head = Vec::new(); // of its own: whoever takes it may do with it as it likes
+                if catch_unwind(AssertUnwindSafe(|| take(key, value, &mut head))).is_ok() {
+                    out.extend_from_slice(&head);
+                }
+            }
+        }
+        if out.len() - start > HEAD_BYTES_MAX {
+            out.truncate(start);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "head/tests.rs"]
+mod tests;
