@@ -5,8 +5,8 @@
 //!
 //! ```text
 //!   0 ........................................................... disk_bytes_max
-//!   | writes        | merges           | segments       | flushes, the manifest, opening
-//!                   ^ stop_bytes       ^ merge keeps    ^ journal keeps
+//!   | writes, values | merges           | segments       | flushes, the manifest, opening
+//!                    ^ stop_bytes       ^ merge keeps    ^ journal keeps
 //! ```
 //!
 //! A store that holds more than its budget when it is opened, because that was made smaller, may go as far beyond what it holds
@@ -144,6 +144,7 @@ impl Account {
         let keeps = match who {
             Who::Flush => 0,
             Who::Journal => self.shares.journal_keeps(),
+            Who::Values => self.shares.writes_keep(),
             Who::Merge => self.shares.merge_keeps(),
         };
         let files = Accounted { inner: Arc::clone(&inner.files), account: Arc::clone(self), keeps };
@@ -208,8 +209,10 @@ impl Account {
 pub(crate) enum Who {
     /// Flushes, the manifest, opening: what everything else waits for.
     Flush,
-    /// The journal.
+    /// The journal's log lane.
     Journal,
+    /// Its value lane, which only ordinary writes need.
+    Values,
     /// Merges.
     Merge,
 }

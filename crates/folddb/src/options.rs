@@ -121,7 +121,7 @@ impl Options {
         self
     }
 
-    /// Size of a segment of the journal, in bytes; one of values has four times as much. Default 64 MiB, at least 1 MiB. For
+    /// Size of a segment of the journal, in bytes; one of values has four times as much, or a sixteenth of `disk_bytes_max` where that is less. Default 64 MiB, at least 1 MiB. For
     /// tests and tiny disks.
     pub fn segment_bytes(mut self, bytes: u64) -> Options {
         self.segment_bytes = bytes.max(1 << 20);
@@ -179,9 +179,10 @@ impl Options {
         self
     }
 
-    /// Size of a segment of the value lane, in bytes: four of the log's.
+    /// Size of a segment of the value lane, in bytes: four of the log's, and little of a budget.
     pub(crate) fn value_segment_bytes(&self) -> u64 {
-        self.segment_bytes.saturating_mul(4)
+        let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));
+        self.segment_bytes.saturating_mul(4).min(most)
     }
 
     /// How many value segments may be open for reading at once.

@@ -135,9 +135,8 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     check_values(dir, &*host.files, &state).map_err(|error| owed_to(&torn, error))?;
     let values = {
         let numbers = Arc::clone(&numbers);
-        let who = account
-            .as_ref()
-            .map_or(options.host.clone(), |account| account.host(&options.host, Who::Journal));
+        let who =
+            account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Values));
         let value_options =
             ValueOptions { segment_bytes: options.value_segment_bytes(), append_mode: options.append_mode };
         Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), options.value_files_max())

@@ -162,7 +162,8 @@ impl Engine {
     pub(crate) fn keep_values_ready(&self) -> Result<()> {
         let lane = &self.values.lane;
         lane.prepare();
-        if lane.wants_next() && self.health.cause().is_none() {
+        // Where space is short, the half of the segment that is left is used up first.
+        if lane.wants_next() && self.health.cause().is_none() && !self.health.is_short() {
             let _only = self.values.making.lock();
             if lane.wants_next() {
                 self.make_segment(0)?;

@@ -118,6 +118,25 @@ fn the_budget_is_never_passed_whatever_goes_on() {
 }
 
 #[test]
+fn values_that_lie_apart_keep_to_the_budget() {
+    let world = World::new();
+    let store = Store::create(world.temp.path().join("store"), world.options()).expect("a store");
+    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(100)).expect("a table");
+    let refused = write_until_refused(&store, &table, 0);
+    assert!(refused > 5000, "only {refused} writes went through");
+    for key in 0..100 {
+        table.delete(&key).expect("deletes go through");
+    }
+    optimize(&store).expect("merges go on");
+    assert_holds(&table, 100..refused);
+    drop((store, table));
+    let (store, table) = world.open();
+    assert_holds(&table, 100..refused);
+    store.close().expect("it closes");
+    world.assert_kept();
+}
+
+#[test]
 fn files_that_readers_hold_count_and_merges_stop_before_they_pass_the_budget() {
     let world = World::new();
     let (store, table) = world.create();

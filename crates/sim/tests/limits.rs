@@ -39,6 +39,8 @@ const VALUE_COPIES: u64 = 8;
 const BATCH_COPIES: u64 = 4;
 /// Descriptors beside the parts: lock, manifest, segments of the journal, parts that are being written.
 const BESIDE_DESCRIPTORS: u64 = 20;
+/// Segments of the value lane that are written to: the present one, the next, and full ones that are not durable yet.
+const VALUE_SEGMENTS: u64 = 6;
 /// Threads of a store.
 const STORE_THREADS: u64 = 3;
 
@@ -52,6 +54,8 @@ struct Load {
     value_bytes: u64,
     batch_bytes: u64,
     merge_factor: u64,
+    /// Whether values lie apart.
+    has_apart: bool,
 }
 
 impl Load {
@@ -66,6 +70,7 @@ impl Load {
             value_bytes: 0,
             batch_bytes: 0,
             merge_factor: 8,
+            has_apart: false,
         }
     }
 }
@@ -76,6 +81,7 @@ fn memory_promised(load: &Load) -> u64 {
     load.memory_bytes
         + BESIDE_BYTES
         + WINDOWS * load.segment_bytes.min(WINDOW_BYTES)
+        + u64::from(load.has_apart) * WINDOWS * (4 * load.segment_bytes).min(WINDOW_BYTES)
         + load.tables * TABLE_BYTES
         + load.parts * PART_BYTES
         + (2 * load.merge_factor + VALUE_COPIES) * beyond(load.value_bytes, VALUE_BYTES_IN_BUDGET)
@@ -209,7 +215,9 @@ fn all_at_once(world: &mut World) {
     let total_bytes = world.setting("times", 10) * world.setting("mib", 4) * MIB;
     let keys = total_bytes / 100;
     let store = world.create();
-    let table = store.table("values", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>();
+    let rules = if world.setting("apart", 0) > 0 { rules.separate(100) } else { rules };
+    let table = store.table("values", rules).unwrap();
     let sums = store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     let (stop, descriptors, parts_max) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let goes_on = || !stop.load(Ordering::Relaxed);
@@ -257,6 +265,7 @@ fn all_at_once(world: &mut World) {
         }
         stop.store(true, Ordering::Relaxed);
     });
+    world.note("value_segments", store.stats().value_segments);
     world.note("parts", parts_max.into_inner().max(parts(&store)));
     world.note("descriptors_max", descriptors.into_inner());
 }
@@ -538,6 +547,15 @@ fn descriptors_are_bounded_whatever_goes_on() {
     assert_descriptors(&report, 8, 4, 4);
     let load = Load { tables: 2, parts: report.get("parts"), segment_bytes: MIB, ..Load::of_mib(4) };
     report.assert_keeps_to_memory(&load);
+}
+
+#[test]
+fn values_that_lie_apart_keep_to_the_memory_and_the_descriptors() {
+    let report = scenario("all-at-once times=12 part_kib=64 files=32 segment_mib=1 apart=1");
+    assert!(report.get("value_segments") > 8, "{} segments are few", report.get("value_segments"));
+    assert_descriptors(&report, 32 + 32 / 4 + VALUE_SEGMENTS, 4, 4);
+    let load = Load { tables: 2, parts: report.get("parts"), segment_bytes: MIB, ..Load::of_mib(4) };
+    report.assert_keeps_to_memory(&Load { has_apart: true, ..load });
 }
 
 #[test]

@@ -63,6 +63,20 @@ fn each_leaves_free_what_others_need_and_all_together_never_pass_the_bound() {
 }
 
 #[test]
+fn values_leave_free_what_other_writes_do() {
+    let temp = tempfile::tempdir().unwrap();
+    let account = account(temp.path(), 20 * MIB).unwrap().unwrap();
+    account.set_open();
+    let host = account.host(&Host::real(), Who::Values);
+    let made = |n: u32| {
+        host.files.create_append(&temp.path().join(format!("{n}.values")), MIB, AppendMode::Written).is_ok()
+    };
+    let taken = (0..).take_while(|&n| made(n)).count() as u64 * MIB;
+    assert_eq!(account.used_bytes(), taken, "what was refused does not count");
+    assert!(account.takes_writes() && taken + MIB > 20 * MIB - account.writes_keep());
+}
+
+#[test]
 fn a_store_that_is_being_opened_may_use_all_of_it() {
     let temp = tempfile::tempdir().unwrap();
     let account = account(temp.path(), 20 * MIB).unwrap().unwrap();
