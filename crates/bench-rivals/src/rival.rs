@@ -132,6 +132,13 @@ pub(crate) trait Reader {
     /// Hands out the value of a key, `None` where there is none.
     fn get(&mut self, key: &[u8], take: &mut dyn FnMut(Option<&[u8]>)) -> Result<()>;
 
+    /// The length of a value: without reading it, where the store has a way.
+    fn size_bytes(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        let mut size_bytes = None;
+        self.get(key, &mut |found| size_bytes = found.map(|value| value.len() as u64))?;
+        Ok(size_bytes)
+    }
+
     /// Hands out rows in the order of keys, from a key on or all, up to a number of them.
     fn scan(&mut self, from: Option<&[u8]>, rows_max: u64, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<()>;
 }

@@ -15,6 +15,7 @@ mod ydb;
 mod objects;
 mod more_than_ram;
 mod leveled;
+mod heads;
 mod elliptics;
 
 use std::path::PathBuf;

@@ -97,6 +97,7 @@ fn objects_that_are_replaced() {
     all("leveled", &more, |rival, figures| {
         let count = |kind: &str| figures["serve"][kind]["count"].as_u64().expect("a count");
         assert_eq!(count("gets") + count("puts"), 2000, "{rival}");
+        assert_eq!(figures["heads"]["cold"]["count"], 66, "{rival}");
     });
 }
 

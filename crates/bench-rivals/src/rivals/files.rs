@@ -160,6 +160,14 @@ impl Reader for FilesReader<'_> {
         Ok(())
     }
 
+    fn size_bytes(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        match fs::metadata(self.of.path(key)) {
+            Ok(file) => Ok(Some(file.len())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn scan(&mut self, from: Option<&[u8]>, rows_max: u64, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let keys = self.of.keys()?;
         let first = from.map_or(0, |from| keys.partition_point(|key| key.as_slice() < from));

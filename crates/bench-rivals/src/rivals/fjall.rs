@@ -193,6 +193,10 @@ impl Reader for FjallReader<'_> {
         Ok(())
     }
 
+    fn size_bytes(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        Ok(self.keyspace.size_of(key)?.map(u64::from))
+    }
+
     fn scan(&mut self, from: Option<&[u8]>, rows_max: u64, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let rows = match from {
             None => self.keyspace.iter(),

@@ -122,6 +122,10 @@ impl Reader for FoldDbReader<'_> {
         Ok(self.table.get_with(key, take)?)
     }
 
+    fn size_bytes(&mut self, key: &[u8]) -> Result<Option<u64>> {
+        Ok(self.table.head(key)?.map(|head| head.size_bytes))
+    }
+
     fn scan(&mut self, from: Option<&[u8]>, rows_max: u64, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
         let mut scan = self.table.scan();
         if let Some(key) = from {

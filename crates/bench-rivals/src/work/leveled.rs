@@ -10,6 +10,7 @@ use folddb_bench::measure::{Latencies, Phase, per_second, round};
 use serde_json::{Value, json};
 
 use super::child::Child;
+use super::heads::heads_beside_gets;
 use super::load::load;
 use super::objects::{Puts, Shelf, Versions};
 use super::{Job, files};
@@ -39,6 +40,7 @@ pub(super) fn run(child: &mut Child<'_>) -> Result<()> {
     let replaced: u64 = versions.last.iter().sum();
     child.settle(puts.bytes + replaced * (KEY_BYTES + size) as u64)?;
     child.put_space(versions.live_bytes())?;
+    heads_beside_gets(child, &versions)?;
     let found = versions.found(child.store()?)?;
     child.check(found, versions.sum());
     Ok(())
