@@ -7,7 +7,7 @@
 //   - no compactions caused by reads, as in CockroachDB. Newest format of files, with columnar blocks.
 //   - folds by merge operator.
 //   - `pebble-separated` keeps values from 512 bytes on in blob files (Experimental.ValueSeparationPolicy), as its own benchmark
-//     program does, and has them rewritten when a fifth of them is garbage, whatever their age: CockroachDB waits for
+//     program does, and has them rewritten when a tenth of them is garbage, whatever their age: CockroachDB waits for
 //     minutes, in which these runs are over.
 //   - commits: NoSync hands records to a queue, which a goroutine writes to the log a moment later. So an acknowledged commit may
 //     be lost when the process is killed: weaker than the mode `process` of others. Pebble has nothing in between.
@@ -28,7 +28,7 @@ import (
 
 const (
 	pebbleAbout          = "values in the tree; " + pebbleSettings
-	pebbleSeparatedAbout = "values from 512 bytes on in blob files, rewritten from 1/5 of garbage on; " + pebbleSettings
+	pebbleSeparatedAbout = "values from 512 bytes on in blob files, rewritten from 1/10 of garbage on; " + pebbleSettings
 
 	pebbleSettings = "block cache of the whole memory, memtables (1/4 each, 2) taken out of it; 10-bit filters on all levels; " +
 		"4 KB blocks; 1 to 2 compactions; L0 starts at 4, stops at 20; merge operators; no compression; " +
@@ -49,7 +49,7 @@ func openPebble(settings Settings) (Store, error) {
 
 func openPebbleSeparated(settings Settings) (Store, error) {
 	return openPebbleBy(settings, pebble.ValueSeparationPolicy{
-		Enabled: true, MinimumSize: 512, MaxBlobReferenceDepth: 10, TargetGarbageRatio: 0.2,
+		Enabled: true, MinimumSize: 512, MaxBlobReferenceDepth: 10, TargetGarbageRatio: 0.1,
 	})
 }
 
