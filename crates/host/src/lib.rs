@@ -4,13 +4,14 @@
 //! engine gets them in one [`Host`] and passes them down; no part opens a file or reads a clock otherwise.
 //! Locks, atomics and threads come from [`sync`], for the same reason.
 
-#![deny(unsafe_code)] // `mapped.rs` alone is allowed some: the shared memory map that journals append to
+#![deny(unsafe_code)] // `mapped.rs` alone is allowed some: the shared memory map, and locking memory
 
 pub mod files;
 pub mod clock;
 pub mod chance;
 pub mod sync;
 mod mapped;
+pub mod resident;
 pub mod real;
 
 use std::sync::Arc;

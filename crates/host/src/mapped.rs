@@ -16,8 +16,9 @@
 //! file system that writes such blocks in place ([`maps_are_safe`]), and never past the file's length.
 //! Somebody else who truncates the file of a running store can still do harm; nobody has a reason to.
 //!
-//! This is the only module with `unsafe`: the raw map. Nothing is ever read through it, and no reference to
-//! mapped memory is made, only raw copies into it.
+//! This is the only module with `unsafe`: the raw map, and at the end the two calls by which `resident.rs` keeps memory
+//! from being swapped out. Nothing is ever read through the map, and no reference to mapped memory is made, only raw
+//! copies into it.
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::fs::File;
@@ -287,6 +288,23 @@ impl Drop for Window {
         // Tested by `no_more_than_three_windows_are_ever_mapped`.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
+}
+
+/// Keeps the pages that `item` lies on from being swapped out, until [`let_swap`].
+#[allow(unsafe_code)]
+pub(crate) fn keep_from_swap<T>(item: &T) -> io::Result<()> {
+    // SAFETY: the range is exactly this live value; locking it changes no byte of it and no right to it.
+    // Tested by `what_is_kept_from_swap_counts_as_locked`.
+    unsafe { rustix::mm::mlock(ptr::from_ref(item).cast_mut().cast(), size_of::<T>()) }
+        .map_err(io::Error::from)
+}
+
+/// Takes back what [`keep_from_swap`] asked for. Where that fails the memory stays locked, which does no harm.
+#[allow(unsafe_code)]
+pub(crate) fn let_swap<T>(item: &T) {
+    // SAFETY: the range is exactly this live value; unlocking it changes no byte of it and no right to it.
+    // Tested by `what_is_kept_from_swap_counts_as_locked`.
+    let _ = unsafe { rustix::mm::munlock(ptr::from_ref(item).cast_mut().cast(), size_of::<T>()) };
 }
 
 #[cfg(test)]

@@ -135,3 +135,25 @@ fn preparing_and_syncing_beside_appends_loses_nothing() {
     });
     assert_eq!(content(&dir), bytes_at(0, len_bytes));
 }
+
+/// Kilobytes of this process that the system may not swap out.
+fn locked_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
+    line.trim().trim_end_matches("kB").trim().parse().unwrap()
+}
+
+#[test]
+fn what_is_kept_from_swap_counts_as_locked() {
+    #[repr(align(4096))]
+    struct Pages([u8; 4 * 4096]);
+    let pages = Box::new(Pages([7; 4 * 4096]));
+    let before = locked_kib();
+    if super::keep_from_swap(&*pages).is_err() {
+        return; // this process may not lock memory
+    }
+    assert!(locked_kib() >= before + 16);
+    super::let_swap(&*pages);
+    assert_eq!(locked_kib(), before);
+    assert!(pages.0.iter().all(|&byte| byte == 7));
+}
