@@ -4,6 +4,7 @@ mod base;
 mod block;
 mod fold;
 mod frame;
+mod hash;
 mod key;
 mod manifest;
 mod names;
@@ -23,6 +24,7 @@ pub fn all() -> Vec<Target> {
         manifest::TARGETS,
         block::TARGETS,
         part::TARGETS,
+        hash::TARGETS,
         names::TARGETS,
         tuple::TARGETS,
         key::TARGETS,

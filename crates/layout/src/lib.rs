@@ -15,4 +15,5 @@ pub mod sketch;
 pub mod liveness;
 pub mod part;
 pub mod values;
+pub mod hash_checkpoint;
 pub mod backup;

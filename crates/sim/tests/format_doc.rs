@@ -19,6 +19,7 @@ use folddb_base::bytes::{put_slice, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
 use folddb_base::{Op, OpKind, Pointer, limits};
 use folddb_host::Chance;
+use folddb_layout::hash_checkpoint::{self, CheckpointFooter, Directory, Entry, PieceEntry, PointRange};
 use reader::{Found, FoundChange, Reader};
 
 const ALL_THE_SAME: u64 = 0x0123_4567_89ab_cdef;
@@ -86,6 +87,7 @@ fn examples(doc: &Document) -> Vec<(&'static str, Vec<u8>)> {
     let place = folddb_base::ValuePlace { segment: 7, unit: 256 };
     let pointer = Pointer { place, time_ms: 1_763_706_400_000, hash: 0xdead_beef, len: 8192, head: &[] };
     all.push(("pointer to 8192 bytes at 4096 of segment 7", made(|out| pointer.put(out))));
+    all.push(("piece of points 1 and 300 of file 7, at 4096", checkpoint_piece()));
     let [first, second] = first_frames(doc);
     all.push(("frame 1: fold hits \"k\" 5", first));
     all.push(("frame 2: a batch of two deletes", second));
@@ -188,6 +190,63 @@ fn first_frames(doc: &Document) -> [Vec<u8>; 2] {
     let frames = reader.segment(&segment, number, reader.store_id(&path));
     let mut frames = frames.into_iter().map(|frame| frame.bytes);
     [frames.next().expect("the first frame"), frames.next().expect("the second frame")]
+}
+
+// ---- checkpoints of hashed tables, which no store has yet ---------------------------------------------------------
+
+const POINTS: PointRange = PointRange { start: 0, depth: 6 };
+
+fn checkpoint_piece() -> Vec<u8> {
+    let entries =
+        [Entry { point: 1, slot: 7 << 24 | 256 }, Entry { point: 300, slot: 25 << 44 | 8 << 24 | 1000 }];
+    made(|out| hash_checkpoint::put_piece(out, POINTS, &entries, 7, 4096))
+}
+
+#[test]
+fn a_checkpoint_is_read_by_the_document() {
+    let doc = Document::read();
+    for (name, value) in [
+        ("checkpoint.version", hash_checkpoint::CHECKPOINT_VERSION),
+        ("checkpoint.point_bits", hash_checkpoint::POINT_BITS),
+        ("checkpoint.slot_bits", hash_checkpoint::SLOT_BITS),
+        ("checkpoint.address_bits", hash_checkpoint::ADDRESS_BITS),
+        ("checkpoint.depth_min", hash_checkpoint::DEPTH_MIN),
+        ("checkpoint.depth_max", hash_checkpoint::DEPTH_MAX),
+    ] {
+        assert_eq!(doc.constant(name), u64::from(value), "{name}");
+    }
+    let footer = CheckpointFooter { number: 7, file_bytes: 5000, directory_offset: 4800, salt: ALL_THE_SAME };
+    let bytes = made(|out| footer.put(out));
+    let layout = doc.layout("checkpoint-footer");
+    assert_eq!((bytes.len(), layout.bytes(&bytes, "magic")), (layout.len(), &b"FoldHash"[..]));
+    let said = ["version", "reserved", "number", "file_bytes", "directory_offset", "directory_len", "salt"];
+    let said = said.map(|field| layout.number(&bytes, field));
+    assert_eq!(said, [1, 0, 7, 5000, 4800, 5000 - 64 - 4800, ALL_THE_SAME]);
+    let (before, sum) = bytes.split_at(layout.offset("checksum"));
+    assert_eq!(sum, hash64(place_seed(7, 5000 - 64), before).to_le_bytes());
+
+    // A piece: distances and slots, as far as the checksum.
+    let piece = checkpoint_piece();
+    let (body, sum) = piece.split_at(piece.len() - 8);
+    assert_eq!(sum, hash64(place_seed(7, 4096), body).to_le_bytes());
+    let first = [&[1][..], &(7u64 << 24 | 256).to_le_bytes()[..7]].concat();
+    let second = [&[0xab, 0x02][..], &(25u64 << 44 | 8 << 24 | 1000).to_le_bytes()[..7]].concat();
+    assert_eq!(body, [first, second].concat());
+
+    // A directory: as many ranges of the least depth as hold all points, the first of them with that piece.
+    let rest = (1..64).map(|number| PieceEntry {
+        range: PointRange { start: number << 34, depth: 6 },
+        keys: 0,
+        seq: 1,
+        offset: piece.len() as u64 + 8 * (number - 1),
+        len_bytes: 8,
+    });
+    let first = PieceEntry { range: POINTS, keys: 2, seq: 300, offset: 0, len_bytes: piece.len() as u64 };
+    let directory = Directory { pieces: [first].into_iter().chain(rest).collect() };
+    let at = piece.len() as u64 + 8 * 63;
+    let bytes = made(|out| directory.put(out, 7, at));
+    let said = [&[64, 6, 2, 0xac, 0x02, piece.len() as u8][..], &[6, 0, 1, 8].repeat(63)].concat();
+    assert_eq!(bytes, [&said[..], &hash64(place_seed(7, at), &said).to_le_bytes()].concat());
 }
 
 // ---- constants that no file shows ---------------------------------------------------------------------------------
