@@ -1,0 +1,221 @@
+//! A checkpoint: an index as it was saved. Its directory is read when it is opened; its pieces one by one, when they are needed.
+//!
+//! A piece that is torn or damaged is refused with file and offset, each time that it is read; the others are as good as ever.
+//! Used by `index.rs`, which loads shards from it, and by whoever verifies a store.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq};
+use folddb_host::files::Files;
+use folddb_host::{ReadFile, WriteFile};
+use folddb_layout::hash_checkpoint::{
+    CHECKPOINT_FOOTER_BYTES, CheckpointFooter, Directory, Entry, POINT_BITS, PieceEntry, PointRange,
+    put_piece, read_piece,
+};
+use folddb_layout::part::FooterFault;
+
+/// See the top of this file.
+pub struct Checkpoint {
+    file: Arc<dyn ReadFile>,
+    path: PathBuf,
+    number: FileNumber,
+    salt: u64,
+    directory: Directory,
+}
+
+impl Checkpoint {
+    /// Opens the checkpoint with this number: its footer and its directory are read and checked, no piece is.
+    ///
+    /// # Errors
+    /// `Corruption` with file and offset, `NewerFormat`, or what the system says.
+    pub fn open(files: &dyn Files, path: &Path, number: FileNumber) -> Result<Arc<Checkpoint>> {
+        let file = files.open(path).map_err(|error| Error::io("open", path, error))?;
+        let footer = read_footer(&*file, path, number)?;
+        let place = footer.directory();
+        let stored = read_at(&*file, path, place.start, place.end - place.start)?;
+        let directory = Directory::read(&stored, number.0, place.start)
+            .map_err(|fault| Error::corrupt(path, place.start, fault))?;
+        Ok(Arc::new(Checkpoint { file, path: path.to_owned(), number, salt: footer.salt, directory }))
+    }
+
+    /// How many keys it holds.
+    pub fn keys(&self) -> u64 {
+        self.directory.keys()
+    }
+
+    /// It holds every change up to this seq, and of later ones some. The journal is needed from the next on.
+    pub fn seq(&self) -> Seq {
+        self.directory.seq()
+    }
+
+    /// What the hashes of its keys are seeded with.
+    pub fn salt(&self) -> u64 {
+        self.salt
+    }
+
+    /// The number of its file.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    pub(crate) fn pieces(&self) -> &[PieceEntry] {
+        &self.directory.pieces
+    }
+
+    /// The piece that holds just these points.
+    pub(crate) fn piece(&self, range: PointRange) -> Option<&PieceEntry> {
+        let at = self.pieces().binary_search_by_key(&range.start, |piece| piece.range.start).ok()?;
+        self.pieces().get(at).filter(|piece| piece.range == range)
+    }
+
+    /// Reads a piece.
+    pub(crate) fn read(&self, piece: &PieceEntry) -> Result<Vec<Entry>> {
+        let stored = read_at(&*self.file, &self.path, piece.offset, piece.len_bytes)?;
+        let entries = read_piece(&stored, piece, self.number.0);
+        entries.map_err(|fault| Error::corrupt(&self.path, piece.offset, fault))
+    }
+
+    /// Reads every piece, and returns what is wrong with those that are not whole.
+    pub fn faults(&self) -> Vec<Error> {
+        self.pieces().iter().filter_map(|piece| self.read(piece).err()).collect()
+    }
+}
+
+impl fmt::Debug for Checkpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Checkpoint({}, {} keys)", self.path.display(), self.keys())
+    }
+}
+
+fn read_footer(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<CheckpointFooter> {
+    let file_bytes = file.len_bytes().map_err(|error| Error::io("read the length of", path, error))?;
+    let footer_at = file_bytes.checked_sub(CHECKPOINT_FOOTER_BYTES as u64).ok_or_else(|| {
+        Error::corrupt(path, 0, format_args!("{file_bytes} bytes are too short for a checkpoint"))
+    })?;
+    let mut bytes = [0; CHECKPOINT_FOOTER_BYTES];
+    file.read_exact_at(footer_at, &mut bytes).map_err(|error| read_error(path, footer_at, error))?;
+    CheckpointFooter::read(&bytes, number.0, file_bytes).map_err(|fault| match fault {
+        FooterFault::Malformed(fault) => {
+            Error::corrupt(path, footer_at, format_args!("the footer of file {number}: {fault}"))
+        }
+        FooterFault::Newer(version) => Error::new(
+            ErrorKind::NewerFormat,
+            format!("{} is a checkpoint of format version {version}", path.display()),
+        ),
+    })
+}
+
+/// Reads what the footer or the directory has checked to lie inside of the file.
+fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, len_bytes: u64) -> Result<Vec<u8>> {
+    let len = usize::try_from(len_bytes).map_err(|_| Error::corrupt(path, offset, "too long for memory"))?;
+    let mut stored = vec![0; len];
+    file.read_exact_at(offset, &mut stored).map_err(|error| read_error(path, offset, error))?;
+    Ok(stored)
+}
+
+/// A file that ends too soon has lost bytes; all else is the system's trouble.
+fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
+        _ => Error::io("read", path, error),
+    }
+}
+
+/// A range of an index as it was at one moment.
+#[derive(Debug)]
+pub(crate) struct Image {
+    pub(crate) range: PointRange,
+    /// Ascending.
+    pub(crate) entries: Vec<Entry>,
+    /// Every change up to it is in, and none after.
+    pub(crate) seq: Seq,
+}
+
+/// Writes a checkpoint, a piece at a time.
+pub struct CheckpointWriter {
+    file: Box<dyn WriteFile>,
+    path: PathBuf,
+    number: FileNumber,
+    salt: u64,
+    directory: Directory,
+    end: u64,
+    buffer: Vec<u8>,
+}
+
+/// What has been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckpointFacts {
+    /// The length of the file.
+    pub file_bytes: u64,
+    /// How many keys it holds.
+    pub keys: u64,
+    /// See [`Checkpoint::seq`].
+    pub seq: Seq,
+}
+
+impl CheckpointWriter {
+    /// Begins a checkpoint in a new file, of an index whose keys are hashed with this salt.
+    pub fn new(file: Box<dyn WriteFile>, path: &Path, number: FileNumber, salt: u64) -> CheckpointWriter {
+        let path = path.to_owned();
+        CheckpointWriter {
+            file,
+            path,
+            number,
+            salt,
+            directory: Directory::default(),
+            end: 0,
+            buffer: Vec::new(),
+        }
+    }
+
+    /// The first point that is not in it yet; none when all are.
+    pub(crate) fn next_point(&self) -> Option<u64> {
+        let next = self.directory.pieces.last().map_or(0, |piece| piece.range.end());
+        (next < 1 << POINT_BITS).then_some(next)
+    }
+
+    /// Appends a range, which begins where the one before ends.
+    pub(crate) fn push(&mut self, image: &Image) -> Result<()> {
+        self.buffer.clear();
+        put_piece(&mut self.buffer, image.range, &image.entries, self.number.0, self.end);
+        self.directory.pieces.push(PieceEntry {
+            range: image.range,
+            keys: image.entries.len() as u64,
+            seq: image.seq,
+            offset: self.end,
+            len_bytes: self.buffer.len() as u64,
+        });
+        self.append()?;
+        self.file.start_writeback();
+        Ok(())
+    }
+
+    fn append(&mut self) -> Result<()> {
+        self.file.append(&self.buffer).map_err(|error| Error::io("write", &self.path, error))?;
+        self.end += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    /// Ends it. What was written is durable on return; the file's name is the caller's.
+    ///
+    /// # Errors
+    /// Not all is in it yet, or what the system says. Then the file is of no use.
+    pub fn finish(mut self) -> Result<CheckpointFacts> {
+        if self.next_point().is_some() {
+            return Err(Error::invalid(format!("{} has not all of the index yet", self.path.display())));
+        }
+        let directory_offset = self.end;
+        self.buffer.clear();
+        self.directory.put(&mut self.buffer, self.number.0, directory_offset);
+        let file_bytes = directory_offset + (self.buffer.len() + CHECKPOINT_FOOTER_BYTES) as u64;
+        let footer =
+            CheckpointFooter { number: self.number.0, file_bytes, directory_offset, salt: self.salt };
+        footer.put(&mut self.buffer);
+        self.append()?;
+        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
+        Ok(CheckpointFacts { file_bytes, keys: self.directory.keys(), seq: self.directory.seq() })
+    }
+}

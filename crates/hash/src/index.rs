@@ -1,0 +1,321 @@
+//! The index of a hashed table, shared by all threads.
+//!
+//! ```text
+//!   lock      guards                        held while
+//!   sector    a 64th of all points          a slot is looked up or changed; a shard of 16 K keys is copied, split or grown
+//! ```
+//!
+//! There is no other lock, and no file is touched under one: a shard that is not in memory is read first and put in place then.
+//!
+//! **Who calls what.** A write looks for the candidates of its key, reads their records to find the one that is it, and says
+//! with [`HashIndex::change`] what becomes of it; changes come in the order of their seqs. A read asks for candidates, of now or
+//! of a snapshot's seq. Recovery opens a checkpoint and says with [`HashIndex::replay`] what came after. Upkeep saves with
+//! [`HashIndex::save_step`]. Reclaim says with [`HashIndex::relocate`] where it has put a record.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use folddb_base::{Result, Seq};
+use folddb_host::sync::RwLock;
+use folddb_layout::hash_checkpoint::{Entry, POINT_BITS, PieceEntry};
+
+use crate::checkpoint::{Checkpoint, CheckpointWriter, Image};
+use crate::sector::{Held, Replayed, SECTOR_BITS, Sector, Taken};
+use crate::shard::Change;
+use crate::sheets::Sheets;
+use crate::slot::{Point, Slot};
+
+/// How an index is held.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IndexOptions {
+    /// Ask the system not to swap it out. What it refuses is held all the same: [`IndexFacts::locked_bytes`] tells.
+    pub lock_in_memory: bool,
+}
+
+/// See the top of this file.
+#[derive(Debug)]
+pub struct HashIndex {
+    sectors: Box<[RwLock<Sector>]>,
+    sheets: Arc<Sheets>,
+    loads: AtomicU64,
+    misfits: AtomicU64,
+}
+
+/// Whether a snapshot lives that may want to know what was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Past {
+    /// None does.
+    Forgotten,
+    /// One does, or may.
+    Kept,
+}
+
+/// Some keys of an enumeration.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretch {
+    /// Each with its slot, ascending by point.
+    pub keys: Vec<(Point, Slot)>,
+    /// Where the next stretch begins; none after the last.
+    pub next: Option<IndexCursor>,
+}
+
+/// A place in an enumeration: a point. It means the same after growth, after a restart, and in a copy of the index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct IndexCursor(u64);
+
+impl IndexCursor {
+    /// The place with this number, as [`IndexCursor::number`] gave it; none where there is no such place.
+    pub fn from_number(number: u64) -> Option<IndexCursor> {
+        (number < 1 << POINT_BITS).then_some(IndexCursor(number))
+    }
+
+    /// A number that tells it.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// What an index is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexFacts {
+    /// Keys, those of shards that are not loaded as they were saved.
+    pub keys: u64,
+    /// Shards in memory.
+    pub loaded: u64,
+    /// Shards that are only in the checkpoint.
+    pub saved: u64,
+    /// Changes that wait for these.
+    pub waiting: u64,
+    /// Changes that are kept for snapshots.
+    pub undone: u64,
+    /// Memory of it all, in bytes.
+    pub memory_bytes: u64,
+    /// Of that, what the system has promised not to swap out.
+    pub locked_bytes: u64,
+    /// Shards loaded from a checkpoint so far.
+    pub loads: u64,
+    /// Replayed changes that did not fit what was there.
+    pub misfits: u64,
+}
+
+impl HashIndex {
+    /// An empty index.
+    pub fn new(options: IndexOptions) -> HashIndex {
+        let sheets = Arc::new(Sheets::new(options.lock_in_memory));
+        let sector = |number| RwLock::new(Sector::new(number, &sheets));
+        HashIndex::of((0..1 << SECTOR_BITS).map(sector).collect(), sheets)
+    }
+
+    /// The index that a checkpoint saved. No piece is read before one of its keys is asked for.
+    pub fn open(checkpoint: &Arc<Checkpoint>, options: IndexOptions) -> HashIndex {
+        let number = |piece: &PieceEntry| piece.range.start >> (POINT_BITS - SECTOR_BITS);
+        let sectors = checkpoint.pieces().chunk_by(|one, next| number(one) == number(next));
+        let sectors = sectors.map(|pieces| RwLock::new(Sector::of_pieces(pieces, checkpoint))).collect();
+        HashIndex::of(sectors, Arc::new(Sheets::new(options.lock_in_memory)))
+    }
+
+    /// Reads what is not in memory from this checkpoint from now on, which was just saved from this index.
+    pub fn adopt(&self, checkpoint: &Arc<Checkpoint>) {
+        self.sectors.iter().for_each(|sector| sector.write().adopt(checkpoint));
+    }
+
+    fn of(sectors: Box<[RwLock<Sector>]>, sheets: Arc<Sheets>) -> HashIndex {
+        HashIndex { sectors, sheets, loads: AtomicU64::new(0), misfits: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    fn sector(&self, point: Point) -> &RwLock<Sector> {
+        &self.sectors[(point.bits() >> (POINT_BITS - SECTOR_BITS)) as usize]
+    }
+
+    /// Appends the slots of all keys with this point, in no order: of now, or as they were at a seq at which a snapshot lives.
+    ///
+    /// # Errors
+    /// The shard is not in memory and cannot be read: `Corruption` with file and offset, or what the system says. Other points
+    /// are as good as ever.
+    #[inline]
+    pub fn candidates(&self, point: Point, at: Option<Seq>, out: &mut Vec<Slot>) -> Result<()> {
+        let from = out.len();
+        loop {
+            let sector = self.sector(point).read();
+            if let Held::Loaded(shard) = sector.held(point) {
+                shard.candidates(point, out);
+                if let Some(at) = at {
+                    let mut slots = out.split_off(from);
+                    sector.undone.undo(point, at, &mut slots);
+                    out.append(&mut slots);
+                }
+                return Ok(());
+            }
+            drop(sector);
+            self.load(point)?;
+        }
+    }
+
+    /// Makes the change of the record with this seq; false, with nothing done, where what it replaces or removes is not there,
+    /// or what it inserts is.
+    ///
+    /// # Errors
+    /// As [`HashIndex::candidates`].
+    pub fn change(&self, point: Point, change: Change, seq: Seq, past: Past) -> Result<bool> {
+        loop {
+            let mut sector = self.sector(point).write();
+            if let Some(was_made) = sector.change(point, change, Some(seq)) {
+                if was_made && past == Past::Kept {
+                    sector.undone.note(point, seq, change);
+                }
+                return Ok(was_made);
+            }
+            drop(sector);
+            self.load(point)?;
+        }
+    }
+
+    /// Makes the change of a record of the journal, unless the checkpoint has it already. Where the shard is not in memory, the
+    /// change waits for it, up to a bound. A change that does not fit what is there is counted, and what it puts is there.
+    ///
+    /// # Errors
+    /// As [`HashIndex::candidates`].
+    pub fn replay(&self, point: Point, change: Change, seq: Seq) -> Result<()> {
+        loop {
+            let replayed = self.sector(point).write().replay(point, change, seq);
+            match replayed {
+                Replayed::Taken => return Ok(()),
+                Replayed::Misfit => {
+                    self.misfits.fetch_add(1, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Replayed::LoadFirst => self.load(point)?,
+            }
+        }
+    }
+
+    /// Says that the record of a slot lies elsewhere now, for readers of now and for snapshots. False where nobody knows that
+    /// slot: the record is dead, and who moved it need not have. Nothing is saved of this before the next checkpoint: a copy
+    /// from before still leads to the old place.
+    ///
+    /// # Errors
+    /// As [`HashIndex::candidates`].
+    pub fn relocate(&self, point: Point, from: Slot, to: Slot) -> Result<bool> {
+        loop {
+            let mut sector = self.sector(point).write();
+            if let Some(is_live) = sector.change(point, Change::Replace { old: from, new: to }, None) {
+                return Ok(sector.undone.relocate(point, from, to) || is_live);
+            }
+            drop(sector);
+            self.load(point)?;
+        }
+    }
+
+    /// Whether somebody may still read what a slot leads to: the index of now, or a snapshot.
+    ///
+    /// # Errors
+    /// As [`HashIndex::candidates`].
+    pub fn refers_to(&self, point: Point, slot: Slot) -> Result<bool> {
+        let mut slots = Vec::new();
+        self.candidates(point, None, &mut slots)?;
+        Ok(slots.contains(&slot) || self.sector(point).read().undone.refers_to(point, slot))
+    }
+
+    /// Forgets what was kept for snapshots, but for what those need that live still: the oldest reads at `oldest`.
+    pub fn forget(&self, oldest: Option<Seq>) {
+        let up_to = oldest.unwrap_or(Seq::MAX);
+        self.sectors.iter().for_each(|sector| sector.write().undone.forget(up_to));
+    }
+
+    /// Loads the shard of a point, unless it is loaded.
+    fn load(&self, point: Point) -> Result<()> {
+        let source = match self.sector(point).read().held(point) {
+            Held::Loaded(_) => return Ok(()),
+            Held::Saved(saved) => saved.source(),
+        };
+        let shard = source.read(&self.sheets)?;
+        let misfits = self.sector(point).write().install(point, shard, source.checkpoint());
+        self.loads.fetch_add(1, Ordering::Relaxed);
+        self.misfits.fetch_add(misfits, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The next keys of an enumeration, of now or as they were at a seq at which a snapshot lives: a shard at most. Keys that
+    /// are there from its beginning to its end come once each; those that come or go meanwhile may be met.
+    ///
+    /// # Errors
+    /// As [`HashIndex::candidates`].
+    pub fn stretch(&self, from: IndexCursor, at: Option<Seq>) -> Result<Stretch> {
+        let image = self.image(from.0, 0, at)?;
+        let entries = image.entries.iter().filter(|entry| entry.point >= from.0);
+        let key = |entry: &Entry| (Point::from_bits(entry.point), Slot::from_bits(entry.slot));
+        Ok(Stretch { keys: entries.map(key).collect(), next: IndexCursor::from_number(image.range.end()) })
+    }
+
+    /// Adds a shard to a checkpoint that was begun; false when all are in it. Changes up to `applied` have all been made; others
+    /// may come meanwhile. Writers of the shard wait for a copy of it in memory, others for nothing.
+    ///
+    /// # Errors
+    /// As [`HashIndex::candidates`], and what the system says of the file, which is of no use then.
+    pub fn save_step(&self, writer: &mut CheckpointWriter, applied: Seq) -> Result<bool> {
+        let Some(from) = writer.next_point() else { return Ok(false) };
+        writer.push(&self.image(from, applied, None)?)?;
+        Ok(true)
+    }
+
+    /// The shard at a point as it is at one moment after all changes up to `applied` were made, or as it was at a seq.
+    fn image(&self, from: u64, applied: Seq, at: Option<Seq>) -> Result<Image> {
+        let point = Point::from_bits(from);
+        let sector = self.sector(point).read();
+        let held = sector.held(point);
+        let (range, taken) = (held.range(), held.take());
+        let undone = at.map(|at| sector.undone.after(range, at)).unwrap_or_default();
+        drop(sector);
+        let (photo, seq) = match taken {
+            Taken::Photo(photo, seq) => (photo, seq),
+            Taken::Saved(saved) => {
+                let mut shard = saved.read(&Arc::new(Sheets::new(false)))?;
+                saved.catch_up(&mut shard);
+                (shard.photo(), shard.seq)
+            }
+        };
+        let mut entries = photo.entries();
+        undone.undo_all(&mut entries);
+        Ok(Image { range, entries, seq: seq.max(applied) })
+    }
+
+    /// What it is made of now.
+    pub fn facts(&self) -> IndexFacts {
+        let mut facts = IndexFacts {
+            loads: self.loads.load(Ordering::Relaxed),
+            misfits: self.misfits.load(Ordering::Relaxed),
+            memory_bytes: self.sheets.free_bytes() as u64,
+            locked_bytes: self.sheets.free_bytes() as u64,
+            ..IndexFacts::default()
+        };
+        for sector in &self.sectors {
+            let sector = sector.read();
+            facts.undone += sector.undone.len() as u64;
+            facts.memory_bytes += sector.memory_bytes() as u64;
+            sector.all().for_each(|held| facts.add(held));
+        }
+        facts
+    }
+}
+
+impl IndexFacts {
+    fn add(&mut self, held: &Held) {
+        match held {
+            Held::Loaded(shard) => {
+                self.loaded += 1;
+                self.keys += shard.keys() as u64;
+                self.locked_bytes += shard.locked_bytes() as u64;
+            }
+            Held::Saved(saved) => {
+                self.saved += 1;
+                self.keys += saved.keys();
+                self.waiting += saved.waiting() as u64;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "index/tests.rs"]
+mod tests;

@@ -1,0 +1,289 @@
+//! A sector: a sixty-fourth of all points, and what one lock guards. It finds the shard of a point and splits shards.
+//!
+//! ```text
+//!   places    | 0 | 0 | 1 | 1 | 2 | 2 | 3 | 4 |     2^depth of them, by the next bits of the point
+//!   held      0: loaded   1: loaded   2: saved   3: loaded   4: saved
+//! ```
+//!
+//! A shard that was saved and not used since stands as a piece of a checkpoint, with the changes that were replayed on it and
+//! wait until it is loaded. No file is read here: who owns the sector does that, without the lock.
+
+use std::sync::Arc;
+
+use folddb_base::{Result, Seq};
+use folddb_layout::hash_checkpoint::{DEPTH_MAX, DEPTH_MIN, POINT_BITS, PieceEntry, PointRange};
+
+use crate::checkpoint::Checkpoint;
+use crate::shard::{Change, Photo, SHARD_KEYS_MAX, Shard};
+use crate::sheets::Sheets;
+use crate::slot::Point;
+use crate::undone::Undone;
+
+/// Bits of a point that choose the sector.
+pub(crate) const SECTOR_BITS: u32 = DEPTH_MIN;
+
+/// Replayed changes that wait for a shard before it is loaded after all. Together they take about as much memory as the shard.
+const WAITING_MAX: usize = if cfg!(test) { 20 } else { 4096 };
+
+/// See the top of this file.
+#[derive(Debug)]
+pub(crate) struct Sector {
+    held: Vec<Held>,
+    places: Vec<u32>,
+    depth: u32,
+    /// What live snapshots need.
+    pub(crate) undone: Undone,
+}
+
+/// A shard, in memory or not.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// It is in memory.
+    Loaded(Shard),
+    /// It is in the checkpoint.
+    Saved(Saved),
+}
+
+/// A shard that has not been used since it was saved.
+#[derive(Clone, Debug)]
+pub(crate) struct Saved {
+    checkpoint: Arc<Checkpoint>,
+    piece: PieceEntry,
+    waiting: Vec<Waiting>,
+}
+
+/// A change that was replayed.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    point: Point,
+    change: Change,
+    seq: Seq,
+}
+
+/// What became of a change that was replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replayed {
+    /// It is in, or was before, or waits.
+    Taken,
+    /// What it changes is not there, or what it inserts is. What it puts is there now.
+    Misfit,
+    /// The shard must be loaded first.
+    LoadFirst,
+}
+
+/// The range of the sector with this number.
+fn range_of(number: usize) -> PointRange {
+    PointRange { start: (number as u64) << (POINT_BITS - SECTOR_BITS), depth: SECTOR_BITS }
+}
+
+impl Sector {
+    /// An empty one.
+    pub(crate) fn new(number: usize, sheets: &Arc<Sheets>) -> Sector {
+        let shard = Shard::new(range_of(number), 0, sheets);
+        Sector { held: vec![Held::Loaded(shard)], places: vec![0], depth: 0, undone: Undone::default() }
+    }
+
+    /// One of pieces, which ascend and hold all of its points.
+    pub(crate) fn of_pieces(pieces: &[PieceEntry], checkpoint: &Arc<Checkpoint>) -> Sector {
+        let depth = pieces.iter().map(|piece| piece.range.depth - SECTOR_BITS).max().unwrap_or(0);
+        let shares = |piece: &PieceEntry| 1usize << (depth + SECTOR_BITS - piece.range.depth);
+        let numbered = pieces.iter().enumerate();
+        let places = numbered.flat_map(|(at, piece)| std::iter::repeat_n(at as u32, shares(piece))).collect();
+        let checkpoint = || Arc::clone(checkpoint);
+        let saved = |piece: &PieceEntry| {
+            Held::Saved(Saved { checkpoint: checkpoint(), piece: *piece, waiting: Vec::new() })
+        };
+        Sector { held: pieces.iter().map(saved).collect(), places, depth, undone: Undone::default() }
+    }
+
+    #[inline]
+    fn place_of(&self, point: Point) -> usize {
+        let within = point.bits() & ((1 << (POINT_BITS - SECTOR_BITS)) - 1);
+        (within >> (POINT_BITS - SECTOR_BITS - self.depth)) as usize
+    }
+
+    /// The shard of a point.
+    #[inline]
+    pub(crate) fn held(&self, point: Point) -> &Held {
+        &self.held[self.places[self.place_of(point)] as usize]
+    }
+
+    #[inline]
+    fn held_mut(&mut self, point: Point) -> &mut Held {
+        let place = self.place_of(point);
+        &mut self.held[self.places[place] as usize]
+    }
+
+    /// All shards, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Held> {
+        self.held.iter()
+    }
+
+    /// The memory that it takes, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        let beside = |held: &Held| match held {
+            Held::Loaded(shard) => shard.memory_bytes(),
+            Held::Saved(saved) => saved.waiting.capacity() * size_of::<Waiting>(),
+        };
+        let own = self.held.capacity() * size_of::<Held>() + self.places.capacity() * size_of::<u32>();
+        own + self.undone.memory_bytes() + self.held.iter().map(beside).sum::<usize>()
+    }
+
+    /// Makes a change in a shard that is loaded; none where it is not.
+    pub(crate) fn change(&mut self, point: Point, change: Change, seq: Option<Seq>) -> Option<bool> {
+        let Held::Loaded(shard) = self.held_mut(point) else { return None };
+        let was_made = shard.change(point, change);
+        if let (true, Some(seq)) = (was_made, seq) {
+            shard.seq = shard.seq.max(seq);
+        }
+        if shard.keys() > SHARD_KEYS_MAX {
+            self.split(point);
+        }
+        Some(was_made)
+    }
+
+    /// Makes a change that the journal tells of, unless it is in already.
+    pub(crate) fn replay(&mut self, point: Point, change: Change, seq: Seq) -> Replayed {
+        let is_fit = match self.held_mut(point) {
+            Held::Saved(saved) => return saved.replay(Waiting { point, change, seq }),
+            Held::Loaded(shard) if seq <= shard.seq => return Replayed::Taken,
+            Held::Loaded(shard) => make_for_good(shard, point, change, seq),
+        };
+        if matches!(self.held(point), Held::Loaded(shard) if shard.keys() > SHARD_KEYS_MAX) {
+            self.split(point);
+        }
+        if is_fit { Replayed::Taken } else { Replayed::Misfit }
+    }
+
+    /// Puts a shard that was read from a checkpoint in its place, makes the changes that waited for it, and returns how many of
+    /// them did not fit. Where the place no longer waits for that checkpoint, nothing is done.
+    pub(crate) fn install(&mut self, point: Point, mut shard: Shard, from: &Arc<Checkpoint>) -> u64 {
+        let held = self.held_mut(point);
+        match held {
+            Held::Saved(saved) if Arc::ptr_eq(&saved.checkpoint, from) => {
+                let misfits = saved.catch_up(&mut shard);
+                *held = Held::Loaded(shard);
+                misfits
+            }
+            _ => 0,
+        }
+    }
+
+    /// Lets what is not in memory be read from a newer checkpoint of the same index.
+    pub(crate) fn adopt(&mut self, checkpoint: &Arc<Checkpoint>) {
+        for held in &mut self.held {
+            let Held::Saved(saved) = held else { continue };
+            if let Some(piece) = checkpoint.piece(saved.piece.range) {
+                saved.waiting.retain(|waiting| waiting.seq > piece.seq);
+                (saved.checkpoint, saved.piece) = (Arc::clone(checkpoint), *piece);
+            }
+        }
+    }
+
+    /// Splits the shard of a point, if there are points to tell its keys apart by.
+    fn split(&mut self, point: Point) {
+        let at = self.places[self.place_of(point)];
+        let Held::Loaded(shard) = &self.held[at as usize] else { return };
+        let depth = shard.range().depth + 1;
+        if depth > DEPTH_MAX {
+            return;
+        }
+        let (lower, upper) = shard.split();
+        let upper_start = upper.range().start;
+        self.held[at as usize] = Held::Loaded(lower);
+        self.held.push(Held::Loaded(upper));
+        if depth - SECTOR_BITS > self.depth {
+            self.places = self.places.iter().flat_map(|place| [*place, *place]).collect();
+            self.depth += 1;
+        }
+        let new = (self.held.len() - 1) as u32;
+        let first = self.place_of(Point::from_bits(upper_start));
+        self.places[first..].iter_mut().take_while(|place| **place == at).for_each(|place| *place = new);
+    }
+}
+
+/// What somebody who holds the lock for a moment takes of a shard.
+pub(crate) enum Taken {
+    /// It was in memory.
+    Photo(Photo, Seq),
+    /// It was not.
+    Saved(Saved),
+}
+
+impl Held {
+    /// The points that it holds.
+    pub(crate) fn range(&self) -> PointRange {
+        match self {
+            Held::Loaded(shard) => shard.range(),
+            Held::Saved(saved) => saved.piece.range,
+        }
+    }
+
+    /// It as it is now.
+    pub(crate) fn take(&self) -> Taken {
+        match self {
+            Held::Loaded(shard) => Taken::Photo(shard.photo(), shard.seq),
+            Held::Saved(saved) => Taken::Saved(saved.clone()),
+        }
+    }
+}
+
+impl Saved {
+    fn replay(&mut self, waiting: Waiting) -> Replayed {
+        if waiting.seq <= self.piece.seq {
+            return Replayed::Taken;
+        }
+        if self.waiting.len() >= WAITING_MAX {
+            return Replayed::LoadFirst;
+        }
+        self.waiting.push(waiting);
+        Replayed::Taken
+    }
+
+    /// How many changes wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// How many keys its piece has.
+    pub(crate) fn keys(&self) -> u64 {
+        self.piece.keys
+    }
+
+    /// The same without what waits: enough to read it.
+    pub(crate) fn source(&self) -> Saved {
+        Saved { checkpoint: Arc::clone(&self.checkpoint), piece: self.piece, waiting: Vec::new() }
+    }
+
+    /// Where it is read from.
+    pub(crate) fn checkpoint(&self) -> &Arc<Checkpoint> {
+        &self.checkpoint
+    }
+
+    /// Reads the shard as it was saved.
+    pub(crate) fn read(&self, sheets: &Arc<Sheets>) -> Result<Shard> {
+        let mut shard = Shard::of(self.piece.range, &self.checkpoint.read(&self.piece)?, sheets);
+        shard.seq = self.piece.seq;
+        Ok(shard)
+    }
+
+    /// Makes the changes that waited, and returns how many of them did not fit.
+    pub(crate) fn catch_up(&self, shard: &mut Shard) -> u64 {
+        let waiting = self.waiting.iter();
+        waiting.filter(|w| !make_for_good(shard, w.point, w.change, w.seq)).count() as u64
+    }
+}
+
+/// Makes a change that is known to have happened. False where it does not fit what is there; what it puts is there all the same.
+fn make_for_good(shard: &mut Shard, point: Point, change: Change, seq: Seq) -> bool {
+    shard.seq = shard.seq.max(seq);
+    let is_fit = shard.change(point, change);
+    if let (false, Change::Replace { new, .. }) = (is_fit, change) {
+        shard.change(point, Change::Insert(new));
+    }
+    is_fit
+}
+
+#[cfg(test)]
+#[path = "sector/tests.rs"]
+mod tests;

@@ -1,0 +1,351 @@
+//! A shard: the slots of one range of points, in lines. It is the unit that grows, is saved and is loaded.
+//!
+//! ```text
+//!   points of the range   start ............................................. end
+//!   lines                 |......|......|......|......|......|......|......|......|
+//!                            ^ home of a point: its share of the range, of the lines
+//! ```
+//!
+//! Homes ascend with points, for any number of lines. So a shard can grow by a fifth instead of by twice, which keeps between
+//! seven tenths and 84 hundredths of its slots taken; and it is copied front to back, from and to memory that lies in order.
+//! A point whose home is full goes to the next line that is not, and the home knows how far the furthest has gone: mostly none
+//! has, and the home alone is looked at. Nothing is moved when a slot is freed.
+//!
+//! A shard that has come to [`SHARD_KEYS_MAX`] keys is split by its owner (`sector.rs`), so no growth takes longer than a copy of
+//! so many keys, however many there are in all. Pure: no lock, no file.
+
+use std::sync::Arc;
+
+use folddb_base::Seq;
+use folddb_host::resident::Resident;
+use folddb_layout::hash_checkpoint::{Entry, PointRange};
+
+use crate::line::{FAR_MAX, LINE_POINT_BITS, Line};
+use crate::sheets::{SHEET_LINES, SHEET_SLOTS, Sheet, Sheets};
+use crate::slot::{Point, Slot, entry};
+
+/// A shard with more keys is split in two. Few in tests, so that they come to it.
+pub(crate) const SHARD_KEYS_MAX: usize = if cfg!(test) { 250 } else { 16 << 10 };
+
+/// A shard grows when more of its slots would be taken, in hundredths.
+const FULL_PERCENT: usize = 84;
+
+/// So many are taken after it has grown.
+const GROWN_PERCENT: usize = 70;
+
+/// It shrinks when fewer are taken.
+const SPARSE_PERCENT: usize = 35;
+
+/// What happens to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It is new.
+    Insert(Slot),
+    /// Its value lies elsewhere now.
+    Replace {
+        /// Where it was.
+        old: Slot,
+        /// Where it is.
+        new: Slot,
+    },
+    /// It goes.
+    Remove(Slot),
+}
+
+/// See the top of this file.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    range: PointRange,
+    sheets: Vec<Resident<Sheet>>,
+    source: Arc<Sheets>,
+    keys: usize,
+    /// No slot lies further from its home than so many lines.
+    reach: usize,
+    /// Every change up to this seq that is of this shard is in it.
+    pub(crate) seq: Seq,
+}
+
+/// A slot that was found.
+#[derive(Clone, Copy, Debug)]
+struct Found {
+    line: usize,
+    at: u32,
+}
+
+/// Sheets for so many keys, at [`GROWN_PERCENT`].
+fn sheets_for(keys: usize) -> usize {
+    (keys * 100).div_ceil(GROWN_PERCENT * SHEET_SLOTS).max(1)
+}
+
+impl Shard {
+    /// An empty shard of a range, with room for so many keys.
+    pub(crate) fn new(range: PointRange, keys: usize, source: &Arc<Sheets>) -> Shard {
+        let sheets = (0..sheets_for(keys)).map(|_| source.take()).collect();
+        Shard { range, sheets, source: Arc::clone(source), keys: 0, reach: 0, seq: 0 }
+    }
+
+    /// A shard of these entries, which lie in the range.
+    pub(crate) fn of(range: PointRange, entries: &[Entry], source: &Arc<Sheets>) -> Shard {
+        let mut shard = Shard::new(range, entries.len(), source);
+        for entry in entries {
+            shard.insert(Point::from_bits(entry.point), Slot::from_bits(entry.slot));
+        }
+        shard
+    }
+
+    /// The points that it holds.
+    pub(crate) fn range(&self) -> PointRange {
+        self.range
+    }
+
+    /// How many slots are taken.
+    pub(crate) fn keys(&self) -> usize {
+        self.keys
+    }
+
+    /// The memory of its lines, in bytes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.sheets.len() * (size_of::<Sheet>() + size_of::<Resident<Sheet>>())
+    }
+
+    /// Of that, what the system has promised not to swap out.
+    pub(crate) fn locked_bytes(&self) -> usize {
+        self.sheets.iter().filter(|sheet| sheet.is_locked()).count() * size_of::<Sheet>()
+    }
+
+    fn lines(&self) -> usize {
+        self.sheets.len() * SHEET_LINES
+    }
+
+    #[inline]
+    fn line(&self, line: usize) -> &Line {
+        self.sheets[line / SHEET_LINES].line(line % SHEET_LINES)
+    }
+
+    #[inline]
+    fn line_mut(&mut self, line: usize) -> &mut Line {
+        self.sheets[line / SHEET_LINES].line_mut(line % SHEET_LINES)
+    }
+
+    /// The line where a point belongs.
+    #[inline]
+    fn home(&self, point: Point) -> usize {
+        let share = point.bits() << (64 - self.range.width().trailing_zeros());
+        ((u128::from(share) * self.lines() as u128) >> 64) as usize
+    }
+
+    /// The point at a place that is taken: what the line knows, and what all of the shard share.
+    #[inline]
+    fn point_at(&self, line: usize, at: u32) -> Point {
+        let above = self.range.start >> LINE_POINT_BITS << LINE_POINT_BITS;
+        Point::from_bits(above | self.line(line).point_bits(at))
+    }
+
+    /// Visits the slots of a point, until one is the one; that is returned.
+    #[inline]
+    fn find(&self, point: Point, mut is_it: impl FnMut(Slot) -> bool) -> Option<Found> {
+        let home = self.home(point);
+        let line = self.line(home);
+        let found = find_in(line, point, &mut is_it).map(|at| Found { line: home, at });
+        if found.is_some() || line.far() == 0 {
+            return found;
+        }
+        (1..=self.far(home)).find_map(|step| {
+            let line = self.beyond(home, step);
+            find_in(self.line(line), point, &mut is_it).map(|at| Found { line, at })
+        })
+    }
+
+    /// How far from a home its furthest slot lies, or further.
+    fn far(&self, home: usize) -> usize {
+        let far = self.line(home).far();
+        if far < FAR_MAX { far } else { self.reach }
+    }
+
+    /// The line that stands so many after this one; the first comes after the last.
+    #[inline]
+    fn beyond(&self, home: usize, step: usize) -> usize {
+        let line = home + step;
+        if line < self.lines() { line } else { line - self.lines() }
+    }
+
+    /// Whether a slot of a line has that home.
+    fn has_guest(&self, line: usize, home: usize) -> bool {
+        let mut taken = self.line(line).taken();
+        while taken != 0 {
+            if self.home(self.point_at(line, taken.trailing_zeros())) == home {
+                return true;
+            }
+            taken &= taken - 1;
+        }
+        false
+    }
+
+    /// Says anew how far from a home its furthest slot lies, after one of them has gone.
+    fn draw_near(&mut self, home: usize) {
+        let far = (1..=self.far(home)).rev().find(|&step| self.has_guest(self.beyond(home, step), home));
+        self.line_mut(home).set_far(far.unwrap_or(0));
+    }
+
+    /// Appends the slots of a point, in no order.
+    #[inline]
+    pub(crate) fn candidates(&self, point: Point, out: &mut Vec<Slot>) {
+        self.find(point, |slot| {
+            out.push(slot);
+            false
+        });
+    }
+
+    /// Makes a change; false, with nothing done, where what it changes is not there, or what it inserts is.
+    pub(crate) fn change(&mut self, point: Point, change: Change) -> bool {
+        let old = match change {
+            Change::Insert(new) => {
+                let is_new = self.find(point, |slot| slot == new).is_none();
+                if is_new {
+                    self.insert(point, new);
+                }
+                return is_new;
+            }
+            Change::Replace { old, .. } | Change::Remove(old) => old,
+        };
+        let Some(found) = self.find(point, |slot| slot == old) else { return false };
+        match change {
+            Change::Replace { new, .. } => self.line_mut(found.line).replace(found.at, new),
+            _ => self.remove(point, found),
+        }
+        true
+    }
+
+    pub(crate) fn insert(&mut self, point: Point, slot: Slot) {
+        if (self.keys + 1) * 100 > self.sheets.len() * SHEET_SLOTS * FULL_PERCENT {
+            self.resize(self.keys + 1);
+        }
+        self.put(point, slot);
+    }
+
+    fn remove(&mut self, point: Point, found: Found) {
+        let home = self.home(point);
+        self.line_mut(found.line).clear(found.at);
+        if found.line == self.beyond(home, self.far(home)) && found.line != home {
+            self.draw_near(home);
+        }
+        self.keys -= 1;
+        let is_sparse = self.keys * 100 < self.sheets.len() * SHEET_SLOTS * SPARSE_PERCENT;
+        if is_sparse && self.sheets.len() > sheets_for(self.keys) {
+            self.resize(self.keys);
+        }
+    }
+
+    /// Puts a slot where there is room. There always is: less than all slots are ever taken.
+    fn put(&mut self, point: Point, slot: Slot) {
+        let home = self.home(point);
+        self.keys += 1;
+        if self.line_mut(home).put(point, slot) {
+            return;
+        }
+        for step in 1..self.lines() {
+            let line = self.beyond(home, step);
+            if self.line_mut(line).put(point, slot) {
+                self.reach = self.reach.max(step);
+                let far = self.line(home).far().max(step);
+                self.line_mut(home).set_far(far);
+                return;
+            }
+        }
+    }
+
+    /// Copies it into as many sheets as so many keys need.
+    fn resize(&mut self, keys: usize) {
+        let mut other = Shard::new(self.range, keys, &self.source);
+        other.seq = self.seq;
+        self.each(|point, slot| other.put(point, slot));
+        *self = other;
+    }
+
+    /// Both halves of it.
+    pub(crate) fn split(&self) -> (Shard, Shard) {
+        let depth = self.range.depth + 1;
+        let low = PointRange { depth, ..self.range };
+        let high = PointRange { start: low.end(), depth };
+        let mut lower_keys = 0;
+        self.each(|point, _| lower_keys += usize::from(low.contains(point.bits())));
+        let mut lower = Shard::new(low, lower_keys, &self.source);
+        let mut upper = Shard::new(high, self.keys - lower_keys, &self.source);
+        (lower.seq, upper.seq) = (self.seq, self.seq);
+        self.each(|point, slot| match low.contains(point.bits()) {
+            true => lower.put(point, slot),
+            false => upper.put(point, slot),
+        });
+        (lower, upper)
+    }
+
+    /// Every point with its slot, about in the order of the points.
+    fn each(&self, mut visit: impl FnMut(Point, Slot)) {
+        for line in 0..self.lines() {
+            let mut taken = self.line(line).taken();
+            while taken != 0 {
+                let at = taken.trailing_zeros();
+                visit(self.point_at(line, at), self.line(line).slot(at));
+                taken &= taken - 1;
+            }
+        }
+    }
+
+    /// A copy of it, as cheap as can be: for who holds a lock.
+    pub(crate) fn photo(&self) -> Photo {
+        Photo {
+            above: self.range.start >> LINE_POINT_BITS << LINE_POINT_BITS,
+            keys: self.keys,
+            sheets: self.sheets.iter().map(|sheet| **sheet).collect(),
+        }
+    }
+}
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        self.sheets.drain(..).for_each(|sheet| self.source.give_back(sheet));
+    }
+}
+
+/// The place of a slot of this point in a line, if it is the one.
+#[inline]
+fn find_in(line: &Line, point: Point, is_it: &mut (impl FnMut(Slot) -> bool + ?Sized)) -> Option<u32> {
+    let mut same = line.matching(point);
+    while same != 0 {
+        let at = same.trailing_zeros();
+        if is_it(line.slot(at)) {
+            return Some(at);
+        }
+        same &= same - 1;
+    }
+    None
+}
+
+/// A shard as it was at one moment.
+#[derive(Debug)]
+pub(crate) struct Photo {
+    above: u64,
+    keys: usize,
+    sheets: Vec<Sheet>,
+}
+
+impl Photo {
+    /// What was in it, ascending.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        let mut entries = Vec::with_capacity(self.keys);
+        for line in self.sheets.iter().flat_map(Sheet::lines) {
+            let mut taken = line.taken();
+            while taken != 0 {
+                let at = taken.trailing_zeros();
+                entries.push(entry(Point::from_bits(self.above | line.point_bits(at)), line.slot(at)));
+                taken &= taken - 1;
+            }
+        }
+        entries.sort_unstable();
+        entries
+    }
+}
+
+#[cfg(test)]
+#[path = "shard/tests.rs"]
+mod tests;

@@ -1,0 +1,78 @@
+//! Sheets: pieces of memory of one size, of which shards are made.
+//!
+//! Shards grow and are split all the time, each from an odd length to another. Made of one piece each, what they leave behind
+//! fits nobody: an allocator then held up to a quarter more than was used. Pieces of one size fit whoever comes next.
+//!
+//! Where the index is to be locked in memory, sheets that are free are kept, locked, for the next shard: the system locks whole
+//! pages, and none of one sheet could be unlocked without those of its neighbours. All are let go of with the index.
+
+use folddb_host::resident::Resident;
+use folddb_host::sync::Mutex;
+
+use crate::line::{LINE_SLOTS, Line};
+
+/// Lines of a sheet: four kilobytes of them.
+pub(crate) const SHEET_LINES: usize = 64;
+
+/// Slots of a sheet.
+pub(crate) const SHEET_SLOTS: usize = SHEET_LINES * LINE_SLOTS;
+
+/// See the top of this file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sheet([Line; SHEET_LINES]);
+
+impl Sheet {
+    const EMPTY: Sheet = Sheet([Line::EMPTY; SHEET_LINES]);
+
+    #[inline]
+    pub(crate) fn line(&self, number: usize) -> &Line {
+        &self.0[number]
+    }
+
+    #[inline]
+    pub(crate) fn line_mut(&mut self, number: usize) -> &mut Line {
+        &mut self.0[number]
+    }
+
+    pub(crate) fn lines(&self) -> &[Line] {
+        &self.0
+    }
+}
+
+/// Where the shards of an index get their sheets, and where they leave them.
+#[derive(Debug)]
+pub(crate) struct Sheets {
+    wants_lock: bool,
+    /// Locked, and of no use just now.
+    free: Mutex<Vec<Resident<Sheet>>>,
+}
+
+impl Sheets {
+    /// A source of sheets, locked in memory or not.
+    pub(crate) fn new(wants_lock: bool) -> Sheets {
+        Sheets { wants_lock, free: Mutex::default() }
+    }
+
+    /// An empty sheet.
+    pub(crate) fn take(&self) -> Resident<Sheet> {
+        if self.wants_lock
+            && let Some(mut sheet) = self.free.lock().pop()
+        {
+            *sheet = Sheet::EMPTY;
+            return sheet;
+        }
+        Resident::new(Sheet::EMPTY, self.wants_lock)
+    }
+
+    /// Takes a sheet that is of no use any more.
+    pub(crate) fn give_back(&self, sheet: Resident<Sheet>) {
+        if sheet.is_locked() {
+            self.free.lock().push(sheet);
+        }
+    }
+
+    /// The memory of the sheets that are free, in bytes.
+    pub(crate) fn free_bytes(&self) -> usize {
+        self.free.lock().len() * size_of::<Sheet>()
+    }
+}

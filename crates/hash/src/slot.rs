@@ -1,0 +1,115 @@
+//! What the index keeps of a key: a point, and a slot that says where its value lies and about how long it is.
+//!
+//! ```text
+//!   key's hash, 64 bits    | point: the first 40 bits                    | passed over           |
+//!   point                  | sector 6 | tag 20             | print 14    |
+//!   slot                   | size class 6 | address 44                              |
+//! ```
+//!
+//! Two keys with the same point cannot be told apart here; who looks a key up reads the record of each candidate. Among n keys
+//! a look-up meets n / 2^40 false candidates on average: one in 110,000 look-ups at ten million keys, one in 1,100 at a billion.
+//!
+//! An address is opaque here. For the value lane it is the low 20 bits of the segment's number, then 24 bits that count units of
+//! 16 bytes in it: 256 MiB a segment, and a million living segments.
+
+use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS};
+
+/// How often keys that are not meant share a point with one that is, for each look-up among so many keys.
+pub fn false_candidates(keys: u64) -> f64 {
+    keys as f64 / (1u64 << POINT_BITS) as f64
+}
+
+/// The first 40 bits of the hash of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Point(u64);
+
+impl Point {
+    /// The point of a key with this hash.
+    #[inline]
+    pub fn of_hash(hash: u64) -> Point {
+        Point(hash >> (64 - POINT_BITS))
+    }
+
+    /// The point with these 40 bits; others are dropped.
+    #[inline]
+    pub(crate) fn from_bits(bits: u64) -> Point {
+        Point(bits & ((1 << POINT_BITS) - 1))
+    }
+
+    /// Its bits, as a number.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// About how long a record is: four classes for each doubling, so that a read by the class takes at most a quarter too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SizeClass(u8);
+
+/// The class of what is longer than all others say. Its length stands in the record's head, which is read first.
+const OPEN: u8 = 63;
+
+/// The unit of sizes, in bytes.
+const UNIT_BYTES: u64 = 16;
+
+impl SizeClass {
+    /// The smallest class that holds so many bytes.
+    pub fn of(len_bytes: u64) -> SizeClass {
+        let units = len_bytes.div_ceil(UNIT_BYTES).max(4);
+        let octave = units.ilog2() - 2;
+        let quarters = units.div_ceil(1 << octave); // 4 to 8
+        let class = u64::from(4 * octave) + quarters - 4;
+        SizeClass(u8::try_from(class).map_or(OPEN, |class| class.min(OPEN)))
+    }
+
+    /// How many bytes to read so that the whole record is among them; none where only the record's head knows.
+    pub fn read_bytes(self) -> Option<u64> {
+        (self.0 < OPEN).then(|| ((4 + u64::from(self.0 % 4)) * UNIT_BYTES) << (self.0 / 4))
+    }
+}
+
+/// Where a value lies and about how long it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot(u64);
+
+impl Slot {
+    /// A slot; none where the address is zero or does not fit 44 bits.
+    #[inline]
+    pub fn new(address: u64, class: SizeClass) -> Option<Slot> {
+        (1..1 << ADDRESS_BITS).contains(&address).then(|| Slot(u64::from(class.0) << ADDRESS_BITS | address))
+    }
+
+    /// The slot with these bits, which came from one.
+    #[inline]
+    pub(crate) fn from_bits(bits: u64) -> Slot {
+        Slot(bits)
+    }
+
+    /// Its 50 bits, as a number; never zero.
+    #[inline]
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+
+    /// Where.
+    #[inline]
+    pub fn address(self) -> u64 {
+        self.0 & ((1 << ADDRESS_BITS) - 1)
+    }
+
+    /// About how long.
+    #[inline]
+    pub fn class(self) -> SizeClass {
+        SizeClass((self.0 >> ADDRESS_BITS) as u8)
+    }
+}
+
+/// As it is saved.
+pub(crate) fn entry(point: Point, slot: Slot) -> Entry {
+    Entry { point: point.bits(), slot: slot.bits() }
+}
+
+#[cfg(test)]
+#[path = "slot/tests.rs"]
+mod tests;

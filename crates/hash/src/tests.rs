@@ -1,0 +1,23 @@
+//! What the tests of all modules use.
+
+/// SplitMix64: numbers that look random and follow from a seed.
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Chance {
+        Chance(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    }
+
+    /// A number below `limit`; zero where that is zero.
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+        self.next().checked_rem(limit).unwrap_or(0)
+    }
+}

@@ -1,0 +1,115 @@
+//! What live snapshots need of the past of a sector: each change that came after the oldest of them.
+//!
+//! A reader at a seq takes the candidates of now and undoes the changes after that seq, the newest first. Nothing is noted
+//! while no snapshot lives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use folddb_base::Seq;
+use folddb_layout::hash_checkpoint::{Entry, PointRange};
+
+use crate::shard::Change;
+use crate::slot::{Point, Slot, entry};
+
+/// See the top of this file.
+#[derive(Debug, Default)]
+pub(crate) struct Undone {
+    changes: BTreeMap<(Point, Seq), Change>,
+}
+
+impl Undone {
+    /// Notes a change that was made at a seq.
+    pub(crate) fn note(&mut self, point: Point, seq: Seq, change: Change) {
+        self.changes.insert((point, seq), change);
+    }
+
+    /// How many changes are noted.
+    pub(crate) fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// About the memory that they take, in bytes: a tree's nodes are half to wholly full.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.len() * size_of::<((Point, Seq), Change)>() * 4 / 3
+    }
+
+    /// Makes the slots of a point what they were at a seq.
+    pub(crate) fn undo(&self, point: Point, at: Seq, slots: &mut Vec<Slot>) {
+        let later = (Bound::Excluded((point, at)), Bound::Included((point, Seq::MAX)));
+        self.changes.range(later).rev().for_each(|(_, change)| undo(*change, slots));
+    }
+
+    /// The changes of a range after a seq.
+    pub(crate) fn after(&self, range: PointRange, at: Seq) -> Undone {
+        let from = (Point::from_bits(range.start), 0);
+        let to = (Point::from_bits(range.end() - 1), Seq::MAX);
+        let changes = self.changes.range(from..=to).filter(|((_, seq), _)| *seq > at);
+        Undone { changes: changes.map(|(place, change)| (*place, *change)).collect() }
+    }
+
+    /// Makes entries of now, which ascend, what they were before all that is noted.
+    pub(crate) fn undo_all(&self, entries: &mut Vec<Entry>) {
+        let points: BTreeSet<Point> = self.changes.keys().map(|(point, _)| *point).collect();
+        let mut restored = Vec::new();
+        for &point in &points {
+            let from = entries.partition_point(|entry| entry.point < point.bits());
+            let same = entries[from..].iter().take_while(|entry| entry.point == point.bits());
+            let mut slots: Vec<Slot> = same.map(|entry| Slot::from_bits(entry.slot)).collect();
+            self.undo(point, 0, &mut slots);
+            restored.extend(slots.into_iter().map(|slot| entry(point, slot)));
+        }
+        entries.retain(|entry| !points.contains(&Point::from_bits(entry.point)));
+        entries.append(&mut restored);
+        entries.sort_unstable();
+    }
+
+    /// Forgets what nobody needs who reads at this seq or later.
+    pub(crate) fn forget(&mut self, up_to: Seq) {
+        self.changes.retain(|(_, seq), _| *seq > up_to);
+    }
+
+    /// Says of a slot that it is now another, wherever it stands. False where it does not.
+    pub(crate) fn relocate(&mut self, point: Point, from: Slot, to: Slot) -> bool {
+        let mut was_there = false;
+        for (_, change) in self.changes.range_mut((point, 0)..=(point, Seq::MAX)) {
+            for slot in slots_of(change) {
+                if *slot == from {
+                    *slot = to;
+                    was_there = true;
+                }
+            }
+        }
+        was_there
+    }
+
+    /// Whether a slot stands in it.
+    pub(crate) fn refers_to(&self, point: Point, slot: Slot) -> bool {
+        let mut changes = self.changes.range((point, 0)..=(point, Seq::MAX));
+        changes.any(|(_, change)| slots_of(&mut change.clone()).any(|other| *other == slot))
+    }
+}
+
+fn undo(change: Change, slots: &mut Vec<Slot>) {
+    let (gone, back) = match change {
+        Change::Insert(new) => (Some(new), None),
+        Change::Replace { old, new } => (Some(new), Some(old)),
+        Change::Remove(old) => (None, Some(old)),
+    };
+    if let Some(at) = slots.iter().position(|slot| Some(*slot) == gone) {
+        slots.swap_remove(at);
+    }
+    slots.extend(back);
+}
+
+fn slots_of(change: &mut Change) -> impl Iterator<Item = &mut Slot> {
+    let (one, other) = match change {
+        Change::Insert(slot) | Change::Remove(slot) => (slot, None),
+        Change::Replace { old, new } => (old, Some(new)),
+    };
+    std::iter::once(one).chain(other)
+}
+
+#[cfg(test)]
+#[path = "undone/tests.rs"]
+mod tests;
