@@ -181,6 +181,36 @@ func (r *badgerReader) Get(key, into []byte) (value []byte, found bool, err erro
 	return value, found, err
 }
 
+// SizeBytes is by the key alone: the value may be in the value log.
+func (r *badgerReader) SizeBytes(key []byte) (bytes uint64, found bool, err error) {
+	err = r.view(func(txn *badger.Txn) error {
+		item, err := txn.Get(key)
+		if errors.Is(err, badger.ErrKeyNotFound) {
+			return nil
+		}
+		if err == nil {
+			bytes, found = r.store.size(item), true
+		}
+		return err
+	})
+	return bytes, found, err
+}
+
+// size mends Badger's estimate of a value in the value log, in whose header it takes the lengths of key and value for three
+// bytes: a short key's is one, a value's as many as its varint has.
+func (s *badgerStore) size(item *badger.Item) uint64 {
+	estimated := uint64(item.ValueSize())
+	if int64(estimated) < s.options.ValueThreshold {
+		return estimated
+	}
+	size, varint := estimated, []byte{}
+	for range 2 { // at a border, the first step may be one too far
+		varint = binary.AppendUvarint(varint[:0], size)
+		size = estimated + 2 - uint64(len(varint))
+	}
+	return size
+}
+
 func (r *badgerReader) Scan(from []byte, visit func(key, value []byte) bool) error {
 	prefetch := r.store.meaning == Objects // others stand beside their keys
 	return r.view(func(txn *badger.Txn) error { return badgerScan(txn, from, prefetch, visit) })

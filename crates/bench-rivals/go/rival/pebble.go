@@ -80,14 +80,23 @@ func openPebbleBy(settings Settings, separation pebble.ValueSeparationPolicy) (S
 	return &pebbleStore{db, &pebble.WriteOptions{Sync: settings.Sync}}, nil
 }
 
-// Reader is the store itself: its gets and iterators take the newest state for next to nothing.
-func (s *pebbleStore) Reader(bool) Reader { return pebbleReader{s.db} }
+// Reader is the store itself: its gets and iterators take the newest state for next to nothing. At rest, one iterator finds
+// all sizes.
+func (s *pebbleStore) Reader(atRest bool) Reader { return &pebbleReader{db: s.db, atRest: atRest} }
 
-type pebbleReader struct{ db *pebble.DB }
+type pebbleReader struct {
+	db     *pebble.DB
+	atRest bool
+	sizes  *pebble.Iterator
+}
 
-func (r pebbleReader) Close() {}
+func (r *pebbleReader) Close() {
+	if r.sizes != nil {
+		_ = r.sizes.Close() // its errors were returned by what met them
+	}
+}
 
-func (r pebbleReader) Get(key, into []byte) ([]byte, bool, error) {
+func (r *pebbleReader) Get(key, into []byte) ([]byte, bool, error) {
 	value, closer, err := r.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return into[:0], false, nil
@@ -98,7 +107,26 @@ func (r pebbleReader) Get(key, into []byte) ([]byte, bool, error) {
 	return into, true, closer.Close()
 }
 
-func (r pebbleReader) Scan(from []byte, visit func(key, value []byte) bool) error {
+// SizeBytes is by an iterator: it knows the length of a value in a blob file without the file.
+func (r *pebbleReader) SizeBytes(key []byte) (bytes uint64, found bool, err error) {
+	if r.sizes == nil {
+		if r.sizes, err = r.db.NewIter(&pebble.IterOptions{UseL6Filters: true}); err != nil {
+			return 0, false, err
+		}
+	}
+	if r.sizes.SeekPrefixGE(key) {
+		value := r.sizes.LazyValue()
+		bytes, found = uint64(value.Len()), true
+	}
+	err = r.sizes.Error()
+	if !r.atRest {
+		err = errors.Join(err, r.sizes.Close())
+		r.sizes = nil
+	}
+	return bytes, found, err
+}
+
+func (r *pebbleReader) Scan(from []byte, visit func(key, value []byte) bool) error {
 	rows, err := r.db.NewIter(&pebble.IterOptions{LowerBound: from})
 	if err != nil {
 		return err

@@ -67,6 +67,8 @@ type Writer interface {
 type Reader interface {
 	// Get copies the value of a key into a buffer, which it returns.
 	Get(key, into []byte) (value []byte, found bool, err error)
+	// SizeBytes is the length of a value: without reading it, where the store has a way.
+	SizeBytes(key []byte) (bytes uint64, found bool, err error)
 	// Scan visits the rows from a key on, in order, as they are now, until visit says false.
 	Scan(from []byte, visit func(key, value []byte) bool) error
 	Close()

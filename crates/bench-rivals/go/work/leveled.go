@@ -51,6 +51,9 @@ func leveled(r *run) error {
 	if err := r.putSpace(data.liveBytes()); err != nil {
 		return err
 	}
+	if err := r.headsBesideGets(data); err != nil {
+		return err
+	}
 	return r.checkAll(data)
 }
 

@@ -34,6 +34,7 @@ type Report struct {
 	PeakResidentBytes  int64              `json:"peak_resident_bytes,omitempty"`
 	PeakAnonymousBytes int64              `json:"peak_anonymous_bytes,omitempty"`
 	Space              *Space             `json:"space,omitempty"`
+	Heads              *Heads             `json:"heads,omitempty"`
 	ColdGets           *ColdGets          `json:"cold_gets,omitempty"`
 	Reads              *Temperatures      `json:"reads,omitempty"`
 	Optimized          *Optimized         `json:"optimized,omitempty"`
@@ -76,6 +77,21 @@ type Served struct {
 	Gets      measure.Quantiles `json:"gets"`
 	Puts      measure.Quantiles `json:"puts"`
 	DiskBytes []int64           `json:"disk_bytes_by_second"`
+}
+
+// Heads are HEAD beside GET.
+type Heads struct {
+	Warm           Asked   `json:"warm"`
+	Cold           Asked   `json:"cold"`
+	ColdGets       Asked   `json:"cold_gets"`
+	ColdToColdGets float64 `json:"cold_to_cold_gets"`
+}
+
+// Asked are questions of one kind.
+type Asked struct {
+	measure.Quantiles
+	PerS          uint64  `json:"per_s"`
+	ReadBytesEach float64 `json:"read_bytes_each"`
 }
 
 // ColdGets are the gets of elliptics by all threads.

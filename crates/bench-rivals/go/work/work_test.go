@@ -72,6 +72,9 @@ func TestOpsOfLeveledAreCountedAndItsSpaceIsSeen(t *testing.T) {
 		if gets+puts != 3000 || puts < 300 || len(report.Serve.DiskBytes) == 0 || report.Space.PerByte < 0.1 {
 			t.Errorf("%+v %+v", report.Serve, report.Space)
 		}
+		if report.Heads.Cold.Count != 250 || report.Heads.Warm.PerS == 0 || report.Heads.ColdGets.PerS == 0 {
+			t.Errorf("%+v", report.Heads)
+		}
 	}
 }
 
