@@ -157,7 +157,8 @@ pub struct CheckpointFacts {
 }
 
 impl CheckpointWriter {
-    /// Begins a checkpoint in a new file, of an index whose keys are hashed with this salt.
+    /// Begins a checkpoint in a new file, of an index whose keys are hashed with this salt. No number may be used twice: by its
+    /// number a shard knows where it is saved.
     pub fn new(file: Box<dyn WriteFile>, path: &Path, number: FileNumber, salt: u64) -> CheckpointWriter {
         let path = path.to_owned();
         CheckpointWriter {
@@ -169,6 +170,10 @@ impl CheckpointWriter {
             end: 0,
             buffer: Vec::new(),
         }
+    }
+
+    pub(crate) fn number(&self) -> FileNumber {
+        self.number
     }
 
     /// The first point that is not in it yet; none when all are.

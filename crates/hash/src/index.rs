@@ -10,12 +10,12 @@
 //! **Who calls what.** A write looks for the candidates of its key, reads their records to find the one that is it, and says
 //! with [`HashIndex::change`] what becomes of it; changes come in the order of their seqs. A read asks for candidates, of now or
 //! of a snapshot's seq. Recovery opens a checkpoint and says with [`HashIndex::replay`] what came after. Upkeep saves with
-//! [`HashIndex::save_step`]. Reclaim says with [`HashIndex::relocate`] where it has put a record.
+//! [`HashIndex::save_step`], and lets go of what it has no memory for. Reclaim says with [`HashIndex::relocate`] where it has put a record.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use folddb_base::{Result, Seq};
+use folddb_base::{FileNumber, Result, Seq};
 use folddb_host::sync::RwLock;
 use folddb_layout::hash_checkpoint::{Entry, POINT_BITS, PieceEntry};
 
@@ -119,6 +119,20 @@ impl HashIndex {
         self.sectors.iter().for_each(|sector| sector.write().adopt(checkpoint));
     }
 
+    /// Lets go of memory until the shards take at most so many bytes, as far as they have not changed since this checkpoint was
+    /// saved or read; first of those that nobody has used since the last time. They are loaded again when they are used.
+    pub fn let_go(&self, checkpoint: &Arc<Checkpoint>, memory_bytes_max: u64) {
+        let mut surplus = self.facts().memory_bytes.saturating_sub(memory_bytes_max);
+        for takes_used in [false, true] {
+            let mut wants = |bytes: usize, was_used: bool| {
+                let is_wanted = surplus > 0 && (takes_used || !was_used);
+                surplus = surplus.saturating_sub(if is_wanted { bytes as u64 } else { 0 });
+                is_wanted
+            };
+            self.sectors.iter().for_each(|sector| sector.write().let_go(checkpoint, &mut wants));
+        }
+    }
+
     fn of(sectors: Box<[RwLock<Sector>]>, sheets: Arc<Sheets>) -> HashIndex {
         HashIndex { sectors, sheets, loads: AtomicU64::new(0), misfits: AtomicU64::new(0) }
     }
@@ -139,6 +153,7 @@ impl HashIndex {
         loop {
             let sector = self.sector(point).read();
             if let Held::Loaded(shard) = sector.held(point) {
+                shard.use_it();
                 shard.candidates(point, out);
                 if let Some(at) = at {
                     let mut slots = out.split_off(from);
@@ -242,7 +257,7 @@ impl HashIndex {
     /// # Errors
     /// As [`HashIndex::candidates`].
     pub fn stretch(&self, from: IndexCursor, at: Option<Seq>) -> Result<Stretch> {
-        let image = self.image(from.0, 0, at)?;
+        let image = self.image(from.0, 0, at, None)?;
         let entries = image.entries.iter().filter(|entry| entry.point >= from.0);
         let key = |entry: &Entry| (Point::from_bits(entry.point), Slot::from_bits(entry.slot));
         Ok(Stretch { keys: entries.map(key).collect(), next: IndexCursor::from_number(image.range.end()) })
@@ -255,16 +270,17 @@ impl HashIndex {
     /// As [`HashIndex::candidates`], and what the system says of the file, which is of no use then.
     pub fn save_step(&self, writer: &mut CheckpointWriter, applied: Seq) -> Result<bool> {
         let Some(from) = writer.next_point() else { return Ok(false) };
-        writer.push(&self.image(from, applied, None)?)?;
+        writer.push(&self.image(from, applied, None, Some(writer.number()))?)?;
         Ok(true)
     }
 
-    /// The shard at a point as it is at one moment after all changes up to `applied` were made, or as it was at a seq.
-    fn image(&self, from: u64, applied: Seq, at: Option<Seq>) -> Result<Image> {
+    /// The shard at a point as it is at one moment after all changes up to `applied` were made, or as it was at a seq; for this
+    /// checkpoint or for none.
+    fn image(&self, from: u64, applied: Seq, at: Option<Seq>, to: Option<FileNumber>) -> Result<Image> {
         let point = Point::from_bits(from);
         let sector = self.sector(point).read();
         let held = sector.held(point);
-        let (range, taken) = (held.range(), held.take());
+        let (range, taken) = (held.range(), held.take(to));
         let undone = at.map(|at| sector.undone.after(range, at)).unwrap_or_default();
         drop(sector);
         let (photo, seq) = match taken {

@@ -2,7 +2,8 @@
 //!
 //! It says for each key where its value lies, in about fourteen bytes of memory and none for the bytes of the key. It is saved
 //! beside, shard by shard while writers go on, and loaded shard by shard when it is first used, so that opening reads a
-//! directory only. What came after it was saved is replayed from the journal.
+//! directory only; what is saved and has not changed may leave memory again. What came after it was saved is replayed from
+//! the journal.
 //!
 //! ```text
 //!   key ──hash──> point ──> sector (a lock) ──> shard (a range of points) ──> line ──> slot: address, size class

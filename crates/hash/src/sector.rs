@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Result, Seq};
+use folddb_base::{FileNumber, Result, Seq};
 use folddb_layout::hash_checkpoint::{DEPTH_MAX, DEPTH_MIN, POINT_BITS, PieceEntry, PointRange};
 
 use crate::checkpoint::Checkpoint;
@@ -180,6 +180,23 @@ impl Sector {
         }
     }
 
+    /// Lets go of shards that this checkpoint has as they are, as long as `wants` says so of one: it is told how much memory
+    /// that would spare, and whether the shard was used since it was last asked.
+    pub(crate) fn let_go(
+        &mut self,
+        checkpoint: &Arc<Checkpoint>,
+        wants: &mut dyn FnMut(usize, bool) -> bool,
+    ) {
+        for held in &mut self.held {
+            let Held::Loaded(shard) = held else { continue };
+            let Some(piece) = checkpoint.piece(shard.range()) else { continue };
+            if shard.is_in(checkpoint.number()) && wants(shard.memory_bytes(), shard.was_used()) {
+                let checkpoint = Arc::clone(checkpoint);
+                *held = Held::Saved(Saved { checkpoint, piece: *piece, waiting: Vec::new() });
+            }
+        }
+    }
+
     /// Splits the shard of a point, if there are points to tell its keys apart by.
     fn split(&mut self, point: Point) {
         let at = self.places[self.place_of(point)];
@@ -219,10 +236,13 @@ impl Held {
         }
     }
 
-    /// It as it is now.
-    pub(crate) fn take(&self) -> Taken {
+    /// It as it is now, for this checkpoint or for none.
+    pub(crate) fn take(&self, checkpoint: Option<FileNumber>) -> Taken {
         match self {
-            Held::Loaded(shard) => Taken::Photo(shard.photo(), shard.seq),
+            Held::Loaded(shard) => {
+                checkpoint.into_iter().for_each(|number| shard.is_now_in(number));
+                Taken::Photo(shard.photo(), shard.seq)
+            }
             Held::Saved(saved) => Taken::Saved(saved.clone()),
         }
     }
@@ -264,6 +284,7 @@ impl Saved {
     pub(crate) fn read(&self, sheets: &Arc<Sheets>) -> Result<Shard> {
         let mut shard = Shard::of(self.piece.range, &self.checkpoint.read(&self.piece)?, sheets);
         shard.seq = self.piece.seq;
+        shard.is_now_in(self.checkpoint.number());
         Ok(shard)
     }
 

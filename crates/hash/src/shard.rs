@@ -15,8 +15,9 @@
 //! so many keys, however many there are in all. Pure: no lock, no file.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use folddb_base::Seq;
+use folddb_base::{FileNumber, Seq};
 use folddb_host::resident::Resident;
 use folddb_layout::hash_checkpoint::{Entry, PointRange};
 
@@ -63,6 +64,10 @@ pub(crate) struct Shard {
     reach: usize,
     /// Every change up to this seq that is of this shard is in it.
     pub(crate) seq: Seq,
+    /// The number of the checkpoint that has it as it is; zero for none.
+    saved_in: AtomicU64,
+    /// Whether it was used since somebody asked.
+    is_used: AtomicBool,
 }
 
 /// A slot that was found.
@@ -81,7 +86,16 @@ impl Shard {
     /// An empty shard of a range, with room for so many keys.
     pub(crate) fn new(range: PointRange, keys: usize, source: &Arc<Sheets>) -> Shard {
         let sheets = (0..sheets_for(keys)).map(|_| source.take()).collect();
-        Shard { range, sheets, source: Arc::clone(source), keys: 0, reach: 0, seq: 0 }
+        Shard {
+            range,
+            sheets,
+            source: Arc::clone(source),
+            keys: 0,
+            reach: 0,
+            seq: 0,
+            saved_in: AtomicU64::new(0),
+            is_used: AtomicBool::new(true),
+        }
     }
 
     /// A shard of these entries, which lie in the range.
@@ -111,6 +125,29 @@ impl Shard {
     /// Of that, what the system has promised not to swap out.
     pub(crate) fn locked_bytes(&self) -> usize {
         self.sheets.iter().filter(|sheet| sheet.is_locked()).count() * size_of::<Sheet>()
+    }
+
+    /// Notes that this checkpoint has it as it is now. Who says so excludes changes.
+    pub(crate) fn is_now_in(&self, checkpoint: FileNumber) {
+        self.saved_in.store(checkpoint.0, Ordering::Relaxed);
+    }
+
+    /// Whether this checkpoint has it as it is.
+    pub(crate) fn is_in(&self, checkpoint: FileNumber) -> bool {
+        self.saved_in.load(Ordering::Relaxed) == checkpoint.0
+    }
+
+    /// Notes that it is used.
+    #[inline]
+    pub(crate) fn use_it(&self) {
+        if !self.is_used.load(Ordering::Relaxed) {
+            self.is_used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether it was used since this was last asked.
+    pub(crate) fn was_used(&self) -> bool {
+        self.is_used.swap(false, Ordering::Relaxed)
     }
 
     fn lines(&self) -> usize {
@@ -198,6 +235,8 @@ impl Shard {
 
     /// Makes a change; false, with nothing done, where what it changes is not there, or what it inserts is.
     pub(crate) fn change(&mut self, point: Point, change: Change) -> bool {
+        self.use_it();
+        self.saved_in = AtomicU64::new(0);
         let old = match change {
             Change::Insert(new) => {
                 let is_new = self.find(point, |slot| slot == new).is_none();

@@ -28,12 +28,20 @@ fn place() -> (TempDir, PathBuf) {
 }
 
 fn writer(path: &Path) -> CheckpointWriter {
+    writer_of(path, NUMBER)
+}
+
+fn writer_of(path: &Path, number: FileNumber) -> CheckpointWriter {
     let _ = std::fs::remove_file(path);
-    CheckpointWriter::new(Host::real().files.create(path).unwrap(), path, NUMBER, 0x5a17)
+    CheckpointWriter::new(Host::real().files.create(path).unwrap(), path, number, 0x5a17)
 }
 
 fn opened(path: &Path) -> Result<Arc<Checkpoint>> {
-    Checkpoint::open(&*Host::real().files, path, NUMBER)
+    opened_as(path, NUMBER)
+}
+
+fn opened_as(path: &Path, number: FileNumber) -> Result<Arc<Checkpoint>> {
+    Checkpoint::open(&*Host::real().files, path, number)
 }
 
 fn save(index: &HashIndex, path: &Path, applied: Seq) -> Arc<Checkpoint> {
@@ -173,12 +181,13 @@ impl Program {
     fn save(&mut self) {
         let mut saving = self.saving.take().unwrap_or_else(|| {
             self.files += 1;
-            writer(&self.dir.path().join(self.files.to_string()))
+            writer_of(&self.dir.path().join(self.files.to_string()), FileNumber(self.files))
         });
         for _ in 0..self.chance.below(60) {
             if !self.index.save_step(&mut saving, self.seq).unwrap() {
                 saving.finish().unwrap();
-                let checkpoint = opened(&self.dir.path().join(self.files.to_string())).unwrap();
+                let path = self.dir.path().join(self.files.to_string());
+                let checkpoint = opened_as(&path, FileNumber(self.files)).unwrap();
                 assert!(checkpoint.faults().is_empty());
                 self.index.adopt(&checkpoint);
                 self.checkpoint = Some(checkpoint);
@@ -186,6 +195,14 @@ impl Program {
             }
         }
         self.saving = Some(saving);
+    }
+
+    /// Memory is short.
+    fn let_go(&mut self) {
+        let Some(checkpoint) = &self.checkpoint else { return };
+        let before = self.index.facts();
+        self.index.let_go(checkpoint, before.memory_bytes / (1 + self.chance.below(3)));
+        assert_eq!(self.index.facts().loaded + self.index.facts().saved, before.loaded + before.saved);
     }
 
     /// The process dies; checkpoint and journal are what is left.
@@ -209,6 +226,7 @@ impl Program {
         match self.chance.below(400) {
             0..=4 => self.snapshot(),
             5..=14 => self.save(),
+            31 | 32 => self.let_go(),
             15 if !self.moves => self.crash(),
             16..=20 if self.moves => self.relocate(),
             21 => self.misfit(),
@@ -445,6 +463,38 @@ fn an_old_checkpoint_may_go_once_a_newer_one_is_adopted() {
     for seq in 1..=3_100 {
         assert!(candidates(&index, point(seq), None).contains(&slot(seq)), "{seq}");
     }
+}
+
+#[test]
+fn what_has_not_changed_is_let_go_of_and_comes_back() {
+    let (_keep, path) = place();
+    let index = HashIndex::new(IndexOptions::default());
+    let point = |key: u64| Point::of_hash(key.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    for seq in 1..=6_000 {
+        index.change(point(seq), Change::Insert(slot(seq)), seq, Past::Forgotten).unwrap();
+    }
+    let checkpoint = save(&index, &path, 6_000);
+    index
+        .change(point(1), Change::Replace { old: slot(1), new: slot(9_000) }, 6_001, Past::Forgotten)
+        .unwrap();
+    let before = index.facts();
+    index.let_go(&checkpoint, before.memory_bytes);
+    assert_eq!(index.facts(), before, "there is no need");
+    candidates(&index, point(2), None);
+    index.let_go(&checkpoint, before.memory_bytes / 2);
+    let half = index.facts();
+    assert!(half.memory_bytes <= before.memory_bytes / 2 && half.memory_bytes > before.memory_bytes / 3);
+    candidates(&index, point(2), None);
+    assert_eq!(index.facts().loads, 0, "what was used is kept as long as there is other");
+    index.let_go(&checkpoint, 0);
+    assert_eq!((index.facts().loaded, index.facts().keys), (1, 6_000), "but for what has changed");
+    for seq in 2..=6_000 {
+        assert!(candidates(&index, point(seq), None).contains(&slot(seq)));
+    }
+    assert_eq!(candidates(&index, point(1), None), [slot(9_000)]);
+    // What was read from it and has not changed may go again.
+    index.let_go(&checkpoint, 0);
+    assert_eq!(index.facts().loaded, 1);
 }
 
 // ---- damage -------------------------------------------------------------------------------------------------------

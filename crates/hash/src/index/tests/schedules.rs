@@ -50,7 +50,7 @@ fn schedules_of_a_writer_a_reader_and_a_saver() {
         });
         let saver = Arc::clone(&index);
         let saver = thread::spawn(move || {
-            let image = saver.image(point.bits(), 2, None).unwrap();
+            let image = saver.image(point.bits(), 2, None, None).unwrap();
             assert_eq!(image.entries.len(), 1);
             assert_eq!(
                 image.entries[0].slot,
@@ -58,6 +58,7 @@ fn schedules_of_a_writer_a_reader_and_a_saver() {
                 "it holds every change up to its seq, and none after"
             );
             saver.adopt(&checkpoint);
+            saver.let_go(&checkpoint, 0);
         });
         for seq in 3..3 + CHANGES {
             let change = Change::Replace { old: slot(seq - 1), new: slot(seq) };
