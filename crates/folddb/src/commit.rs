@@ -34,14 +34,22 @@ impl Engine {
             return Ok(self.published());
         }
         self.admit(batch)?;
-        if !batch.apart.is_empty() {
-            self.put_values(batch)?;
-        }
-        let (end_lsn, last_seq) = self.append_and_apply(batch, durability)?;
+        let (end_lsn, last_seq) = match batch.apart.is_empty() {
+            true => self.append_and_apply(batch, durability)?,
+            false => self.place_and_apply(batch, durability)?,
+        };
         if durability == Durability::Sync {
             self.sync_to(end_lsn)?;
         }
         Ok(last_seq)
+    }
+
+    /// As [`Engine::append_and_apply`], of a batch with values that lie apart.
+    #[cold]
+    fn place_and_apply(&self, batch: &mut Encoded, durability: Durability) -> Result<(Lsn, Seq)> {
+        let _placing = self.values.placing.read();
+        self.put_values(batch)?;
+        self.append_and_apply(batch, durability)
     }
 
     fn append_and_apply(&self, batch: &Encoded, durability: Durability) -> Result<(Lsn, Seq)> {

@@ -67,6 +67,6 @@ impl Head {
 impl Engine {
     /// The head of `key`, as a reader at `at` (or now) sees it.
     pub(crate) fn head(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<Option<Head>> {
-        self.with_state(table, key, at, |state| state.map(|state| Head::of(table, key, state)).transpose())
+        self.with_state(table, key, at, |state, _| state.map(|state| Head::of(table, key, state)).transpose())
     }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
+use folddb_host::sync::atomic::Ordering;
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, PartState};
 use folddb_manifest::TableState;
@@ -60,6 +61,7 @@ impl Engine {
     /// Swaps in the picture of a table that the manifest, durably, describes. The caller holds the manifest's lock, or
     /// is alone.
     pub(crate) fn show(&self, table: &TableCore, state: &TableState, installed: &Installed) {
+        self.values.installs.fetch_add(1, Ordering::AcqRel);
         let mut files = table.part_files();
         files.extend(installed.parts.iter().map(|part| (part.number, Arc::clone(part))));
         let runs = Arc::new(runs_of(state, &files));

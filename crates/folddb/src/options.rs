@@ -39,6 +39,7 @@ pub struct Options {
     pub(crate) open_files_max: usize,
     pub(crate) append_mode: AppendMode,
     pub(crate) segment_bytes: u64,
+    pub(crate) value_segment_bytes: Option<u64>,
     pub(crate) read_only: bool,
     pub(crate) upkeep: Upkeep,
     pub(crate) custom: Custom,
@@ -57,6 +58,7 @@ impl Default for Options {
             open_files_max: 256,
             append_mode: AppendMode::Mapped,
             segment_bytes: folddb_base::limits::SEGMENT_BYTES,
+            value_segment_bytes: None,
             read_only: false,
             upkeep: Upkeep::Threads,
             custom: Custom::default(),
@@ -121,10 +123,16 @@ impl Options {
         self
     }
 
-    /// Size of a segment of the journal, in bytes; one of values has four times as much, or a sixteenth of `disk_bytes_max` where that is less. Default 64 MiB, at least 1 MiB. For
-    /// tests and tiny disks.
+    /// Size of a segment of the journal, in bytes. Default 64 MiB, at least 1 MiB. For tests and tiny disks.
     pub fn segment_bytes(mut self, bytes: u64) -> Options {
         self.segment_bytes = bytes.max(1 << 20);
+        self
+    }
+
+    /// Size of a segment of the value lane, in bytes. Default four of the log's, or a sixteenth of `disk_bytes_max` where that is
+    /// less; at least 8 KiB. For tests and tiny disks.
+    pub fn value_segment_bytes(mut self, bytes: u64) -> Options {
+        self.value_segment_bytes = Some(bytes.max(8 << 10));
         self
     }
 
@@ -179,10 +187,10 @@ impl Options {
         self
     }
 
-    /// Size of a segment of the value lane, in bytes: four of the log's, and little of a budget.
-    pub(crate) fn value_segment_bytes(&self) -> u64 {
+    /// Size of a segment of the value lane, in bytes.
+    pub(crate) fn values_segment_bytes(&self) -> u64 {
         let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));
-        self.segment_bytes.saturating_mul(4).min(most)
+        self.value_segment_bytes.unwrap_or_else(|| self.segment_bytes.saturating_mul(4).min(most))
     }
 
     /// How many value segments may be open for reading at once.

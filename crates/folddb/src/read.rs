@@ -15,6 +15,7 @@ use folddb_run::{Rank, Tally};
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::value_files::Roster;
 use crate::view::{TableView, covering_seq};
 
 thread_local! {
@@ -36,14 +37,15 @@ impl Engine {
         at: Option<Seq>,
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
-        self.with_state(table, key, at, |state| match state {
+        self.with_state(table, key, at, |state, of| match state {
             None => take(None),
             Some(State::Value(value)) => take(Some(value)),
-            Some(State::Apart(pointer)) => self.take_apart(table, key, pointer, take),
+            Some(State::Apart(pointer)) => self.take_apart((of, table), key, pointer, take),
         })
     }
 
-    /// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`. Reads no value that lies apart, unless something was
+    /// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a value that lies apart is to be
+    /// found. Reads no value that lies apart, unless something was
     /// folded onto it.
     #[inline]
     pub(crate) fn with_state<R>(
@@ -51,19 +53,19 @@ impl Engine {
         table: &TableCore,
         key: &[u8],
         at: Option<Seq>,
-        take: impl FnOnce(Option<State<'_>>) -> Result<R>,
+        take: impl FnOnce(Option<State<'_>>, Option<&Roster>) -> Result<R>,
     ) -> Result<R> {
         RESOLVER.with(|resolver| {
             // A `take` that itself reads finds the buffers in use and gets its own.
             let mut spare = Resolver::new();
             let mut borrowed = resolver.try_borrow_mut();
             let resolver = borrowed.as_deref_mut().unwrap_or(&mut spare);
-            self.collect(table, key, at, resolver)?;
+            let of = self.search(table, key, at, resolver)?;
             self.counters.gets.add(1);
             self.counters.operands_visited_max.raise(resolver.visited() as u64);
-            self.load_waiting(table, key, resolver)?;
+            self.load_waiting(of.as_deref(), table, key, resolver)?;
             let state = resolver.state(&table.rules.fold, key);
-            take(state.map_err(|cause| self.fold_failed(table, key, &cause))?)
+            take(state.map_err(|cause| self.fold_failed(table, key, &cause))?, of.as_deref())
         })
     }
 
@@ -71,7 +73,7 @@ impl Engine {
     #[cold]
     fn take_apart<R>(
         &self,
-        table: &TableCore,
+        (of, table): (Option<&Roster>, &TableCore),
         key: &[u8],
         pointer: &[u8],
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
@@ -80,7 +82,7 @@ impl Engine {
             let mut spare = Vec::new();
             let mut borrowed = record.try_borrow_mut();
             let record = borrowed.as_deref_mut().unwrap_or(&mut spare);
-            let taken = take(Some(self.load_value(table, key, pointer, record)?));
+            let taken = take(Some(self.load_value(of, table, key, pointer, record)?));
             if record.capacity() > RECORD_KEPT_BYTES_MAX {
                 *record = Vec::new();
             }
@@ -90,17 +92,23 @@ impl Engine {
 
     /// Loads values that lie apart where operands wait to be folded onto them.
     #[inline]
-    pub(crate) fn load_waiting(&self, table: &TableCore, key: &[u8], resolver: &mut Resolver) -> Result<()> {
+    pub(crate) fn load_waiting(
+        &self,
+        of: Option<&Roster>,
+        table: &TableCore,
+        key: &[u8],
+        resolver: &mut Resolver,
+    ) -> Result<()> {
         resolver.load(&table.rules.fold, key, |pointer, out| {
             let mut record = Vec::new();
-            out.extend_from_slice(self.load_value(table, key, pointer, &mut record)?);
+            out.extend_from_slice(self.load_value(of, table, key, pointer, &mut record)?);
             Ok(())
         })
     }
 
     /// True when `key` has a value, as a reader at `at` (or now) sees it.
     pub(crate) fn contains(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<bool> {
-        self.with_state(table, key, at, |state| Ok(state.is_some()))
+        self.with_state(table, key, at, |state, _| Ok(state.is_some()))
     }
 
     /// The ops of `key` that would not fold into one, newest first: what a reader without the fold gets.
@@ -111,17 +119,40 @@ impl Engine {
         at: Option<Seq>,
     ) -> Result<Vec<(OpKind, Vec<u8>)>> {
         let mut resolver = Resolver::new();
-        self.collect(table, key, at, &mut resolver)?;
+        let of = self.search(table, key, at, &mut resolver)?;
         resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;
         let inline = |op: &OpBuf| {
             let mut record = Vec::new();
             let payload = match op.kind.is_apart() {
-                true => self.load_value(table, key, &op.payload, &mut record)?.to_vec(),
+                true => self.load_value(of.as_deref(), table, key, &op.payload, &mut record)?.to_vec(),
                 false => op.payload.clone(),
             };
             Ok((op.kind.inline(), payload))
         };
         resolver.operands().iter().map(inline).collect()
+    }
+
+    /// Feeds the records of `key` to the resolver, newest first. Where a value that lies apart is among them, returns the files in
+    /// which it is to be found.
+    #[inline]
+    fn search(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        at: Option<Seq>,
+        resolver: &mut Resolver,
+    ) -> Result<Option<Arc<Roster>>> {
+        loop {
+            let round = self.values.files.round();
+            self.collect(table, key, at, resolver)?;
+            if !resolver.is_apart() {
+                return Ok(None);
+            }
+            let of = self.values.files.roster_of(round);
+            if of.is_some() {
+                return Ok(of);
+            }
+        }
     }
 
     /// Feeds the records of `key` to the resolver, newest first.

@@ -45,6 +45,7 @@ use crate::install::Installed;
 use crate::options::Options;
 use crate::stats::Counters;
 use crate::upkeep::flush::Written;
+use crate::value_files::ValueFiles;
 use crate::values::{Values, seal_change};
 use crate::view::{PartFile, PartFiles, TableView, runs_of};
 
@@ -138,8 +139,10 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         let who =
             account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Values));
         let value_options =
-            ValueOptions { segment_bytes: options.value_segment_bytes(), append_mode: options.append_mode };
-        Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), options.value_files_max())
+            ValueOptions { segment_bytes: options.values_segment_bytes(), append_mode: options.append_mode };
+        let listed = state.values.keys().copied();
+        let files = ValueFiles::new(dir, Arc::clone(&host.files), listed, options.value_files_max());
+        Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), files)
     };
     let mut engine = Engine {
         dir: dir.to_owned(),
@@ -421,7 +424,11 @@ impl Engine {
             }
         })?;
         self.values.take_unlisted();
-        self.remove_values(&old_values.unused);
+        self.values.files.retire(&old_values.unused);
+        // All that points to what was there before is in parts.
+        let state = Arc::clone(self.manifest.lock().state());
+        let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
+        self.values.settled.lock().extend(sealed);
         old_values.sealed.iter().for_each(|&end| self.values.lane.cut(end));
         for table in self.catalog().all() {
             let parts = rewritten.of(table).flat_map(|one| one.written.parts.iter().cloned()).collect();

@@ -69,6 +69,8 @@ pub struct StoreStats {
     pub value_reads: u64,
     /// Bytes written to the value lane.
     pub value_bytes_written: u64,
+    /// Segments of the value lane that were given back, since nothing pointed to them any more.
+    pub value_segments_reclaimed: u64,
     /// Live snapshots.
     pub snapshots: u64,
     /// Seconds since the oldest live snapshot was taken.
@@ -340,7 +342,7 @@ impl Engine {
             }
         }
         let state = Arc::clone(self.manifest.lock().state());
-        let open_bytes = self.options.value_segment_bytes();
+        let open_bytes = self.options.values_segment_bytes();
         let segment = |(&FileNumber(number), end): (&FileNumber, &Option<u64>)| {
             let bytes = end.unwrap_or(open_bytes);
             let (live_values, live_bytes) = used.get(&number).copied().unwrap_or_default();
@@ -386,6 +388,7 @@ impl Engine {
             value_live_bytes: self.value_live_bytes(),
             value_reads: counters.value_reads.get(),
             value_bytes_written: counters.value_bytes_written.get(),
+            value_segments_reclaimed: counters.value_segments_reclaimed.get(),
             snapshots: snapshots as u64,
             oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),
             damage: self.damage_met(),

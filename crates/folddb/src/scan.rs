@@ -18,6 +18,7 @@ use crate::engine::Engine;
 use crate::head::Head;
 use crate::read::damaged_record;
 use crate::stretches::Stretch;
+use crate::value_files::Roster;
 use crate::view::{PartFile, RunView, covering_seq};
 
 /// What part of a table a scan goes over, which way, and as whom.
@@ -105,12 +106,27 @@ pub(crate) struct Rows {
     /// The last record that was read from the value lane.
     record: Vec<u8>,
     done: bool,
+    /// Where values that lie apart are to be found.
+    of: Option<Arc<Roster>>,
     /// The files that the cursors read, so that they stay.
     _files: Vec<Arc<PartFile>>,
 }
 
 impl Rows {
     pub(crate) fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
+        let mut plan = plan;
+        loop {
+            let round = engine.values.files.round();
+            let mut rows = Rows::start_once(engine, table, plan)?;
+            rows.of = engine.values.files.roster_of(round);
+            if rows.of.is_some() || table.separate_from == usize::MAX {
+                return Ok(rows);
+            }
+            plan = rows.plan;
+        }
+    }
+
+    fn start_once(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
         let pinned = table.pinned_view();
         engine.check_readable(table)?;
         let captured = pinned.active.capture(&engine.published);
@@ -164,6 +180,7 @@ impl Rows {
             is_plain: false,
             record: Vec::new(),
             done: false,
+            of: None,
             _files: files,
         })
     }
@@ -195,7 +212,7 @@ impl Rows {
                 return Ok(Some((&self.key, &self.value)));
             }
             self.engine
-                .load_waiting(&self.table, &self.key, &mut self.resolver)
+                .load_waiting(self.of.as_deref(), &self.table, &self.key, &mut self.resolver)
                 .inspect_err(|_| self.done = true)?;
             let value = match self.resolver.state(&self.table.rules.fold, &self.key) {
                 Ok(value) => value,
@@ -215,7 +232,13 @@ impl Rows {
                     State::Value(value) => self.value.extend_from_slice(value),
                     State::Apart(pointer) => {
                         let (engine, table) = (&self.engine, &self.table);
-                        let loaded = engine.load_value(table, &self.key, pointer, &mut self.record);
+                        let loaded = engine.load_value(
+                            self.of.as_deref(),
+                            table,
+                            &self.key,
+                            pointer,
+                            &mut self.record,
+                        );
                         self.value.extend_from_slice(loaded.inspect_err(|_| self.done = true)?);
                     }
                 }
@@ -281,7 +304,10 @@ impl Rows {
         let load = |op: &OpBuf| {
             let mut record = Vec::new();
             let payload = match op.kind.is_apart() {
-                true => self.engine.load_value(&self.table, &self.key, &op.payload, &mut record)?.to_vec(),
+                true => {
+                    let of = self.of.as_deref();
+                    self.engine.load_value(of, &self.table, &self.key, &op.payload, &mut record)?.to_vec()
+                }
                 false => op.payload.clone(),
             };
             Ok(OpBuf { kind: op.kind.inline(), payload })

@@ -46,4 +46,5 @@ pub(crate) struct Counters {
     pub(crate) upkeep_retries: Counter,
     pub(crate) value_reads: Counter,
     pub(crate) value_bytes_written: Counter,
+    pub(crate) value_segments_reclaimed: Counter,
 }

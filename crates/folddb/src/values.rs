@@ -11,15 +11,15 @@
 //! A batch that fails after its values were put leaves them behind: dead bytes, which nothing points to. Called by `commit`,
 //! `read`, `scan`, `upkeep` and `recover`.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Pointer, Result, TableId, ValuePlace};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Pointer, Result, TableId, ValuePlace};
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock};
-use folddb_host::{Files, Host, ReadFile};
-use folddb_journal::values::{ValueLane, read_value, values_path};
+use folddb_host::{Files, Host};
+use folddb_journal::values::{ValueLane, values_path};
 use folddb_journal::{NumberSource, ReplayFrame, ValueOptions, ValuesEnd};
 use folddb_layout::frame::{self, LogOp};
 use folddb_manifest::Change;
@@ -28,6 +28,7 @@ use crate::catalog::TableCore;
 use crate::encode::Encoded;
 use crate::engine::{Engine, Manifest};
 use crate::install::NUMBERS_RESERVED;
+use crate::value_files::{Roster, ValueFile, ValueFiles};
 
 /// The value lane of an open store, and its files for reading.
 pub(crate) struct Values {
@@ -36,17 +37,18 @@ pub(crate) struct Values {
     making: Mutex<()>,
     /// Segments made while the store is opened, which no manifest lists yet; none once it is open.
     unlisted: Mutex<Option<Vec<FileNumber>>>,
-    files: RwLock<BTreeMap<u32, Arc<ValueFile>>>,
-    files_max: usize,
+    pub(crate) files: ValueFiles,
+    /// Held for reading from before values are put until what points to them is in a memtable: see `reclaim.rs`.
+    pub(crate) placing: RwLock<()>,
+    /// Of full segments that memtables may point to, where the log ended when everything that does was in it.
+    pub(crate) fences: Mutex<BTreeMap<FileNumber, Lsn>>,
+    /// Full segments that only parts point to.
+    pub(crate) settled: Mutex<BTreeSet<FileNumber>>,
+    /// How often the parts of some table have changed, and as of when that was looked at for segments that are dead.
+    pub(crate) installs: AtomicU64,
+    pub(crate) looked: AtomicU64,
     /// Bytes of the segments that the manifest lists. Of its own, so that who asks waits for no edit that is being synced.
     listed_bytes: AtomicU64,
-}
-
-/// An open value segment.
-struct ValueFile {
-    file: Arc<dyn ReadFile>,
-    path: PathBuf,
-    len_bytes: u64,
 }
 
 impl Values {
@@ -56,14 +58,18 @@ impl Values {
         dir: &Path,
         options: ValueOptions,
         numbers: NumberSource,
-        files_max: usize,
+        files: ValueFiles,
     ) -> Values {
         Values {
             lane: Arc::new(ValueLane::new(host, dir, options, numbers)),
             making: Mutex::default(),
             unlisted: Mutex::new(Some(Vec::new())),
-            files: RwLock::default(),
-            files_max,
+            files,
+            placing: RwLock::default(),
+            fences: Mutex::default(),
+            settled: Mutex::default(),
+            installs: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
             listed_bytes: AtomicU64::new(0),
         }
     }
@@ -75,7 +81,7 @@ impl Values {
 
     /// Closes all files: the store is closed.
     pub(crate) fn let_go(&self) {
-        self.files.write().clear();
+        self.files.let_go();
         self.lane.let_go();
     }
 
@@ -129,6 +135,7 @@ impl Engine {
         let number = segment.number();
         if let Some(unlisted) = &mut *values.unlisted.lock() {
             unlisted.push(number);
+            values.files.join(number);
             values.lane.adopt(segment, record_bytes);
             return Ok(());
         }
@@ -142,6 +149,7 @@ impl Engine {
         drop(manifest);
         match listed {
             Ok(()) => {
+                values.files.join(number);
                 values.lane.adopt(segment, record_bytes);
                 Ok(())
             }
@@ -175,7 +183,7 @@ impl Engine {
     /// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
     pub(crate) fn settle_values(&self) -> Result<()> {
         let lane = &self.values.lane;
-        if lane.unsynced_bytes() > self.options.value_segment_bytes() / 4
+        if lane.unsynced_bytes() > self.options.values_segment_bytes() / 4
             && let Some(journal) = &self.journal
         {
             self.sync_to(journal.end_lsn())?; // both lanes: the log then vouches for these values
@@ -188,7 +196,17 @@ impl Engine {
         // What is not sealed by an edit is sealed at the next opening; until then it is longer than it need be.
         self.edit_values(&changes).inspect_err(|error| self.note_write_failure(error))?;
         sealed.iter().for_each(|&end| lane.cut(end));
+        self.fence(&sealed);
         Ok(())
+    }
+
+    /// Notes where the log ends now that all that will ever point to these segments is in it.
+    fn fence(&self, sealed: &[ValuesEnd]) {
+        let Some(journal) = &self.journal else { return };
+        drop(self.values.placing.write()); // who has put values into them has them in a memtable now
+        let end = journal.end_lsn();
+        self.values.fences.lock().extend(sealed.iter().map(|segment| (segment.number, end)));
+        self.values.installs.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Makes all values durable that were put so far.
@@ -219,7 +237,7 @@ impl Engine {
         }
     }
 
-    fn edit_values(&self, changes: &[Change]) -> Result<()> {
+    pub(crate) fn edit_values(&self, changes: &[Change]) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let appended = manifest.append(changes);
         self.note_listed_values(&manifest);
@@ -228,7 +246,7 @@ impl Engine {
 
     /// Takes note of which segments the manifest lists now.
     pub(crate) fn note_listed_values(&self, manifest: &Manifest) {
-        let open_bytes = self.options.value_segment_bytes();
+        let open_bytes = self.options.values_segment_bytes();
         let listed_bytes = manifest.state().values.values().map(|end| end.unwrap_or(open_bytes)).sum();
         self.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
     }
@@ -254,6 +272,7 @@ impl Engine {
     /// Damage, naming table, key, file and offset; a failed read.
     pub(crate) fn load_value<'r>(
         &self,
+        of: Option<&Roster>,
         table: &TableCore,
         key: &[u8],
         pointer: &[u8],
@@ -266,23 +285,16 @@ impl Engine {
         };
         let pointer = Pointer::decode(pointer)
             .map_err(|cause| of_key(Error::new(ErrorKind::Corruption, format!("its pointer: {cause}"))))?;
-        let opened = self.value_file(pointer.place.segment).map_err(of_key)?;
+        let present; // a search that met no pointer, in a table that says it has none
+        let of = match of {
+            Some(of) => of,
+            None => {
+                present = self.values.files.present();
+                &present
+            }
+        };
+        let opened = self.values.files.open(of, pointer.place.segment).map_err(of_key)?;
         opened.value((table.id, key), &pointer, record).map_err(of_key)
-    }
-
-    /// The segment with this number, open for reading.
-    fn value_file(&self, number: u32) -> Result<Arc<ValueFile>> {
-        if let Some(opened) = self.values.files.read().get(&number) {
-            return Ok(Arc::clone(opened));
-        }
-        let opened = Arc::new(ValueFile::open(&*self.host.files, &self.dir, number)?);
-        opened.file.expect_scattered(); // values lie in the order of their writing, which no reader follows
-        let mut files = self.values.files.write();
-        if files.len() >= self.values.files_max {
-            files.pop_first(); // the oldest, which reads of fresh values ask least for
-        }
-        files.insert(number, Arc::clone(&opened));
-        Ok(opened)
     }
 
     /// Whether the values that a frame of the log points to are there, as they were written.
@@ -320,27 +332,6 @@ pub(crate) fn pointer_of<'a>(record: &frame::FrameRecord<'a>) -> Option<Pointer<
     match record.op {
         LogOp::Op(kind) if kind.is_apart() => Pointer::decode(record.payload).ok(),
         _ => None,
-    }
-}
-
-impl ValueFile {
-    fn open(files: &dyn Files, dir: &Path, segment: u32) -> Result<ValueFile> {
-        let path = values_path(dir, FileNumber(u64::from(segment)));
-        let file = files.open(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
-            _ => Error::io("open", &path, error),
-        })?;
-        let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
-        Ok(ValueFile { file, path, len_bytes })
-    }
-
-    fn value<'r>(
-        &self,
-        of: (TableId, &[u8]),
-        pointer: &Pointer<'_>,
-        record: &'r mut Vec<u8>,
-    ) -> Result<&'r [u8]> {
-        read_value((&*self.file, self.len_bytes), &self.path, of, pointer, record)
     }
 }
 

@@ -325,3 +325,97 @@ fn a_table_whose_head_function_is_not_at_hand_is_read_and_not_written() {
     let other = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(100)).err().unwrap();
     assert!(other.message().contains("its heads are named:mine, not none"), "{other}");
 }
+
+/// Overwrites everything again and again: the segments of the first rounds hold nothing that is alive.
+fn overwrite(store: &Store, table: &Table<u64, Vec<u8>>, rounds: std::ops::Range<u64>) {
+    for round in rounds {
+        fill(table, 300, round);
+        store.flush().expect("it works");
+        store.optimize("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it works");
+    }
+    while store.upkeep_step().expect("it works").is_some() {}
+}
+
+#[test]
+fn segments_of_dead_values_go_while_the_store_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store);
+    overwrite(&store, &table, 0..12);
+    let stats = store.stats();
+    assert!(stats.value_bytes_written > 12 << 20 && stats.value_segments_reclaimed >= 2, "{stats:?}");
+    assert_eq!(files(&path, ".values") as u64, stats.value_segments);
+    assert!(stats.value_segments <= 3, "{stats:?}");
+    (0..300).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 11))));
+    drop((table, store)); // as a process that dies
+    let store = Store::open(&path, options()).unwrap();
+    let table = blobs(&store);
+    (0..300).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 11))));
+    overwrite(&store, &table, 12..20);
+    assert!(store.stats().value_segments_reclaimed >= 2);
+    store.close().unwrap();
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+}
+
+#[test]
+fn who_reads_keeps_the_segments_that_it_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store);
+    overwrite(&store, &table, 0..1);
+    let mut rows = table.scan().into_iter();
+    assert_eq!(rows.next().unwrap().unwrap(), (0, blob(0, 0)));
+    overwrite(&store, &table, 1..12);
+    assert!(store.stats().value_segments_reclaimed >= 2);
+    let held = files(&path, ".values") as u64;
+    assert!(held > store.stats().value_segments, "what is read stays, listed or not");
+    for key in 1..300 {
+        assert_eq!(rows.next().unwrap().unwrap(), (key, blob(key, 0)), "the scan goes on as it began");
+    }
+    drop(rows);
+    assert_eq!(files(&path, ".values") as u64, store.stats().value_segments);
+
+    let snapshot = store.snapshot();
+    overwrite(&store, &table, 12..24);
+    (0..300).for_each(|key| assert_eq!(snapshot.get(&table, &key).unwrap(), Some(blob(key, 11))));
+}
+
+#[test]
+fn a_segment_stays_as_long_as_a_memtable_or_the_log_leads_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store);
+    let other = store.table("other", Rules::sorted::<u64, Vec<u8>>().separate(2048)).unwrap();
+    other.set(&1, &blob(1, 1)).unwrap(); // in memory only, and first in the first segment
+    for round in 0..12 {
+        fill(&table, 300, round);
+        store.upkeep_step_of(folddb::Work::Journal).unwrap();
+    }
+    while store.upkeep_step().unwrap().is_some() {}
+    let segments = store.stats().value_segments;
+    assert!(segments >= 3, "nothing is in runs yet: {segments}");
+    assert_eq!(other.get(&1).unwrap(), Some(blob(1, 1)));
+    drop((other, table, store));
+    let store = Store::open(&path, options()).unwrap();
+    let other = store.table("other", Rules::sorted::<u64, Vec<u8>>().separate(2048)).unwrap();
+    assert_eq!(other.get(&1).unwrap(), Some(blob(1, 1)));
+    (0..300).for_each(|key| assert_eq!(blobs(&store).get(&key).unwrap(), Some(blob(key, 11))));
+}
+
+#[test]
+fn memtables_that_keep_many_segments_are_flushed() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options().value_segment_bytes(64 << 10)).unwrap();
+    let table = blobs(&store);
+    for round in 0..20 {
+        fill(&table, 30, round);
+        while store.upkeep_step().unwrap().is_some() {}
+    }
+    let stats = store.stats();
+    assert!(stats.flushes > 3 && stats.value_segments_reclaimed > 5, "{stats:?}");
+    (0..30).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 19))));
+}

@@ -213,6 +213,12 @@ impl Resolver {
         self.used += 1;
     }
 
+    /// Whether a value that lies apart is among what it was fed and has not composed away.
+    #[inline]
+    pub fn is_apart(&self) -> bool {
+        self.ops[..self.used].iter().any(|op| op.kind.is_apart())
+    }
+
     /// Composes what has waited, and where that leaves operands on values that lie apart, loads those: `load` appends the
     /// value that a pointer leads to. All that is left then has its values at hand, unless it is one op.
     ///

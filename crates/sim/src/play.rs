@@ -160,6 +160,7 @@ impl Player {
             .merge_factor(self.settings.merge_factor)
             .part_bytes(64 << 10)
             .segment_bytes(1 << 20)
+            .value_segment_bytes(32 << 10)
             .disk_reserve_bytes(0)
             .append_mode(self.settings.append_mode)
             .upkeep(self.settings.upkeep);

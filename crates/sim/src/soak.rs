@@ -30,6 +30,7 @@ pub fn options() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
+        .value_segment_bytes(64 << 10)
         .part_bytes(64 << 10)
         .merge_factor(2)
         .open_files_max(32)

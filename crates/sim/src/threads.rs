@@ -98,6 +98,7 @@ fn options(plan: &Plan, chance: &mut Seeded) -> (Options, Upkeep) {
     let options = Options::default()
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
+        .value_segment_bytes(64 << 10)
         .part_bytes(64 << 10)
         .merge_factor(2 + chance.below(3) as usize)
         .open_files_max(8)

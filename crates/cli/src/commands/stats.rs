@@ -49,6 +49,7 @@ fn figures(stats: &StoreStats) -> Vec<(&'static str, Datum)> {
         ("value_live_bytes", number(stats.value_live_bytes)),
         ("value_reads", number(stats.value_reads)),
         ("value_bytes_written", number(stats.value_bytes_written)),
+        ("value_segments_reclaimed", number(stats.value_segments_reclaimed)),
         ("memtable_bytes", number(stats.memtable_bytes)),
         ("cache_bytes", number(stats.cache_bytes)),
         ("commits", number(stats.commits)),

@@ -32,6 +32,7 @@ use crate::care::generation::{check, first_seq, read_log, read_version};
 use crate::care::place::Place;
 use crate::engine::{Engine, Numbers};
 use crate::store::Store;
+use crate::value_files::Roster;
 use crate::view::PartFiles;
 use folddb_journal::ValuesEnd;
 use folddb_journal::values::values_path;
@@ -163,8 +164,8 @@ fn backup(engine: &Engine, to: &Path, options: &BackupOptions) -> Result<BackupR
 struct Capture {
     /// What lives.
     state: Arc<State>,
-    /// The files of its parts, which stay while this holds them.
-    _pinned: Vec<PartFiles>,
+    /// The files of its parts and its values, which stay while this holds them.
+    _pinned: (Vec<PartFiles>, Arc<Roster>),
     segments: Vec<Segment>,
     values: Vec<ValuesCopy>,
     /// Where the log ends, and the seq of the last record before.
@@ -244,7 +245,7 @@ impl Engine {
             segments.push(Segment { number: fact.number, file, end_bytes, is_sealed });
         }
         let values = self.value_files(&state, &self.values.lane.ends())?;
-        Ok(Capture { _pinned: self.pin_parts(), state, segments, values, end_lsn, last_seq, writers_held })
+        Ok(Capture { _pinned: self.pin(), state, segments, values, end_lsn, last_seq, writers_held })
     }
 
     /// Of a store that is opened for reading nothing changes.
@@ -266,7 +267,7 @@ impl Engine {
         let (end_lsn, last_seq) = (log.end_lsn, self.published());
         let values = self.value_files(&state, &[])?;
         Ok(Capture {
-            _pinned: self.pin_parts(),
+            _pinned: self.pin(),
             state,
             segments,
             values,
@@ -290,8 +291,9 @@ impl Engine {
         Ok(copies)
     }
 
-    fn pin_parts(&self) -> Vec<PartFiles> {
-        self.catalog().all().map(|table| table.part_files()).collect()
+    fn pin(&self) -> (Vec<PartFiles>, Arc<Roster>) {
+        let parts = self.catalog().all().map(|table| table.part_files()).collect();
+        (parts, self.values.files.present())
     }
 
     fn open_segment(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {

@@ -38,6 +38,9 @@ impl Engine {
             return Ok(None); // memory may hold half of a batch, which only replaying makes whole
         }
         self.settle_values()?;
+        if let Some(done) = self.reclaim()? {
+            return Ok(Some(done));
+        }
         self.limit_log();
         let catalog = self.catalog();
         let waiting = catalog.all().filter(|table| table.check_alive().is_ok()).filter_map(|table| {
@@ -193,13 +196,13 @@ impl Engine {
         merged
     }
 
-    /// Seals the memtable that holds the log back when too much of it is kept.
+    /// Seals the memtable that holds the log back when too much of it is kept, or too many segments of values.
     fn limit_log(&self) {
         const SEGMENTS_MAX: usize = 4;
         // Where space is short, the segments that only memory keeps are given back.
         let max = if self.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
         let kept = self.journal.as_ref().map_or(0, |journal| journal.segments().len());
-        if kept <= max {
+        if kept <= max && self.segments_pinned() <= max {
             return;
         }
         let mut committer = self.commit.lock();

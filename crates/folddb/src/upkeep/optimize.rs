@@ -81,7 +81,8 @@ impl Engine {
         };
         claim.has_inputs(&plan);
         let job = self.job(table, plan)?;
-        self.drive(job, progress)
+        self.drive(job, progress)?;
+        self.reclaim().map(drop) // now, rather than when upkeep comes to it: the store may be closed next
     }
 
     /// Waits until `ready` gives something, none when `progress` breaks off before.

@@ -1,0 +1,185 @@
+//! The files of the value lane as readers use them, and which of these a reader can count on.
+//!
+//! A *roster* is the list of the segments between two edits that took some of them away. Who holds one finds every value that
+//! the pictures of its time lead to: a file goes when the manifest, durably, no longer lists it, and nobody holds a roster that
+//! has it.
+//!
+//! ```text
+//!   round r       roster r: 12 31 44, and 57 as soon as it begins
+//!   a get         notes r, searches; finds a pointer, and takes the present roster; when that is not r, searches again
+//!   a scan        the same, before its first row, and holds the roster to its end
+//! ```
+//!
+//! So a search that meets no pointer costs one load of a number. Called by `values`, `read`, `scan`, `reclaim` and `backup`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::{Error, FileNumber, Pointer, Result, TableId};
+use folddb_host::sync::RwLock;
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_host::{Files, ReadFile};
+use folddb_journal::values::{read_value, values_path};
+
+/// The files of an open store.
+pub(crate) struct ValueFiles {
+    dir: PathBuf,
+    files: Arc<dyn Files>,
+    present: RwLock<Arc<Roster>>,
+    /// How often a roster has taken the place of another.
+    rounds: AtomicU64,
+    /// Those that are open for reading.
+    open: RwLock<BTreeMap<u32, Arc<ValueFile>>>,
+    open_max: usize,
+}
+
+/// The segments between two edits that took some away. Those that begin meanwhile join it.
+#[derive(Default)]
+pub(crate) struct Roster {
+    segments: RwLock<BTreeMap<u32, Arc<SegmentFile>>>,
+}
+
+/// A segment's file, which goes when it is retired and no roster that has it is held any more.
+struct SegmentFile {
+    path: PathBuf,
+    files: Arc<dyn Files>,
+    retired: AtomicBool,
+}
+
+impl Drop for SegmentFile {
+    fn drop(&mut self) {
+        if self.retired.load(Ordering::Acquire) {
+            let _ = self.files.remove(&self.path); // one that stays behind is a leftover that the next opening removes
+        }
+    }
+}
+
+impl ValueFiles {
+    /// Those of the store in `dir`, which has these segments.
+    pub(crate) fn new(
+        dir: &Path,
+        files: Arc<dyn Files>,
+        segments: impl IntoIterator<Item = FileNumber>,
+        open_max: usize,
+    ) -> ValueFiles {
+        let made = ValueFiles {
+            dir: dir.to_owned(),
+            files,
+            present: RwLock::default(),
+            rounds: AtomicU64::new(0),
+            open: RwLock::default(),
+            open_max,
+        };
+        segments.into_iter().for_each(|number| made.join(number));
+        made
+    }
+
+    /// A segment begins: it is in the present roster before anything points to it.
+    pub(crate) fn join(&self, number: FileNumber) {
+        let path = values_path(&self.dir, number);
+        let file = SegmentFile { path, files: Arc::clone(&self.files), retired: AtomicBool::new(false) };
+        self.present.read().segments.write().insert(number.0 as u32, Arc::new(file));
+    }
+
+    /// How many rosters there have been. Note it before a search whose pointers are to be followed.
+    #[inline]
+    pub(crate) fn round(&self) -> u64 {
+        self.rounds.load(Ordering::Acquire)
+    }
+
+    /// The roster of a search that began in this round; none when another has come, and the search is to be done again.
+    pub(crate) fn roster_of(&self, round: u64) -> Option<Arc<Roster>> {
+        let present = self.present.read();
+        (self.round() == round).then(|| Arc::clone(&present))
+    }
+
+    /// The present roster, for who holds the manifest's lock or is alone.
+    pub(crate) fn present(&self) -> Arc<Roster> {
+        Arc::clone(&self.present.read())
+    }
+
+    /// The manifest, durably, no longer lists these: a roster without them begins, and they go with the last that has them.
+    pub(crate) fn retire(&self, numbers: &[FileNumber]) {
+        let mut present = self.present.write();
+        let mut segments = present.segments.read().clone();
+        for number in numbers {
+            if let Some(file) = segments.remove(&(number.0 as u32)) {
+                file.retired.store(true, Ordering::Release);
+            }
+            self.open.write().remove(&(number.0 as u32));
+        }
+        let before = std::mem::replace(&mut *present, Arc::new(Roster { segments: RwLock::new(segments) }));
+        self.rounds.fetch_add(1, Ordering::AcqRel);
+        drop(present);
+        drop(before); // files go without the lock
+    }
+
+    /// Closes all files: the store is closed.
+    pub(crate) fn let_go(&self) {
+        self.open.write().clear();
+    }
+
+    /// The segment with this number, open for reading.
+    pub(crate) fn open(&self, of: &Roster, number: u32) -> Result<Arc<ValueFile>> {
+        if let Some(opened) = self.open.read().get(&number) {
+            return Ok(Arc::clone(opened));
+        }
+        let path = values_path(&self.dir, FileNumber(u64::from(number)));
+        if !of.segments.read().contains_key(&number) {
+            return Err(Error::corrupt(
+                &path,
+                0,
+                "a value is said to be in it, and the manifest does not list it",
+            ));
+        }
+        let opened = Arc::new(ValueFile::open(&*self.files, &self.dir, number)?);
+        opened.file.expect_scattered(); // values lie in the order of their writing, which no reader follows
+        let present = self.present.read();
+        if !present.segments.read().contains_key(&number) {
+            return Ok(opened); // retired meanwhile: kept open it would keep its space
+        }
+        let mut open = self.open.write();
+        if open.len() >= self.open_max {
+            open.pop_first(); // the oldest, which reads of fresh values ask least for
+        }
+        open.insert(number, Arc::clone(&opened));
+        Ok(opened)
+    }
+}
+
+/// An open value segment.
+pub(crate) struct ValueFile {
+    file: Arc<dyn ReadFile>,
+    path: PathBuf,
+    len_bytes: u64,
+}
+
+impl ValueFile {
+    /// Opens a segment of the store in `dir`.
+    ///
+    /// # Errors
+    /// Damage where it is not there; a failed call.
+    pub(crate) fn open(files: &dyn Files, dir: &Path, segment: u32) -> Result<ValueFile> {
+        let path = values_path(dir, FileNumber(u64::from(segment)));
+        let file = files.open(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
+            _ => Error::io("open", &path, error),
+        })?;
+        let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
+        Ok(ValueFile { file, path, len_bytes })
+    }
+
+    /// Reads the value that a pointer leads to, by one read into `record`.
+    ///
+    /// # Errors
+    /// Damage, a failed read.
+    pub(crate) fn value<'r>(
+        &self,
+        of: (TableId, &[u8]),
+        pointer: &Pointer<'_>,
+        record: &'r mut Vec<u8>,
+    ) -> Result<&'r [u8]> {
+        read_value((&*self.file, self.len_bytes), &self.path, of, pointer, record)
+    }
+}
