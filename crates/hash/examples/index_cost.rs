@@ -1,7 +1,8 @@
 //! Prints what the index of a hashed table costs: memory and time of a key, while it grows, is saved, loaded and looked up.
 //!
-//! `cargo run --release -p folddb-hash --example index_cost [keys [lock]]`. Compare by ratio: machines are noisy. Times
-//! are those of a processor, but for the longest. Memory is what the process holds more than before, as the system counts it; `peak` is the most that it ever held.
+//! `cargo run --release -p folddb-hash --example index_cost [keys [lock]]`. Compare by ratio: machines are noisy. Times are those
+//! of a processor, but for the longest. Memory is what the process holds more than before, as the system counts it; `peak` is
+//! the most that it ever held.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -70,7 +71,6 @@ fn fill(keys: u64, options: IndexOptions) -> Result<HashIndex> {
     let before = status_kib("VmRSS") * 1024.0;
     let index = HashIndex::new(options);
     let tenth = (keys / 10).max(1);
-    let mut worst: f64 = 0.0;
     for part in 0..10 {
         let (nanos, longest) = timed(tenth, |at| {
             let key = part * tenth + at;
@@ -79,9 +79,9 @@ fn fill(keys: u64, options: IndexOptions) -> Result<HashIndex> {
         });
         let facts = index.facts();
         let bytes = facts.memory_bytes as f64 / facts.keys as f64;
-        worst = worst.max(bytes);
         println!(
-            "  {:>11} keys  {nanos:5.0} ns a key, longest {longest:6.0} us; {} shards, {bytes:.2} bytes a key; process {:.2}, peak {:.2}",
+            "  {:>11} keys  {nanos:5.0} ns a key, longest {longest:6.0} us; {} shards, {bytes:.2} bytes a key; \
+             process {:.2}, peak {:.2}",
             facts.keys,
             facts.loaded,
             (status_kib("VmRSS") * 1024.0 - before) / facts.keys as f64,
