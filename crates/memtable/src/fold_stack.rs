@@ -44,6 +44,7 @@ impl Partial {
     }
 
     /// Its payload.
+    #[inline]
     pub(crate) fn payload<'a>(&'a self, arenas: &[&'a [u8]]) -> &'a [u8] {
         match self.placed {
             _ if self.kind == OpKind::Delete => &[],
@@ -56,6 +57,7 @@ impl Partial {
     }
 
     /// Its op; none when the payload is not one of its kind, and then it composes with nothing.
+    #[inline]
     fn op<'a>(&'a self, arenas: &[&'a [u8]]) -> Option<Op<'a>> {
         Op::from_parts(self.kind, self.payload(arenas)).ok()
     }
