@@ -419,3 +419,24 @@ fn memtables_that_keep_many_segments_are_flushed() {
     assert!(stats.flushes > 3 && stats.value_segments_reclaimed > 5, "{stats:?}");
     (0..30).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 19))));
 }
+
+/// Few and short records in runs, whose values take all of the space: no tier is full, and no run is large.
+#[test]
+fn overwritten_values_are_garbage_that_starts_a_merge() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options().value_segment_bytes(8 << 20)).unwrap();
+    let table = blobs(&store);
+    for round in 0..4u8 {
+        let value = vec![round; 1 << 20];
+        for key in 0..40u64 {
+            table.set(&key, &value).unwrap();
+        }
+        store.flush().unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+    }
+    let stats = store.stats();
+    assert!(stats.merges >= 2 && stats.value_segments_reclaimed >= 10, "{stats:?}");
+    let live_bytes = 40 << 20;
+    assert!(stats.value_segments * (8 << 20) <= 2 * live_bytes, "{stats:?}");
+    (0..40u64).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(vec![3; 1 << 20])));
+}

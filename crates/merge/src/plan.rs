@@ -41,8 +41,10 @@ pub struct RunSummary {
     pub tier: u8,
     /// Its place among the runs of the table: higher is newer.
     pub age: Seq,
-    /// Bytes of its files, and of the separated values that it refers to.
+    /// Bytes of its files: what merging it moves.
     pub bytes: u64,
+    /// Bytes of the values that lie apart and that it points to: what merging may free, and does not move.
+    pub value_bytes: u64,
     /// Its records.
     pub records: u64,
     /// How many of them are deletes.
@@ -284,8 +286,10 @@ impl Planner<'_> {
 
     fn garbage_beyond_bounds(&self, range: Range<usize>) -> Option<f64> {
         let runs = &self.runs[range];
-        let overlap = Overlap::between(runs.iter().map(|run| (&run.sketch, bytes_per_record(run))));
-        let bytes: u64 = runs.iter().map(|run| run.bytes).sum();
+        let held_bytes = |run: &RunSummary| run.bytes + run.value_bytes;
+        let per_record = |run: &RunSummary| held_bytes(run) as f64 / run.records.max(1) as f64;
+        let overlap = Overlap::between(runs.iter().map(|run| (&run.sketch, per_record(run))));
+        let bytes: u64 = runs.iter().map(held_bytes).sum();
         let beyond = overlap.ratio() > self.options.garbage_ratio
             && bytes as f64 * overlap.share() >= self.options.garbage_bytes_min as f64;
         beyond.then(|| overlap.ratio())
@@ -355,10 +359,6 @@ fn make(order: &KeyOrder, runs: &[RunSummary], range: Range<usize>, target_tier:
         target_age: inputs.iter().map(|run| run.age).max().unwrap_or(0),
         is_bottom: !inputs.iter().any(|input| older.iter().any(|run| overlaps(order, input, run))),
     }
-}
-
-fn bytes_per_record(run: &RunSummary) -> f64 {
-    run.bytes as f64 / run.records.max(1) as f64
 }
 
 fn overlaps(order: &KeyOrder, a: &RunSummary, b: &RunSummary) -> bool {

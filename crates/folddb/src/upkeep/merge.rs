@@ -571,6 +571,7 @@ fn summary(run: &RunView, busy: bool) -> RunSummary {
         tier: run.tier,
         age: run.age,
         bytes: facts().map(|facts| facts.file_bytes).sum(),
+        value_bytes: facts().flat_map(|facts| &facts.values).map(|used| used.bytes).sum(),
         records: facts().map(|facts| facts.records).sum(),
         deletes: facts().map(|facts| facts.deletes).sum(),
         min_seq: facts().map(|facts| facts.min_seq).min().unwrap_or(0),

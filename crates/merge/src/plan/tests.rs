@@ -43,6 +43,7 @@ impl Table {
             tier,
             age,
             bytes: records.len() as u64 * RECORD_BYTES,
+            value_bytes: 0,
             records: records.len() as u64,
             deletes,
             min_seq: seqs.0,
@@ -328,4 +329,23 @@ fn check_optimize(plan: &Plan, runs: &[RunSummary]) {
     assert!(plan.is_bottom);
     assert_eq!(plan.inputs.len(), runs.len());
     assert!(runs.iter().all(|run| !run.busy));
+}
+
+/// What lies apart is moved by no merge, and freed by it all the same.
+#[test]
+fn garbage_counts_the_values_that_lie_apart() {
+    let mut table = Table::default();
+    table.flush(0..1000, false);
+    table.flush(0..1000, false);
+    let mut runs = table.summaries();
+    let options = MergeOptions::default();
+    let planned = |runs: &[RunSummary]| plan(&KeyOrder::Bytewise, runs, &table.moment, &options);
+    assert!(planned(&runs).is_none(), "a few kilobytes are no garbage");
+    runs.iter_mut().for_each(|run| run.value_bytes = options.garbage_bytes_min + run.bytes);
+    let plan = planned(&runs).expect("each value is there twice");
+    assert!(matches!(plan.reason, Reason::Garbage(ratio) if ratio > 0.9), "{plan}");
+    assert_eq!(plan.bytes, runs.iter().map(|run| run.bytes).sum::<u64>(), "values are not moved");
+    runs[1].value_bytes = 0;
+    runs[0].value_bytes = 0;
+    assert!(planned(&runs).is_none());
 }
