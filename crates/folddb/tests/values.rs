@@ -440,3 +440,34 @@ fn overwritten_values_are_garbage_that_starts_a_merge() {
     assert!(stats.value_segments * (8 << 20) <= 2 * live_bytes, "{stats:?}");
     (0..40u64).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(vec![3; 1 << 20])));
 }
+
+/// Of a batch that was not synced, the value is lost and the frame is not: the opening cuts it, and a look says so before.
+#[test]
+fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store);
+    table.set(&1, &blob(1, 1)).unwrap();
+    table.set(&2, &blob(2, 1)).unwrap();
+    drop((table, store)); // as a process that dies
+    let names = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    let values = names.into_iter().find(|path| path.extension().is_some_and(|is| is == "values")).unwrap();
+    let mut bytes = std::fs::read(&values).unwrap();
+    let second = bytes.windows(100).rposition(|stretch| stretch == vec![blob(2, 1)[0]; 100]).unwrap();
+    bytes[second] ^= 1;
+    std::fs::write(&values, bytes).unwrap();
+
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    let told: Vec<String> = report.findings.iter().map(|finding| finding.to_string()).collect();
+    assert!(
+        told.iter().any(|told| told.contains(".values") && told.contains("cut at the next opening")),
+        "{told:?}"
+    );
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(blobs(&store).get(&1).unwrap(), Some(blob(1, 1)));
+    assert_eq!(blobs(&store).get(&2).unwrap(), None);
+    store.close().unwrap();
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+}

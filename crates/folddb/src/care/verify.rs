@@ -26,7 +26,7 @@ use crate::care::finding::{Finding, Loss, Severity};
 use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
 use crate::options::Options;
 use crate::store::Store;
-use crate::values::value_at_rest;
+use crate::values::{pointer_of, value_at_rest};
 
 /// Memory for the index of one part and some blocks.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -313,9 +313,15 @@ impl Look<'_> {
         let (survey, options, depth) = (self.survey, self.options, self.depth);
         let rules: Vec<(&TableState, BoundRules)> =
             state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
+        let files = (&*options.host.files, survey.dir.as_path());
+        let mut lost = None;
         let log = survey.read_log(options, &log_start(state), &mut |frame, _| {
-            check_frame(&frame, state, &rules, depth, (&*options.host.files, &survey.dir))
+            if depth == Depth::Records && !frame.is_durable && lost.is_none() {
+                lost = lost_value(&frame, files);
+            }
+            check_frame(&frame, state, &rules, depth, files)
         })?;
+        self.report.findings.extend(lost.map(|lost| lost.finding(log.vouched_lsn)));
         self.report.checked.segments = log.needed;
         self.report.checked.batches = log.batches + log.batches_beyond;
         (self.report.checked.log_start_lsn, self.report.checked.log_end_lsn) = (log.start_lsn, log.end_lsn);
@@ -347,6 +353,35 @@ impl Look<'_> {
                 .push_str("; and since something is lacking that the edits before it speak of, rotten");
         }
     }
+}
+
+/// A batch of the log that points to a value which is not whole.
+struct LostValue {
+    segment: FileNumber,
+    /// Where the batch begins and ends.
+    lsns: (Lsn, Lsn),
+}
+
+impl LostValue {
+    fn finding(&self, vouched_lsn: Lsn) -> Finding {
+        let (name, lsn) = (FileName::Values(self.segment).to_string(), self.lsns.0);
+        let what = format!("a value that the log points to at LSN {lsn} is not whole");
+        if self.lsns.1 <= vouched_lsn {
+            return Finding::damage(name, None, format!("{what}, though it is known to be durable"));
+        }
+        let why = "nobody was promised that it outlives the machine; it and the batches behind it are cut at the next opening";
+        Finding::note(name, format!("{what}: {why}"))
+    }
+}
+
+/// The first value that a batch points to and that is not as it was written.
+fn lost_value(frame: &ReplayFrame<'_>, (files, dir): (&dyn Files, &Path)) -> Option<LostValue> {
+    frame::records(frame.payload).flatten().find_map(|record| {
+        let pointer = pointer_of(&record)?;
+        let loaded = value_at_rest(files, dir, (record.table, record.key), &pointer);
+        let segment = FileNumber(pointer.place.segment.into());
+        loaded.is_err().then_some(LostValue { segment, lsns: (frame.lsn, frame.end_lsn) })
+    })
 }
 
 fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss {
