@@ -121,15 +121,24 @@ impl Engine {
         let mut resolver = Resolver::new();
         let of = self.search(table, key, at, &mut resolver)?;
         resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;
-        let inline = |op: &OpBuf| {
-            let mut record = Vec::new();
-            let payload = match op.kind.is_apart() {
-                true => self.load_value(of.as_deref(), table, key, &op.payload, &mut record)?.to_vec(),
-                false => op.payload.clone(),
-            };
-            Ok((op.kind.inline(), payload))
-        };
+        let inline = |op| self.inline_op(of.as_deref(), table, key, op).map(|op| (op.kind, op.payload));
         resolver.operands().iter().map(inline).collect()
+    }
+
+    /// An op of `key` with its value beside it, wherever that lies.
+    pub(crate) fn inline_op(
+        &self,
+        of: Option<&Roster>,
+        table: &TableCore,
+        key: &[u8],
+        op: &OpBuf,
+    ) -> Result<OpBuf> {
+        let mut record = Vec::new();
+        let payload = match op.kind.is_apart() {
+            true => self.load_value(of, table, key, &op.payload, &mut record)?,
+            false => &op.payload,
+        };
+        Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
     }
 
     /// Feeds the records of `key` to the resolver, newest first. Where a value that lies apart is among them, returns the files in

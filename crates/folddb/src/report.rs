@@ -358,8 +358,7 @@ impl Engine {
         let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
         let (snapshots, since) = self.borders.summary();
         let now = self.host.clock.monotonic();
-        let value_segments = self.manifest.lock().state().values.len() as u64;
-        let value_bytes = self.value_bytes();
+        let (value_segments, value_bytes) = (self.value_segments_listed(), self.value_bytes());
         StoreStats {
             last_seq: self.published(),
             commits: counters.commits.get(),

@@ -301,18 +301,8 @@ impl Rows {
 
     /// What is written to the key of the last row, newest first, with values that lie apart loaded.
     pub(crate) fn loaded_operands(&self) -> Result<Vec<OpBuf>> {
-        let load = |op: &OpBuf| {
-            let mut record = Vec::new();
-            let payload = match op.kind.is_apart() {
-                true => {
-                    let of = self.of.as_deref();
-                    self.engine.load_value(of, &self.table, &self.key, &op.payload, &mut record)?.to_vec()
-                }
-                false => op.payload.clone(),
-            };
-            Ok(OpBuf { kind: op.kind.inline(), payload })
-        };
-        self.operands().iter().map(load).collect()
+        let inline = |op| self.engine.inline_op(self.of.as_deref(), &self.table, &self.key, op);
+        self.operands().iter().map(inline).collect()
     }
 
     /// The key that the last row was of, or whose fold failed.

@@ -47,7 +47,8 @@ pub(crate) struct Values {
     /// How often the parts of some table have changed, and as of when that was looked at for segments that are dead.
     pub(crate) installs: AtomicU64,
     pub(crate) looked: AtomicU64,
-    /// Bytes of the segments that the manifest lists. Of its own, so that who asks waits for no edit that is being synced.
+    /// The segments that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being synced.
+    listed: AtomicU64,
     listed_bytes: AtomicU64,
 }
 
@@ -70,6 +71,7 @@ impl Values {
             settled: Mutex::default(),
             installs: AtomicU64::new(0),
             looked: AtomicU64::new(0),
+            listed: AtomicU64::new(0),
             listed_bytes: AtomicU64::new(0),
         }
     }
@@ -249,6 +251,12 @@ impl Engine {
         let open_bytes = self.options.values_segment_bytes();
         let listed_bytes = manifest.state().values.values().map(|end| end.unwrap_or(open_bytes)).sum();
         self.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
+        self.values.listed.store(manifest.state().values.len() as u64, Ordering::Relaxed);
+    }
+
+    /// How many value segments there are.
+    pub(crate) fn value_segments_listed(&self) -> u64 {
+        self.values.listed.load(Ordering::Relaxed)
     }
 
     /// Bytes of the value segments: of those that are sealed, what counts, of the others their length.
