@@ -56,7 +56,7 @@ pub(crate) enum Verb {
     /// Print the value of a key
     Get(GetArgs),
     /// Print what is known of the value of a key without reading it: size, hash, head
-    Head(HeadArgs),
+    Head(KeyArgs),
     /// Make the value of a key this one, whatever it was
     Set(WriteArgs),
     /// Make the bytes of a file the value of a key
@@ -78,7 +78,7 @@ pub(crate) enum Verb {
     /// Merge all runs of a table into one
     Optimize(OptimizeArgs),
     /// Show every record of a key: where it lies and why it is still there
-    Explain(ExplainArgs),
+    Explain(KeyArgs),
     /// Look for a counter-example to the laws of a fold
     CheckFold(CheckFoldArgs),
     /// Check the files of a store, which need not open: every checksum, and with --deep every record
@@ -338,16 +338,8 @@ pub(crate) enum OutputFormat {
 /// `get`.
 #[derive(Args, Debug)]
 pub(crate) struct GetArgs {
-    /// The directory of the store
-    pub(crate) store: PathBuf,
-    /// The table
-    pub(crate) table: String,
-    /// The key; one word for each element of a tuple
-    #[arg(required = true, allow_negative_numbers = true)]
-    pub(crate) key: Vec<String>,
-    /// The key is given as hexadecimal digits
-    #[arg(long)]
-    pub(crate) hex: bool,
+    #[command(flatten)]
+    pub(crate) of: KeyArgs,
     /// Print the bytes of the value as they are stored, and nothing else
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
@@ -356,9 +348,9 @@ pub(crate) struct GetArgs {
     pub(crate) to: Option<PathBuf>,
 }
 
-/// `head`.
+/// A key of a table: all that `head` and `explain` ask for.
 #[derive(Args, Debug)]
-pub(crate) struct HeadArgs {
+pub(crate) struct KeyArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
     /// The table
@@ -476,21 +468,6 @@ pub(crate) struct OptimizeArgs {
     pub(crate) store: PathBuf,
     /// Only these tables
     pub(crate) tables: Vec<String>,
-}
-
-/// `explain`.
-#[derive(Args, Debug)]
-pub(crate) struct ExplainArgs {
-    /// The directory of the store
-    pub(crate) store: PathBuf,
-    /// The table
-    pub(crate) table: String,
-    /// The key; one word for each element of a tuple
-    #[arg(required = true, allow_negative_numbers = true)]
-    pub(crate) key: Vec<String>,
-    /// The key is given as hexadecimal digits
-    #[arg(long)]
-    pub(crate) hex: bool,
 }
 
 /// `check-fold`.

@@ -3,13 +3,13 @@
 use folddb::{BytesTable, Datum, Explained, Op, Pointer};
 use serde_json::json;
 
-use crate::args::ExplainArgs;
+use crate::args::KeyArgs;
 use crate::failure::Failure;
 use crate::keys;
 use crate::render::{json, table};
 use crate::session::Session;
 
-pub(crate) fn run(args: &ExplainArgs, session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
     let key = keys::key(&table, &args.key, args.hex)?;

@@ -15,12 +15,13 @@ use crate::render::{json, table};
 use crate::session::Session;
 
 pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> {
-    let store = session.read(&args.store)?;
-    let table = store.known_table(&args.table)?;
+    let of = &args.of;
+    let store = session.read(&of.store)?;
+    let table = store.known_table(&of.table)?;
     let rules = table.rules();
-    let key = keys::key(&table, &args.key, args.hex)?;
+    let key = keys::key(&table, &of.key, of.hex)?;
     let Some(value) = table.get(&key)? else {
-        let shown = args.key.join(" ");
+        let shown = of.key.join(" ");
         return Err(Failure::NotFound(format!("table `{}` has no value for {shown}", table.name())));
     };
     if let Some(file) = &args.to {

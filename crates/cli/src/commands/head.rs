@@ -3,7 +3,7 @@
 use folddb::{Datum, Head};
 use serde_json::json;
 
-use crate::args::HeadArgs;
+use crate::args::KeyArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
@@ -11,7 +11,7 @@ use crate::render::columns::HEAD_FIELDS;
 use crate::render::{json, table};
 use crate::session::Session;
 
-pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
     let key = keys::key(&table, &args.key, args.hex)?;
