@@ -1,5 +1,25 @@
 //! What the tests of all modules use.
 
+use std::collections::BTreeMap;
+
+use crate::{Change, Point, Slot};
+
+/// What an index should hold.
+pub(crate) type State = BTreeMap<Point, Vec<Slot>>;
+
+/// Makes a change to a state.
+pub(crate) fn make(state: &mut State, point: Point, change: Change) {
+    let slots = state.entry(point).or_default();
+    match change {
+        Change::Insert(new) => slots.push(new),
+        Change::Replace { old, new } => {
+            slots.iter_mut().filter(|slot| **slot == old).for_each(|slot| *slot = new)
+        }
+        Change::Remove(old) => slots.retain(|slot| *slot != old),
+    }
+    slots.sort_unstable();
+}
+
 /// SplitMix64: numbers that look random and follow from a seed.
 pub(crate) struct Chance(u64);
 

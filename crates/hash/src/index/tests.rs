@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::slot::{SizeClass, false_candidates};
-use crate::tests::Chance;
+use crate::tests::{Chance, State, make};
 
 #[cfg(folddb_schedules)]
 #[path = "tests/schedules.rs"]
@@ -73,8 +73,6 @@ fn enumerate(index: &HashIndex, at: Option<Seq>) -> (Vec<(Point, Slot)>, usize) 
 }
 
 // ---- random programs against a model ----------------------------------------------------------------------------
-
-type State = BTreeMap<Point, Vec<Slot>>;
 
 /// What a program has done, and what must be true of the index therefore.
 struct Program {
@@ -255,18 +253,6 @@ impl Program {
             assert_eq!(facts.keys, listed(&self.state).len() as u64);
         }
     }
-}
-
-fn make(state: &mut State, point: Point, change: Change) {
-    let slots = state.entry(point).or_default();
-    match change {
-        Change::Insert(new) => slots.push(new),
-        Change::Replace { old, new } => {
-            slots.iter_mut().filter(|slot| **slot == old).for_each(|slot| *slot = new)
-        }
-        Change::Remove(old) => slots.retain(|slot| *slot != old),
-    }
-    slots.sort_unstable();
 }
 
 fn listed(state: &State) -> Vec<(Point, Slot)> {

@@ -1,8 +1,6 @@
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::slot::SizeClass;
-use crate::tests::Chance;
+use crate::tests::{Chance, State, make};
 
 fn slot(address: u64) -> Slot {
     Slot::new(address, SizeClass::of(100)).unwrap()
@@ -11,8 +9,6 @@ fn slot(address: u64) -> Slot {
 fn point(bits: u64) -> Point {
     Point::from_bits(bits)
 }
-
-type State = BTreeMap<Point, Vec<Slot>>;
 
 /// One change that fits, of a few points.
 fn some_change(state: &State, chance: &mut Chance, fresh: u64) -> (Point, Change) {
@@ -25,18 +21,6 @@ fn some_change(state: &State, chance: &mut Chance, fresh: u64) -> (Point, Change
         _ => Change::Insert(slot(fresh)),
     };
     (point, change)
-}
-
-fn make(state: &mut State, point: Point, change: Change) {
-    let slots = state.entry(point).or_default();
-    match change {
-        Change::Insert(new) => slots.push(new),
-        Change::Replace { old, new } => {
-            slots.iter_mut().filter(|slot| **slot == old).for_each(|slot| *slot = new)
-        }
-        Change::Remove(old) => slots.retain(|slot| *slot != old),
-    }
-    slots.sort_unstable();
 }
 
 fn entries(state: &State) -> Vec<Entry> {
