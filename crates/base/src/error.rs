@@ -39,6 +39,8 @@ pub enum ErrorKind {
     Poisoned,
     /// The table's fold function failed on this key. Other keys are untouched.
     FoldFailed,
+    /// What a snapshot saw is not kept any more.
+    SnapshotGone,
     /// The store or the table is opened for reading only.
     ReadOnly,
     /// The store is closed, or the table is dropped.
@@ -62,6 +64,9 @@ impl ErrorKind {
             ErrorKind::NoSpace => "free some space; writing resumes by itself",
             ErrorKind::Corruption => "restore a backup, or salvage what is whole into a new store",
             ErrorKind::Poisoned => "reopen the store to write again; reads go on",
+            ErrorKind::SnapshotGone => {
+                "read what is there now, or hold snapshots for as long as they are needed"
+            }
             ErrorKind::ReadOnly => "open the store for writing",
             ErrorKind::Closed => "open it again",
             ErrorKind::Io => "see the cause named by the operating system",

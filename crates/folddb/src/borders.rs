@@ -28,8 +28,17 @@ struct Live {
 impl Borders {
     /// Registers a snapshot at `seq`. The caller holds the commit lock.
     pub(crate) fn hold(self: &Arc<Borders>, seq: Seq, now: Duration) -> Held {
-        let mut live = self.live.lock();
-        live.entry(seq).or_insert(Live { holders: 0, since: now }).holders += 1;
+        self.live.lock().entry(seq).or_insert(Live { holders: 0, since: now }).holders += 1;
+        self.held(seq)
+    }
+
+    /// Registers one more holder of `seq`, where it has one.
+    pub(crate) fn hold_if_live(self: &Arc<Borders>, seq: Seq) -> Option<Held> {
+        self.live.lock().get_mut(&seq)?.holders += 1;
+        Some(self.held(seq))
+    }
+
+    fn held(self: &Arc<Borders>, seq: Seq) -> Held {
         self.version.fetch_add(1, Ordering::Release);
         Held { borders: Arc::clone(self), seq }
     }

@@ -35,6 +35,7 @@ use folddb_merge::pace::OwedDelay;
 /// The engine of one open store.
 pub(crate) struct Engine {
     pub(crate) dir: PathBuf,
+    pub(crate) store_id: u128,
     pub(crate) host: Host,
     pub(crate) options: Options,
     pub(crate) catalog: RwLock<Arc<Catalog>>,

@@ -59,7 +59,7 @@
 //! write until it is opened anew. A full disk is not poison: writes are refused until there is space.
 //!
 //! The library prints nothing, reads no environment variable, and starts only the threads that
-//! [`Upkeep`] names.
+//! [`Upkeep`] names, and those that [`BytesScan::fold_rows`] is told to use, which end with the call.
 
 #![forbid(unsafe_code)]
 
@@ -84,10 +84,13 @@ mod reclaim;
 mod upkeep;
 mod recover;
 mod rules;
+mod cursor;
 mod scans;
 mod table;
 mod batch;
 mod snapshot;
+mod spread;
+mod digest;
 mod store;
 mod report;
 pub mod care;
@@ -97,6 +100,8 @@ pub use care::{
     BackupOptions, BackupReport, DumpReport, Generation, LoadOptions, LoadReport, Moved, RestoreOptions,
     RestoreReport,
 };
+pub use cursor::{Cursor, Resume};
+pub use digest::Digest;
 pub use encode::WriteOp;
 pub use head::Head;
 pub use options::{Durability, Options, Upkeep};

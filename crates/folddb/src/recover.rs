@@ -146,6 +146,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     };
     let mut engine = Engine {
         dir: dir.to_owned(),
+        store_id: state.store_id,
         host,
         catalog: RwLock::new(Arc::new(catalog)),
         commit: Mutex::new(committer),

@@ -315,6 +315,16 @@ impl Rows {
         self.resolver.operands()
     }
 
+    /// What the scan goes over, and up to which seq it sees.
+    pub(crate) fn plan(&self) -> (&ScanPlan, Seq) {
+        (&self.plan, self.limit)
+    }
+
+    /// Whose scan it is.
+    pub(crate) fn owner(&self) -> (&Arc<Engine>, &Arc<TableCore>) {
+        (&self.engine, &self.table)
+    }
+
     /// Feeds all records of the next key to the resolver, or takes the newest where that is the value. False at the end of
     /// the range.
     fn collect_key(&mut self) -> Result<bool> {

@@ -12,6 +12,7 @@ use folddb_rules::KeyOrder;
 
 use crate::borders::Held;
 use crate::catalog::TableCore;
+use crate::cursor::{Cursor, Resume, Stand};
 use crate::engine::Engine;
 use crate::head::Head;
 use crate::scan::{Rows, ScanPlan, Wanted};
@@ -20,13 +21,13 @@ use crate::scan::{Rows, ScanPlan, Wanted};
 #[derive(Clone)]
 #[must_use = "a scan does nothing until it is iterated"]
 pub struct BytesScan {
-    engine: Arc<Engine>,
-    table: Arc<TableCore>,
-    plan: ScanPlan,
-    limit: usize,
-    mistake: Option<Error>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) table: Arc<TableCore>,
+    pub(crate) plan: ScanPlan,
+    pub(crate) limit: usize,
+    pub(crate) mistake: Option<Error>,
     /// The snapshot that it reads at, which must outlive it.
-    held: Option<Arc<Held>>,
+    pub(crate) held: Option<Arc<Held>>,
 }
 
 impl BytesScan {
@@ -39,6 +40,17 @@ impl BytesScan {
             mistake: None,
             held: None,
         }
+    }
+
+    /// The rest of the scan that a cursor is of.
+    pub(crate) fn resume(
+        engine: &Arc<Engine>,
+        table: &Arc<TableCore>,
+        cursor: &Cursor,
+        how: Resume,
+    ) -> Result<BytesScan> {
+        let (plan, held) = cursor.resume(engine, table, how)?;
+        Ok(BytesScan { held: held.map(Arc::new), ..BytesScan::new(engine, table, plan) })
     }
 
     pub(crate) fn holding(mut self, held: Arc<Held>) -> BytesScan {
@@ -141,7 +153,7 @@ impl BytesScan {
             Some(mistake) => Err(mistake),
             None => {
                 let rows = Rows::start(&self.engine, &self.table, self.plan)?;
-                Ok(LentRows { rows, left: self.limit, _held: self.held })
+                Ok(LentRows { rows, left: self.limit, stand: Stand::Beginning, _held: self.held })
             }
         }
     }
@@ -171,6 +183,7 @@ impl BytesScan {
 pub struct LentRows {
     rows: Rows,
     left: usize,
+    stand: Stand,
     _held: Option<Arc<Held>>,
 }
 
@@ -185,15 +198,24 @@ impl LentRows {
             return Ok(None);
         }
         self.left -= 1;
-        self.rows.next_row()
+        let row = self.rows.next_row();
+        self.stand = self.stand.after(&row);
+        row
     }
 
-    fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
+    pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
         if self.left == 0 {
             return Ok(None);
         }
         self.left -= 1;
-        self.rows.next_head()
+        let row = self.rows.next_head();
+        self.stand = self.stand.after(&row);
+        row
+    }
+
+    /// Where the scan stands, to be gone on with later: [`BytesTable::resume`](crate::BytesTable::resume).
+    pub fn cursor(&self) -> Cursor {
+        Cursor::of(&self.rows, self.stand)
     }
 }
 
@@ -223,6 +245,13 @@ impl RowsState {
         }
     }
 
+    fn cursor(&self) -> Option<Cursor> {
+        match self {
+            RowsState::Going(rows) => Some(rows.cursor()),
+            RowsState::Failed(_) => None,
+        }
+    }
+
     fn next<T>(&mut self, make: impl FnOnce(&[u8], &[u8]) -> Result<T>) -> Option<Result<T>> {
         self.step(|rows| Ok(rows.next_row()?.map(|(key, value)| make(key, value))))
     }
@@ -245,10 +274,24 @@ impl RowsState {
     }
 }
 
+impl BytesRows {
+    /// Where the scan stands, to be gone on with later; none after a failure.
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.state.cursor()
+    }
+}
+
 impl Iterator for BytesRows {
     type Item = Result<(Vec<u8>, Vec<u8>)>;
     fn next(&mut self) -> Option<Self::Item> {
         self.state.next(|key, value| Ok((key.to_vec(), value.to_vec())))
+    }
+}
+
+impl<K: Key, V: Value> TypedRows<K, V> {
+    /// Where the scan stands, to be gone on with later: [`Table::resume`](crate::Table::resume); none after a failure.
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.state.cursor()
     }
 }
 

@@ -37,6 +37,11 @@ impl Snapshot {
         Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held) }
     }
 
+    /// What keeps it.
+    pub(crate) fn into_held(self) -> Arc<Held> {
+        self.held
+    }
+
     /// The seq of the last record that it sees.
     pub fn seq(&self) -> Seq {
         self.held.seq

@@ -9,6 +9,7 @@ use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use folddb_rules::table_rules::BoundRules;
 
 use crate::catalog::TableCore;
+use crate::cursor::{Cursor, Resume};
 use crate::encode::{Encoded, RECYCLED_BYTES_MAX, WriteOp};
 use crate::engine::Engine;
 use crate::head::Head;
@@ -170,6 +171,14 @@ impl<K: Key, V: Value> Table<K, V> {
     pub fn scan(&self) -> Scan<K, V> {
         Scan::new(self.bytes.scan())
     }
+
+    /// Goes on with a scan where its cursor stood.
+    ///
+    /// # Errors
+    /// As [`BytesTable::resume`].
+    pub fn resume(&self, cursor: &Cursor, how: Resume) -> Result<Scan<K, V>> {
+        Ok(Scan::new(self.bytes.resume(cursor, how)?))
+    }
 }
 
 fn encoded_key<K: Key, Q: AsKey<K> + ?Sized>(key: &Q) -> Vec<u8> {
@@ -300,6 +309,15 @@ impl BytesTable {
     /// A scan of the table as it is when the scan starts.
     pub fn scan(&self) -> BytesScan {
         BytesScan::new(&self.engine, &self.core, ScanPlan::everything(None))
+    }
+
+    /// Goes on with a scan where its cursor stood.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::SnapshotGone`] when that must see what it saw, and cannot; [`crate::ErrorKind::InvalidInput`] for the cursor of
+    /// another table or another store.
+    pub fn resume(&self, cursor: &Cursor, how: Resume) -> Result<BytesScan> {
+        BytesScan::resume(&self.engine, &self.core, cursor, how)
     }
 
     pub(crate) fn undecodable(&self, key: &[u8], cause: &dyn std::fmt::Display) -> folddb_base::Error {

@@ -11,6 +11,7 @@ mod names;
 mod part;
 mod segment;
 mod text;
+mod tokens;
 mod tuple;
 
 use crate::target::Target;
@@ -30,6 +31,7 @@ pub fn all() -> Vec<Target> {
         key::TARGETS,
         text::TARGETS,
         fold::TARGETS,
+        tokens::TARGETS,
     ]
     .concat()
 }

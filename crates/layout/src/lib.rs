@@ -17,3 +17,5 @@ pub mod part;
 pub mod values;
 pub mod hash_checkpoint;
 pub mod backup;
+pub mod cursor_token;
+pub mod digest;

@@ -1,0 +1,173 @@
+//! Cursors: where a scan stands, as bytes that can be kept, and gone on with later or by another process.
+//!
+//! A cursor holds nothing: no snapshot, no file. Whoever goes on with one says whether the scan must see what it saw
+//! ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]).
+
+use std::fmt;
+use std::ops::Bound;
+use std::str::FromStr;
+
+use folddb_base::stream::Direction;
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_layout::cursor_token::CursorToken;
+
+use crate::borders::Held;
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::scan::{Rows, ScanPlan, Wanted};
+
+/// Where a scan stands. As text it is hexadecimal digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    token: CursorToken,
+}
+
+/// What a scan that is gone on with sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since. Otherwise an
+    /// error.
+    Strict,
+    /// What is there now. Keys that were written behind the cursor since are not seen, and those before it are.
+    #[default]
+    Relaxed,
+}
+
+/// How far a scan under way has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stand {
+    /// No row was handed out.
+    Beginning,
+    /// The row of this key was.
+    Behind,
+    /// The row of this key was asked for, and could not be read.
+    Before,
+}
+
+impl Cursor {
+    /// The cursor of a scan that stands so.
+    pub(crate) fn of(rows: &Rows, stand: Stand) -> Cursor {
+        let ((engine, table), (plan, seq), key) = (rows.owner(), rows.plan(), rows.key());
+        let mut token = CursorToken {
+            store_id: engine.store_id,
+            table: table.id,
+            direction: plan.direction,
+            is_keys_only: plan.wanted == Wanted::Nothing,
+            seq,
+            low: plan.low.clone(),
+            high: plan.high.clone(),
+            last: None,
+        };
+        match (stand, plan.direction) {
+            (Stand::Beginning, _) => {}
+            (Stand::Behind, _) => token.last = Some(key.to_vec()),
+            (Stand::Before, Direction::Forward) => token.low = Bound::Included(key.to_vec()),
+            (Stand::Before, Direction::Reversed) => token.high = Bound::Included(key.to_vec()),
+        }
+        Cursor { token }
+    }
+
+    /// The cursor as bytes, with a checksum; `docs/FORMAT.md` draws them.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.token.to_bytes()
+    }
+
+    /// Reads what [`Cursor::to_bytes`] made.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`]: these bytes are no cursor, or were changed.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Cursor> {
+        let token = CursorToken::from_bytes(bytes).map_err(|cause| {
+            Error::invalid(format!("this is no cursor of a scan, or it was changed: {cause}"))
+        })?;
+        Ok(Cursor { token })
+    }
+
+    /// What is left of its scan.
+    fn plan(&self) -> ScanPlan {
+        let CursorToken { direction, is_keys_only, low, high, last, .. } = self.token.clone();
+        let mut plan = ScanPlan { low, high, direction, ..ScanPlan::everything(None) };
+        if is_keys_only {
+            plan.wanted = Wanted::Nothing;
+        }
+        match (last, direction) {
+            (None, _) => {}
+            (Some(key), Direction::Forward) => plan.low = Bound::Excluded(key),
+            (Some(key), Direction::Reversed) => plan.high = Bound::Excluded(key),
+        }
+        plan
+    }
+
+    /// What is left of its scan in `table`, and the snapshot that it needs.
+    ///
+    /// # Errors
+    /// Another table's or store's cursor; what it saw is gone.
+    pub(crate) fn resume(
+        &self,
+        engine: &Engine,
+        table: &TableCore,
+        how: Resume,
+    ) -> Result<(ScanPlan, Option<Held>)> {
+        if (self.token.store_id, self.token.table) != (engine.store_id, table.id) {
+            let message = format!("the cursor is of another table than `{}` of this store", table.name);
+            return Err(Error::invalid(message));
+        }
+        let held = match how {
+            Resume::Relaxed => None,
+            Resume::Strict => Some(engine.hold_again(self.token.seq)?),
+        };
+        let plan = ScanPlan { at: held.as_ref().map(|held| held.seq), ..self.plan() };
+        Ok((plan, held))
+    }
+}
+
+impl Stand {
+    /// Where the scan stands after it came to this.
+    #[inline]
+    pub(crate) fn after<R>(self, row: &Result<Option<R>>) -> Stand {
+        match row {
+            Ok(Some(_)) => Stand::Behind,
+            Ok(None) => self,
+            Err(error) if error.kind() == ErrorKind::FoldFailed => Stand::Behind,
+            Err(_) => Stand::Before,
+        }
+    }
+}
+
+impl Engine {
+    /// A snapshot at `seq`, where that can still be seen.
+    fn hold_again(&self, seq: u64) -> Result<Held> {
+        let _committer = self.commit.lock(); // no batch is half applied
+        if seq == self.published() {
+            return Ok(self.borders.hold(seq, self.host.clock.monotonic()));
+        }
+        self.borders.hold_if_live(seq).ok_or_else(|| {
+            let message = format!(
+                "the snapshot at seq {seq} that the cursor was made at is gone, and the store has gone on to {}",
+                self.published()
+            );
+            Error::new(ErrorKind::SnapshotGone, message)
+        })
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_bytes().iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Cursor> {
+        let wrong = || Error::invalid("a cursor is hexadecimal digits, an even number of them");
+        let digit = |byte: &u8| char::from(*byte).to_digit(16).ok_or_else(wrong);
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        if !rest.is_empty() {
+            return Err(wrong());
+        }
+        let bytes = pairs.iter().map(|[high, low]| Ok((digit(high)? << 4 | digit(low)?) as u8));
+        Cursor::from_bytes(&bytes.collect::<Result<Vec<u8>>>()?)
+    }
+}

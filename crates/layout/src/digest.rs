@@ -1,0 +1,179 @@
+//! A digest tree: what a range of a table holds, in so few bytes that two stores can compare theirs.
+//!
+//! Each key belongs to one of 16^depth leaves, by the first bits of its hash; a leaf is the sum of the hashes of its rows, so rows may
+//! come in any order and in several goes. A node above is the hash of its sixteen children. Two stores whose roots are equal hold the
+//! same; where they differ, a walk down the nodes that differ ends at the leaves whose keys are to be compared. After
+//! Merkle, "A Digital Signature Based on a Conventional Encryption Function", 1987, with leaves by hash as in TicTac trees of Riak.
+//!
+//! ```text
+//!   a digest as bytes
+//!      0  magic        8 bytes  "FDDIGEST"
+//!      8  version      u8       1
+//!      9  depth        u8       0 to 6
+//!     10  scope        u64      hash of what it is of: two digests compare only where these are equal
+//!     18  keys         u64      rows that were taken
+//!     26  leaves       16^depth times u64
+//!         checksum     u64      xxh3-64 with seed 0 of all that stands before
+//! ```
+
+use folddb_base::bytes::{Malformed, Reader, put_u64};
+use folddb_base::checksum::{hash64, key_hash};
+
+/// The first bytes of a digest.
+pub const DIGEST_MAGIC: [u8; 8] = *b"FDDIGEST";
+/// The version of its form.
+pub const DIGEST_VERSION: u8 = 1;
+/// The deepest tree: 16 million leaves, 128 MB.
+pub const DIGEST_DEPTH_MAX: u8 = 6;
+
+const HEAD_BYTES: usize = 26;
+const CHECKSUM_BYTES: usize = 8;
+const FAN_OUT: usize = 16;
+const FAN_OUT_BITS: u32 = 4;
+
+/// What a range of a table holds, as a tree of hashes. See the top of this file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest {
+    depth: u8,
+    scope: u64,
+    keys: u64,
+    leaves: Vec<u64>,
+}
+
+impl Digest {
+    /// The digest of nothing, of 16^depth leaves; deeper than [`DIGEST_DEPTH_MAX`] is as deep as that. Digests of the same scope compare.
+    pub fn new(depth: u8, scope: u64) -> Digest {
+        let depth = depth.min(DIGEST_DEPTH_MAX);
+        Digest { depth, scope, keys: 0, leaves: vec![0; leaves_of(depth)] }
+    }
+
+    /// Takes a row: its key, and the size and the hash of its value.
+    #[inline]
+    pub fn take(&mut self, key: &[u8], size_bytes: u64, value_hash: u32) {
+        let leaf = self.leaf_of(key);
+        self.leaves[leaf] = self.leaves[leaf].wrapping_add(row_hash(key, size_bytes, value_hash));
+        self.keys += 1;
+    }
+
+    /// Takes all rows of another digest of the same shape, which has none of them already.
+    ///
+    /// # Errors
+    /// `Bounds` where the two do not compare.
+    pub fn join(&mut self, other: &Digest) -> Result<(), Malformed> {
+        if !self.compares_with(other) {
+            return Err(Malformed::Bounds);
+        }
+        self.leaves.iter_mut().zip(&other.leaves).for_each(|(leaf, more)| *leaf = leaf.wrapping_add(*more));
+        self.keys += other.keys;
+        Ok(())
+    }
+
+    /// The leaf that a key belongs to.
+    #[inline]
+    pub fn leaf_of(&self, key: &[u8]) -> usize {
+        match self.depth {
+            0 => 0,
+            depth => (key_hash(key) >> (64 - FAN_OUT_BITS * u32::from(depth))) as usize,
+        }
+    }
+
+    /// Rows that were taken.
+    pub fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Levels under the root.
+    pub fn depth(&self) -> u8 {
+        self.depth
+    }
+
+    /// The hash of all of it.
+    pub fn root(&self) -> u64 {
+        self.level(0)[0]
+    }
+
+    /// The nodes of a level, from the root (0) to the leaves (the depth); a deeper one is that of the leaves.
+    pub fn level(&self, level: u8) -> Vec<u64> {
+        let mut nodes = self.leaves.clone();
+        for _ in level..self.depth {
+            nodes = nodes.chunks_exact(FAN_OUT).map(parent).collect();
+        }
+        nodes
+    }
+
+    /// True where the two are of the same range and as deep.
+    pub fn compares_with(&self, other: &Digest) -> bool {
+        (self.depth, self.scope) == (other.depth, other.scope)
+    }
+
+    /// The leaves that differ, ascending: no key of another one differs, but for one case in 2^32.
+    ///
+    /// # Errors
+    /// `Bounds` where the two do not compare.
+    pub fn differing(&self, other: &Digest) -> Result<Vec<usize>, Malformed> {
+        if !self.compares_with(other) {
+            return Err(Malformed::Bounds);
+        }
+        let pairs = self.leaves.iter().zip(&other.leaves).enumerate();
+        Ok(pairs.filter(|(_, (mine, theirs))| mine != theirs).map(|(leaf, _)| leaf).collect())
+    }
+
+    /// The digest as bytes: see the top of this file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEAD_BYTES + 8 * self.leaves.len() + CHECKSUM_BYTES);
+        out.extend_from_slice(&DIGEST_MAGIC);
+        out.extend_from_slice(&[DIGEST_VERSION, self.depth]);
+        put_u64(&mut out, self.scope);
+        put_u64(&mut out, self.keys);
+        self.leaves.iter().for_each(|&leaf| put_u64(&mut out, leaf));
+        let checksum = hash64(0, &out);
+        put_u64(&mut out, checksum);
+        out
+    }
+
+    /// Reads what [`Digest::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// The bytes are not that, or of a later version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Digest, Malformed> {
+        let (body, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Malformed::Short)?;
+        let mut reader = Reader::new(body);
+        if reader.take(DIGEST_MAGIC.len())? != DIGEST_MAGIC || reader.u8()? != DIGEST_VERSION {
+            return Err(Malformed::Tag);
+        }
+        if hash64(0, body) != u64::from_le_bytes(*checksum) {
+            return Err(Malformed::Checksum);
+        }
+        let depth = reader.u8()?;
+        let (scope, keys) = (reader.u64()?, reader.u64()?);
+        // Before any memory is taken for it.
+        if depth > DIGEST_DEPTH_MAX || reader.rest().len() != 8 * leaves_of(depth) {
+            return Err(Malformed::Bounds);
+        }
+        let leaves = (0..leaves_of(depth)).map(|_| reader.u64()).collect::<Result<_, _>>()?;
+        Ok(Digest { depth, scope, keys, leaves })
+    }
+}
+
+/// What a row adds to its leaf.
+#[inline]
+fn row_hash(key: &[u8], size_bytes: u64, value_hash: u32) -> u64 {
+    hash64(size_bytes.rotate_left(32) ^ u64::from(value_hash), key)
+}
+
+fn parent(children: &[u64]) -> u64 {
+    let mut bytes = [0; 8 * FAN_OUT];
+    bytes
+        .chunks_exact_mut(8)
+        .zip(children)
+        .for_each(|(out, child)| out.copy_from_slice(&child.to_le_bytes()));
+    hash64(0, &bytes)
+}
+
+fn leaves_of(depth: u8) -> usize {
+    1 << (FAN_OUT_BITS * u32::from(depth))
+}
+
+#[cfg(test)]
+#[path = "digest/tests.rs"]
+mod tests;
