@@ -257,6 +257,10 @@ impl Files for Accounted {
         self.inner.open(path)
     }
 
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        self.inner.open_direct(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.inner.rename(from, to)?;
         self.account.renamed(from, to);

@@ -40,6 +40,7 @@ pub struct Options {
     pub(crate) append_mode: AppendMode,
     pub(crate) segment_bytes: u64,
     pub(crate) value_segment_bytes: Option<u64>,
+    pub(crate) values_direct: bool,
     pub(crate) read_only: bool,
     pub(crate) upkeep: Upkeep,
     pub(crate) custom: Custom,
@@ -59,6 +60,7 @@ impl Default for Options {
             append_mode: AppendMode::Mapped,
             segment_bytes: folddb_base::limits::SEGMENT_BYTES,
             value_segment_bytes: None,
+            values_direct: false,
             read_only: false,
             upkeep: Upkeep::Threads,
             custom: Custom::default(),
@@ -129,10 +131,18 @@ impl Options {
         self
     }
 
-    /// Size of a segment of the value lane, in bytes. Default four of the log's, or a sixteenth of `disk_bytes_max` where that is
+    /// Longest segment of the value lane, in bytes. Default four of the log's, or a sixteenth of `disk_bytes_max` where that is
     /// less; at least 8 KiB. For tests and tiny disks.
     pub fn value_segment_bytes(mut self, bytes: u64) -> Options {
         self.value_segment_bytes = Some(bytes.max(8 << 10));
+        self
+    }
+
+    /// Whether values that lie apart are read past the page cache (`O_DIRECT`), where the file system can. Default false. For stores much
+    /// larger than memory whose values are each read once in a long while: they push nothing else out of memory then. Values that are
+    /// read again are read from the disk again.
+    pub fn values_direct(mut self, direct: bool) -> Options {
+        self.values_direct = direct;
         self
     }
 
@@ -187,7 +197,7 @@ impl Options {
         self
     }
 
-    /// Size of a segment of the value lane, in bytes.
+    /// Longest segment of the value lane, in bytes.
     pub(crate) fn values_segment_bytes(&self) -> u64 {
         let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));
         self.value_segment_bytes.unwrap_or_else(|| self.segment_bytes.saturating_mul(4).min(most))

@@ -40,7 +40,7 @@ impl Engine {
         self.with_state(table, key, at, |state, of| match state {
             None => take(None),
             Some(State::Value(value)) => take(Some(value)),
-            Some(State::Apart(pointer)) => self.take_apart((of, table), key, pointer, take),
+            Some(State::Apart(pointer)) => self.take_apart((of.map(|of| &**of), table), key, pointer, take),
         })
     }
 
@@ -53,7 +53,7 @@ impl Engine {
         table: &TableCore,
         key: &[u8],
         at: Option<Seq>,
-        take: impl FnOnce(Option<State<'_>>, Option<&Roster>) -> Result<R>,
+        take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
     ) -> Result<R> {
         RESOLVER.with(|resolver| {
             // A `take` that itself reads finds the buffers in use and gets its own.
@@ -65,7 +65,7 @@ impl Engine {
             self.counters.operands_visited_max.raise(resolver.visited() as u64);
             self.load_waiting(of.as_deref(), table, key, resolver)?;
             let state = resolver.state(&table.rules.fold, key);
-            take(state.map_err(|cause| self.fold_failed(table, key, &cause))?, of.as_deref())
+            take(state.map_err(|cause| self.fold_failed(table, key, &cause))?, of.as_ref())
         })
     }
 

@@ -81,8 +81,13 @@ impl Engine {
         });
     }
 
-    /// How many full segments memory leads to, as of the last look: none of their dead values can go.
-    pub(crate) fn segments_pinned(&self) -> usize {
-        self.values.fences.lock().len()
+    /// Bytes of the full segments that memory leads to, as of the last look: none of their dead values can go.
+    pub(crate) fn pinned_value_bytes(&self) -> u64 {
+        let pinned: Vec<FileNumber> = self.values.fences.lock().keys().copied().collect();
+        if pinned.is_empty() {
+            return 0;
+        }
+        let state = std::sync::Arc::clone(self.manifest.lock().state());
+        pinned.iter().filter_map(|number| state.values.get(number)).flatten().sum()
     }
 }

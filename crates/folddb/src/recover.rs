@@ -138,10 +138,13 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         let numbers = Arc::clone(&numbers);
         let who =
             account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Values));
-        let value_options =
-            ValueOptions { segment_bytes: options.values_segment_bytes(), append_mode: options.append_mode };
+        let value_options = ValueOptions {
+            segment_bytes_max: options.values_segment_bytes(),
+            append_mode: options.append_mode,
+        };
         let listed = state.values.keys().copied();
-        let files = ValueFiles::new(dir, Arc::clone(&host.files), listed, options.value_files_max());
+        let reading = (options.value_files_max(), options.values_direct);
+        let files = ValueFiles::new(dir, Arc::clone(&host.files), listed, reading);
         Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), files)
     };
     let mut engine = Engine {

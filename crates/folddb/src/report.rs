@@ -342,9 +342,8 @@ impl Engine {
             }
         }
         let state = Arc::clone(self.manifest.lock().state());
-        let open_bytes = self.options.values_segment_bytes();
         let segment = |(&FileNumber(number), end): (&FileNumber, &Option<u64>)| {
-            let bytes = end.unwrap_or(open_bytes);
+            let bytes = self.segment_bytes(FileNumber(number), *end);
             let (live_values, live_bytes) = used.get(&number).copied().unwrap_or_default();
             let is_sealed = end.is_some();
             ValueSegment { number, bytes, live_values, live_bytes: live_bytes.min(bytes), is_sealed }

@@ -8,6 +8,7 @@ use folddb_rules::codec::{AsKey, Key, Value};
 use crate::borders::Held;
 use crate::engine::Engine;
 use crate::head::Head;
+use crate::locate::{Locate, Located};
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
 use crate::table::{BytesTable, Table};
@@ -67,6 +68,15 @@ impl Snapshot {
     pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.check_own(&table.engine)?;
         self.engine.0.get(&table.core, key, Some(self.held.seq), |value| Ok(value.map(<[u8]>::to_vec)))
+    }
+
+    /// Where the value of `key` lies that it has at the snapshot.
+    ///
+    /// # Errors
+    /// As [`Table::locate`]; and a table of another store.
+    pub fn locate(&self, table: &BytesTable, key: &[u8], how: Locate) -> Result<Option<Located>> {
+        self.check_own(table.engine())?;
+        table.engine().locate(table.core(), key, Some(self.held.seq), how)
     }
 
     /// The head of the value of `key` at the snapshot.

@@ -13,6 +13,7 @@ use crate::cursor::{Cursor, Resume};
 use crate::encode::{Encoded, RECYCLED_BYTES_MAX, WriteOp};
 use crate::engine::Engine;
 use crate::head::Head;
+use crate::locate::{Locate, Located};
 use crate::options::Durability;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
@@ -167,6 +168,14 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.head(&encoded_key(key))
     }
 
+    /// Where the value of `key` lies, to be handed to the system (`sendfile`) or read piece by piece: see [`Located`].
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn locate<Q: AsKey<K> + ?Sized>(&self, key: &Q, how: Locate) -> Result<Option<Located>> {
+        self.bytes.locate(&encoded_key(key), how)
+    }
+
     /// A scan of the table as it is when the scan starts. Narrow it, then iterate.
     pub fn scan(&self) -> Scan<K, V> {
         Scan::new(self.bytes.scan())
@@ -296,6 +305,14 @@ impl BytesTable {
     /// As [`Table::head`].
     pub fn head(&self, key: &[u8]) -> Result<Option<Head>> {
         self.engine.head(&self.core, key, None)
+    }
+
+    /// Where the value of `key` lies.
+    ///
+    /// # Errors
+    /// As [`Table::locate`].
+    pub fn locate(&self, key: &[u8], how: Locate) -> Result<Option<Located>> {
+        self.engine.locate(&self.core, key, None, how)
     }
 
     /// What is written to `key` as far as it folds, newest first: of use where the table's fold is not at hand.

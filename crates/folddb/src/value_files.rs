@@ -13,6 +13,7 @@
 //! So a search that meets no pointer costs one load of a number. Called by `values`, `read`, `scan`, `reclaim` and `backup`.
 
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use folddb_base::{Error, FileNumber, Pointer, Result, TableId};
 use folddb_host::sync::RwLock;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::{Files, ReadFile};
-use folddb_journal::values::{read_value, values_path};
+use folddb_journal::values::{read_bytes, read_value, values_path};
 
 /// The files of an open store.
 pub(crate) struct ValueFiles {
@@ -32,6 +33,8 @@ pub(crate) struct ValueFiles {
     /// Those that are open for reading.
     open: RwLock<BTreeMap<u32, Arc<ValueFile>>>,
     open_max: usize,
+    /// Whether they are read past the page cache.
+    is_direct: bool,
 }
 
 /// The segments between two edits that took some away. Those that begin meanwhile join it.
@@ -61,7 +64,7 @@ impl ValueFiles {
         dir: &Path,
         files: Arc<dyn Files>,
         segments: impl IntoIterator<Item = FileNumber>,
-        open_max: usize,
+        (open_max, is_direct): (usize, bool),
     ) -> ValueFiles {
         let made = ValueFiles {
             dir: dir.to_owned(),
@@ -70,6 +73,7 @@ impl ValueFiles {
             rounds: AtomicU64::new(0),
             open: RwLock::default(),
             open_max,
+            is_direct,
         };
         segments.into_iter().for_each(|number| made.join(number));
         made
@@ -133,7 +137,7 @@ impl ValueFiles {
                 "a value is said to be in it, and the manifest does not list it",
             ));
         }
-        let opened = Arc::new(ValueFile::open(&*self.files, &self.dir, number)?);
+        let opened = Arc::new(ValueFile::open_so(&*self.files, &self.dir, number, self.is_direct)?);
         opened.file.expect_scattered(); // values lie in the order of their writing, which no reader follows
         let present = self.present.read();
         if !present.segments.read().contains_key(&number) {
@@ -161,13 +165,51 @@ impl ValueFile {
     /// # Errors
     /// Damage where it is not there; a failed call.
     pub(crate) fn open(files: &dyn Files, dir: &Path, segment: u32) -> Result<ValueFile> {
+        ValueFile::open_so(files, dir, segment, false)
+    }
+
+    fn open_so(files: &dyn Files, dir: &Path, segment: u32, is_direct: bool) -> Result<ValueFile> {
         let path = values_path(dir, FileNumber(u64::from(segment)));
-        let file = files.open(&path).map_err(|error| match error.kind() {
+        let opened = if is_direct { files.open_direct(&path) } else { files.open(&path) };
+        let file = opened.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
             _ => Error::io("open", &path, error),
         })?;
         let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
         Ok(ValueFile { file, path, len_bytes })
+    }
+
+    /// Where the bytes of the value lie that a pointer of this key leads to, and how many they are.
+    ///
+    /// # Errors
+    /// Damage, where the file ends before.
+    pub(crate) fn extent(&self, key: &[u8], pointer: &Pointer<'_>) -> Result<(u64, u64)> {
+        let at = pointer.place.offset();
+        match at.checked_add(read_bytes(key, pointer)) {
+            Some(end) if end <= self.len_bytes => Ok((end - pointer.len, pointer.len)),
+            _ => Err(Error::corrupt(
+                &self.path,
+                at,
+                "the segment ends before the value that a pointer leads to",
+            )),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// See [`ReadFile::fd`].
+    pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.file.fd()
+    }
+
+    pub(crate) fn will_need(&self, offset: u64, len_bytes: u64) {
+        self.file.will_need(offset, len_bytes);
+    }
+
+    pub(crate) fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        self.file.read_exact_at(offset, buf)
     }
 
     /// Reads the value that a pointer leads to, by one read into `record`.

@@ -47,6 +47,8 @@ pub(crate) struct Values {
     /// How often the parts of some table have changed, and as of when that was looked at for segments that are dead.
     pub(crate) installs: AtomicU64,
     pub(crate) looked: AtomicU64,
+    /// How long the files are of the segments that this opening has made.
+    lens: Mutex<BTreeMap<FileNumber, u64>>,
     /// The segments that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being synced.
     listed: AtomicU64,
     listed_bytes: AtomicU64,
@@ -71,6 +73,7 @@ impl Values {
             settled: Mutex::default(),
             installs: AtomicU64::new(0),
             looked: AtomicU64::new(0),
+            lens: Mutex::default(),
             listed: AtomicU64::new(0),
             listed_bytes: AtomicU64::new(0),
         }
@@ -133,8 +136,10 @@ impl Engine {
 
     fn make_segment(&self, record_bytes: u64) -> Result<()> {
         let values = &self.values;
-        let segment = values.lane.make(record_bytes).inspect_err(|error| self.note_write_failure(error))?;
+        let made = values.lane.make(record_bytes, self.value_bytes() + self.unlisted_bytes());
+        let segment = made.inspect_err(|error| self.note_write_failure(error))?;
         let number = segment.number();
+        values.lens.lock().insert(number, segment.len_bytes());
         if let Some(unlisted) = &mut *values.unlisted.lock() {
             unlisted.push(number);
             values.files.join(number);
@@ -248,10 +253,28 @@ impl Engine {
 
     /// Takes note of which segments the manifest lists now.
     pub(crate) fn note_listed_values(&self, manifest: &Manifest) {
-        let open_bytes = self.options.values_segment_bytes();
-        let listed_bytes = manifest.state().values.values().map(|end| end.unwrap_or(open_bytes)).sum();
+        let listed = manifest.state().values.iter();
+        let listed_bytes = listed.map(|(&number, &end)| self.segment_bytes(number, end)).sum();
         self.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
         self.values.listed.store(manifest.state().values.len() as u64, Ordering::Relaxed);
+        self.values.lens.lock().retain(|number, _| {
+            manifest.state().values.get(number).is_none_or(Option::is_none) // what is sealed has its end in the manifest
+        });
+    }
+
+    /// Bytes of a segment: what counts of one that is sealed, else its length.
+    pub(crate) fn segment_bytes(&self, number: FileNumber, sealed_end: Option<u64>) -> u64 {
+        let made = || self.values.lens.lock().get(&number).copied();
+        let there = || self.host.files.len_bytes(&values_path(&self.dir, number)).ok();
+        sealed_end.or_else(made).or_else(there).unwrap_or(0)
+    }
+
+    /// What the segments hold that opening has made and no manifest lists yet.
+    fn unlisted_bytes(&self) -> u64 {
+        match &*self.values.unlisted.lock() {
+            Some(_) => self.values.lane.ends().iter().map(|segment| segment.end).sum(),
+            None => 0,
+        }
     }
 
     /// How many value segments there are.
@@ -287,12 +310,6 @@ impl Engine {
         record: &'r mut Vec<u8>,
     ) -> Result<&'r [u8]> {
         self.counters.value_reads.add(1);
-        let of_key = |error: Error| {
-            let key = table.rules.rules.key_codec().show_line(key);
-            error.context(format!("the value of key {key} of table `{}`", table.name))
-        };
-        let pointer = Pointer::decode(pointer)
-            .map_err(|cause| of_key(Error::new(ErrorKind::Corruption, format!("its pointer: {cause}"))))?;
         let present; // a search that met no pointer, in a table that says it has none
         let of = match of {
             Some(of) => of,
@@ -301,8 +318,30 @@ impl Engine {
                 &present
             }
         };
-        let opened = self.values.files.open(of, pointer.place.segment).map_err(of_key)?;
-        opened.value((table.id, key), &pointer, record).map_err(of_key)
+        let (opened, pointer) = self.value_file(of, table, key, pointer)?;
+        opened.value((table.id, key), &pointer, record).map_err(|error| self.of_key(table, key, error))
+    }
+
+    /// The file that a pointer of `key` leads into, and the pointer.
+    pub(crate) fn value_file<'p>(
+        &self,
+        of: &Roster,
+        table: &TableCore,
+        key: &[u8],
+        pointer: &'p [u8],
+    ) -> Result<(Arc<ValueFile>, Pointer<'p>)> {
+        let pointer = Pointer::decode(pointer).map_err(|cause| {
+            self.of_key(table, key, Error::new(ErrorKind::Corruption, format!("its pointer: {cause}")))
+        })?;
+        let opened = self.values.files.open(of, pointer.place.segment);
+        Ok((opened.map_err(|error| self.of_key(table, key, error))?, pointer))
+    }
+
+    /// Says of an error whose value it is of.
+    #[cold]
+    pub(crate) fn of_key(&self, table: &TableCore, key: &[u8], error: Error) -> Error {
+        let key = table.rules.rules.key_codec().show_line(key);
+        error.context(format!("the value of key {key} of table `{}`", table.name))
     }
 
     /// Whether the values that a frame of the log points to are there, as they were written.

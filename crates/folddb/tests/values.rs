@@ -1,6 +1,9 @@
 //! Values that lie apart: written once, read by one read, and left alone by whatever does not look at them.
 
-use folddb::{Durability, ErrorKind, HeadRule, Options, Rules, Store, Table, Upkeep};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+
+use folddb::{Durability, ErrorKind, HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table, Upkeep};
 
 fn options() -> Options {
     Options::default()
@@ -470,4 +473,79 @@ fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
     store.close().unwrap();
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
+}
+
+#[test]
+fn a_small_store_takes_little_disk_and_segments_grow_with_what_it_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, Options::default().upkeep(Upkeep::Manual)).unwrap();
+    let table = blobs(&store);
+    let lens = || {
+        let names = std::fs::read_dir(&path).unwrap().flatten();
+        let values = names.filter(|entry| entry.file_name().to_string_lossy().ends_with(".values"));
+        values.map(|entry| entry.metadata().unwrap().len()).collect::<Vec<_>>()
+    };
+    table.set(&0, &blob(0, 0)).unwrap();
+    assert_eq!(lens(), [1 << 20]);
+    for key in 1..40_u64 {
+        table.set(&key, &vec![key as u8; 1 << 20]).unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+    }
+    let (most, all) = (lens().into_iter().max().unwrap(), lens().iter().sum::<u64>());
+    assert!(most == 4 << 20 && all <= 64 << 20, "{:?}", lens());
+    let stats = store.stats();
+    assert_eq!(stats.value_bytes, all, "what is told is what the files take");
+}
+
+#[test]
+fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
+    for direct in [false, true] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let store = Store::create(&path, options().values_direct(direct)).unwrap();
+        let table = blobs(&store);
+        table.set(&1, &blob(1, 0)).unwrap();
+        table.set(&2, &vec![7; 20]).unwrap();
+        store.flush().unwrap();
+        let reads = store.stats().value_reads;
+        let unread = table.locate(&1, Locate::default().verify(false).read_ahead(true)).unwrap().unwrap();
+        assert_eq!(store.stats().value_reads, reads);
+        let located = table.locate(&1, Locate::default()).unwrap().unwrap();
+        assert_eq!(store.stats().value_reads, reads + 1, "it is read once, to be verified");
+        assert!(table.locate(&9, Locate::default()).unwrap().is_none());
+        let short = table.locate(&2, Locate::default()).unwrap().unwrap();
+        assert!(matches!(short.pieces(), [LocatedPiece::Bytes(bytes)] if *bytes == [7; 20]));
+        let piece = located.as_file().expect("it lies in one file");
+        let segment = piece.path().to_owned();
+        overwrite(&store, &table, 1..12);
+        assert!(segment.exists(), "its name stays, too");
+        // From file to file by the system, by its own offset, and by `std`.
+        let to = dir.path().join("copy");
+        let mut file = std::fs::File::create(&to).unwrap();
+        assert_eq!(located.write_to(&mut file).unwrap(), blob(1, 0).len() as u64);
+        assert_eq!(std::fs::read(&to).unwrap(), blob(1, 0));
+        let mut taken = Vec::new();
+        std::io::Read::take(piece.open().unwrap(), piece.len_bytes()).read_to_end(&mut taken).unwrap();
+        assert_eq!(taken, blob(1, 0));
+        let whole = std::fs::read(&segment).unwrap();
+        let (from, len) = (piece.offset() as usize, piece.len_bytes() as usize);
+        assert_eq!(whole[from..from + len], blob(1, 0));
+        assert_eq!(piece.fd().is_some(), !direct);
+        if let Some(fd) = piece.fd() {
+            let mut buf = vec![0; len];
+            std::fs::File::from(fd.try_clone_to_owned().unwrap())
+                .read_exact_at(&mut buf, from as u64)
+                .unwrap();
+            assert_eq!(buf, blob(1, 0));
+        }
+        let mut out = Vec::new();
+        unread.write_to(&mut out).unwrap();
+        short.write_to(&mut out).unwrap();
+        assert_eq!(out, [blob(1, 0), vec![7; 20]].concat());
+        drop((located, unread));
+        while store.upkeep_step().unwrap().is_some() {}
+        assert!(!segment.exists(), "it goes with the last who looks");
+        assert_eq!(table.get(&1).unwrap(), Some(blob(1, 11)));
+    }
 }

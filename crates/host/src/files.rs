@@ -6,6 +6,7 @@
 //! All paths are absolute or relative to the process; names in one directory are plain UTF-8.
 
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,6 +30,11 @@ pub trait Files: Send + Sync {
 
     /// Opens a file for reading at random.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>>;
+
+    /// As [`Files::open`], with reads that pass by the page cache, where the file system has them.
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        self.open(path)
+    }
 
     /// Renames a file or directory within one file system, replacing a file that is there.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -82,6 +88,11 @@ pub trait ReadFile: Send + Sync {
 
     /// The length in bytes.
     fn len_bytes(&self) -> io::Result<u64>;
+
+    /// The system's own handle of the file, for who hands it to the system instead of reading; none where there is no system.
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
     /// Says that reads will come from here and there, so that nothing but what is asked for is worth reading. A hint, for good.
     fn expect_scattered(&self) {}

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod chance;
 pub mod sync;
 mod mapped;
+mod direct;
 pub mod resident;
 pub mod real;
 

@@ -7,6 +7,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::num::NonZeroU64;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use rustix::fs::{Advice, FallocateFlags};
 use rustix::io::Errno;
 
+use crate::direct::DirectRead;
 use crate::files::{AppendFile, AppendMode, AppendSync, FileLock, Files, LockMode, ReadFile, WriteFile};
 use crate::mapped::{MappedAppend, maps_are_safe};
 
@@ -64,6 +66,19 @@ impl Files for RealFiles {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         Ok(Arc::new(RealRead { file: File::open(path)? }))
+    }
+
+    fn open_direct(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        match DirectRead::open(path) {
+            Ok(file) => Ok(Arc::new(file)),
+            // A file system without such reads.
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+            {
+                self.open(path)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -138,6 +153,10 @@ impl ReadFile for RealRead {
 
     fn len_bytes(&self) -> io::Result<u64> {
         self.file.metadata().map(|facts| facts.len())
+    }
+
+    fn fd(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
     }
 
     fn expect_scattered(&self) {

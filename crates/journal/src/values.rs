@@ -36,8 +36,8 @@ use crate::segment_file::NumberSource;
 /// How the value lane uses its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueOptions {
-    /// Length of a segment's file, in bytes; one for a longer record is longer.
-    pub segment_bytes: u64,
+    /// Longest segment's file, in bytes; one for a longer record is longer. They begin small: see [`next_segment_bytes`].
+    pub segment_bytes_max: u64,
     /// How records get into the file.
     pub append_mode: AppendMode,
 }
@@ -96,6 +96,11 @@ impl OpenValues {
         self.number
     }
 
+    /// Length of its file, all of which is taken from the disk.
+    pub fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
     fn fits(&self, bytes: u64) -> bool {
         self.file.end() + bytes <= self.len_bytes
     }
@@ -104,6 +109,20 @@ impl OpenValues {
     fn is_unused(&self) -> bool {
         self.file.end() <= VALUES_HEADER_BYTES as u64
     }
+}
+
+/// Smallest segment: what the values of a small store take from the disk.
+const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+
+/// Segments are no longer than this before the lane holds eight times as much.
+const SEGMENT_BYTES_SOON: u64 = 4 << 20;
+
+/// How long the next segment of a lane is that holds so many bytes. Segments begin small and grow with what there is, so that what
+/// is taken ahead is an eighth of it at most, and a lane of any size has some hundred segments until they are `max` long.
+pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
+    let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
+    let wanted = soon.max(held_bytes / 8);
+    (1 << wanted.ilog2()).min(max)
 }
 
 impl ValueLane {
@@ -147,12 +166,12 @@ impl ValueLane {
         Ok(Some(place))
     }
 
-    /// Makes a segment with room for a record of so many bytes: its file, its header and its name are durable on return. Nothing
-    /// is left on failure.
+    /// Makes a segment with room for a record of so many bytes, for a lane that holds so many: its file, its header and its name
+    /// are durable on return. Nothing is left on failure.
     ///
     /// # Errors
     /// `NoSpace`; any other failure of the operating system.
-    pub fn make(&self, record_bytes: u64) -> Result<OpenValues> {
+    pub fn make(&self, record_bytes: u64, held_bytes: u64) -> Result<OpenValues> {
         let number = (self.numbers)();
         if u32::try_from(number.0).is_err() {
             return Err(Error::invalid(format!(
@@ -160,7 +179,8 @@ impl ValueLane {
             )));
         }
         let path = values_path(&self.dir, number);
-        let len_bytes = self.options.segment_bytes.max(VALUES_HEADER_BYTES as u64 + record_bytes);
+        let len_bytes = next_segment_bytes(held_bytes, self.options.segment_bytes_max)
+            .max(VALUES_HEADER_BYTES as u64 + record_bytes);
         let files = &self.host.files;
         let created = files.create_append(&path, len_bytes, self.options.append_mode);
         let mut file = created.map_err(|error| Error::io("create", &path, error))?;

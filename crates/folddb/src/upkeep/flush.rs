@@ -199,10 +199,11 @@ impl Engine {
     /// Seals the memtable that holds the log back when too much of it is kept, or too many segments of values.
     fn limit_log(&self) {
         const SEGMENTS_MAX: usize = 4;
-        // Where space is short, the segments that only memory keeps are given back.
+        // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
         let max = if self.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
         let kept = self.journal.as_ref().map_or(0, |journal| journal.segments().len());
-        if kept <= max && self.segments_pinned() <= max {
+        let values_max = self.options.values_segment_bytes().saturating_mul(max as u64);
+        if kept <= max && self.pinned_value_bytes() <= values_max {
             return;
         }
         let mut committer = self.commit.lock();

@@ -138,3 +138,23 @@ fn a_syncer_outlives_its_file() {
     syncer.sync().unwrap();
     assert_eq!(Arc::strong_count(&syncer), 1);
 }
+
+#[test]
+fn a_file_read_past_the_page_cache_holds_what_was_written_through_it() {
+    let (_keep, dir) = dir();
+    let files = RealFiles::default();
+    let path = dir.join("a");
+    let content: Vec<u8> = (0..3_000_000_u32).map(|at| (at ^ (at >> 9)) as u8).collect();
+    files.create(&path).unwrap().append(&content).unwrap();
+    let file = files.open_direct(&path).unwrap();
+    assert_eq!(file.len_bytes().unwrap(), 3_000_000);
+    for (offset, len) in [(0, 10), (4095, 2), (5000, 0), (1, 2_999_999), (1 << 20, 1 << 20), (2_999_999, 1)] {
+        let mut buf = vec![0; len];
+        file.read_exact_at(offset as u64, &mut buf).unwrap();
+        assert!(buf == content[offset..offset + len], "{len} bytes at {offset}");
+    }
+    for (offset, len) in [(2_999_999, 2), (3_000_000, 1), (9_000_000, 1)] {
+        let error = file.read_exact_at(offset, &mut vec![0; len]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

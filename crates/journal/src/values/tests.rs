@@ -11,7 +11,7 @@ const TABLE: TableId = TableId(3);
 fn lane(world: &World, segment_bytes: u64) -> ValueLane {
     let next = AtomicU64::new(10);
     let numbers: NumberSource = Arc::new(move || FileNumber(next.fetch_add(1, Ordering::Relaxed)));
-    let options = ValueOptions { segment_bytes, append_mode: AppendMode::Written };
+    let options = ValueOptions { segment_bytes_max: segment_bytes, append_mode: AppendMode::Written };
     ValueLane::new(&world.host(), Path::new("dir"), options, numbers)
 }
 
@@ -27,7 +27,7 @@ fn put(lane: &ValueLane, key: &[u8], value: &[u8]) -> ValuePlace {
     loop {
         match lane.append(&record).unwrap() {
             Some(place) => return place,
-            None => lane.adopt(lane.make(record.len() as u64).unwrap(), record.len() as u64),
+            None => lane.adopt(lane.make(record.len() as u64, 0).unwrap(), record.len() as u64),
         }
     }
 }
@@ -109,9 +109,30 @@ fn the_next_segment_is_wanted_when_one_is_half_full_and_held_until_needed() {
     assert!(!lane.wants_next());
     put(&lane, b"b", &[1; 6000]);
     assert!(lane.wants_next());
-    lane.adopt(lane.make(0).unwrap(), 0);
+    lane.adopt(lane.make(0, 0).unwrap(), 0);
     assert!(!lane.wants_next());
     let here = put(&lane, b"c", &[1; 1000]);
     let there = put(&lane, b"d", &[1; 6000]);
     assert_eq!(there.segment, here.segment + 1);
+}
+
+#[test]
+fn segments_begin_small_and_grow_with_what_the_lane_holds() {
+    const MIB: u64 = 1 << 20;
+    assert_eq!(
+        [0, 1, MIB, 2 * MIB, 3 * MIB].map(|held| next_segment_bytes(held, 256 * MIB) / MIB),
+        [1, 1, 1, 2, 2]
+    );
+    assert_eq!(
+        [32, 33, 600, 4000].map(|held| next_segment_bytes(held * MIB, 256 * MIB) / MIB),
+        [4, 4, 64, 256]
+    );
+    assert_eq!((next_segment_bytes(0, 8192), next_segment_bytes(u64::MAX, 4 * MIB)), (8192, 4 * MIB));
+    let (mut held, mut segments, mut overhead_max) = (0, 0, 0);
+    while held < 8 << 30 {
+        let next = next_segment_bytes(held, 256 * MIB);
+        overhead_max = overhead_max.max(if held < 32 * MIB { 0 } else { next * 100 / held });
+        (held, segments) = (held + next, segments + 1);
+    }
+    assert!(segments < 150 && overhead_max <= 12, "{segments} segments, {overhead_max} % ahead");
 }

@@ -1,0 +1,92 @@
+//! Reads that pass by the page cache (`O_DIRECT`), for values that are read once and should push nothing out of memory.
+//!
+//! The system takes such reads only at whole sectors, into memory that begins at one. So each goes through a buffer of the
+//! thread's own, at an aligned place of it, and what was asked for is copied out. What others have written through the cache, or
+//! through a map, and is not on the disk yet is written first: the system sees to that.
+//!
+//! Made by `real.rs`.
+
+use std::cell::RefCell;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::files::ReadFile;
+
+/// Places and lengths of reads are multiples of this: a page, which no sector is longer than.
+const ALIGN: usize = 4096;
+
+/// Longest read of the system's; longer ones are made of several.
+const READ_BYTES_MAX: usize = 1 << 20;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A file that is read past the page cache.
+pub(crate) struct DirectRead {
+    file: File,
+}
+
+impl DirectRead {
+    /// Opens a file so.
+    ///
+    /// # Errors
+    /// `InvalidInput` or `Unsupported` where the file system has no such reads; any failed call.
+    pub(crate) fn open(path: &Path) -> io::Result<DirectRead> {
+        #[cfg(target_os = "linux")]
+        {
+            let flags = rustix::fs::OFlags::DIRECT.bits() as i32;
+            Ok(DirectRead { file: OpenOptions::new().read(true).custom_flags(flags).open(path)? })
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = path;
+            Err(io::ErrorKind::Unsupported.into())
+        }
+    }
+
+    /// Fills the front of `buf` from `offset`, and says how much of it: less than asked only at the end of the file, or of a
+    /// read.
+    fn read_some(&self, offset: u64, buf: &mut [u8], buffer: &mut Vec<u8>) -> io::Result<usize> {
+        let skip = (offset % ALIGN as u64) as usize;
+        let len = (skip + buf.len()).next_multiple_of(ALIGN).min(READ_BYTES_MAX);
+        if buffer.len() < len + ALIGN {
+            buffer.resize(len + ALIGN, 0);
+        }
+        let at = buffer.as_ptr().align_offset(ALIGN);
+        let aligned = &mut buffer[at..at + len];
+        let got = self.file.read_at(aligned, offset - skip as u64)?;
+        let front = aligned[..got].get(skip..).unwrap_or(&[]);
+        let taken = front.len().min(buf.len());
+        buf[..taken].copy_from_slice(&front[..taken]);
+        Ok(taken)
+    }
+}
+
+impl ReadFile for DirectRead {
+    fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> io::Result<()> {
+        BUFFER.with(|buffer| {
+            let buffer = &mut *buffer.borrow_mut();
+            let mut done = 0;
+            while done < buf.len() {
+                match self.read_some(offset + done as u64, &mut buf[done..], buffer) {
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Ok(taken) => done += taken,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn len_bytes(&self) -> io::Result<u64> {
+        self.file.metadata().map(|facts| facts.len())
+    }
+
+    fn will_need(&self, _: u64, _: u64) {} // hints are for the cache
+
+    fn wont_need(&self, _: u64, _: u64) {}
+}
