@@ -6,6 +6,10 @@ pub const KEY_BYTES_MAX: usize = 65_535;
 /// Longest value or operand, in bytes. A value travels inline through one frame of the log lane.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
+/// Longest value that is written as a stream, in bytes; in pieces, it is never held in memory. A file of 4 GiB is the longest that
+/// users of the five systems keep in one value.
+pub const STREAM_BYTES_MAX: u64 = 4 << 30;
+
 /// Largest encoded batch, in bytes. A frame must fit a journal segment with room to spare.
 pub const BATCH_BYTES_MAX: usize = 32 << 20;
 

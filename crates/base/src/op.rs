@@ -12,14 +12,16 @@
 //!   InsertFold a m   a           x·m       varint(len a) a m
 //!   SetApart p       v           v         pointer to v
 //!   InsertApart p    v           x         pointer to v
+//!   FoldApart p      m           x·m       pointer to m
 //! ```
 //!
-//! The last two are `Set` and `Insert` whose value lies *apart*, in the value lane; see `pointer.rs`.
+//! The last three are `Set`, `Insert` and `Fold` whose value lies *apart*, in the value lane: in one piece, see `pointer.rs`, or
+//! in several, see `rope.rs`.
 //!
 //! How two of them compose is the business of `folddb-rules`; here is only how they look.
 
 use crate::bytes::{Malformed, Reader, put_slice, varint_len};
-use crate::pointer::Pointer;
+use crate::rope::Rope;
 
 /// The kind of an op; its number is what stands on disk. Never change one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +41,8 @@ pub enum OpKind {
     SetApart = 6,
     /// As `Insert`, and its value lies in the value lane.
     InsertApart = 7,
+    /// As `Fold`, and its operand lies in the value lane.
+    FoldApart = 8,
 }
 
 impl OpKind {
@@ -61,6 +65,7 @@ impl OpKind {
         match number {
             6 => Ok(OpKind::SetApart),
             7 => Ok(OpKind::InsertApart),
+            8 => Ok(OpKind::FoldApart),
             _ => Err(Malformed::Tag),
         }
     }
@@ -74,7 +79,18 @@ impl OpKind {
     /// True when its payload points to a value that lies in the value lane.
     #[inline]
     pub fn is_apart(self) -> bool {
-        matches!(self, OpKind::SetApart | OpKind::InsertApart)
+        matches!(self, OpKind::SetApart | OpKind::InsertApart | OpKind::FoldApart)
+    }
+
+    /// The kind of the same op with its value apart, of those that have one.
+    #[inline]
+    pub fn apart(self) -> OpKind {
+        match self {
+            OpKind::Set => OpKind::SetApart,
+            OpKind::Insert => OpKind::InsertApart,
+            OpKind::Fold => OpKind::FoldApart,
+            other => other,
+        }
     }
 
     /// The kind of the same op with its value in its payload.
@@ -83,6 +99,7 @@ impl OpKind {
         match self {
             OpKind::SetApart => OpKind::Set,
             OpKind::InsertApart => OpKind::Insert,
+            OpKind::FoldApart => OpKind::Fold,
             other => other,
         }
     }
@@ -110,6 +127,8 @@ pub enum Op<'a> {
     SetApart(&'a [u8]),
     /// See [`OpKind::InsertApart`].
     InsertApart(&'a [u8]),
+    /// See [`OpKind::FoldApart`].
+    FoldApart(&'a [u8]),
 }
 
 impl<'a> Op<'a> {
@@ -134,13 +153,17 @@ impl<'a> Op<'a> {
                 check_pointer(payload)?;
                 Op::InsertApart(payload)
             }
+            OpKind::FoldApart => {
+                check_pointer(payload)?;
+                Op::FoldApart(payload)
+            }
         })
     }
 
-    /// True for `SetApart` and `InsertApart`.
+    /// True for `SetApart`, `InsertApart` and `FoldApart`.
     #[inline]
     pub fn is_apart(&self) -> bool {
-        matches!(self, Op::SetApart(_) | Op::InsertApart(_))
+        matches!(self, Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_))
     }
 
     /// Its kind.
@@ -154,6 +177,7 @@ impl<'a> Op<'a> {
             Op::InsertFold { .. } => OpKind::InsertFold,
             Op::SetApart(_) => OpKind::SetApart,
             Op::InsertApart(_) => OpKind::InsertApart,
+            Op::FoldApart(_) => OpKind::FoldApart,
         }
     }
 
@@ -162,7 +186,12 @@ impl<'a> Op<'a> {
     pub fn put_payload(&self, out: &mut Vec<u8>) {
         match *self {
             Op::Delete => {}
-            Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::SetApart(v) | Op::InsertApart(v) => {
+            Op::Set(v)
+            | Op::Insert(v)
+            | Op::Fold(v)
+            | Op::SetApart(v)
+            | Op::InsertApart(v)
+            | Op::FoldApart(v) => {
                 out.extend_from_slice(v);
             }
             Op::InsertFold { absent, present } => {
@@ -177,7 +206,12 @@ impl<'a> Op<'a> {
     pub fn payload_len(&self) -> usize {
         match *self {
             Op::Delete => 0,
-            Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::SetApart(v) | Op::InsertApart(v) => v.len(),
+            Op::Set(v)
+            | Op::Insert(v)
+            | Op::Fold(v)
+            | Op::SetApart(v)
+            | Op::InsertApart(v)
+            | Op::FoldApart(v) => v.len(),
             Op::InsertFold { absent, present } => {
                 varint_len(absent.len() as u64) + absent.len() + present.len()
             }
@@ -188,7 +222,7 @@ impl<'a> Op<'a> {
 /// Of its own, and without an op in its result, so that decoding other ops stays short.
 #[cold]
 fn check_pointer(payload: &[u8]) -> Result<(), Malformed> {
-    Pointer::decode(payload).map(drop)
+    Rope::decode(payload).map(drop)
 }
 
 /// An op that owns its bytes: a kind and an encoded payload.

@@ -22,7 +22,12 @@ impl<'a> Record<'a> {
     pub fn new(key: &'a [u8], seq: Seq, op: Op<'a>, scratch: &'a mut Vec<u8>) -> Record<'a> {
         let payload = match op {
             Op::Delete => &[][..],
-            Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::SetApart(v) | Op::InsertApart(v) => v,
+            Op::Set(v)
+            | Op::Insert(v)
+            | Op::Fold(v)
+            | Op::SetApart(v)
+            | Op::InsertApart(v)
+            | Op::FoldApart(v) => v,
             Op::InsertFold { .. } => {
                 scratch.clear();
                 op.put_payload(scratch);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, Result, TableId};
+use folddb_base::{Error, ErrorKind, OpKind, Result, TableId};
 use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use folddb_memtable::{Memtable, MemtableLimits};
@@ -22,6 +22,8 @@ pub(crate) struct TableCore {
     pub(crate) fold: Arc<FoldRules>,
     /// Values of so many bytes and more lie apart.
     pub(crate) separate_from: usize,
+    /// Whether operands of that length do, too: where folding joins them without looking at them.
+    pub(crate) separates_operands: bool,
     /// Where scans have found nothing.
     pub(crate) stretches: Stretches,
     view: RwLock<Arc<TableView>>,
@@ -50,12 +52,22 @@ impl TableCore {
             id,
             name: name.to_owned(),
             rules,
-            fold,
             separate_from,
+            separates_operands: fold.joins().is_some(),
+            fold,
             stretches: Stretches::default(),
             view: RwLock::new(Arc::new(view(active))),
             dropped: AtomicBool::new(false),
             wants_chunk_merge: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the value of an op of this kind lies apart, where it is long enough.
+    pub(crate) fn separates(&self, kind: OpKind) -> bool {
+        match kind {
+            OpKind::Set | OpKind::Insert => true,
+            OpKind::Fold => self.separates_operands,
+            _ => false,
         }
     }
 

@@ -34,7 +34,7 @@ impl Engine {
             return Ok(self.published());
         }
         self.admit(batch)?;
-        let (end_lsn, last_seq) = match batch.apart.is_empty() {
+        let (end_lsn, last_seq) = match batch.apart.is_empty() && !batch.is_placed {
             true => self.append_and_apply(batch, durability)?,
             false => self.place_and_apply(batch, durability)?,
         };
@@ -252,6 +252,15 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Lets a piece of a value in, of which no record speaks yet.
+    pub(crate) fn admit_piece(&self) -> Result<()> {
+        self.check_open()?;
+        if self.health.is_short() || self.account.as_ref().is_some_and(|account| !account.takes_writes()) {
+            self.check_space();
+        }
+        self.health.check_writable(false)
     }
 
     /// True while sealed memtables leave a batch no memory. Who fills it waits first: tables of which no memtable waits

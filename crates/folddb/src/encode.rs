@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use folddb_base::limits::{KEY_BYTES_MAX, RANGE_DELETES_MAX, VALUE_BYTES_MAX};
-use folddb_base::{Error, OpKind, Pointer, Result, ValuePlace};
+use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, ValuePlace};
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values;
 
@@ -47,6 +47,10 @@ pub(crate) struct Encoded {
     /// True when all ops are deletes: those still go through when space is short.
     pub(crate) frees_only: bool,
     pub(crate) has_range_delete: bool,
+    /// True when operands lie apart, which become ropes.
+    pub(crate) has_ropes: bool,
+    /// True when values lie in the lane already that its ops point to.
+    pub(crate) is_placed: bool,
     /// The ops whose values lie apart, in the order of `values`.
     pub(crate) apart: Vec<Apart>,
     /// The records of their values, as the value lane will hold them.
@@ -59,6 +63,8 @@ pub(crate) struct Apart {
     pub(crate) pointer_at: usize,
     /// Where the record of its value begins among the values.
     pub(crate) record_at: usize,
+    /// Whether its time is that of the commit.
+    pub(crate) is_timed: bool,
 }
 
 impl Encoded {
@@ -68,6 +74,8 @@ impl Encoded {
         self.count = 0;
         self.frees_only = true;
         self.has_range_delete = false;
+        self.has_ropes = false;
+        self.is_placed = false;
         self.apart.clear();
         self.values.clear();
     }
@@ -107,7 +115,7 @@ impl Encoded {
     /// Appends an op that was written before, as it was normalised then.
     #[inline]
     pub(crate) fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
-        if value.len() >= table.separate_from && matches!(kind, OpKind::Set | OpKind::Insert) {
+        if value.len() >= table.separate_from && table.separates(kind) {
             self.put_apart(table, kind, key, value);
         } else {
             frame::put_record(&mut self.payload, table.id, kind, key, value);
@@ -124,9 +132,57 @@ impl Encoded {
         let mut pointer = Vec::with_capacity(32 + head.len());
         Pointer { place: ValuePlace::default(), time_ms: 0, hash, len: value.len() as u64, head: &head }
             .put(&mut pointer);
-        let kind = if kind == OpKind::Set { OpKind::SetApart } else { OpKind::InsertApart };
-        frame::put_record(&mut self.payload, table.id, kind, key, &pointer);
-        self.apart.push(Apart { pointer_at: self.payload.len() - pointer.len(), record_at });
+        frame::put_record(&mut self.payload, table.id, kind.apart(), key, &pointer);
+        self.has_ropes |= kind == OpKind::Fold;
+        self.apart.push(Apart { pointer_at: self.payload.len() - pointer.len(), record_at, is_timed: true });
+    }
+
+    /// Appends an op whose value lies in the lane, where its payload says.
+    pub(crate) fn push_placed(&mut self, table: &Arc<TableCore>, kind: OpKind, key: &[u8], payload: &[u8]) {
+        frame::put_record(&mut self.payload, table.id, kind.apart(), key, payload);
+        self.is_placed = true;
+        self.count_in(table, false);
+    }
+
+    /// Appends an op whose value lies apart elsewhere, which `load` gets piece by piece, so that it lies here in the same pieces.
+    pub(crate) fn push_rope(
+        &mut self,
+        table: &TableCore,
+        kind: OpKind,
+        key: &[u8],
+        rope: &Rope<'_>,
+        load: &dyn Fn(&Pointer<'_>) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let (mut again, mut places) = (RopeBuilder::default(), Vec::new());
+        for piece in rope.iter() {
+            let Some(pointer) = piece.pointer() else {
+                again.push(piece);
+                continue;
+            };
+            let value = load(&pointer)?;
+            places.push(self.values.len());
+            let hash = values::put_record(&mut self.values, table.id, key, &value);
+            again.push_apart(ValuePlace::default(), hash, pointer.len);
+        }
+        let mut payload = Vec::new();
+        again.put(rope.time_ms, rope.head, &mut payload);
+        frame::put_record(&mut self.payload, table.id, kind, key, &payload);
+        let payload_at = self.payload.len() - payload.len();
+        let again = Rope::decode(&payload).map_err(|cause| Error::invalid(cause.to_string()))?;
+        let places = again
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Apart { at, .. } => Some(at),
+                Piece::Inline(_) => None,
+            })
+            .zip(places);
+        self.apart.extend(places.map(|(at, record_at)| Apart {
+            pointer_at: payload_at + at,
+            record_at,
+            is_timed: false,
+        }));
+        self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldApart;
+        Ok(())
     }
 
     /// Appends a range delete: all keys from `from` on and below `to`.
@@ -168,7 +224,7 @@ fn check_range_count(table: &TableCore) -> Result<()> {
 }
 
 #[inline]
-fn check_lengths(table: &TableCore, key: &[u8], value: &[u8]) -> Result<()> {
+pub(crate) fn check_lengths(table: &TableCore, key: &[u8], value: &[u8]) -> Result<()> {
     if key.len() > KEY_BYTES_MAX {
         return Err(too_long(table, "key", key.len(), KEY_BYTES_MAX));
     }

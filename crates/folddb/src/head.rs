@@ -1,12 +1,13 @@
 //! What is known of a value without reading it, where it lies apart: its head.
 //!
 //! Of a value that lies inline the same is worked out when it is asked for, so nobody who asks need know where it lies. A value
-//! that lies apart is read only where an operand waits to be folded onto it.
+//! that lies apart is read only where an operand waits to be folded onto it, and folding is not joining: of a joined value size,
+//! time and head are known from its pieces.
 //!
 //! Called by `table`, `snapshot` and `scan`.
 
 use folddb_base::pointer::value_hash;
-use folddb_base::{Error, ErrorKind, Pointer, Result, Seq};
+use folddb_base::{Error, ErrorKind, Result, Rope, Seq};
 use folddb_rules::State;
 
 use crate::catalog::TableCore;
@@ -19,12 +20,14 @@ pub struct Head {
     /// Bytes of the value.
     pub size_bytes: u64,
     /// Hash of the value, seeded with its key: other bytes under the same key have another, but for one case in four thousand
-    /// million.
+    /// million. Of a value in several pieces it is that of their lengths and hashes: the same bytes in other pieces have another, too.
     pub hash: u32,
     /// When the value was written, in milliseconds since 1970; known only of one that lies apart.
     pub written_ms: Option<u64>,
-    /// Whether the value lies apart.
+    /// Whether the value, or some of it, lies apart.
     pub is_apart: bool,
+    /// In how many pieces it lies: 1, but for values that were streamed or joined.
+    pub pieces: u32,
     /// What the table's rules take out of the value ([`crate::Rules::head`]); empty where they take nothing.
     pub bytes: Vec<u8>,
 }
@@ -43,11 +46,11 @@ impl Head {
         let mut bytes = Vec::new();
         table.rules.heads.put(key, value, &mut bytes);
         let hash = value_hash(key, value);
-        Head { size_bytes: value.len() as u64, hash, written_ms: None, is_apart: false, bytes }
+        Head { size_bytes: value.len() as u64, hash, written_ms: None, is_apart: false, pieces: 1, bytes }
     }
 
     fn of_pointer(table: &TableCore, key: &[u8], pointer: &[u8]) -> Result<Head> {
-        let pointer = Pointer::decode(pointer).map_err(|cause| {
+        let rope = Rope::decode(pointer).map_err(|cause| {
             let key = table.rules.rules.key_codec().show_line(key);
             Error::new(
                 ErrorKind::Corruption,
@@ -55,11 +58,12 @@ impl Head {
             )
         })?;
         Ok(Head {
-            size_bytes: pointer.len,
-            hash: pointer.hash,
-            written_ms: Some(pointer.time_ms),
+            size_bytes: rope.len,
+            hash: rope.hash(key),
+            written_ms: Some(rope.time_ms),
             is_apart: true,
-            bytes: pointer.head.to_vec(),
+            pieces: rope.pieces,
+            bytes: rope.head.to_vec(),
         })
     }
 }

@@ -80,6 +80,7 @@ mod commit;
 mod read;
 mod head;
 mod locate;
+mod stream;
 mod scan;
 mod reclaim;
 mod upkeep;
@@ -112,11 +113,12 @@ pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows, Scan, TypedRows};
 pub use snapshot::Snapshot;
 pub use store::Store;
+pub use stream::{ValueReader, ValueWriter};
 pub use table::{BytesTable, Table};
 pub use upkeep::Work;
 pub use upkeep::merge::Progress;
 
-pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Pointer, Result, Seq, limits};
+pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Piece, Pointer, Result, Rope, Seq, limits};
 pub use folddb_host::{AppendMode, Host};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::{

@@ -11,7 +11,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Result, Seq};
+use folddb_base::{Piece, Pointer, Result, Seq};
 use folddb_rules::State;
 
 use crate::catalog::TableCore;
@@ -202,31 +202,37 @@ impl Engine {
                 Ok(Some(Located { pieces: vec![LocatedPiece::Bytes(value.to_vec())] }))
             }
             Some(State::Apart(pointer)) => {
-                let piece = self.locate_apart((of, table), key, pointer, how)?;
-                Ok(Some(Located { pieces: vec![LocatedPiece::InFile(piece)] }))
+                let of = of.map_or_else(|| self.values.files.present(), Arc::clone);
+                let rope = self.rope(table, key, pointer)?;
+                let pieces = rope.iter().map(|piece| match (piece, piece.pointer()) {
+                    (_, Some(pointer)) => {
+                        self.locate_piece((&of, table), key, &pointer, how).map(LocatedPiece::InFile)
+                    }
+                    (Piece::Inline(bytes), _) => Ok(LocatedPiece::Bytes(bytes.to_vec())),
+                    (Piece::Apart { .. }, None) => Ok(LocatedPiece::Bytes(Vec::new())), // cannot be
+                });
+                Ok(Some(Located { pieces: pieces.collect::<Result<_>>()? }))
             }
         })
     }
 
-    fn locate_apart(
+    fn locate_piece(
         &self,
-        (of, table): (Option<&Arc<Roster>>, &TableCore),
+        (of, table): (&Arc<Roster>, &TableCore),
         key: &[u8],
-        pointer: &[u8],
+        pointer: &Pointer<'_>,
         how: Locate,
     ) -> Result<FilePiece> {
-        let of = of.map_or_else(|| self.values.files.present(), Arc::clone);
-        let (file, pointer) = self.value_file(&of, table, key, pointer)?;
-        let (offset, len_bytes) =
-            file.extent(key, &pointer).map_err(|error| self.of_key(table, key, error))?;
+        let found = self.values.files.open(of, pointer.place.segment).and_then(|file| {
+            let extent = file.extent(key, pointer)?;
+            Ok((file, extent))
+        });
+        let (file, (offset, len_bytes)) = found.map_err(|error| self.of_key(table, key, error))?;
         if how.verify {
-            let mut record = Vec::new();
-            self.counters.value_reads.add(1);
-            let read = file.value((table.id, key), &pointer, &mut record);
-            read.map_err(|error| self.of_key(table, key, error))?;
+            self.load_piece(of, table, key, pointer, &mut Vec::new())?;
         } else if how.read_ahead {
             file.will_need(offset, len_bytes);
         }
-        Ok(FilePiece { file, _of: of, offset, len_bytes })
+        Ok(FilePiece { file, _of: Arc::clone(of), offset, len_bytes })
     }
 }

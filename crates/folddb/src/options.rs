@@ -41,6 +41,7 @@ pub struct Options {
     pub(crate) segment_bytes: u64,
     pub(crate) value_segment_bytes: Option<u64>,
     pub(crate) values_direct: bool,
+    pub(crate) stream_piece_bytes: Option<usize>,
     pub(crate) read_only: bool,
     pub(crate) upkeep: Upkeep,
     pub(crate) custom: Custom,
@@ -61,6 +62,7 @@ impl Default for Options {
             segment_bytes: folddb_base::limits::SEGMENT_BYTES,
             value_segment_bytes: None,
             values_direct: false,
+            stream_piece_bytes: None,
             read_only: false,
             upkeep: Upkeep::Threads,
             custom: Custom::default(),
@@ -138,6 +140,13 @@ impl Options {
         self
     }
 
+    /// In pieces of how many bytes streamed values lie. Default 4 MiB, or a sixteenth of `memory_bytes` where that is less; at least
+    /// 1 KiB, at most 16 MiB. Each writer holds two, each reader one.
+    pub fn stream_piece_bytes(mut self, bytes: usize) -> Options {
+        self.stream_piece_bytes = Some(bytes.clamp(1 << 10, folddb_base::limits::VALUE_BYTES_MAX));
+        self
+    }
+
     /// Whether values that lie apart are read past the page cache (`O_DIRECT`), where the file system can. Default false. For stores much
     /// larger than memory whose values are each read once in a long while: they push nothing else out of memory then. Values that are
     /// read again are read from the disk again.
@@ -201,6 +210,11 @@ impl Options {
     pub(crate) fn values_segment_bytes(&self) -> u64 {
         let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));
         self.value_segment_bytes.unwrap_or_else(|| self.segment_bytes.saturating_mul(4).min(most))
+    }
+
+    /// In pieces of how many bytes streamed values lie.
+    pub(crate) fn stream_piece_bytes_now(&self) -> usize {
+        self.stream_piece_bytes.unwrap_or_else(|| (self.memory_bytes / 16).clamp(64 << 10, 4 << 20))
     }
 
     /// How many value segments may be open for reading at once.

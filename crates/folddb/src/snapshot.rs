@@ -11,6 +11,7 @@ use crate::head::Head;
 use crate::locate::{Locate, Located};
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
+use crate::stream::ValueReader;
 use crate::table::{BytesTable, Table};
 
 /// The whole store as it was when the snapshot was taken. Free to take; while it lives, merges keep what it
@@ -68,6 +69,15 @@ impl Snapshot {
     pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.check_own(&table.engine)?;
         self.engine.0.get(&table.core, key, Some(self.held.seq), |value| Ok(value.map(<[u8]>::to_vec)))
+    }
+
+    /// A reader of the value of `key` at the snapshot.
+    ///
+    /// # Errors
+    /// As [`Table::read`]; and a table of another store.
+    pub fn read(&self, table: &BytesTable, key: &[u8]) -> Result<Option<ValueReader>> {
+        self.check_own(table.engine())?;
+        table.engine().read_value(table.core(), key, Some(self.held.seq))
     }
 
     /// Where the value of `key` lies that it has at the snapshot.

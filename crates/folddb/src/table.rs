@@ -1,6 +1,7 @@
 //! What users hold of a table: typed handles, and handles of plain bytes.
 
 use std::cell::RefCell;
+use std::io::Read;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::locate::{Locate, Located};
 use crate::options::Durability;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
+use crate::stream::{ValueReader, ValueWriter};
 
 thread_local! {
     /// The buffers of a single write, kept from one to the next.
@@ -42,6 +44,36 @@ pub struct Table<K, V> {
 impl<K, V> Clone for Table<K, V> {
     fn clone(&self) -> Self {
         Table { bytes: self.bytes.clone(), types: PhantomData }
+    }
+}
+
+/// Values of any length, of tables that separate and hold bytes.
+impl<K: Key> Table<K, Vec<u8>> {
+    /// A writer of the value of `key`, which takes it piece by piece and holds no more than a piece: see [`ValueWriter`]. The key has
+    /// its former value until it is finished. A batch holds no such value.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] where the table keeps its values beside their keys; as [`Table::set`].
+    pub fn writer<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<ValueWriter> {
+        self.bytes.writer(WriteOp::Set, &encoded_key(key))
+    }
+
+    /// Makes all that `from` gives the value of `key`, up to 4 GiB, holding no more than a piece of it in memory.
+    ///
+    /// # Errors
+    /// `from` fails: nothing is written then; as [`Table::writer`].
+    pub fn put_from<Q: AsKey<K> + ?Sized>(&self, key: &Q, from: &mut impl Read) -> Result<Seq> {
+        let mut writer = self.writer(key)?;
+        writer.write_from(from)?;
+        writer.finish()
+    }
+
+    /// A reader of the value of `key`, which holds no more than a piece of it: see [`ValueReader`].
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn read<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<ValueReader>> {
+        self.bytes.read(&encoded_key(key))
     }
 }
 
@@ -305,6 +337,28 @@ impl BytesTable {
     /// As [`Table::head`].
     pub fn head(&self, key: &[u8]) -> Result<Option<Head>> {
         self.engine.head(&self.core, key, None)
+    }
+
+    /// A writer of a value of any length, or of an operand where folding joins them. See [`Table::writer`].
+    ///
+    /// # Errors
+    /// As [`Table::writer`]; a key that is not of the table's type.
+    pub fn writer(&self, op: WriteOp, key: &[u8]) -> Result<ValueWriter> {
+        self.check(WriteOp::Delete, key, &[])?;
+        ValueWriter::new(&self.engine, &self.core, op.kind(), key, self.durability)
+    }
+
+    /// A reader of the value of `key`. See [`Table::read`].
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn read(&self, key: &[u8]) -> Result<Option<ValueReader>> {
+        self.engine.read_value(&self.core, key, None)
+    }
+
+    /// Whether values can be streamed into the table: see [`Table::writer`].
+    pub fn takes_streams(&self) -> bool {
+        self.core.separate_from != usize::MAX && self.core.rules.takes_any_bytes()
     }
 
     /// Where the value of `key` lies.

@@ -15,14 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Pointer, Result, TableId, ValuePlace};
-use folddb_host::sync::atomic::{AtomicU64, Ordering};
+use folddb_base::limits::VALUE_BYTES_MAX;
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Piece, Pointer, Result, Rope, TableId, ValuePlace};
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock};
 use folddb_host::{Files, Host};
 use folddb_journal::values::{ValueLane, values_path};
 use folddb_journal::{NumberSource, ReplayFrame, ValueOptions, ValuesEnd};
 use folddb_layout::frame::{self, LogOp};
-use folddb_manifest::Change;
+use folddb_manifest::{Change, FEATURE_ROPES};
 
 use crate::catalog::TableCore;
 use crate::encode::Encoded;
@@ -44,11 +45,17 @@ pub(crate) struct Values {
     pub(crate) fences: Mutex<BTreeMap<FileNumber, Lsn>>,
     /// Full segments that only parts point to.
     pub(crate) settled: Mutex<BTreeSet<FileNumber>>,
+    /// Segments that hold pieces of values whose writers are not done, and how many writers; see `stream.rs`.
+    pins: Mutex<BTreeMap<u32, usize>>,
+    /// Full segments that were pinned when they were sealed, and have no fence yet.
+    unfenced: Mutex<Vec<FileNumber>>,
     /// How often the parts of some table have changed, and as of when that was looked at for segments that are dead.
     pub(crate) installs: AtomicU64,
     pub(crate) looked: AtomicU64,
     /// How long the files are of the segments that this opening has made.
     lens: Mutex<BTreeMap<FileNumber, u64>>,
+    /// Whether the manifest says that there may be ropes.
+    has_ropes: AtomicBool,
     /// The segments that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being synced.
     listed: AtomicU64,
     listed_bytes: AtomicU64,
@@ -71,9 +78,12 @@ impl Values {
             placing: RwLock::default(),
             fences: Mutex::default(),
             settled: Mutex::default(),
+            pins: Mutex::default(),
+            unfenced: Mutex::default(),
             installs: AtomicU64::new(0),
             looked: AtomicU64::new(0),
             lens: Mutex::default(),
+            has_ropes: AtomicBool::new(false),
             listed: AtomicU64::new(0),
             listed_bytes: AtomicU64::new(0),
         }
@@ -90,6 +100,22 @@ impl Values {
         self.lane.let_go();
     }
 
+    /// Somebody has put a piece of a value into a segment, and nothing points to it yet.
+    pub(crate) fn pin(&self, segment: u32) {
+        *self.pins.lock().entry(segment).or_default() += 1;
+    }
+
+    /// That value is there, or never will be.
+    pub(crate) fn unpin(&self, segment: u32) {
+        let mut pins = self.pins.lock();
+        if let Some(count) = pins.get_mut(&segment) {
+            *count -= 1;
+            if *count == 0 {
+                pins.remove(&segment);
+            }
+        }
+    }
+
     /// Those same, as long as they are listed nowhere.
     pub(crate) fn unlisted(&self) -> Vec<FileNumber> {
         self.unlisted.lock().clone().unwrap_or_default()
@@ -102,19 +128,41 @@ impl Engine {
     /// Puts the values of a batch that lie apart into the lane, and their places into the batch.
     #[cold]
     pub(crate) fn put_values(&self, batch: &mut Encoded) -> Result<()> {
+        if batch.has_ropes {
+            self.begin_ropes()?;
+        }
         let time_ms = self.host.clock.unix_millis();
         let Encoded { apart, values, payload, .. } = batch;
         for (index, one) in apart.iter().enumerate() {
             let end = apart.get(index + 1).map_or(values.len(), |next| next.record_at);
             let place = self.put_value(&values[one.record_at..end])?;
-            Pointer::patch(&mut payload[one.pointer_at..], place, time_ms);
+            match one.is_timed {
+                true => Pointer::patch(&mut payload[one.pointer_at..], place, time_ms),
+                false => Pointer::move_to(&mut payload[one.pointer_at..], place),
+            }
         }
         self.counters.value_bytes_written.add(values.len() as u64);
         Ok(())
     }
 
+    /// Says durably, before the first rope, that versions which do not know them must leave the store alone.
+    #[cold]
+    pub(crate) fn begin_ropes(&self) -> Result<()> {
+        if self.values.has_ropes.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut manifest = self.manifest.lock();
+        if manifest.state().features & FEATURE_ROPES == 0 {
+            self.check_open()?;
+            let said = manifest.append(&[Change::Require { features: FEATURE_ROPES }]);
+            said.inspect_err(|error| self.note_write_failure(error))?;
+        }
+        self.values.has_ropes.store(true, Ordering::Release);
+        Ok(())
+    }
+
     /// Puts one record of a value into the lane.
-    fn put_value(&self, record: &[u8]) -> Result<ValuePlace> {
+    pub(crate) fn put_value(&self, record: &[u8]) -> Result<ValuePlace> {
         loop {
             let put = self.values.lane.append(record).inspect_err(|error| self.note_write_failure(error))?;
             if let Some(place) = put {
@@ -194,9 +242,13 @@ impl Engine {
             && let Some(journal) = &self.journal
         {
             self.sync_to(journal.end_lsn())?; // both lanes: the log then vouches for these values
+            if lane.unsynced_bytes() > self.options.values_segment_bytes() / 4 {
+                self.sync_values()?; // pieces of streams, of which the log does not know yet
+            }
         }
         let sealed = lane.take_sealed();
         if sealed.is_empty() {
+            self.fence_unpinned();
             return Ok(());
         }
         let changes: Vec<Change> = sealed.iter().map(seal_change).collect();
@@ -209,10 +261,28 @@ impl Engine {
 
     /// Notes where the log ends now that all that will ever point to these segments is in it.
     fn fence(&self, sealed: &[ValuesEnd]) {
+        drop(self.values.placing.write()); // who has put values into them has them in a memtable now, or pins them
+        self.values.unfenced.lock().extend(sealed.iter().map(|segment| segment.number));
+        self.fence_unpinned();
+    }
+
+    /// Notes the same of segments that no writer of a stream holds any more.
+    fn fence_unpinned(&self) {
+        let mut unfenced = self.values.unfenced.lock();
+        if unfenced.is_empty() {
+            return;
+        }
         let Some(journal) = &self.journal else { return };
-        drop(self.values.placing.write()); // who has put values into them has them in a memtable now
+        let pins = self.values.pins.lock();
+        let (rest, free) = unfenced.drain(..).partition(|number| pins.contains_key(&(number.0 as u32)));
+        *unfenced = rest;
+        drop(pins);
+        let free: Vec<FileNumber> = free;
+        if free.is_empty() {
+            return;
+        }
         let end = journal.end_lsn();
-        self.values.fences.lock().extend(sealed.iter().map(|segment| (segment.number, end)));
+        self.values.fences.lock().extend(free.into_iter().map(|number| (number, end)));
         self.values.installs.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -297,7 +367,7 @@ impl Engine {
 
     // ---- loading -----------------------------------------------------------------------------------------
 
-    /// Reads the value that a pointer of `key` leads to, into `record`.
+    /// Reads the value that a pointer of `key`, or a rope, leads to, into `record`.
     ///
     /// # Errors
     /// Damage, naming table, key, file and offset; a failed read.
@@ -309,7 +379,6 @@ impl Engine {
         pointer: &[u8],
         record: &'r mut Vec<u8>,
     ) -> Result<&'r [u8]> {
-        self.counters.value_reads.add(1);
         let present; // a search that met no pointer, in a table that says it has none
         let of = match of {
             Some(of) => of,
@@ -318,23 +387,58 @@ impl Engine {
                 &present
             }
         };
-        let (opened, pointer) = self.value_file(of, table, key, pointer)?;
-        opened.value((table.id, key), &pointer, record).map_err(|error| self.of_key(table, key, error))
+        let rope = self.rope(table, key, pointer)?;
+        match rope.as_pointer() {
+            Some(pointer) => self.load_piece(of, table, key, &pointer, record),
+            None => self.load_pieces(of, table, key, &rope, record),
+        }
     }
 
-    /// The file that a pointer of `key` leads into, and the pointer.
-    pub(crate) fn value_file<'p>(
+    /// Reads a value in one piece, or one piece of a value, into `record`.
+    pub(crate) fn load_piece<'r>(
         &self,
         of: &Roster,
         table: &TableCore,
         key: &[u8],
-        pointer: &'p [u8],
-    ) -> Result<(Arc<ValueFile>, Pointer<'p>)> {
-        let pointer = Pointer::decode(pointer).map_err(|cause| {
-            self.of_key(table, key, Error::new(ErrorKind::Corruption, format!("its pointer: {cause}")))
-        })?;
+        pointer: &Pointer<'_>,
+        record: &'r mut Vec<u8>,
+    ) -> Result<&'r [u8]> {
+        self.counters.value_reads.add(1);
         let opened = self.values.files.open(of, pointer.place.segment);
-        Ok((opened.map_err(|error| self.of_key(table, key, error))?, pointer))
+        let read = opened.and_then(|opened| opened.value((table.id, key), pointer, record).map(<[u8]>::len));
+        let len = read.map_err(|error| self.of_key(table, key, error))?;
+        Ok(&record[record.len() - len..])
+    }
+
+    /// Reads all pieces of a value into `value`.
+    #[cold]
+    fn load_pieces<'r>(
+        &self,
+        of: &Roster,
+        table: &TableCore,
+        key: &[u8],
+        rope: &Rope<'_>,
+        value: &'r mut Vec<u8>,
+    ) -> Result<&'r [u8]> {
+        value.clear();
+        let mut record = Vec::new();
+        for piece in rope.iter() {
+            match (piece, piece.pointer()) {
+                (_, Some(pointer)) => {
+                    value.extend_from_slice(self.load_piece(of, table, key, &pointer, &mut record)?);
+                }
+                (Piece::Inline(bytes), None) => value.extend_from_slice(bytes),
+                (Piece::Apart { .. }, None) => {} // cannot be
+            }
+        }
+        Ok(value)
+    }
+
+    /// What the payload of an op whose value lies apart says.
+    pub(crate) fn rope<'p>(&self, table: &TableCore, key: &[u8], payload: &'p [u8]) -> Result<Rope<'p>> {
+        Rope::decode(payload).map_err(|cause| {
+            self.of_key(table, key, Error::new(ErrorKind::Corruption, format!("its pointer: {cause}")))
+        })
     }
 
     /// Says of an error whose value it is of.
@@ -353,17 +457,21 @@ impl Engine {
     /// be on the disk. Returns the payload with their new places; none where it points to nothing.
     pub(crate) fn put_again(&self, frame: &ReplayFrame<'_>) -> Result<Option<Vec<u8>>> {
         let mut moved: Option<Vec<u8>> = None;
-        let mut record = Vec::new();
+        let (mut record, mut again) = (Vec::new(), Vec::new());
         let start = frame.payload.as_ptr() as usize;
         for one in frame::records(frame.payload).flatten() {
-            let Some(pointer) = pointer_of(&one) else { continue };
-            let opened = ValueFile::open(&*self.host.files, &self.dir, pointer.place.segment)?;
-            let value = opened.value((one.table, one.key), &pointer, &mut record)?;
-            let mut again = Vec::new();
-            folddb_layout::values::put_record(&mut again, one.table, one.key, value);
-            let place = self.put_value(&again)?;
-            let at = one.payload.as_ptr() as usize - start; // the payload lies inside of the frame's
-            Pointer::move_to(&mut moved.get_or_insert_with(|| frame.payload.to_vec())[at..], place);
+            let Some(rope) = rope_of(&one) else { continue };
+            let payload_at = one.payload.as_ptr() as usize - start; // the payload lies inside of the frame's
+            for piece in rope.iter() {
+                let (Piece::Apart { at, .. }, Some(pointer)) = (piece, piece.pointer()) else { continue };
+                let opened = ValueFile::open(&*self.host.files, &self.dir, pointer.place.segment)?;
+                let value = opened.value((one.table, one.key), &pointer, &mut record)?;
+                again.clear();
+                folddb_layout::values::put_record(&mut again, one.table, one.key, value);
+                let place = self.put_value(&again)?;
+                let moved = moved.get_or_insert_with(|| frame.payload.to_vec());
+                Pointer::move_to(&mut moved[payload_at + at..], place);
+            }
         }
         Ok(moved)
     }
@@ -374,16 +482,16 @@ pub(crate) fn seal_change(end: &ValuesEnd) -> Change {
     Change::SealValues { segment: end.number, end: end.end }
 }
 
-/// The pointer of a record of the log, if it holds one.
-pub(crate) fn pointer_of<'a>(record: &frame::FrameRecord<'a>) -> Option<Pointer<'a>> {
+/// What a record of the log points to, if it does.
+pub(crate) fn rope_of<'a>(record: &frame::FrameRecord<'a>) -> Option<Rope<'a>> {
     match record.op {
-        LogOp::Op(kind) if kind.is_apart() => Pointer::decode(record.payload).ok(),
+        LogOp::Op(kind) if kind.is_apart() => Rope::decode(record.payload).ok(),
         _ => None,
     }
 }
 
-/// Reads a value of a store that is not open, in `dir`.
-pub(crate) fn value_at_rest(
+/// Reads a piece of a value of a store that is not open, in `dir`.
+pub(crate) fn piece_at_rest(
     files: &dyn Files,
     dir: &Path,
     of: (TableId, &[u8]),
@@ -395,17 +503,43 @@ pub(crate) fn value_at_rest(
     Ok(record)
 }
 
+/// Reads a value of a store that is not open, in `dir`: all of it, or where it is longer than anybody wants to hold only to see that
+/// its pieces are whole.
+pub(crate) fn value_at_rest(
+    files: &dyn Files,
+    dir: &Path,
+    of: (TableId, &[u8]),
+    rope: &Rope<'_>,
+) -> Result<Option<Vec<u8>>> {
+    if let Some(pointer) = rope.as_pointer() {
+        return piece_at_rest(files, dir, of, &pointer).map(Some);
+    }
+    let is_held = rope.len <= VALUE_BYTES_MAX as u64;
+    let mut value = Vec::new();
+    for piece in rope.iter() {
+        let read = piece.pointer().map(|pointer| piece_at_rest(files, dir, of, &pointer)).transpose()?;
+        match (&read, piece) {
+            (Some(bytes), _) if is_held => value.extend_from_slice(bytes),
+            (None, Piece::Inline(bytes)) if is_held => value.extend_from_slice(bytes),
+            _ => {}
+        }
+    }
+    Ok(is_held.then_some(value))
+}
+
 /// Whether the values that a frame of the log in `dir` points to are there, as they were written.
 ///
 /// # Errors
 /// A failed read, which is no sign that they are not.
 pub(crate) fn has_values(files: &dyn Files, dir: &Path, frame: &ReplayFrame<'_>) -> Result<bool> {
     for one in frame::records(frame.payload).flatten() {
-        let Some(pointer) = pointer_of(&one) else { continue };
-        match value_at_rest(files, dir, (one.table, one.key), &pointer) {
-            Ok(_) => {}
-            Err(error) if error.kind() == ErrorKind::Corruption => return Ok(false),
-            Err(error) => return Err(error),
+        let Some(rope) = rope_of(&one) else { continue };
+        for pointer in rope.pointers() {
+            match piece_at_rest(files, dir, (one.table, one.key), &pointer) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::Corruption => return Ok(false),
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(true)

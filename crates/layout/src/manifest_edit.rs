@@ -29,6 +29,7 @@
 //! | 14 | `AddValues` | segment |
 //! | 15 | `SealValues` | segment, end |
 //! | 16 | `RemoveValues` | segment |
+//! | 20 | `Require` | features |
 //!
 //! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
 //! what it changed is not known, so neither is what lives.
@@ -206,7 +207,18 @@ pub enum Change {
         /// The segment.
         segment: FileNumber,
     },
+    /// From now on whoever does not know these features must leave the store alone. A reader refuses bits that it does not know.
+    Require {
+        /// One bit each.
+        features: u64,
+    },
 }
+
+/// The value lane may hold values in several pieces, and operands.
+pub const FEATURE_ROPES: u64 = 1;
+
+/// All features that this version knows.
+const FEATURES_KNOWN: u64 = FEATURE_ROPES;
 
 /// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would not fit a `u32`.
 #[must_use]
@@ -312,6 +324,10 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
         Change::RemoveValues { segment } => {
             put_varint(out, segment.0);
             16
+        }
+        Change::Require { features } => {
+            put_varint(out, *features);
+            20
         }
     }
 }
@@ -490,6 +506,13 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
         14 => Change::AddValues { segment: fields.file()? },
         15 => Change::SealValues { segment: fields.file()?, end: fields.number()? },
         16 => Change::RemoveValues { segment: fields.file()? },
+        20 => {
+            let features = fields.number()?;
+            if features & !FEATURES_KNOWN != 0 {
+                return Err(Malformed::Tag);
+            }
+            Change::Require { features }
+        }
         _ => return Err(Malformed::Tag),
     })
 }

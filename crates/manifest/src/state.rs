@@ -29,6 +29,8 @@ pub struct State {
     pub tables: BTreeMap<TableId, TableState>,
     /// The segments of the value lane, by number; of those that are sealed, how many bytes count.
     pub values: BTreeMap<FileNumber, Option<u64>>,
+    /// What a reader of the store must know.
+    pub features: u64,
 }
 
 /// What lives of a table.
@@ -123,6 +125,7 @@ impl State {
             Change::RemoveValues { segment } => {
                 self.values.remove(segment).ok_or(Malformed::Bounds)?;
             }
+            Change::Require { features } => self.features |= features,
         }
         Ok(())
     }
@@ -130,6 +133,9 @@ impl State {
     /// The changes that make this state from nothing. Applied to [`State::default`] they give it.
     pub fn snapshot(&self) -> Vec<Change> {
         let mut changes = Vec::new();
+        if self.features != 0 {
+            changes.push(Change::Require { features: self.features });
+        }
         for table in self.tables.values() {
             table.put_snapshot(&mut changes);
         }

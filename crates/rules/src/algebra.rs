@@ -22,16 +22,19 @@
 //! `Insert` where a state may turn out to be deleted, and where a fold's `Delete` outcome leaves a function
 //! that has no normal form. Nothing is lost by it but space.
 //!
-//! `SetApart` and `InsertApart` compose as `Set` and `Insert` do wherever no value is looked at. A later operand has nothing to
+//! `SetApart`, `InsertApart` and `FoldApart` compose as `Set`, `Insert` and `Fold` do wherever no value is looked at. Where folding is joining,
+//! values that lie apart are joined as lists of pieces, and no value is looked at either (`rope.rs`). Else a later operand has nothing to
 //! be folded onto while the value lies apart, so these two decline; who reads loads the value and folds. A value that lies apart
 //! never counts as deleted: tables that ask values about that keep all of them inline.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use folddb_base::rope::ROPE_BYTES_MAX;
 use folddb_base::{Op, OpBuf, OpKind};
 
 use crate::fold::{Fold, FoldFailure, Outcome};
+use crate::rope::Joins;
 
 /// A function of a key and a value that answers yes or no.
 pub type Predicate = Arc<dyn Fn(&[u8], &[u8]) -> bool + Send + Sync>;
@@ -45,6 +48,7 @@ pub struct FoldRules {
     delete: Option<Predicate>,
     short_circuit: Option<Predicate>,
     has_delete: bool,
+    joins: Option<Joins>,
 }
 
 /// What came of composing two ops.
@@ -104,13 +108,34 @@ impl FoldRules {
     /// The rules of a fold, with the short-circuit and delete laws that it declares itself.
     pub fn new(fold: Arc<dyn Fold>) -> FoldRules {
         let (spec, version, has_delete) = (fold.spec(), fold.version(), fold.has_delete());
-        FoldRules { fold: Some(fold), spec, version, delete: None, short_circuit: None, has_delete }
+        let joins = fold.joins_with().map(Joins::with);
+        FoldRules { fold: Some(fold), spec, version, delete: None, short_circuit: None, has_delete, joins }
     }
 
     /// The rules of a table whose fold is not at hand: operands stay apart.
     pub fn missing(spec: impl Into<String>, version: u32) -> FoldRules {
         let spec = spec.into();
-        FoldRules { fold: None, spec, version, delete: None, short_circuit: None, has_delete: false }
+        FoldRules {
+            fold: None,
+            spec,
+            version,
+            delete: None,
+            short_circuit: None,
+            has_delete: false,
+            joins: None,
+        }
+    }
+
+    /// How values that lie apart are joined, where they can be.
+    pub fn joins(&self) -> Option<&Joins> {
+        self.joins.as_ref()
+    }
+
+    /// Says how many bytes of the beginning of a value are its head; none where its head is something else, and values that lie
+    /// apart are not joined.
+    pub fn with_head_bytes(mut self, head_bytes: Option<usize>) -> FoldRules {
+        self.joins = self.joins.and_then(|joins| Some(joins.with_head_bytes(head_bytes?)));
+        self
     }
 
     /// Adds the table's own delete predicate: a complete state for which it holds is absent.
@@ -222,25 +247,37 @@ impl FoldRules {
             (Op::InsertFold { absent, present }, Op::Fold(n) | Op::InsertFold { present: n, .. }) => {
                 self.compose_onto_insert_fold(key, absent, present, n, out)
             }
-            (Op::SetApart(_) | Op::InsertApart(_), _) | (_, Op::SetApart(_) | Op::InsertApart(_)) => {
-                self.compose_apart(older, newer)
+            (Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_), _)
+            | (_, Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_)) => {
+                self.compose_apart(older, newer, ROPE_BYTES_MAX, out)
             }
         }
     }
 
-    /// Composes where one of the values lies apart: no value is looked at.
+    /// Composes where one of the values lies apart: no value is looked at. Makes no rope of more than `bytes_max`.
     #[cold]
-    fn compose_apart(&self, older: Op<'_>, newer: Op<'_>) -> Composed {
+    pub(crate) fn compose_apart(
+        &self,
+        older: Op<'_>,
+        newer: Op<'_>,
+        bytes_max: usize,
+        out: &mut OpBuf,
+    ) -> Composed {
         match (older, newer) {
             (_, Op::Delete) => Composed::Newer(OpKind::Delete),
             (_, Op::Set(_)) => Composed::Newer(OpKind::Set),
-            (_, Op::SetApart(_)) | (Op::Delete, Op::InsertApart(_)) => Composed::Newer(OpKind::SetApart),
+            (_, Op::SetApart(_)) | (Op::Delete, Op::InsertApart(_) | Op::FoldApart(_)) => {
+                Composed::Newer(OpKind::SetApart)
+            }
             (Op::Set(_) | Op::SetApart(_), Op::Insert(_) | Op::InsertApart(_)) => Composed::Older,
             (_, Op::Insert(_) | Op::InsertApart(_)) if self.has_delete => {
                 Composed::Both(Decline::NoNormalForm)
             }
             (_, Op::Insert(_) | Op::InsertApart(_)) => Composed::Older,
-            (_, Op::Fold(_) | Op::InsertFold { .. }) => Composed::Both(Decline::Apart),
+            (_, Op::Fold(_) | Op::FoldApart(_) | Op::InsertFold { .. }) => {
+                let joined = self.joins.as_ref().and_then(|joins| joins.join(older, newer, bytes_max, out));
+                if joined.is_some() { Composed::Out } else { Composed::Both(Decline::Apart) }
+            }
         }
     }
 
@@ -355,7 +392,9 @@ impl FoldRules {
     pub fn at_bottom<'a>(&self, key: &[u8], op: Op<'a>) -> Option<State<'a>> {
         let state = match op {
             Op::Delete => return None,
-            Op::SetApart(pointer) | Op::InsertApart(pointer) => return Some(State::Apart(pointer)),
+            Op::SetApart(pointer) | Op::InsertApart(pointer) | Op::FoldApart(pointer) => {
+                return Some(State::Apart(pointer));
+            }
             Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::InsertFold { absent: v, .. } => v,
         };
         if self.is_deleted(key, state) { None } else { Some(State::Value(state)) }
@@ -381,6 +420,7 @@ impl FoldRules {
                 return Ok(());
             }
             (Some(_), Op::Insert(_) | Op::InsertApart(_)) => return Ok(()),
+            (Some(_), Op::FoldApart(_)) => return Err(Decline::Apart),
             (Some(_), Op::Delete) => {
                 *state = None;
                 return Ok(());

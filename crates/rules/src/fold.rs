@@ -125,6 +125,12 @@ pub trait Fold: Send + Sync {
         Ok(())
     }
 
+    /// What stands between two operands, where folding is writing the one after the other, with that between. Long operands may then lie
+    /// apart from their keys, and folding them copies none.
+    fn joins_with(&self) -> Option<&[u8]> {
+        None
+    }
+
     /// The length of every value in bytes, where it is fixed.
     fn fixed_len(&self) -> Option<usize> {
         None

@@ -8,6 +8,7 @@
 pub mod order;
 pub mod datum;
 pub mod fold;
+pub mod rope;
 pub mod algebra;
 pub mod resolve;
 pub mod folds;
@@ -20,3 +21,4 @@ pub use algebra::{Composed, FoldRules, State};
 pub use datum::Datum;
 pub use fold::{Fold, FoldFailure, Outcome};
 pub use order::KeyOrder;
+pub use rope::Joins;

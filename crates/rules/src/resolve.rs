@@ -233,7 +233,7 @@ impl Resolver {
         if self.used < 2 || self.settle(rules, key).is_err() {
             return Ok(()); // one op needs no value, and of ops that are none `state` tells
         }
-        if self.used < 2 {
+        if self.used < 2 || self.join_all(rules) {
             return Ok(());
         }
         for op in self.ops[..self.used].iter_mut().filter(|op| op.kind.is_apart()) {
@@ -243,6 +243,20 @@ impl Resolver {
             op.kind = op.kind.inline();
         }
         Ok(())
+    }
+
+    /// Joins all that is left into one rope, however long, where folding is joining: true then, and no value need be loaded.
+    #[cold]
+    fn join_all(&mut self, rules: &FoldRules) -> bool {
+        let Some(joins) = rules.joins().filter(|_| self.is_apart()) else { return false };
+        let ops = self.ops[..self.used].iter().rev().map(|op| op.op().ok()).collect::<Option<Vec<_>>>();
+        if ops.is_none_or(|ops| joins.join_all(&ops, &mut self.scratch).is_none()) {
+            return false;
+        }
+        std::mem::swap(&mut self.ops[0], &mut self.scratch);
+        self.used = 1;
+        self.declined.truncate(1);
+        true
     }
 
     /// The value of the key, given that nothing older exists and that no value lies apart.

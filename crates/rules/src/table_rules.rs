@@ -754,6 +754,12 @@ impl TableRules {
             Ok(heads) => (heads, missing),
             Err(no_head) => (Heads::None, missing.or(Some(no_head))),
         };
+        let head_bytes = match &heads {
+            Heads::None => Some(0),
+            Heads::First(bytes) => Some(*bytes),
+            Heads::Json(_) | Heads::Function(_) => None,
+        };
+        let fold = fold.with_head_bytes(head_bytes);
         Ok(BoundRules { rules: self.clone(), order, fold, missing, heads, opaque })
     }
 
@@ -853,6 +859,11 @@ impl BoundRules {
             (None, Some(fold)) => fold.check(value).map_err(|failure| CodecError(failure.0)),
             (None, None) => Ok(()),
         }
+    }
+
+    /// True when any bytes are a value, so that nobody need look at all of one at once.
+    pub fn takes_any_bytes(&self) -> bool {
+        self.opaque == Some(ValueCodec::Bytes) || self.fold.joins().is_some()
     }
 
     /// A value as people read it. Without the fold of the table, its bytes.

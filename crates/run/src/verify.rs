@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
-use folddb_base::{Error, Op, OpKind, Pointer, Record, Result};
+use folddb_base::{Error, Op, OpKind, Record, Result, Rope};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
@@ -306,10 +306,12 @@ impl<'a> Check<'a> {
             return Err("a key is before the separator of the block before");
         }
         let op = record.op().map_err(|_| "a payload is not that of its op")?;
-        if let Op::SetApart(pointer) | Op::InsertApart(pointer) = op
-            && let Ok(pointer) = Pointer::decode(pointer)
+        if let Op::SetApart(rope) | Op::InsertApart(rope) | Op::FoldApart(rope) = op
+            && let Ok(rope) = Rope::decode(rope)
         {
-            self.liveness.note(pointer.place, record_bytes(record.key.len(), pointer.len));
+            for pointer in rope.pointers() {
+                self.liveness.note(pointer.place, record_bytes(record.key.len(), pointer.len));
+            }
         }
         if !same_key {
             self.new_key(record.key, is_first)?;

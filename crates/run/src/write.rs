@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use folddb_base::checksum::{key_hash, place_seed};
 use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use folddb_base::{Error, FileNumber, OpKind, Pointer, Record, RecordSink, Result};
+use folddb_base::{Error, FileNumber, OpKind, Record, RecordSink, Result, Rope};
 use folddb_host::WriteFile;
 use folddb_layout::block::{BlockBuilder, BlockOptions, Compression, Place};
 use folddb_layout::filter::Filter;
@@ -224,12 +224,14 @@ impl PartWriter {
         Error::invalid(message)
     }
 
-    /// Takes note of a value that lies apart.
+    /// Takes note of a value that lies apart, piece by piece.
     #[cold]
     fn note_value(&mut self, record: &Record<'_>) -> Result<()> {
-        let pointer = Pointer::decode(record.payload)
+        let rope = Rope::decode(record.payload)
             .map_err(|_| Error::invalid(format!("a record for {} points nowhere", self.path.display())))?;
-        self.liveness.note(pointer.place, record_bytes(record.key.len(), pointer.len));
+        for pointer in rope.pointers() {
+            self.liveness.note(pointer.place, record_bytes(record.key.len(), pointer.len));
+        }
         Ok(())
     }
 

@@ -17,9 +17,11 @@ use folddb::folds::{Bitmap, ByteSet, Counters, Edit, ExactSum, Hll, Patch, Quant
 use folddb::{Durability, Host, Options, Rules, Store, Upkeep, folds};
 use folddb_base::bytes::{put_slice, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
-use folddb_base::{Op, OpKind, Pointer, limits};
+use folddb_base::rope::ROPE_BYTES_MAX;
+use folddb_base::{Op, OpKind, Pointer, RopeBuilder, limits};
 use folddb_host::Chance;
 use folddb_layout::hash_checkpoint::{self, CheckpointFooter, Directory, Entry, PieceEntry, PointRange};
+use folddb_layout::manifest_edit::FEATURE_ROPES;
 use reader::{Found, FoundChange, Reader};
 
 const ALL_THE_SAME: u64 = 0x0123_4567_89ab_cdef;
@@ -87,6 +89,7 @@ fn examples(doc: &Document) -> Vec<(&'static str, Vec<u8>)> {
     let place = folddb_base::ValuePlace { segment: 7, unit: 256 };
     let pointer = Pointer { place, time_ms: 1_763_706_400_000, hash: 0xdead_beef, len: 8192, head: &[] };
     all.push(("pointer to 8192 bytes at 4096 of segment 7", made(|out| pointer.put(out))));
+    all.push(("rope of 8192 bytes at 4096 of segment 7, \", \", 64 at 4800 of 8", rope()));
     all.push(("piece of points 1 and 300 of file 7, at 4096", checkpoint_piece()));
     let [first, second] = first_frames(doc);
     all.push(("frame 1: fold hits \"k\" 5", first));
@@ -94,6 +97,14 @@ fn examples(doc: &Document) -> Vec<(&'static str, Vec<u8>)> {
     all.extend(keys());
     all.extend(values());
     all
+}
+
+fn rope() -> Vec<u8> {
+    let mut rope = RopeBuilder::default();
+    rope.push_apart(folddb_base::ValuePlace { segment: 7, unit: 256 }, 0xdead_beef, 8192);
+    rope.push_inline(b", ");
+    rope.push_apart(folddb_base::ValuePlace { segment: 8, unit: 300 }, 0xbeef_dead, 64);
+    made(|out| rope.put(1_763_706_400_000, b"", out))
 }
 
 fn made(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -267,6 +278,9 @@ fn limits_and_kinds_are_as_the_document_says() {
         ("op.insert_fold", OpKind::InsertFold as u64),
         ("op.set_apart", OpKind::SetApart as u64),
         ("op.insert_apart", OpKind::InsertApart as u64),
+        ("op.fold_apart", OpKind::FoldApart as u64),
+        ("rope.bytes_max", ROPE_BYTES_MAX as u64),
+        ("feature.ropes", FEATURE_ROPES),
     ] {
         assert_eq!(doc.constant(name), value, "{name}");
     }
@@ -471,7 +485,7 @@ fn a_store_is_read_back_by_the_document_alone() {
         .filter(|name| !names.contains(name.as_str()))
         .collect();
     // A value segment that nothing points to goes at the next opening.
-    assert_eq!(not_seen, ["MoveRun", "RemoveValues"], "the changes that this store does not make");
+    assert_eq!(not_seen, ["MoveRun", "RemoveValues", "Require"], "the changes that this store does not make");
     assert!(changes.iter().all(|change| doc.changes().0[&change.tag].0 == change.name));
     check_sums(&shown(&reader, &path, &changes, table_number(&changes, "sums")), KEYS);
     let settled = shown(&reader, &path, &changes, table_number(&changes, "words"));

@@ -1,6 +1,8 @@
 //! `folddb explain STORE TABLE KEY...`: every record of a key, newest first, where it lies and why it is still there.
 
-use folddb::{BytesTable, Datum, Explained, Op, Pointer};
+use std::collections::BTreeSet;
+
+use folddb::{BytesTable, Datum, Explained, Op, Rope};
 use serde_json::json;
 
 use crate::args::KeyArgs;
@@ -48,15 +50,24 @@ fn value_of(table: &BytesTable, record: &Explained) -> Datum {
         Ok(Op::InsertFold { absent, present }) => {
             Datum::Map(vec![("absent".to_owned(), show(absent)), ("present".to_owned(), show(present))])
         }
-        Ok(Op::SetApart(pointer) | Op::InsertApart(pointer)) => where_apart(pointer),
+        Ok(Op::SetApart(rope) | Op::InsertApart(rope) | Op::FoldApart(rope)) => where_apart(rope),
         Err(_) => Datum::Bytes(record.payload.clone()),
     }
 }
 
 /// Where a value lies that is not beside its key.
-fn where_apart(pointer: &[u8]) -> Datum {
-    let Ok(pointer) = Pointer::decode(pointer) else { return Datum::Bytes(pointer.to_vec()) };
+fn where_apart(payload: &[u8]) -> Datum {
     let number = |number: u64| Datum::Int(i128::from(number));
+    let Ok(rope) = Rope::decode(payload) else { return Datum::Bytes(payload.to_vec()) };
+    let Some(pointer) = rope.as_pointer() else {
+        let segments: BTreeSet<u32> = rope.pointers().map(|pointer| pointer.place.segment).collect();
+        let segments = segments.into_iter().map(|segment| number(segment.into())).collect();
+        return Datum::Map(vec![
+            ("apart_bytes".to_owned(), number(rope.len)),
+            ("pieces".to_owned(), number(rope.pieces.into())),
+            ("segments".to_owned(), Datum::List(segments)),
+        ]);
+    };
     Datum::Map(vec![
         ("apart_bytes".to_owned(), number(pointer.len)),
         ("segment".to_owned(), number(u64::from(pointer.place.segment))),

@@ -172,6 +172,7 @@ fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
         Ok(Op::InsertFold { present, .. }) => ("fold", present),
         Ok(Op::SetApart(pointer)) => ("set", pointer), // not met: values that lie apart are loaded before
         Ok(Op::InsertApart(pointer)) => ("insert", pointer),
+        Ok(Op::FoldApart(pointer)) => ("fold", pointer),
         Ok(Op::Delete) | Err(_) => ("delete", &[]),
     }
 }

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, Record, RecordSink, Result, Seq, TableId};
+use folddb_base::{Error, ErrorKind, Pointer, Record, RecordSink, Result, Seq, TableId};
 use folddb_host::Files;
 use folddb_journal::{LogReport, ReplayFrame};
 use folddb_layout::file_name::FileName;
@@ -40,7 +40,7 @@ use crate::options::{Durability, Options};
 use crate::recover;
 use crate::store::Store;
 use crate::upkeep::output::write_options;
-use crate::values::{has_values, pointer_of, value_at_rest};
+use crate::values::{has_values, piece_at_rest, rope_of};
 
 /// How a store is salvaged.
 #[derive(Clone, Debug, Default)]
@@ -544,16 +544,15 @@ fn encode(
         if is_range && core.rules.order.compare(record.key, record.payload).is_ge() {
             return Err("a range delete ends before it begins; its batch is lost".to_owned());
         }
-        match pointer_of(&record) {
-            Some(pointer) => {
-                let value = value_at_rest(files, dir, (record.table, record.key), &pointer)
+        match (rope_of(&record), record.op) {
+            (Some(rope), LogOp::Op(kind)) => {
+                let load =
+                    |pointer: &Pointer<'_>| piece_at_rest(files, dir, (record.table, record.key), pointer);
+                encoded
+                    .push_rope(core, kind, record.key, &rope, &load)
                     .map_err(|error| format!("{}; its batch is lost", error.message()))?;
-                let LogOp::Op(kind) = record.op else { continue };
-                encoded.push_again(core, kind.inline(), record.key, &value);
             }
-            None => {
-                frame::put_record(&mut encoded.payload, record.table, record.op, record.key, record.payload)
-            }
+            _ => frame::put_record(&mut encoded.payload, record.table, record.op, record.key, record.payload),
         }
         encoded.has_range_delete |= is_range;
         encoded.frees_only = false;

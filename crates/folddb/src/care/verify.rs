@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{FileNumber, Lsn, Op, Pointer, Record, Result, Seq};
+use folddb_base::{FileNumber, Lsn, Op, Record, Result, Rope, Seq};
 use folddb_host::Files;
 use folddb_journal::ReplayFrame;
 use folddb_layout::file_name::FileName;
@@ -26,7 +26,7 @@ use crate::care::finding::{Finding, Loss, Severity};
 use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
 use crate::options::Options;
 use crate::store::Store;
-use crate::values::{pointer_of, value_at_rest};
+use crate::values::{piece_at_rest, rope_of, value_at_rest};
 
 /// Memory for the index of one part and some blocks.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -377,10 +377,11 @@ impl LostValue {
 /// The first value that a batch points to and that is not as it was written.
 fn lost_value(frame: &ReplayFrame<'_>, (files, dir): (&dyn Files, &Path)) -> Option<LostValue> {
     frame::records(frame.payload).flatten().find_map(|record| {
-        let pointer = pointer_of(&record)?;
-        let loaded = value_at_rest(files, dir, (record.table, record.key), &pointer);
-        let segment = FileNumber(pointer.place.segment.into());
-        loaded.is_err().then_some(LostValue { segment, lsns: (frame.lsn, frame.end_lsn) })
+        rope_of(&record)?.pointers().find_map(|pointer| {
+            let loaded = piece_at_rest(files, dir, (record.table, record.key), &pointer);
+            let segment = FileNumber(pointer.place.segment.into());
+            loaded.is_err().then_some(LostValue { segment, lsns: (frame.lsn, frame.end_lsn) })
+        })
     })
 }
 
@@ -421,9 +422,9 @@ struct Inspector<'a, 'l> {
 impl Inspect for Inspector<'_, '_> {
     fn record(&mut self, offset: u64, record: Record<'_>) {
         self.records += 1;
-        let load = |pointer: &Pointer<'_>| {
+        let load = |rope: &Rope<'_>| {
             let (files, dir) = (&*self.look.options.host.files, &self.look.survey.dir);
-            value_at_rest(files, dir, (self.table.id, record.key), pointer)
+            value_at_rest(files, dir, (self.table.id, record.key), rope)
         };
         if let Err(what) = check_record(self.rules, &record, self.table.flushed_seq, &load) {
             self.misfits += 1;
@@ -465,7 +466,7 @@ fn check_record(
     rules: &BoundRules,
     record: &Record<'_>,
     seq_max: Seq,
-    load: &dyn Fn(&Pointer<'_>) -> folddb_base::Result<Vec<u8>>,
+    load: &dyn Fn(&Rope<'_>) -> folddb_base::Result<Option<Vec<u8>>>,
 ) -> Result<(), String> {
     if record.seq > seq_max {
         return Err(format!("its seq is {}, and the table is flushed only up to {seq_max}", record.seq));
@@ -481,9 +482,10 @@ fn check_record(
         Op::InsertFold { absent, present } => {
             check_value(rules, absent).and_then(|()| check_value(rules, present))
         }
-        Op::SetApart(pointer) | Op::InsertApart(pointer) => {
-            let pointer = Pointer::decode(pointer).map_err(|cause| cause.to_string())?;
-            check_value(rules, &load(&pointer).map_err(|error| error.message().to_owned())?)
+        Op::SetApart(rope) | Op::InsertApart(rope) | Op::FoldApart(rope) => {
+            let rope = Rope::decode(rope).map_err(|cause| cause.to_string())?;
+            let value = load(&rope).map_err(|error| error.message().to_owned())?;
+            value.map_or(Ok(()), |value| check_value(rules, &value)) // of what nobody holds, the pieces are whole
         }
     }
 }
@@ -523,7 +525,7 @@ fn check_frame(
                 let record = Record { key: record.key, seq, kind, payload: record.payload };
                 // What was never promised may have lost its value: the log then ends there at the next opening.
                 let checks = frame.is_durable || !kind.is_apart();
-                let load = |pointer: &Pointer<'_>| value_at_rest(files, dir, (table.id, record.key), pointer);
+                let load = |rope: &Rope<'_>| value_at_rest(files, dir, (table.id, record.key), rope);
                 if checks {
                     check_record(rules, &record, Seq::MAX, &load).map_err(in_table)?;
                 }

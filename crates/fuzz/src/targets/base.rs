@@ -1,7 +1,7 @@
 //! Numbers, slices and ops: what all other formats are made of.
 
 use folddb_base::bytes::{Reader, common_prefix_len, prefix_u64, put_slice, put_varint, varint_len};
-use folddb_base::{Op, OpBuf, OpKind, Pointer, ValuePlace};
+use folddb_base::{Op, OpBuf, OpKind, Pointer, RopeBuilder, ValuePlace};
 
 use crate::carve::Carver;
 use crate::target::Target;
@@ -66,8 +66,18 @@ pub(super) fn pointer_bytes() -> Vec<u8> {
     out
 }
 
+/// Two values that lie apart with some bytes between, as one.
+pub(super) fn rope_bytes() -> Vec<u8> {
+    let (mut rope, mut out) = (RopeBuilder::default(), Vec::new());
+    rope.push_apart(ValuePlace { segment: 7, unit: 256 }, 0xdead_beef, 8192);
+    rope.push_inline(b", ");
+    rope.push_apart(ValuePlace { segment: 8, unit: 300 }, 0xbeef_dead, 64);
+    rope.put(1_763_706_328_000, b"head", &mut out);
+    out
+}
+
 fn op_seeds() -> Vec<Vec<u8>> {
-    let pointer = pointer_bytes();
+    let (pointer, rope) = (pointer_bytes(), rope_bytes());
     let ops = [
         Op::Delete,
         Op::Set(b"v"),
@@ -76,6 +86,7 @@ fn op_seeds() -> Vec<Vec<u8>> {
         Op::InsertFold { absent: b"a", present: b"mm" },
         Op::SetApart(&pointer),
         Op::InsertApart(&pointer),
+        Op::FoldApart(&rope),
     ];
     let seed = |op: &Op<'_>| {
         let mut seed = vec![op.kind() as u8];

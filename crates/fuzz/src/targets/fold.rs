@@ -251,7 +251,7 @@ fn op_of(rules: &FoldRules, fold: &dyn Fold, kind: u8, payload: &[u8]) -> Option
         Op::Delete => vec![],
         Op::Set(value) | Op::Insert(value) | Op::Fold(value) => vec![value],
         // Users do not write it; only composing makes one.
-        Op::InsertFold { .. } | Op::SetApart(_) | Op::InsertApart(_) => return None,
+        Op::InsertFold { .. } | Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_) => return None,
     };
     if values.iter().any(|value| fold.check(value).is_err()) {
         return None;

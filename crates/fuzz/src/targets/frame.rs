@@ -76,11 +76,12 @@ pub(super) fn record_seeds() -> Vec<Vec<u8>> {
     ops.into_iter().zip(payloads).enumerate().map(record_seed).collect()
 }
 
-/// Those, and two that point to values that lie apart.
+/// Those, and some that point to values that lie apart.
 fn all_record_seeds() -> Vec<Vec<u8>> {
     let pointer = super::base::pointer_bytes();
-    let apart = [OpKind::SetApart, OpKind::InsertApart];
-    let apart = apart.into_iter().map(|kind| (LogOp::Op(kind), &pointer[..]));
+    let rope = super::base::rope_bytes();
+    let apart = [OpKind::SetApart, OpKind::InsertApart].map(|kind| (LogOp::Op(kind), &pointer[..]));
+    let apart = apart.into_iter().chain([(LogOp::Op(OpKind::FoldApart), &rope[..])]);
     record_seeds().into_iter().chain(apart.enumerate().map(record_seed)).collect()
 }
 

@@ -132,6 +132,7 @@ fn value_changes() -> Vec<Change> {
         Change::AddValues { segment: FileNumber(41) },
         Change::SealValues { segment, end: 8192 },
         Change::RemoveValues { segment: FileNumber(41) },
+        Change::Require { features: 1 },
     ]
 }
 

@@ -82,6 +82,8 @@ fn the_unknown_is_refused() {
     let edit = |changes| EditFrame { kind: EditKind::Edit, len_bytes: 0, changes }.changes();
     assert_eq!(edit(&[17, 0]), Err(Malformed::Tag));
     assert_eq!(edit(&[16, 1, 9]), Ok(vec![Change::RemoveValues { segment: FileNumber(9) }]));
+    assert_eq!(edit(&[20, 1, 1]), Ok(vec![Change::Require { features: FEATURE_ROPES }]));
+    assert_eq!(edit(&[20, 1, 2]), Err(Malformed::Tag), "a feature that nobody knows");
     assert_eq!(edit(&[13, 1, 2]), Err(Malformed::Tag), "a flag is 0 or 1");
     assert_eq!(edit(&[13, 1, 1]), Ok(vec![Change::LogOpen { open: true }]));
     assert_eq!(edit(&[5, 2, 1, 1]), Err(Malformed::Bounds), "more fields than it has");

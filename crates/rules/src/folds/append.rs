@@ -32,6 +32,9 @@ impl Fold for Append {
         out.extend_from_slice(b);
         Ok(Outcome::Value)
     }
+    fn joins_with(&self) -> Option<&[u8]> {
+        Some(&self.separator)
+    }
 }
 
 impl BuiltIn for Append {}

@@ -1,0 +1,261 @@
+//! Ropes: values that lie apart in several pieces.
+//!
+//! The payload of `SetApart`, `InsertApart` and `FoldApart` is a pointer, or a rope:
+//!
+//! ```text
+//!    0  mark     u32     0xffffffff, which is no segment
+//!    4  pieces   u32     how many, 2 or more
+//!    8  time     u64     when the newest of them was written, in milliseconds since 1970
+//!   16  head     slice   what the table's rules take out of the whole value; mostly nothing
+//!    .  the pieces, in order:
+//!       inline   varint  2 × bytes + 1, and the bytes; never empty, never two in a row
+//!       apart    varint  2 × bytes, then segment u32, place u32, hash u32: as in a pointer
+//! ```
+//!
+//! The value is the bytes of the pieces, one after the other. So a list is joined with another by writing the pieces of both: no body
+//! is read, and joining is associative to the byte. A piece lies in the value lane as any value does, under the key of the record.
+//!
+//! The hash of a value in several pieces is that of their lengths and hashes, under its key: the same bytes in other pieces have another.
+
+use crate::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
+use crate::checksum::{GrowingHash, key_hash};
+use crate::pointer::{Pointer, ValuePlace, value_hash};
+
+/// Stands where a pointer names its segment.
+pub const ROPE_MARK: u32 = u32::MAX;
+
+/// Composing makes no rope of more bytes than this: what is longer stays in several records, which readers join.
+pub const ROPE_BYTES_MAX: usize = 64 << 10;
+
+const FRONT_BYTES: usize = 16;
+
+/// What is said of a value that lies apart, in one piece or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rope<'a> {
+    /// When the newest piece was written that lies apart, in milliseconds since 1970.
+    pub time_ms: u64,
+    /// What the table's rules take out of the whole value.
+    pub head: &'a [u8],
+    /// Bytes of the value.
+    pub len: u64,
+    /// How many pieces.
+    pub pieces: u32,
+    body: Body<'a>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body<'a> {
+    One(Pointer<'a>),
+    /// The encoded pieces, and where they begin in the payload.
+    Many(&'a [u8], usize),
+}
+
+/// A piece of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// These bytes.
+    Inline(&'a [u8]),
+    /// A value of its own in the value lane.
+    Apart {
+        /// Where it lies.
+        place: ValuePlace,
+        /// Its hash, as in a pointer.
+        hash: u32,
+        /// Its bytes.
+        len: u64,
+        /// Where its place stands in the payload.
+        at: usize,
+    },
+}
+
+impl Piece<'_> {
+    /// Bytes of the piece.
+    pub fn len(&self) -> u64 {
+        match self {
+            Piece::Inline(bytes) => bytes.len() as u64,
+            Piece::Apart { len, .. } => *len,
+        }
+    }
+
+    /// True for a piece without bytes, which no rope holds.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A pointer to the piece, where it lies apart.
+    pub fn pointer(&self) -> Option<Pointer<'static>> {
+        match *self {
+            Piece::Inline(_) => None,
+            Piece::Apart { place, hash, len, .. } => {
+                Some(Pointer { place, time_ms: 0, hash, len, head: &[] })
+            }
+        }
+    }
+}
+
+impl<'a> Rope<'a> {
+    /// Reads a pointer or a rope; it must be all that there is.
+    ///
+    /// # Errors
+    /// The bytes are neither.
+    pub fn decode(bytes: &'a [u8]) -> Result<Rope<'a>, Malformed> {
+        if bytes.get(..4) != Some(&ROPE_MARK.to_le_bytes()) {
+            let one = Pointer::decode(bytes)?;
+            let Pointer { time_ms, head, len, .. } = one;
+            return Ok(Rope { time_ms, head, len, pieces: 1, body: Body::One(one) });
+        }
+        let mut reader = Reader::new(bytes);
+        reader.u32()?;
+        let (pieces, time_ms, head) = (reader.u32()?, reader.u64()?, reader.slice()?);
+        let many = reader.rest();
+        let (mut len, mut found, mut was_inline) = (0_u64, 0_u32, false);
+        while !reader.is_empty() {
+            let piece = read_piece(&mut reader, bytes.len())?;
+            let is_inline = matches!(piece, Piece::Inline(_));
+            if piece.is_empty() || (is_inline && was_inline) {
+                return Err(Malformed::Order);
+            }
+            len = len.checked_add(piece.len()).ok_or(Malformed::Bounds)?;
+            (found, was_inline) = (found + 1, is_inline);
+        }
+        if found != pieces || pieces < 2 {
+            return Err(Malformed::Bounds);
+        }
+        Ok(Rope { time_ms, head, len, pieces, body: Body::Many(many, bytes.len() - many.len()) })
+    }
+
+    /// The pieces, in order.
+    pub fn iter(&self) -> impl Iterator<Item = Piece<'a>> + use<'a> {
+        let (one, many) = match self.body {
+            Body::One(pointer) => (Some(pointer), (&[][..], 0)),
+            Body::Many(bytes, from) => (None, (bytes, from)),
+        };
+        let one = one.map(|Pointer { place, hash, len, .. }| Piece::Apart { place, hash, len, at: 0 });
+        let end = many.1 + many.0.len();
+        let mut reader = Reader::new(many.0);
+        one.into_iter().chain(std::iter::from_fn(move || {
+            if reader.is_empty() { None } else { read_piece(&mut reader, end).ok() }
+        }))
+    }
+
+    /// The pieces that lie apart, in order, as pointers.
+    pub fn pointers(&self) -> impl Iterator<Item = Pointer<'static>> + use<'a> {
+        self.iter().filter_map(|piece| piece.pointer())
+    }
+
+    /// The pointer of a value in one piece.
+    pub fn as_pointer(&self) -> Option<Pointer<'a>> {
+        match self.body {
+            Body::One(pointer) => Some(pointer),
+            Body::Many(..) => None,
+        }
+    }
+
+    /// The hash of the value under this key: see the head of this file.
+    pub fn hash(&self, key: &[u8]) -> u32 {
+        if let Body::One(pointer) = self.body {
+            return pointer.hash;
+        }
+        let mut hash = GrowingHash::new(key_hash(key));
+        for piece in self.iter() {
+            let own = match piece {
+                Piece::Inline(bytes) => value_hash(key, bytes),
+                Piece::Apart { hash, .. } => hash,
+            };
+            hash.push(&piece.len().to_le_bytes());
+            hash.push(&own.to_le_bytes());
+        }
+        hash.hash32()
+    }
+}
+
+/// Reads a piece from what stands at the end of a payload of `end` bytes.
+fn read_piece<'a>(reader: &mut Reader<'a>, end: usize) -> Result<Piece<'a>, Malformed> {
+    let tag = reader.varint()?;
+    let len = tag >> 1;
+    if tag & 1 == 1 {
+        return Ok(Piece::Inline(reader.take(usize::try_from(len).map_err(|_| Malformed::Short)?)?));
+    }
+    let at = end - reader.rest().len();
+    let place = ValuePlace { segment: reader.u32()?, unit: reader.u32()? };
+    Ok(Piece::Apart { place, hash: reader.u32()?, len, at })
+}
+
+/// Puts a rope together, piece by piece.
+#[derive(Debug, Default)]
+pub struct RopeBuilder {
+    pieces: Vec<u8>,
+    /// The bytes at the end that are inline and not among the pieces yet.
+    inline: Vec<u8>,
+    count: u32,
+    len: u64,
+    one: Option<Pointer<'static>>,
+}
+
+impl RopeBuilder {
+    /// Adds bytes that lie inline.
+    pub fn push_inline(&mut self, bytes: &[u8]) {
+        self.inline.extend_from_slice(bytes);
+        self.len += bytes.len() as u64;
+    }
+
+    /// Adds a piece that lies apart.
+    pub fn push_apart(&mut self, place: ValuePlace, hash: u32, len: u64) {
+        self.end_inline();
+        put_varint(&mut self.pieces, len << 1);
+        put_u32(&mut self.pieces, place.segment);
+        put_u32(&mut self.pieces, place.unit);
+        put_u32(&mut self.pieces, hash);
+        self.count += 1;
+        self.len += len;
+        self.one = Some(Pointer { place, time_ms: 0, hash, len, head: &[] });
+    }
+
+    /// Adds a piece of another rope.
+    pub fn push(&mut self, piece: Piece<'_>) {
+        match piece {
+            Piece::Inline(bytes) => self.push_inline(bytes),
+            Piece::Apart { place, hash, len, .. } => self.push_apart(place, hash, len),
+        }
+    }
+
+    /// Bytes of the value so far.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// True as long as it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes that the pieces take so far.
+    pub fn encoded_bytes(&self) -> usize {
+        FRONT_BYTES + self.pieces.len() + self.inline.len()
+    }
+
+    fn end_inline(&mut self) {
+        if !self.inline.is_empty() {
+            put_varint(&mut self.pieces, (self.inline.len() as u64) << 1 | 1);
+            self.pieces.append(&mut self.inline);
+            self.count += 1;
+        }
+    }
+
+    /// Appends what it has come to: a rope, or a pointer where it is one piece that lies apart.
+    pub fn put(mut self, time_ms: u64, head: &[u8], out: &mut Vec<u8>) {
+        self.end_inline();
+        if let (1, Some(one)) = (self.count, self.one) {
+            return Pointer { time_ms, head, ..one }.put(out);
+        }
+        put_u32(out, ROPE_MARK);
+        put_u32(out, self.count);
+        put_u64(out, time_ms);
+        put_slice(out, head);
+        out.extend_from_slice(&self.pieces);
+    }
+}
+
+#[cfg(test)]
+#[path = "rope/tests.rs"]
+mod tests;

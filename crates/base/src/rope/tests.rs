@@ -1,0 +1,68 @@
+use super::*;
+
+fn place(unit: u32) -> ValuePlace {
+    ValuePlace { segment: 7, unit }
+}
+
+fn built(pieces: &[Piece<'_>]) -> Vec<u8> {
+    let (mut rope, mut out) = (RopeBuilder::default(), Vec::new());
+    pieces.iter().for_each(|piece| rope.push(*piece));
+    rope.put(1000, b"he", &mut out);
+    out
+}
+
+#[test]
+fn a_rope_reads_back_as_it_was_put_and_neighbours_inline_are_one() {
+    let apart = |unit, len| Piece::Apart { place: place(unit), hash: unit, len, at: 0 };
+    let inline = |bytes| Piece::Inline(bytes);
+    let bytes =
+        built(&[inline(b"a"), inline(b""), inline(b"bc"), apart(1, 300), apart(2, 5 << 30), inline(b",")]);
+    let rope = Rope::decode(&bytes).unwrap();
+    assert_eq!((rope.time_ms, rope.head, rope.len, rope.pieces), (1000, &b"he"[..], 304 + (5 << 30), 4));
+    assert!(rope.as_pointer().is_none());
+    let units: Vec<u32> = rope.pointers().map(|pointer| pointer.place.unit).collect();
+    assert_eq!(units, [1, 2]);
+    assert_eq!(rope.iter().map(|piece| piece.len()).collect::<Vec<_>>(), [3, 300, 5 << 30, 1]);
+    // A piece is moved where it says.
+    let mut moved = bytes.clone();
+    for piece in rope.iter() {
+        if let Piece::Apart { at, place: ValuePlace { unit, .. }, .. } = piece {
+            Pointer::move_to(&mut moved[at..], ValuePlace { segment: 9, unit: unit + 10 });
+        }
+    }
+    let after: Vec<_> =
+        Rope::decode(&moved).unwrap().pointers().map(|one| (one.place.segment, one.place.unit)).collect();
+    assert_eq!(after, [(9, 11), (9, 12)]);
+    assert_eq!(Rope::decode(&moved).unwrap().hash(b"k"), rope.hash(b"k"), "the hash says nothing of places");
+    assert_ne!(rope.hash(b"k"), rope.hash(b"l"));
+}
+
+#[test]
+fn one_piece_is_a_pointer() {
+    let bytes = built(&[Piece::Apart { place: place(3), hash: 5, len: 70, at: 0 }]);
+    let pointer = Pointer { place: place(3), time_ms: 1000, hash: 5, len: 70, head: b"he" };
+    assert_eq!(Pointer::decode(&bytes), Ok(pointer));
+    let rope = Rope::decode(&bytes).unwrap();
+    assert_eq!((rope.as_pointer(), rope.pieces, rope.hash(b"k"), rope.len), (Some(pointer), 1, 5, 70));
+    assert_eq!(rope.iter().collect::<Vec<_>>(), [Piece::Apart { place: place(3), hash: 5, len: 70, at: 0 }]);
+}
+
+#[test]
+fn what_is_cut_short_goes_on_or_is_not_in_its_form_is_no_rope() {
+    let bytes = built(&[Piece::Inline(b"abc"), Piece::Apart { place: place(1), hash: 2, len: 300, at: 0 }]);
+    assert!(Rope::decode(&bytes).is_ok());
+    for len in 0..bytes.len() {
+        assert!(Rope::decode(&bytes[..len]).is_err(), "{len}");
+    }
+    let longer = [&bytes[..], &[0]].concat();
+    assert!(Rope::decode(&longer).is_err());
+    let front = &bytes[..16 + 3];
+    for pieces in [
+        &[3, b'a', 3, b'b'][..],
+        &[1],
+        &[3, b'a'],
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1],
+    ] {
+        assert!(Rope::decode(&[front, pieces].concat()).is_err(), "{pieces:?}");
+    }
+}

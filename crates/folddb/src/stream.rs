@@ -1,0 +1,364 @@
+//! Values of any length, written and read piece by piece: no more than a piece of one is ever in memory.
+//!
+//! ```text
+//!   write   fills a piece; a full one goes into the value lane as a record of its own        nothing points to it yet
+//!   finish  the last piece, then one op whose payload is the list of pieces (`base/rope.rs`)   one record of the log, as of any write
+//!   drop    without `finish`: nothing was written; the pieces are dead bytes, and go with their segments
+//! ```
+//!
+//! A value of no more than a piece is written as any other. As long as a writer lives the segments that hold its pieces are
+//! *pinned*: they are not settled, so nobody takes their values for dead (`values.rs`, `fence`). Pins are held by segment and not
+//! by the lock that shorter writes hold while they place their values, since a stream may take hours.
+//!
+//! Called by `table` and `snapshot`.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
+
+use folddb_base::limits::STREAM_BYTES_MAX;
+use folddb_base::{Error, ErrorKind, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Seq};
+use folddb_layout::values::put_record;
+use folddb_rules::State;
+use folddb_rules::head::Heads;
+
+use crate::catalog::TableCore;
+use crate::encode::{Encoded, check_lengths};
+use crate::engine::Engine;
+use crate::options::Durability;
+use crate::value_files::Roster;
+
+// ---- writing --------------------------------------------------------------------------------------------
+
+/// Writes one value, piece by piece. Nothing is there before [`ValueWriter::finish`]; a writer that is dropped without it has
+/// written nothing, and neither has one that failed.
+pub struct ValueWriter {
+    engine: Arc<Engine>,
+    core: Arc<TableCore>,
+    durability: Durability,
+    kind: OpKind,
+    key: Vec<u8>,
+    /// What is not in the lane yet: less than a piece.
+    piece: Vec<u8>,
+    /// The record of a piece, reused.
+    record: Vec<u8>,
+    rope: RopeBuilder,
+    head: Vec<u8>,
+    /// The segments that hold its pieces.
+    pinned: BTreeSet<u32>,
+    failure: Option<Error>,
+}
+
+impl ValueWriter {
+    pub(crate) fn new(
+        engine: &Arc<Engine>,
+        core: &Arc<TableCore>,
+        kind: OpKind,
+        key: &[u8],
+        durability: Durability,
+    ) -> Result<ValueWriter> {
+        engine.check_not_read_only()?;
+        core.check_alive()?;
+        check_lengths(core, key, &[])?;
+        core.rules.check_writable()?;
+        check_streams(core, kind)?;
+        Ok(ValueWriter {
+            engine: Arc::clone(engine),
+            core: Arc::clone(core),
+            durability,
+            kind,
+            key: key.to_vec(),
+            piece: Vec::new(),
+            record: Vec::new(),
+            rope: RopeBuilder::default(),
+            head: Vec::new(),
+            pinned: BTreeSet::new(),
+            failure: None,
+        })
+    }
+
+    /// Bytes written so far.
+    pub fn len_bytes(&self) -> u64 {
+        self.rope.len() + self.piece.len() as u64
+    }
+
+    /// Takes all that `from` gives.
+    ///
+    /// # Errors
+    /// `from` fails; as [`ValueWriter::finish`].
+    pub fn write_from(&mut self, from: &mut impl Read) -> Result<()> {
+        let piece_bytes = self.engine.options.stream_piece_bytes_now();
+        loop {
+            let room = self.room(piece_bytes)?;
+            let before = self.piece.len();
+            let read = from.by_ref().take(room as u64).read_to_end(&mut self.piece);
+            read.map_err(|error| Error::new(ErrorKind::Io, format!("cannot read the value: {error}")))?;
+            if self.piece.len() - before < room {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Room for at least a byte, up to the end of a piece.
+    fn room(&mut self, piece_bytes: usize) -> Result<usize> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        if self.piece.len() >= piece_bytes {
+            self.put_piece().inspect_err(|error| self.failure = Some(error.clone()))?;
+        }
+        // One byte more than may be, so that a value is either whole or refused.
+        let left = (STREAM_BYTES_MAX + 1).saturating_sub(self.len_bytes());
+        if left == 0 {
+            let name = &self.core.name;
+            let message =
+                format!("a value of more than {STREAM_BYTES_MAX} bytes is too long for table `{name}`");
+            return Err(self.failure.insert(Error::invalid(message)).clone());
+        }
+        Ok((piece_bytes - self.piece.len()).min(usize::try_from(left).unwrap_or(usize::MAX)))
+    }
+
+    /// Puts what there is into the lane, as a piece.
+    fn put_piece(&mut self) -> Result<()> {
+        let ValueWriter { engine, core, .. } = self;
+        engine.admit_piece()?;
+        if self.rope.is_empty() && matches!(core.rules.heads, Heads::First(_)) {
+            core.rules.heads.put(&self.key, &self.piece, &mut self.head);
+        }
+        self.record.clear();
+        let hash = put_record(&mut self.record, core.id, &self.key, &self.piece);
+        let placing = engine.values.placing.read();
+        let place = engine.put_value(&self.record)?;
+        if self.pinned.insert(place.segment) {
+            engine.values.pin(place.segment);
+        }
+        drop(placing);
+        engine.counters.value_bytes_written.add(self.record.len() as u64);
+        self.rope.push_apart(place, hash, self.piece.len() as u64);
+        self.piece.clear();
+        Ok(())
+    }
+
+    /// Makes what was written the value (or the operand), and returns its sequence number.
+    ///
+    /// # Errors
+    /// What went wrong before; a value that is too long; [`ErrorKind::NoSpace`] on a full disk; any failed write.
+    pub fn finish(mut self) -> Result<Seq> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        if self.len_bytes() > STREAM_BYTES_MAX {
+            self.room(usize::MAX)?;
+        }
+        let mut batch = Encoded::default();
+        batch.clear();
+        if self.rope.is_empty() {
+            batch.push(&self.core, self.kind, &self.key, &self.piece)?;
+        } else {
+            if !self.piece.is_empty() {
+                self.put_piece()?;
+            }
+            self.engine.begin_ropes()?;
+            let mut payload = Vec::new();
+            let rope = std::mem::take(&mut self.rope);
+            rope.put(self.engine.host.clock.unix_millis(), &self.head, &mut payload);
+            batch.push_placed(&self.core, self.kind, &self.key, &payload);
+        }
+        self.engine.commit(&mut batch, self.durability)
+    }
+}
+
+impl Write for ValueWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece_bytes = self.engine.options.stream_piece_bytes_now();
+        if bytes.is_empty() {
+            return Ok(0);
+        }
+        let room = self.room(piece_bytes).map_err(io::Error::other)?;
+        let taken = bytes.len().min(room);
+        self.piece.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
+    }
+
+    /// Nothing: what was written is there when it is finished, and not before.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for ValueWriter {
+    fn drop(&mut self) {
+        self.pinned.iter().for_each(|&segment| self.engine.values.unpin(segment));
+    }
+}
+
+/// Whether a table takes values piece by piece: they lie apart, and nobody looks at them as a whole.
+fn check_streams(core: &TableCore, kind: OpKind) -> Result<()> {
+    let name = &core.name;
+    if core.separate_from == usize::MAX {
+        return Err(Error::invalid(format!(
+            "table `{name}` keeps its values beside their keys; give it a separation threshold to stream into it"
+        )));
+    }
+    if !core.rules.takes_any_bytes() {
+        return Err(Error::invalid(format!(
+            "the values of table `{name}` are checked as a whole, and cannot be streamed into it"
+        )));
+    }
+    match kind {
+        OpKind::Set | OpKind::Insert => Ok(()),
+        OpKind::Fold if core.separates_operands => Ok(()),
+        _ => Err(Error::invalid(format!("this is nothing that can be streamed into table `{name}`"))),
+    }
+}
+
+// ---- reading --------------------------------------------------------------------------------------------
+
+/// Reads one value, piece by piece: the value that the key had when it was asked for, whatever happens since. Each piece is
+/// read at once and its hash checked before any of it is handed out.
+pub struct ValueReader {
+    engine: Arc<Engine>,
+    core: Arc<TableCore>,
+    key: Vec<u8>,
+    of: Option<Arc<Roster>>,
+    /// The pieces, and where in the value each begins.
+    pieces: Vec<(u64, OwnPiece)>,
+    len_bytes: u64,
+    at: u64,
+    /// The piece in `record`, whose bytes begin there.
+    loaded: Option<(usize, usize)>,
+    record: Vec<u8>,
+}
+
+enum OwnPiece {
+    Inline(Vec<u8>),
+    Apart(Pointer<'static>),
+}
+
+impl OwnPiece {
+    fn pointer(&self) -> Option<Pointer<'static>> {
+        match self {
+            OwnPiece::Inline(_) => None,
+            OwnPiece::Apart(pointer) => Some(*pointer),
+        }
+    }
+}
+
+impl ValueReader {
+    /// Bytes of the value.
+    pub fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    /// The bytes from here to the end of the piece.
+    fn here(&mut self) -> Result<&[u8]> {
+        if self.at >= self.len_bytes {
+            return Ok(&[]);
+        }
+        let index = self.pieces.partition_point(|(from, _)| *from <= self.at) - 1;
+        let skip = (self.at - self.pieces[index].0) as usize;
+        let from = match (self.pieces[index].1.pointer(), self.loaded) {
+            (Some(_), Some((loaded, from))) if loaded == index => from,
+            (Some(pointer), _) => self.load(index, &pointer)?,
+            (None, _) => 0,
+        };
+        Ok(match &self.pieces[index].1 {
+            OwnPiece::Inline(bytes) => &bytes[skip..],
+            OwnPiece::Apart(_) => &self.record[from + skip..],
+        })
+    }
+
+    fn load(&mut self, index: usize, pointer: &Pointer<'_>) -> Result<usize> {
+        self.loaded = None;
+        let of = self.of.get_or_insert_with(|| self.engine.values.files.present());
+        let len = self.engine.load_piece(of, &self.core, &self.key, pointer, &mut self.record)?.len();
+        let from = self.record.len() - len;
+        self.loaded = Some((index, from));
+        Ok(from)
+    }
+}
+
+impl Read for ValueReader {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        let here = self.here().map_err(io::Error::other)?;
+        let taken = here.len().min(buf.len());
+        buf[..taken].copy_from_slice(&here[..taken]);
+        self.at += taken as u64;
+        Ok(taken)
+    }
+}
+
+impl Seek for ValueReader {
+    /// Beyond the end nothing is read.
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.len_bytes.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = at.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        Ok(self.at)
+    }
+}
+
+impl Engine {
+    /// A reader of the value of `key`, as a reader at `at` (or now) sees it.
+    pub(crate) fn read_value(
+        self: &Arc<Engine>,
+        core: &Arc<TableCore>,
+        key: &[u8],
+        at: Option<Seq>,
+    ) -> Result<Option<ValueReader>> {
+        self.with_state(core, key, at, |state, of| {
+            let pieces = match state {
+                None => return Ok(None),
+                Some(State::Value(value)) => vec![OwnPiece::Inline(value.to_vec())],
+                Some(State::Apart(payload)) => own_pieces(&self.rope(core, key, payload)?),
+            };
+            let mut len_bytes = 0;
+            let pieces = pieces.into_iter().map(|piece| {
+                let from = len_bytes;
+                len_bytes += match &piece {
+                    OwnPiece::Inline(bytes) => bytes.len() as u64,
+                    OwnPiece::Apart(pointer) => pointer.len,
+                };
+                (from, piece)
+            });
+            Ok(Some(ValueReader {
+                engine: Arc::clone(self),
+                core: Arc::clone(core),
+                key: key.to_vec(),
+                of: of.cloned(),
+                pieces: pieces.collect(),
+                len_bytes,
+                at: 0,
+                loaded: None,
+                record: Vec::new(),
+            }))
+        })
+    }
+}
+
+fn own_pieces(rope: &Rope<'_>) -> Vec<OwnPiece> {
+    let own = |piece: Piece<'_>| match (piece, piece.pointer()) {
+        (_, Some(pointer)) => OwnPiece::Apart(pointer),
+        (Piece::Inline(bytes), None) => OwnPiece::Inline(bytes.to_vec()),
+        (Piece::Apart { .. }, None) => OwnPiece::Inline(Vec::new()), // cannot be
+    };
+    rope.iter().map(own).collect()
+}
+
+impl std::fmt::Debug for ValueWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ValueWriter({} bytes for table `{}`)", self.len_bytes(), self.core.name)
+    }
+}
+
+impl std::fmt::Debug for ValueReader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ValueReader({} of {} bytes of table `{}`)", self.at, self.len_bytes, self.core.name)
+    }
+}

@@ -1,0 +1,266 @@
+//! Values that are written and read piece by piece, and never held in memory.
+
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::ControlFlow;
+
+use folddb::{ErrorKind, HeadRule, Options, Rules, Store, Table, Upkeep, WriteOp};
+
+const PIECE: usize = 16 << 10;
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .part_bytes(64 << 10)
+        .stream_piece_bytes(PIECE)
+        .upkeep(Upkeep::Manual)
+}
+
+fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
+    let rules = Rules::sorted::<u64, Vec<u8>>().separate(2048).head(HeadRule::First(16));
+    store.table("blobs", rules).expect("the table")
+}
+
+/// So many bytes, without anybody holding them.
+struct Bytes {
+    at: u64,
+    len: u64,
+    salt: u64,
+}
+
+fn bytes(salt: u64, len: u64) -> Bytes {
+    Bytes { at: 0, len, salt }
+}
+
+impl Read for Bytes {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let taken = buf.len().min((self.len - self.at) as usize).min(10_007);
+        for (place, byte) in (self.at..).zip(&mut buf[..taken]) {
+            *byte = ((place ^ (place >> 11)) + self.salt) as u8;
+        }
+        self.at += taken as u64;
+        Ok(taken)
+    }
+}
+
+fn whole(salt: u64, len: u64) -> Vec<u8> {
+    let mut all = Vec::new();
+    bytes(salt, len).read_to_end(&mut all).expect("these bytes are given");
+    all
+}
+
+fn is_the_same(mut value: impl Read, mut expected: Bytes) -> bool {
+    let (mut a, mut b) = (vec![0; 8192], vec![0; 8192]);
+    loop {
+        let got = value.read(&mut a).expect("it is read");
+        if got == 0 {
+            return expected.at == expected.len;
+        }
+        if expected.read_exact(&mut b[..got]).is_err() || a[..got] != b[..got] {
+            return false;
+        }
+    }
+}
+
+const LENS: [u64; 9] =
+    [0, 1, 2047, 2048, PIECE as u64, PIECE as u64 + 1, 3 * PIECE as u64, 3 * PIECE as u64 + 100, 999_999];
+
+#[test]
+fn values_of_any_length_come_back_whole_in_parts_and_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store);
+    for (key, len) in (0..).zip(LENS) {
+        table.put_from(&key, &mut bytes(key, len)).unwrap();
+    }
+    let check = |table: &Table<u64, Vec<u8>>| {
+        for (key, len) in (0..).zip(LENS) {
+            assert!(is_the_same(table.read(&key).unwrap().unwrap(), bytes(key, len)), "{len} bytes");
+            assert!(table.get(&key).unwrap().unwrap() == whole(key, len));
+            let head = table.head(&key).unwrap().unwrap();
+            assert_eq!((head.size_bytes, head.bytes), (len, whole(key, len.min(16))));
+            assert_eq!(u64::from(head.pieces), len.div_ceil(PIECE as u64).max(1));
+        }
+        let rows: Vec<_> = table.scan().into_iter().map(|row| row.unwrap()).collect();
+        assert!(rows.iter().zip(LENS).all(|((key, value), len)| *value == whole(*key, len)));
+        assert!(table.read(&100).unwrap().is_none());
+    };
+    check(&table);
+    store.flush().unwrap();
+    check(&table);
+    store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
+    check(&table);
+    table.put_from(&8, &mut bytes(8, 999_999)).unwrap();
+    drop((table, store)); // as a process that dies
+    let store = Store::open(&path, options()).unwrap();
+    check(&blobs(&store));
+    store.close().unwrap();
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+}
+
+#[test]
+fn a_reader_seeks_and_keeps_what_it_reads() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let table = blobs(&store);
+    let len = 500_000;
+    table.put_from(&1, &mut bytes(1, len)).unwrap();
+    let mut reader = table.read(&1).unwrap().unwrap();
+    assert_eq!(reader.len_bytes(), len);
+    let (all, mut buf) = (whole(1, len), [0; 100]);
+    for at in [400_000, 0, PIECE as u64 - 50, len - 100, 123_456] {
+        assert_eq!(reader.seek(SeekFrom::Start(at)).unwrap(), at);
+        reader.read_exact(&mut buf).unwrap();
+        assert_eq!(buf, all[at as usize..at as usize + 100]);
+        assert_eq!(reader.seek(SeekFrom::Current(-100)).unwrap(), at);
+        // The value goes, and its segments; who reads keeps them.
+        table.set(&1, &vec![at as u8; 3000]).unwrap();
+        store.flush().unwrap();
+        store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+    }
+    let reads = store.stats().value_reads;
+    assert_eq!(reader.seek(SeekFrom::End(-3)).unwrap(), len - 3);
+    let mut rest = Vec::new();
+    reader.read_to_end(&mut rest).unwrap();
+    assert_eq!(
+        (&rest[..], store.stats().value_reads - reads),
+        (&all[all.len() - 3..], 1),
+        "one piece is read"
+    );
+    assert_eq!(reader.seek(SeekFrom::Start(len + 9)).unwrap(), len + 9);
+    assert_eq!(reader.read(&mut buf).unwrap(), 0);
+    assert!(reader.seek(SeekFrom::End(-(len as i64) - 1)).is_err());
+}
+
+/// Fails after so many bytes.
+struct Breaking(Bytes);
+
+impl Read for Breaking {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buf)? {
+            0 => Err(io::Error::other("the line broke")),
+            read => Ok(read),
+        }
+    }
+}
+
+#[test]
+fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store);
+    table.set(&1, &b"before".to_vec()).unwrap();
+    let mut writer = table.writer(&1).unwrap();
+    io::copy(&mut bytes(1, 2_000_000), &mut writer).unwrap();
+    assert_eq!(writer.len_bytes(), 2_000_000);
+    drop(writer);
+    let error = table.put_from(&1, &mut Breaking(bytes(1, 2_000_000))).unwrap_err();
+    assert!(error.to_string().contains("the line broke"), "{error}");
+    assert_eq!(table.get(&1).unwrap(), Some(b"before".to_vec()));
+    // What they left behind goes while the store is open.
+    for round in 0..40 {
+        table.set(&2, &whole(round, 100_000)).unwrap();
+        store.flush().unwrap();
+        store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+    }
+    let stats = store.stats();
+    assert!(stats.value_bytes_written > 7_000_000 && stats.value_bytes <= 4 << 20, "{stats:?}");
+}
+
+#[test]
+fn a_stream_under_way_keeps_its_segments_though_nothing_points_to_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options().value_segment_bytes(64 << 10)).unwrap();
+    let table = blobs(&store);
+    let mut source = bytes(1, 1_500_000);
+    let mut writer = table.writer(&1).unwrap();
+    for round in 0..15 {
+        io::copy(&mut source.by_ref().take(100_000), &mut writer).unwrap();
+        table.set(&2, &whole(round, 50_000)).unwrap();
+        store.flush().unwrap();
+        store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+    }
+    assert!(table.get(&1).unwrap().is_none(), "nothing is there before it is finished");
+    writer.finish().unwrap();
+    for round in 15..20 {
+        table.set(&2, &whole(round, 50_000)).unwrap();
+        store.flush().unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+    }
+    assert!(is_the_same(table.read(&1).unwrap().unwrap(), bytes(1, 1_500_000)));
+    table.delete(&1).unwrap();
+    store.flush().unwrap();
+    store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
+    while store.upkeep_step().unwrap().is_some() {}
+    let stats = store.stats();
+    assert!(stats.value_bytes < 600_000, "what the stream wrote can go now: {stats:?}");
+}
+
+#[test]
+fn lists_take_operands_as_streams() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().fold("append").separate(2048);
+    let table = store.table("logs", rules).unwrap();
+    table.fold(&1, &b"first ".to_vec()).unwrap();
+    for salt in 0..3 {
+        let mut writer = table.as_bytes().writer(WriteOp::Fold, &1_u64.to_be_bytes()).unwrap();
+        writer.write_from(&mut bytes(salt, 100_000)).unwrap();
+        writer.write_all(b" and more ").unwrap();
+        writer.finish().unwrap();
+        store.flush().unwrap();
+    }
+    let mut expected = b"first ".to_vec();
+    (0..3).for_each(|salt| expected.extend([whole(salt, 100_000), b" and more ".to_vec()].concat()));
+    assert!(table.get(&1).unwrap().unwrap() == expected);
+    assert_eq!(table.head(&1).unwrap().unwrap().size_bytes, expected.len() as u64);
+}
+
+#[test]
+fn tables_that_cannot_take_streams_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let error = inline.writer(&1).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains("threshold"), "{error}");
+    let text = store.table("text", Rules::sorted::<u64, String>().separate(2048)).unwrap();
+    let key = 1_u64.to_be_bytes();
+    assert!(
+        text.as_bytes().writer(WriteOp::Set, &key).unwrap_err().to_string().contains("checked as a whole")
+    );
+    assert!(!text.as_bytes().takes_streams() && blobs(&store).as_bytes().takes_streams());
+    let table = blobs(&store);
+    assert!(table.as_bytes().writer(WriteOp::Fold, &key).is_err(), "a fold that does not join");
+    assert!(table.as_bytes().writer(WriteOp::Delete, &key).is_err());
+    assert!(table.as_bytes().writer(WriteOp::Set, b"short").is_err(), "no key of the table");
+    let mut writer = table.writer(&1).unwrap();
+    writer.write_all(&[1; 100_000]).unwrap();
+    store.close().unwrap();
+    assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Closed);
+    let store = Store::open(&path, options().read_only(true)).unwrap();
+    let table = store.bytes_table("blobs").unwrap();
+    assert_eq!(table.writer(WriteOp::Set, &key).unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+/// Writes more than 4 GiB, so only by hand: `cargo test --release -p folddb --test streams -- --ignored`.
+#[test]
+#[ignore = "writes 4 GiB"]
+fn a_value_of_4_gib_is_taken_and_a_longer_one_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::default().memory_bytes(16 << 20);
+    let store = Store::create(dir.path().join("store"), options).unwrap();
+    let table = blobs(&store);
+    table.put_from(&1, &mut io::repeat(7).take(4 << 30)).unwrap();
+    assert_eq!(table.head(&1).unwrap().unwrap().size_bytes, 4 << 30);
+    let error = table.put_from(&1, &mut io::repeat(7).take((4 << 30) + 1)).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains("4294967296"), "{error}");
+    assert_eq!(io::copy(&mut table.read(&1).unwrap().unwrap(), &mut io::sink()).unwrap(), 4 << 30);
+}
