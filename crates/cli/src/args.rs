@@ -13,7 +13,7 @@ use crate::human;
 #[command(name = "folddb", version, max_term_width = 100, propagate_version = true)]
 #[command(
     after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 looked and found something wrong.\n\
-    Only `create`, `import --create`, `restore`, `repair` and `load --create` make a store; a mistyped path never does."
+    Only `create`, `import --create`, `import-dir --create`, `restore`, `repair` and `load --create` make a store; a mistyped path never does."
 )]
 pub(crate) struct Cli {
     /// The settings for all verbs.
@@ -51,6 +51,10 @@ pub(crate) enum Verb {
     Import(Box<ImportArgs>),
     /// Write rows to a file or to stdout, as CSV or NDJSON
     Export(ExportArgs),
+    /// Make each file below a directory the value of its path; files that have not changed since are passed over
+    ImportDir(ImportDirArgs),
+    /// Write each value to a file below a directory, at the path that is its key
+    ExportDir(ExportDirArgs),
     /// Print the rows of a table, or of a range of it
     Scan(ScanArgs),
     /// Print the value of a key
@@ -226,6 +230,40 @@ pub(crate) struct ImportArgs {
     pub(crate) durability: DurabilityArgs,
 }
 
+/// `import-dir`.
+#[derive(Args, Debug)]
+pub(crate) struct ImportDirArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table, whose keys are text or bytes
+    pub(crate) table: String,
+    /// The directory; keys are paths in it, with `/` between names
+    pub(crate) dir: PathBuf,
+    /// Create the store and the table (as `create --like blob --key utf8` does) when they are not there
+    #[arg(long)]
+    pub(crate) create: bool,
+    /// Take files too that have the size of what is stored and are not younger
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+    /// When a write is acknowledged
+    #[command(flatten)]
+    pub(crate) durability: DurabilityArgs,
+}
+
+/// `export-dir`.
+#[derive(Args, Debug)]
+pub(crate) struct ExportDirArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table, whose keys are paths
+    pub(crate) table: String,
+    /// The directory to write to; made when it is not there
+    pub(crate) dir: PathBuf,
+    /// Write over files that are there
+    #[arg(long)]
+    pub(crate) overwrite: bool,
+}
+
 /// What a file of rows holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InputFormat {
@@ -343,7 +381,7 @@ pub(crate) struct GetArgs {
     /// Print the bytes of the value as they are stored, and nothing else
     #[arg(long, conflicts_with = "json")]
     pub(crate) raw: bool,
-    /// Write those bytes to this file, which must not be there yet
+    /// Write those bytes to this file, which must not be there yet; `-` is stdout
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub(crate) to: Option<PathBuf>,
 }

@@ -12,10 +12,12 @@ mod drop;
 mod dump;
 mod explain;
 mod export;
+mod export_dir;
 mod generate;
 mod get;
 mod head;
 mod import;
+mod import_dir;
 mod load;
 mod optimize;
 mod put;
@@ -43,6 +45,8 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Tables(args) => tables::run(&args, session),
         Verb::Import(args) => import::run(&args, session),
         Verb::Export(args) => export::run(&args, session),
+        Verb::ImportDir(args) => import_dir::run(&args, session),
+        Verb::ExportDir(args) => export_dir::run(&args, session),
         Verb::Scan(args) => scan::run(&args, session),
         Verb::Get(args) => get::run(&args, session),
         Verb::Head(args) => head::run(&args, session),

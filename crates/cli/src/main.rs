@@ -13,6 +13,7 @@ mod args;
 mod session;
 mod progress;
 mod keys;
+mod blobs;
 mod render;
 mod import;
 mod commands;

@@ -134,4 +134,5 @@ scenarios! {
     mistakes_are_answered: "mistakes.txt",
     stores_are_cared_for: "care.txt",
     values_lie_apart: "values.txt",
+    files_become_values_and_values_files: "files.txt",
 }

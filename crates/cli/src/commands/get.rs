@@ -1,18 +1,17 @@
 //! `folddb get STORE TABLE KEY...`: the value of a key.
 
-use std::fs::File;
-use std::io::Write;
 use std::path::Path;
 
-use folddb::Datum;
+use folddb::{BytesTable, Datum};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::args::GetArgs;
 use crate::failure::Failure;
-use crate::keys;
 use crate::render::columns;
 use crate::render::{json, table};
 use crate::session::Session;
+use crate::{blobs, keys, progress};
 
 pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> {
     let of = &args.of;
@@ -20,16 +19,13 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let table = store.known_table(&of.table)?;
     let rules = table.rules();
     let key = keys::key(&table, &of.key, of.hex)?;
-    let Some(value) = table.get(&key)? else {
-        let shown = of.key.join(" ");
-        return Err(Failure::NotFound(format!("table `{}` has no value for {shown}", table.name())));
-    };
-    if let Some(file) = &args.to {
-        return write_to(file, &value);
+    let none =
+        || Failure::NotFound(format!("table `{}` has no value for {}", table.name(), of.key.join(" ")));
+    let to = args.to.as_deref().or(args.raw.then_some(Path::new("-")));
+    if let Some(file) = to {
+        return write_to(&table, &key, file, session)?.then_some(()).ok_or_else(none);
     }
-    if args.raw {
-        return Ok(session.out.write_all(&value)?);
-    }
+    let Some(value) = table.get(&key)? else { return Err(none()) };
     let shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
     let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
     let report = json!({ "key": json::from_datum(&key), "value": json::from_datum(&shown) });
@@ -42,9 +38,20 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     })
 }
 
-/// Writes a value to a file that is not there yet.
-fn write_to(file: &Path, value: &[u8]) -> Result<(), Failure> {
-    let wrong = |error: std::io::Error| Failure::Usage(format!("cannot write {}: {error}", file.display()));
-    let mut made = File::create_new(file).map_err(wrong)?;
-    made.write_all(value).map_err(wrong)
+/// Writes the value of a key to a file that is not there yet, or to the output; false where there is none. What could not be
+/// written in full goes again.
+fn write_to(table: &BytesTable, key: &[u8], file: &Path, session: &mut Session) -> Result<bool, Failure> {
+    if file == Path::new("-") {
+        let bar = ProgressBar::hidden(); // the output may be the terminal
+        return Ok(blobs::get(table, key, || Ok(&mut session.out), "the output", &bar)?.is_some());
+    }
+    let (name, bar) = (file.display().to_string(), progress::bytes_bar(Some(0), "reading"));
+    let mut is_made = false;
+    let make = || blobs::create(file).inspect(|_| is_made = true);
+    let got = blobs::get(table, key, make, &name, &bar);
+    bar.finish_and_clear();
+    if got.is_err() && is_made {
+        let _ = std::fs::remove_file(file);
+    }
+    Ok(got?.is_some())
 }

@@ -1,0 +1,127 @@
+//! The bytes of files as values, and values as files: whatever their length, no more than a piece is in memory.
+//!
+//! A table that takes no streams (its values stand beside their keys, or are checked as a whole) gets the value at once, up to the
+//! length that a value may have there.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use folddb::limits::VALUE_BYTES_MAX;
+use folddb::{BytesTable, Seq, WriteOp};
+use indicatif::ProgressBar;
+
+use crate::failure::Failure;
+
+/// A source that says to a bar how far it has been read.
+struct Counted<'a, R>(R, &'a ProgressBar, u64);
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(buf)?;
+        self.1.inc(read as u64);
+        self.2 += read as u64;
+        Ok(read)
+    }
+}
+
+/// Makes all that `from` gives the value of `key`; `name` is where it comes from. Returns the seq, and how many bytes it was.
+pub(crate) fn put(
+    table: &BytesTable,
+    key: &[u8],
+    from: impl Read,
+    name: &str,
+    bar: &ProgressBar,
+) -> Result<(Seq, u64), Failure> {
+    let mut from = Counted(from, bar, 0);
+    let of_file = |error: folddb::Error| Failure::Store(error.context(name));
+    let seq = if table.takes_streams() {
+        let mut writer = table.writer(WriteOp::Set, key)?;
+        let mut piece = vec![0; 256 << 10];
+        loop {
+            match from.read(&mut piece) {
+                Ok(0) => break writer.finish().map_err(of_file)?,
+                Ok(read) => {
+                    writer.write_all(&piece[..read]).map_err(|error| of_stream(name, "store", error))?
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(cannot_read(name, &error)),
+            }
+        }
+    } else {
+        let mut value = Vec::new();
+        let read = from.by_ref().take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut value);
+        read.map_err(|error| cannot_read(name, &error))?;
+        if value.len() > VALUE_BYTES_MAX {
+            let table = table.name();
+            return Err(Failure::Usage(format!(
+                "{name} is longer than a value of table `{table}` may be: {VALUE_BYTES_MAX} bytes"
+            )));
+        }
+        table.write(WriteOp::Set, key, &value).map_err(of_file)?
+    };
+    Ok((seq, from.2))
+}
+
+/// Writes the value of `key` to `to`, which is called so. Returns its length; none where the key has none, and then nothing was
+/// opened.
+pub(crate) fn get<W: Write>(
+    table: &BytesTable,
+    key: &[u8],
+    to: impl FnOnce() -> Result<W, Failure>,
+    name: &str,
+    bar: &ProgressBar,
+) -> Result<Option<u64>, Failure> {
+    let Some(reader) = table.read(key)? else { return Ok(None) };
+    bar.set_length(reader.len_bytes());
+    let mut from = Counted(reader, bar, 0);
+    let mut to = to()?;
+    let mut piece = vec![0; 256 << 10];
+    loop {
+        match from.read(&mut piece) {
+            Ok(0) => break,
+            Ok(read) => to.write_all(&piece[..read]).map_err(|error| cannot_write(name, error))?,
+            Err(error) => return Err(of_stream(name, "read the value for", error)),
+        }
+    }
+    to.flush().map_err(|error| cannot_write(name, error))?;
+    Ok(Some(from.2))
+}
+
+/// Opens a file to be read, with its length where it has one; `-` is the standard input.
+pub(crate) fn open(name: &str) -> Result<(Box<dyn Read>, Option<u64>), Failure> {
+    if name == "-" {
+        return Ok((Box::new(io::stdin().lock()), None));
+    }
+    let file = File::open(name).map_err(|error| cannot_read(name, &error))?;
+    let facts = file.metadata().map_err(|error| cannot_read(name, &error))?;
+    if facts.is_dir() {
+        return Err(Failure::Usage(format!("{name} is a directory; `import-dir` takes one")));
+    }
+    Ok((Box::new(file), facts.is_file().then_some(facts.len())))
+}
+
+/// Creates a file that must not be there yet.
+pub(crate) fn create(path: &Path) -> Result<File, Failure> {
+    File::create_new(path).map_err(|error| cannot_write(&path.display().to_string(), error))
+}
+
+fn cannot_read(name: &str, error: &io::Error) -> Failure {
+    Failure::Usage(format!("cannot read {name}: {error}"))
+}
+
+fn cannot_write(name: &str, error: io::Error) -> Failure {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+        _ => Failure::Usage(format!("cannot write {name}: {error}")),
+    }
+}
+
+/// The failure of the store behind one of a reader or a writer.
+fn of_stream(name: &str, doing: &str, error: io::Error) -> Failure {
+    let message = format!("cannot {doing} {name}: {error}");
+    match error.into_inner().map(|inner| inner.downcast::<folddb::Error>()) {
+        Some(Ok(error)) => Failure::Store(error.context(name)),
+        _ => Failure::Refused(message),
+    }
+}

@@ -1,0 +1,146 @@
+//! `folddb import-dir STORE TABLE DIR`: each file below a directory becomes the value of its path.
+//!
+//! A file is passed over where the table has a value of its size that was written after the file was, or that is the same. Links
+//! and what is neither file nor directory are passed over, too, and counted.
+
+use std::fs::Metadata;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use folddb::codec::KeyCodec;
+use folddb::table_rules::TableRules;
+use folddb::{BytesTable, Datum, ErrorKind, Head};
+use indicatif::ProgressBar;
+use serde_json::json;
+
+use crate::args::ImportDirArgs;
+use crate::failure::Failure;
+use crate::session::{Opened, Session};
+use crate::{blobs, human, progress};
+
+/// What became of the files.
+#[derive(Default)]
+struct Tally {
+    stored: u64,
+    bytes: u64,
+    unchanged: u64,
+    others: u64,
+}
+
+pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Failure> {
+    let mut tally = Tally::default();
+    let files = files_below(&args.dir, &mut tally)?;
+    let store = open(args, session)?;
+    let table = store.known_table(&args.table)?.with_durability(args.durability.into());
+    let bar = progress::bytes_bar(Some(files.iter().map(|(_, facts)| facts.len()).sum()), "storing");
+    let done = files.iter().try_for_each(|file| import(args, &table, file, &bar, &mut tally));
+    bar.finish_and_clear();
+    done?;
+    store.close()?;
+    let Tally { stored, bytes, unchanged, others } = tally;
+    let report = json!({ "stored": stored, "bytes": bytes, "unchanged": unchanged, "others": others });
+    session.report(&report, |out| {
+        write!(out, "{} stored, {}", human::plural(stored, "file"), human::bytes(bytes))?;
+        if unchanged > 0 {
+            write!(out, "; {} unchanged", human::count(unchanged))?;
+        }
+        if others > 0 {
+            write!(out, "; {} passed over: neither a file nor a directory", human::count(others))?;
+        }
+        writeln!(out)
+    })
+}
+
+fn open(args: &ImportDirArgs, session: &Session) -> Result<Opened, Failure> {
+    let store = match session.write(&args.store) {
+        Err(Failure::Store(error)) if args.create && error.kind() == ErrorKind::NoStore => {
+            session.create(&args.store)?
+        }
+        opened => opened?,
+    };
+    if args.create && !store.tables().contains(&args.table) {
+        let Some(rules) = TableRules::ready_made("blob") else { return Ok(store) };
+        store.create_table(&args.table, rules.key(KeyCodec::Utf8))?;
+    }
+    Ok(store)
+}
+
+/// All files below a directory, by path.
+fn files_below(dir: &Path, tally: &mut Tally) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
+    let cannot =
+        |path: &Path, error: &std::io::Error| Failure::file("read", &path.display().to_string(), error);
+    let (mut files, mut dirs) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(&dir).map_err(|error| cannot(&dir, &error))? {
+            let path = entry.map_err(|error| cannot(&dir, &error))?.path();
+            let facts = std::fs::symlink_metadata(&path).map_err(|error| cannot(&path, &error))?;
+            match (facts.is_dir(), facts.is_file()) {
+                (true, _) => dirs.push(path),
+                (_, true) => files.push((path, facts)),
+                _ => tally.others += 1,
+            }
+        }
+    }
+    files.sort_by(|(a, _), (b, _)| a.cmp(b));
+    Ok(files)
+}
+
+fn import(
+    args: &ImportDirArgs,
+    table: &BytesTable,
+    (path, facts): &(PathBuf, Metadata),
+    bar: &ProgressBar,
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let key = key_of(table, path.strip_prefix(&args.dir).unwrap_or(path))?;
+    let name = path.display().to_string();
+    if !args.overwrite
+        && let Some(head) = table.head(&key)?
+        && is_unchanged(table, &key, &head, path, facts)?
+    {
+        tally.unchanged += 1;
+        bar.inc(facts.len());
+        return Ok(());
+    }
+    let (from, _) = blobs::open(&name)?;
+    let (_, bytes) = blobs::put(table, &key, from, &name, bar)?;
+    tally.stored += 1;
+    tally.bytes += bytes;
+    Ok(())
+}
+
+/// The path of a file as a key, with `/` between its names.
+fn key_of(table: &BytesTable, path: &Path) -> Result<Vec<u8>, Failure> {
+    let names: Option<Vec<&str>> = path.components().map(|name| name.as_os_str().to_str()).collect();
+    let Some(names) = names else {
+        return Err(Failure::Refused(format!("the name of {} is no UTF-8, and so no key", path.display())));
+    };
+    let (codec, mut key) = (table.rules().rules.key_codec(), Vec::new());
+    codec.encode(&Datum::Text(names.join("/")), &mut key).map_err(|cause| {
+        let table = table.name();
+        Failure::Usage(format!("{} is no key of table `{table}`: {cause}", path.display()))
+    })?;
+    Ok(key)
+}
+
+/// Whether what is stored is this file: of its size, and written after it was, or where nobody knows when the same.
+fn is_unchanged(
+    table: &BytesTable,
+    key: &[u8],
+    head: &Head,
+    path: &Path,
+    facts: &Metadata,
+) -> Result<bool, Failure> {
+    if head.size_bytes != facts.len() {
+        return Ok(false);
+    }
+    let changed = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    if let (Some(written_ms), Some(changed)) = (head.written_ms, changed) {
+        return Ok(u128::from(written_ms) > changed.as_millis());
+    }
+    let (mut from, mut bytes) = (blobs::open(&path.display().to_string())?.0, Vec::new());
+    let read = from.read_to_end(&mut bytes);
+    read.map_err(|error| Failure::file("read", &path.display().to_string(), &error))?;
+    Ok(table.get_with(key, |value| value == Some(&bytes[..]))?)
+}
