@@ -103,6 +103,12 @@ pub(crate) enum Verb {
     Dump(DumpArgs),
     /// Load what `dump` wrote
     Load(LoadArgs),
+    /// Print the digest of a table, or of a range of it; keep it, or compare it with one that was kept
+    Digest(DigestArgs),
+    /// List the keys that two stores do not have alike
+    Diff(DiffArgs),
+    /// Make the tables of a store what those of another are; only what differs is written
+    Sync(SyncArgs),
     /// Run a benchmark
     Bench(BenchArgs),
     /// Type commands at a prompt, with history and completion
@@ -327,6 +333,15 @@ pub(crate) struct RowsArgs {
     /// Only these columns
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with = "keys")]
     pub(crate) columns: Vec<String>,
+    /// Print, on the error output, the cursor from which the next scan goes on
+    #[arg(long, conflicts_with = "heads")]
+    pub(crate) cursor: bool,
+    /// Go on where this cursor stood, in the same range and direction
+    #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "to", "through", "reverse"])]
+    pub(crate) resume: Option<String>,
+    /// Only if the scan still sees what it saw: nothing was written to the store since
+    #[arg(long, requires = "resume")]
+    pub(crate) strict: bool,
 }
 
 /// `scan`.
@@ -497,6 +512,64 @@ pub(crate) struct CountArgs {
     /// Which keys
     #[command(flatten)]
     pub(crate) range: RangeArgs,
+}
+
+/// `digest`.
+#[derive(Args, Debug)]
+pub(crate) struct DigestArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// How fine it is: 16^DEPTH leaves, 8 bytes each
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=6))]
+    pub(crate) depth: u8,
+    /// Keep it in this file, which must not be there yet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+    /// Compare it with this one, which was kept, and print the keys among which the two differ
+    #[arg(long, value_name = "FILE", conflicts_with = "depth")]
+    pub(crate) against: Option<PathBuf>,
+}
+
+/// `diff`.
+#[derive(Args, Debug)]
+pub(crate) struct DiffArgs {
+    /// The directory of the first store
+    pub(crate) store: PathBuf,
+    /// The directory of the second
+    pub(crate) other: PathBuf,
+    /// Only this table
+    pub(crate) table: Option<String>,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// List at most so many keys of each table
+    #[arg(long, value_name = "KEYS")]
+    pub(crate) limit: Option<u64>,
+    /// Only count them
+    #[arg(long)]
+    pub(crate) summary: bool,
+}
+
+/// `sync`.
+#[derive(Args, Debug)]
+pub(crate) struct SyncArgs {
+    /// The directory of the store to read
+    pub(crate) source: PathBuf,
+    /// The directory of the store to bring up to it
+    pub(crate) target: PathBuf,
+    /// Only this table
+    pub(crate) table: Option<String>,
+    /// Which keys
+    #[command(flatten)]
+    pub(crate) range: RangeArgs,
+    /// Keys that only the second store has stay
+    #[arg(long)]
+    pub(crate) keep: bool,
 }
 
 /// `optimize`.

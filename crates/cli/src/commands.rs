@@ -7,6 +7,8 @@ mod check_fold;
 mod count;
 mod create;
 mod delete;
+mod diff;
+mod digest;
 mod doctor;
 mod drop;
 mod dump;
@@ -27,6 +29,7 @@ mod runs;
 mod scan;
 mod shell;
 mod stats;
+mod sync;
 mod tables;
 mod values;
 mod verify;
@@ -71,6 +74,9 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Restore(args) => restore::run(&args, session),
         Verb::Dump(args) => dump::run(&args, session),
         Verb::Load(args) => load::run(&args, session),
+        Verb::Digest(args) => digest::run(&args, session),
+        Verb::Diff(args) => diff::run(&args, session),
+        Verb::Sync(args) => sync::run(&args, session),
         Verb::Bench(args) => bench::run(&args, session),
         Verb::Shell(args) => shell::run(&args, session),
         Verb::Completions(args) => generate::completions(&args, session),

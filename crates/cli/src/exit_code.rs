@@ -20,7 +20,7 @@ pub(crate) enum ExitCode {
     Usage = 2,
     /// The store is damaged, or it or the operating system refuses.
     Refused = 3,
-    /// The command has done its work, and what it looked at is damaged or was not saved whole.
+    /// The command has done its work, and what it looked at is damaged, was not saved whole, or differs.
     Damaged = 4,
 }
 

@@ -72,6 +72,16 @@ impl Session {
         self.open(path, self.options())
     }
 
+    /// Opens a second store to read it, whichever the first is.
+    pub(crate) fn read_other(&self, path: &Path) -> Result<Opened, Failure> {
+        Ok(Opened { store: Store::open(path, self.options().read_only(true))?, shared: false })
+    }
+
+    /// Opens a second store to write it.
+    pub(crate) fn write_other(&self, path: &Path) -> Result<Opened, Failure> {
+        Ok(Opened { store: Store::open(path, self.options())?, shared: false })
+    }
+
     fn open(&self, path: &Path, options: Options) -> Result<Opened, Failure> {
         match &self.shared {
             Some(store) => Ok(Opened { store: store.clone(), shared: true }),

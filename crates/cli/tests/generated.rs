@@ -5,7 +5,7 @@ mod support;
 
 use support::Place;
 
-const VERBS: [&str; 24] = [
+const VERBS: [&str; 27] = [
     "create",
     "tables",
     "import",
@@ -26,6 +26,9 @@ const VERBS: [&str; 24] = [
     "doctor",
     "check-fold",
     "drop",
+    "digest",
+    "diff",
+    "sync",
     "bench",
     "shell",
     "completions",

@@ -133,6 +133,7 @@ scenarios! {
     stores_are_dumped_and_loaded: "dump.txt",
     mistakes_are_answered: "mistakes.txt",
     stores_are_cared_for: "care.txt",
+    stores_are_compared: "compare.txt",
     values_lie_apart: "values.txt",
     files_become_values_and_values_files: "files.txt",
 }

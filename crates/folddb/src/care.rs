@@ -16,8 +16,10 @@ mod doctor;
 mod lines;
 mod dump;
 mod load;
+mod compare;
 
 pub use backup::{BackupOptions, BackupReport, Moved};
+pub use compare::{DiffReport, Difference, SyncOptions, SyncReport};
 pub use doctor::{Advice, Facts, TableFacts, Weight, advise};
 pub use dump::DumpReport;
 pub use finding::{Finding, Loss, Severity};

@@ -99,8 +99,8 @@ pub mod care;
 
 pub use batch::Batch;
 pub use care::{
-    BackupOptions, BackupReport, DumpReport, Generation, LoadOptions, LoadReport, Moved, RestoreOptions,
-    RestoreReport,
+    BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, LoadOptions, LoadReport,
+    Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
 pub use cursor::{Cursor, Resume};
 pub use digest::Digest;

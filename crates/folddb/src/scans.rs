@@ -1,5 +1,6 @@
 //! Scans as users narrow and iterate them.
 
+use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -123,6 +124,23 @@ impl BytesScan {
         self
     }
 
+    /// The value that `key` has for this scan, which has a snapshot.
+    pub(crate) fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.engine.get(&self.table, key, self.plan.at, |value| Ok(value.map(<[u8]>::to_vec)))
+    }
+
+    /// How two keys stand in the order of its table, the way that it goes.
+    pub(crate) fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
+        let order = self.table.rules.order.compare(a, b);
+        if self.plan.direction == Direction::Forward { order } else { order.reverse() }
+    }
+
+    /// The same scan for its heads.
+    pub(crate) fn with_heads(mut self) -> BytesScan {
+        self.plan.wanted = Wanted::Head;
+        self
+    }
+
     /// Goes from the highest key down.
     pub fn reverse(mut self) -> Self {
         self.plan.direction = match self.plan.direction {
@@ -159,9 +177,8 @@ impl BytesScan {
     }
 
     /// Keys with the heads of their values instead of these: no value that lies apart is read.
-    pub fn heads(mut self) -> Heads {
-        self.plan.wanted = Wanted::Head;
-        Heads { state: RowsState::start(self) }
+    pub fn heads(self) -> Heads {
+        Heads { state: RowsState::start(self.with_heads()) }
     }
 
     /// The number of keys in the range. Reads all of it.
@@ -211,6 +228,11 @@ impl LentRows {
         let row = self.rows.next_head();
         self.stand = self.stand.after(&row);
         row
+    }
+
+    /// The key of the last row, or of the one whose fold failed.
+    pub(crate) fn key(&self) -> &[u8] {
+        self.rows.key()
     }
 
     /// Where the scan stands, to be gone on with later: [`BytesTable::resume`](crate::BytesTable::resume).

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::ops::Bound;
 
-use folddb::{BytesScan, BytesTable, Datum, ErrorKind};
+use folddb::{BytesScan, BytesTable, Datum, ErrorKind, Resume};
 
 use crate::args::{OutputFormat, RangeArgs, RowsArgs, ScanArgs};
 use crate::commands::head;
@@ -34,7 +34,7 @@ pub(crate) fn print(
         false => Columns::of(table.rules(), args.keys, args.range.hex),
     };
     let columns = columns.pick(&args.columns)?;
-    let mut scan = narrow(table, &args.range)?;
+    let mut scan = begin(table, args)?;
     if args.reverse {
         scan = scan.reverse();
     }
@@ -60,7 +60,17 @@ pub(crate) fn print(
         }
     }
     writer.finish()?;
+    if args.cursor {
+        exit_code::tell(&format!("cursor: {}", rows.cursor()));
+    }
     told(failed_keys)
+}
+
+/// The scan of the range, or what is left of one.
+fn begin(table: &BytesTable, args: &RowsArgs) -> Result<BytesScan, Failure> {
+    let Some(cursor) = &args.resume else { return narrow(table, &args.range) };
+    let how = if args.strict { Resume::Strict } else { Resume::Relaxed };
+    Ok(table.resume(&cursor.parse()?, how)?)
 }
 
 fn print_heads(

@@ -1,0 +1,128 @@
+//! `folddb diff STORE OTHER [TABLE]`: the keys that two stores do not have alike. `sync` brings one up to the other.
+
+use std::ops::ControlFlow;
+
+use folddb::{BytesTable, Datum, DiffReport, Difference, Head};
+use serde_json::{Value, json};
+
+use crate::args::DiffArgs;
+use crate::commands::scan;
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::human;
+use crate::render::json;
+use crate::session::{Opened, Session};
+
+pub(crate) fn run(args: &DiffArgs, session: &mut Session) -> Result<(), Failure> {
+    let first = session.read(&args.store)?;
+    let second = session.read_other(&args.other)?;
+    let mut same = true;
+    for name in tables_of(&first, &second, args.table.as_deref())? {
+        same &= match (first.bytes_table(&name), second.bytes_table(&name)) {
+            (Ok(ours), Ok(theirs)) => compare(&ours, &theirs, args, session)?,
+            (Ok(_), Err(_)) => only_in(session, &name, &args.store.display().to_string())?,
+            _ => only_in(session, &name, &args.other.display().to_string())?,
+        };
+    }
+    if same { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
+}
+
+/// The tables of either store, or the one that is asked for, which one of them must have.
+pub(crate) fn tables_of(first: &Opened, second: &Opened, only: Option<&str>) -> Result<Vec<String>, Failure> {
+    let mut names = first.tables();
+    names.extend(second.tables());
+    names.sort();
+    names.dedup();
+    match only {
+        None => Ok(names),
+        Some(name) if names.iter().any(|one| one == name) => Ok(vec![name.to_owned()]),
+        Some(name) => first.known_table(name).map(|_| vec![name.to_owned()]),
+    }
+}
+
+fn only_in(session: &mut Session, table: &str, store: &str) -> Result<bool, Failure> {
+    session.report(&json!({ "table": table, "only_in": store }), |out| {
+        writeln!(out, "table {table}: only in {store}")
+    })?;
+    Ok(false)
+}
+
+fn compare(
+    ours: &BytesTable,
+    theirs: &BytesTable,
+    args: &DiffArgs,
+    session: &mut Session,
+) -> Result<bool, Failure> {
+    let (first, second) = (scan::narrow(ours, &args.range)?, scan::narrow(theirs, &args.range)?);
+    let (mut told, mut failure) = (0, None);
+    let report = first.compare(second, |difference| {
+        told += 1;
+        if args.summary || args.limit.is_some_and(|limit| told > limit) {
+            return ControlFlow::Continue(());
+        }
+        match tell(&difference, ours, session) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let table = ours.name();
+    session.report(&summary(table, &report), |out| writeln!(out, "table {table}: {}", in_words(&report)))?;
+    Ok(report.is_same())
+}
+
+/// One key: `<` only the first store has it, `>` only the second, `|` both, with other values.
+fn tell(difference: &Difference, table: &BytesTable, session: &mut Session) -> Result<(), Failure> {
+    let Difference { key, first, second, .. } = difference;
+    let shown = table.rules().rules.key_codec().show(key).unwrap_or(Datum::from_bytes(key));
+    let size =
+        |head: &Option<Head>| head.as_ref().map(|head| json!({ "size": head.size_bytes, "hash": head.hash }));
+    let line = json!({
+        "table": table.name(),
+        "key": json::from_datum(&shown),
+        "first": size(first),
+        "second": size(second),
+    });
+    let bytes =
+        |head: &Option<Head>| head.as_ref().map_or(String::new(), |head| human::bytes(head.size_bytes));
+    session.report(&line, |out| match (first, second) {
+        (Some(_), None) => writeln!(out, "< {shown}  {}", bytes(first)),
+        (None, _) => writeln!(out, "> {shown}  {}", bytes(second)),
+        _ => writeln!(out, "| {shown}  {} | {}", bytes(first), bytes(second)),
+    })
+}
+
+/// The figures of a comparison.
+pub(crate) fn summary(table: &str, report: &DiffReport) -> Value {
+    json!({
+        "table": table,
+        "same": report.same,
+        "only_first": report.only_first,
+        "only_second": report.only_second,
+        "differing": report.differing,
+        "failing": report.failing,
+    })
+}
+
+fn in_words(report: &DiffReport) -> String {
+    let kinds = [
+        (report.only_first, "only in the first"),
+        (report.only_second, "only in the second"),
+        (report.differing, "with other values"),
+        (report.failing, "whose fold fails"),
+    ];
+    let said: Vec<String> = kinds
+        .iter()
+        .filter(|(keys, _)| *keys > 0)
+        .map(|(keys, what)| format!("{} {what}", human::count(*keys)))
+        .collect();
+    match said.is_empty() {
+        true => format!("the same, {}", human::plural(report.same, "key")),
+        false => format!("{} the same, {}", human::plural(report.same, "key"), said.join(", ")),
+    }
+}

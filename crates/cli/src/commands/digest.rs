@@ -1,0 +1,89 @@
+//! `folddb digest STORE TABLE`: the digest of a table, or of a range of it: to keep, and to compare with that of another store.
+
+use std::num::NonZero;
+use std::path::Path;
+
+use folddb::{BytesTable, Datum, Digest};
+use serde_json::json;
+
+use crate::args::DigestArgs;
+use crate::commands::scan;
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+use crate::human;
+use crate::render::json;
+use crate::session::Session;
+
+pub(crate) fn run(args: &DigestArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    let against = args.against.as_deref().map(read).transpose()?;
+    let depth = against.as_ref().map_or(args.depth, Digest::depth);
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let digest = scan::narrow(&table, &args.range)?.digest(depth, threads)?;
+    if let Some(file) = &args.save {
+        write(file, &digest)?;
+    }
+    match against {
+        Some(other) => compare(&digest, &other, &table, args, session),
+        None => {
+            let line = json!({ "table": table.name(), "root": hex(digest.root()), "keys": digest.keys(), "depth": depth });
+            session.report(&line, |out| {
+                writeln!(out, "{}  {}", hex(digest.root()), human::plural(digest.keys(), "key"))
+            })
+        }
+    }
+}
+
+fn hex(root: u64) -> String {
+    format!("{root:016x}")
+}
+
+fn read(file: &Path) -> Result<Digest, Failure> {
+    let name = file.display().to_string();
+    let bytes = std::fs::read(file).map_err(|error| Failure::file("read", &name, &error))?;
+    Digest::from_bytes(&bytes)
+        .map_err(|cause| Failure::Refused(format!("{name} is no digest, or it was changed: {cause}")))
+}
+
+fn write(file: &Path, digest: &Digest) -> Result<(), Failure> {
+    let name = file.display().to_string();
+    let written = std::fs::File::create_new(file)
+        .and_then(|mut file| std::io::Write::write_all(&mut file, &digest.to_bytes()));
+    written.map_err(|error| Failure::file("create", &name, &error))
+}
+
+/// Prints the keys of the leaves that differ: those that differ are among them.
+fn compare(
+    digest: &Digest,
+    other: &Digest,
+    table: &BytesTable,
+    args: &DigestArgs,
+    session: &mut Session,
+) -> Result<(), Failure> {
+    let leaves = digest.differing(other).map_err(|_| {
+        Failure::Refused(
+            "the two digests are of other ranges, or of tables whose keys come in another order".to_owned(),
+        )
+    })?;
+    if leaves.is_empty() {
+        let line = json!({ "table": table.name(), "same": true, "keys": digest.keys() });
+        return session
+            .report(&line, |out| writeln!(out, "the same, {}", human::plural(digest.keys(), "key")));
+    }
+    let mut rows = scan::narrow(table, &args.range)?.keys_only().rows()?;
+    let mut suspects = 0u64;
+    while let Some((key, _)) = rows.next_row()? {
+        if leaves.binary_search(&digest.leaf_of(key)).is_ok() {
+            suspects += 1;
+            let shown = table.rules().rules.key_codec().show(key).unwrap_or(Datum::from_bytes(key));
+            session.report(&json!({ "key": json::from_datum(&shown) }), |out| writeln!(out, "{shown}"))?;
+        }
+    }
+    let line = json!({ "table": table.name(), "same": false, "leaves": leaves.len(), "keys": suspects });
+    session.report(&line, |out| {
+        let leaves = human::plural(leaves.len() as u64, "leaf").replace("leafs", "leaves");
+        writeln!(out, "{leaves} differ: what differs is among these {}", human::plural(suspects, "key"))
+    })?;
+    Err(Failure::Told(ExitCode::Damaged))
+}

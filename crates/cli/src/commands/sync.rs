@@ -1,0 +1,64 @@
+//! `folddb sync SOURCE TARGET [TABLE]`: makes the tables of one store, or a range of one, what those of another are. Only what differs is
+//! written.
+
+use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
+use serde_json::json;
+
+use crate::args::SyncArgs;
+use crate::commands::{diff, scan};
+use crate::failure::Failure;
+use crate::human;
+use crate::session::{Opened, Session};
+
+pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure> {
+    let from = session.read(&args.source)?;
+    let to = session.write_other(&args.target)?;
+    for name in diff::tables_of(&from, &to, args.table.as_deref())? {
+        let theirs = match from.bytes_table(&name) {
+            Ok(theirs) => theirs,
+            Err(error) if error.kind() == ErrorKind::UnknownTable => {
+                // A table that only `to` has is nobody's copy; `drop` is for that.
+                session.report(&json!({ "table": name, "left": true }), |out| {
+                    writeln!(out, "table {name}: only in {}, left as it is", args.target.display())
+                })?;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let report = bring_up(&to, &theirs, args)?;
+        tell(session, &name, &report)?;
+    }
+    to.close()
+}
+
+fn bring_up(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<SyncReport, Failure> {
+    let ours = match to.bytes_table(theirs.name()) {
+        Ok(ours) => ours,
+        Err(error) if error.kind() == ErrorKind::UnknownTable => {
+            to.create_table(theirs.name(), theirs.rules().rules.clone())?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let options = SyncOptions::default().keep_others(args.keep);
+    Ok(to.bring_up(scan::narrow(&ours, &args.range)?, scan::narrow(theirs, &args.range)?, &options)?)
+}
+
+fn tell(session: &mut Session, table: &str, report: &SyncReport) -> Result<(), Failure> {
+    let line = json!({
+        "table": table,
+        "same": report.found.same,
+        "set": report.set,
+        "value_bytes": report.value_bytes,
+        "deleted": report.deleted,
+        "failing": report.found.failing,
+    });
+    session.report(&line, |out| {
+        let SyncReport { found, set, value_bytes, deleted, .. } = report;
+        write!(out, "table {table}: set {} ({}), ", human::plural(*set, "key"), human::bytes(*value_bytes))?;
+        write!(out, "deleted {}, {} were the same", human::count(*deleted), human::count(found.same))?;
+        match found.failing {
+            0 => writeln!(out),
+            failing => writeln!(out, "; {} whose fold fails were left", human::count(failing)),
+        }
+    })
+}
