@@ -1,0 +1,395 @@
+//! What leveled, YDB and the elliptics BLOB backend do, row by row: one test each, named after the row.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Seek};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use folddb::{Durability, HeadRule, Locate, Options, Rules, Store, Table, Upkeep};
+use folddb_sim::chance::Seeded;
+use folddb_sim::world::SimDisk;
+
+struct Place {
+    temp: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { temp: tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory") }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.temp.path().join("store")
+    }
+
+    fn create(&self, options: Options) -> Store {
+        Store::create(self.path(), options).expect("the store is created")
+    }
+
+    fn open(&self, options: Options) -> Store {
+        Store::open(self.path(), options).expect("the store opens")
+    }
+}
+
+const MEMORY_BYTES: usize = 4 << 20;
+
+fn small() -> Options {
+    let options = Options::default().memory_bytes(MEMORY_BYTES).segment_bytes(1 << 20).part_bytes(64 << 10);
+    options.disk_reserve_bytes(0)
+}
+
+fn manual() -> Options {
+    small().upkeep(Upkeep::Manual)
+}
+
+type Blobs = Table<u64, Vec<u8>>;
+
+fn rules() -> Rules<u64, Vec<u8>> {
+    Rules::sorted::<u64, Vec<u8>>().separate(1024)
+}
+
+fn blobs(store: &Store) -> Blobs {
+    store.table("blobs", rules()).expect("the table")
+}
+
+/// A value of some kilobytes that begins with the round in which it was written.
+fn blob(key: u64, round: u64) -> Vec<u8> {
+    let len = 4096 + (key.wrapping_mul(0x9e37_79b9) % 8192) as usize;
+    let mut value = vec![(key * 31 + round * 7) as u8; len];
+    value[..8].copy_from_slice(&round.to_le_bytes());
+    value
+}
+
+fn fill(table: &Blobs, keys: u64, round: u64) {
+    (0..keys).for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+}
+
+fn settle(store: &Store) {
+    store.flush().expect("it flushes");
+    while store.upkeep_step().expect("upkeep goes on").is_some() {}
+}
+
+fn optimize(store: &Store, table: &str) {
+    store.optimize(table, |_| ControlFlow::Continue(())).expect("it merges");
+}
+
+// ---- leveled --------------------------------------------------------------------------------------------
+
+#[test]
+fn leveled_head_beside_get() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let table = store.table("blobs", rules().head(HeadRule::First(8))).expect("the table");
+    (0..100).for_each(|key| assert!(table.set(&key, &blob(key, 3)).is_ok()));
+    settle(&store);
+    for key in 0..100 {
+        let head = table.head(&key).unwrap().expect("it is there");
+        assert_eq!((head.size_bytes, head.bytes), (blob(key, 3).len() as u64, 3_u64.to_le_bytes().to_vec()));
+        assert!(head.is_apart && head.written_ms.is_some());
+    }
+    assert_eq!(table.scan().heads().filter(|row| row.is_ok()).count(), 100);
+    assert_eq!(store.stats().value_reads, 0, "no head was taken out of the value lane");
+    assert_eq!(table.get(&7).unwrap(), Some(blob(7, 3)));
+    assert_eq!(store.stats().value_reads, 1);
+}
+
+#[test]
+fn leveled_keys_and_metadata_apart_from_values() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let table = blobs(&store);
+    for round in 0..5 {
+        fill(&table, 200, round);
+        store.flush().unwrap();
+    }
+    let before = store.stats();
+    optimize(&store, "blobs");
+    let after = store.stats();
+    assert_eq!(after.value_bytes_written, before.value_bytes_written, "merging keys writes no value");
+    assert_eq!(after.value_reads, before.value_reads, "and reads none");
+    let index_bytes = store.table_stats("blobs").unwrap().disk_bytes;
+    assert!(
+        index_bytes * 20 < after.value_live_bytes,
+        "{index_bytes} of keys, {} of values",
+        after.value_live_bytes
+    );
+}
+
+#[test]
+fn leveled_each_table_has_its_rules_for_metadata() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let plain = blobs(&store);
+    let first = store.table("first", rules().head(HeadRule::First(8))).unwrap();
+    let json = Rules::sorted::<u64, Vec<u8>>().separate(1024).head(HeadRule::Json("/kind".to_owned()));
+    let json = store.table("json", json).unwrap();
+    let document = format!("{{\"kind\":\"letter\",\"text\":\"{}\"}}", "x".repeat(5000)).into_bytes();
+    plain.set(&1, &blob(1, 9)).unwrap();
+    first.set(&1, &blob(1, 9)).unwrap();
+    json.set(&1, &document).unwrap();
+    let head = |table: &Blobs| table.head(&1).unwrap().unwrap().bytes;
+    assert!(head(&plain).is_empty());
+    assert_eq!(head(&first), 9_u64.to_le_bytes());
+    assert!(String::from_utf8(head(&json)).unwrap().contains("letter"));
+    assert_eq!(store.stats().value_reads, 0);
+}
+
+#[test]
+fn leveled_scans_on_clones_without_locks() {
+    let place = Place::new();
+    let store = place.create(small());
+    let table = blobs(&store);
+    fill(&table, 400, 0);
+    let clone = store.snapshot();
+    let (mut by_clone, mut live) = (clone.scan(&table).into_iter(), table.scan().into_iter());
+    let first = [by_clone.next(), live.next()];
+    // Writers, merges and reclaim go on beside scans that stand still.
+    for round in 1..6 {
+        fill(&table, 400, round);
+    }
+    table.delete_range(&100, &300).unwrap();
+    store.flush().unwrap();
+    optimize(&store, "blobs");
+    for rows in [&mut by_clone as &mut dyn Iterator<Item = _>, &mut live] {
+        let rest: Vec<(u64, Vec<u8>)> = rows.map(|row| row.unwrap()).collect();
+        assert_eq!(rest.len(), 399);
+        assert!(
+            rest.iter().all(|(key, value)| *value == blob(*key, 0)),
+            "a scan sees what was there when it began"
+        );
+    }
+    assert!(first.into_iter().all(|row| row.unwrap().unwrap().1 == blob(0, 0)));
+    assert_eq!(table.scan().count().unwrap(), 200);
+}
+
+#[test]
+fn leveled_sync_strategies() {
+    let disk = SimDisk::new(1);
+    let options = |disk: &SimDisk| manual().host(disk.host());
+    let store = Store::create(SimDisk::store_dir(), options(&disk)).expect("the store is created");
+    let table = blobs(&store);
+    let commit = |key: u64, durability| {
+        let mut batch = store.batch();
+        batch.set(&table, &key, &blob(key, 0));
+        batch.commit(durability).expect("it commits");
+    };
+    let keys_after = |disk: &SimDisk| {
+        let store = Store::open(SimDisk::store_dir(), options(disk)).expect("it opens");
+        let table = blobs(&store);
+        let is_there =
+            |key: &u64| table.get(key).unwrap().inspect(|value| assert_eq!(*value, blob(*key, 0))).is_some();
+        (0..3).filter(is_there).collect::<Vec<u64>>()
+    };
+    commit(0, Durability::Sync);
+    commit(1, Durability::Process);
+    assert_eq!(keys_after(&disk.after_death())[..], [0, 1], "the process dies");
+    commit(2, Durability::Buffered);
+    let after_cuts: Vec<Vec<u64>> =
+        (0..40).map(|seed| keys_after(&disk.after_power_cut(&mut Seeded::new(seed)))).collect();
+    assert!(after_cuts.iter().all(|keys| keys.contains(&0)), "what was synced survives every power cut");
+    assert!(after_cuts.iter().any(|keys| !keys.contains(&1)), "what was not, not every one: {after_cuts:?}");
+    store.sync().expect("it syncs");
+    assert_eq!(keys_after(&disk.after_power_cut(&mut Seeded::new(99))), [0, 1, 2]);
+}
+
+#[test]
+fn leveled_values_over_4_kb_are_written_about_once() {
+    let written = |rules: Rules<u64, Vec<u8>>| {
+        let place = Place::new();
+        let store = place.create(manual());
+        let table = store.table("t", rules).unwrap();
+        for round in 0..20 {
+            (0..100).for_each(|key| assert!(table.set(&(key * 37 % 100), &blob(key, round)).is_ok()));
+            settle(&store);
+        }
+        let stats = store.stats();
+        let bytes = stats.journal_bytes + stats.part_bytes_written + stats.value_bytes_written;
+        bytes as f64 / stats.user_bytes as f64
+    };
+    let (apart, inline) = (written(rules()), written(Rules::sorted::<u64, Vec<u8>>()));
+    // All that may be added to once is what reclaim copies.
+    assert!(apart < 2.0, "{apart:.2} bytes are written for each");
+    assert!(inline > apart * 1.2, "{inline:.2} inline, {apart:.2} apart");
+}
+
+// ---- YDB ------------------------------------------------------------------------------------------------
+
+fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let files = std::fs::read_dir(dir).expect("the store").map(|entry| entry.expect("an entry").path());
+    files
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), std::fs::read(&path).expect("a file")))
+        .collect()
+}
+
+#[test]
+fn ydb_append_only() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let table = blobs(&store);
+    for round in 0..4 {
+        let before = contents(&place.path());
+        fill(&table, 100, round);
+        table.delete(&round).unwrap();
+        settle(&store);
+        let after = contents(&place.path());
+        for (path, bytes) in &before {
+            let Some(now) = after.get(path) else { continue };
+            // What was preallocated is filled in; what was written stays as it is.
+            let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            assert!(now.get(..len) == Some(&bytes[..len]), "{} was changed in place", path.display());
+        }
+    }
+}
+
+#[test]
+fn ydb_a_collector_that_runs_while_serving() {
+    let place = Place::new();
+    let store = place.create(small());
+    let table = blobs(&store);
+    fill(&table, 300, 0);
+    let (round, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let gets = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut gets = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let (key, least) = (gets % 300, round.load(Ordering::Acquire));
+                let value = table.get(&key).unwrap().expect("it is there");
+                let found = u64::from_le_bytes(value[..8].try_into().unwrap());
+                assert!(
+                    found >= least && value == blob(key, found),
+                    "key {key} of round {found}, {least} was written"
+                );
+                gets += 1;
+            }
+            gets
+        });
+        let due = Instant::now() + Duration::from_secs(120);
+        for next in 1.. {
+            fill(&table, 300, next);
+            round.store(next, Ordering::Release);
+            let reclaimed = store.stats().value_segments_reclaimed;
+            assert!(Instant::now() < due, "round {next}, {reclaimed} segments given back");
+            if next >= 10 && reclaimed >= 3 {
+                break;
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        reader.join().unwrap()
+    });
+    assert!(gets > 0);
+}
+
+#[test]
+fn ydb_data_larger_than_memory() {
+    let place = Place::new();
+    let store = place.create(small());
+    let table = blobs(&store);
+    fill(&table, 3000, 0);
+    assert!(store.stats().user_bytes > 5 * MEMORY_BYTES as u64);
+    for key in (0..3000).rev() {
+        assert_eq!(table.get(&key).unwrap(), Some(blob(key, 0)), "key {key}");
+    }
+    let stats = store.stats();
+    assert!(stats.memtable_bytes + stats.cache_bytes <= MEMORY_BYTES as u64);
+}
+
+#[test]
+fn ydb_quick_start() {
+    let place = Place::new();
+    let store = place.create(small());
+    fill(&blobs(&store), 3000, 0);
+    store.close().unwrap();
+    let store = place.open(small());
+    let table = blobs(&store);
+    let stats = store.stats();
+    assert_eq!((stats.value_reads, stats.records_written), (0, 0), "opening reads no value");
+    assert!(stats.value_bytes > 20 << 20);
+    assert!(stats.bytes_read < 1 << 20, "{} bytes are read", stats.bytes_read);
+    assert_eq!(table.get(&2999).unwrap(), Some(blob(2999, 0)));
+}
+
+// ---- elliptics ------------------------------------------------------------------------------------------
+
+#[test]
+fn elliptics_blobs_of_any_size_by_id() {
+    let place = Place::new();
+    let store = place.create(small());
+    let table: Table<Vec<u8>, Vec<u8>> = store.table("blobs", Rules::sorted().separate(1024)).unwrap();
+    let id = |number: u64| -> Vec<u8> {
+        let mut id = vec![0; 64];
+        id[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        id[56..].copy_from_slice(&number.to_be_bytes());
+        id
+    };
+    let sizes = [0, 1, 100, 1023, 1024, 5000, 1 << 20, (16 << 20) - 1];
+    for (number, size) in sizes.into_iter().enumerate() {
+        table.set(&id(number as u64), &vec![number as u8; size]).unwrap();
+    }
+    // Longer than a value that is held in memory, and than the memory of the store.
+    let long = 40 << 20;
+    table.put_from(&id(99), &mut std::io::repeat(7).take(long)).unwrap();
+    store.flush().unwrap();
+    for (number, size) in sizes.into_iter().enumerate() {
+        assert_eq!(table.get(&id(number as u64)).unwrap(), Some(vec![number as u8; size]), "{size} bytes");
+    }
+    let mut reader = table.read(&id(99)).unwrap().expect("it is there");
+    assert_eq!(reader.len_bytes(), long);
+    reader.seek(std::io::SeekFrom::Start(long - 3)).unwrap();
+    let mut end = Vec::new();
+    reader.read_to_end(&mut end).unwrap();
+    assert_eq!(end, [7; 3]);
+    assert_eq!(table.scan().count().unwrap(), sizes.len() as u64 + 1);
+}
+
+#[test]
+fn elliptics_the_index_is_a_file_of_its_own() {
+    let place = Place::new();
+    let store = place.create(manual());
+    fill(&blobs(&store), 500, 0);
+    settle(&store);
+    let bytes = |suffix: &str| -> usize {
+        let all = contents(&place.path());
+        all.iter()
+            .filter(|(path, _)| path.to_string_lossy().ends_with(suffix))
+            .map(|(_, bytes)| bytes.len())
+            .sum()
+    };
+    assert!(
+        bytes(".part") * 50 < bytes(".values"),
+        "{} of index, {} of blobs",
+        bytes(".part"),
+        bytes(".values")
+    );
+    let read = store.stats().value_reads;
+    assert_eq!(blobs(&store).scan().count().unwrap(), 500);
+    assert_eq!(store.stats().value_reads, read, "ids are listed without the blobs");
+}
+
+#[test]
+fn elliptics_sendfile() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let table = blobs(&store);
+    fill(&table, 50, 0);
+    settle(&store);
+    let located = table.locate(&17, Locate::default()).unwrap().expect("it is there");
+    let piece = located.as_file().expect("a blob is one piece of a file");
+    assert_eq!(piece.len_bytes(), blob(17, 0).len() as u64);
+    // What it leads to stays, whatever happens to the key and its segment.
+    for round in 1..4 {
+        fill(&table, 50, round);
+        settle(&store);
+    }
+    optimize(&store, "blobs");
+    settle(&store);
+    let mut out = tempfile::tempfile().unwrap();
+    let sent = std::io::copy(&mut piece.open().unwrap().take(piece.len_bytes()), &mut out).unwrap();
+    assert_eq!(sent, piece.len_bytes());
+    out.rewind().unwrap();
+    let mut copied = Vec::new();
+    out.read_to_end(&mut copied).unwrap();
+    assert_eq!(copied, blob(17, 0));
+}
