@@ -12,6 +12,7 @@
 //! | `drain` | 100,000 puts, as many deletes, then seeks |
 //! | `commit` | 100,000 synced commits of 100 bytes, by one thread and by eight |
 //! | `open` | opening a store of 100 M rows, cold, closed in order and not |
+//! | `elliptics` | 3 M blobs of 4.4 KB under ids of 64 bytes, hashed or sorted; a cold opening; gets by eight threads |
 //! | `steady` | no stalls: ten minutes at 95 % of the rate that is sustained; a quiet table beside a load |
 //! | `growth` | `hugedb` and `osmos` at 1, 10 and 100 M rows: what a row costs, beside the model |
 //!
@@ -41,11 +42,13 @@ mod osmos;
 mod small;
 mod commit;
 mod open;
+mod elliptics;
 mod steady;
 mod growth;
 
 use std::path::PathBuf;
 
+use folddb::table_rules::TableKind;
 use folddb::{Durability, Result};
 
 pub use report::Report;
@@ -63,8 +66,12 @@ pub struct BenchOptions {
     pub durability: Durability,
     /// Ops of a commit. Default: 1,000 for `hugedb`, 1 otherwise.
     pub batch: Option<usize>,
-    /// Rows, whatever the scale, in benches whose work is so many rows: `hugedb`, `osmos`, `growth`, `open`; keys of `steady`.
+    /// Rows, whatever the scale, in benches whose work is so many rows: `hugedb`, `osmos`, `growth`, `open`, `elliptics`; keys of `steady`.
     pub rows: Option<u64>,
+    /// How the table of `elliptics` keeps its records. Default sorted.
+    pub kind: TableKind,
+    /// Bytes of each value of `elliptics`. Default 4,000 to 4,800.
+    pub value_bytes: Option<usize>,
     /// Seconds, whatever the scale, in benches that go on for a time: `steady`.
     pub seconds: Option<f64>,
     /// The directory to put the store in. Default: a fresh one under the system's directory for temporary files.
@@ -82,6 +89,8 @@ impl Default for BenchOptions {
             durability: Durability::Process,
             batch: None,
             rows: None,
+            kind: TableKind::Sorted,
+            value_bytes: None,
             seconds: None,
             dir: None,
             keep: false,
@@ -109,7 +118,7 @@ pub struct Progress {
 
 /// The names of the benches.
 pub fn names() -> &'static [&'static str] {
-    &["hugedb", "osmos", "append-one", "drain", "commit", "open", "steady", "growth"]
+    &["hugedb", "osmos", "append-one", "drain", "commit", "open", "elliptics", "steady", "growth"]
 }
 
 /// Runs a bench. `progress` hears of every tenth of its longer phases.
@@ -129,6 +138,7 @@ pub fn run(name: &str, options: &BenchOptions, progress: &mut dyn FnMut(Progress
         "drain" => small::drain(options, progress),
         "commit" => commit::run(options, progress),
         "open" => open::run(options, progress),
+        "elliptics" => elliptics::run(options, progress),
         "growth" => growth::run(options, progress),
         "steady" => steady::run(options, progress),
         _ => Err(workplace::unknown(name, names())),

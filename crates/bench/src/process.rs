@@ -22,6 +22,12 @@ pub fn cpu_seconds() -> Option<f64> {
     Some((user + system) / TICKS_PER_S)
 }
 
+/// Bytes that the process has had read from disks.
+pub fn read_bytes() -> Option<u64> {
+    let io = std::fs::read_to_string("/proc/self/io").ok()?;
+    io.lines().find_map(|line| line.strip_prefix("read_bytes: "))?.trim().parse().ok()
+}
+
 /// A field of `/proc/self/status` that is given in kB, in bytes.
 fn status_bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

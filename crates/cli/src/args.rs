@@ -142,9 +142,12 @@ pub(crate) struct CreateArgs {
     pub(crate) store: PathBuf,
     /// A table to create in it
     pub(crate) table: Option<String>,
-    /// Ready-made rules: replace, counter, stats, blob, postings
+    /// Ready-made rules: replace, counter, stats, blob, blobs, postings
     #[arg(long, value_name = "NAME", requires = "table", conflicts_with_all = ["key", "fold", "value"])]
     pub(crate) like: Option<String>,
+    /// sorted, or hashed: an index in memory, one read for a get, no order of keys [default: sorted]
+    #[arg(long, value_name = "KIND", requires = "table")]
+    pub(crate) kind: Option<String>,
     /// Type of the keys: bytes, utf8, u64, i64, u32, tuple, tuple(text,int,...)
     #[arg(long, value_name = "TYPE", requires = "table", default_value = "utf8")]
     pub(crate) key: String,
@@ -733,9 +736,15 @@ pub(crate) struct BenchArgs {
     /// Ops in a commit [default: the benchmark's own]
     #[arg(long, value_name = "OPS")]
     pub(crate) batch: Option<usize>,
-    /// Rows, whatever the scale (hugedb, osmos, growth, open; keys of steady)
+    /// Rows, whatever the scale (hugedb, osmos, growth, open, elliptics; keys of steady)
     #[arg(long)]
     pub(crate) rows: Option<u64>,
+    /// How the table of elliptics keeps its records: sorted, hashed
+    #[arg(long, value_name = "KIND", default_value = "sorted")]
+    pub(crate) kind: String,
+    /// Size of each value of elliptics [default: 4,000 to 4,800]
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
+    pub(crate) value_bytes: Option<usize>,
     /// How long steady holds its rate, whatever the scale
     #[arg(long)]
     pub(crate) seconds: Option<f64>,

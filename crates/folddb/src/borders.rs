@@ -48,6 +48,11 @@ impl Borders {
         self.live.lock().keys().copied().collect()
     }
 
+    /// True when no snapshot is live.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.live.lock().is_empty()
+    }
+
     /// Grows with every change.
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)

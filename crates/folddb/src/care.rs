@@ -5,6 +5,7 @@
 
 mod finding;
 mod survey;
+mod at_rest;
 mod verify;
 mod copying;
 mod place;

@@ -10,6 +10,7 @@ use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::table_rules::BoundRules;
 use folddb_rules::{FoldRules, KeyOrder};
 
+use crate::hashed::Hashed;
 use crate::stretches::Stretches;
 use crate::view::{PartFiles, TableView};
 
@@ -24,6 +25,8 @@ pub(crate) struct TableCore {
     pub(crate) separate_from: usize,
     /// Whether operands of that length do, too: where folding joins them without looking at them.
     pub(crate) separates_operands: bool,
+    /// The index of a hashed table, which has neither memtables nor runs.
+    pub(crate) hashed: Option<Hashed>,
     /// Where scans have found nothing.
     pub(crate) stretches: Stretches,
     view: RwLock<Arc<TableView>>,
@@ -41,6 +44,7 @@ impl TableCore {
         id: TableId,
         name: &str,
         rules: BoundRules,
+        hashed: Option<Hashed>,
         view: impl FnOnce(Arc<Memtable>) -> TableView,
     ) -> TableCore {
         let fold = Arc::new(rules.fold.clone());
@@ -55,6 +59,7 @@ impl TableCore {
             separate_from,
             separates_operands: fold.joins().is_some(),
             fold,
+            hashed,
             stretches: Stretches::default(),
             view: RwLock::new(Arc::new(view(active))),
             dropped: AtomicBool::new(false),
@@ -101,6 +106,7 @@ impl TableCore {
         let empty =
             TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() };
         let before = std::mem::replace(&mut *self.view.write(), Arc::new(empty));
+        self.hashed.iter().for_each(Hashed::let_go);
         drop(before); // memtables and files may go with it, which no reader should wait for
     }
 

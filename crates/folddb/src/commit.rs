@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   admit   back pressure, health            no lock
+//!   resolve ops on hashed tables             locks of their points, up to the end
 //!   values  those that lie apart             no lock but the value lane's
 //!   append  one frame                        commit lock
 //!   apply   each record to its memtable      commit lock; replay calls the same function
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, Lsn, Record, Result, Seq};
+use folddb_hash::Past;
 use folddb_host::sync::atomic::Ordering;
 use folddb_journal::{Handover, Journal};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
@@ -34,7 +36,8 @@ impl Engine {
             return Ok(self.published());
         }
         self.admit(batch)?;
-        let (end_lsn, last_seq) = match batch.apart.is_empty() && !batch.is_placed {
+        let is_plain = batch.apart.is_empty() && batch.hashed.is_empty() && !batch.is_placed;
+        let (end_lsn, last_seq) = match is_plain {
             true => self.append_and_apply(batch, durability)?,
             false => self.place_and_apply(batch, durability)?,
         };
@@ -48,6 +51,7 @@ impl Engine {
     #[cold]
     fn place_and_apply(&self, batch: &mut Encoded, durability: Durability) -> Result<(Lsn, Seq)> {
         let _placing = self.values.placing.read();
+        let _points = self.resolve_hashed(batch)?;
         self.put_values(batch)?;
         self.append_and_apply(batch, durability)
     }
@@ -84,16 +88,32 @@ impl Engine {
                 if let Some((_, view)) = held.iter_mut().find(|(id, _)| *id == table.id) {
                     **view = Arc::new(view.with_range_delete(range));
                 }
-            })?;
+            })
+            .inspect_err(|error| self.health.poison(error))?; // memory has half of it
             committer.next_seq = last_seq + 1;
             self.publish(committer, last_seq);
         }
+        self.settle_points(batch, last_seq);
         self.counters.commits.add(1);
         self.counters.records_written.add(u64::from(batch.count));
         self.counters.user_bytes.add(batch.len_bytes() as u64);
         self.counters.journal_bytes.add(end_lsn - start_lsn);
         self.seal_full(committer, &batch.tables);
         Ok((end_lsn, last_seq))
+    }
+
+    /// What readers of now asked the indexes of hashed tables for while a batch went in need not be known any more.
+    #[inline]
+    fn settle_points(&self, batch: &Encoded, last_seq: Seq) {
+        if batch.points.is_empty() {
+            return;
+        }
+        let has_snapshots = !self.borders.is_empty();
+        for &(table, point) in &batch.points {
+            if let Some(hashed) = &batch.tables[table].hashed {
+                hashed.settle(point, last_seq, has_snapshots);
+            }
+        }
     }
 
     /// Applies the records of a frame to the memtables of their tables. Records of dropped tables are passed over,
@@ -108,6 +128,7 @@ impl Engine {
     ) -> Result<()> {
         let malformed =
             |cause| Error::new(ErrorKind::Corruption, format!("a batch at LSN {frame_lsn}: {cause}"));
+        let past = if self.journal.is_some() { Past::Kept } else { Past::Forgotten };
         let mut seq = first_seq;
         let mut records = frame::records(payload).peekable();
         while let Some(next) = records.peek() {
@@ -122,7 +143,17 @@ impl Engine {
             let Committer { active, stripes, stripes_version, .. } = &mut *committer;
             match active.get_mut(id.0 as usize).and_then(Option::as_mut) {
                 Some(active) => {
-                    let has_range = active.take(numbered, frame_lsn, stripes, range_deleted);
+                    if let Some(hashed) = active.table.hashed.as_ref() {
+                        let first_lsn = active.first_lsn.get_or_insert(frame_lsn);
+                        *first_lsn = (*first_lsn).min(frame_lsn);
+                        let mut emptied = false;
+                        for (seq, record) in numbered.filter(|(seq, _)| *seq > active.flushed_seq) {
+                            emptied |= hashed.take(&record, seq, past)?;
+                        }
+                        self.values.installs.fetch_add(u64::from(emptied), Ordering::AcqRel);
+                        continue;
+                    }
+                    let has_range = active.take(numbered, frame_lsn, stripes, range_deleted)?;
                     if has_range {
                         *stripes_version = u64::MAX;
                     }
@@ -196,6 +227,11 @@ impl Engine {
         let Committer { active, stripes, active_bytes, .. } = committer;
         let Some(Some(active)) = active.get_mut(table.id.0 as usize) else { return };
         if active.first_lsn.is_none() {
+            return;
+        }
+        if let Some(hashed) = &table.hashed {
+            hashed.wants_save.store(true, Ordering::Release);
+            self.bell.ring();
             return;
         }
         active.memtable.freeze(stripes);
@@ -307,7 +343,7 @@ impl Active {
         frame_lsn: Lsn,
         stripes: &mut Vec<Seq>,
         range_deleted: &mut dyn FnMut(&TableCore, RangeDelete),
-    ) -> bool {
+    ) -> Result<bool> {
         let mut has_range = false;
         let mut writer = self.memtable.apply();
         for (seq, record) in records {
@@ -318,6 +354,11 @@ impl Active {
             match record.op {
                 LogOp::Op(kind) => {
                     writer.push(Record { key: record.key, seq, kind, payload: record.payload }, stripes);
+                }
+                LogOp::PutHashed | LogOp::RemoveHashed => {
+                    let say =
+                        format!("a batch at LSN {frame_lsn}: a record of a hashed table in a sorted one");
+                    return Err(Error::new(ErrorKind::Corruption, say));
                 }
                 LogOp::RangeDelete => {
                     has_range = true;
@@ -331,7 +372,7 @@ impl Active {
             }
         }
         self.bytes = writer.bytes();
-        has_range
+        Ok(has_range)
     }
 
     pub(crate) fn new(table: Arc<TableCore>, flushed_seq: Seq) -> Active {

@@ -6,15 +6,16 @@
 use std::fmt;
 use std::ops::Bound;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use folddb_base::stream::Direction;
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_layout::cursor_token::CursorToken;
 
 use crate::borders::Held;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
-use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::scan::{ScanPlan, Wanted};
 
 /// Where a scan stands. As text it is hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,8 +47,12 @@ pub(crate) enum Stand {
 
 impl Cursor {
     /// The cursor of a scan that stands so.
-    pub(crate) fn of(rows: &Rows, stand: Stand) -> Cursor {
-        let ((engine, table), (plan, seq), key) = (rows.owner(), rows.plan(), rows.key());
+    pub(crate) fn of(
+        (engine, table): (&Arc<Engine>, &Arc<TableCore>),
+        (plan, seq): (&ScanPlan, Seq),
+        key: &[u8],
+        stand: Stand,
+    ) -> Cursor {
         let mut token = CursorToken {
             store_id: engine.store_id,
             table: table.id,
@@ -95,6 +100,7 @@ impl Cursor {
             (Some(key), Direction::Forward) => plan.low = Bound::Excluded(key),
             (Some(key), Direction::Reversed) => plan.high = Bound::Excluded(key),
         }
+        plan.resumed = Some(plan.low.clone());
         plan
     }
 

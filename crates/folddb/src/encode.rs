@@ -2,14 +2,17 @@
 //!
 //! Lengths are checked and ops normalised here, before any lock is taken.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::limits::{KEY_BYTES_MAX, RANGE_DELETES_MAX, VALUE_BYTES_MAX};
 use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, ValuePlace};
+use folddb_hash::Point;
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values;
 
 use crate::catalog::TableCore;
+use crate::hashed_write::HashedOp;
 
 /// Buffers that outlive a write keep at most so much.
 pub(crate) const RECYCLED_BYTES_MAX: usize = 1 << 20;
@@ -55,14 +58,20 @@ pub(crate) struct Encoded {
     pub(crate) apart: Vec<Apart>,
     /// The records of their values, as the value lane will hold them.
     pub(crate) values: Vec<u8>,
+    /// The ops on hashed tables, until it is found out what they do.
+    pub(crate) hashed: Vec<HashedOp>,
+    /// Keys and operands of those that bring no value.
+    pub(crate) loose: Vec<u8>,
+    /// Their points, each with its table's place in the batch, once that is known.
+    pub(crate) points: Vec<(usize, Point)>,
 }
 
 /// An op whose value lies apart.
 pub(crate) struct Apart {
     /// Where its pointer stands in the payload.
     pub(crate) pointer_at: usize,
-    /// Where the record of its value begins among the values.
-    pub(crate) record_at: usize,
+    /// Where the record of its value stands among the values.
+    pub(crate) record: Range<usize>,
     /// Whether its time is that of the commit.
     pub(crate) is_timed: bool,
 }
@@ -78,11 +87,14 @@ impl Encoded {
         self.is_placed = false;
         self.apart.clear();
         self.values.clear();
+        self.hashed.clear();
+        self.loose.clear();
+        self.points.clear();
     }
 
     /// Bytes that it takes in the journal, values that lie apart included.
     pub(crate) fn len_bytes(&self) -> usize {
-        self.payload.len() + self.values.len()
+        self.payload.len() + self.values.len() + self.loose.len()
     }
 
     /// Empties it for the next write, keeping its memory but for that of an unusually large one.
@@ -90,6 +102,7 @@ impl Encoded {
         self.clear();
         self.payload.shrink_to(RECYCLED_BYTES_MAX);
         self.values.shrink_to(RECYCLED_BYTES_MAX);
+        self.loose.shrink_to(RECYCLED_BYTES_MAX);
     }
 
     /// Appends one op, normalised by the table's rules.
@@ -107,8 +120,11 @@ impl Encoded {
         }
         let kind = table.rules.fold.normalise(key, kind, value);
         let value = if kind == OpKind::Delete { &[][..] } else { value };
-        self.push_again(table, kind, key, value);
-        self.count_in(table, kind == OpKind::Delete);
+        let place = self.count_in(table, kind == OpKind::Delete);
+        match table.hashed.is_some() {
+            false => self.push_again(table, kind, key, value),
+            true => self.push_hashed(place, kind, key, value),
+        }
         Ok(())
     }
 
@@ -134,7 +150,8 @@ impl Encoded {
             .put(&mut pointer);
         frame::put_record(&mut self.payload, table.id, kind.apart(), key, &pointer);
         self.has_ropes |= kind == OpKind::Fold;
-        self.apart.push(Apart { pointer_at: self.payload.len() - pointer.len(), record_at, is_timed: true });
+        let record = record_at..self.values.len();
+        self.apart.push(Apart { pointer_at: self.payload.len() - pointer.len(), record, is_timed: true });
     }
 
     /// Appends an op whose value lies in the lane, where its payload says.
@@ -160,8 +177,9 @@ impl Encoded {
                 continue;
             };
             let value = load(&pointer)?;
-            places.push(self.values.len());
+            let record_at = self.values.len();
             let hash = values::put_record(&mut self.values, table.id, key, &value);
+            places.push(record_at..self.values.len());
             again.push_apart(ValuePlace::default(), hash, pointer.len);
         }
         let mut payload = Vec::new();
@@ -176,9 +194,9 @@ impl Encoded {
                 Piece::Inline(_) => None,
             })
             .zip(places);
-        self.apart.extend(places.map(|(at, record_at)| Apart {
+        self.apart.extend(places.map(|(at, record)| Apart {
             pointer_at: payload_at + at,
-            record_at,
+            record,
             is_timed: false,
         }));
         self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldApart;
@@ -189,6 +207,12 @@ impl Encoded {
     pub(crate) fn push_range_delete(&mut self, table: &Arc<TableCore>, from: &[u8], to: &[u8]) -> Result<()> {
         check_lengths(table, from, &[])?;
         check_lengths(table, to, &[])?;
+        if table.hashed.is_some() {
+            return Err(Error::invalid(format!(
+                "table `{}` is hashed, and has no ranges of keys: delete its keys one by one, or drop it; or use a sorted table",
+                table.name
+            )));
+        }
         if table.rules.order.compare(from, to).is_ge() {
             return Err(Error::invalid(format!(
                 "a range delete in table `{}` must begin before it ends; swap its bounds",
@@ -202,13 +226,16 @@ impl Encoded {
         Ok(())
     }
 
+    /// Counts an op, and returns the place of its table among those of the batch.
     #[inline]
-    fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) {
+    fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) -> usize {
         self.count += 1;
         self.frees_only &= frees;
-        if !self.tables.iter().any(|known| Arc::ptr_eq(known, table)) {
-            self.tables.push(Arc::clone(table));
+        if let Some(place) = self.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
+            return place;
         }
+        self.tables.push(Arc::clone(table));
+        self.tables.len() - 1
     }
 }
 

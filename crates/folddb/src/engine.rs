@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!   lock          guards                                             held while
+//!   points        keys of hashed tables that are being written      a batch is resolved, placed and published
 //!   commit        the journal's end, the next seq, active memtables  one batch is appended and applied
 //!   manifest      the list of what lives                             one edit is appended and synced
 //!   a table's     the picture that readers take                      it is swapped
 //!   view
 //! ```
 //!
-//! Taken in this order: manifest, commit, view. Nothing waits for the disk under `commit`, but an append that rolls
+//! Taken in this order: points, manifest, commit, view. Nothing waits for the disk under `commit`, but an append that rolls
 //! before upkeep has made the next segment; a full tail is sorted and folded under it, so folds must not use the store.
 
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq, TableId};
 use folddb_host::Host;
 use folddb_host::files::FileLock;
-use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use folddb_host::sync::{Condvar, Mutex, RwLock};
 use folddb_journal::{Journal, JournalSync};
 use folddb_manifest::{Change, ManifestLog, State};
@@ -26,6 +27,7 @@ use folddb_memtable::Memtable;
 use crate::borders::Borders;
 use crate::budget::{Account, Who};
 use crate::catalog::Catalog;
+use crate::hashed::PointLocks;
 use crate::health::Health;
 use crate::options::Options;
 use crate::stats::Counters;
@@ -43,6 +45,8 @@ pub(crate) struct Engine {
     pub(crate) published: AtomicU64,
     pub(crate) journal: Option<Arc<JournalSync>>,
     pub(crate) values: Values,
+    /// Held by who writes keys of hashed tables.
+    pub(crate) points: PointLocks,
     pub(crate) manifest: Mutex<Manifest>,
     pub(crate) numbers: Arc<Numbers>,
     pub(crate) parts: Arc<folddb_run::Shared>,
@@ -189,6 +193,8 @@ pub(crate) struct Debt {
     pub(crate) flush_refused: AtomicU64,
     /// How often flushing, and merging, have failed since they last succeeded.
     pub(crate) failures_in_a_row: [AtomicUsize; 2],
+    /// Whether the last step of a flush saved an index, and a memtable has its turn now.
+    pub(crate) saved_last: AtomicBool,
     /// Held by whoever flushes: no memtable is flushed twice.
     pub(crate) flushing: Mutex<()>,
     /// Delay that writers owe and have not slept yet.

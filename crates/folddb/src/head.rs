@@ -71,6 +71,9 @@ impl Head {
 impl Engine {
     /// The head of `key`, as a reader at `at` (or now) sees it.
     pub(crate) fn head(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<Option<Head>> {
+        if let Some(hashed) = &table.hashed {
+            return self.head_hashed((table, hashed), key, at);
+        }
         self.with_state(table, key, at, |state, _| state.map(|state| Head::of(table, key, state)).transpose())
     }
 }

@@ -115,6 +115,15 @@ impl Engine {
 
     /// Where replay must begin if `flushed` needs none: the first LSN of all memtables besides it.
     pub(crate) fn log_start_without(&self, flushed: Option<&Sealed>) -> Option<Lsn> {
+        self.log_start_beside(flushed, None)
+    }
+
+    /// As [`Engine::log_start_without`], where this table's index has been saved, too.
+    pub(crate) fn log_start_beside(
+        &self,
+        flushed: Option<&Sealed>,
+        saved: Option<&Arc<TableCore>>,
+    ) -> Option<Lsn> {
         let committer = self.commit.lock();
         let end = committer.journal.as_ref()?.end_lsn();
         let active = committer.active.iter().flatten().filter_map(|active| active.first_lsn);
@@ -125,6 +134,12 @@ impl Engine {
                 flushed.is_none_or(|flushed| !Arc::ptr_eq(&flushed.memtable, &sealed.memtable))
             });
             first = waiting.map(|sealed| sealed.first_lsn).min().unwrap_or(first).min(first);
+            let saving = table.hashed.iter().filter(|_| saved.is_none_or(|saved| !Arc::ptr_eq(saved, table)));
+            first = saving
+                .map(|hashed| hashed.saving_from.load(Ordering::Acquire))
+                .min()
+                .unwrap_or(first)
+                .min(first);
         }
         Some(first)
     }

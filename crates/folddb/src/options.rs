@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use folddb_base::pointer::VALUE_ALIGN;
+use folddb_hash::{IndexOptions, UNIT_BITS};
 use folddb_host::{AppendMode, Host};
 use folddb_rules::table_rules::Custom;
 
@@ -16,6 +18,9 @@ pub enum Durability {
     /// On the disk: survives a power cut. Commits of several threads share one sync.
     Sync,
 }
+
+/// Most bytes of a value segment, but for one that holds a longer record.
+const VALUE_SEGMENT_BYTES_MAX: u64 = VALUE_ALIGN << UNIT_BITS;
 
 /// Who does the work in the background.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -37,6 +42,8 @@ pub struct Options {
     pub(crate) disk_bytes_max: Option<u64>,
     pub(crate) disk_reserve_bytes: u64,
     pub(crate) open_files_max: usize,
+    pub(crate) index_bytes_max: Option<u64>,
+    pub(crate) lock_in_memory: bool,
     pub(crate) append_mode: AppendMode,
     pub(crate) segment_bytes: u64,
     pub(crate) value_segment_bytes: Option<u64>,
@@ -58,6 +65,8 @@ impl Default for Options {
             disk_bytes_max: None,
             disk_reserve_bytes: 64 << 20,
             open_files_max: 256,
+            index_bytes_max: None,
+            lock_in_memory: false,
             append_mode: AppendMode::Mapped,
             segment_bytes: folddb_base::limits::SEGMENT_BYTES,
             value_segment_bytes: None,
@@ -117,6 +126,20 @@ impl Options {
     /// How many files of runs may be open at once. Default 256, at least 8. Lower it where descriptors are scarce.
     pub fn open_files_max(mut self, files: usize) -> Options {
         self.open_files_max = files.max(8);
+        self
+    }
+
+    /// Memory for the index of each hashed table, in bytes. Default none: all of it stays in memory, some 14 bytes a key. What
+    /// does not fit is let go of once it is saved, and read again when it is asked for.
+    pub fn index_bytes_max(mut self, bytes: Option<u64>) -> Options {
+        self.index_bytes_max = bytes;
+        self
+    }
+
+    /// Asks the system not to swap the indexes of hashed tables out. Default false. What it refuses, by its limit on locked
+    /// memory, is held all the same.
+    pub fn lock_in_memory(mut self, lock: bool) -> Options {
+        self.lock_in_memory = lock;
         self
     }
 
@@ -209,7 +232,14 @@ impl Options {
     /// Longest segment of the value lane, in bytes.
     pub(crate) fn values_segment_bytes(&self) -> u64 {
         let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));
-        self.value_segment_bytes.unwrap_or_else(|| self.segment_bytes.saturating_mul(4).min(most))
+        let bytes =
+            self.value_segment_bytes.unwrap_or_else(|| self.segment_bytes.saturating_mul(4).min(most));
+        bytes.min(VALUE_SEGMENT_BYTES_MAX) // the slots of hashed tables lead no further
+    }
+
+    /// How indexes of hashed tables are held.
+    pub(crate) fn index(&self) -> IndexOptions {
+        IndexOptions { lock_in_memory: self.lock_in_memory }
     }
 
     /// In pieces of how many bytes streamed values lie.

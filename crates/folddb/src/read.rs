@@ -28,6 +28,20 @@ thread_local! {
 /// A buffer over this length is not kept for the next value.
 const RECORD_KEPT_BYTES_MAX: usize = 1 << 20;
 
+/// Lends the buffer for a record of the value lane; who is lent it and asks again gets another.
+pub(crate) fn with_record<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    RECORD.with(|record| {
+        let mut spare = Vec::new();
+        let mut borrowed = record.try_borrow_mut();
+        let record = borrowed.as_deref_mut().unwrap_or(&mut spare);
+        let taken = read(record);
+        if record.capacity() > RECORD_KEPT_BYTES_MAX {
+            *record = Vec::new();
+        }
+        taken
+    })
+}
+
 impl Engine {
     /// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
     pub(crate) fn get<R>(
@@ -37,6 +51,9 @@ impl Engine {
         at: Option<Seq>,
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
+        if let Some(hashed) = &table.hashed {
+            return self.get_hashed((table, hashed), key, at, take);
+        }
         self.with_state(table, key, at, |state, of| match state {
             None => take(None),
             Some(State::Value(value)) => take(Some(value)),
@@ -55,6 +72,9 @@ impl Engine {
         at: Option<Seq>,
         take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
     ) -> Result<R> {
+        if let Some(hashed) = &table.hashed {
+            return self.state_hashed((table, hashed), key, at, take);
+        }
         RESOLVER.with(|resolver| {
             // A `take` that itself reads finds the buffers in use and gets its own.
             let mut spare = Resolver::new();
@@ -78,16 +98,7 @@ impl Engine {
         pointer: &[u8],
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
-        RECORD.with(|record| {
-            let mut spare = Vec::new();
-            let mut borrowed = record.try_borrow_mut();
-            let record = borrowed.as_deref_mut().unwrap_or(&mut spare);
-            let taken = take(Some(self.load_value(of, table, key, pointer, record)?));
-            if record.capacity() > RECORD_KEPT_BYTES_MAX {
-                *record = Vec::new();
-            }
-            taken
-        })
+        with_record(|record| take(Some(self.load_value(of, table, key, pointer, record)?)))
     }
 
     /// Loads values that lie apart where operands wait to be folded onto them.
@@ -108,6 +119,9 @@ impl Engine {
 
     /// True when `key` has a value, as a reader at `at` (or now) sees it.
     pub(crate) fn contains(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<bool> {
+        if let Some(hashed) = &table.hashed {
+            return Ok(self.head_hashed((table, hashed), key, at)?.is_some());
+        }
         self.with_state(table, key, at, |state, _| Ok(state.is_some()))
     }
 
@@ -118,6 +132,10 @@ impl Engine {
         key: &[u8],
         at: Option<Seq>,
     ) -> Result<Vec<(OpKind, Vec<u8>)>> {
+        if let Some(hashed) = &table.hashed {
+            let only = |value: Option<&[u8]>| Ok(value.map(|value| (OpKind::Set, value.to_vec())));
+            return Ok(self.get_hashed((table, hashed), key, at, only)?.into_iter().collect());
+        }
         let mut resolver = Resolver::new();
         let of = self.search(table, key, at, &mut resolver)?;
         resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;

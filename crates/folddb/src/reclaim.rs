@@ -37,6 +37,10 @@ impl Engine {
         if dead.is_empty() {
             return Ok(None);
         }
+        // An index leads nowhere as of now: a power cut must not bring back one that leads there.
+        if let (true, Some(journal)) = (self.has_hashed(), &self.journal) {
+            self.sync_to(journal.end_lsn())?;
+        }
         let changes: Vec<Change> = dead.iter().map(|&segment| Change::RemoveValues { segment }).collect();
         self.check_open()?;
         manifest.append(&changes).inspect_err(|error| self.note_write_failure(error))?;
@@ -69,12 +73,16 @@ impl Engine {
                 }
             }
         }
+        self.spare_hashed(&mut dead);
         dead.into_iter().collect()
     }
 
     /// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
     fn begin_without(&self, _manifest: &Manifest, gone: &[FileNumber]) {
         self.values.files.retire(gone);
+        for hashed in self.catalog().all().filter_map(|table| table.hashed.as_ref()) {
+            gone.iter().for_each(|&number| hashed.forget_segment(number));
+        }
         let mut settled = self.values.settled.lock();
         gone.iter().for_each(|number| {
             settled.remove(number);

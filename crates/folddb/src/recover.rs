@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
+use folddb_hash::Checkpoint;
 use folddb_host::files::FileLock;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock, thread};
@@ -33,20 +34,22 @@ use folddb_layout::manifest_edit::Change;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{Loaded, ManifestLog, State, TableState};
-use folddb_rules::table_rules::TableRules;
+use folddb_rules::table_rules::{TableKind, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::borders::Borders;
 use crate::budget::{Account, Who};
 use crate::catalog::{Catalog, TableCore};
 use crate::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers};
+use crate::hashed::{Hashed, IndexFile, PointLocks, low_bits, new_salt};
+use crate::hashed_save::SavedIndex;
 use crate::health::Health;
 use crate::install::Installed;
 use crate::options::Options;
 use crate::stats::Counters;
 use crate::upkeep::flush::Written;
 use crate::value_files::ValueFiles;
-use crate::values::{Values, seal_change};
+use crate::values::{MovedSlots, Values, seal_change};
 use crate::view::{PartFile, PartFiles, TableView, runs_of};
 
 /// Makes an empty store in a directory that does not exist yet, or is empty.
@@ -127,7 +130,8 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     let mut committer = Committer::empty();
     for (&id, table) in &state.tables {
         let listed = &state.values;
-        let table = open_table(dir, &options, &host.files, id, table, listed, &parts)
+        let of = (state.store_id, id);
+        let table = open_table(dir, &options, &host.files, of, table, listed, &parts)
             .map_err(|error| owed_to(&torn, error))?;
         let flushed_seq = state.tables.get(&table.id).map_or(0, |table| table.flushed_seq);
         committer.install_active(Active::new(Arc::clone(&table), flushed_seq));
@@ -156,6 +160,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         published: AtomicU64::new(0),
         journal: None,
         values,
+        points: PointLocks::default(),
         manifest: Mutex::new(Manifest::ReadOnly(Arc::clone(&state))),
         numbers,
         parts,
@@ -294,12 +299,13 @@ impl Engine {
         };
         let mut rewritten = Rewrites::default();
         let mut room = ReadOnlyRoom::default();
+        let mut slots = MovedSlots::default();
         let visit = &mut |frame: ReplayFrame<'_>| {
             check_tables(&frame, state)?;
             if engine.options.read_only {
                 return engine.apply_in_room(&mut committer, &mut room, &frame);
             }
-            let moved = if frame.is_durable { None } else { engine.put_again(&frame)? };
+            let moved = if frame.is_durable { None } else { engine.put_again(&frame, &mut slots)? };
             let payload = moved.as_deref().unwrap_or(frame.payload);
             engine.apply_replayed(&mut committer, &ReplayFrame { payload, ..frame })?;
             // A log may hold more than fits the memory.
@@ -321,7 +327,7 @@ impl Engine {
             engine.with_stripes(&mut committer, |active, stripes| active.memtable.freeze(stripes));
         }
         // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken.
-        let flushed_seq = state.tables.values().map(|table| table.flushed_seq).max().unwrap_or(0);
+        let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
         committer.next_seq = committer.next_seq.max(state.last_seq.max(flushed_seq) + 1);
         engine.published.store(committer.next_seq - 1, Ordering::Release);
         Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments, rewritten })
@@ -419,14 +425,18 @@ impl Engine {
     fn install_replayed(&self, replayed: Replay) -> Result<()> {
         let Replay { end_lsn, old_segments, mut rewritten } = replayed;
         let written = self.rewrite_all(&mut rewritten).and_then(|()| self.sync_values());
-        written.inspect_err(|_| self.discard_replayed(&rewritten))?;
+        let saved = written.and_then(|()| self.save_all_replayed());
+        let saved = saved.inspect_err(|_| self.discard_replayed(&rewritten))?;
         let mut changes = rewritten.take_changes();
+        changes.extend(saved.iter().flat_map(SavedIndex::changes));
         let old_values = self.look_over_values(&rewritten, &mut changes);
         self.record_log_start(end_lsn, changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
                 self.discard_replayed(&rewritten); // after any other failure the edit may be on the disk
+                saved.iter().for_each(SavedIndex::discard);
             }
         })?;
+        saved.iter().for_each(SavedIndex::adopt);
         self.values.take_unlisted();
         self.values.files.retire(&old_values.unused);
         // All that points to what was there before is in parts.
@@ -442,6 +452,16 @@ impl Engine {
         }
         self.remove_segments(&old_segments);
         Ok(())
+    }
+
+    /// Saves the indexes that something was replayed of.
+    fn save_all_replayed(&self) -> Result<Vec<SavedIndex>> {
+        let mut saved: Vec<SavedIndex> = Vec::new();
+        for table in self.catalog().all() {
+            let one = self.save_replayed(table);
+            saved.extend(one.inspect_err(|_| saved.iter().for_each(SavedIndex::discard))?);
+        }
+        Ok(saved)
     }
 
     /// Takes away what a replay has written, which nothing lists.
@@ -462,6 +482,17 @@ impl Engine {
             for used in &part.part.facts().values {
                 let end = ends.entry(FileNumber(u64::from(used.segment))).or_default();
                 *end = (*end).max(used.end.saturating_mul(VALUE_ALIGN));
+            }
+        }
+        let index =
+            |table: &Arc<TableCore>| table.hashed.as_ref().map_or(0, |hashed| hashed.index.facts().misfits);
+        let has_misfits = catalog.all().map(index).sum::<u64>() > 0;
+        for (low, used) in catalog.all().filter_map(|table| table.hashed.as_ref()).flat_map(Hashed::segments)
+        {
+            let number = manifest.state().values.keys().find(|number| low_bits(number.0) == low);
+            if let (Some(&number), true) = (number, used.tally.records > 0 || has_misfits) {
+                let end = ends.entry(number).or_default();
+                *end = (*end).max(used.end);
             }
         }
         let mut old = OldValues::default();
@@ -544,7 +575,9 @@ impl Engine {
     fn log_is_in_runs(&self) -> bool {
         let committer = self.commit.lock();
         let written = committer.active.iter().flatten().any(|active| active.first_lsn.is_some());
-        !written && self.catalog().all().all(|table| table.view().sealed.is_empty())
+        let is_saved =
+            |table: &Arc<TableCore>| table.hashed.as_ref().is_none_or(|hashed| !hashed.is_to_be_saved());
+        !written && self.catalog().all().all(|table| table.view().sealed.is_empty() && is_saved(table))
     }
 }
 
@@ -674,9 +707,9 @@ fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
 /// Parts and value segments that the manifest does not list: of merges and flushes that a crash cut short.
 fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<PathBuf>> {
     let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
-    let listed: BTreeSet<FileNumber> = state.part_files().collect();
+    let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
     let is_leftover = |name: &FileName| match name {
-        FileName::Part(number) => !listed.contains(number),
+        FileName::Part(number) | FileName::Index(number) => !listed.contains(number),
         FileName::Values(number) => !state.values.contains_key(number),
         _ => false,
     };
@@ -710,7 +743,7 @@ fn open_table(
     dir: &Path,
     options: &Options,
     host_files: &Arc<dyn Files>,
-    id: TableId,
+    (store_id, id): (u128, TableId),
     state: &TableState,
     listed: &BTreeMap<FileNumber, Option<u64>>,
     shared: &Arc<Shared>,
@@ -748,5 +781,38 @@ fn open_table(
         runs: Arc::new(runs_of(state, &files)),
         range_deletes: Arc::new(state.range_deletes.clone()),
     };
-    Ok(Arc::new(TableCore::new(id, &state.name, rules, view)))
+    let hashed = match rules.rules.kind {
+        TableKind::Hashed => {
+            Some(open_index(dir, options, host_files, (store_id, id), state).map_err(in_table)?)
+        }
+        _ => None,
+    };
+    Ok(Arc::new(TableCore::new(id, &state.name, rules, hashed, view)))
+}
+
+/// The index of a hashed table: of its checkpoint, where it has one, the directory is read, and nothing else.
+fn open_index(
+    dir: &Path,
+    options: &Options,
+    files: &Arc<dyn Files>,
+    (store_id, id): (u128, TableId),
+    state: &TableState,
+) -> Result<Hashed> {
+    let Some(index) = &state.index else {
+        return Ok(Hashed::new(new_salt(store_id, id), options.index()));
+    };
+    let path = dir.join(FileName::Index(index.file).to_string());
+    match files.len_bytes(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Error::missing(&path, "the manifest lists it"));
+        }
+        Ok(bytes) if bytes != index.file_bytes => {
+            let what = format!("it has {bytes} bytes and not {}", index.file_bytes);
+            return Err(Error::corrupt(&path, 0, what));
+        }
+        _ => {}
+    }
+    let checkpoint = Checkpoint::open(&**files, &path, index.file)?;
+    let file = IndexFile::new(checkpoint, index.file_bytes, path, Arc::clone(files));
+    Ok(Hashed::open(file, index, options.index()))
 }

@@ -5,10 +5,13 @@ use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
 use folddb_base::ids::RunId;
+use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{FileNumber, OpKind, Result, Seq};
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed::{Hashed, low_bits};
+use crate::hashed_read::{As, Reading};
 use crate::store::Store;
 use crate::table::BytesTable;
 
@@ -63,12 +66,25 @@ pub struct StoreStats {
     pub value_segments: u64,
     /// Bytes in them: of those that are full, what they hold, of the others their length.
     pub value_bytes: u64,
-    /// As much of that as runs point to: what memtables point to is not counted yet.
+    /// As much of that as runs point to, and indexes of hashed tables, of these about: what memtables point to is not counted yet.
     pub value_live_bytes: u64,
     /// Values that were read from the value lane. Keys, heads and what only counts them read none.
     pub value_reads: u64,
+    /// Records of hashed tables of which only the front was read: by heads, by scans of keys, and by writes that looked for what
+    /// they replace.
+    pub value_head_reads: u64,
     /// Bytes written to the value lane.
     pub value_bytes_written: u64,
+    /// Memory of the indexes of hashed tables, in bytes.
+    pub index_bytes: u64,
+    /// As much of that as the system has promised not to swap out.
+    pub index_locked_bytes: u64,
+    /// Pieces of indexes that were read from their checkpoints.
+    pub index_loads: u64,
+    /// Indexes saved.
+    pub indexes_saved: u64,
+    /// Bytes of the checkpoints that were written.
+    pub index_bytes_written: u64,
     /// Segments of the value lane that were given back, since nothing pointed to them any more.
     pub value_segments_reclaimed: u64,
     /// Live snapshots.
@@ -100,6 +116,8 @@ pub struct TableStats {
     pub runs: Vec<RunInfo>,
     /// Range deletes in force.
     pub range_deletes: usize,
+    /// Memory of its index, in bytes, where it is hashed; none of a sorted table.
+    pub index_bytes: Option<u64>,
 }
 
 /// A run of a table.
@@ -143,7 +161,7 @@ pub struct ValueSegment {
     pub number: u64,
     /// Bytes of it that count; of one that is still added to, its length.
     pub bytes: u64,
-    /// Values in it that runs point to. What memtables point to is not counted yet.
+    /// Values in it that runs point to, or indexes of hashed tables. What memtables point to is not counted yet.
     pub live_values: u64,
     /// Bytes of the records of those.
     pub live_bytes: u64,
@@ -168,7 +186,7 @@ impl RunInfo {
 pub struct Explained {
     /// Where: a part of a memtable, or run and file.
     pub place: Place,
-    /// Its seq. Where a run keeps none, the newest seq of its part.
+    /// Its seq. Where a run keeps none, the newest seq of its part; 0 in a hashed table, which keeps none.
     pub seq: Seq,
     /// What it does.
     pub kind: OpKind,
@@ -185,6 +203,13 @@ pub enum Place {
     Memtable(String),
     /// In a memtable that waits for its flush.
     Sealed(String),
+    /// In the value lane, where the index of a hashed table leads.
+    Values {
+        /// The segment.
+        segment: u32,
+        /// Where its record begins, in bytes.
+        offset: u64,
+    },
     /// In a run.
     Run {
         /// The run.
@@ -201,6 +226,7 @@ impl std::fmt::Display for Place {
         match self {
             Place::Memtable(part) => write!(f, "memtable, {part}"),
             Place::Sealed(part) => write!(f, "sealed memtable, {part}"),
+            Place::Values { segment, offset } => write!(f, "value segment {segment}, offset {offset}"),
             Place::Run { run, tier, file } => write!(f, "tier {tier}, run {run}, file {file}"),
         }
     }
@@ -235,6 +261,9 @@ impl BytesTable {
     /// # Errors
     /// Damage, or a failed read.
     pub fn explain(&self, key: &[u8]) -> Result<Vec<Explained>> {
+        if let Some(hashed) = &self.core.hashed {
+            return self.explain_hashed(hashed, key);
+        }
         let mut found = Vec::new();
         let view = self.core.view();
         self.engine.check_readable(&self.core)?;
@@ -268,6 +297,29 @@ impl BytesTable {
     }
 }
 
+impl BytesTable {
+    /// The one record of a key of a hashed table.
+    fn explain_hashed(&self, hashed: &Hashed, key: &[u8]) -> Result<Vec<Explained>> {
+        let (engine, core) = (&self.engine, &*self.core);
+        let mut record = Vec::new();
+        let found = engine.look_up((core, hashed), key, As::Reader, Reading::Whole, &mut record)?;
+        let of = engine.values.files.present();
+        let explained = |found: crate::hashed_read::Found| Explained {
+            place: Place::Values {
+                segment: of.number_of(found.slot.segment()).unwrap_or(found.slot.segment()),
+                offset: u64::from(found.slot.unit()) * VALUE_ALIGN,
+            },
+            seq: 0,
+            kind: OpKind::Set,
+            payload: found.value(&record).to_vec(),
+            why:
+                "it is what the key has: a hashed table resolves each op when it is written, and keeps no seq"
+                    .to_owned(),
+        };
+        Ok(found.map(explained).into_iter().collect())
+    }
+}
+
 fn explained(place: Place, record: &folddb_base::Record<'_>) -> Explained {
     Explained {
         place,
@@ -293,6 +345,9 @@ fn why_kept(records: &[Explained], index: usize, borders: &[Seq]) -> String {
 }
 
 fn table_stats(core: &Arc<TableCore>) -> TableStats {
+    if let Some(hashed) = &core.hashed {
+        return hashed_stats(core, hashed);
+    }
     let view = core.view();
     let memtables = || std::iter::once(&view.active).chain(view.sealed.iter().map(|sealed| &sealed.memtable));
     let parts = || view.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
@@ -311,6 +366,22 @@ fn table_stats(core: &Arc<TableCore>) -> TableStats {
         memtable_bytes: memtables().map(|memtable| memtable.bytes() as u64).sum(),
         runs: view.runs.iter().map(run).collect(),
         range_deletes: view.range_deletes.len(),
+        index_bytes: None,
+    }
+}
+
+/// A hashed table has a record for each of its keys, and knows how many they are.
+fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
+    let keys = hashed.segments().values().map(|used| used.tally.records).sum();
+    TableStats {
+        name: core.name.clone(),
+        records: keys,
+        keys_estimate: keys,
+        disk_bytes: hashed.file.lock().as_ref().map_or(0, |file| file.bytes),
+        memtable_bytes: 0,
+        runs: Vec::new(),
+        range_deletes: 0,
+        index_bytes: Some(hashed.index.facts().memory_bytes),
     }
 }
 
@@ -342,6 +413,16 @@ impl Engine {
             }
         }
         let state = Arc::clone(self.manifest.lock().state());
+        let by_low: BTreeMap<u32, u64> =
+            state.values.keys().map(|&FileNumber(number)| (low_bits(number), number)).collect();
+        for hashed in self.catalog().all().filter_map(|table| table.hashed.as_ref()) {
+            for (low, one) in hashed.segments() {
+                if let Some(&number) = by_low.get(&low) {
+                    let (count, bytes) = used.entry(number).or_default();
+                    (*count, *bytes) = (*count + one.tally.records, *bytes + one.tally.bytes);
+                }
+            }
+        }
         let segment = |(&FileNumber(number), end): (&FileNumber, &Option<u64>)| {
             let bytes = self.segment_bytes(FileNumber(number), *end);
             let (live_values, live_bytes) = used.get(&number).copied().unwrap_or_default();
@@ -357,6 +438,9 @@ impl Engine {
         let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
         let (snapshots, since) = self.borders.summary();
         let now = self.host.clock.monotonic();
+        let catalog = self.catalog();
+        let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
+        let indexes: Vec<_> = hashed.map(|hashed| hashed.index.facts()).collect();
         let (value_segments, value_bytes) = (self.value_segments_listed(), self.value_bytes());
         StoreStats {
             last_seq: self.published(),
@@ -385,7 +469,13 @@ impl Engine {
             value_bytes,
             value_live_bytes: self.value_live_bytes(),
             value_reads: counters.value_reads.get(),
+            value_head_reads: counters.value_head_reads.get(),
             value_bytes_written: counters.value_bytes_written.get(),
+            index_bytes: indexes.iter().map(|facts| facts.memory_bytes).sum(),
+            index_locked_bytes: indexes.iter().map(|facts| facts.locked_bytes).sum(),
+            index_loads: indexes.iter().map(|facts| facts.loads).sum(),
+            indexes_saved: counters.indexes_saved.get(),
+            index_bytes_written: counters.index_bytes_written.get(),
             value_segments_reclaimed: counters.value_segments_reclaimed.get(),
             snapshots: snapshots as u64,
             oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),

@@ -7,7 +7,7 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::head::HeadRule;
 use folddb_rules::table_rules::{Compression, TableRules};
 
-/// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`].
+/// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`] or [`Rules::hashed`].
 ///
 /// ```
 /// use folddb::Rules;
@@ -24,6 +24,13 @@ impl Rules<(), ()> {
     /// A sorted table. Without a fold, a later value replaces the earlier one.
     pub fn sorted<K: Key, V: Value>() -> Rules<K, V> {
         Rules { rules: TableRules::new(K::codec()).value(V::codec()), types: PhantomData }
+    }
+
+    /// A hashed table: for large sets of values by key, which nobody asks for in order. An index in memory, of about fourteen
+    /// bytes a key, says where each value lies, and a get is one read. Scans go over the whole table, in no order of the keys. A
+    /// write looks its key up: what it replaces, and what a fold folds onto, is read when it is written.
+    pub fn hashed<K: Key, V: Value>() -> Rules<K, V> {
+        Rules { rules: TableRules::hashed(K::codec()).value(V::codec()), types: PhantomData }
     }
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct ScanPlan {
     /// The snapshot; none is the state when the scan begins.
     pub(crate) at: Option<Seq>,
     pub(crate) wanted: Wanted,
+    /// The lower bound that a cursor set, if one did. In a hashed table it is a place of the walk; any other is refused.
+    pub(crate) resumed: Option<Bound<Vec<u8>>>,
 }
 
 /// What is wanted of a row besides its key.
@@ -52,6 +54,7 @@ impl ScanPlan {
             direction: Direction::Forward,
             at,
             wanted: Wanted::Value,
+            resumed: None,
         }
     }
 }

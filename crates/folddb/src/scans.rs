@@ -6,7 +6,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use folddb_base::stream::Direction;
-use folddb_base::{Error, Result};
+use folddb_base::{Error, Result, Seq};
 use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
 
 use folddb_rules::KeyOrder;
@@ -15,6 +15,7 @@ use crate::borders::Held;
 use crate::catalog::TableCore;
 use crate::cursor::{Cursor, Resume, Stand};
 use crate::engine::Engine;
+use crate::hashed_scan::HashedRows;
 use crate::head::Head;
 use crate::scan::{Rows, ScanPlan, Wanted};
 
@@ -170,7 +171,7 @@ impl BytesScan {
         match self.mistake {
             Some(mistake) => Err(mistake),
             None => {
-                let rows = Rows::start(&self.engine, &self.table, self.plan)?;
+                let rows = AnyRows::start(&self.engine, &self.table, self.plan)?;
                 Ok(LentRows { rows, left: self.limit, stand: Stand::Beginning, _held: self.held })
             }
         }
@@ -188,6 +189,9 @@ impl BytesScan {
     pub fn count(mut self) -> Result<u64> {
         self.plan.wanted = Wanted::Nothing;
         let mut rows = self.rows()?;
+        if let AnyRows::Hashed(hashed) = &mut rows.rows {
+            return hashed.count(rows.left);
+        }
         let mut count = 0;
         while rows.next_row()?.is_some() {
             count += 1;
@@ -196,9 +200,44 @@ impl BytesScan {
     }
 }
 
+/// See [`AnyRows::stands`].
+type Stands<'r> = ((&'r Arc<Engine>, &'r Arc<TableCore>), (&'r ScanPlan, Seq), &'r [u8]);
+
+/// Rows of either kind of table.
+pub(crate) enum AnyRows {
+    Sorted(Box<Rows>),
+    Hashed(Box<HashedRows>),
+}
+
+impl AnyRows {
+    /// Starts a scan.
+    pub(crate) fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<AnyRows> {
+        match table.hashed.is_some() {
+            false => Rows::start(engine, table, plan).map(|rows| AnyRows::Sorted(Box::new(rows))),
+            true => HashedRows::start(engine, table, &plan).map(|rows| AnyRows::Hashed(Box::new(rows))),
+        }
+    }
+
+    /// Of what it is a scan, what of it with the seq that it reads at, and the key of its last row.
+    fn stands(&self) -> Stands<'_> {
+        match self {
+            AnyRows::Sorted(rows) => (rows.owner(), rows.plan(), rows.key()),
+            AnyRows::Hashed(rows) => (rows.owner(), rows.plan(), rows.key()),
+        }
+    }
+
+    /// The next key and its value.
+    pub(crate) fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        match self {
+            AnyRows::Sorted(rows) => rows.next_row(),
+            AnyRows::Hashed(rows) => rows.next_row(),
+        }
+    }
+}
+
 /// Rows of a scan, lent one at a time.
 pub struct LentRows {
-    rows: Rows,
+    rows: AnyRows,
     left: usize,
     stand: Stand,
     _held: Option<Arc<Held>>,
@@ -225,19 +264,23 @@ impl LentRows {
             return Ok(None);
         }
         self.left -= 1;
-        let row = self.rows.next_head();
+        let row = match &mut self.rows {
+            AnyRows::Sorted(rows) => rows.next_head(),
+            AnyRows::Hashed(rows) => rows.next_head(),
+        };
         self.stand = self.stand.after(&row);
         row
     }
 
     /// The key of the last row, or of the one whose fold failed.
     pub(crate) fn key(&self) -> &[u8] {
-        self.rows.key()
+        self.rows.stands().2
     }
 
     /// Where the scan stands, to be gone on with later: [`BytesTable::resume`](crate::BytesTable::resume).
     pub fn cursor(&self) -> Cursor {
-        Cursor::of(&self.rows, self.stand)
+        let (owner, plan, key) = self.rows.stands();
+        Cursor::of(owner, plan, key, self.stand)
     }
 }
 

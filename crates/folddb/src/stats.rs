@@ -45,6 +45,9 @@ pub(crate) struct Counters {
     pub(crate) stalls: Counter,
     pub(crate) upkeep_retries: Counter,
     pub(crate) value_reads: Counter,
+    pub(crate) value_head_reads: Counter,
+    pub(crate) indexes_saved: Counter,
+    pub(crate) index_bytes_written: Counter,
     pub(crate) value_bytes_written: Counter,
     pub(crate) value_segments_reclaimed: Counter,
 }

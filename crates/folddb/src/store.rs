@@ -9,11 +9,12 @@ use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
 use folddb_layout::manifest_edit::Change;
 use folddb_rules::codec::{Key, Value};
-use folddb_rules::table_rules::TableRules;
+use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::batch::Batch;
 use crate::catalog::{Catalog, TableCore};
 use crate::engine::{Active, Engine};
+use crate::hashed::{Hashed, new_salt};
 use crate::options::Options;
 use crate::recover;
 use crate::rules::Rules;
@@ -119,7 +120,9 @@ impl Store {
             runs: Arc::default(),
             range_deletes: Arc::default(),
         };
-        let core = Arc::new(TableCore::new(id, name, bound, view));
+        let hashed = (bound.rules.kind == TableKind::Hashed)
+            .then(|| Hashed::new(new_salt(manifest.state().store_id, id), engine.options.index()));
+        let core = Arc::new(TableCore::new(id, name, bound, hashed, view));
         engine.commit.lock().install_active(Active::new(Arc::clone(&core), 0));
         self.change_catalog(|catalog| catalog.insert(Arc::clone(&core)));
         drop(manifest);
@@ -284,6 +287,7 @@ impl Open {
         self.engine.bell.ring();
         workers.join();
         self.engine.abandon_merges();
+        self.engine.catalog().all().for_each(|table| self.engine.abandon_saving(table));
         let sealed = if self.engine.health.cause().is_none() { self.engine.close_journal() } else { Ok(()) };
         {
             let _no_edit = self.engine.manifest.lock(); // one under way ends first; later ones find it closed

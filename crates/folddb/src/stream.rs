@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
 
-use folddb_base::limits::STREAM_BYTES_MAX;
+use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::{Error, ErrorKind, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Seq};
 use folddb_layout::values::put_record;
 use folddb_rules::State;
@@ -195,6 +195,12 @@ impl Drop for ValueWriter {
 /// Whether a table takes values piece by piece: they lie apart, and nobody looks at them as a whole.
 fn check_streams(core: &TableCore, kind: OpKind) -> Result<()> {
     let name = &core.name;
+    if core.hashed.is_some() {
+        return Err(Error::invalid(format!(
+            "table `{name}` is hashed, and takes values whole, of at most {VALUE_BYTES_MAX} bytes: to stream longer ones use a \
+             sorted table with a separation threshold"
+        )));
+    }
     if core.separate_from == usize::MAX {
         return Err(Error::invalid(format!(
             "table `{name}` keeps its values beside their keys; give it a separation threshold to stream into it"

@@ -17,7 +17,9 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, TableId};
+use folddb_hash::SEGMENT_BITS;
 use folddb_host::sync::RwLock;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::{Files, ReadFile};
@@ -119,6 +121,11 @@ impl ValueFiles {
         drop(before); // files go without the lock
     }
 
+    /// The segment with these low bits of its number, open for reading.
+    pub(crate) fn open_low(&self, of: &Roster, low: u32) -> Result<Arc<ValueFile>> {
+        self.open(of, of.number_of(low).unwrap_or(low))
+    }
+
     /// Closes all files: the store is closed.
     pub(crate) fn let_go(&self) {
         self.open.write().clear();
@@ -149,6 +156,15 @@ impl ValueFiles {
         }
         open.insert(number, Arc::clone(&opened));
         Ok(opened)
+    }
+}
+
+impl Roster {
+    /// The number of the segment with these low bits, if it has one.
+    pub(crate) fn number_of(&self, low: u32) -> Option<u32> {
+        let segments = self.segments.read();
+        let last = *segments.last_key_value()?.0;
+        (low..=last).step_by(1 << SEGMENT_BITS).find(|number| segments.contains_key(number))
     }
 }
 
@@ -210,6 +226,38 @@ impl ValueFile {
 
     pub(crate) fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
         self.file.read_exact_at(offset, buf)
+    }
+
+    /// Reads the front of the record that begins at a unit, so many bytes of it or as many as there are, into `record`. It is not
+    /// looked at.
+    pub(crate) fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
+        let offset = u64::from(unit) * VALUE_ALIGN;
+        let mut file_bytes = self.len_bytes;
+        loop {
+            record.resize(bytes.min(file_bytes.saturating_sub(offset)) as usize, 0);
+            match self.file.read_exact_at(offset, record) {
+                Ok(()) => return Ok(()),
+                // It was cut to what counts since it was opened.
+                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                    let now = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
+                    if now >= file_bytes {
+                        return Err(Error::io("read", &self.path, error));
+                    }
+                    file_bytes = now;
+                }
+                Err(error) => return Err(Error::io("read", &self.path, error)),
+            }
+        }
+    }
+
+    /// Its length when it was opened.
+    pub(crate) fn len_bytes(&self) -> u64 {
+        self.len_bytes
+    }
+
+    /// The error of a record that is not what it should be.
+    pub(crate) fn damaged(&self, unit: u32, what: &str) -> Error {
+        Error::corrupt(&self.path, u64::from(unit) * VALUE_ALIGN, what)
     }
 
     /// Reads the value that a pointer leads to, by one read into `record`.

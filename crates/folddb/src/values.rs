@@ -11,7 +11,7 @@
 //! A batch that fails after its values were put leaves them behind: dead bytes, which nothing points to. Called by `commit`,
 //! `read`, `scan`, `upkeep` and `recover`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,8 +28,15 @@ use folddb_manifest::{Change, FEATURE_ROPES};
 use crate::catalog::TableCore;
 use crate::encode::Encoded;
 use crate::engine::{Engine, Manifest};
+use crate::hashed::{low_bits, slot_of};
 use crate::install::NUMBERS_RESERVED;
 use crate::value_files::{Roster, ValueFile, ValueFiles};
+
+/// So many numbers are passed over at most before a new segment is refused.
+const SEGMENTS_PASSED_MAX: usize = 64;
+
+/// Slots of hashed tables whose values were put again, by what they were, and what they are now.
+pub(crate) type MovedSlots = HashMap<(TableId, u64), u64>;
 
 /// The value lane of an open store, and its files for reading.
 pub(crate) struct Values {
@@ -133,15 +140,16 @@ impl Engine {
         }
         let time_ms = self.host.clock.unix_millis();
         let Encoded { apart, values, payload, .. } = batch;
-        for (index, one) in apart.iter().enumerate() {
-            let end = apart.get(index + 1).map_or(values.len(), |next| next.record_at);
-            let place = self.put_value(&values[one.record_at..end])?;
+        let mut put_bytes = 0;
+        for one in apart {
+            let place = self.put_value(&values[one.record.clone()])?;
+            put_bytes += one.record.len() as u64;
             match one.is_timed {
                 true => Pointer::patch(&mut payload[one.pointer_at..], place, time_ms),
                 false => Pointer::move_to(&mut payload[one.pointer_at..], place),
             }
         }
-        self.counters.value_bytes_written.add(values.len() as u64);
+        self.counters.value_bytes_written.add(put_bytes);
         Ok(())
     }
 
@@ -184,9 +192,26 @@ impl Engine {
 
     fn make_segment(&self, record_bytes: u64) -> Result<()> {
         let values = &self.values;
-        let made = values.lane.make(record_bytes, self.value_bytes() + self.unlisted_bytes());
-        let segment = made.inspect_err(|error| self.note_write_failure(error))?;
+        let make = || {
+            let made = values.lane.make(record_bytes, self.value_bytes() + self.unlisted_bytes());
+            made.inspect_err(|error| self.note_write_failure(error))
+        };
+        let mut segment = make()?;
+        // The slots of hashed tables hold the low bits of a number: of living segments no two may share them.
+        for _ in 0..SEGMENTS_PASSED_MAX {
+            if values.files.present().number_of(low_bits(segment.number().0)).is_none() {
+                break;
+            }
+            values.lane.unmake(segment);
+            segment = make()?;
+        }
         let number = segment.number();
+        if values.files.present().number_of(low_bits(number.0)).is_some() {
+            values.lane.unmake(segment);
+            return Err(Error::invalid(
+                "the store has too many value segments: no number is free for another",
+            ));
+        }
         values.lens.lock().insert(number, segment.len_bytes());
         if let Some(unlisted) = &mut *values.unlisted.lock() {
             unlisted.push(number);
@@ -357,12 +382,19 @@ impl Engine {
         self.values.listed_bytes.load(Ordering::Relaxed)
     }
 
-    /// As much of them as parts point to.
+    /// As much of them as parts, and the indexes of hashed tables, point to.
     pub(crate) fn value_live_bytes(&self) -> u64 {
         let of_part = |part: &Arc<crate::view::PartFile>| {
             part.part.facts().values.iter().map(|used| used.bytes).sum::<u64>()
         };
-        self.catalog().all().map(|table| table.part_files().values().map(of_part).sum::<u64>()).sum()
+        let of_index = |hashed: &crate::hashed::Hashed| {
+            hashed.segments().values().map(|used| used.tally.bytes).sum::<u64>()
+        };
+        let of_table = |table: &Arc<TableCore>| {
+            let parts: u64 = table.part_files().values().map(of_part).sum();
+            parts + table.hashed.as_ref().map_or(0, of_index)
+        };
+        self.catalog().all().map(of_table).sum()
     }
 
     // ---- loading -----------------------------------------------------------------------------------------
@@ -455,13 +487,22 @@ impl Engine {
 
     /// Puts the values that a replayed frame points to into the lane of this opening: what the page cache shows of them may not
     /// be on the disk. Returns the payload with their new places; none where it points to nothing.
-    pub(crate) fn put_again(&self, frame: &ReplayFrame<'_>) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn put_again(
+        &self,
+        frame: &ReplayFrame<'_>,
+        slots: &mut MovedSlots,
+    ) -> Result<Option<Vec<u8>>> {
         let mut moved: Option<Vec<u8>> = None;
         let (mut record, mut again) = (Vec::new(), Vec::new());
         let start = frame.payload.as_ptr() as usize;
         for one in frame::records(frame.payload).flatten() {
-            let Some(rope) = rope_of(&one) else { continue };
-            let payload_at = one.payload.as_ptr() as usize - start; // the payload lies inside of the frame's
+            if let Some(now) = one.old_slot().and_then(|old| slots.get(&(one.table, old))) {
+                let at = one.payload.as_ptr() as usize - start;
+                let moved = moved.get_or_insert_with(|| frame.payload.to_vec());
+                moved[at..at + frame::SLOT_BYTES].copy_from_slice(&now.to_le_bytes());
+            }
+            let (Some(rope), Some(bytes)) = (rope_of(&one), one.pointer()) else { continue };
+            let payload_at = bytes.as_ptr() as usize - start; // it lies inside of the frame's
             for piece in rope.iter() {
                 let (Piece::Apart { at, .. }, Some(pointer)) = (piece, piece.pointer()) else { continue };
                 let opened = ValueFile::open(&*self.host.files, &self.dir, pointer.place.segment)?;
@@ -471,6 +512,11 @@ impl Engine {
                 let place = self.put_value(&again)?;
                 let moved = moved.get_or_insert_with(|| frame.payload.to_vec());
                 Pointer::move_to(&mut moved[payload_at + at..], place);
+                let now = slot_of(one.key, &Pointer { place, ..pointer });
+                if let (LogOp::PutHashed, Some(before), Some(now)) = (one.op, slot_of(one.key, &pointer), now)
+                {
+                    slots.insert((one.table, before.bits()), now.bits());
+                }
             }
         }
         Ok(moved)
@@ -484,10 +530,7 @@ pub(crate) fn seal_change(end: &ValuesEnd) -> Change {
 
 /// What a record of the log points to, if it does.
 pub(crate) fn rope_of<'a>(record: &frame::FrameRecord<'a>) -> Option<Rope<'a>> {
-    match record.op {
-        LogOp::Op(kind) if kind.is_apart() => Rope::decode(record.payload).ok(),
-        _ => None,
-    }
+    Rope::decode(record.pointer()?).ok()
 }
 
 /// Reads a piece of a value of a store that is not open, in `dir`.

@@ -3,6 +3,7 @@
 //! A piece that is torn or damaged is refused with file and offset, each time that it is read; the others are as good as ever.
 //! Used by `index.rs`, which loads shards from it, and by whoever verifies a store.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use folddb_layout::hash_checkpoint::{
     put_piece, read_piece,
 };
 use folddb_layout::part::FooterFault;
+
+use crate::slot::Slot;
 
 /// See the top of this file.
 pub struct Checkpoint {
@@ -141,12 +144,38 @@ pub struct CheckpointWriter {
     number: FileNumber,
     salt: u64,
     directory: Directory,
+    segments: BTreeMap<u32, SegmentTally>,
     end: u64,
     buffer: Vec<u8>,
 }
 
+/// What the index leads to of one value segment, which is named by as much of its number as stands in an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentTally {
+    /// Slots that lead to it.
+    pub records: u64,
+    /// About the bytes of their records: by size classes, a little too much.
+    pub bytes: u64,
+}
+
+impl SegmentTally {
+    /// Counts a slot.
+    pub fn add(&mut self, slot: Slot) {
+        self.records += 1;
+        self.bytes += slot.class().about_bytes();
+    }
+
+    /// Counts a slot no more. False where none is left to go.
+    pub fn remove(&mut self, slot: Slot) -> bool {
+        let had_one = self.records > 0;
+        self.records = self.records.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(slot.class().about_bytes());
+        had_one
+    }
+}
+
 /// What has been written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointFacts {
     /// The length of the file.
     pub file_bytes: u64,
@@ -154,6 +183,10 @@ pub struct CheckpointFacts {
     pub keys: u64,
     /// See [`Checkpoint::seq`].
     pub seq: Seq,
+    /// No change after this seq is in it.
+    pub max_seq: Seq,
+    /// What the keys as they were saved lead to, by segments.
+    pub segments: BTreeMap<u32, SegmentTally>,
 }
 
 impl CheckpointWriter {
@@ -167,6 +200,7 @@ impl CheckpointWriter {
             number,
             salt,
             directory: Directory::default(),
+            segments: BTreeMap::new(),
             end: 0,
             buffer: Vec::new(),
         }
@@ -186,6 +220,9 @@ impl CheckpointWriter {
     pub(crate) fn push(&mut self, image: &Image) -> Result<()> {
         self.buffer.clear();
         put_piece(&mut self.buffer, image.range, &image.entries, self.number.0, self.end);
+        for slot in image.entries.iter().map(|entry| Slot::from_bits(entry.slot)) {
+            self.segments.entry(slot.segment()).or_default().add(slot);
+        }
         self.directory.pieces.push(PieceEntry {
             range: image.range,
             keys: image.entries.len() as u64,
@@ -221,6 +258,8 @@ impl CheckpointWriter {
         footer.put(&mut self.buffer);
         self.append()?;
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
-        Ok(CheckpointFacts { file_bytes, keys: self.directory.keys(), seq: self.directory.seq() })
+        let (keys, seq) = (self.directory.keys(), self.directory.seq());
+        let max_seq = self.directory.pieces.iter().map(|piece| piece.seq).max().unwrap_or(0);
+        Ok(CheckpointFacts { file_bytes, keys, seq, max_seq, segments: self.segments })
     }
 }

@@ -156,7 +156,7 @@ impl HashIndex {
             if let Held::Loaded(shard) = sector.held(point) {
                 shard.use_it();
                 shard.candidates(point, out);
-                if let Some(at) = at {
+                if let Some(at) = at.filter(|_| sector.undone.len() > 0) {
                     let mut slots = out.split_off(from);
                     sector.undone.undo(point, at, &mut slots);
                     out.append(&mut slots);
@@ -193,13 +193,28 @@ impl HashIndex {
     /// # Errors
     /// As [`HashIndex::candidates`].
     pub fn replay(&self, point: Point, change: Change, seq: Seq) -> Result<()> {
+        self.apply(point, change, seq, Past::Forgotten).map(drop)
+    }
+
+    /// As [`HashIndex::replay`], of a change that may be new: snapshots may want to know what was. False where the index had it
+    /// already.
+    ///
+    /// # Errors
+    /// As [`HashIndex::candidates`].
+    pub fn apply(&self, point: Point, change: Change, seq: Seq, past: Past) -> Result<bool> {
         loop {
-            let replayed = self.sector(point).write().replay(point, change, seq);
+            let mut sector = self.sector(point).write();
+            let replayed = sector.replay(point, change, seq);
+            if past == Past::Kept && matches!(replayed, Replayed::Taken | Replayed::Misfit) {
+                sector.undone.note(point, seq, change);
+            }
+            drop(sector);
             match replayed {
-                Replayed::Taken => return Ok(()),
+                Replayed::Taken => return Ok(true),
+                Replayed::Known => return Ok(false),
                 Replayed::Misfit => {
                     self.misfits.fetch_add(1, Ordering::Relaxed);
-                    return Ok(());
+                    return Ok(true);
                 }
                 Replayed::LoadFirst => self.load(point)?,
             }
@@ -239,6 +254,24 @@ impl HashIndex {
         self.sectors.iter().for_each(|sector| sector.write().undone.forget(up_to));
     }
 
+    /// Forgets what was kept of one point up to a seq: no snapshot lives that could ask for it.
+    pub fn forget_at(&self, point: Point, up_to: Seq) {
+        self.sector(point).write().undone.forget_at(point, up_to);
+    }
+
+    /// Tells every slot that only snapshots may still read, and maybe others.
+    pub fn each_undone(&self, tell: &mut dyn FnMut(Slot)) {
+        self.sectors.iter().for_each(|sector| sector.read().undone.each_slot(tell));
+    }
+
+    /// Lets go of everything: what it is the index of is gone, or closed.
+    pub fn clear(&self) {
+        for (number, sector) in self.sectors.iter().enumerate() {
+            let gone = std::mem::replace(&mut *sector.write(), Sector::new(number, &self.sheets));
+            drop(gone); // without the lock
+        }
+    }
+
     /// Loads the shard of a point, unless it is loaded.
     fn load(&self, point: Point) -> Result<()> {
         let source = match self.sector(point).read().held(point) {
@@ -262,6 +295,12 @@ impl HashIndex {
         let entries = image.entries.iter().filter(|entry| entry.point >= from.0);
         let key = |entry: &Entry| (Point::from_bits(entry.point), Slot::from_bits(entry.slot));
         Ok(Stretch { keys: entries.map(key).collect(), next: IndexCursor::from_number(image.range.end()) })
+    }
+
+    /// Where the shard after the one of a place begins; none after the last. Nothing is read.
+    pub fn beyond(&self, from: IndexCursor) -> Option<IndexCursor> {
+        let point = Point::from_bits(from.0);
+        IndexCursor::from_number(self.sector(point).read().held(point).range().end())
     }
 
     /// Adds a shard to a checkpoint that was begun; false when all are in it. Changes up to `applied` have all been made; others

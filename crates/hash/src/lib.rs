@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The index compares points, not keys: a look-up gives candidates, nearly always none or the one, and whoever asked reads the
-//! record and compares the key. It knows no file but its checkpoints, no clock and no table. The engine does not use it yet.
+//! record and compares the key. It knows no file but its checkpoints, no clock and no table.
 //! The modules stand bottom-up.
 
 #![forbid(unsafe_code)]
@@ -26,7 +26,7 @@ mod index;
 #[cfg(test)]
 mod tests;
 
-pub use checkpoint::{Checkpoint, CheckpointFacts, CheckpointWriter};
+pub use checkpoint::{Checkpoint, CheckpointFacts, CheckpointWriter, SegmentTally};
 pub use index::{HashIndex, IndexCursor, IndexFacts, IndexOptions, Past, Stretch};
 pub use shard::Change;
-pub use slot::{Point, SizeClass, Slot, false_candidates};
+pub use slot::{Point, SEGMENT_BITS, SizeClass, Slot, UNIT_BITS, false_candidates};

@@ -63,8 +63,10 @@ struct Waiting {
 /// What became of a change that was replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replayed {
-    /// It is in, or was before, or waits.
+    /// It is in, or waits.
     Taken,
+    /// It was in before.
+    Known,
     /// What it changes is not there, or what it inserts is. What it puts is there now.
     Misfit,
     /// The shard must be loaded first.
@@ -146,7 +148,7 @@ impl Sector {
     pub(crate) fn replay(&mut self, point: Point, change: Change, seq: Seq) -> Replayed {
         let is_fit = match self.held_mut(point) {
             Held::Saved(saved) => return saved.replay(Waiting { point, change, seq }),
-            Held::Loaded(shard) if seq <= shard.seq => return Replayed::Taken,
+            Held::Loaded(shard) if seq <= shard.seq => return Replayed::Known,
             Held::Loaded(shard) => make_for_good(shard, point, change, seq),
         };
         if matches!(self.held(point), Held::Loaded(shard) if shard.keys() > SHARD_KEYS_MAX) {
@@ -251,7 +253,7 @@ impl Held {
 impl Saved {
     fn replay(&mut self, waiting: Waiting) -> Replayed {
         if waiting.seq <= self.piece.seq {
-            return Replayed::Taken;
+            return Replayed::Known;
         }
         if self.waiting.len() >= WAITING_MAX {
             return Replayed::LoadFirst;

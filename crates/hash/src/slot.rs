@@ -12,7 +12,7 @@
 //! An address is opaque here. For the value lane it is the low 20 bits of the segment's number, then 24 bits that count units of
 //! 16 bytes in it: 256 MiB a segment, and a million living segments.
 
-use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS};
+use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS, SLOT_BITS};
 
 /// How often keys that are not meant share a point with one that is, for each look-up among so many keys.
 pub fn false_candidates(keys: u64) -> f64 {
@@ -43,6 +43,12 @@ impl Point {
     }
 }
 
+/// Of the number of a value segment so many bits stand in an address: of living segments no two may share them.
+pub const SEGMENT_BITS: u32 = 20;
+
+/// The other bits of an address: where in the segment, in units of 16 bytes.
+pub const UNIT_BITS: u32 = ADDRESS_BITS - SEGMENT_BITS;
+
 /// About how long a record is: four classes for each doubling, so that a read by the class takes at most a quarter too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SizeClass(u8);
@@ -63,6 +69,11 @@ impl SizeClass {
         SizeClass(u8::try_from(class).map_or(OPEN, |class| class.min(OPEN)))
     }
 
+    /// About how many bytes a record of it takes, at most; of the longest as many as the shortest of them.
+    pub fn about_bytes(self) -> u64 {
+        self.read_bytes().unwrap_or((4 * UNIT_BYTES) << (OPEN / 4 + 1))
+    }
+
     /// How many bytes to read so that the whole record is among them; none where only the record's head knows.
     pub fn read_bytes(self) -> Option<u64> {
         (self.0 < OPEN).then(|| ((4 + u64::from(self.0 % 4)) * UNIT_BYTES) << (self.0 / 4))
@@ -78,6 +89,33 @@ impl Slot {
     #[inline]
     pub fn new(address: u64, class: SizeClass) -> Option<Slot> {
         (1..1 << ADDRESS_BITS).contains(&address).then(|| Slot(u64::from(class.0) << ADDRESS_BITS | address))
+    }
+
+    /// The slot of a record of so many bytes in the value lane; none where it lies too far into its segment.
+    pub fn of_place(segment: u32, unit: u32, record_bytes: u64) -> Option<Slot> {
+        if unit >= 1 << UNIT_BITS {
+            return None;
+        }
+        let segment = u64::from(segment) & ((1 << SEGMENT_BITS) - 1);
+        Slot::new(segment << UNIT_BITS | u64::from(unit), SizeClass::of(record_bytes))
+    }
+
+    /// The low [`SEGMENT_BITS`] bits of the number of its segment.
+    #[inline]
+    pub fn segment(self) -> u32 {
+        (self.address() >> UNIT_BITS) as u32
+    }
+
+    /// Where in its segment its record begins, in units of 16 bytes.
+    #[inline]
+    pub fn unit(self) -> u32 {
+        (self.address() & ((1 << UNIT_BITS) - 1)) as u32
+    }
+
+    /// The slot with this number, as [`Slot::bits`] gave it; none where there is no such slot.
+    pub fn from_number(number: u64) -> Option<Slot> {
+        let is_one = number < 1 << SLOT_BITS && number & ((1 << ADDRESS_BITS) - 1) != 0;
+        is_one.then_some(Slot(number))
     }
 
     /// The slot with these bits, which came from one.

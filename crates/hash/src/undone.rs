@@ -69,6 +69,18 @@ impl Undone {
         self.changes.retain(|(_, seq), _| *seq > up_to);
     }
 
+    /// Forgets the changes of one point up to a seq.
+    pub(crate) fn forget_at(&mut self, point: Point, up_to: Seq) {
+        while let Some((&(at, seq), _)) = self.changes.range((point, 0)..=(point, up_to)).next() {
+            self.changes.remove(&(at, seq));
+        }
+    }
+
+    /// Tells every slot that stands in it.
+    pub(crate) fn each_slot(&self, tell: &mut dyn FnMut(Slot)) {
+        self.changes.values().for_each(|change| slots_of(&mut change.clone()).for_each(|slot| tell(*slot)));
+    }
+
     /// Says of a slot that it is now another, wherever it stands. False where it does not.
     pub(crate) fn relocate(&mut self, point: Point, from: Slot, to: Slot) -> bool {
         let mut was_there = false;

@@ -6,6 +6,7 @@
 //!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
 //!   000007.log        a segment of the log lane (segment.rs)
 //!   000009.part       a part of a sorted run
+//!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs)
 //! ```
 //!
 //! Whatever has another name is not a file of the store, and is left alone.
@@ -29,6 +30,8 @@ pub enum FileName {
     Values(FileNumber),
     /// A part of a sorted run.
     Part(FileNumber),
+    /// A checkpoint of the index of a hashed table.
+    Index(FileNumber),
 }
 
 impl FileName {
@@ -50,7 +53,8 @@ impl FileName {
             FileName::Manifest(number)
             | FileName::Log(number)
             | FileName::Values(number)
-            | FileName::Part(number) => Some(number),
+            | FileName::Part(number)
+            | FileName::Index(number) => Some(number),
         }
     }
 }
@@ -65,6 +69,7 @@ fn parse_numbered(name: &str) -> Option<FileName> {
         "log" => Some(FileName::Log(number)),
         "values" => Some(FileName::Values(number)),
         "part" => Some(FileName::Part(number)),
+        "index" => Some(FileName::Index(number)),
         _ => None,
     }
 }
@@ -88,6 +93,7 @@ impl fmt::Display for FileName {
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
             FileName::Values(number) => write!(f, "{:06}.values", number.0),
             FileName::Part(number) => write!(f, "{:06}.part", number.0),
+            FileName::Index(number) => write!(f, "{:06}.index", number.0),
         }
     }
 }

@@ -14,6 +14,8 @@
 //!
 //!   a record:  table varint | kind u8 (see base/op.rs) | key: len varint, bytes | payload: len varint, bytes
 //!              kind 5 is a range delete: from `key`, included, to `payload`, excluded
+//!              kind 16 puts a value of a hashed table: the slot that it replaces, u64, 0 for none, then a pointer (see
+//!              base/pointer.rs); kind 17 removes one: its slot, u64, 0 where nothing is to be done
 //! ```
 //!
 //! A small batch costs 22 to 30 bytes besides its records. The LSN of a frame is the place where it stands,
@@ -195,9 +197,18 @@ pub enum LogOp {
     Op(OpKind),
     /// Makes all keys from the key on and below the payload, in the order of the table, absent.
     RangeDelete,
+    /// Gives a key of a hashed table the value that the pointer behind the slot leads to.
+    PutHashed,
+    /// Makes a key of a hashed table absent.
+    RemoveHashed,
 }
 
 const RANGE_DELETE: u8 = 5;
+const PUT_HASHED: u8 = 16;
+const REMOVE_HASHED: u8 = 17;
+
+/// Bytes of the slot at the front of the payload of [`LogOp::PutHashed`] and [`LogOp::RemoveHashed`].
+pub const SLOT_BYTES: usize = 8;
 
 impl LogOp {
     /// Its number on disk.
@@ -206,6 +217,8 @@ impl LogOp {
         match self {
             LogOp::Op(kind) => kind as u8,
             LogOp::RangeDelete => RANGE_DELETE,
+            LogOp::PutHashed => PUT_HASHED,
+            LogOp::RemoveHashed => REMOVE_HASHED,
         }
     }
 
@@ -213,6 +226,8 @@ impl LogOp {
     fn from_code(code: u8) -> Result<LogOp, Malformed> {
         match code {
             RANGE_DELETE => Ok(LogOp::RangeDelete),
+            PUT_HASHED => Ok(LogOp::PutHashed),
+            REMOVE_HASHED => Ok(LogOp::RemoveHashed),
             code => OpKind::from_u8(code).map(LogOp::Op),
         }
     }
@@ -235,6 +250,28 @@ pub struct FrameRecord<'a> {
     pub key: &'a [u8],
     /// The values of its op.
     pub payload: &'a [u8],
+}
+
+impl<'a> FrameRecord<'a> {
+    /// The bytes of its pointer to the value lane, where it has one.
+    pub fn pointer(&self) -> Option<&'a [u8]> {
+        match self.op {
+            LogOp::Op(kind) if kind.is_apart() => Some(self.payload),
+            LogOp::PutHashed => self.payload.get(SLOT_BYTES..),
+            _ => None,
+        }
+    }
+
+    /// The slot that it replaces or removes in the index of a hashed table, as a number, 0 for none; nothing where it is of
+    /// another kind, or has none.
+    pub fn old_slot(&self) -> Option<u64> {
+        match self.op {
+            LogOp::PutHashed | LogOp::RemoveHashed => {
+                self.payload.first_chunk::<SLOT_BYTES>().map(|bytes| u64::from_le_bytes(*bytes))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Appends a record to the payload of a frame.

@@ -30,6 +30,7 @@
 //! | 15 | `SealValues` | segment, end |
 //! | 16 | `RemoveValues` | segment |
 //! | 20 | `Require` | features |
+//! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
 //!
 //! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
 //! what it changed is not known, so neither is what lives.
@@ -76,6 +77,34 @@ pub struct PartState {
     pub live_bytes: u64,
     /// True when it shows only keys from `low` on, and the file holds others before.
     pub trimmed: bool,
+}
+
+/// The checkpoint of the index of a hashed table, as the manifest knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexState {
+    /// Its file.
+    pub file: FileNumber,
+    /// The length of the file in bytes.
+    pub file_bytes: u64,
+    /// Keys in it.
+    pub keys: u64,
+    /// No change after this seq is in it.
+    pub max_seq: Seq,
+    /// What it leads to in the value lane.
+    pub segments: Vec<IndexSegment>,
+}
+
+/// What an index leads to of one value segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IndexSegment {
+    /// The low bits of its number, as many as stand in an address.
+    pub segment: u64,
+    /// Records in it.
+    pub records: u64,
+    /// About their bytes.
+    pub bytes: u64,
+    /// Where the last record ends that the table has ever had in it, in bytes; at least.
+    pub end: u64,
 }
 
 /// A change to what lives.
@@ -212,6 +241,13 @@ pub enum Change {
         /// One bit each.
         features: u64,
     },
+    /// Gives a hashed table a checkpoint of its index, in place of the one that it had.
+    SaveIndex {
+        /// The table.
+        table: TableId,
+        /// The checkpoint.
+        index: IndexState,
+    },
 }
 
 /// The value lane may hold values in several pieces, and operands.
@@ -328,6 +364,18 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
         Change::Require { features } => {
             put_varint(out, *features);
             20
+        }
+        Change::SaveIndex { table, index } => {
+            put_varints(
+                out,
+                &[u64::from(table.0), index.file.0, index.file_bytes, index.keys, index.max_seq],
+            );
+            let mut segments = Vec::new();
+            for one in &index.segments {
+                put_varints(&mut segments, &[one.segment, one.records, one.bytes, one.end]);
+            }
+            put_slice(out, &segments);
+            32
         }
     }
 }
@@ -454,6 +502,21 @@ impl Fields<'_> {
         })
     }
 
+    fn index(&mut self) -> Result<IndexState, Malformed> {
+        let (file, file_bytes) = (self.file()?, self.number()?);
+        let (keys, max_seq) = (self.number()?, self.number()?);
+        let (mut segments, mut listed) = (Vec::new(), Reader::new(self.0.slice()?));
+        while !listed.is_empty() {
+            segments.push(IndexSegment {
+                segment: listed.varint()?,
+                records: listed.varint()?,
+                bytes: listed.varint()?,
+                end: listed.varint()?,
+            });
+        }
+        Ok(IndexState { file, file_bytes, keys, max_seq, segments })
+    }
+
     fn store_id(&mut self) -> Result<u128, Malformed> {
         Ok(u128::from(self.0.u64()?) | u128::from(self.0.u64()?) << 64)
     }
@@ -513,6 +576,7 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             }
             Change::Require { features }
         }
+        32 => Change::SaveIndex { table: fields.table()?, index: fields.index()? },
         _ => return Err(Malformed::Tag),
     })
 }

@@ -18,6 +18,6 @@ pub mod log;
 mod examine;
 
 pub use examine::{EditFault, Examined, examine};
-pub use folddb_layout::manifest_edit::{Change, FEATURE_ROPES, PartState};
+pub use folddb_layout::manifest_edit::{Change, FEATURE_ROPES, IndexSegment, IndexState, PartState};
 pub use log::{Loaded, ManifestLog, NumberSource, load};
 pub use state::{RangeDelete, RunState, State, TableState};

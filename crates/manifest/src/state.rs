@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use folddb_base::bytes::Malformed;
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
-use folddb_layout::manifest_edit::{Change, PartState};
+use folddb_layout::manifest_edit::{Change, IndexState, PartState};
 
 /// All that lives in a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct TableState {
     pub runs: Vec<RunState>,
     /// Its range deletes, in the order in which they came.
     pub range_deletes: Vec<RangeDelete>,
+    /// The checkpoint of its index, where it is hashed and has one.
+    pub index: Option<IndexState>,
 }
 
 /// A run.
@@ -126,6 +128,10 @@ impl State {
                 self.values.remove(segment).ok_or(Malformed::Bounds)?;
             }
             Change::Require { features } => self.features |= features,
+            Change::SaveIndex { table, index } => {
+                self.table_mut(*table)?.index = Some(index.clone());
+                self.reserve(index.file.0.saturating_add(1));
+            }
         }
         Ok(())
     }
@@ -166,6 +172,11 @@ impl State {
         runs.flat_map(|run| &run.parts).map(|part| part.file)
     }
 
+    /// The files of all checkpoints of indexes that live.
+    pub fn index_files(&self) -> impl Iterator<Item = FileNumber> + '_ {
+        self.tables.values().filter_map(|table| table.index.as_ref()).map(|index| index.file)
+    }
+
     fn set_store(&mut self, store_id: u128, next_table_id: u32) -> Result<(), Malformed> {
         if self.store_id != 0 && self.store_id != store_id || next_table_id < self.next_table_id {
             return Err(Malformed::Order);
@@ -191,6 +202,7 @@ impl State {
             flushed_seq: 0,
             runs: Vec::new(),
             range_deletes: Vec::new(),
+            index: None,
         };
         self.tables.insert(table, state);
         Ok(())
@@ -202,6 +214,11 @@ impl State {
 }
 
 impl TableState {
+    /// No record after this seq is in its runs, or in the checkpoint of its index.
+    pub fn last_seq(&self) -> Seq {
+        self.flushed_seq.max(self.index.as_ref().map_or(0, |index| index.max_seq))
+    }
+
     /// The run with this number.
     pub fn run(&self, run: RunId) -> Option<&RunState> {
         self.runs.iter().find(|state| state.id == run)
@@ -290,6 +307,7 @@ impl TableState {
             let (from, to, seq) = (range.from.clone(), range.to.clone(), range.seq);
             changes.push(Change::AddRangeDelete { table, from, to, seq });
         }
+        changes.extend(self.index.iter().map(|index| Change::SaveIndex { table, index: index.clone() }));
     }
 }
 

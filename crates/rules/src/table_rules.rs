@@ -16,7 +16,7 @@
 //!   head=none                    none first:N json:POINTER named:NAME; only when given
 //!   ?key_names=NAMES             names of its elements, %0a between them; only when given
 //!   key=tuple(text,text)
-//!   kind=sorted
+//!   kind=sorted                  sorted hashed
 //!   order=bytewise
 //!   separate=2048                values from so many bytes on lie apart; only when given
 //!   short_circuit=never          as delete
@@ -96,6 +96,8 @@ pub enum TableKind {
     /// In order, in runs.
     #[default]
     Sorted,
+    /// In no order: all values in the value lane, and an index in memory that says where. A get is one read.
+    Hashed,
 }
 
 /// How the blocks of runs are compressed.
@@ -161,6 +163,17 @@ impl TableRules {
             head: HeadRule::None,
             unknown: BTreeMap::new(),
         }
+    }
+
+    /// A hashed table with keys of this codec, whose later values replace earlier ones.
+    pub fn hashed(key: KeyCodec) -> TableRules {
+        TableRules::new(key).kind(TableKind::Hashed)
+    }
+
+    /// Kept so.
+    pub fn kind(mut self, kind: TableKind) -> TableRules {
+        self.kind = kind;
+        self
     }
 
     /// Keys of this codec.
@@ -281,11 +294,12 @@ impl TableRules {
 // ---- ready-made rules -----------------------------------------------------------------------------------
 
 /// The ready-made rules: names, and a line on what each is for.
-pub const READY_MADE: [(&str, &str); 5] = [
+pub const READY_MADE: [(&str, &str); 6] = [
     ("replace", "bytes to bytes; a later value replaces the earlier one"),
     ("counter", "text to a count that goes up and down"),
     ("stats", "text to count, sum, minimum, maximum, mean and variance of numbers"),
     ("blob", "bytes to large bytes, which lie apart from their keys"),
+    ("blobs", "bytes to bytes in a hashed table: an index in memory, one read for a get, no order"),
     ("postings", "text to the set of what was put under it"),
 ];
 
@@ -297,6 +311,7 @@ impl TableRules {
             "counter" => Some(TableRules::counter()),
             "stats" => Some(TableRules::stats()),
             "blob" => Some(TableRules::blob()),
+            "blobs" => Some(TableRules::blobs()),
             "postings" => Some(TableRules::postings()),
             _ => None,
         }
@@ -321,6 +336,11 @@ impl TableRules {
     /// Bytes to large values: as [`TableRules::replace`], in blocks of 32 KiB, and from 2 KiB on apart.
     pub fn blob() -> TableRules {
         TableRules::new(KeyCodec::Bytes).block_bytes(32 << 10).separate(Some(SEPARATE_BYTES))
+    }
+
+    /// Bytes to bytes in a hashed table, for large sets of blobs by id: see [`TableKind::Hashed`].
+    pub fn blobs() -> TableRules {
+        TableRules::hashed(KeyCodec::Bytes)
     }
 
     /// Text to the set of byte strings put under it, `set`: words to the documents they stand in. Compressed,
@@ -404,14 +424,17 @@ impl TableRules {
 }
 
 impl TableKind {
-    fn name(self) -> &'static str {
+    /// The name that the store keeps.
+    pub fn name(self) -> &'static str {
         match self {
             TableKind::Sorted => "sorted",
+            TableKind::Hashed => "hashed",
         }
     }
 
-    fn parse(name: &str) -> Option<TableKind> {
-        (name == "sorted").then_some(TableKind::Sorted)
+    /// The kind of this name.
+    pub fn parse(name: &str) -> Option<TableKind> {
+        [TableKind::Sorted, TableKind::Hashed].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -614,6 +637,28 @@ impl TableRules {
         Ok(())
     }
 
+    /// A hashed table keeps all values apart and no order, so some rules cannot be its.
+    fn check_kind(&self) -> Result<(), Error> {
+        if self.kind == TableKind::Sorted {
+            return Ok(());
+        }
+        let cannot =
+            |what: &str, instead: &str| Err(Error::invalid(format!("a hashed table {what}; {instead}")));
+        if self.order != KeyOrder::Bytewise.name() {
+            return cannot("has no order of keys", "use a sorted table for one");
+        }
+        if self.separate.is_some() {
+            return cannot("keeps all of its values apart", "leave `separate` out");
+        }
+        if self.head != HeadRule::None {
+            return cannot(
+                "keeps no heads in memory",
+                "use a sorted table with `separate` for heads of your own",
+            );
+        }
+        Ok(())
+    }
+
     /// Checks that a table may be created by these rules with what is at hand.
     ///
     /// # Errors
@@ -637,6 +682,7 @@ impl TableRules {
         }
         let bound = self.bind(custom).map_err(|error| Error::invalid(error.message()))?;
         self.check_separation(&bound)?;
+        self.check_kind()?;
         match bound.missing {
             Some(missing) => Err(Error::invalid(missing)),
             None => Ok(()),

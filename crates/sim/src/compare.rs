@@ -1,10 +1,12 @@
 //! Comparing what a store shows with what the model says: single keys, scans, pieces of scans.
 
+use std::slice;
+
 use folddb::{BytesScan, ErrorKind};
 
 use crate::model::{ModelRow, Present};
 use crate::program::{Edge, ScanShape, TableOp};
-use crate::tables::{KEYS, Shape};
+use crate::tables::{KEYS, Order, Shape};
 
 /// Agreement, or what differs.
 pub(crate) type Outcome = Result<(), String>;
@@ -44,11 +46,54 @@ pub(crate) fn compare_table(
             return Err(format!("get {} gives {found} and not {wanted}", key.escape_ascii()));
         }
     }
+    if shape.order == Order::Hashed {
+        let rows = dump(scan().limit(usize::MAX)).map_err(|error| format!("cannot scan: {error:?}"))?;
+        compare_whole(expected, rows)?;
+        return same("the count", &scan().count().map_err(|error| error.kind()), &Ok(expected.len() as u64));
+    }
     compare_rows(expected, scan())?;
     compare_rows(&expected.iter().rev().cloned().collect::<Vec<_>>(), scan().reverse())?;
     let count = scan().count().map_err(|error| error.kind());
     let fails = expected.iter().any(|(_, present)| *present == Present::Failed);
     same("the count", &count, &if fails { Err(ErrorKind::FoldFailed) } else { Ok(expected.len() as u64) })
+}
+
+/// Compares all rows of a table without an order.
+fn compare_whole(expected: &[ModelRow], mut rows: Vec<Dumped>) -> Outcome {
+    rows.sort();
+    let found: Vec<_> = rows.iter().flatten().map(|(key, value)| (&key[..], short(value))).collect();
+    match is_dump_of(&rows, expected) {
+        true => Ok(()),
+        false => Err(format!("a scan gives {found:?}, and not the {} rows that there are", expected.len())),
+    }
+}
+
+/// A scan of a table without an order: all of it, some of it, or a refusal.
+pub(crate) fn scan_hashed(rows: &[ModelRow], shape: &Shape, scan: &ScanShape, start: BytesScan) -> Outcome {
+    let has_bounds = scan.low != Edge::Open || scan.high != Edge::Open || scan.prefix.is_some();
+    let narrowed = match scan.prefix {
+        Some((number, len)) => {
+            let key = shape.key(number);
+            start.prefix(&key[..key.len().min(usize::from(len))])
+        }
+        None => narrow(start, shape, scan),
+    };
+    // An empty prefix is no bound.
+    let is_all = scan.prefix.is_some_and(|(number, len)| len == 0 || shape.key(number).is_empty());
+    let narrowed = if is_all && scan.reverse { narrowed.reverse() } else { narrowed };
+    let found = dump(narrowed).map_err(|error| error.kind());
+    if scan.reverse && (scan.prefix.is_none() || is_all) || has_bounds && !is_all {
+        return same("a range of a hashed table", &found.map(drop), &Err(ErrorKind::InvalidInput));
+    }
+    let found = found.map_err(|kind| format!("a scan fails: {kind:?}"))?;
+    let limit = scan.limit.filter(|_| scan.prefix.is_none()).map_or(usize::MAX, usize::from);
+    if found.len() < rows.len() && found.len() == limit {
+        let is_row =
+            |row: &Dumped, there: &ModelRow| is_dump_of(slice::from_ref(row), slice::from_ref(there));
+        let is_there = |row: &Dumped| rows.iter().any(|there| is_row(row, there));
+        return same("whether the rows are there", &found.iter().all(is_there), &true);
+    }
+    compare_whole(rows, found)
 }
 
 fn shown(present: Option<&Present>) -> String {

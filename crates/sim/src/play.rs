@@ -16,13 +16,14 @@ use folddb::{
 };
 
 use crate::compare::{
-    Outcome, chosen, compare_rows, compare_table, in_chunks, inside, narrow, range, same, scan_prefix,
+    Outcome, chosen, compare_rows, compare_table, in_chunks, inside, narrow, range, same, scan_hashed,
+    scan_prefix,
 };
 use crate::faulty_files::{Call, Fault};
 use crate::known::{Known, Ops};
-use crate::model::{Model, ModelOp, ModelRow};
+use crate::model::{Model, ModelOp, ModelRow, Present};
 use crate::program::{Action, Breakage, Broken, Crash, Program, ScanShape, Settings, TableOp, What};
-use crate::tables::{Shape, with_customs};
+use crate::tables::{KEYS, Order, Shape, with_customs};
 use crate::world::SimDisk;
 
 pub use crash::{Wreck, play_until_death};
@@ -385,6 +386,7 @@ impl Player {
         let key = shape.key(op.key);
         let value = shape.value(op.value, op.len_bytes);
         let written = match op.what {
+            What::DeleteRange if shape.order == Order::Hashed => return self.rangeless(&table, &shape, op),
             What::DeleteRange => {
                 let Some((from, to)) = range(&shape, op) else { return self.upside_down(&table, &shape, op) };
                 table.delete_range(&from, &to)
@@ -403,6 +405,12 @@ impl Player {
         same("an empty range", &refused, &Err(ErrorKind::InvalidInput))
     }
 
+    fn rangeless(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
+        let refused =
+            table.delete_range(&shape.key(op.key), &shape.key(op.value % KEYS)).map_err(|error| error.kind());
+        same("a range of a hashed table", &refused, &Err(ErrorKind::InvalidInput))
+    }
+
     fn commit(&mut self, ops: &[TableOp], durability: Durability) -> Outcome {
         let mut batch = self.store()?.batch();
         let mut taken = Ops::new();
@@ -414,6 +422,7 @@ impl Player {
                 What::Insert => batch.write(&table, WriteOp::Insert, &key, &value),
                 What::Fold => batch.write(&table, WriteOp::Fold, &key, &value),
                 What::Delete => batch.write(&table, WriteOp::Delete, &key, &[]),
+                What::DeleteRange if shape.order == Order::Hashed => continue,
                 What::DeleteRange => match range(&shape, op) {
                     Some((from, to)) => batch.delete_range(&table, &from, &to),
                     None => continue,
@@ -438,6 +447,8 @@ impl Player {
                 self.known.written(ops, durability);
                 same("the seq of a batch", &seq, &self.known.model.last_seq())
             }
+            // Hashed tables fold when they are written to.
+            Err(error) if error.kind() == ErrorKind::FoldFailed => self.fails_to_fold(&ops),
             Err(error) => {
                 // For lack of space a batch is refused before anything has happened.
                 if error.kind() != ErrorKind::NoSpace {
@@ -446,6 +457,19 @@ impl Player {
                 self.refused("commit", error)
             }
         }
+    }
+
+    /// Nothing of a batch is written whose fold fails on a key of a hashed table: by the model it must.
+    fn fails_to_fold(&self, ops: &Ops) -> Outcome {
+        self.with_models(&|model| {
+            let mut model = model.clone();
+            let fails = ops.iter().any(|(table, op)| {
+                model.apply(table, op.clone());
+                let is_hashed = model.shape(table).is_some_and(|shape| shape.order == Order::Hashed);
+                is_hashed && model.rows_at(table, Seq::MAX).iter().any(|(_, now)| *now == Present::Failed)
+            });
+            same("whether the fold fails", &fails, &true)
+        })
     }
 
     /// Whether a sync has failed in this process of which nobody knows what it has left. (One that fails for lack of space
@@ -592,6 +616,9 @@ fn scan_table(
         Some(snapshot) => snapshot.scan_bytes(table),
         None => table.scan(),
     };
+    if shape.order == Order::Hashed {
+        return scan_hashed(&rows, shape, scan, start());
+    }
     if let Some((number, len)) = scan.prefix {
         return scan_prefix(&rows, shape, &shape.key(number), len, scan, start());
     }

@@ -313,7 +313,7 @@ fn shape(chance: &mut Seeded) -> Shape {
         Kind::Append,
         Kind::Brittle,
     ];
-    const ORDERS: [Order; 4] = [Order::Bytewise, Order::Bytewise, Order::Reversed, Order::ByLength];
+    const ORDERS: [Order; 4] = [Order::Bytewise, Order::Hashed, Order::Reversed, Order::ByLength];
     Shape {
         kind: *chance.pick(&KINDS),
         order: *chance.pick(&ORDERS),

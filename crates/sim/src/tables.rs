@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use folddb::codec::KeyCodec;
 use folddb::order::CustomOrder;
-use folddb::table_rules::{Compression, TableRules};
+use folddb::table_rules::{Compression, TableKind, TableRules};
 use folddb::{Fold, FoldFailure, Options, Outcome};
 
 /// How the values of a table fold.
@@ -41,6 +41,8 @@ pub enum Order {
     Reversed,
     /// A custom order: shorter keys first; the store breaks its ties by bytes.
     ByLength,
+    /// In none: the table is hashed. The model has them by their bytes.
+    Hashed,
 }
 
 /// The rules of a table.
@@ -75,9 +77,11 @@ impl Shape {
             Order::Bytewise => rules,
             Order::Reversed => rules.order("reversed"),
             Order::ByLength => rules.order(NAME_BY_LENGTH),
+            Order::Hashed => rules.kind(TableKind::Hashed),
         };
         let rules = if self.lz4 { rules.compression(Compression::Lz4) } else { rules };
-        let rules = match (self.kind, self.separate) {
+        let separate = self.separate.filter(|_| self.order != Order::Hashed);
+        let rules = match (self.kind, separate) {
             (Kind::Replace | Kind::First | Kind::MinBytes | Kind::Append, separate) => {
                 rules.separate(separate)
             }
@@ -138,7 +142,7 @@ impl Shape {
     /// Compares two keys as the table does.
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self.order {
-            Order::Bytewise => a.cmp(b),
+            Order::Bytewise | Order::Hashed => a.cmp(b),
             Order::Reversed => b.cmp(a),
             Order::ByLength => (a.len(), a).cmp(&(b.len(), b)),
         }

@@ -20,6 +20,7 @@ use folddb_base::checksum::{hash64, place_seed};
 use folddb_base::rope::ROPE_BYTES_MAX;
 use folddb_base::{Op, OpKind, Pointer, RopeBuilder, limits};
 use folddb_host::Chance;
+use folddb_layout::frame::LogOp;
 use folddb_layout::hash_checkpoint::{self, CheckpointFooter, Directory, Entry, PieceEntry, PointRange};
 use folddb_layout::manifest_edit::FEATURE_ROPES;
 use reader::{Found, FoundChange, Reader};
@@ -276,6 +277,8 @@ fn limits_and_kinds_are_as_the_document_says() {
         ("op.insert", OpKind::Insert as u64),
         ("op.fold", OpKind::Fold as u64),
         ("op.insert_fold", OpKind::InsertFold as u64),
+        ("op.put_hashed", LogOp::PutHashed.code().into()),
+        ("op.remove_hashed", LogOp::RemoveHashed.code().into()),
         ("op.set_apart", OpKind::SetApart as u64),
         ("op.insert_apart", OpKind::InsertApart as u64),
         ("op.fold_apart", OpKind::FoldApart as u64),
@@ -485,7 +488,11 @@ fn a_store_is_read_back_by_the_document_alone() {
         .filter(|name| !names.contains(name.as_str()))
         .collect();
     // A value segment that nothing points to goes at the next opening.
-    assert_eq!(not_seen, ["MoveRun", "RemoveValues", "Require"], "the changes that this store does not make");
+    assert_eq!(
+        not_seen,
+        ["MoveRun", "RemoveValues", "Require", "SaveIndex"],
+        "the changes that this store does not make"
+    );
     assert!(changes.iter().all(|change| doc.changes().0[&change.tag].0 == change.name));
     check_sums(&shown(&reader, &path, &changes, table_number(&changes, "sums")), KEYS);
     let settled = shown(&reader, &path, &changes, table_number(&changes, "words"));

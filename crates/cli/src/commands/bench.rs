@@ -2,6 +2,7 @@
 //!
 //! A benchmark whose final state is wrong ends with the exit code of damage, whatever its speed.
 
+use folddb::table_rules::TableKind;
 use folddb_bench::{BenchOptions, Progress};
 use indicatif::ProgressBar;
 use serde_json::json;
@@ -25,6 +26,10 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
         durability: args.durability.into(),
         batch: args.batch,
         rows: args.rows,
+        kind: TableKind::parse(&args.kind).ok_or_else(|| {
+            Failure::Usage(format!("in --kind: there is no kind `{}`; there are sorted, hashed", args.kind))
+        })?,
+        value_bytes: args.value_bytes,
         seconds: args.seconds,
         dir: args.dir.clone(),
         keep: args.keep,

@@ -1,7 +1,7 @@
 //! `folddb create STORE [TABLE]`: the only verb, besides `import --create`, that makes a store.
 
 use folddb::codec::{KeyCodec, ValueCodec};
-use folddb::table_rules::{Compression, TableRules};
+use folddb::table_rules::{Compression, TableKind, TableRules};
 use folddb::{Datum, ErrorKind, HeadRule, folds};
 use serde_json::json;
 
@@ -39,6 +39,11 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
         Some(name) => TableRules::ready_made(name).ok_or_else(|| unknown_ready_made(name))?,
         None => stated_rules(args)?,
     };
+    if let Some(name) = &args.kind {
+        let wrong =
+            || Failure::Usage(format!("in --kind: there is no kind `{name}`; there are sorted, hashed"));
+        rules = rules.kind(TableKind::parse(name).ok_or_else(wrong)?);
+    }
     if !args.key_names.is_empty() {
         rules = rules.key_names(args.key_names.iter().map(String::as_str));
     }

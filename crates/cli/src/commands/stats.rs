@@ -50,6 +50,12 @@ fn figures(stats: &StoreStats) -> Vec<(&'static str, Datum)> {
         ("value_reads", number(stats.value_reads)),
         ("value_bytes_written", number(stats.value_bytes_written)),
         ("value_segments_reclaimed", number(stats.value_segments_reclaimed)),
+        ("value_head_reads", number(stats.value_head_reads)),
+        ("index_bytes", number(stats.index_bytes)),
+        ("index_locked_bytes", number(stats.index_locked_bytes)),
+        ("index_loads", number(stats.index_loads)),
+        ("indexes_saved", number(stats.indexes_saved)),
+        ("index_bytes_written", number(stats.index_bytes_written)),
         ("memtable_bytes", number(stats.memtable_bytes)),
         ("cache_bytes", number(stats.cache_bytes)),
         ("commits", number(stats.commits)),
@@ -102,6 +108,7 @@ fn table_json(stats: &TableStats) -> Value {
         "disk_bytes": stats.disk_bytes,
         "memtable_bytes": stats.memtable_bytes,
         "range_deletes": stats.range_deletes,
+        "index_bytes": stats.index_bytes,
     })
 }
 
@@ -112,7 +119,7 @@ fn table_row(stats: &TableStats) -> Vec<Datum> {
         Datum::Text(human::count(stats.keys_estimate)),
         Datum::Int(stats.runs.len() as i128),
         Datum::Text(human::bytes(stats.disk_bytes)),
-        Datum::Text(human::bytes(stats.memtable_bytes)),
+        Datum::Text(human::bytes(stats.memtable_bytes + stats.index_bytes.unwrap_or(0))),
         Datum::Int(stats.range_deletes as i128),
     ]
 }

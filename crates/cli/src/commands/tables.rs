@@ -1,7 +1,7 @@
 //! `folddb tables STORE`: what tables there are, and by which rules.
 
 use folddb::Datum;
-use folddb::table_rules::TableRules;
+use folddb::table_rules::{TableKind, TableRules};
 use serde_json::{Value, json};
 
 use crate::args::StoreArgs;
@@ -41,6 +41,9 @@ fn fold_words(rules: &TableRules) -> String {
         spec @ ("replace" | "first") => format!("{spec} ({})", rules.value_codec()),
         spec => spec.to_owned(),
     };
+    if rules.kind == TableKind::Hashed {
+        words.push_str(", hashed");
+    }
     if rules.order != "bytewise" {
         words.push_str(&format!(", {} keys", rules.order));
     }

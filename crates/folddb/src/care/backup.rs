@@ -31,6 +31,8 @@ use crate::care::copying::{self, sync_dir, tail_hash};
 use crate::care::generation::{check, first_seq, read_log, read_version};
 use crate::care::place::Place;
 use crate::engine::{Engine, Numbers};
+use crate::hashed::IndexFile;
+use crate::hashed_save::listed_indexes;
 use crate::store::Store;
 use crate::value_files::Roster;
 use crate::view::PartFiles;
@@ -165,7 +167,7 @@ struct Capture {
     /// What lives.
     state: Arc<State>,
     /// The files of its parts and its values, which stay while this holds them.
-    _pinned: (Vec<PartFiles>, Arc<Roster>),
+    _pinned: (Vec<PartFiles>, Arc<Roster>, Vec<Arc<IndexFile>>),
     segments: Vec<Segment>,
     values: Vec<ValuesCopy>,
     /// Where the log ends, and the seq of the last record before.
@@ -291,9 +293,12 @@ impl Engine {
         Ok(copies)
     }
 
-    fn pin(&self) -> (Vec<PartFiles>, Arc<Roster>) {
+    fn pin(&self) -> (Vec<PartFiles>, Arc<Roster>, Vec<Arc<IndexFile>>) {
         let parts = self.catalog().all().map(|table| table.part_files()).collect();
-        (parts, self.values.files.present())
+        let catalog = self.catalog();
+        let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
+        let indexes = hashed.filter_map(|hashed| hashed.file.lock().clone()).collect();
+        (parts, self.values.files.present(), indexes)
     }
 
     fn open_segment(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
@@ -349,6 +354,7 @@ impl<'a> Making<'a> {
         let capture = engine.capture()?;
         engine.sync_to(capture.end_lsn)?;
         let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
+            + listed_indexes(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + capture.values.iter().map(|one| one.bytes).sum::<u64>();
         let segment_bytes = |segment: &Segment| {
             let needed = segment.needed_bytes();
@@ -404,7 +410,8 @@ impl<'a> Making<'a> {
         let parts = listed_parts(state).map(|(number, bytes)| (FileName::Part(number), bytes, true));
         let values = self.capture.values.clone();
         let values = values.iter().map(|one| (FileName::Values(one.number), one.bytes, one.is_sealed));
-        for (name, bytes, may_link) in parts.chain(values) {
+        let indexes = listed_indexes(state).map(|(number, bytes)| (FileName::Index(number), bytes, true));
+        for (name, bytes, may_link) in parts.chain(indexes).chain(values) {
             let (from, to) = (self.engine.path(&name.to_string()), self.draft.join(name.to_string()));
             let tail_hash = self.tail_hash(&from, bytes)?;
             let linked = may_link && !self.options.copy && self.files().link(&from, &to).is_ok();

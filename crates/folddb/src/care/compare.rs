@@ -12,6 +12,7 @@ use folddb_base::{Error, ErrorKind, Result};
 use crate::batch::Batch;
 use crate::catalog::TableCore;
 use crate::encode::WriteOp;
+use crate::hashed_scan::no_order;
 use crate::head::Head;
 use crate::options::Durability;
 use crate::scans::{BytesScan, LentRows};
@@ -278,6 +279,9 @@ impl Sync {
 }
 
 fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
+    if let Some(hashed) = [first, second].into_iter().find(|scan| scan.table.hashed.is_some()) {
+        return Err(no_order(&hashed.table)); // two walks go in two orders
+    }
     let way = |scan: &BytesScan| (scan.table.rules.order.name().to_owned(), scan.plan.direction);
     if way(first) == way(second) {
         return Ok(());

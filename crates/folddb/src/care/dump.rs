@@ -10,7 +10,8 @@ use folddb_base::{Error, ErrorKind, Result, Seq};
 
 use crate::care::lines::{self, RowWriter, Totals, put_end, put_start, put_table};
 use crate::catalog::TableCore;
-use crate::scan::{Rows, ScanPlan};
+use crate::scan::ScanPlan;
+use crate::scans::AnyRows;
 use crate::store::Store;
 
 /// What was dumped.
@@ -31,7 +32,8 @@ pub struct DumpReport {
 
 impl Store {
     /// Writes the content of these tables, or of all where none is named, as text: see the guide on caring for a store for its
-    /// form. All of it is as it was at one moment. The same content gives the same text.
+    /// form. All of it is as it was at one moment. The same content gives the same text, but for the order of the rows of a hashed
+    /// table, which is another in each store.
     ///
     /// # Errors
     /// [`ErrorKind::UnknownTable`]; damage, a failed read, or a failed write of `out`.
@@ -72,16 +74,18 @@ impl Dump<'_> {
         put_table(&core.name, &core.rules.rules.to_text(), &mut self.line);
         self.hand_on()?;
         let mut writer = RowWriter::new(&core.rules);
-        let mut rows = Rows::start(self.store.engine(), core, ScanPlan::everything(Some(self.seq)))?;
+        let mut rows = AnyRows::start(self.store.engine(), core, ScanPlan::everything(Some(self.seq)))?;
         loop {
             match rows.next_row() {
                 Ok(None) => return Ok(()),
                 Ok(Some((key, value))) => writer.put_value(key, value, &mut self.line),
-                Err(error) if error.kind() == ErrorKind::FoldFailed => {
-                    self.failing += 1;
-                    writer.put_ops(rows.key(), &rows.loaded_operands()?, &mut self.line);
-                }
-                Err(error) => return Err(error),
+                Err(error) => match &rows {
+                    AnyRows::Sorted(rows) if error.kind() == ErrorKind::FoldFailed => {
+                        self.failing += 1;
+                        writer.put_ops(rows.key(), &rows.loaded_operands()?, &mut self.line);
+                    }
+                    _ => return Err(error),
+                },
             }
             self.records += 1;
             self.hand_on()?;

@@ -5,17 +5,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_hash::Checkpoint;
 use folddb_host::Host;
 use folddb_journal::{ReplayFrame, ReplayFrom};
 use folddb_layout::backup::{BackupList, ListedFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
-use folddb_manifest::State;
+use folddb_manifest::{State, TableState};
 use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::{Custom, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::care::copying::{read_small, tail_hash};
+use crate::hashed_save::listed_indexes;
 use crate::values::has_values;
 
 /// Files that a check keeps open.
@@ -83,6 +85,20 @@ pub(crate) fn check(
             folddb_run::verify(&part)?;
         }
         part.forget();
+        read(file.len_bytes);
+    }
+    for (number, file_bytes) in listed_indexes(&state) {
+        let name = FileName::Index(number);
+        let path = dir.join(name.to_string());
+        let Some(file) = files.get(&name).filter(|file| file.len_bytes == file_bytes) else {
+            let message =
+                format!("{} is needed, and the list of the backup does not name it", path.display());
+            return Err(Error::new(ErrorKind::Corruption, message));
+        };
+        let checkpoint = Checkpoint::open(&*host.files, &path, number)?;
+        if let Some(fault) = reads_all(file).then(|| checkpoint.faults()).into_iter().flatten().next() {
+            return Err(fault);
+        }
         read(file.len_bytes);
     }
     for (&number, end) in &state.values {
@@ -162,7 +178,7 @@ fn parts_of(state: &State, custom: &Custom) -> Result<Vec<(FileNumber, KeyOrder,
 /// The first seq that a directory with this state can be restored at: all runs hold is older, and what came between is in
 /// the log.
 pub(crate) fn first_seq(state: &State) -> Seq {
-    state.tables.values().map(|table| table.flushed_seq).max().unwrap_or(0)
+    state.tables.values().map(TableState::last_seq).max().unwrap_or(0)
 }
 
 /// Reads the log of a store directory from end to end; `wanted_seq` is where a restored one is to be cut.

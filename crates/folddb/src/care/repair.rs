@@ -3,6 +3,7 @@
 //! ```text
 //!   manifest   the newest, as far as it is whole, and the whole edits beyond; or the list of a backup
 //!   parts      copied when every record can be read; else their whole blocks are written anew
+//!   indexes    of hashed tables, as the checkpoint and the log have them, else as the value segments tell; saved anew
 //!   log        whole batches up to the first hole, or with `past_holes` all that can be found
 //!   new store  built under another name, verified in every record, then given its own
 //! ```
@@ -14,18 +15,21 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, ErrorKind, Pointer, Record, RecordSink, Result, Seq, TableId};
+use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
 use folddb_host::Files;
 use folddb_journal::{LogReport, ReplayFrame};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values::header;
 use folddb_layout::version::Version;
-use folddb_manifest::{PartState, RunState, State, TableState};
+use folddb_manifest::{IndexSegment, IndexState, PartState, RunState, State, TableState};
 use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examine, search_blocks};
 
+use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::backup::write_manifest;
 use crate::care::copying;
 use crate::care::finding::{Finding, Loss, Severity};
@@ -269,6 +273,11 @@ impl Mender<'_> {
             next.last_seq = next.last_seq.max(table.flushed_seq);
         }
         self.values(&mut next)?;
+        let hashed: Vec<TableId> =
+            state.tables.values().filter(|table| is_hashed(table)).map(|table| table.id).collect();
+        for &table in &hashed {
+            self.index(state, table, &mut next, past_holes)?;
+        }
         next.log_start_lsn = next.log_start_lsn.max(next.durable_lsn);
         next.durable_lsn = next.log_start_lsn;
         next.next_number = self.numbers.peek();
@@ -279,6 +288,103 @@ impl Mender<'_> {
         let store = Store::open(self.draft, self.options.clone().read_only(false))?;
         self.log(&store, state, past_holes)?;
         store.close()
+    }
+
+    /// Saves the index of a hashed table anew, with all keys whose records are whole.
+    fn index(&mut self, state: &State, id: TableId, next: &mut State, past_holes: bool) -> Result<()> {
+        let (Some(table), Some(new)) = (state.tables.get(&id), next.tables.get_mut(&id)) else {
+            return Ok(());
+        };
+        let (files, dir) = (&self.options.host.files, &self.survey.dir);
+        let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
+        let mut lane = Lane::new(&**files, dir, state);
+        let mut index = AtRest::open(files, dir, state.store_id, table, true);
+        let whole_loss =
+            || Loss { keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) };
+        let is_rebuilt = !index.faults.is_empty();
+        if is_rebuilt {
+            let what = format!(
+                "{}; the index was made anew from the value segments: keys that were deleted, and values whose batch failed, may be \
+                 back",
+                in_words(&index.faults[0])
+            );
+            self.report.findings.push(Finding::damage(&name, None, what).costs(whole_loss()));
+            index = AtRest::empty(state.store_id, table);
+            index.rebuild(&mut lane)?;
+        }
+        let (mut ended, mut failed) = (false, None);
+        self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
+            ended |= !frame.is_durable && !has_values(&**files, dir, &frame).unwrap_or(false);
+            if ended || is_beyond && !past_holes {
+                return Ok(());
+            }
+            for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload).flatten()) {
+                if record.table == id {
+                    let taken = match is_rebuilt {
+                        false => index.take(&record, seq),
+                        true => index.take_by_key(&mut lane, &record),
+                    };
+                    failed = failed.take().or(taken.err());
+                }
+            }
+            Ok(())
+        })?;
+        if let Some(error) = failed {
+            return Err(error.context(format!("the index of table `{}`", table.name)));
+        }
+        let saved = self.save_index(&index, &mut lane)?;
+        let (state, lost, first) = saved;
+        self.report.records += state.keys;
+        self.report.records_lost += lost;
+        if let Some(first) = first {
+            let loss = Loss { records: Some(lost), ..whole_loss() };
+            self.report.findings.push(Finding::damage(&name, None, first).costs(loss));
+        }
+        new.index = Some(state);
+        Ok(())
+    }
+
+    /// Writes a checkpoint of the keys of an index whose records are whole. Says how many are not, and what is wrong with the first.
+    fn save_index(
+        &mut self,
+        index: &AtRest,
+        lane: &mut Lane<'_>,
+    ) -> Result<(IndexState, u64, Option<String>)> {
+        let whole = HashIndex::new(IndexOptions::default());
+        let (mut lost, mut first) = (0, None);
+        let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
+        index.each(lane, &mut |point, slot, found| {
+            match found {
+                Ok((found, record)) if index.point(found.key(record)) == point => {
+                    whole.change(point, Change::Insert(slot), 1, Past::Forgotten)?;
+                    let end = ends.entry(slot.segment()).or_default();
+                    *end = (*end).max(u64::from(slot.unit()) * VALUE_ALIGN + found.record_bytes());
+                }
+                wrong => {
+                    lost += 1;
+                    let what = wrong
+                        .err()
+                        .map_or_else(|| "it is of another key".to_owned(), |error| error.to_string());
+                    first.get_or_insert(what);
+                }
+            }
+            Ok(())
+        })?;
+        let number = self.numbers.take();
+        let to = self.draft.join(index_name(number));
+        let file = self.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
+        let mut writer = CheckpointWriter::new(file, &to, number, index.salt());
+        while whole.save_step(&mut writer, 1)? {}
+        let facts = writer.finish()?;
+        let segment = |(low, tally): (&u32, &folddb_hash::SegmentTally)| IndexSegment {
+            segment: (*low).into(),
+            records: tally.records,
+            bytes: tally.bytes,
+            end: ends.get(low).copied().unwrap_or_default(),
+        };
+        let segments = facts.segments.iter().map(segment).collect();
+        let (file_bytes, keys, max_seq) = (facts.file_bytes, facts.keys, facts.max_seq);
+        Ok((IndexState { file: number, file_bytes, keys, max_seq, segments }, lost, first))
     }
 
     /// Copies the value segments, as they are: whether a value is whole shows when it is read, and verifying reads all of them.
@@ -539,6 +645,9 @@ fn encode(
         };
         if seq <= table.flushed_seq {
             continue;
+        }
+        if core.hashed.is_some() {
+            continue; // it is in the index that was saved
         }
         let is_range = record.op == LogOp::RangeDelete;
         if is_range && core.rules.order.compare(record.key, record.payload).is_ge() {

@@ -217,8 +217,7 @@ struct Told {
 
 impl Told {
     fn new(what: &RestoreOptions, list: &BackupList) -> Told {
-        let is_part = |name: &FileName| matches!(name, FileName::Part(_) | FileName::Values(_));
-        let bytes = list.files.iter().map(|file| file.len_bytes * (1 + u64::from(is_part(&file.name))));
+        let bytes = list.files.iter().map(|file| file.len_bytes * (1 + u64::from(is_moved(&file.name))));
         Told { progress: what.progress.clone(), done: 0, total: bytes.sum() }
     }
 
@@ -228,6 +227,11 @@ impl Told {
             progress(self.done.min(self.total), self.total);
         }
     }
+}
+
+/// Whether a file is linked or copied as it is.
+fn is_moved(name: &FileName) -> bool {
+    matches!(name, FileName::Part(_) | FileName::Values(_) | FileName::Index(_))
 }
 
 /// A store under way.
@@ -252,7 +256,7 @@ impl Making<'_> {
         let (end_lsn, last_seq) =
             if self.what.at_seq.is_some() { log.cut } else { (log.end_lsn, log.last_seq) };
         for file in &list.files {
-            if let FileName::Part(_) | FileName::Values(_) = file.name {
+            if is_moved(&file.name) {
                 self.part(&file.name.to_string(), file.len_bytes)?;
             }
         }

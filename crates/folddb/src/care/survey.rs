@@ -141,10 +141,11 @@ impl Survey {
 
     fn look_for_leftovers(&self, findings: &mut Vec<Finding>) {
         let Some(told) = &self.told else { return };
-        let listed: BTreeSet<FileNumber> = told.state.part_files().collect();
+        let state = &told.state;
+        let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
         for file in &self.files {
             let is_listed = match file {
-                FileName::Part(number) => listed.contains(number),
+                FileName::Part(number) | FileName::Index(number) => listed.contains(number),
                 FileName::Values(number) => told.state.values.contains_key(number),
                 _ => true,
             };

@@ -8,7 +8,7 @@
 //!
 //! It takes the lock as readers do, changes nothing, and works on stores that do not open.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
 
+use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::finding::{Finding, Loss, Severity};
 use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
 use crate::options::Options;
@@ -315,12 +316,23 @@ impl Look<'_> {
             state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
         let files = (&*options.host.files, survey.dir.as_path());
         let mut lost = None;
+        let tables = state.tables.values().filter(|table| is_hashed(table));
+        let at_rest = |table| {
+            AtRest::open(&options.host.files, &survey.dir, state.store_id, table, depth == Depth::Records)
+        };
+        let hashed: Vec<AtRest> = tables.map(at_rest).collect();
         let log = survey.read_log(options, &log_start(state), &mut |frame, _| {
             if depth == Depth::Records && !frame.is_durable && lost.is_none() {
                 lost = lost_value(&frame, files);
             }
+            if depth == Depth::Records && lost.is_none() {
+                take_hashed(&frame, &hashed)?;
+            }
             check_frame(&frame, state, &rules, depth, files)
         })?;
+        for one in &hashed {
+            self.hashed(state, one);
+        }
         self.report.findings.extend(lost.map(|lost| lost.finding(log.vouched_lsn)));
         self.report.checked.segments = log.needed;
         self.report.checked.batches = log.batches + log.batches_beyond;
@@ -340,6 +352,61 @@ impl Look<'_> {
         Ok(())
     }
 
+    /// The index of a hashed table: its checkpoint, and where it was deep, that each of its keys leads to a record of that key.
+    fn hashed(&mut self, state: &State, index: &AtRest) {
+        let Some(table) = state.tables.get(&index.table) else { return };
+        let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
+        let loss = || Loss {
+            records: None,
+            keys: "keys that are in no order".to_owned(),
+            ..Loss::whole_table(&table.name)
+        };
+        for fault in &index.faults {
+            let offset = fault.damage().and_then(|damage| damage.offset);
+            self.report.findings.push(Finding::damage(&name, offset, in_words(fault)).costs(loss()));
+        }
+        let Ok(rules) = bind(table, self.options) else { return };
+        if self.depth != Depth::Records {
+            self.report.checked.records += table.index.as_ref().map_or(0, |saved| saved.keys);
+            return;
+        }
+        let mut lane = Lane::new(&*self.options.host.files, &self.survey.dir, state);
+        let (mut records, mut misfits, mut first) = (0, 0, None);
+        let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
+        let walked = index.each(&mut lane, &mut |point, slot, found| {
+            records += 1;
+            *counted.entry(slot.segment()).or_default() += 1;
+            let wrong = match found {
+                Err(error) => Some(error.to_string()),
+                Ok((found, record)) => {
+                    check_hashed(&rules, (index, point), (found.key(record), found.value(record)))
+                }
+            };
+            misfits += u64::from(wrong.is_some());
+            if let (Some(wrong), true) = (wrong, first.is_none()) {
+                first = Some(wrong);
+            }
+            Ok(())
+        });
+        self.report.checked.records += records;
+        let unread = walked.err().map(|error| error.to_string());
+        if let Some(first) = first.or(unread) {
+            let more = if misfits > 1 { format!(", and {} more", misfits - 1) } else { String::new() };
+            let loss = Loss { records: Some(misfits), ..loss() };
+            self.report.findings.push(Finding::damage(&name, None, format!("{first}{more}")).costs(loss));
+        }
+        if index.faults.is_empty() && counted != index.account() {
+            let what = format!(
+                "its keys lead to value segments otherwise than the manifest has counted: {counted:?}"
+            );
+            self.report.findings.push(Finding::damage(&name, None, what));
+        }
+        if index.misfits() > 0 && index.faults.is_empty() {
+            let what = format!("the log speaks of {} keys otherwise than it does", index.misfits());
+            self.report.findings.push(Finding::damage(&name, None, what).costs(loss()));
+        }
+    }
+
     /// Where something is lacking, an edit that is not whole may be what is wrong: it may have said that nothing of that
     /// is needed.
     fn suspect_manifest(&mut self) {
@@ -353,6 +420,34 @@ impl Look<'_> {
                 .push_str("; and since something is lacking that the edits before it speak of, rotten");
         }
     }
+}
+
+/// What is wrong with a record that the index of a hashed table leads to.
+fn check_hashed(
+    rules: &BoundRules,
+    (index, point): (&AtRest, folddb_hash::Point),
+    (key, value): (&[u8], &[u8]),
+) -> Option<String> {
+    let wrong =
+        |what: String| Some(format!("the record of key {}: {what}", rules.rules.key_codec().show_line(key)));
+    if index.point(key) != point {
+        return wrong("the index has it in the place of another key".to_owned());
+    }
+    if let Err(cause) = rules.rules.key_codec().check(key) {
+        return wrong(format!("it is no key of the table: {cause}"));
+    }
+    check_value(rules, value).err().and_then(wrong)
+}
+
+/// Lets the indexes of hashed tables take what a batch says.
+fn take_hashed(frame: &ReplayFrame<'_>, hashed: &[AtRest]) -> Result<(), String> {
+    for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload).flatten()) {
+        let index = hashed.iter().find(|index| index.table == record.table);
+        // A shard that cannot be read was told of when its piece was looked at.
+        let taken = index.filter(|index| index.faults.is_empty()).map(|index| index.take(&record, seq));
+        taken.transpose().map_err(|error| format!("seq {seq}: {}", error.message()))?;
+    }
+    Ok(())
 }
 
 /// A batch of the log that points to a value which is not whole.

@@ -47,7 +47,16 @@ impl Engine {
             let oldest = table.view().sealed.last().cloned()?;
             Some((Arc::clone(table), oldest))
         });
-        let Some((table, sealed)) = waiting.min_by_key(|(_, sealed)| sealed.first_lsn) else {
+        // Memtables and indexes take turns, so that neither holds the other up for long.
+        let saves_now = !self.debt.saved_last.swap(true, Ordering::Relaxed);
+        let oldest = waiting.min_by_key(|(_, sealed)| sealed.first_lsn);
+        if (saves_now || oldest.is_none())
+            && let Some(done) = self.save_due()?
+        {
+            return Ok(Some(done));
+        }
+        self.debt.saved_last.store(false, Ordering::Relaxed);
+        let Some((table, sealed)) = oldest else {
             return Ok(self.merge_chunks().then(|| "merged chunks of a memtable".to_owned()));
         };
         let started = self.host.clock.monotonic();
@@ -72,6 +81,17 @@ impl Engine {
         self.note_overdue();
         self.bell.ring();
         Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
+    }
+
+    /// Saves some of an index, if one is to be saved.
+    fn save_due(&self) -> Result<Option<String>> {
+        let begun = self.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
+        self.save_step().inspect_err(|error| {
+            if error.kind() == ErrorKind::NoSpace {
+                self.debt.flush_refused.store(begun, Ordering::Release);
+                self.bell.ring();
+            }
+        })
     }
 
     fn flush(&self, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
@@ -203,7 +223,8 @@ impl Engine {
         let max = if self.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
         let kept = self.journal.as_ref().map_or(0, |journal| journal.segments().len());
         let values_max = self.options.values_segment_bytes().saturating_mul(max as u64);
-        if kept <= max && self.pinned_value_bytes() <= values_max {
+        let is_long = kept > max;
+        if !is_long && self.pinned_value_bytes() <= values_max {
             return;
         }
         let mut committer = self.commit.lock();
@@ -216,6 +237,9 @@ impl Engine {
         // A memtable that is sealed already may hold the log back too; its flush comes first.
         let sealed_first =
             self.catalog().all().flat_map(|table| table.view().sealed.clone()).map(|s| s.first_lsn).min();
+        if !is_long && !self.saving_pays(&table) {
+            return;
+        }
         if sealed_first.is_none() || first_lsn < sealed_first {
             self.seal(&mut committer, &table);
         }
@@ -249,7 +273,10 @@ impl Engine {
         let begun = self.debt.flushes_begun.load(Ordering::Acquire);
         // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
         let through = self.published();
-        let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
+        let is_flushed = |table: &Arc<TableCore>| {
+            let is_saved = table.hashed.as_ref().is_none_or(|hashed| !hashed.is_to_be_saved());
+            is_saved && table.view().sealed.iter().all(|s| s.last_seq > through)
+        };
         loop {
             let seen = self.bell.count();
             if let Some(cause) = self.health.cause() {

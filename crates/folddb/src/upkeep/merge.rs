@@ -321,6 +321,11 @@ impl Engine {
         for file in table.part_files().values() {
             file.retire();
         }
+        self.abandon_saving(table);
+        if let Some(hashed) = &table.hashed {
+            hashed.file.lock().iter().for_each(|file| file.retire());
+            self.values.installs.fetch_add(1, Ordering::AcqRel);
+        }
         let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.bytes).sum();
         self.debt.settle_sealed(waiting);
         table.let_go();

@@ -82,7 +82,10 @@ fn all_record_seeds() -> Vec<Vec<u8>> {
     let rope = super::base::rope_bytes();
     let apart = [OpKind::SetApart, OpKind::InsertApart].map(|kind| (LogOp::Op(kind), &pointer[..]));
     let apart = apart.into_iter().chain([(LogOp::Op(OpKind::FoldApart), &rope[..])]);
-    record_seeds().into_iter().chain(apart.enumerate().map(record_seed)).collect()
+    let slot = [&7u64.to_le_bytes()[..], &pointer].concat();
+    let hashed = [(LogOp::RemoveHashed, &slot[..8]), (LogOp::PutHashed, &slot[..])];
+    let more = apart.chain(hashed).enumerate().map(record_seed);
+    record_seeds().into_iter().chain(more).collect()
 }
 
 fn record_seed((number, (op, payload)): (usize, (LogOp, &[u8]))) -> Vec<u8> {

@@ -4,7 +4,9 @@ use folddb_base::checksum::{hash64, place_seed};
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, TableId};
 use folddb_layout::file_name::FileName;
-use folddb_layout::manifest_edit::{Change, EditKind, PartState, decode_edit, put_edit};
+use folddb_layout::manifest_edit::{
+    Change, EditKind, IndexSegment, IndexState, PartState, decode_edit, put_edit,
+};
 use folddb_manifest::{State, examine, load};
 
 use crate::memory::{MemoryFiles, dir};
@@ -136,6 +138,14 @@ fn value_changes() -> Vec<Change> {
     ]
 }
 
+/// The checkpoint of a hashed table.
+fn index_change() -> Change {
+    let one = |segment| IndexSegment { segment, records: 3, bytes: 1024, end: 9000 };
+    let segments = vec![one(40), one(0x000f_ffff)];
+    let index = IndexState { file: FileNumber(50), file_bytes: 500, keys: 6, max_seq: 310, segments };
+    Change::SaveIndex { table: TableId(1), index }
+}
+
 fn encoded(offset: usize, kind: EditKind, changes: &[Change]) -> Vec<u8> {
     let mut out = Vec::new();
     assert!(put_edit(&mut out, NUMBER, offset as u64, kind, changes), "an edit of a few bytes");
@@ -147,6 +157,7 @@ fn edit_seeds() -> Vec<Vec<u8>> {
         changes().iter().map(|change| encoded(0, EditKind::Edit, std::slice::from_ref(change))).collect();
     seeds.push(encoded(0, EditKind::Snapshot, &changes()));
     seeds.push(encoded(0, EditKind::Edit, &value_changes()));
+    seeds.push(encoded(0, EditKind::Edit, &[index_change()]));
     seeds
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use folddb::table_rules::TableKind;
 use folddb::{Error, ErrorKind, Store};
 use folddb_layout::file_name::FileName;
 
@@ -235,7 +236,7 @@ impl Player {
     pub(super) fn rot(&self, disk: &SimDisk, file: u8, place: u16, bits: u8) -> Outcome {
         let next = Player { disk: Some(disk.after_death()), ..Player::new(self.settings, &self.dir, None) };
         let Some(disk) = &next.disk else { return Ok(()) };
-        let is_data = |name: &str| name.ends_with(".part") || name.ends_with(".log");
+        let is_data = |name: &str| [".part", ".log", ".index"].iter().any(|kind| name.ends_with(kind));
         let files: Vec<_> = disk.names(&self.dir).into_iter().filter(|(name, _)| is_data(name)).collect();
         let Some((name, len_bytes)) = files.get(usize::from(file) % files.len().max(1)) else {
             return Ok(());
@@ -275,7 +276,14 @@ fn contents(store: &Store) -> folddb::Result<Contents> {
     store
         .tables()
         .into_iter()
-        .map(|name| Ok((name.clone(), dump(store.bytes_table(&name)?.scan())?)))
+        .map(|name| {
+            let table = store.bytes_table(&name)?;
+            let mut rows = dump(table.scan())?;
+            if table.rules().rules.kind == TableKind::Hashed {
+                rows.sort(); // as the model has them
+            }
+            Ok((name, rows))
+        })
         .collect()
 }
 
@@ -288,6 +296,7 @@ fn files_wanted(disk: &SimDisk, dir: &Path) -> Result<(BTreeSet<String>, Vec<Str
     let loaded = folddb_manifest::load(&disk.host(), dir).map_err(said("load the manifest"))?;
     let mut wanted: BTreeSet<String> =
         loaded.state.part_files().map(|number| FileName::Part(number).to_string()).collect();
+    wanted.extend(loaded.state.index_files().map(|number| FileName::Index(number).to_string()));
     wanted.extend(loaded.state.values.keys().map(|&number| FileName::Values(number).to_string()));
     wanted
         .extend([FileName::Format, FileName::Lock, FileName::Manifest(loaded.number)].map(|f| f.to_string()));

@@ -10,6 +10,7 @@ fn healthy() -> Facts {
         memtable_bytes: 0,
         runs: Vec::new(),
         range_deletes: 3,
+        index_bytes: None,
     };
     Facts {
         store: "s".to_owned(),

@@ -1,0 +1,280 @@
+//! The index of a hashed table of a store that is not open: what its checkpoint has, what the log says after it, and, where the
+//! checkpoint is lost, what the value segments themselves tell.
+//!
+//! A record of the value lane holds its table and its key, and of two of one key the one that lies later was written later: who
+//! writes a key puts its value while nobody else writes it. So the segments from the first to the last give the last value of each
+//! key. They tell of no delete: a key that was deleted before the log begins is back. Used by `verify` and `repair`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use folddb_base::pointer::VALUE_ALIGN;
+use folddb_base::{Error, FileNumber, Pointer, Result, Seq, TableId};
+use folddb_hash::{Change, Checkpoint, IndexCursor, IndexOptions, Past, Point, Slot};
+use folddb_host::Files;
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame::{FrameRecord, LogOp};
+use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
+use folddb_manifest::{State, TableState};
+
+use crate::hashed::{Hashed, IndexFile, low_bits, new_salt, slot_of};
+use crate::hashed_read::{Found, Reading, read_record};
+use crate::value_files::ValueFile;
+
+/// Bytes of a segment that are searched at once.
+const WINDOW_BYTES: u64 = 1 << 20;
+
+/// The value segments that a manifest lists, opened as they are asked for.
+pub(crate) struct Lane<'a> {
+    files: &'a dyn Files,
+    dir: &'a Path,
+    /// By the low bits of their numbers; with the bytes that count, where that is known.
+    listed: BTreeMap<u32, (u32, Option<u64>)>,
+    open: BTreeMap<u32, ValueFile>,
+}
+
+impl<'a> Lane<'a> {
+    pub(crate) fn new(files: &'a dyn Files, dir: &'a Path, state: &State) -> Lane<'a> {
+        let listed = state.values.iter().map(|(number, end)| (low_bits(number.0), (number.0 as u32, *end)));
+        Lane { files, dir, listed: listed.collect(), open: BTreeMap::new() }
+    }
+
+    fn open(&mut self, low: u32) -> Result<&ValueFile> {
+        let Some(&(number, _)) = self.listed.get(&low) else {
+            return Err(Error::invalid(format!("no value segment is listed whose number ends in {low}")));
+        };
+        if !self.open.contains_key(&low) {
+            if self.open.len() >= 16 {
+                self.open.pop_first();
+            }
+            self.open.insert(low, ValueFile::open(self.files, self.dir, number)?);
+        }
+        Ok(&self.open[&low])
+    }
+
+    /// Reads the record that a slot leads to.
+    pub(crate) fn read(
+        &mut self,
+        table: TableId,
+        slot: Slot,
+        key: Option<&[u8]>,
+        record: &mut Vec<u8>,
+    ) -> Result<Option<Found>> {
+        let file = self.open(slot.segment())?;
+        read_record(file, table, slot, key, Reading::Whole, record, &|| {})
+    }
+
+    /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the order in which they lie.
+    fn each(&mut self, table: TableId, visit: &mut VisitRecord<'_>) -> Result<()> {
+        let mut by_number: Vec<(u32, u32)> =
+            self.listed.iter().map(|(&low, &(number, _))| (number, low)).collect();
+        by_number.sort_unstable();
+        for (number, low) in by_number {
+            let Ok(file) = ValueFile::open(self.files, self.dir, number) else { continue };
+            let end =
+                self.listed.get(&low).and_then(|listed| listed.1).unwrap_or(u64::MAX).min(file.len_bytes());
+            let mut window = Window { file: &file, start: 0, bytes: Vec::new() };
+            let mut at = VALUES_HEADER_BYTES as u64;
+            while at + (RECORD_HEAD_BYTES as u64) < end {
+                let Some((head, key)) = window.record(at)? else {
+                    at += VALUE_ALIGN;
+                    continue;
+                };
+                let unit = u32::try_from(at / VALUE_ALIGN).unwrap_or(u32::MAX);
+                at += head.record_bytes();
+                let slot = Slot::of_place(number, unit, head.record_bytes());
+                if let (Some(slot), true) = (slot, head.table == table) {
+                    let mut record = Vec::new();
+                    let whole =
+                        read_record(&file, table, slot, Some(&key), Reading::Whole, &mut record, &|| {});
+                    if let Ok(Some(_)) = whole {
+                        visit(self, slot, &key)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes a record of the value lane, with its key.
+type VisitRecord<'v> = dyn FnMut(&mut Lane<'_>, Slot, &[u8]) -> Result<()> + 'v;
+
+/// Takes a key of an index: its slot, and its record or what is wrong with that.
+type VisitKey<'v> = dyn FnMut(Point, Slot, Result<(Found, &[u8])>) -> Result<()> + 'v;
+
+/// A piece of a segment.
+struct Window<'f> {
+    file: &'f ValueFile,
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Window<'_> {
+    /// The head and the key of the record that begins here, if one does.
+    fn record(&mut self, at: u64) -> Result<Option<(RecordHead, Vec<u8>)>> {
+        let longest = (RECORD_HEAD_BYTES + usize::from(u16::MAX)) as u64;
+        let is_in = at >= self.start && at + longest <= self.start + self.bytes.len() as u64;
+        if !is_in && (self.bytes.is_empty() || at < self.start || (self.bytes.len() as u64) >= WINDOW_BYTES) {
+            self.start = at;
+            let unit = u32::try_from(at / VALUE_ALIGN).unwrap_or(u32::MAX);
+            self.file.front(unit, WINDOW_BYTES, &mut self.bytes)?;
+        }
+        let bytes = self.bytes.get((at - self.start) as usize..).unwrap_or(&[]);
+        let Ok(head) = RecordHead::decode(bytes) else { return Ok(None) };
+        let key = bytes.get(RECORD_HEAD_BYTES..RECORD_HEAD_BYTES + usize::from(head.key_len));
+        Ok(key.filter(|key| head.is_of(key)).map(|key| (head, key.to_vec())))
+    }
+}
+
+/// See the top of this file.
+pub(crate) struct AtRest {
+    pub(crate) table: TableId,
+    hashed: Hashed,
+    flushed_seq: Seq,
+    /// What is wrong with its checkpoint: where it is empty, all that was saved can be read.
+    pub(crate) faults: Vec<Error>,
+}
+
+impl AtRest {
+    /// The index as it was saved. `deep` reads every piece.
+    pub(crate) fn open(
+        files: &std::sync::Arc<dyn Files>,
+        dir: &Path,
+        store_id: u128,
+        state: &TableState,
+        deep: bool,
+    ) -> AtRest {
+        let options = IndexOptions::default();
+        let new = || Hashed::new(new_salt(store_id, state.id), options);
+        let (mut hashed, mut faults) = (new(), Vec::new());
+        if let Some(index) = &state.index {
+            let path = dir.join(FileName::Index(index.file).to_string());
+            let opened = Checkpoint::open(&**files, &path, index.file);
+            let opened = opened.and_then(|checkpoint| match files.len_bytes(&path) {
+                Ok(bytes) if bytes == index.file_bytes => Ok(checkpoint),
+                Ok(bytes) => Err(Error::corrupt(
+                    &path,
+                    0,
+                    format!("it has {bytes} bytes and not {}", index.file_bytes),
+                )),
+                Err(error) => Err(Error::io("read", &path, error)),
+            });
+            match opened {
+                Ok(checkpoint) => {
+                    faults = if deep { checkpoint.faults() } else { Vec::new() };
+                    let file =
+                        IndexFile::new(checkpoint, index.file_bytes, path, std::sync::Arc::clone(files));
+                    hashed = Hashed::open(file, index, options);
+                }
+                Err(error) => faults.push(error),
+            }
+        }
+        AtRest { table: state.id, hashed, flushed_seq: state.flushed_seq, faults }
+    }
+
+    /// An index of nothing, for one that is built anew.
+    pub(crate) fn empty(store_id: u128, state: &TableState) -> AtRest {
+        let hashed = Hashed::new(new_salt(store_id, state.id), IndexOptions::default());
+        AtRest { table: state.id, hashed, flushed_seq: state.flushed_seq, faults: Vec::new() }
+    }
+
+    /// Takes a record of the log.
+    pub(crate) fn take(&self, record: &FrameRecord<'_>, seq: Seq) -> Result<()> {
+        if seq <= self.flushed_seq {
+            return Ok(());
+        }
+        self.hashed.take(record, seq, Past::Forgotten).map(drop)
+    }
+
+    /// Takes the last record of each key out of the value segments.
+    pub(crate) fn rebuild(&self, lane: &mut Lane<'_>) -> Result<()> {
+        lane.each(self.table, &mut |lane, slot, key| self.put(lane, slot, key))
+    }
+
+    /// Takes a record of the log where the index was rebuilt: what it replaces is found by its key.
+    pub(crate) fn take_by_key(&self, lane: &mut Lane<'_>, record: &FrameRecord<'_>) -> Result<()> {
+        match record.op {
+            LogOp::PutHashed => {
+                let pointer = record.pointer().and_then(|bytes| Pointer::decode(bytes).ok());
+                let slot = pointer.and_then(|pointer| slot_of(record.key, &pointer));
+                slot.map_or(Ok(()), |slot| self.put(lane, slot, record.key))
+            }
+            LogOp::RemoveHashed => match self.find(lane, record.key)? {
+                Some(old) => self
+                    .hashed
+                    .index
+                    .change(self.point(record.key), Change::Remove(old), 1, Past::Forgotten)
+                    .map(drop),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn put(&self, lane: &mut Lane<'_>, slot: Slot, key: &[u8]) -> Result<()> {
+        let change = match self.find(lane, key)? {
+            Some(old) => Change::Replace { old, new: slot },
+            None => Change::Insert(slot),
+        };
+        self.hashed.index.change(self.point(key), change, 1, Past::Forgotten).map(drop)
+    }
+
+    fn find(&self, lane: &mut Lane<'_>, key: &[u8]) -> Result<Option<Slot>> {
+        let (mut slots, mut record) = (Vec::new(), Vec::new());
+        self.hashed.index.candidates(self.point(key), None, &mut slots)?;
+        let is_it = |slot: &Slot| matches!(lane.read(self.table, *slot, Some(key), &mut record), Ok(Some(_)));
+        Ok(slots.into_iter().find(is_it))
+    }
+
+    pub(crate) fn point(&self, key: &[u8]) -> Point {
+        self.hashed.point(key)
+    }
+
+    /// What the points of its keys are seeded with.
+    pub(crate) fn salt(&self) -> u64 {
+        self.hashed.salt()
+    }
+
+    /// How many keys lead to each segment, by the account that is kept beside the index.
+    pub(crate) fn account(&self) -> BTreeMap<u32, u64> {
+        let counted = self.hashed.segments().into_iter().map(|(low, used)| (low, used.tally.records));
+        counted.filter(|(_, records)| *records > 0).collect()
+    }
+
+    /// Whether the log spoke of what the checkpoint does not have.
+    pub(crate) fn misfits(&self) -> u64 {
+        self.hashed.index.facts().misfits
+    }
+
+    /// Hands every key that it has to `visit`: its slot, and its record or what is wrong with that. Pieces that cannot be read are
+    /// passed over.
+    pub(crate) fn each(&self, lane: &mut Lane<'_>, visit: &mut VisitKey<'_>) -> Result<()> {
+        let (mut at, mut record) = (Some(IndexCursor::default()), Vec::new());
+        while let Some(from) = at {
+            let Ok(stretch) = self.hashed.index.stretch(from, None) else {
+                at = self.hashed.index.beyond(from);
+                continue;
+            };
+            for (point, slot) in stretch.keys {
+                let found = lane.read(self.table, slot, None, &mut record);
+                let found =
+                    found.and_then(|found| found.ok_or_else(|| Error::invalid("it is of another key")));
+                visit(point, slot, found.map(|found| (found, &record[..])))?;
+            }
+            at = stretch.next;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a table is hashed, by its rules as they are stored.
+pub(crate) fn is_hashed(table: &TableState) -> bool {
+    let rules = folddb_rules::table_rules::TableRules::from_text(&table.rules_text);
+    rules.is_ok_and(|rules| rules.kind == folddb_rules::table_rules::TableKind::Hashed)
+}
+
+/// The file of a checkpoint.
+pub(crate) fn index_name(number: FileNumber) -> String {
+    FileName::Index(number).to_string()
+}

@@ -1,0 +1,330 @@
+//! The index of a hashed table as the engine holds it: what the log says goes in here, at a commit and at replay.
+//!
+//! ```text
+//!   key ──> point ──> index (crate `hash`) ──> slot: segment, unit, size class ──> record in the value lane, with its key
+//!
+//!   a log record   slot that it replaces, or none | pointer to the new value        so replay reads nothing
+//! ```
+//!
+//! Besides the index there is an account: how many keys lead to each value segment. It is exact, for it is changed with the
+//! index and saved with its checkpoint, and it says when a segment is dead (`reclaim.rs`).
+//!
+//! **Batches and snapshots.** The index has the state of now. A change is noted, with its seq, until no reader can want to know
+//! what was: readers of now read at the published seq, so of a batch that is going in they see nothing. Once a batch is published
+//! its notes go, unless a snapshot lives.
+//!
+//! Used by `hashed_read`, `hashed_write`, `hashed_save` and `hashed_scan`, by `commit` and `recover`, and by `reclaim`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use folddb_base::bytes::Malformed;
+use folddb_base::checksum::hash64;
+use folddb_base::{FileNumber, Lsn, Pointer, Result, Seq, TableId};
+use folddb_hash::{
+    Change, Checkpoint, CheckpointWriter, HashIndex, IndexOptions, Past, Point, SEGMENT_BITS, SegmentTally,
+    Slot,
+};
+use folddb_host::Files;
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_host::sync::{Mutex, MutexGuard};
+use folddb_layout::frame::{FrameRecord, LogOp};
+use folddb_layout::values::record_bytes;
+use folddb_manifest::{IndexSegment, IndexState};
+
+/// What a hashed table has instead of memtables and runs.
+pub(crate) struct Hashed {
+    pub(crate) index: HashIndex,
+    /// What the hashes of its keys are seeded with.
+    salt: u64,
+    segments: Mutex<BTreeMap<u32, SegmentUse>>,
+    /// The checkpoint that the manifest lists.
+    pub(crate) file: Mutex<Option<Arc<IndexFile>>>,
+    /// Somebody wants it saved.
+    pub(crate) wants_save: AtomicBool,
+    /// The checkpoint that is being written.
+    pub(crate) saving: Mutex<Option<Saving>>,
+    /// Where the log begins that the index needs until that one is listed; [`NOT_SAVING`] while none is written.
+    pub(crate) saving_from: AtomicU64,
+    /// Something was kept for a snapshot since somebody looked.
+    has_undone: AtomicBool,
+    /// Bytes of values that were put since it was saved.
+    pub(crate) put_bytes: AtomicU64,
+}
+
+/// See [`Hashed::saving_from`].
+pub(crate) const NOT_SAVING: Lsn = Lsn::MAX;
+
+/// What the keys of a table lead to in one segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SegmentUse {
+    /// How many they are, and about their bytes.
+    pub(crate) tally: SegmentTally,
+    /// Where the last record ends that the table ever had in it.
+    pub(crate) end: u64,
+}
+
+/// A checkpoint under way.
+pub(crate) struct Saving {
+    pub(crate) writer: CheckpointWriter,
+    pub(crate) number: FileNumber,
+    pub(crate) path: PathBuf,
+    /// All changes up to here are in it.
+    pub(crate) seq: Seq,
+}
+
+/// A checkpoint's file, which goes when the manifest no longer lists it and nobody reads it any more.
+pub(crate) struct IndexFile {
+    pub(crate) checkpoint: Arc<Checkpoint>,
+    pub(crate) bytes: u64,
+    path: PathBuf,
+    files: Arc<dyn Files>,
+    obsolete: AtomicBool,
+}
+
+impl IndexFile {
+    pub(crate) fn new(
+        checkpoint: Arc<Checkpoint>,
+        bytes: u64,
+        path: PathBuf,
+        files: Arc<dyn Files>,
+    ) -> Arc<IndexFile> {
+        Arc::new(IndexFile { checkpoint, bytes, path, files, obsolete: AtomicBool::new(false) })
+    }
+
+    /// The manifest, durably, no longer lists the file.
+    pub(crate) fn retire(&self) {
+        self.obsolete.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for IndexFile {
+    fn drop(&mut self) {
+        if self.obsolete.load(Ordering::Acquire) {
+            let _ = self.files.remove(&self.path); // one that stays behind is a leftover that the next opening removes
+        }
+    }
+}
+
+/// What the points of a new table are seeded with. One that was saved has its seed in its checkpoint.
+pub(crate) fn new_salt(store_id: u128, table: TableId) -> u64 {
+    hash64(u64::from(table.0), &store_id.to_le_bytes())
+}
+
+/// As much of the number of a segment as stands in an address.
+pub(crate) fn low_bits(segment: u64) -> u32 {
+    (segment & ((1 << SEGMENT_BITS) - 1)) as u32
+}
+
+/// Where the record of this key lies that a pointer leads to; none where no slot can say it.
+pub(crate) fn slot_of(key: &[u8], pointer: &Pointer<'_>) -> Option<Slot> {
+    Slot::of_place(pointer.place.segment, pointer.place.unit, record_bytes(key.len(), pointer.len))
+}
+
+impl Hashed {
+    /// The index of a new table.
+    pub(crate) fn new(salt: u64, options: IndexOptions) -> Hashed {
+        Hashed::of(HashIndex::new(options), salt, BTreeMap::new(), None)
+    }
+
+    /// The index that a checkpoint saved, with what the manifest says of it.
+    pub(crate) fn open(file: Arc<IndexFile>, state: &IndexState, options: IndexOptions) -> Hashed {
+        let one = |one: &IndexSegment| {
+            let tally = SegmentTally { records: one.records, bytes: one.bytes };
+            (low_bits(one.segment), SegmentUse { tally, end: one.end })
+        };
+        let segments = state.segments.iter().map(one).collect();
+        let index = HashIndex::open(&file.checkpoint, options);
+        let salt = file.checkpoint.salt();
+        Hashed::of(index, salt, segments, Some(file))
+    }
+
+    fn of(
+        index: HashIndex,
+        salt: u64,
+        segments: BTreeMap<u32, SegmentUse>,
+        file: Option<Arc<IndexFile>>,
+    ) -> Hashed {
+        Hashed {
+            index,
+            salt,
+            segments: Mutex::new(segments),
+            file: Mutex::new(file),
+            wants_save: AtomicBool::new(false),
+            saving: Mutex::default(),
+            saving_from: AtomicU64::new(NOT_SAVING),
+            has_undone: AtomicBool::new(false),
+            put_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// The point of a key.
+    #[inline]
+    pub(crate) fn point(&self, key: &[u8]) -> Point {
+        Point::of_hash(hash64(self.salt, key))
+    }
+
+    /// What the points of its keys are seeded with.
+    pub(crate) fn salt(&self) -> u64 {
+        self.salt
+    }
+
+    /// Takes a record of the log. True when a segment leads nowhere any more, but for snapshots.
+    ///
+    /// # Errors
+    /// The record is none of a hashed table; a shard that is not in memory cannot be read.
+    pub(crate) fn take(&self, record: &FrameRecord<'_>, seq: Seq, past: Past) -> Result<bool> {
+        let (change, end) = match change_of(record) {
+            Ok(Some(change)) => change,
+            Ok(None) => return Ok(false),
+            Err(cause) => return Err(malformed(record, cause)),
+        };
+        let point = self.point(record.key);
+        let is_new = self.index.apply(point, change, seq, past)?;
+        let mut segments = self.segments.lock();
+        let mut emptied = false;
+        if let (Change::Replace { old, .. } | Change::Remove(old), true) = (change, is_new) {
+            let used = segments.entry(old.segment()).or_default();
+            used.tally.remove(old);
+            emptied = used.tally.records == 0;
+        }
+        if let Change::Replace { new, .. } | Change::Insert(new) = change {
+            let used = segments.entry(new.segment()).or_default();
+            used.end = used.end.max(end);
+            if is_new {
+                used.tally.add(new);
+            }
+            self.put_bytes.fetch_add(new.class().about_bytes(), Ordering::Relaxed);
+        }
+        Ok(emptied)
+    }
+
+    /// A batch is published whose records were of these points, the last at `seq`. What was noted for readers goes, unless a
+    /// snapshot lives. Called under the commit lock, under which snapshots are taken.
+    pub(crate) fn settle(&self, point: Point, seq: Seq, has_snapshots: bool) {
+        if has_snapshots {
+            self.has_undone.store(true, Ordering::Release);
+        } else {
+            self.index.forget_at(point, seq);
+        }
+    }
+
+    /// Forgets what no snapshot wants any more: the oldest, if any lives, reads at `oldest`, and one that is taken now at
+    /// `published` or later.
+    pub(crate) fn forget(&self, oldest: Option<Seq>, published: Seq) {
+        if self.has_undone.swap(oldest.is_some(), Ordering::AcqRel) {
+            self.index.forget(Some(oldest.unwrap_or(published).min(published)));
+        }
+    }
+
+    /// What its keys lead to, by the low bits of the segments' numbers.
+    pub(crate) fn segments(&self) -> BTreeMap<u32, SegmentUse> {
+        self.segments.lock().clone()
+    }
+
+    /// The low bits of the segments that somebody may read: the keys of now, or a snapshot. None where that is not known, since
+    /// what the log said did not fit what was there.
+    pub(crate) fn leads_to(&self) -> Option<BTreeSet<u32>> {
+        let mut live: BTreeSet<u32> = BTreeSet::new();
+        // In this order: what is replaced between the two looks is met by the second.
+        live.extend(self.segments().iter().filter(|(_, used)| used.tally.records > 0).map(|(&low, _)| low));
+        self.index.each_undone(&mut |slot| {
+            live.insert(slot.segment());
+        });
+        (self.index.facts().misfits == 0).then_some(live)
+    }
+
+    /// What the manifest is to say of a checkpoint. The account is that of its pieces, each of which is of another moment.
+    pub(crate) fn state_of(
+        &self,
+        number: FileNumber,
+        facts: &folddb_hash::CheckpointFacts,
+        is_listed: impl Fn(u32) -> bool,
+    ) -> IndexState {
+        let mut ends = self.segments();
+        let mut segments = Vec::new();
+        for (&low, &tally) in &facts.segments {
+            let end = ends.remove(&low).map_or(0, |used| used.end);
+            segments.push(IndexSegment {
+                segment: low.into(),
+                records: tally.records,
+                bytes: tally.bytes,
+                end,
+            });
+        }
+        // Where the last record ended is worth knowing of those too that nothing leads to now.
+        for (low, used) in ends.into_iter().filter(|(low, _)| is_listed(*low)) {
+            segments.push(IndexSegment { segment: low.into(), records: 0, bytes: 0, end: used.end });
+        }
+        let (file_bytes, keys, max_seq) = (facts.file_bytes, facts.keys, facts.max_seq);
+        IndexState { file: number, file_bytes, keys, max_seq, segments }
+    }
+
+    /// A segment is gone; another may have its low bits one day.
+    pub(crate) fn forget_segment(&self, segment: FileNumber) {
+        self.segments.lock().remove(&low_bits(segment.0));
+    }
+
+    /// Whether something is not in a checkpoint that was asked for.
+    pub(crate) fn is_to_be_saved(&self) -> bool {
+        self.wants_save.load(Ordering::Acquire) || self.saving_from.load(Ordering::Acquire) != NOT_SAVING
+    }
+
+    /// Lets go of everything: the table is dropped, or the store closed.
+    pub(crate) fn let_go(&self) {
+        self.index.clear();
+        *self.file.lock() = None;
+    }
+}
+
+/// The change that a record of the log makes, and where the record of its value ends in its segment; none where it makes none.
+fn change_of(record: &FrameRecord<'_>) -> std::result::Result<Option<(Change, u64)>, Malformed> {
+    let old = match record.old_slot().ok_or(Malformed::Tag)? {
+        0 => None,
+        number => Some(Slot::from_number(number).ok_or(Malformed::Bounds)?),
+    };
+    if record.op == LogOp::RemoveHashed {
+        return Ok(old.map(|old| (Change::Remove(old), 0)));
+    }
+    let pointer = Pointer::decode(record.pointer().ok_or(Malformed::Short)?)?;
+    let new = slot_of(record.key, &pointer).ok_or(Malformed::Bounds)?;
+    let end = pointer.place.offset().saturating_add(record_bytes(record.key.len(), pointer.len));
+    Ok(Some(match old {
+        Some(old) => (Change::Replace { old, new }, end),
+        None => (Change::Insert(new), end),
+    }))
+}
+
+fn malformed(record: &FrameRecord<'_>, cause: Malformed) -> folddb_base::Error {
+    folddb_base::Error::new(
+        folddb_base::ErrorKind::Corruption,
+        format!("a record of the log of hashed table {}: {cause}", record.table),
+    )
+}
+
+/// Locks over points: who writes a key holds one from its first look at the index until its batch is published.
+pub(crate) struct PointLocks([Mutex<()>; POINT_LOCKS]);
+
+/// So many; two keys meet in one by chance.
+const POINT_LOCKS: usize = 256;
+
+impl Default for PointLocks {
+    fn default() -> PointLocks {
+        PointLocks(std::array::from_fn(|_| Mutex::default()))
+    }
+}
+
+impl PointLocks {
+    /// Locks these points of these tables, in an order that is the same for all: nobody waits for one who waits for him.
+    pub(crate) fn hold(&self, points: impl Iterator<Item = (TableId, Point)>) -> Vec<MutexGuard<'_, ()>> {
+        let number =
+            |(table, point): (TableId, Point)| (point.bits() ^ u64::from(table.0)) as usize % POINT_LOCKS;
+        let numbers: BTreeSet<usize> = points.map(number).collect();
+        numbers.into_iter().map(|number| self.0[number].lock()).collect()
+    }
+}
+
+#[cfg(test)]
+#[path = "hashed/tests.rs"]
+mod tests;

@@ -1,0 +1,276 @@
+//! The read path of a hashed table: the index says where the key's record may lie, and one read gets it.
+//!
+//! ```text
+//!   get        candidates of the point, none or one but for one time in 2^40 / keys: each read by its size class, at most a
+//!              quarter too much, and its key compared
+//!   head,      the same, and of the record only its head and its key are read: size and hash of the value stand there
+//!   contains
+//! ```
+//!
+//! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of now reads at the published seq,
+//! as one of a snapshot does at that of the snapshot: see `hashed.rs`. Used by `read`, `head`, `hashed_write` and `hashed_scan`.
+
+use std::sync::Arc;
+
+use folddb_base::limits::VALUE_BYTES_MAX;
+use folddb_base::pointer::value_hash;
+use folddb_base::{Error, Pointer, Result, Seq, TableId, ValuePlace};
+use folddb_hash::Slot;
+use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
+use folddb_rules::State;
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::hashed::Hashed;
+use crate::head::Head;
+use crate::value_files::{Roster, ValueFile};
+
+/// How much of a record is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Its head and its key.
+    Head,
+    /// All of it, and its value is checked.
+    Whole,
+}
+
+/// As whom an index is looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum As {
+    /// Who has locked the point: the last change counts, published or not.
+    Writer,
+    /// A reader of what is published when he looks.
+    Reader,
+    /// A reader of a snapshot.
+    Snapshot(Seq),
+}
+
+impl As {
+    /// The reader at a snapshot's seq, or of now.
+    pub(crate) fn reader(at: Option<Seq>) -> As {
+        at.map_or(As::Reader, As::Snapshot)
+    }
+}
+
+/// A record that was found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) slot: Slot,
+    head: RecordHead,
+}
+
+impl Found {
+    /// Its value in the bytes of the record.
+    pub(crate) fn value<'r>(&self, record: &'r [u8]) -> &'r [u8] {
+        let start = RECORD_HEAD_BYTES + usize::from(self.head.key_len);
+        &record[start..start + self.head.len as usize]
+    }
+
+    /// Its key in the bytes of the record.
+    pub(crate) fn key<'r>(&self, record: &'r [u8]) -> &'r [u8] {
+        &record[RECORD_HEAD_BYTES..RECORD_HEAD_BYTES + usize::from(self.head.key_len)]
+    }
+
+    /// Bytes that it takes in its segment.
+    pub(crate) fn record_bytes(&self) -> u64 {
+        self.head.record_bytes()
+    }
+
+    /// What is known of its value.
+    pub(crate) fn head_of_value(&self) -> Head {
+        Head {
+            size_bytes: self.head.len,
+            hash: self.head.hash,
+            written_ms: None,
+            is_apart: true,
+            pieces: 1,
+            bytes: Vec::new(),
+        }
+    }
+}
+
+impl Engine {
+    /// Reads the record of a key into `record`; none where it has none.
+    ///
+    /// # Errors
+    /// Damage, naming table, key, file and offset; a failed read.
+    pub(crate) fn look_up(
+        &self,
+        (table, hashed): (&TableCore, &Hashed),
+        key: &[u8],
+        who: As,
+        reading: Reading,
+        record: &mut Vec<u8>,
+    ) -> Result<Option<Found>> {
+        let found = self.look_up_in((table, hashed), key, who, reading, record)?;
+        Ok(found.map(|(found, _)| found))
+    }
+
+    /// The same, with the files in which the record is.
+    fn look_up_in(
+        &self,
+        (table, hashed): (&TableCore, &Hashed),
+        key: &[u8],
+        who: As,
+        reading: Reading,
+        record: &mut Vec<u8>,
+    ) -> Result<Option<(Found, Arc<Roster>)>> {
+        let point = hashed.point(key);
+        let mut slots = Vec::new();
+        loop {
+            let round = self.values.files.round();
+            let at = match who {
+                As::Writer => None,
+                As::Reader => Some(self.published()),
+                As::Snapshot(seq) => Some(seq),
+            };
+            slots.clear();
+            let of_table = |error: Error| error.context(format!("the index of table `{}`", table.name));
+            hashed.index.candidates(point, at, &mut slots).map_err(of_table)?;
+            self.check_readable(table)?;
+            if slots.is_empty() {
+                return Ok(None);
+            }
+            let Some(of) = self.values.files.roster_of(round) else { continue };
+            for &slot in &slots {
+                let found = self.read_slot(&of, table, slot, Some(key), reading, record);
+                if let Some(found) = found.map_err(|error| of_key(table, key, error))? {
+                    return Ok(Some((found, of)));
+                }
+            }
+            return Ok(None);
+        }
+    }
+
+    /// Reads the record that a slot leads to; none where it is of another key than the one that is looked for.
+    pub(crate) fn read_slot(
+        &self,
+        of: &Roster,
+        table: &TableCore,
+        slot: Slot,
+        key: Option<&[u8]>,
+        reading: Reading,
+        record: &mut Vec<u8>,
+    ) -> Result<Option<Found>> {
+        let file = self.values.files.open_low(of, slot.segment())?;
+        let counter = match reading {
+            Reading::Head => &self.counters.value_head_reads,
+            Reading::Whole => &self.counters.value_reads,
+        };
+        read_record(&file, table.id, slot, key, reading, record, &|| counter.add(1))
+    }
+
+    /// Hands the value of `key` to `take`.
+    pub(crate) fn get_hashed<R>(
+        &self,
+        of: (&TableCore, &Hashed),
+        key: &[u8],
+        at: Option<Seq>,
+        take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+    ) -> Result<R> {
+        crate::read::with_record(|record| {
+            let found = self.look_up(of, key, As::reader(at), Reading::Whole, record)?;
+            self.counters.gets.add(1);
+            take(found.map(|found| found.value(record)))
+        })
+    }
+
+    /// Hands what `key` has to `take`, as a pointer to its value: for whoever reads the value some other way.
+    pub(crate) fn state_hashed<R>(
+        &self,
+        of: (&TableCore, &Hashed),
+        key: &[u8],
+        at: Option<Seq>,
+        take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
+    ) -> Result<R> {
+        let mut record = Vec::new();
+        self.counters.gets.add(1);
+        let Some((found, of)) = self.look_up_in(of, key, As::reader(at), Reading::Head, &mut record)? else {
+            return take(None, None);
+        };
+        let (low, unit) = (found.slot.segment(), found.slot.unit());
+        let place = ValuePlace { segment: of.number_of(low).unwrap_or(low), unit };
+        let mut pointer = Vec::new();
+        Pointer { place, time_ms: 0, hash: found.head.hash, len: found.head.len, head: &[] }
+            .put(&mut pointer);
+        take(Some(State::Apart(&pointer)), Some(&of))
+    }
+
+    /// The head of `key`: one small read.
+    pub(crate) fn head_hashed(
+        &self,
+        of: (&TableCore, &Hashed),
+        key: &[u8],
+        at: Option<Seq>,
+    ) -> Result<Option<Head>> {
+        crate::read::with_record(|record| {
+            let found = self.look_up(of, key, As::reader(at), Reading::Head, record)?;
+            Ok(found.map(|found| found.head_of_value()))
+        })
+    }
+}
+
+/// Reads the record that a slot leads to into `record`; none where it is of another key than the one that is looked for. `read` is
+/// told of each read.
+///
+/// # Errors
+/// Damage, naming file and offset; a failed read.
+pub(crate) fn read_record(
+    file: &ValueFile,
+    table: TableId,
+    slot: Slot,
+    key: Option<&[u8]>,
+    reading: Reading,
+    record: &mut Vec<u8>,
+    read: &dyn Fn(),
+) -> Result<Option<Found>> {
+    let front_bytes = RECORD_HEAD_BYTES as u64 + key.map_or(KEY_GUESS_BYTES, |key| key.len() as u64);
+    let len = match reading {
+        Reading::Head => front_bytes,
+        Reading::Whole => slot.class().read_bytes().unwrap_or(front_bytes),
+    };
+    let need = |len: u64, record: &mut Vec<u8>| {
+        if (record.len() as u64) < len {
+            read();
+            file.front(slot.unit(), len, record)?;
+        }
+        Ok::<_, Error>(record.len() as u64 >= len)
+    };
+    record.clear();
+    need(len, record)?;
+    let Some(found) = RecordHead::decode(record).ok().map(|head| Found { slot, head }) else {
+        return Err(damaged(file, slot));
+    };
+    // The key first: a head that is damaged must not pass for that of another key.
+    let key_end = RECORD_HEAD_BYTES as u64 + u64::from(found.head.key_len);
+    let is_whole = need(key_end, record)?;
+    if !is_whole || found.head.table != table || !found.head.is_of(found.key(record)) {
+        return Err(damaged(file, slot));
+    }
+    if key.is_some_and(|key| key != found.key(record)) {
+        return Ok(None);
+    }
+    if reading == Reading::Whole {
+        let fits = found.head.len <= VALUE_BYTES_MAX as u64;
+        if !fits || !need(key_end.saturating_add(found.head.len), record)? {
+            return Err(damaged(file, slot));
+        }
+        if value_hash(found.key(record), found.value(record)) != found.head.hash {
+            return Err(damaged(file, slot));
+        }
+    }
+    Ok(Some(found))
+}
+
+/// So many bytes of key are read with the head of a record whose key is not known; a longer one takes a second read.
+const KEY_GUESS_BYTES: u64 = 104;
+
+#[cold]
+fn damaged(file: &ValueFile, slot: Slot) -> Error {
+    file.damaged(slot.unit(), "the record is not the one that the index leads to")
+}
+
+fn of_key(table: &TableCore, key: &[u8], error: Error) -> Error {
+    let key = table.rules.rules.key_codec().show_line(key);
+    error.context(format!("the value of key {key} of table `{}`", table.name))
+}

@@ -1,0 +1,292 @@
+//! Saving the index of a hashed table: a checkpoint, shard by shard, while reading and writing go on.
+//!
+//! ```text
+//!   asked for   by whoever wants the log shorter: a flush, a close, a log that has grown too long, an index that is too large
+//!   begin       under the commit lock, for a moment: where the log is from then on
+//!   step        some shards, each as it is at one moment
+//!   finish      the file is synced, then the log as far as any shard has it; one edit lists the file, says from where on the log
+//!               is needed, and takes the one before off the list, whose file goes
+//! ```
+//!
+//! A crash before the edit leaves a file that the next opening removes. What is in no checkpoint is replayed: at an opening it is
+//! written to a new one, since the log that held it goes. Called by the flushes, by `recover` and by `store`.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_hash::{Checkpoint, CheckpointWriter};
+use folddb_host::sync::atomic::Ordering;
+use folddb_layout::file_name::FileName;
+use folddb_manifest::{Change, IndexState, State};
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::hashed::{Hashed, IndexFile, NOT_SAVING, Saving, low_bits};
+use crate::install::NUMBERS_RESERVED;
+
+/// Shards that a step saves: about 20 ms of work.
+const STEP_SHARDS: usize = 32;
+
+/// While values of less than so many times the bytes of its checkpoint were put, an index is not saved for the sake of segments
+/// that could go: saving it must not cost more than it gives.
+const VALUES_PER_CHECKPOINT: u64 = 16;
+
+/// A checkpoint that is durable, and that no manifest lists yet.
+pub(crate) struct SavedIndex {
+    pub(crate) table: Arc<TableCore>,
+    pub(crate) file: Arc<IndexFile>,
+    pub(crate) state: IndexState,
+    pub(crate) seq: Seq,
+}
+
+impl SavedIndex {
+    /// The changes that make it that of its table.
+    pub(crate) fn changes(&self) -> [Change; 2] {
+        let table = self.table.id;
+        let save = Change::SaveIndex { table, index: self.state.clone() };
+        [save, Change::Flushed { table, seq: self.seq }]
+    }
+
+    /// Gives it up: the file goes.
+    pub(crate) fn discard(&self) {
+        self.file.retire();
+    }
+
+    /// An edit lists it. The one before goes.
+    pub(crate) fn adopt(&self) {
+        let Some(hashed) = &self.table.hashed else { return };
+        hashed.index.adopt(&self.file.checkpoint);
+        let before = hashed.file.lock().replace(Arc::clone(&self.file));
+        if let Some(before) = before {
+            before.retire();
+        }
+    }
+}
+
+impl Engine {
+    /// Goes on saving the indexes that somebody wants saved; says what it did, or nothing where none is.
+    pub(crate) fn save_step(&self) -> Result<Option<String>> {
+        self.keep_to_memory();
+        let catalog = self.catalog();
+        // In this order: a snapshot that is taken meanwhile reads at what is published now, or later.
+        let published = self.published();
+        let oldest = self.borders.all().first().copied();
+        for table in catalog.all() {
+            let Some(hashed) = &table.hashed else { continue };
+            hashed.forget(oldest, published);
+            if !hashed.is_to_be_saved() || table.check_alive().is_err() {
+                continue;
+            }
+            let saved = self.save_some(table, hashed);
+            return match saved {
+                Err(_) if table.check_alive().is_err() => {
+                    Ok(Some(format!("table `{}` was dropped meanwhile", table.name)))
+                }
+                Err(error) => {
+                    self.end_saving(table, hashed, false);
+                    Err(error)
+                }
+                Ok(None) => continue,
+                Ok(Some(true)) => Ok(Some(format!("saved the index of table `{}`", table.name))),
+                Ok(Some(false)) => Ok(Some(format!("saved some of the index of table `{}`", table.name))),
+            };
+        }
+        Ok(None)
+    }
+
+    /// Saves some of an index; true when it is done. None where there is nothing to save.
+    fn save_some(&self, table: &Arc<TableCore>, hashed: &Hashed) -> Result<Option<bool>> {
+        let mut saving = hashed.saving.lock();
+        if saving.is_none() {
+            *saving = self.begin_saving(table, hashed)?;
+        }
+        let Some(current) = &mut *saving else { return Ok(None) };
+        for _ in 0..STEP_SHARDS {
+            if !hashed.index.save_step(&mut current.writer, self.published())? {
+                let Some(done) = saving.take() else { return Ok(None) };
+                drop(saving);
+                let saved = self.finish_saving(table, hashed, done)?;
+                self.list_saved(hashed, &saved)?;
+                return Ok(Some(true));
+            }
+        }
+        Ok(Some(false))
+    }
+
+    /// Begins a checkpoint. From now on what is written needs the log, whatever becomes of it; none where nothing is to be saved.
+    fn begin_saving(&self, table: &Arc<TableCore>, hashed: &Hashed) -> Result<Option<Saving>> {
+        let seq = {
+            let mut committer = self.commit.lock();
+            hashed.wants_save.store(false, Ordering::Release);
+            let seq = committer.next_seq - 1;
+            let Some(active) = committer.active_mut(table.id) else { return Ok(None) };
+            let Some(first_lsn) = active.first_lsn.take() else { return Ok(None) };
+            hashed.saving_from.store(first_lsn, Ordering::Release);
+            hashed.put_bytes.store(0, Ordering::Relaxed);
+            seq
+        };
+        self.new_checkpoint(hashed, seq).map(Some)
+    }
+
+    fn new_checkpoint(&self, hashed: &Hashed, seq: Seq) -> Result<Saving> {
+        let number = self.numbers.take();
+        let path = self.path(&FileName::Index(number).to_string());
+        let file = self.host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+        let writer = CheckpointWriter::new(file, &path, number, hashed.salt());
+        Ok(Saving { writer, number, path, seq })
+    }
+
+    /// Makes a checkpoint durable, and opens it.
+    fn finish_saving(&self, table: &Arc<TableCore>, hashed: &Hashed, saving: Saving) -> Result<SavedIndex> {
+        let Saving { writer, number, path, seq } = saving;
+        let finished = writer.finish().and_then(|facts| {
+            self.sync_dir()?;
+            let checkpoint = Checkpoint::open(&*self.host.files, &path, number)?;
+            Ok((facts, checkpoint))
+        });
+        let (facts, checkpoint) = finished.inspect_err(|_| {
+            let _ = self.host.files.remove(&path); // what stays goes at the next opening
+        })?;
+        let listed = Arc::clone(self.manifest.lock().state());
+        let is_listed = |low: u32| listed.values.keys().any(|number| low_bits(number.0) == low);
+        let state = hashed.state_of(number, &facts, is_listed);
+        let file = IndexFile::new(checkpoint, facts.file_bytes, path, Arc::clone(&self.host.files));
+        self.counters.index_bytes_written.add(facts.file_bytes);
+        Ok(SavedIndex { table: Arc::clone(table), file, state, seq })
+    }
+
+    /// Lists a checkpoint, and lets go of the log that it makes needless.
+    fn list_saved(&self, hashed: &Hashed, saved: &SavedIndex) -> Result<()> {
+        // Its shards have what was written while it was: that must be durable before they are.
+        let end = self.journal.as_ref().map_or(0, |journal| journal.end_lsn());
+        self.sync_to(end).inspect_err(|_| saved.discard())?;
+        let log_start = self.log_start_beside(None, Some(&saved.table));
+        let mut changes = saved.changes().to_vec();
+        changes.extend(log_start.map(|lsn| self.horizon(lsn)));
+        let mut manifest = self.manifest.lock();
+        self.check_readable(&saved.table).inspect_err(|_| saved.discard())?;
+        if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
+            changes.push(Change::ReserveNumbers { next_number: self.numbers.peek() + NUMBERS_RESERVED });
+        }
+        manifest.append(&changes).inspect_err(|error| {
+            if error.kind() == ErrorKind::NoSpace {
+                saved.discard(); // after any other failure the edit may be on the disk
+            }
+            self.note_write_failure(error);
+        })?;
+        saved.adopt();
+        self.values.installs.fetch_add(1, Ordering::AcqRel);
+        drop(manifest);
+        self.end_saving(&saved.table, hashed, true);
+        if let Some(lsn) = log_start {
+            self.retire_segments(lsn);
+        }
+        self.counters.indexes_saved.add(1);
+        self.bell.ring();
+        Ok(())
+    }
+
+    /// No checkpoint is being written any more. Where it came to nothing, the log is needed from where it was before, and it is
+    /// wanted still.
+    fn end_saving(&self, table: &TableCore, hashed: &Hashed, is_listed: bool) {
+        if let Some(given_up) = hashed.saving.lock().take() {
+            drop(given_up.writer);
+            let _ = self.host.files.remove(&given_up.path);
+        }
+        let mut committer = self.commit.lock();
+        let from = hashed.saving_from.swap(NOT_SAVING, Ordering::AcqRel);
+        if is_listed || from == NOT_SAVING {
+            return;
+        }
+        if let Some(active) = committer.active_mut(table.id) {
+            active.first_lsn = Some(active.first_lsn.map_or(from, |lsn: Lsn| lsn.min(from)));
+        }
+        hashed.wants_save.store(true, Ordering::Release);
+    }
+
+    /// Gives up what is being saved of a table that is dropped, or of a store that is closed.
+    pub(crate) fn abandon_saving(&self, table: &TableCore) {
+        let Some(hashed) = &table.hashed else { return };
+        if let Some(given_up) = hashed.saving.lock().take() {
+            drop(given_up.writer);
+            let _ = self.host.files.remove(&given_up.path);
+        }
+    }
+
+    /// Saves all of an index that opening has replayed something of. No manifest lists it yet.
+    pub(crate) fn save_replayed(&self, table: &Arc<TableCore>) -> Result<Option<SavedIndex>> {
+        let Some(hashed) = &table.hashed else { return Ok(None) };
+        let seq = {
+            let mut committer = self.commit.lock();
+            hashed.wants_save.store(false, Ordering::Release);
+            let seq = committer.next_seq - 1;
+            let active = committer.active_mut(table.id);
+            if active.and_then(|active| active.first_lsn.take()).is_none() {
+                return Ok(None);
+            }
+            seq
+        };
+        let mut saving = self.new_checkpoint(hashed, seq)?;
+        let saved = loop {
+            match hashed.index.save_step(&mut saving.writer, seq) {
+                Ok(true) => {}
+                Ok(false) => break self.finish_saving(table, hashed, saving)?,
+                Err(error) => {
+                    drop(saving.writer);
+                    let _ = self.host.files.remove(&saving.path);
+                    return Err(error);
+                }
+            }
+        };
+        Ok(Some(saved))
+    }
+
+    /// Lets go of what is saved of indexes that take more memory than they may; where that is not enough, more is to be saved.
+    fn keep_to_memory(&self) {
+        let Some(max) = self.options.index_bytes_max else { return };
+        for table in self.catalog().all() {
+            let Some(hashed) = &table.hashed else { continue };
+            if hashed.index.facts().memory_bytes <= max {
+                continue;
+            }
+            let Some(file) = hashed.file.lock().clone() else {
+                hashed.wants_save.store(true, Ordering::Release);
+                continue;
+            };
+            hashed.index.let_go(&file.checkpoint, max);
+            let is_over = hashed.index.facts().memory_bytes > max;
+            if is_over && hashed.put_bytes.load(Ordering::Relaxed) >= file.bytes {
+                hashed.wants_save.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    /// Whether it is worth saving an index for the sake of value segments that could go then.
+    pub(crate) fn saving_pays(&self, table: &TableCore) -> bool {
+        let Some(hashed) = &table.hashed else { return true };
+        let bytes = hashed.file.lock().as_ref().map_or(0, |file| file.bytes);
+        hashed.put_bytes.load(Ordering::Relaxed) >= bytes.saturating_mul(VALUES_PER_CHECKPOINT)
+    }
+
+    /// Whether the store has a hashed table.
+    pub(crate) fn has_hashed(&self) -> bool {
+        self.catalog().all().any(|table| table.hashed.is_some())
+    }
+
+    /// Takes the segments out of `dead` that hashed tables lead to.
+    pub(crate) fn spare_hashed(&self, dead: &mut std::collections::BTreeSet<FileNumber>) {
+        for table in self.catalog().all() {
+            let Some(hashed) = &table.hashed else { continue };
+            match hashed.leads_to() {
+                Some(live) => dead.retain(|number| !live.contains(&low_bits(number.0))),
+                None => dead.clear(),
+            }
+        }
+    }
+}
+
+/// The checkpoints that a manifest lists, with their lengths.
+pub(crate) fn listed_indexes(state: &State) -> impl Iterator<Item = (FileNumber, u64)> + '_ {
+    let indexes = state.tables.values().filter_map(|table| table.index.as_ref());
+    indexes.map(|index| (index.file, index.file_bytes))
+}

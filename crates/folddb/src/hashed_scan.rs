@@ -1,0 +1,164 @@
+//! The walk over all of a hashed table: in the order of the points of its keys, which is that of no key.
+//!
+//! The index is asked for a shard at a time, and each record is read on its own: where only keys are wanted its front, else all
+//! of it. A walk sees the table as it was when it began, so it holds a border as a snapshot does. Used by `scans`.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::stream::Direction;
+use folddb_base::{Error, Result, Seq};
+use folddb_hash::{IndexCursor, Point, Slot};
+
+use crate::borders::Held;
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::hashed_read::{Found, Reading};
+use crate::head::Head;
+use crate::scan::{ScanPlan, Wanted};
+
+/// A walk under way.
+pub(crate) struct HashedRows {
+    engine: Arc<Engine>,
+    table: Arc<TableCore>,
+    plan: ScanPlan,
+    at: Seq,
+    /// Of the shard that is walked over, the slots to come, the next last.
+    slots: Vec<(Point, Slot)>,
+    next: Option<IndexCursor>,
+    record: Vec<u8>,
+    /// The key of the last row.
+    last: Vec<u8>,
+    _held: Option<Held>,
+}
+
+impl HashedRows {
+    /// Begins a walk.
+    ///
+    /// # Errors
+    /// The plan asks for an order; the table is dropped.
+    pub(crate) fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: &ScanPlan) -> Result<HashedRows> {
+        let from_start = plan.low == Bound::Unbounded || plan.resumed.as_ref() == Some(&plan.low);
+        if !from_start || plan.high != Bound::Unbounded || plan.direction != Direction::Forward {
+            return Err(no_order(table));
+        }
+        let held = match plan.at {
+            Some(_) => None,
+            None => {
+                let _committer = engine.commit.lock(); // as a snapshot is taken
+                Some(engine.borders.hold(engine.published(), engine.host.clock.monotonic()))
+            }
+        };
+        let at = plan.at.or(held.as_ref().map(|held| held.seq)).unwrap_or_default();
+        engine.check_readable(table)?;
+        Ok(HashedRows {
+            engine: Arc::clone(engine),
+            table: Arc::clone(table),
+            plan: plan.clone(),
+            at,
+            slots: Vec::new(),
+            next: Some(place_of(table, &plan.low)),
+            record: Vec::new(),
+            last: Vec::new(),
+            _held: held,
+        })
+    }
+
+    /// The engine and the table whose rows these are.
+    pub(crate) fn owner(&self) -> (&Arc<Engine>, &Arc<TableCore>) {
+        (&self.engine, &self.table)
+    }
+
+    /// What it goes over, and the seq that it reads at.
+    pub(crate) fn plan(&self) -> (&ScanPlan, Seq) {
+        (&self.plan, self.at)
+    }
+
+    /// The key of the last row that could be read.
+    pub(crate) fn key(&self) -> &[u8] {
+        &self.last
+    }
+
+    /// The next slot; none at the end.
+    fn next_slot(&mut self) -> Result<Option<Slot>> {
+        loop {
+            if let Some((_, slot)) = self.slots.pop() {
+                return Ok(Some(slot));
+            }
+            let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
+            let stretch = hashed.index.stretch(from, Some(self.at))?;
+            self.engine.check_readable(&self.table)?;
+            self.slots = stretch.keys;
+            self.slots.reverse();
+            self.next = stretch.next;
+        }
+    }
+
+    fn next_found(&mut self) -> Result<Option<Found>> {
+        let reading = if self.plan.wanted == Wanted::Value { Reading::Whole } else { Reading::Head };
+        loop {
+            let Some(slot) = self.next_slot()? else { return Ok(None) };
+            let Some(found) = self.read(slot, reading)? else { continue };
+            self.last.clear();
+            self.last.extend_from_slice(found.key(&self.record));
+            // Where a walk is gone on with, the key that it had last comes first.
+            if !matches!(&self.plan.low, Bound::Excluded(had) if *had == self.last) {
+                return Ok(Some(found));
+            }
+        }
+    }
+
+    fn read(&mut self, slot: Slot, reading: Reading) -> Result<Option<Found>> {
+        // What the border sees is on every list that begins while it is held.
+        let of = self.engine.values.files.present();
+        let in_table = |error: Error| error.context(format!("a value of table `{}`", self.table.name));
+        let found = self.engine.read_slot(&of, &self.table, slot, None, reading, &mut self.record);
+        found.map_err(in_table)
+    }
+
+    /// The next key, and its value where that is wanted.
+    pub(crate) fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };
+        let value = if self.plan.wanted == Wanted::Value { found.value(&self.record) } else { &[] };
+        Ok(Some((found.key(&self.record), value)))
+    }
+
+    /// The next key, and the head of its value.
+    pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
+        let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };
+        Ok(Some((found.key(&self.record), found.head_of_value())))
+    }
+
+    /// How many keys are left. Reads no record.
+    pub(crate) fn count(&mut self, limit: usize) -> Result<u64> {
+        let mut count = 0;
+        while count < limit as u64 && self.next_slot()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// What was met is damage: a walk that went on would pass for one of the whole table.
+    fn end(&mut self) {
+        (self.next, self.slots) = (None, Vec::new());
+    }
+}
+
+/// Where a walk is gone on with that stood at a key: at its point.
+fn place_of(table: &TableCore, low: &Bound<Vec<u8>>) -> IndexCursor {
+    let (Bound::Included(key) | Bound::Excluded(key)) = low else { return IndexCursor::default() };
+    if matches!(low, Bound::Included(_)) && key.is_empty() {
+        return IndexCursor::default(); // no row could be read
+    }
+    let point = table.hashed.as_ref().map_or(0, |hashed| hashed.point(key).bits());
+    IndexCursor::from_number(point).unwrap_or_default()
+}
+
+/// The error of who asks a hashed table for an order.
+pub(crate) fn no_order(table: &TableCore) -> Error {
+    Error::invalid(format!(
+        "table `{}` is hashed, and has no order of keys: scan all of it, or use a sorted table for ranges, prefixes, \
+         scans backwards and comparisons",
+        table.name
+    ))
+}
