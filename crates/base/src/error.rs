@@ -39,6 +39,8 @@ pub enum ErrorKind {
     Poisoned,
     /// The table's fold function failed on this key. Other keys are untouched.
     FoldFailed,
+    /// What a transaction read was written to by others before it was committed. Nothing of it is written: begin anew.
+    Conflict,
     /// What a snapshot saw is not kept any more.
     SnapshotGone,
     /// The store or the table is opened for reading only.
@@ -64,6 +66,7 @@ impl ErrorKind {
             ErrorKind::NoSpace => "free some space; writing resumes by itself",
             ErrorKind::Corruption => "restore a backup, or salvage what is whole into a new store",
             ErrorKind::Poisoned => "reopen the store to write again; reads go on",
+            ErrorKind::Conflict => "begin the transaction anew",
             ErrorKind::SnapshotGone => {
                 "read what is there now, or hold snapshots for as long as they are needed"
             }

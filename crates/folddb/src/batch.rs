@@ -9,6 +9,7 @@ use crate::catalog::TableCore;
 use crate::encode::{Encoded, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
+use crate::reads::Reads;
 use crate::table::{BytesTable, Table};
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
@@ -157,12 +158,17 @@ impl Batch {
     /// disk is full; [`crate::ErrorKind::Poisoned`] after an earlier failed write; any failure of the
     /// operating system. Whatever fails, the batch is emptied.
     pub fn commit(&mut self, durability: Durability) -> Result<Seq> {
+        self.commit_if(None, durability)
+    }
+
+    /// The same, if what was read still holds.
+    pub(crate) fn commit_if(&mut self, reads: Option<&Reads>, durability: Durability) -> Result<Seq> {
         let result = match self.mistake.take() {
             Some(mistake) => Err(mistake),
             None if self.encoded.len_bytes() > BATCH_BYTES_MAX => Err(Error::invalid(format!(
                 "a batch holds at most {BATCH_BYTES_MAX} bytes; commit it in several"
             ))),
-            None => self.engine.commit(&mut self.encoded, durability),
+            None => self.engine.commit_if(&mut self.encoded, reads, durability),
         };
         self.encoded.clear();
         result

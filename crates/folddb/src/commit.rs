@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   admit   back pressure, health            no lock
+//!   check   what a transaction has read      no lock; once more of the newest under the commit lock
 //!   resolve ops on hashed tables             locks of their points, up to the end
 //!   values  those that lie apart             no lock but the value lane's
 //!   append  one frame                        commit lock
@@ -26,20 +27,36 @@ use crate::encode::Encoded;
 use crate::engine::{Active, Committer, Engine};
 use crate::health::PoisonOnPanic;
 use crate::options::Durability;
+use crate::reads::Reads;
 use crate::view::TableView;
 
 impl Engine {
     /// Commits a batch. Returns the seq of its last record.
+    #[inline]
     pub(crate) fn commit(&self, batch: &mut Encoded, durability: Durability) -> Result<Seq> {
+        self.commit_if(batch, None, durability)
+    }
+
+    /// The same, if what was read still holds.
+    pub(crate) fn commit_if(
+        &self,
+        batch: &mut Encoded,
+        reads: Option<&Reads>,
+        durability: Durability,
+    ) -> Result<Seq> {
         self.check_not_read_only()?;
         if batch.count == 0 {
             return Ok(self.published());
         }
         self.admit(batch)?;
+        let checked = match reads {
+            Some(reads) => Some((reads, reads.check(self)?)),
+            None => None,
+        };
         let is_plain = batch.apart.is_empty() && batch.hashed.is_empty() && !batch.is_placed;
         let (end_lsn, last_seq) = match is_plain {
-            true => self.append_and_apply(batch, durability)?,
-            false => self.place_and_apply(batch, durability)?,
+            true => self.append_and_apply(batch, checked, durability)?,
+            false => self.place_and_apply(batch, checked, durability)?,
         };
         if durability == Durability::Sync {
             self.sync_to(end_lsn)?;
@@ -49,17 +66,30 @@ impl Engine {
 
     /// As [`Engine::append_and_apply`], of a batch with values that lie apart.
     #[cold]
-    fn place_and_apply(&self, batch: &mut Encoded, durability: Durability) -> Result<(Lsn, Seq)> {
+    fn place_and_apply(
+        &self,
+        batch: &mut Encoded,
+        checked: Option<(&Reads, Seq)>,
+        durability: Durability,
+    ) -> Result<(Lsn, Seq)> {
         let _placing = self.values.placing.read();
         let _points = self.resolve_hashed(batch)?;
         self.put_values(batch)?;
-        self.append_and_apply(batch, durability)
+        self.append_and_apply(batch, checked, durability)
     }
 
-    fn append_and_apply(&self, batch: &Encoded, durability: Durability) -> Result<(Lsn, Seq)> {
+    fn append_and_apply(
+        &self,
+        batch: &Encoded,
+        checked: Option<(&Reads, Seq)>,
+        durability: Durability,
+    ) -> Result<(Lsn, Seq)> {
         let mut committer = self.commit.lock();
         let committer = &mut *committer;
         self.health.check_writable(batch.frees_only)?;
+        if let Some((reads, seq)) = checked {
+            reads.check_rest(self, seq)?;
+        }
         let _guard = PoisonOnPanic::new(&self.health); // a custom order may panic while a memtable is sorted
         for table in &batch.tables {
             table.check_alive()?;

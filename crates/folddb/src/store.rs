@@ -15,11 +15,12 @@ use crate::batch::Batch;
 use crate::catalog::{Catalog, TableCore};
 use crate::engine::{Active, Engine};
 use crate::hashed::{Hashed, new_salt};
-use crate::options::Options;
+use crate::options::{Durability, Options};
 use crate::recover;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
+use crate::transaction::{Transaction, transact};
 use crate::upkeep::merge::Progress;
 use crate::upkeep::{Work, Workers};
 use crate::view::TableView;
@@ -196,6 +197,23 @@ impl Store {
     /// A pinned view of the whole store as it is now.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::take(self.engine())
+    }
+
+    /// Begins a transaction: reads at one snapshot, and writes that are committed only if nobody has written to what was read.
+    pub fn transaction(&self) -> Transaction {
+        Transaction::begin(self.engine())
+    }
+
+    /// Runs `work` in a transaction and commits that; where another one came between, all over again, up to a thousand times.
+    ///
+    /// # Errors
+    /// What `work` fails with; [`crate::ErrorKind::Conflict`] after so many times; otherwise as [`Batch::commit`].
+    pub fn transact<R>(
+        &self,
+        durability: Durability,
+        work: impl FnMut(&mut Transaction) -> Result<R>,
+    ) -> Result<R> {
+        transact(self.engine(), durability, work)
     }
 
     /// The seq of the last record that readers see.

@@ -1,0 +1,133 @@
+//! What a transaction has read, and whether that still holds when it commits.
+//!
+//! ```text
+//!   check         before any lock: may read runs
+//!   check_rest    under the commit lock: what was written meanwhile, which is in memory
+//! ```
+//!
+//! Only what was *read* counts: two transactions that fold onto the same key without looking at it do not meet. A conflict is told,
+//! too, where what was written between the two checks has been flushed already, so that nobody waits for the disk under the lock.
+//!
+//! Called by `transaction` and `commit`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use folddb_base::checksum::key_hash;
+use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
+use folddb_memtable::ReadAt;
+use folddb_run::{Rank, Tally};
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::view::{RunView, TableView, covering_seq};
+
+/// The keys that a transaction has read at a snapshot.
+pub(crate) struct Reads {
+    at: Seq,
+    tables: BTreeMap<TableId, (Arc<TableCore>, BTreeSet<Vec<u8>>)>,
+}
+
+impl Reads {
+    /// Nothing was read yet, at the snapshot `at`, which lives as long as this.
+    pub(crate) fn new(at: Seq) -> Reads {
+        Reads { at, tables: BTreeMap::new() }
+    }
+
+    /// Notes a key.
+    pub(crate) fn note(&mut self, table: &Arc<TableCore>, key: &[u8]) {
+        let (_, keys) = self.tables.entry(table.id).or_insert_with(|| (Arc::clone(table), BTreeSet::new()));
+        if !keys.contains(key) {
+            keys.insert(key.to_vec());
+        }
+    }
+
+    /// Checks that nothing was written to these keys since they were read; returns up to which seq that is so.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`]; a failed read.
+    pub(crate) fn check(&self, engine: &Engine) -> Result<Seq> {
+        let checked = engine.published();
+        if checked == self.at {
+            return Ok(checked);
+        }
+        for (table, keys) in self.tables.values() {
+            let view = Arc::clone(&table.pinned_view());
+            for key in keys {
+                if is_in_memory(engine, table, &view, key, self.at)
+                    || is_in_runs(engine, table, &view, key, self.at)?
+                {
+                    return Err(conflict(table, key));
+                }
+            }
+        }
+        Ok(checked)
+    }
+
+    /// The same of what was written since `checked`. The caller holds the commit lock.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`].
+    pub(crate) fn check_rest(&self, engine: &Engine, checked: Seq) -> Result<()> {
+        if checked == engine.published() {
+            return Ok(());
+        }
+        for (table, keys) in self.tables.values() {
+            let view = Arc::clone(&table.pinned_view());
+            let is_flushed = view.runs.iter().any(|run| max_seq_of(run) > checked);
+            let changed = |key: &&Vec<u8>| is_flushed || is_in_memory(engine, table, &view, key, checked);
+            if let Some(key) = keys.iter().find(changed) {
+                return Err(conflict(table, key));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a memtable or a range delete has something of `key` that is newer than `since`.
+fn is_in_memory(engine: &Engine, table: &TableCore, view: &TableView, key: &[u8], since: Seq) -> bool {
+    let order = &table.rules.order;
+    if covering_seq(&view.range_deletes, order, key, Seq::MAX) > since {
+        return true;
+    }
+    let sealed = view.sealed.iter().filter(|sealed| sealed.last_seq > since).map(|sealed| &sealed.memtable);
+    std::iter::once(&view.active).chain(sealed).any(|memtable| {
+        let mut is_newer = false;
+        memtable.get(key, ReadAt::Published(&engine.published), |newest| {
+            is_newer = newest.seq > since;
+            ControlFlow::Break(())
+        });
+        is_newer
+    })
+}
+
+/// Whether a run has.
+fn is_in_runs(engine: &Engine, table: &TableCore, view: &TableView, key: &[u8], since: Seq) -> Result<bool> {
+    let (order, hash) = (&table.rules.order, key_hash(key));
+    let mut is_newer = false;
+    let mut tally = Tally::default();
+    for run in view.runs.iter().filter(|run| max_seq_of(run) > since) {
+        let at = run.parts.partition_point(|part| order.compare(&part.high, key).is_lt());
+        let Some(part) = run.parts.get(at).filter(|part| order.compare(&part.low, key).is_le()) else {
+            continue;
+        };
+        let _ = part.file.part.get_as(Rank::Young, key, hash, Seq::MAX, &mut tally, &mut |newest| {
+            is_newer |= newest.seq > since;
+            Ok(ControlFlow::Break(()))
+        })?;
+    }
+    engine.parts.count(&tally);
+    Ok(is_newer)
+}
+
+/// The newest seq that a record of the run may have.
+fn max_seq_of(run: &RunView) -> Seq {
+    run.parts.iter().map(|part| part.file.part.facts().max_seq).max().unwrap_or(0)
+}
+
+fn conflict(table: &TableCore, key: &[u8]) -> Error {
+    let key = table.rules.rules.key_codec().show_line(key);
+    let message = format!("key {key} of table `{}` was written to since the transaction read it", table.name);
+    Error::new(ErrorKind::Conflict, message)
+}

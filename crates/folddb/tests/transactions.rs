@@ -1,0 +1,168 @@
+//! Transactions: what was read still holds, or nothing is written.
+#![allow(clippy::unwrap_used)]
+
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Transaction, Upkeep};
+
+const PROCESS: Durability = Durability::Process;
+
+fn fresh(upkeep: Upkeep) -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).upkeep(upkeep);
+    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+    (dir, store)
+}
+
+fn sums(store: &Store, name: &str) -> Table<u64, u64> {
+    store.table(name, Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap()
+}
+
+fn conflicts(transaction: Transaction) -> bool {
+    match transaction.commit(PROCESS) {
+        Ok(_) => false,
+        Err(error) if error.kind() == ErrorKind::Conflict => true,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_transaction_sees_one_snapshot_and_what_it_has_written_itself() {
+    let (_dir, store) = fresh(Upkeep::Manual);
+    let table = sums(&store, "t");
+    table.set(&1, &10).unwrap();
+    let mut transaction = store.transaction();
+    table.fold(&2, &5).unwrap();
+    assert_eq!(transaction.get(&table, &1).unwrap(), Some(10));
+    assert_eq!(transaction.snapshot().get(&table, &2).unwrap(), None, "written after it began");
+    transaction.fold(&table, &1, &1).insert(&table, &1, &99).insert(&table, &3, &7);
+    assert_eq!(transaction.get(&table, &1).unwrap(), Some(11));
+    assert_eq!(transaction.fold_and_get(&table, &3, &1).unwrap(), Some(8));
+    transaction.delete(&table, &1);
+    assert_eq!(transaction.get(&table, &1).unwrap(), None);
+    transaction.set(&table, &1, &4);
+    assert_eq!(transaction.get(&table, &1).unwrap(), Some(4));
+    assert_eq!(table.get(&1).unwrap(), Some(10), "nobody else sees it yet");
+    transaction.commit(PROCESS).unwrap();
+    assert_eq!((table.get(&1).unwrap(), table.get(&3).unwrap()), (Some(4), Some(8)));
+}
+
+#[test]
+fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then() {
+    // What happens between the others' write and the commit.
+    type Between = fn(&Store, &Table<u64, u64>);
+    let betweens: [(&str, Between); 4] = [
+        ("it is in the memtable", |_, _| {}),
+        ("it is in a chunk", |_, table| (1000..6000).for_each(|key| assert!(table.fold(&key, &1).is_ok()))),
+        ("it is in a run", |store, _| store.flush().unwrap()),
+        ("it is merged", |store, table| {
+            store.flush().unwrap();
+            store.optimize(table.name(), |_| std::ops::ControlFlow::Continue(())).unwrap();
+        }),
+    ];
+    type Write = fn(&Table<u64, u64>);
+    let writes: [Write; 4] = [
+        |table| assert!(table.fold(&7, &1).is_ok()),
+        |table| assert!(table.set(&7, &1).is_ok()),
+        |table| assert!(table.delete(&7).is_ok()),
+        |table| assert!(table.delete_range(&5, &9).is_ok()),
+    ];
+    for (what, between) in betweens {
+        for (number, write) in writes.iter().enumerate() {
+            let (_dir, store) = fresh(Upkeep::Manual);
+            let (table, log) = (sums(&store, "t"), sums(&store, "log"));
+            (0..100).for_each(|key| assert!(table.set(&key, &key).is_ok()));
+            let begin = |key: u64| {
+                let mut transaction = store.transaction();
+                assert_eq!(transaction.get(&table, &key).unwrap(), Some(key));
+                transaction.fold(&log, &key, &1);
+                transaction
+            };
+            let (of_seven, of_twenty) = (begin(7), begin(20));
+            write(&table);
+            between(&store, &table);
+            assert!(conflicts(of_seven), "write {number}, {what}");
+            assert!(!conflicts(of_twenty), "write {number}, {what}");
+            assert_eq!((log.get(&7).unwrap(), log.get(&20).unwrap()), (None, Some(1)));
+        }
+    }
+}
+
+#[test]
+fn folds_that_were_not_read_do_not_conflict() {
+    let (_dir, store) = fresh(Upkeep::Manual);
+    let table = sums(&store, "t");
+    let (mut a, mut b) = (store.transaction(), store.transaction());
+    a.fold(&table, &1, &10);
+    b.fold(&table, &1, &100);
+    table.fold(&1, &1).unwrap();
+    assert!(!conflicts(a) && !conflicts(b));
+    assert_eq!(table.get(&1).unwrap(), Some(111));
+    let absent = |key: u64| {
+        let mut transaction = store.transaction();
+        assert_eq!(transaction.get(&table, &key).unwrap(), None);
+        transaction.set(&table, &50, &1);
+        transaction
+    };
+    let (first, second) = (absent(2), absent(3));
+    table.set(&2, &1).unwrap();
+    assert!(conflicts(first), "that a key is absent is read, too");
+    assert!(!conflicts(second));
+}
+
+#[test]
+fn money_moves_between_accounts_on_several_threads_and_none_is_lost() {
+    let (_dir, store) = fresh(Upkeep::default());
+    let rules = || Rules::sorted::<u64, u64>();
+    let (accounts, moves) = (store.table("accounts", rules()).unwrap(), sums(&store, "moves"));
+    (0..8).for_each(|account| assert!(accounts.set(&account, &1000).is_ok()));
+    std::thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let (store, accounts, moves) = (&store, &accounts, &moves);
+            scope.spawn(move || {
+                for step in 0..500u64 {
+                    let (from, to) = ((thread + step) % 8, (thread * 3 + step * 5 + 1) % 8);
+                    if from == to {
+                        continue;
+                    }
+                    let moved = store.transact(PROCESS, |transaction| {
+                        let (mine, yours) = (
+                            transaction.get(accounts, &from)?.unwrap(),
+                            transaction.get(accounts, &to)?.unwrap(),
+                        );
+                        let amount = mine.min(step % 17);
+                        transaction.set(accounts, &from, &(mine - amount)).set(
+                            accounts,
+                            &to,
+                            &(yours + amount),
+                        );
+                        transaction.fold(moves, &0, &1);
+                        Ok(amount)
+                    });
+                    assert!(moved.unwrap() < 17);
+                    if step % 100 == 99 {
+                        store.flush().unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let sum: u64 = accounts.scan().into_iter().map(|row| row.unwrap().1).sum();
+    assert_eq!(sum, 8000);
+    assert!(moves.get(&0).unwrap().unwrap() > 1000);
+}
+
+#[test]
+fn mistakes_are_told_by_the_commit_and_nothing_is_written() {
+    let ((_dir, store), (_other_dir, other)) = (fresh(Upkeep::Manual), fresh(Upkeep::Manual));
+    let (table, theirs) = (sums(&store, "t"), sums(&other, "t"));
+    let mut transaction = store.transaction();
+    transaction.set(&table, &1, &1).set(&theirs, &1, &1);
+    assert_eq!(transaction.get(&theirs, &1).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(transaction.commit(PROCESS).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(table.get(&1).unwrap(), None);
+    let given_up: folddb::Result<()> = store.transact(PROCESS, |transaction| {
+        transaction.set(&table, &1, &1);
+        Err(transaction.get(&theirs, &1).unwrap_err())
+    });
+    assert_eq!(given_up.unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(table.get(&1).unwrap(), None);
+}
