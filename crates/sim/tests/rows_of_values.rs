@@ -245,6 +245,27 @@ fn ydb_append_only() {
 }
 
 #[test]
+fn ydb_index_in_memory_and_one_seek_for_each_read() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
+    fill(&table, 500, 0);
+    settle(&store);
+    drop(table);
+    store.close().unwrap();
+    let store = place.open(manual());
+    let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
+    (0..500).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 0))));
+    let before = store.stats();
+    (0..500).for_each(|key| assert_eq!(table.get(&key).unwrap(), Some(blob(key, 0))));
+    let after = store.stats();
+    assert_eq!(after.value_reads - before.value_reads, 500);
+    assert_eq!(after.pieces_read, before.pieces_read, "nothing of the index is read");
+    (1000..1500).for_each(|key| assert_eq!(table.get(&key).unwrap(), None));
+    assert_eq!(store.stats().value_reads, after.value_reads, "a key that is not there costs no read");
+}
+
+#[test]
 fn ydb_a_collector_that_runs_while_serving() {
     let place = Place::new();
     let store = place.create(small());
@@ -345,6 +366,42 @@ fn elliptics_blobs_of_any_size_by_id() {
 }
 
 #[test]
+fn elliptics_the_index_is_locked_in_memory() {
+    let locked_kb = || -> u64 {
+        let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("it is told");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    };
+    let place = Place::new();
+    let store = place.create(manual().lock_in_memory(true));
+    let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
+    (0..2000).for_each(|key| assert!(table.set(&key, &vec![1; 100]).is_ok()));
+    // Other tests of this process lock nothing. Where the system lets a process lock less than that, it is a wish.
+    let limits = std::fs::read_to_string("/proc/self/limits").expect("Linux");
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory")).expect("it is told");
+    let limit_bytes = limit.split_whitespace().next().expect("a number").parse().unwrap_or(u64::MAX);
+    assert!(locked_kb() >= 256 || limit_bytes < 512 << 10, "{} KB are locked", locked_kb());
+    assert_eq!(table.get(&1999).unwrap(), Some(vec![1; 100]));
+    store.close().unwrap();
+}
+
+#[test]
+fn elliptics_a_store_of_many_blobs_opens_without_reading_them() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
+    (0..50_000).for_each(|key| assert!(table.set(&key, &vec![key as u8; 40]).is_ok()));
+    drop(table);
+    store.close().unwrap();
+    let store = place.open(manual());
+    let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
+    let stats = store.stats();
+    assert_eq!(stats.value_reads, 0);
+    assert!(stats.bytes_read < 64 << 10, "{} bytes are read", stats.bytes_read);
+    assert_eq!(table.get(&49_999).unwrap(), Some(vec![49_999_u64 as u8; 40]));
+}
+
+#[test]
 fn elliptics_the_index_is_a_file_of_its_own() {
     let place = Place::new();
     let store = place.create(manual());
@@ -370,9 +427,14 @@ fn elliptics_the_index_is_a_file_of_its_own() {
 
 #[test]
 fn elliptics_sendfile() {
+    sends_files("blobs", rules());
+    sends_files("hashed", Rules::hashed());
+}
+
+fn sends_files(name: &str, rules: Rules<u64, Vec<u8>>) {
     let place = Place::new();
     let store = place.create(manual());
-    let table = blobs(&store);
+    let table = store.table(name, rules).unwrap();
     fill(&table, 50, 0);
     settle(&store);
     let located = table.locate(&17, Locate::default()).unwrap().expect("it is there");
@@ -383,7 +445,6 @@ fn elliptics_sendfile() {
         fill(&table, 50, round);
         settle(&store);
     }
-    optimize(&store, "blobs");
     settle(&store);
     let mut out = tempfile::tempfile().unwrap();
     let sent = std::io::copy(&mut piece.open().unwrap().take(piece.len_bytes()), &mut out).unwrap();
