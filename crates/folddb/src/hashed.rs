@@ -23,8 +23,8 @@ use folddb_base::bytes::Malformed;
 use folddb_base::checksum::hash64;
 use folddb_base::{FileNumber, Lsn, Pointer, Result, Seq, TableId};
 use folddb_hash::{
-    Change, Checkpoint, CheckpointWriter, HashIndex, IndexOptions, Past, Point, SEGMENT_BITS, SegmentTally,
-    Slot,
+    Change, Checkpoint, CheckpointWriter, HashIndex, IndexCursor, IndexOptions, Past, Point, SEGMENT_BITS,
+    SegmentTally, Slot,
 };
 use folddb_host::Files;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -233,6 +233,38 @@ impl Hashed {
             live.insert(slot.segment());
         });
         (self.index.facts().misfits == 0).then_some(live)
+    }
+
+    /// Adds the units at which records lie that somebody may read, the keys of now or a snapshot, to those of the segments that are
+    /// asked for, by the low bits of their numbers. Of a segment into which nothing is put any more no unit is missed: they only become
+    /// fewer. Shards that are not in memory are read, and not kept.
+    ///
+    /// What is not among them is dead as of now, by changes that may not be durable yet: who takes such values away must sync the
+    /// log after this and before the edit that does, or a power cut brings back an index that leads there.
+    ///
+    /// # Errors
+    /// A shard cannot be read; what the log said did not fit the index, so that nothing may be taken away.
+    pub(crate) fn add_units(&self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<()> {
+        let mut add = |slot: Slot| {
+            if let Some(units) = units.get_mut(&slot.segment()) {
+                units.push(slot.unit());
+            }
+        };
+        let mut next = Some(IndexCursor::default());
+        while let Some(from) = next {
+            let stretch = self.index.stretch(from, None)?;
+            stretch.keys.iter().for_each(|(_, slot)| add(*slot));
+            next = stretch.next;
+        }
+        self.index.each_undone(&mut add); // last: what was replaced since the walk passed it is among these
+        match self.index.facts().misfits {
+            0 => Ok(()),
+            misfits => {
+                let say =
+                    format!("the log spoke otherwise of {misfits} keys than the index of a hashed table");
+                Err(folddb_base::Error::new(folddb_base::ErrorKind::Corruption, say))
+            }
+        }
     }
 
     /// What the manifest is to say of a checkpoint. The account is that of its pieces, each of which is of another moment.

@@ -50,7 +50,7 @@
 //! | `fold m` | m | x·m |
 //! | `delete` | absent | absent |
 //!
-//! None of them reads. What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
+//! None of them reads, in a sorted table; one that is hashed ([`Rules::hashed`]) looks the key up. What `·` is, the table's rules say: see [`folds`] for those that come with the store, and
 //! [`Fold`] to bring your own.
 //!
 //! # What survives what

@@ -455,3 +455,62 @@ fn a_walk_is_left_and_gone_on_with_also_after_a_restart() {
     }
     assert_eq!(found, expected);
 }
+
+#[test]
+fn writers_and_readers_meet_and_batches_stay_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let options = || options().upkeep(Upkeep::Threads).index_bytes_max(Some(300 << 10));
+    let store = Store::create(&path, options()).unwrap();
+    let sums = store.table("sums", Rules::hashed::<u64, u64>().fold("sum:u64")).unwrap();
+    let twins = store.table("twins", Rules::hashed::<u64, Vec<u8>>()).unwrap();
+    let (writers, rounds, keys) = (4, 400, 16);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writing: Vec<_> = (0..writers)
+            .map(|writer| {
+                let (store, sums, twins) = (&store, &sums, &twins);
+                scope.spawn(move || {
+                    for round in 0..rounds {
+                        let mut batch = store.batch();
+                        let key = (writer * 7 + round) % keys;
+                        batch.fold(sums, &key, &1).fold(sums, &(key + 100), &1);
+                        let value = vec![(round % 251) as u8; (round as usize * 13) % 3000];
+                        batch.set(twins, &(2 * writer), &value).set(twins, &(2 * writer + 1), &value);
+                        batch.commit(Durability::Process).unwrap();
+                        if round % 100 == 50 {
+                            store.flush().unwrap();
+                        }
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                let past = store.snapshot();
+                for writer in 0..writers {
+                    let twin = |at: u64| past.get(&twins, &(2 * writer + at)).unwrap();
+                    assert_eq!(twin(0), twin(1), "a snapshot sees whole batches");
+                }
+                for key in 0..keys {
+                    let of = |key: u64| past.get(&sums, &key).unwrap();
+                    assert_eq!(of(key), of(key + 100));
+                    // What is read later is no older.
+                    let now = sums.get(&key).unwrap();
+                    assert!(sums.get(&(key + 100)).unwrap() >= now && now >= of(key));
+                }
+            }
+        });
+        writing.into_iter().for_each(|writer| writer.join().unwrap());
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let total = |table: &Table<u64, u64>| table.scan().into_iter().map(|row| row.unwrap().1).sum::<u64>();
+    assert_eq!(total(&sums), 2 * writers * rounds, "no fold is lost");
+    store.close().unwrap();
+    assert!(Store::verify(&path, &options(), true, |_, _| {}).unwrap().findings.is_empty());
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(
+        total(&store.table("sums", Rules::hashed::<u64, u64>().fold("sum:u64")).unwrap()),
+        2 * writers * rounds
+    );
+}

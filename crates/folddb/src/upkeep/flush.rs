@@ -237,7 +237,7 @@ impl Engine {
         // A memtable that is sealed already may hold the log back too; its flush comes first.
         let sealed_first =
             self.catalog().all().flat_map(|table| table.view().sealed.clone()).map(|s| s.first_lsn).min();
-        if !is_long && !self.saving_pays(&table) {
+        if !is_long && max == SEGMENTS_MAX && !self.saving_pays(&table) {
             return;
         }
         if sealed_first.is_none() || first_lsn < sealed_first {
