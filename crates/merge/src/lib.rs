@@ -9,6 +9,7 @@
 pub mod sketch;
 pub mod pace;
 pub mod plan;
+pub mod reclaim;
 pub mod kway;
 pub mod visible;
 pub mod range_sweep;
@@ -19,5 +20,6 @@ pub use kway::KWay;
 pub use pace::{Debt, PaceOptions};
 pub use plan::{MergeOptions, Moment, Plan, RunSummary};
 pub use range_sweep::RangeDelete;
+pub use reclaim::{ReclaimOptions, ReclaimPlan, ReclaimReason, ValueFile, plan_reclaim};
 pub use sketch::Sketch;
 pub use visible::Visible;

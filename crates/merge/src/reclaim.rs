@@ -1,0 +1,264 @@
+//! Which files of values are worth copying what is alive in them, so that the rest goes. Pure.
+//!
+//! ```text
+//!   over the bound   together the files take more than `bound` times their live values: those go first that give back most for
+//!                    each byte that is copied, the older sooner
+//!   small files      so many files of about one size that is small that one for all of them is better
+//!   short of space   those first of which least is copied, and no more than there is room for
+//! ```
+//!
+//! What is alive counts as the copy would take it, with its share of the map, so that a plan always gives back more than it
+//! takes. Among files that are as dead as each other the older is chosen, since what has lived long will live longer: the young
+//! ones are soon emptier by themselves.
+//!
+//! Called by the engine's upkeep, and for `folddb reclaim`.
+
+use std::fmt;
+
+/// A file of values, as planning sees it. Only such are given of which it is exactly known what is alive.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ValueFile {
+    /// Its number.
+    pub number: u64,
+    /// The segments whose values lie in it.
+    pub segments: Vec<u32>,
+    /// Its length.
+    pub bytes: u64,
+    /// Values in it that something points to.
+    pub live_values: u64,
+    /// Bytes of their records.
+    pub live_bytes: u64,
+}
+
+/// What a plan has to keep to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ReclaimOptions {
+    /// So many times what is alive all files together may take.
+    pub bound: f64,
+    /// How large the new file may become; one value that is larger makes it larger.
+    pub file_bytes: u64,
+    /// A plan that gives back less is not worth it.
+    pub gain_bytes_min: u64,
+    /// Free space that the new file may take before the others go.
+    pub room_bytes: u64,
+    /// Space is short: what gives back most with the least copying.
+    pub is_short: bool,
+}
+
+/// Why files are copied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ReclaimReason {
+    /// All files together take so many times what is alive.
+    Space(f64),
+    /// They are small.
+    SmallFiles,
+    /// There is hardly any space left.
+    Short,
+}
+
+/// Files whose live values are to be copied into one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReclaimPlan {
+    /// The files that go, by number.
+    pub files: Vec<u64>,
+    /// The segments whose values lie in them, rising.
+    pub segments: Vec<u32>,
+    /// Bytes of the files.
+    pub bytes: u64,
+    /// Bytes of what is alive in them.
+    pub live_bytes: u64,
+    /// About how long the new file will be.
+    pub new_bytes: u64,
+    /// Why.
+    pub reason: ReclaimReason,
+}
+
+/// What a file takes before its first record and behind its last page.
+const FRAME_BYTES: u64 = 4096 + 4096 + 256;
+/// A page of a map, and how many values it tells of.
+const PAGE_BYTES: u64 = 4096;
+const PAGE_VALUES: u64 = 510;
+
+/// The youngest file counts as if it were so old: a little better than nothing.
+const AGE_MIN: f64 = 0.001;
+
+/// So many small files of one size are made one.
+const SMALL_FILES: usize = 8;
+/// Files are of one size where the larger is less than so many times as long as the smaller.
+const SIZE_STEP: u32 = 3;
+
+impl ValueFile {
+    /// What its live values take of a new file.
+    fn taken_bytes(&self) -> u64 {
+        let pages = self.live_values.div_ceil(PAGE_VALUES) + self.segments.len() as u64;
+        self.live_bytes + pages.min(self.live_values.max(1)) * PAGE_BYTES
+    }
+
+    fn gain_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.taken_bytes())
+    }
+
+    /// The youngest segment in it tells its age.
+    fn youngest(&self) -> u32 {
+        self.segments.last().copied().unwrap_or(0)
+    }
+
+    /// The class of sizes that it is of, where it is small.
+    fn size_class(&self, file_bytes: u64) -> Option<u32> {
+        (self.bytes < file_bytes / 4).then(|| self.bytes.max(1).ilog2() / SIZE_STEP)
+    }
+}
+
+/// The next files to copy; none where nothing is worth it.
+pub fn plan_reclaim(files: &[ValueFile], options: &ReclaimOptions) -> Option<ReclaimPlan> {
+    let bytes: u64 = files.iter().map(|file| file.bytes).sum();
+    let live: u64 = files.iter().map(|file| file.live_bytes).sum();
+    let ratio = bytes as f64 / live.max(1) as f64;
+    if options.is_short {
+        return Pick::new(options, ReclaimReason::Short).take_all(by_worth(files, |_| 1.0), 0.02, u64::MAX);
+    }
+    let over = (bytes as f64 - options.bound * live as f64).max(0.0) as u64;
+    let by_space = (over > 0)
+        .then(|| {
+            let age = ages(files);
+            let worth = by_worth(files, |file| age(file));
+            let share_min = (1.0 - 1.0 / options.bound) / 2.0;
+            Pick::new(options, ReclaimReason::Space(ratio)).take_all(worth, share_min, over)
+        })
+        .flatten();
+    by_space.or_else(|| small_files(files, options))
+}
+
+/// The age of a file from 0 to 1: how many of all bytes are younger.
+fn ages(files: &[ValueFile]) -> impl Fn(&ValueFile) -> f64 {
+    let total = files.iter().map(|file| file.bytes).sum::<u64>().max(1) as f64;
+    let mut young: Vec<(u32, u64)> = files.iter().map(|file| (file.youngest(), file.bytes)).collect();
+    young.sort_unstable();
+    let mut sum = 0;
+    let below: Vec<(u32, u64)> = young
+        .iter()
+        .map(|&(segment, bytes)| {
+            sum += bytes;
+            (segment, sum)
+        })
+        .collect();
+    move |file| {
+        let at = below.partition_point(|&(segment, _)| segment < file.youngest());
+        let older = at.checked_sub(1).map_or(0, |before| below[before].1);
+        1.0 - older as f64 / total
+    }
+}
+
+/// Files that give something back, the worthiest first: gain for what is copied, times age (Rosenblum and Ousterhout 1991).
+fn by_worth(files: &[ValueFile], age: impl Fn(&ValueFile) -> f64) -> Vec<&ValueFile> {
+    let worth = |file: &ValueFile| {
+        age(file).max(AGE_MIN) * file.gain_bytes() as f64 / (file.taken_bytes() + FRAME_BYTES) as f64
+    };
+    let mut worthy: Vec<(f64, &ValueFile)> =
+        files.iter().filter(|file| file.gain_bytes() > 0).map(|file| (worth(file), file)).collect();
+    worthy.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.number.cmp(&b.1.number)));
+    worthy.into_iter().map(|(_, file)| file).collect()
+}
+
+/// Small files of one size, the smallest size first.
+fn small_files(files: &[ValueFile], options: &ReclaimOptions) -> Option<ReclaimPlan> {
+    let class = |file: &ValueFile| file.size_class(options.file_bytes);
+    let mut classes: Vec<u32> = files.iter().filter_map(class).collect();
+    classes.sort_unstable();
+    let crowded = classes.chunk_by(|a, b| a == b).find(|same| same.len() >= SMALL_FILES)?[0];
+    let mut pick = Pick::new(options, ReclaimReason::SmallFiles);
+    files.iter().filter(|file| class(file) == Some(crowded)).for_each(|file| {
+        pick.take(file);
+    });
+    (pick.files.len() >= SMALL_FILES).then(|| pick.plan())
+}
+
+/// Files that are being chosen.
+struct Pick<'a> {
+    options: &'a ReclaimOptions,
+    reason: ReclaimReason,
+    files: Vec<&'a ValueFile>,
+    new_bytes: u64,
+    bytes: u64,
+}
+
+impl<'a> Pick<'a> {
+    fn new(options: &'a ReclaimOptions, reason: ReclaimReason) -> Pick<'a> {
+        Pick { options, reason, files: Vec::new(), new_bytes: FRAME_BYTES, bytes: 0 }
+    }
+
+    /// Takes a file, if the new one has room for it.
+    fn take(&mut self, file: &'a ValueFile) -> bool {
+        let new_bytes = self.new_bytes + file.taken_bytes();
+        let is_too_long = !self.files.is_empty() && new_bytes > self.options.file_bytes + FRAME_BYTES;
+        if is_too_long || new_bytes > self.options.room_bytes {
+            return false;
+        }
+        (self.new_bytes, self.bytes) = (new_bytes, self.bytes + file.bytes);
+        self.files.push(file);
+        true
+    }
+
+    /// Takes files in this order until so much is given back; beyond that only what is half dead. A file of which less than
+    /// `share_min` is given back is left.
+    fn take_all(mut self, worthy: Vec<&'a ValueFile>, share_min: f64, over: u64) -> Option<ReclaimPlan> {
+        for file in worthy {
+            let share = file.gain_bytes() as f64 / file.bytes.max(1) as f64;
+            let is_enough = self.gain_bytes() >= over.max(self.options.gain_bytes_min);
+            if share >= if is_enough { 0.5 } else { share_min } {
+                self.take(file);
+            }
+        }
+        (self.gain_bytes() >= self.options.gain_bytes_min.max(1)).then(|| self.plan())
+    }
+
+    fn gain_bytes(&self) -> u64 {
+        self.bytes.saturating_sub(self.new_bytes)
+    }
+
+    fn plan(self) -> ReclaimPlan {
+        let mut files: Vec<u64> = self.files.iter().map(|file| file.number).collect();
+        files.sort_unstable();
+        let mut segments: Vec<u32> =
+            self.files.iter().flat_map(|file| file.segments.iter().copied()).collect();
+        segments.sort_unstable();
+        ReclaimPlan {
+            files,
+            segments,
+            bytes: self.bytes,
+            live_bytes: self.files.iter().map(|file| file.live_bytes).sum(),
+            new_bytes: self.new_bytes,
+            reason: self.reason,
+        }
+    }
+}
+
+/// `reclaim 3 files of values: 812.0 MB, 213.0 MB live -> 1 file: they take 1.62 times what is alive`
+impl fmt::Display for ReclaimPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.files.len() == 1 { "" } else { "s" };
+        let mb = |bytes: u64| bytes as f64 / 1e6;
+        write!(
+            f,
+            "reclaim {} file{plural} of values: {:.1} MB, {:.1} MB live -> 1 file: {}",
+            self.files.len(),
+            mb(self.bytes),
+            mb(self.live_bytes),
+            self.reason
+        )
+    }
+}
+
+impl fmt::Display for ReclaimReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ReclaimReason::Space(ratio) => write!(f, "all files take {ratio:.2} times what is alive"),
+            ReclaimReason::SmallFiles => f.write_str("they are small"),
+            ReclaimReason::Short => f.write_str("space is short"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "reclaim/tests.rs"]
+mod tests;

@@ -1,0 +1,224 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const MB: u64 = 1 << 20;
+
+fn file(number: u64, bytes: u64, live_bytes: u64) -> ValueFile {
+    ValueFile { number, segments: vec![number as u32], bytes, live_values: live_bytes / 4096, live_bytes }
+}
+
+fn options() -> ReclaimOptions {
+    ReclaimOptions {
+        bound: 1.4,
+        file_bytes: 64 * MB,
+        gain_bytes_min: 4 * MB,
+        room_bytes: u64::MAX,
+        is_short: false,
+    }
+}
+
+#[test]
+fn nothing_is_copied_within_the_bound() {
+    let files = [file(1, 64 * MB, 60 * MB), file(2, 64 * MB, 40 * MB)];
+    assert_eq!(plan_reclaim(&files, &options()), None);
+    assert_eq!(plan_reclaim(&[], &options()), None);
+}
+
+#[test]
+fn the_deadest_go_first_and_together() {
+    let files = [file(1, 64 * MB, 60 * MB), file(2, 64 * MB, 8 * MB), file(3, 64 * MB, 10 * MB)];
+    let plan = plan_reclaim(&files, &options()).unwrap();
+    assert_eq!((plan.files, plan.segments), (vec![2, 3], vec![2, 3]));
+    assert_eq!((plan.bytes, plan.live_bytes), (128 * MB, 18 * MB));
+    assert!(plan.new_bytes > 18 * MB && plan.new_bytes < 19 * MB);
+}
+
+#[test]
+fn of_two_that_are_as_dead_the_older_goes() {
+    let files = [file(1, 64 * MB, 32 * MB), file(2, 64 * MB, 32 * MB), file(3, 64 * MB, 60 * MB)];
+    assert_eq!(plan_reclaim(&files, &options()).unwrap().files, [1]);
+}
+
+#[test]
+fn a_copy_is_no_longer_than_a_file() {
+    let files: Vec<ValueFile> = (1..9).map(|number| file(number, 64 * MB, 30 * MB)).collect();
+    let plan = plan_reclaim(&files, &options()).unwrap();
+    assert_eq!(plan.files.len(), 2, "{plan}");
+}
+
+#[test]
+fn where_space_is_short_least_is_copied_and_no_more_than_there_is_room() {
+    let files = [file(1, 64 * MB, 20 * MB), file(2, 64 * MB, MB), file(3, 64 * MB, 5 * MB)];
+    let short = ReclaimOptions { is_short: true, gain_bytes_min: 1, room_bytes: 3 * MB, ..options() };
+    assert_eq!(plan_reclaim(&files, &short).unwrap().files, [2]);
+    let roomier = ReclaimOptions { room_bytes: 8 * MB, ..short };
+    assert_eq!(plan_reclaim(&files, &roomier).unwrap().files, [2, 3]);
+    assert_eq!(plan_reclaim(&files, &ReclaimOptions { room_bytes: MB, ..short }), None);
+}
+
+#[test]
+fn small_files_are_gathered_by_size() {
+    let mut files: Vec<ValueFile> = (1..8).map(|number| file(number, 20_000, 16_000)).collect();
+    files.push(file(20, 5 * MB, 5 * MB));
+    assert_eq!(plan_reclaim(&files, &options()), None);
+    files.push(file(21, 18_000, 12_000));
+    let plan = plan_reclaim(&files, &options()).unwrap();
+    assert_eq!((plan.files.len(), plan.reason), (8, ReclaimReason::SmallFiles));
+    assert!(!plan.files.contains(&20));
+}
+
+#[test]
+fn a_plan_is_said_in_a_line() {
+    let files = [file(1, 64 * MB, 0), file(2, 64 * MB, 10 * MB)];
+    let plan = plan_reclaim(&files, &options()).unwrap();
+    let said = "reclaim 2 files of values: 134.2 MB, 10.5 MB live -> 1 file: all files take 12.80 times what is alive";
+    assert_eq!(plan.to_string(), said);
+}
+
+proptest! {
+    /// A plan gives back, keeps to the room, and takes each file once.
+    #[test]
+    fn plans_are_upright(
+        sizes in prop::collection::vec((1u64..200_000, 0u64..101), 0..40),
+        is_short: bool,
+        bound in 1.05f64..3.0,
+        room_bytes in 0u64..4_000_000,
+    ) {
+        let files: Vec<ValueFile> = sizes
+            .iter()
+            .zip(1..)
+            .map(|(&(bytes, share), number)| file(number, bytes, bytes * share / 100))
+            .collect();
+        let options =
+            ReclaimOptions { bound, file_bytes: 100_000, gain_bytes_min: 2000, room_bytes, is_short };
+        if let Some(plan) = plan_reclaim(&files, &options) {
+            prop_assert!(plan.new_bytes <= room_bytes);
+            prop_assert!(plan.files.is_sorted_by(|a, b| a < b) && !plan.files.is_empty());
+            if plan.reason != ReclaimReason::SmallFiles {
+                prop_assert!(plan.new_bytes + 2000 <= plan.bytes, "{}", plan);
+            }
+            let single = plan.files.len() == 1;
+            prop_assert!(single || plan.new_bytes <= options.file_bytes + FRAME_BYTES);
+        }
+    }
+}
+
+// ---- what plans come to ---------------------------------------------------------------------------------
+
+/// A value lane without bytes: where each key's value lies, and what is alive in each file.
+struct Lane {
+    options: ReclaimOptions,
+    value_bytes: u64,
+    files: BTreeMap<u64, ValueFile>,
+    place: Vec<u64>,
+    open: u64,
+    next: u64,
+    written: u64,
+    copied: u64,
+    ratio_max: f64,
+    ratios: (f64, u64),
+}
+
+impl Lane {
+    fn new(keys: usize, options: ReclaimOptions) -> Lane {
+        let mut lane = Lane {
+            options,
+            value_bytes: 8192,
+            files: BTreeMap::new(),
+            place: vec![0; keys],
+            open: 1,
+            next: 2,
+            written: 0,
+            copied: 0,
+            ratio_max: 0.0,
+            ratios: (0.0, 0),
+        };
+        lane.files.insert(1, file(1, 0, 0));
+        lane
+    }
+
+    fn write(&mut self, key: usize) {
+        let bytes = self.value_bytes;
+        self.written += bytes;
+        if let Some(old) = self.files.get_mut(&self.place[key]) {
+            (old.live_bytes, old.live_values) = (old.live_bytes - bytes, old.live_values - 1);
+        }
+        let open = self.files.get_mut(&self.open).unwrap();
+        (open.bytes, open.live_bytes, open.live_values) =
+            (open.bytes + bytes, open.live_bytes + bytes, open.live_values + 1);
+        self.place[key] = self.open;
+        if open.bytes >= self.options.file_bytes {
+            (self.open, self.next) = (self.next, self.next + 1);
+            self.files.insert(self.open, file(self.open, 0, 0));
+            self.reclaim();
+        }
+    }
+
+    fn reclaim(&mut self) {
+        let open = self.open;
+        self.files.retain(|&number, file| number == open || file.live_values > 0);
+        loop {
+            let sealed: Vec<ValueFile> =
+                self.files.values().filter(|file| file.number != open).cloned().collect();
+            let Some(plan) = plan_reclaim(&sealed, &self.options) else { break };
+            let number = self.next;
+            self.next += 1;
+            self.copied += plan.live_bytes;
+            for place in self.place.iter_mut().filter(|place| plan.files.contains(place)) {
+                *place = number;
+            }
+            plan.files.iter().for_each(|gone| drop(self.files.remove(gone)));
+            let live_values = plan.live_bytes / self.value_bytes;
+            let (segments, bytes) = (plan.segments, plan.new_bytes);
+            let moved = ValueFile { number, segments, bytes, live_values, live_bytes: plan.live_bytes };
+            self.files.insert(number, moved);
+        }
+        let bytes: u64 = self.files.values().map(|file| file.bytes).sum();
+        let ratio = bytes as f64 / (self.place.len() as u64 * self.value_bytes) as f64;
+        self.ratios = (self.ratios.0 + ratio, self.ratios.1 + 1);
+        self.ratio_max = self.ratio_max.max(ratio);
+    }
+
+    /// Bytes written for each byte of values, and the most and the mean space for each that is alive.
+    fn figures(&self) -> (f64, f64, f64) {
+        let amplification = (self.written + self.copied) as f64 / self.written as f64;
+        (amplification, self.ratio_max, self.ratios.0 / self.ratios.1 as f64)
+    }
+}
+
+/// Loads all keys, then overwrites: of each draw, whether of the hot ones.
+fn overwrite(bound: f64, hot_keys_of_100: usize, hot_draws_of_100: usize) -> (f64, f64, f64) {
+    let keys = 20_000;
+    let options = ReclaimOptions { bound, file_bytes: 4 * MB, gain_bytes_min: 256 << 10, ..options() };
+    let mut lane = Lane::new(keys, options);
+    (0..keys).for_each(|key| lane.write(key));
+    (lane.written, lane.copied, lane.ratio_max, lane.ratios) = (0, 0, 0.0, (0.0, 0));
+    let mut chance = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = |below: usize| {
+        chance ^= chance << 13;
+        chance ^= chance >> 7;
+        chance ^= chance << 17;
+        (chance >> 11) as usize % below
+    };
+    let hot = keys * hot_keys_of_100 / 100;
+    for _ in 0..keys * 12 {
+        let key = if draw(100) < hot_draws_of_100 { draw(hot) } else { hot + draw(keys - hot) };
+        lane.write(key);
+    }
+    lane.figures()
+}
+
+#[test]
+fn space_is_bounded_and_copying_is_too() {
+    for (name, hot_keys, hot_draws, amplification_max) in
+        [("uniform", 50, 50, 2.3), ("80:20", 20, 80, 2.2), ("90:10", 10, 90, 2.0)]
+    {
+        let (amplification, most, mean) = overwrite(1.4, hot_keys, hot_draws);
+        println!("{name}: written {amplification:.2}, space at most {most:.2}, mean {mean:.2}");
+        assert!(most <= 1.5, "{name}: {most}");
+        assert!(amplification <= amplification_max, "{name}: {amplification}");
+    }
+}
