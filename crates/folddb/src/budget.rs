@@ -139,14 +139,23 @@ impl Account {
         self.used_bytes() <= self.max_bytes.saturating_sub(self.writes_keep())
     }
 
-    /// The files of a host, by way of the account.
-    pub(crate) fn host(self: &Arc<Account>, inner: &Host, who: Who) -> Host {
-        let keeps = match who {
+    /// What may be written on this behalf before anybody is refused.
+    pub(crate) fn room_bytes(&self, who: Who) -> u64 {
+        self.bound_bytes().saturating_sub(self.keeps(who)).saturating_sub(self.used_bytes())
+    }
+
+    fn keeps(&self, who: Who) -> u64 {
+        match who {
             Who::Flush => 0,
             Who::Journal => self.shares.journal_keeps(),
             Who::Values => self.shares.writes_keep(),
             Who::Merge => self.shares.merge_keeps(),
-        };
+        }
+    }
+
+    /// The files of a host, by way of the account.
+    pub(crate) fn host(self: &Arc<Account>, inner: &Host, who: Who) -> Host {
+        let keeps = self.keeps(who);
         let files = Accounted { inner: Arc::clone(&inner.files), account: Arc::clone(self), keeps };
         Host { files: Arc::new(files), ..inner.clone() }
     }
@@ -213,7 +222,7 @@ pub(crate) enum Who {
     Journal,
     /// Its value lane, which only ordinary writes need.
     Values,
-    /// Merges.
+    /// Merges, and what moves values.
     Merge,
 }
 

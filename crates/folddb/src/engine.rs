@@ -191,8 +191,8 @@ pub(crate) struct Debt {
     pub(crate) flushes_begun: AtomicU64,
     /// How many had begun when the last one began that failed for lack of space.
     pub(crate) flush_refused: AtomicU64,
-    /// How often flushing, and merging, have failed since they last succeeded.
-    pub(crate) failures_in_a_row: [AtomicUsize; 2],
+    /// How often flushing, merging, and moving values have failed since they last succeeded.
+    pub(crate) failures_in_a_row: [AtomicUsize; 3],
     /// Whether the last step of a flush saved an index, and a memtable has its turn now.
     pub(crate) saved_last: AtomicBool,
     /// Held by whoever flushes: no memtable is flushed twice.

@@ -77,6 +77,7 @@ mod install;
 mod encode;
 mod value_files;
 mod values;
+mod values_at_rest;
 mod hashed_write;
 mod reads;
 mod commit;
@@ -115,7 +116,7 @@ pub use encode::WriteOp;
 pub use head::Head;
 pub use locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use options::{Durability, Options, Upkeep};
-pub use report::{Explained, PartInfo, Place, RunInfo, StoreStats, TableStats, ValueSegment};
+pub use report::{Explained, PartInfo, Place, ReclaimReport, RunInfo, StoreStats, TableStats, ValueSegment};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows, Scan, TypedRows};
 pub use snapshot::Snapshot;
@@ -128,6 +129,7 @@ pub use upkeep::merge::Progress;
 
 pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Piece, Pointer, Result, Rope, Seq, limits};
 pub use folddb_host::{AppendMode, Host};
+pub use folddb_merge::{ReclaimPlan, ReclaimReason};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::{
     Datum, Fold, FoldFailure, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,

@@ -49,6 +49,7 @@ pub struct Options {
     pub(crate) value_segment_bytes: Option<u64>,
     pub(crate) values_direct: bool,
     pub(crate) stream_piece_bytes: Option<usize>,
+    pub(crate) value_space_max: f64,
     pub(crate) read_only: bool,
     pub(crate) upkeep: Upkeep,
     pub(crate) custom: Custom,
@@ -72,6 +73,7 @@ impl Default for Options {
             value_segment_bytes: None,
             values_direct: false,
             stream_piece_bytes: None,
+            value_space_max: 1.4,
             read_only: false,
             upkeep: Upkeep::Threads,
             custom: Custom::default(),
@@ -175,6 +177,14 @@ impl Options {
     /// read again are read from the disk again.
     pub fn values_direct(mut self, direct: bool) -> Options {
         self.values_direct = direct;
+        self
+    }
+
+    /// How much of the value lane may be dead: when its full files take more than so many times what is alive in them, upkeep
+    /// copies what is alive out of the worst of them. Default 1.4, at least 1.05. Less saves space and copies more: about as much
+    /// as is written at 1.4, twice as much at 1.2, where keys are overwritten uniformly.
+    pub fn value_space_max(mut self, times: f64) -> Options {
+        self.value_space_max = if times.is_nan() { 1.4 } else { times.max(1.05) };
         self
     }
 

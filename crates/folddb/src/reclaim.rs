@@ -1,4 +1,5 @@
-//! Giving back the space of dead values: segments that nothing points to go, while readers and writers go on.
+//! Giving back the space of dead values, while readers and writers go on: files in which nothing is alive go, and what is alive
+//! in those that are worth it moves together into one.
 //!
 //! What is alive in a segment is what parts point to, once nothing else can: no batch under way has put a value into it, and
 //! no memtable holds a pointer to one. So a segment waits until it is
@@ -10,24 +11,58 @@
 //!             after a crash will meet one
 //! ```
 //!
-//! From then on the parts that point to it only become fewer: merges write what their inputs hold, and those are listed until they
-//! are done. One edit takes the segment from the list, a new roster begins without it (`value_files.rs`), and its file
-//! goes with the last reader of an older one. A crash before the edit changes nothing, one after it leaves a file that the
-//! next opening removes.
+//! and is *settled* then, for good, wherever its values move. From then on the parts that point to it only become fewer: merges
+//! write what their inputs hold, and those are listed until they are done.
 //!
-//! Called by `upkeep`, with the flushes.
+//! One edit takes dead segments from the list, or says that segments lie in another file now; a new roster begins
+//! (`value_files.rs`), and files go with the last reader of an older one. A crash before the edit changes nothing, or leaves a
+//! new file that the next opening removes; one after it leaves old files that the next opening removes.
+//!
+//! Called by `upkeep`: dead segments with the flushes, copying in slices between those of merges. What is copied is planned in
+//! `folddb_merge::reclaim`.
 
-use std::collections::BTreeSet;
+pub(crate) mod job;
+pub(crate) mod live;
 
-use folddb_base::{FileNumber, Result};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::{Change, State};
+use folddb_merge::{ReclaimOptions, ReclaimPlan, ValueFile, plan_reclaim};
 
+use crate::budget::Who;
 use crate::engine::{Engine, Manifest};
+use crate::reclaim::job::{ReclaimJob, StepFault, freed_bytes};
+use crate::report::{ReclaimReport, ReclaimWant};
+
+/// What a step copies: a few milliseconds of work.
+const STEP_BYTES: u64 = 4 << 20;
+
+/// A plan that gives back less than this share of a segment, and of all values, is not worth it unless somebody asks for it.
+const GAIN_SHARE: u64 = 16;
+const GAIN_SHARE_OF_ALL: u64 = 64;
+const GAIN_BYTES_MIN: u64 = 16 << 10;
+
+/// So much more than what is alive may the files take after somebody has asked.
+const BOUND_WHEN_ASKED: f64 = 1.1;
+
+/// What is under way, and what is left alone.
+#[derive(Default)]
+pub(crate) struct Reclaiming {
+    job: Option<ReclaimJob>,
+    /// Files that are damaged, or could not be read.
+    given_up: BTreeMap<FileNumber, Error>,
+    /// How things stood when nothing was worth it, or nothing could be done.
+    looked_at: Option<(u64, bool)>,
+}
 
 impl Engine {
+    // ---- dead segments -----------------------------------------------------------------------------------
+
     /// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has changed.
-    pub(crate) fn reclaim(&self) -> Result<Option<String>> {
+    pub(crate) fn drop_dead_values(&self) -> Result<Option<String>> {
         let installs = self.values.installs.load(Ordering::Acquire);
         if self.values.looked.swap(installs, Ordering::AcqRel) == installs || self.health.cause().is_some() {
             return Ok(None);
@@ -38,13 +73,13 @@ impl Engine {
             return Ok(None);
         }
         // An index leads nowhere as of now: a power cut must not bring back one that leads there.
-        if let (true, Some(journal)) = (self.has_hashed(), &self.journal) {
-            self.sync_to(journal.end_lsn())?;
-        }
+        self.sync_for_hashed()?;
+        let before = Arc::clone(manifest.state());
         let changes: Vec<Change> = dead.iter().map(|&segment| Change::RemoveValues { segment }).collect();
         self.check_open()?;
         manifest.append(&changes).inspect_err(|error| self.note_write_failure(error))?;
         self.note_listed_values(&manifest);
+        self.counters.value_bytes_given_back.add(freed_bytes(&before, manifest.state()));
         self.begin_without(&manifest, &dead);
         drop(manifest);
         self.counters.value_segments_reclaimed.add(dead.len() as u64);
@@ -53,6 +88,20 @@ impl Engine {
 
     /// Segments that nothing points to, and nothing will.
     fn dead_segments(&self, state: &State) -> Vec<FileNumber> {
+        self.note_settled(state);
+        let mut dead: BTreeSet<FileNumber> = self.values.settled.lock().clone();
+        if dead.is_empty() {
+            return Vec::new();
+        }
+        for segment in self.alive().into_keys() {
+            dead.remove(&FileNumber(u64::from(segment)));
+        }
+        self.spare_hashed(&mut dead);
+        dead.into_iter().collect()
+    }
+
+    /// Takes note of segments to which only parts point from now on.
+    fn note_settled(&self, state: &State) {
         let mut settled = self.values.settled.lock();
         self.values.fences.lock().retain(|&number, &mut fence| {
             let is_flushed = fence <= state.log_start_lsn;
@@ -61,20 +110,6 @@ impl Engine {
             }
             !is_flushed
         });
-        let mut dead: BTreeSet<FileNumber> = settled.clone();
-        drop(settled);
-        if dead.is_empty() {
-            return Vec::new();
-        }
-        for table in self.catalog().all() {
-            for part in table.part_files().values() {
-                for used in &part.part.facts().values {
-                    dead.remove(&FileNumber(used.segment.into()));
-                }
-            }
-        }
-        self.spare_hashed(&mut dead);
-        dead.into_iter().collect()
     }
 
     /// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
@@ -97,5 +132,194 @@ impl Engine {
         }
         let state = std::sync::Arc::clone(self.manifest.lock().state());
         pinned.iter().filter_map(|number| state.values.get(number)).flatten().sum()
+    }
+
+    /// What hashed tables lead to is told by what is in memory; a power cut must not bring back an index that leads elsewhere.
+    pub(crate) fn sync_for_hashed(&self) -> Result<()> {
+        match &self.journal {
+            Some(journal) if self.has_hashed() => self.sync_to(journal.end_lsn()),
+            _ => Ok(()),
+        }
+    }
+
+    // ---- moving what is alive ----------------------------------------------------------------------------
+
+    /// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing is.
+    pub(crate) fn reclaim_step(&self) -> Result<Option<String>> {
+        let mut reclaiming = self.values.reclaiming.lock();
+        self.reclaim_step_as(&mut reclaiming, ReclaimWant::WhenDue)
+    }
+
+    fn reclaim_step_as(&self, reclaiming: &mut Reclaiming, want: ReclaimWant) -> Result<Option<String>> {
+        if self.health.cause().is_some() {
+            return Ok(None);
+        }
+        let seen = (self.values.installs.load(Ordering::Acquire), self.health.is_short());
+        if reclaiming.job.is_none() {
+            if want == ReclaimWant::WhenDue && reclaiming.looked_at == Some(seen) {
+                return Ok(None);
+            }
+            let manifest = self.manifest.lock(); // no part is installed meanwhile
+            self.check_open()?;
+            let plan = self.plan_reclaim(manifest.state(), &reclaiming.given_up, want);
+            reclaiming.job = plan.map(|plan| ReclaimJob::begin(self, manifest.state(), plan));
+        }
+        let Some(mut job) = reclaiming.job.take() else {
+            reclaiming.looked_at = Some(seen);
+            return Ok(None);
+        };
+        match job.step(self, STEP_BYTES) {
+            Ok(false) => {
+                let said = format!("a step of: {}", job.plan);
+                reclaiming.job = Some(job);
+                Ok(Some(said))
+            }
+            Ok(true) => Ok(Some(format!("done: {}", job.plan))),
+            Err(fault) => {
+                job.discard(self);
+                match fault {
+                    StepFault::File(file, error) => {
+                        let said = format!("left file {file} of values alone: {}", error.message());
+                        reclaiming.given_up.insert(file, error);
+                        Ok(Some(said))
+                    }
+                    StepFault::Other(error) => {
+                        // Tried again when something has changed, or there is space.
+                        reclaiming.looked_at = Some(seen).filter(|_| error.kind() == ErrorKind::NoSpace);
+                        Err(error)
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is worth it now, if anything.
+    fn plan_reclaim(
+        &self,
+        state: &State,
+        given_up: &BTreeMap<FileNumber, Error>,
+        want: ReclaimWant,
+    ) -> Option<ReclaimPlan> {
+        if state.values.is_empty() && state.moved.is_empty() {
+            return None;
+        }
+        let files = self.settled_files(state, given_up);
+        if files.is_empty() { None } else { plan_reclaim(&files, &self.reclaim_options(want)) }
+    }
+
+    /// The files of values of which it is known what is alive, but for those that are left alone, and those in which nothing is.
+    fn settled_files(&self, state: &State, given_up: &BTreeMap<FileNumber, Error>) -> Vec<ValueFile> {
+        self.note_settled(state);
+        let alive = self.alive();
+        let file = |number: FileNumber, bytes: u64, segments: Vec<u32>| {
+            let of = |segment: &u32| alive.get(segment).copied().unwrap_or_default();
+            let live_bytes = segments.iter().map(|segment| of(segment).bytes).sum::<u64>().min(bytes);
+            let live_values = segments.iter().map(|segment| of(segment).values).sum();
+            ValueFile { number: number.0, segments, bytes, live_values, live_bytes }
+        };
+        // Where the index of a hashed table may lead, nothing moves: which units it leads to is not asked yet.
+        let mut settled = self.values.settled.lock().clone();
+        self.spare_hashed(&mut settled);
+        let own = state.values.iter().filter(|(number, _)| settled.contains(number));
+        let own = own.filter_map(|(&number, end)| Some(file(number, (*end)?, vec![number.0 as u32])));
+        let movable = |file: &FileNumber| state.moved_in(*file).all(|segment| settled.contains(&segment));
+        let moved =
+            state.moved_files.iter().filter(|(number, _)| movable(number)).map(|(&number, &bytes)| {
+                file(number, bytes, state.moved_in(number).map(|segment| segment.0 as u32).collect())
+            });
+        own.chain(moved)
+            .filter(|file| file.live_values > 0 && !given_up.contains_key(&FileNumber(file.number)))
+            .collect()
+    }
+
+    fn reclaim_options(&self, want: ReclaimWant) -> ReclaimOptions {
+        let file_bytes = self.options.values_segment_bytes();
+        let is_short = self.health.is_short();
+        let free_bytes = self.host.files.space_free_bytes(&self.dir).unwrap_or(u64::MAX);
+        let room = self.account.as_ref().map_or(u64::MAX, |account| account.room_bytes(Who::Merge));
+        let (bound, gain_bytes_min) = match want {
+            ReclaimWant::WhenDue => {
+                let gain_bytes = (file_bytes / GAIN_SHARE).min(self.value_bytes() / GAIN_SHARE_OF_ALL);
+                (self.options.value_space_max, gain_bytes.max(GAIN_BYTES_MIN))
+            }
+            ReclaimWant::Asked => (BOUND_WHEN_ASKED.min(self.options.value_space_max), 1),
+        };
+        ReclaimOptions {
+            bound,
+            file_bytes,
+            gain_bytes_min: if is_short { 1 } else { gain_bytes_min },
+            room_bytes: free_bytes.min(room) / 2, // the rest is for merges, which may be under way too
+            is_short,
+        }
+    }
+
+    /// True when nothing is under way, and nothing is due that can be done.
+    pub(crate) fn is_reclaimed(&self) -> bool {
+        let reclaiming = self.values.reclaiming.lock();
+        let seen = (self.values.installs.load(Ordering::Acquire), self.health.is_short());
+        reclaiming.job.is_none() && reclaiming.looked_at == Some(seen)
+    }
+
+    /// Gives up what is under way: the store is closed.
+    pub(crate) fn abandon_reclaim(&self) {
+        let job = self.values.reclaiming.lock().job.take();
+        job.into_iter().for_each(|job| job.discard(self));
+    }
+
+    /// What damage reclaiming has met, by file.
+    pub(crate) fn damaged_values(&self) -> Vec<String> {
+        let reclaiming = self.values.reclaiming.lock();
+        reclaiming.given_up.values().map(|error| format!("values: {}", error.message())).collect()
+    }
+
+    /// Does all that is worth it, here and now. `progress` is told each plan when it begins.
+    pub(crate) fn reclaim_all(&self, progress: &mut dyn FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
+        self.flush_all()?; // memtables lead to segments that are settled then
+        let (bytes_before, counted) = (self.value_bytes(), self.counters.value_bytes_copied.get());
+        self.drop_dead_values()?;
+        let mut report = ReclaimReport::default();
+        loop {
+            let mut reclaiming = self.values.reclaiming.lock();
+            let was_begun = reclaiming.job.is_some();
+            let done = self.reclaim_step_as(&mut reclaiming, ReclaimWant::Asked)?;
+            if let Some(job) = reclaiming.job.as_ref().filter(|_| !was_begun) {
+                progress(&job.plan);
+            }
+            drop(reclaiming);
+            match done {
+                None => break,
+                Some(done) => report.plans += u64::from(done.starts_with("done")),
+            }
+        }
+        report.bytes_before = bytes_before;
+        report.bytes_after = self.value_bytes();
+        report.bytes_copied = self.counters.value_bytes_copied.get() - counted;
+        Ok(report)
+    }
+
+    /// What would be done, plan by plan, as far as that can be told.
+    pub(crate) fn reclaim_plans(&self) -> Vec<ReclaimPlan> {
+        let reclaiming = self.values.reclaiming.lock();
+        let manifest = self.manifest.lock();
+        let mut files = self.settled_files(manifest.state(), &reclaiming.given_up);
+        let mut next = self.numbers.peek();
+        drop(manifest);
+        let options = self.reclaim_options(ReclaimWant::Asked);
+        let mut plans = Vec::new();
+        while let Some(plan) = plan_reclaim(&files, &options) {
+            let (gone, stay): (Vec<_>, Vec<_>) =
+                files.into_iter().partition(|file| plan.files.contains(&file.number));
+            files = stay;
+            files.push(ValueFile {
+                number: next,
+                segments: plan.segments.clone(),
+                bytes: plan.new_bytes,
+                live_values: gone.iter().map(|file| file.live_values).sum(),
+                live_bytes: plan.live_bytes,
+            });
+            next += 1;
+            plans.push(plan);
+        }
+        plans
     }
 }

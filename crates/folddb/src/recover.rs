@@ -24,6 +24,7 @@ use folddb_host::files::FileLock;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock, thread};
 use folddb_host::{Files, LockMode};
+use folddb_journal::moved::MovedFile;
 use folddb_journal::values::values_path;
 use folddb_journal::{
     Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom, ValueOptions, ValuesEnd,
@@ -50,6 +51,7 @@ use crate::stats::Counters;
 use crate::upkeep::flush::Written;
 use crate::value_files::ValueFiles;
 use crate::values::{MovedSlots, Values, seal_change};
+use crate::values_at_rest::ValuesAtRest;
 use crate::view::{PartFile, PartFiles, TableView, runs_of};
 
 /// Makes an empty store in a directory that does not exist yet, or is empty.
@@ -129,9 +131,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     let mut catalog = Catalog::default();
     let mut committer = Committer::empty();
     for (&id, table) in &state.tables {
-        let listed = &state.values;
-        let of = (state.store_id, id);
-        let table = open_table(dir, &options, &host.files, of, table, listed, &parts)
+        let table = open_table(dir, &options, &host.files, (id, table), &state, &parts)
             .map_err(|error| owed_to(&torn, error))?;
         let flushed_seq = state.tables.get(&table.id).map_or(0, |table| table.flushed_seq);
         committer.install_active(Active::new(Arc::clone(&table), flushed_seq));
@@ -146,9 +146,9 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
             segment_bytes_max: options.values_segment_bytes(),
             append_mode: options.append_mode,
         };
-        let listed = state.values.keys().copied();
         let reading = (options.value_files_max(), options.values_direct);
-        let files = ValueFiles::new(dir, Arc::clone(&host.files), listed, reading);
+        let (files, cache) = (Arc::clone(&host.files), Arc::clone(&parts));
+        let files = ValueFiles::new(dir, files, cache, &state, reading);
         Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), files)
     };
     let mut engine = Engine {
@@ -300,12 +300,14 @@ impl Engine {
         let mut rewritten = Rewrites::default();
         let mut room = ReadOnlyRoom::default();
         let mut slots = MovedSlots::default();
+        let values = ValuesAtRest::new(&*engine.host.files, &engine.dir, state);
         let visit = &mut |frame: ReplayFrame<'_>| {
             check_tables(&frame, state)?;
             if engine.options.read_only {
                 return engine.apply_in_room(&mut committer, &mut room, &frame);
             }
-            let moved = if frame.is_durable { None } else { engine.put_again(&frame, &mut slots)? };
+            let moved =
+                if frame.is_durable { None } else { engine.put_again(&values, &frame, &mut slots)? };
             let payload = moved.as_deref().unwrap_or(frame.payload);
             engine.apply_replayed(&mut committer, &ReplayFrame { payload, ..frame })?;
             // A log may hold more than fits the memory.
@@ -314,7 +316,7 @@ impl Engine {
             }
             Ok(())
         };
-        let has_values = &mut |frame: &ReplayFrame<'_>| engine.has_values(frame);
+        let has_values = &mut |frame: &ReplayFrame<'_>| values.has(frame);
         let replayed = match state.values.is_empty() {
             true => folddb_journal::replay(&engine.host, &engine.dir, &from, visit),
             false => folddb_journal::replay_checked(&engine.host, &engine.dir, &from, has_values, visit),
@@ -442,7 +444,7 @@ impl Engine {
         // All that points to what was there before is in parts.
         let state = Arc::clone(self.manifest.lock().state());
         let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
-        self.values.settled.lock().extend(sealed);
+        self.values.settled.lock().extend(sealed.chain(state.moved.keys().copied()));
         old_values.sealed.iter().for_each(|&end| self.values.lane.cut(end));
         for table in self.catalog().all() {
             let parts = rewritten.of(table).flat_map(|one| one.written.parts.iter().cloned()).collect();
@@ -505,6 +507,10 @@ impl Engine {
                 Some(&end) if sealed.is_none() => old.sealed.push(ValuesEnd { number, end }),
                 Some(_) => {}
             }
+        }
+        for &number in manifest.state().moved.keys().filter(|number| !ends.contains_key(number)) {
+            changes.push(Change::RemoveValues { segment: number });
+            old.unused.push(number);
         }
         changes.extend(old.sealed.iter().map(seal_change));
         changes.extend(self.values.unlisted().into_iter().map(|segment| Change::AddValues { segment }));
@@ -704,13 +710,14 @@ fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-/// Parts and value segments that the manifest does not list: of merges and flushes that a crash cut short.
+/// Parts and files of values that the manifest does not list: of merges, flushes and reclaims that a crash cut short.
 fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<PathBuf>> {
     let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
     let is_leftover = |name: &FileName| match name {
         FileName::Part(number) | FileName::Index(number) => !listed.contains(number),
         FileName::Values(number) => !state.values.contains_key(number),
+        FileName::Moved(number) => !state.moved_files.contains_key(number),
         _ => false,
     };
     let names = names.iter().filter_map(|name| FileName::parse(name));
@@ -736,16 +743,38 @@ fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Result<()> {
         file.read_exact_at(0, &mut header).map_err(failed)?;
         check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))?;
     }
+    for (&number, &file_bytes) in &state.moved_files {
+        check_moved(&MovedFile::open(files, dir, number)?, file_bytes, state.moved_in(number))?;
+    }
     Ok(())
+}
+
+/// A file of moved values is the one that the manifest lists, and carries what is said to lie in it.
+pub(crate) fn check_moved(
+    file: &MovedFile,
+    file_bytes: u64,
+    mut segments: impl Iterator<Item = FileNumber>,
+) -> Result<()> {
+    if file.file_bytes() != file_bytes {
+        let what = format!("it has {} bytes and not {file_bytes}", file.file_bytes());
+        return Err(Error::corrupt(file.path(), file_bytes.min(file.file_bytes()), what));
+    }
+    let carries = |segment: FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
+    match segments.find(|&segment| !carries(segment)) {
+        None => Ok(()),
+        Some(segment) => {
+            let what = format!("the manifest says that it carries segment {segment}, and it does not");
+            Err(Error::corrupt(file.path(), 0, what))
+        }
+    }
 }
 
 fn open_table(
     dir: &Path,
     options: &Options,
     host_files: &Arc<dyn Files>,
-    (store_id, id): (u128, TableId),
-    state: &TableState,
-    listed: &BTreeMap<FileNumber, Option<u64>>,
+    (id, state): (TableId, &TableState),
+    store: &State,
     shared: &Arc<Shared>,
 ) -> Result<Arc<TableCore>> {
     let in_table = |error: Error| error.context(format!("table `{}`", state.name));
@@ -763,11 +792,8 @@ fn open_table(
             let what = format!("it has {} bytes and not {}", opened.facts().file_bytes, part.file_bytes);
             return Err(Error::corrupt(&path, 0, what));
         }
-        if let Some(used) = opened
-            .facts()
-            .values
-            .iter()
-            .find(|used| !listed.contains_key(&FileNumber(u64::from(used.segment))))
+        if let Some(used) =
+            opened.facts().values.iter().find(|used| !store.has_values(FileNumber(u64::from(used.segment))))
         {
             let what =
                 format!("it points to value segment {}, which the manifest does not list", used.segment);
@@ -783,7 +809,7 @@ fn open_table(
     };
     let hashed = match rules.rules.kind {
         TableKind::Hashed => {
-            Some(open_index(dir, options, host_files, (store_id, id), state).map_err(in_table)?)
+            Some(open_index(dir, options, host_files, (store.store_id, id), state).map_err(in_table)?)
         }
         _ => None,
     };

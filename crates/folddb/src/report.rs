@@ -1,6 +1,5 @@
 //! What the store says about itself: figures, the shape of its runs, and where the records of a key lie.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
@@ -10,7 +9,7 @@ use folddb_base::{FileNumber, OpKind, Result, Seq};
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
-use crate::hashed::{Hashed, low_bits};
+use crate::hashed::Hashed;
 use crate::hashed_read::{As, Reading};
 use crate::store::Store;
 use crate::table::BytesTable;
@@ -62,7 +61,7 @@ pub struct StoreStats {
     pub disk_bytes: u64,
     /// Segments of the journal.
     pub segments: u64,
-    /// Segments of the value lane.
+    /// Files of the value lane.
     pub value_segments: u64,
     /// Bytes in them: of those that are full, what they hold, of the others their length.
     pub value_bytes: u64,
@@ -87,11 +86,17 @@ pub struct StoreStats {
     pub index_bytes_written: u64,
     /// Segments of the value lane that were given back, since nothing pointed to them any more.
     pub value_segments_reclaimed: u64,
+    /// Times that living values were moved together.
+    pub reclaims: u64,
+    /// Bytes written for that.
+    pub value_bytes_copied: u64,
+    /// Bytes of files of values that were given back, less what was written for it.
+    pub value_bytes_given_back: u64,
     /// Live snapshots.
     pub snapshots: u64,
     /// Seconds since the oldest live snapshot was taken.
     pub oldest_snapshot_s: Option<f64>,
-    /// Damage that merges have met: the tables that they leave alone since, and why.
+    /// Damage that merges have met, and what moves values: the tables and files that they leave alone since, and why.
     pub damage: Vec<String>,
     /// Why writes are refused for lack of space, if they are.
     pub short_of_space: Option<String>,
@@ -154,7 +159,29 @@ pub struct PartInfo {
     pub trimmed: bool,
 }
 
-/// A segment of the value lane.
+/// How far living values are moved together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReclaimWant {
+    /// As upkeep does it: when the bound is passed.
+    WhenDue,
+    /// As somebody wants it who asks: whatever is worth it.
+    Asked,
+}
+
+/// What reclaiming has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReclaimReport {
+    /// Plans that were carried out.
+    pub plans: u64,
+    /// Bytes of the value lane before.
+    pub bytes_before: u64,
+    /// Bytes of the value lane now.
+    pub bytes_after: u64,
+    /// Bytes written.
+    pub bytes_copied: u64,
+}
+
+/// A file of the value lane: a segment, or values of segments that were moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueSegment {
     /// Its number: the higher, the younger.
@@ -167,6 +194,8 @@ pub struct ValueSegment {
     pub live_bytes: u64,
     /// Nothing is added to it any more.
     pub is_sealed: bool,
+    /// The segments whose values lie in it: itself, or those that were moved into it.
+    pub segments: Vec<u64>,
 }
 
 impl RunInfo {
@@ -249,7 +278,7 @@ impl Store {
         Ok(stats)
     }
 
-    /// The segments of the value lane, oldest first.
+    /// The files of the value lane, oldest first.
     pub fn value_segments(&self) -> Vec<ValueSegment> {
         self.engine().value_segments()
     }
@@ -403,33 +432,30 @@ fn part_info(part: &crate::view::PartView) -> PartInfo {
 impl Engine {
     /// The segments, oldest first, with what parts point to in each. What two parts point to counts twice, but no more than there is.
     fn value_segments(&self) -> Vec<ValueSegment> {
-        let mut used: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-        for table in self.catalog().all() {
-            for part in table.part_files().values() {
-                for one in &part.part.facts().values {
-                    let (count, bytes) = used.entry(one.segment.into()).or_default();
-                    (*count, *bytes) = (*count + one.count, *bytes + one.bytes);
-                }
-            }
-        }
+        let used = self.alive();
         let state = Arc::clone(self.manifest.lock().state());
-        let by_low: BTreeMap<u32, u64> =
-            state.values.keys().map(|&FileNumber(number)| (low_bits(number), number)).collect();
-        for hashed in self.catalog().all().filter_map(|table| table.hashed.as_ref()) {
-            for (low, one) in hashed.segments() {
-                if let Some(&number) = by_low.get(&low) {
-                    let (count, bytes) = used.entry(number).or_default();
-                    (*count, *bytes) = (*count + one.tally.records, *bytes + one.tally.bytes);
-                }
+        let file = |number: u64, bytes: u64, is_sealed: bool, segments: Vec<u64>| {
+            let alive = segments.iter().filter_map(|&segment| used.get(&(segment as u32)));
+            let (live_values, live_bytes) =
+                alive.fold((0, 0), |(values, bytes), one| (values + one.values, bytes + one.bytes));
+            ValueSegment {
+                number,
+                bytes,
+                live_values,
+                live_bytes: live_bytes.min(bytes),
+                is_sealed,
+                segments,
             }
-        }
-        let segment = |(&FileNumber(number), end): (&FileNumber, &Option<u64>)| {
-            let bytes = self.segment_bytes(FileNumber(number), *end);
-            let (live_values, live_bytes) = used.get(&number).copied().unwrap_or_default();
-            let is_sealed = end.is_some();
-            ValueSegment { number, bytes, live_values, live_bytes: live_bytes.min(bytes), is_sealed }
         };
-        state.values.iter().map(segment).collect()
+        let own = state.values.iter().map(|(&FileNumber(number), end)| {
+            file(number, self.segment_bytes(FileNumber(number), *end), end.is_some(), vec![number])
+        });
+        let moved = state.moved_files.iter().map(|(&number, &bytes)| {
+            file(number.0, bytes, true, state.moved_in(number).map(|segment| segment.0).collect())
+        });
+        let mut files: Vec<ValueSegment> = own.chain(moved).collect();
+        files.sort_by_key(|file| file.number);
+        files
     }
 
     fn stats(&self) -> StoreStats {
@@ -477,9 +503,12 @@ impl Engine {
             indexes_saved: counters.indexes_saved.get(),
             index_bytes_written: counters.index_bytes_written.get(),
             value_segments_reclaimed: counters.value_segments_reclaimed.get(),
+            reclaims: counters.reclaims.get(),
+            value_bytes_copied: counters.value_bytes_copied.get(),
+            value_bytes_given_back: counters.value_bytes_given_back.get(),
             snapshots: snapshots as u64,
             oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),
-            damage: self.damage_met(),
+            damage: self.damage_met().into_iter().chain(self.damaged_values()).collect(),
             short_of_space: self.health.short_of_space(),
             poisoned_by: self.health.cause().map(|cause| cause.message().to_owned()),
         }

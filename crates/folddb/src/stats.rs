@@ -50,4 +50,7 @@ pub(crate) struct Counters {
     pub(crate) index_bytes_written: Counter,
     pub(crate) value_bytes_written: Counter,
     pub(crate) value_segments_reclaimed: Counter,
+    pub(crate) reclaims: Counter,
+    pub(crate) value_bytes_copied: Counter,
+    pub(crate) value_bytes_given_back: Counter,
 }

@@ -8,6 +8,7 @@ use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
 use folddb_layout::manifest_edit::Change;
+use folddb_merge::ReclaimPlan;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{TableKind, TableRules};
 
@@ -17,6 +18,7 @@ use crate::engine::{Active, Engine};
 use crate::hashed::{Hashed, new_salt};
 use crate::options::{Durability, Options};
 use crate::recover;
+use crate::report::ReclaimReport;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
@@ -252,6 +254,22 @@ impl Store {
         self.engine().optimize(table.core(), &mut progress)
     }
 
+    /// Gives back the space of dead values, here and now: files of values in which little is alive are copied into fewer, as long
+    /// as that is worth it. Upkeep does the same when [`Options::value_space_max`] is passed. What was overwritten counts as
+    /// alive until a merge has met it: [`Store::optimize`] makes sure of that. `progress` is told each plan as it begins.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NoSpace`]; a failed read or write.
+    pub fn reclaim(&self, mut progress: impl FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
+        self.engine().check_not_read_only()?;
+        self.engine().reclaim_all(&mut progress)
+    }
+
+    /// What [`Store::reclaim`] would do, as far as that can be told.
+    pub fn reclaim_plans(&self) -> Vec<ReclaimPlan> {
+        self.engine().reclaim_plans()
+    }
+
     /// Takes one step of upkeep: for stores opened with [`crate::Upkeep::Manual`]. Says what it did; none when there is
     /// nothing to do.
     ///
@@ -306,6 +324,7 @@ impl Open {
         workers.join();
         self.engine.abandon_merges();
         self.engine.catalog().all().for_each(|table| self.engine.abandon_saving(table));
+        self.engine.abandon_reclaim();
         let sealed = if self.engine.health.cause().is_none() { self.engine.close_journal() } else { Ok(()) };
         {
             let _no_edit = self.engine.manifest.lock(); // one under way ends first; later ones find it closed

@@ -1,6 +1,7 @@
 //! Upkeep: what is done in the background, and how hard it slows the writers.
 //!
-//! Three threads: one keeps the journal ready, so that no commit waits for a file; one flushes; one merges.
+//! Three threads: one keeps the journal ready, so that no commit waits for a file; one flushes; one merges, and moves values
+//! between the steps of merges.
 //! With [`Upkeep::Manual`] there are none and the caller takes single steps.
 
 pub(crate) mod flush;
@@ -38,6 +39,7 @@ const FAILURES_MAX: usize = 5;
 enum Worker {
     Flush,
     Merge,
+    Reclaim,
 }
 
 /// A kind of upkeep, for whoever decides himself what happens when; see [`crate::Store::upkeep_step_of`].
@@ -52,6 +54,8 @@ pub enum Work {
     Flush,
     /// The merge of the lowest tier takes a step.
     Merge,
+    /// What moves living values together takes a step.
+    Reclaim,
 }
 
 /// What a thread does until the store is closed.
@@ -145,7 +149,11 @@ impl Engine {
             if self.health.is_closed() {
                 return;
             }
-            match self.contained(work) {
+            let done = match work {
+                Worker::Merge => self.merge_and_reclaim(),
+                work => self.contained(work),
+            };
+            match done {
                 Ok(Some(_)) => {}
                 Ok(None) => self.bell.wait(seen, IDLE_TICK),
                 Err(_) => {
@@ -159,6 +167,13 @@ impl Engine {
         }
     }
 
+    /// A step of a merge, and one of what moves values: neither waits for the end of the other.
+    fn merge_and_reclaim(&self) -> Result<Option<String>> {
+        let merged = self.contained(Worker::Merge);
+        let reclaimed = self.contained(Worker::Reclaim)?;
+        Ok(merged?.or(reclaimed))
+    }
+
     /// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
     /// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
     /// or a user's comparison function) is a failure too. A damaged input of a merge is given up, not tried again.
@@ -166,6 +181,7 @@ impl Engine {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
             Worker::Flush => self.flush_step(),
             Worker::Merge => self.merge_step(),
+            Worker::Reclaim => self.reclaim_step(),
         }));
         let result = outcome.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))
@@ -179,6 +195,7 @@ impl Engine {
 
     fn note_upkeep_failure(&self, work: Worker, error: &Error) {
         match error.kind() {
+            ErrorKind::NoSpace if work == Worker::Reclaim => {} // others may still have room
             ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),
             ErrorKind::Closed => {}
             ErrorKind::Corruption if work == Worker::Merge => {}
@@ -207,7 +224,10 @@ impl Engine {
         self.journal_step()?;
         match self.contained(Worker::Flush)? {
             Some(done) => Ok(Some(done)),
-            None => self.contained(Worker::Merge),
+            None => match self.contained(Worker::Merge)? {
+                Some(done) => Ok(Some(done)),
+                None => self.contained(Worker::Reclaim),
+            },
         }
     }
 
@@ -221,6 +241,7 @@ impl Engine {
             }
             Work::Flush => self.contained(Worker::Flush),
             Work::Merge => self.contained(Worker::Merge),
+            Work::Reclaim => self.contained(Worker::Reclaim),
         }
     }
 
@@ -321,7 +342,7 @@ impl Engine {
                 if self.upkeep_step()?.is_none() {
                     return Ok(());
                 }
-            } else if self.is_settled() {
+            } else if self.is_settled() && self.is_reclaimed() {
                 return Ok(());
             } else {
                 self.bell.wait(seen, 10 * JOURNAL_TICK);

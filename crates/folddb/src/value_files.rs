@@ -1,16 +1,20 @@
 //! The files of the value lane as readers use them, and which of these a reader can count on.
 //!
-//! A *roster* is the list of the segments between two edits that took some of them away. Who holds one finds every value that
-//! the pictures of its time lead to: a file goes when the manifest, durably, no longer lists it, and nobody holds a roster that
-//! has it.
+//! A *roster* says in which file the values of each segment lie, between two edits that changed that. Who holds one finds every
+//! value that the pictures of its time lead to: a file goes when the manifest, durably, no longer lists it, and nobody holds a
+//! roster that has it.
 //!
 //! ```text
-//!   round r       roster r: 12 31 44, and 57 as soon as it begins
+//!   round r       roster r: 12 31 44, each in a file of its own, and 57 as soon as it begins
 //!   a get         notes r, searches; finds a pointer, and takes the present roster; when that is not r, searches again
 //!   a scan        the same, before its first row, and holds the roster to its end
+//!   round r+1     roster r+1: 44 57, and 12 and 31 in file 60, which holds what was alive of them
 //! ```
 //!
-//! So a search that meets no pointer costs one load of a number. Called by `values`, `read`, `scan`, `reclaim` and `backup`.
+//! So a search that meets no pointer costs one load of a number. And nobody looks into file 60 for what it does not hold: who
+//! has a picture of before round r+1 has an older roster too, whose files are whole.
+//!
+//! Called by `values`, `read`, `scan`, `reclaim` and `backup`.
 
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -18,41 +22,49 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, FileNumber, Pointer, Result, TableId};
+use folddb_base::{Error, FileNumber, Pointer, Result, TableId, ValuePlace};
 use folddb_hash::SEGMENT_BITS;
 use folddb_host::sync::RwLock;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::{Files, ReadFile};
+use folddb_journal::moved::{MovedFile, moved_path};
 use folddb_journal::values::{read_bytes, read_value, values_path};
+use folddb_manifest::State;
+use folddb_run::Shared;
 
 /// The files of an open store.
 pub(crate) struct ValueFiles {
     dir: PathBuf,
     files: Arc<dyn Files>,
+    /// Pages of maps come by way of it.
+    cache: Arc<Shared>,
     present: RwLock<Arc<Roster>>,
     /// How often a roster has taken the place of another.
     rounds: AtomicU64,
-    /// Those that are open for reading.
-    open: RwLock<BTreeMap<u32, Arc<ValueFile>>>,
+    /// Those that are open for reading, by their numbers.
+    open: RwLock<BTreeMap<FileNumber, Arc<ValueFile>>>,
     open_max: usize,
     /// Whether they are read past the page cache.
     is_direct: bool,
 }
 
-/// The segments between two edits that took some away. Those that begin meanwhile join it.
+/// Which file has the values of a segment, between two edits that changed that. Segments that begin meanwhile join it.
 #[derive(Default)]
 pub(crate) struct Roster {
-    segments: RwLock<BTreeMap<u32, Arc<SegmentFile>>>,
+    segments: RwLock<BTreeMap<u32, Arc<ListedFile>>>,
 }
 
-/// A segment's file, which goes when it is retired and no roster that has it is held any more.
-struct SegmentFile {
+/// A file that holds values. It goes when it is retired and no roster that has it is held any more.
+struct ListedFile {
+    number: FileNumber,
     path: PathBuf,
     files: Arc<dyn Files>,
+    /// Where it holds moved values: its number in the cache.
+    cached_as: Option<u64>,
     retired: AtomicBool,
 }
 
-impl Drop for SegmentFile {
+impl Drop for ListedFile {
     fn drop(&mut self) {
         if self.retired.load(Ordering::Acquire) {
             let _ = self.files.remove(&self.path); // one that stays behind is a leftover that the next opening removes
@@ -61,31 +73,47 @@ impl Drop for SegmentFile {
 }
 
 impl ValueFiles {
-    /// Those of the store in `dir`, which has these segments.
+    /// Those of the store in `dir`, which are as the manifest says.
     pub(crate) fn new(
         dir: &Path,
         files: Arc<dyn Files>,
-        segments: impl IntoIterator<Item = FileNumber>,
+        cache: Arc<Shared>,
+        state: &State,
         (open_max, is_direct): (usize, bool),
     ) -> ValueFiles {
         let made = ValueFiles {
             dir: dir.to_owned(),
             files,
+            cache,
             present: RwLock::default(),
             rounds: AtomicU64::new(0),
             open: RwLock::default(),
             open_max,
             is_direct,
         };
-        segments.into_iter().for_each(|number| made.join(number));
+        state.values.keys().for_each(|&number| made.join(number));
+        for &file in state.moved_files.keys() {
+            let listed = made.listed_moved(file);
+            let present = made.present.read();
+            let mut segments = present.segments.write();
+            segments.extend(state.moved_in(file).map(|segment| (segment.0 as u32, Arc::clone(&listed))));
+        }
         made
+    }
+
+    fn listed(&self, number: FileNumber, path: PathBuf, cached_as: Option<u64>) -> Arc<ListedFile> {
+        let files = Arc::clone(&self.files);
+        Arc::new(ListedFile { number, path, files, cached_as, retired: AtomicBool::new(false) })
+    }
+
+    fn listed_moved(&self, file: FileNumber) -> Arc<ListedFile> {
+        self.listed(file, moved_path(&self.dir, file), Some(self.cache.number_file()))
     }
 
     /// A segment begins: it is in the present roster before anything points to it.
     pub(crate) fn join(&self, number: FileNumber) {
-        let path = values_path(&self.dir, number);
-        let file = SegmentFile { path, files: Arc::clone(&self.files), retired: AtomicBool::new(false) };
-        self.present.read().segments.write().insert(number.0 as u32, Arc::new(file));
+        let file = self.listed(number, values_path(&self.dir, number), None);
+        self.present.read().segments.write().insert(number.0 as u32, file);
     }
 
     /// How many rosters there have been. Note it before a search whose pointers are to be followed.
@@ -105,20 +133,40 @@ impl ValueFiles {
         Arc::clone(&self.present.read())
     }
 
-    /// The manifest, durably, no longer lists these: a roster without them begins, and they go with the last that has them.
-    pub(crate) fn retire(&self, numbers: &[FileNumber]) {
+    /// The manifest, durably, no longer lists these segments: a roster without them begins, and what only they were in goes with
+    /// the last that has them.
+    pub(crate) fn retire(&self, gone: &[FileNumber]) {
+        self.begin_round(&|segments| {
+            gone.iter().filter_map(|number| segments.remove(&(number.0 as u32))).collect()
+        });
+    }
+
+    /// The manifest, durably, says that the values of these segments lie in this file: a roster that says so begins, and the files
+    /// in which they were go with the last that has them, unless others are in them still.
+    pub(crate) fn moved(&self, moved: &[FileNumber], file: FileNumber) {
+        let listed = self.listed_moved(file);
+        self.begin_round(&|segments| {
+            let to = |number: &FileNumber| segments.insert(number.0 as u32, Arc::clone(&listed));
+            moved.iter().filter_map(to).collect()
+        });
+    }
+
+    /// A roster takes the place of the present one. `change` makes it, and returns the files that some segment has left.
+    #[allow(clippy::type_complexity)]
+    fn begin_round(&self, change: &dyn Fn(&mut BTreeMap<u32, Arc<ListedFile>>) -> Vec<Arc<ListedFile>>) {
         let mut present = self.present.write();
         let mut segments = present.segments.read().clone();
-        for number in numbers {
-            if let Some(file) = segments.remove(&(number.0 as u32)) {
+        let left = change(&mut segments);
+        for file in &left {
+            if !segments.values().any(|other| Arc::ptr_eq(other, file)) {
                 file.retired.store(true, Ordering::Release);
+                self.open.write().remove(&file.number);
             }
-            self.open.write().remove(&(number.0 as u32));
         }
         let before = std::mem::replace(&mut *present, Arc::new(Roster { segments: RwLock::new(segments) }));
         self.rounds.fetch_add(1, Ordering::AcqRel);
         drop(present);
-        drop(before); // files go without the lock
+        drop((before, left)); // files go without the lock
     }
 
     /// The segment with these low bits of its number, open for reading.
@@ -131,30 +179,35 @@ impl ValueFiles {
         self.open.write().clear();
     }
 
-    /// The segment with this number, open for reading.
-    pub(crate) fn open(&self, of: &Roster, number: u32) -> Result<Arc<ValueFile>> {
-        if let Some(opened) = self.open.read().get(&number) {
-            return Ok(Arc::clone(opened));
-        }
-        let path = values_path(&self.dir, FileNumber(u64::from(number)));
-        if !of.segments.read().contains_key(&number) {
+    /// The file that has the values of this segment, open for reading.
+    pub(crate) fn open(&self, of: &Roster, segment: u32) -> Result<Arc<ValueFile>> {
+        let Some(listed) = of.segments.read().get(&segment).cloned() else {
             return Err(Error::corrupt(
-                &path,
+                &values_path(&self.dir, FileNumber(u64::from(segment))),
                 0,
                 "a value is said to be in it, and the manifest does not list it",
             ));
+        };
+        if let Some(opened) = self.open.read().get(&listed.number) {
+            return Ok(Arc::clone(opened));
         }
-        let opened = Arc::new(ValueFile::open_so(&*self.files, &self.dir, number, self.is_direct)?);
-        opened.file.expect_scattered(); // values lie in the order of their writing, which no reader follows
-        let present = self.present.read();
-        if !present.segments.read().contains_key(&number) {
-            return Ok(opened); // retired meanwhile: kept open it would keep its space
+        let opened = Arc::new(match listed.cached_as {
+            None => ValueFile::open_so(&*self.files, &self.dir, segment, self.is_direct)?,
+            Some(cached_as) => ValueFile::Moved(
+                Box::new(MovedFile::open_so(&*self.files, &self.dir, listed.number, self.is_direct)?),
+                Some((Arc::clone(&self.cache), cached_as)),
+            ),
+        });
+        opened.file().expect_scattered(); // values lie in the order of their writing, which no reader follows
+        let _present = self.present.read(); // whoever retires it holds this for writing
+        if listed.retired.load(Ordering::Acquire) {
+            return Ok(opened); // kept open it would keep its space
         }
         let mut open = self.open.write();
         if open.len() >= self.open_max {
             open.pop_first(); // the oldest, which reads of fresh values ask least for
         }
-        open.insert(number, Arc::clone(&opened));
+        open.insert(listed.number, Arc::clone(&opened));
         Ok(opened)
     }
 }
@@ -168,15 +221,16 @@ impl Roster {
     }
 }
 
-/// An open value segment.
-pub(crate) struct ValueFile {
-    file: Arc<dyn ReadFile>,
-    path: PathBuf,
-    len_bytes: u64,
+/// An open file that holds values.
+pub(crate) enum ValueFile {
+    /// A segment, in its own file.
+    Segment { file: Arc<dyn ReadFile>, path: PathBuf, len_bytes: u64 },
+    /// Moved values, with the cache for the pages of the map and the file's number there; without one each page is read.
+    Moved(Box<MovedFile>, Option<(Arc<Shared>, u64)>),
 }
 
 impl ValueFile {
-    /// Opens a segment of the store in `dir`.
+    /// Opens a segment of the store in `dir` that lies in its own file.
     ///
     /// # Errors
     /// Damage where it is not there; a failed call.
@@ -192,7 +246,7 @@ impl ValueFile {
             _ => Error::io("open", &path, error),
         })?;
         let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
-        Ok(ValueFile { file, path, len_bytes })
+        Ok(ValueFile::Segment { file, path, len_bytes })
     }
 
     /// Where the bytes of the value lie that a pointer of this key leads to, and how many they are.
@@ -200,67 +254,88 @@ impl ValueFile {
     /// # Errors
     /// Damage, where the file ends before.
     pub(crate) fn extent(&self, key: &[u8], pointer: &Pointer<'_>) -> Result<(u64, u64)> {
-        let at = pointer.place.offset();
+        let (at, end) = match self {
+            ValueFile::Segment { len_bytes, .. } => (pointer.place.offset(), *len_bytes),
+            ValueFile::Moved(file, cache) => {
+                let unit = file.find(pointer.place, |at| page(file, cache, at))?;
+                (ValuePlace { unit, ..pointer.place }.offset(), file.records_end())
+            }
+        };
         match at.checked_add(read_bytes(key, pointer)) {
-            Some(end) if end <= self.len_bytes => Ok((end - pointer.len, pointer.len)),
-            _ => Err(Error::corrupt(
-                &self.path,
-                at,
-                "the segment ends before the value that a pointer leads to",
-            )),
+            Some(upto) if upto <= end => Ok((upto - pointer.len, pointer.len)),
+            _ => {
+                Err(Error::corrupt(self.path(), at, "the file ends before the value that a pointer leads to"))
+            }
         }
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        match self {
+            ValueFile::Segment { path, .. } => path,
+            ValueFile::Moved(file, _) => file.path(),
+        }
+    }
+
+    fn file(&self) -> &dyn ReadFile {
+        match self {
+            ValueFile::Segment { file, .. } => &**file,
+            ValueFile::Moved(file, _) => file.file(),
+        }
     }
 
     /// See [`ReadFile::fd`].
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.file.fd()
+        self.file().fd()
     }
 
     pub(crate) fn will_need(&self, offset: u64, len_bytes: u64) {
-        self.file.will_need(offset, len_bytes);
+        self.file().will_need(offset, len_bytes);
     }
 
     pub(crate) fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
-        self.file.read_exact_at(offset, buf)
+        self.file().read_exact_at(offset, buf)
     }
 
     /// Reads the front of the record that begins at a unit, so many bytes of it or as many as there are, into `record`. It is not
     /// looked at.
     pub(crate) fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
-        let offset = u64::from(unit) * VALUE_ALIGN;
-        let mut file_bytes = self.len_bytes;
+        let (offset, path, file) = (u64::from(unit) * VALUE_ALIGN, self.path(), self.file());
+        let mut file_bytes = self.len_bytes();
+        if matches!(self, ValueFile::Moved(..)) {
+            return Err(self.damaged(unit, "a hashed table leads there, and its values do not move"));
+        }
         loop {
             record.resize(bytes.min(file_bytes.saturating_sub(offset)) as usize, 0);
-            match self.file.read_exact_at(offset, record) {
+            match file.read_exact_at(offset, record) {
                 Ok(()) => return Ok(()),
                 // It was cut to what counts since it was opened.
                 Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-                    let now = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
+                    let now = file.len_bytes().map_err(|error| Error::io("read", path, error))?;
                     if now >= file_bytes {
-                        return Err(Error::io("read", &self.path, error));
+                        return Err(Error::io("read", path, error));
                     }
                     file_bytes = now;
                 }
-                Err(error) => return Err(Error::io("read", &self.path, error)),
+                Err(error) => return Err(Error::io("read", path, error)),
             }
         }
     }
 
     /// Its length when it was opened.
     pub(crate) fn len_bytes(&self) -> u64 {
-        self.len_bytes
+        match self {
+            ValueFile::Segment { len_bytes, .. } => *len_bytes,
+            ValueFile::Moved(file, _) => file.file_bytes(),
+        }
     }
 
     /// The error of a record that is not what it should be.
     pub(crate) fn damaged(&self, unit: u32, what: &str) -> Error {
-        Error::corrupt(&self.path, u64::from(unit) * VALUE_ALIGN, what)
+        Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what)
     }
 
-    /// Reads the value that a pointer leads to, by one read into `record`.
+    /// Reads the value that a pointer leads to, by one read into `record`, and one of a page of the map where values were moved
+    /// and no cache has it.
     ///
     /// # Errors
     /// Damage, a failed read.
@@ -270,6 +345,19 @@ impl ValueFile {
         pointer: &Pointer<'_>,
         record: &'r mut Vec<u8>,
     ) -> Result<&'r [u8]> {
-        read_value((&*self.file, self.len_bytes), &self.path, of, pointer, record)
+        match self {
+            ValueFile::Segment { file, path, len_bytes } => {
+                read_value((&**file, *len_bytes), path, of, pointer, record)
+            }
+            ValueFile::Moved(file, cache) => file.value(of, pointer, record, |at| page(file, cache, at)),
+        }
+    }
+}
+
+/// A page of the map of a file of moved values.
+fn page(file: &MovedFile, cache: &Option<(Arc<Shared>, u64)>, at: u64) -> Result<Arc<[u8]>> {
+    match cache {
+        Some((cache, cached_as)) => cache.page(*cached_as, at, || file.read_page(at)),
+        None => file.read_page(at),
     }
 }

@@ -15,11 +15,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Piece, Pointer, Result, Rope, TableId, ValuePlace};
+use folddb_host::Host;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock};
-use folddb_host::{Files, Host};
 use folddb_journal::values::{ValueLane, values_path};
 use folddb_journal::{NumberSource, ReplayFrame, ValueOptions, ValuesEnd};
 use folddb_layout::frame::{self, LogOp};
@@ -30,7 +29,9 @@ use crate::encode::Encoded;
 use crate::engine::{Engine, Manifest};
 use crate::hashed::{low_bits, slot_of};
 use crate::install::NUMBERS_RESERVED;
-use crate::value_files::{Roster, ValueFile, ValueFiles};
+use crate::reclaim::Reclaiming;
+use crate::value_files::{Roster, ValueFiles};
+use crate::values_at_rest::ValuesAtRest;
 
 /// So many numbers are passed over at most before a new segment is refused.
 const SEGMENTS_PASSED_MAX: usize = 64;
@@ -63,7 +64,10 @@ pub(crate) struct Values {
     lens: Mutex<BTreeMap<FileNumber, u64>>,
     /// Whether the manifest says that there may be ropes.
     has_ropes: AtomicBool,
-    /// The segments that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being synced.
+    /// What is being moved, and what is left alone. Held while a step is taken, and before the manifest's lock.
+    pub(crate) reclaiming: Mutex<Reclaiming>,
+    /// The files of values that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being
+    /// synced.
     listed: AtomicU64,
     listed_bytes: AtomicU64,
 }
@@ -91,6 +95,7 @@ impl Values {
             looked: AtomicU64::new(0),
             lens: Mutex::default(),
             has_ropes: AtomicBool::new(false),
+            reclaiming: Mutex::default(),
             listed: AtomicU64::new(0),
             listed_bytes: AtomicU64::new(0),
         }
@@ -348,12 +353,14 @@ impl Engine {
 
     /// Takes note of which segments the manifest lists now.
     pub(crate) fn note_listed_values(&self, manifest: &Manifest) {
-        let listed = manifest.state().values.iter();
-        let listed_bytes = listed.map(|(&number, &end)| self.segment_bytes(number, end)).sum();
+        let state = manifest.state();
+        let segments: u64 = state.values.iter().map(|(&number, &end)| self.segment_bytes(number, end)).sum();
+        let listed_bytes = segments + state.moved_files.values().sum::<u64>();
         self.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
-        self.values.listed.store(manifest.state().values.len() as u64, Ordering::Relaxed);
+        self.values.listed.store((state.values.len() + state.moved_files.len()) as u64, Ordering::Relaxed);
         self.values.lens.lock().retain(|number, _| {
-            manifest.state().values.get(number).is_none_or(Option::is_none) // what is sealed has its end in the manifest
+            let is_open = state.values.get(number).is_none_or(Option::is_none); // what is sealed has its end in the manifest
+            is_open && !state.moved.contains_key(number)
         });
     }
 
@@ -372,7 +379,7 @@ impl Engine {
         }
     }
 
-    /// How many value segments there are.
+    /// How many files of values there are.
     pub(crate) fn value_segments_listed(&self) -> u64 {
         self.values.listed.load(Ordering::Relaxed)
     }
@@ -384,17 +391,7 @@ impl Engine {
 
     /// As much of them as parts, and the indexes of hashed tables, point to.
     pub(crate) fn value_live_bytes(&self) -> u64 {
-        let of_part = |part: &Arc<crate::view::PartFile>| {
-            part.part.facts().values.iter().map(|used| used.bytes).sum::<u64>()
-        };
-        let of_index = |hashed: &crate::hashed::Hashed| {
-            hashed.segments().values().map(|used| used.tally.bytes).sum::<u64>()
-        };
-        let of_table = |table: &Arc<TableCore>| {
-            let parts: u64 = table.part_files().values().map(of_part).sum();
-            parts + table.hashed.as_ref().map_or(0, of_index)
-        };
-        self.catalog().all().map(of_table).sum()
+        self.alive().values().map(|alive| alive.bytes).sum()
     }
 
     // ---- loading -----------------------------------------------------------------------------------------
@@ -480,20 +477,16 @@ impl Engine {
         error.context(format!("the value of key {key} of table `{}`", table.name))
     }
 
-    /// Whether the values that a frame of the log points to are there, as they were written.
-    pub(crate) fn has_values(&self, frame: &ReplayFrame<'_>) -> Result<bool> {
-        has_values(&*self.host.files, &self.dir, frame)
-    }
-
     /// Puts the values that a replayed frame points to into the lane of this opening: what the page cache shows of them may not
     /// be on the disk. Returns the payload with their new places; none where it points to nothing.
     pub(crate) fn put_again(
         &self,
+        from: &ValuesAtRest<'_>,
         frame: &ReplayFrame<'_>,
         slots: &mut MovedSlots,
     ) -> Result<Option<Vec<u8>>> {
         let mut moved: Option<Vec<u8>> = None;
-        let (mut record, mut again) = (Vec::new(), Vec::new());
+        let mut again = Vec::new();
         let start = frame.payload.as_ptr() as usize;
         for one in frame::records(frame.payload).flatten() {
             if let Some(now) = one.old_slot().and_then(|old| slots.get(&(one.table, old))) {
@@ -505,10 +498,9 @@ impl Engine {
             let payload_at = bytes.as_ptr() as usize - start; // it lies inside of the frame's
             for piece in rope.iter() {
                 let (Piece::Apart { at, .. }, Some(pointer)) = (piece, piece.pointer()) else { continue };
-                let opened = ValueFile::open(&*self.host.files, &self.dir, pointer.place.segment)?;
-                let value = opened.value((one.table, one.key), &pointer, &mut record)?;
+                let value = from.piece((one.table, one.key), &pointer)?;
                 again.clear();
-                folddb_layout::values::put_record(&mut again, one.table, one.key, value);
+                folddb_layout::values::put_record(&mut again, one.table, one.key, &value);
                 let place = self.put_value(&again)?;
                 let moved = moved.get_or_insert_with(|| frame.payload.to_vec());
                 Pointer::move_to(&mut moved[payload_at + at..], place);
@@ -531,59 +523,4 @@ pub(crate) fn seal_change(end: &ValuesEnd) -> Change {
 /// What a record of the log points to, if it does.
 pub(crate) fn rope_of<'a>(record: &frame::FrameRecord<'a>) -> Option<Rope<'a>> {
     Rope::decode(record.pointer()?).ok()
-}
-
-/// Reads a piece of a value of a store that is not open, in `dir`.
-pub(crate) fn piece_at_rest(
-    files: &dyn Files,
-    dir: &Path,
-    of: (TableId, &[u8]),
-    pointer: &Pointer<'_>,
-) -> Result<Vec<u8>> {
-    let mut record = Vec::new();
-    let value = ValueFile::open(files, dir, pointer.place.segment)?.value(of, pointer, &mut record)?.len();
-    record.drain(..record.len() - value);
-    Ok(record)
-}
-
-/// Reads a value of a store that is not open, in `dir`: all of it, or where it is longer than anybody wants to hold only to see that
-/// its pieces are whole.
-pub(crate) fn value_at_rest(
-    files: &dyn Files,
-    dir: &Path,
-    of: (TableId, &[u8]),
-    rope: &Rope<'_>,
-) -> Result<Option<Vec<u8>>> {
-    if let Some(pointer) = rope.as_pointer() {
-        return piece_at_rest(files, dir, of, &pointer).map(Some);
-    }
-    let is_held = rope.len <= VALUE_BYTES_MAX as u64;
-    let mut value = Vec::new();
-    for piece in rope.iter() {
-        let read = piece.pointer().map(|pointer| piece_at_rest(files, dir, of, &pointer)).transpose()?;
-        match (&read, piece) {
-            (Some(bytes), _) if is_held => value.extend_from_slice(bytes),
-            (None, Piece::Inline(bytes)) if is_held => value.extend_from_slice(bytes),
-            _ => {}
-        }
-    }
-    Ok(is_held.then_some(value))
-}
-
-/// Whether the values that a frame of the log in `dir` points to are there, as they were written.
-///
-/// # Errors
-/// A failed read, which is no sign that they are not.
-pub(crate) fn has_values(files: &dyn Files, dir: &Path, frame: &ReplayFrame<'_>) -> Result<bool> {
-    for one in frame::records(frame.payload).flatten() {
-        let Some(rope) = rope_of(&one) else { continue };
-        for pointer in rope.pointers() {
-            match piece_at_rest(files, dir, (one.table, one.key), &pointer) {
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::Corruption => return Ok(false),
-                Err(error) => return Err(error),
-            }
-        }
-    }
-    Ok(true)
 }

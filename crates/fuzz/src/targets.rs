@@ -7,6 +7,7 @@ mod frame;
 mod hash;
 mod key;
 mod manifest;
+mod moved;
 mod names;
 mod part;
 mod segment;
@@ -23,6 +24,7 @@ pub fn all() -> Vec<Target> {
         frame::TARGETS,
         segment::TARGETS,
         manifest::TARGETS,
+        moved::TARGETS,
         block::TARGETS,
         part::TARGETS,
         hash::TARGETS,

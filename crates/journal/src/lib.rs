@@ -26,6 +26,7 @@
 
 mod segment_file;
 pub mod values;
+pub mod moved;
 mod lane;
 mod ahead;
 mod journal;

@@ -5,6 +5,8 @@
 //!   LOCK              locked by whoever has the store open
 //!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
 //!   000007.log        a segment of the log lane (segment.rs)
+//!   000012.values     a segment of the value lane (values.rs)
+//!   000044.moved      values of such segments that were moved together (moved.rs)
 //!   000009.part       a part of a sorted run
 //!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs)
 //! ```
@@ -28,6 +30,8 @@ pub enum FileName {
     Log(FileNumber),
     /// A segment of the value lane.
     Values(FileNumber),
+    /// Moved values of segments.
+    Moved(FileNumber),
     /// A part of a sorted run.
     Part(FileNumber),
     /// A checkpoint of the index of a hashed table.
@@ -53,6 +57,7 @@ impl FileName {
             FileName::Manifest(number)
             | FileName::Log(number)
             | FileName::Values(number)
+            | FileName::Moved(number)
             | FileName::Part(number)
             | FileName::Index(number) => Some(number),
         }
@@ -68,6 +73,7 @@ fn parse_numbered(name: &str) -> Option<FileName> {
     match kind {
         "log" => Some(FileName::Log(number)),
         "values" => Some(FileName::Values(number)),
+        "moved" => Some(FileName::Moved(number)),
         "part" => Some(FileName::Part(number)),
         "index" => Some(FileName::Index(number)),
         _ => None,
@@ -92,6 +98,7 @@ impl fmt::Display for FileName {
             FileName::Manifest(number) => write!(f, "MANIFEST-{:06}", number.0),
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
             FileName::Values(number) => write!(f, "{:06}.values", number.0),
+            FileName::Moved(number) => write!(f, "{:06}.moved", number.0),
             FileName::Part(number) => write!(f, "{:06}.part", number.0),
             FileName::Index(number) => write!(f, "{:06}.index", number.0),
         }

@@ -15,6 +15,7 @@ pub mod sketch;
 pub mod liveness;
 pub mod part;
 pub mod values;
+pub mod moved;
 pub mod hash_checkpoint;
 pub mod backup;
 pub mod cursor_token;

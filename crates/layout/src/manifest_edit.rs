@@ -29,6 +29,7 @@
 //! | 14 | `AddValues` | segment |
 //! | 15 | `SealValues` | segment, end |
 //! | 16 | `RemoveValues` | segment |
+//! | 17 | `MoveValues` | file, file bytes, segments: count, then each |
 //! | 20 | `Require` | features |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
 //!
@@ -248,6 +249,15 @@ pub enum Change {
         /// The checkpoint.
         index: IndexState,
     },
+    /// The values of these segments that anything points to lie in another file now.
+    MoveValues {
+        /// The file that carries them, and no others.
+        file: FileNumber,
+        /// Its length.
+        file_bytes: u64,
+        /// The segments.
+        segments: Vec<FileNumber>,
+    },
 }
 
 /// The value lane may hold values in several pieces, and operands.
@@ -361,6 +371,11 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             put_varint(out, segment.0);
             16
         }
+        Change::MoveValues { file, file_bytes, segments } => {
+            put_varints(out, &[file.0, *file_bytes, segments.len() as u64]);
+            segments.iter().for_each(|segment| put_varint(out, segment.0));
+            17
+        }
         Change::Require { features } => {
             put_varint(out, *features);
             20
@@ -465,6 +480,11 @@ impl Fields<'_> {
 
     fn file(&mut self) -> Result<FileNumber, Malformed> {
         self.0.varint().map(FileNumber)
+    }
+
+    fn files(&mut self) -> Result<Vec<FileNumber>, Malformed> {
+        let count = self.0.length()?;
+        (0..count).map(|_| self.file()).collect()
     }
 
     fn tier(&mut self) -> Result<u8, Malformed> {
@@ -577,6 +597,11 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             Change::Require { features }
         }
         32 => Change::SaveIndex { table: fields.table()?, index: fields.index()? },
+        17 => Change::MoveValues {
+            file: fields.file()?,
+            file_bytes: fields.number()?,
+            segments: fields.files()?,
+        },
         _ => return Err(Malformed::Tag),
     })
 }

@@ -1,7 +1,7 @@
 //! What lives, and how a change changes it. Pure.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use folddb_base::bytes::Malformed;
 use folddb_base::ids::RunId;
@@ -31,6 +31,10 @@ pub struct State {
     pub values: BTreeMap<FileNumber, Option<u64>>,
     /// What a reader of the store must know.
     pub features: u64,
+    /// The segments whose values have been moved: each with the file that carries them now.
+    pub moved: BTreeMap<FileNumber, FileNumber>,
+    /// Those files, each with its length. Every one carries a segment that lives.
+    pub moved_files: BTreeMap<FileNumber, u64>,
 }
 
 /// What lives of a table.
@@ -115,7 +119,7 @@ impl State {
             Change::RetireRangeDelete { table, seq } => self.table_mut(*table)?.retire_range_delete(*seq)?,
             Change::LogOpen { open } => self.log_open = *open,
             Change::AddValues { segment } => {
-                if self.values.contains_key(segment) {
+                if self.has_values(*segment) || self.moved_files.contains_key(segment) {
                     return Err(Malformed::Order);
                 }
                 self.values.insert(*segment, None);
@@ -125,7 +129,13 @@ impl State {
                 *self.values.get_mut(segment).ok_or(Malformed::Bounds)? = Some(*end);
             }
             Change::RemoveValues { segment } => {
-                self.values.remove(segment).ok_or(Malformed::Bounds)?;
+                if self.values.remove(segment).is_none() {
+                    self.moved.remove(segment).ok_or(Malformed::Bounds)?;
+                    self.drop_empty_files();
+                }
+            }
+            Change::MoveValues { file, file_bytes, segments } => {
+                self.move_values(*file, *file_bytes, segments)?;
             }
             Change::Require { features } => self.features |= features,
             Change::SaveIndex { table, index } => {
@@ -148,6 +158,11 @@ impl State {
         for (&segment, end) in &self.values {
             changes.push(Change::AddValues { segment });
             changes.extend(end.map(|end| Change::SealValues { segment, end }));
+        }
+        for (&file, &file_bytes) in &self.moved_files {
+            let segments: Vec<FileNumber> = self.moved_in(file).collect();
+            changes.extend(segments.iter().map(|&segment| Change::AddValues { segment }));
+            changes.push(Change::MoveValues { file, file_bytes, segments });
         }
         changes.push(Change::Horizon {
             last_seq: self.last_seq,
@@ -175,6 +190,45 @@ impl State {
     /// The files of all checkpoints of indexes that live.
     pub fn index_files(&self) -> impl Iterator<Item = FileNumber> + '_ {
         self.tables.values().filter_map(|table| table.index.as_ref()).map(|index| index.file)
+    }
+
+    /// Whether pointers may lead to this value segment, wherever its values lie.
+    pub fn has_values(&self, segment: FileNumber) -> bool {
+        self.values.contains_key(&segment) || self.moved.contains_key(&segment)
+    }
+
+    /// The segments that live whose values lie in a file of moved values, rising.
+    pub fn moved_in(&self, file: FileNumber) -> impl Iterator<Item = FileNumber> + '_ {
+        self.moved.iter().filter(move |&(_, &lies_in)| lies_in == file).map(|(&segment, _)| segment)
+    }
+
+    fn move_values(
+        &mut self,
+        file: FileNumber,
+        file_bytes: u64,
+        segments: &[FileNumber],
+    ) -> Result<(), Malformed> {
+        let rises = segments.windows(2).all(|pair| pair[0] < pair[1]);
+        if !rises || self.moved_files.contains_key(&file) || self.has_values(file) {
+            return Err(Malformed::Order);
+        }
+        if segments.is_empty() || !segments.iter().all(|&segment| self.has_values(segment)) {
+            return Err(Malformed::Bounds);
+        }
+        for segment in segments {
+            self.values.remove(segment);
+            self.moved.insert(*segment, file);
+        }
+        self.moved_files.insert(file, file_bytes);
+        self.drop_empty_files();
+        self.reserve(file.0.saturating_add(1));
+        Ok(())
+    }
+
+    /// Forgets files of moved values that carry nothing any more that lives.
+    fn drop_empty_files(&mut self) {
+        let used: BTreeSet<FileNumber> = self.moved.values().copied().collect();
+        self.moved_files.retain(|file, _| used.contains(file));
     }
 
     fn set_store(&mut self, store_id: u128, next_table_id: u32) -> Result<(), Malformed> {

@@ -3,7 +3,7 @@
 //! ```text
 //!   over the bound   together the files take more than `bound` times their live values: those go first that give back most for
 //!                    each byte that is copied, the older sooner
-//!   small files      so many files of about one size that is small that one for all of them is better
+//!   small files      many files of about one size that is small, as of openings that each wrote little
 //!   short of space   those first of which least is copied, and no more than there is room for
 //! ```
 //!
@@ -82,8 +82,8 @@ const PAGE_VALUES: u64 = 510;
 /// The youngest file counts as if it were so old: a little better than nothing.
 const AGE_MIN: f64 = 0.001;
 
-/// So many small files of one size are made one.
-const SMALL_FILES: usize = 8;
+/// So many small files of one size are made one. Segments that grow with the store are never as many.
+const SMALL_FILES: usize = 64;
 /// Files are of one size where the larger is less than so many times as long as the smaller.
 const SIZE_STEP: u32 = 3;
 

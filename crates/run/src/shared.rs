@@ -107,6 +107,8 @@ pub(crate) enum Piece {
     Block(Arc<Block>),
     Leaf(Arc<Leaf>),
     Filter(Arc<Filter>),
+    /// Of a file that is no part.
+    Page(Arc<[u8]>),
 }
 
 /// Which piece: of which part, by its own number within this `Shared`, and at which offset.
@@ -214,6 +216,35 @@ impl Shared {
         self.pieces.set_capacity(self.cache_bytes.saturating_sub(self.kept_bytes.load(Ordering::Relaxed)));
     }
 
+    /// The page at `offset` of a file that is no part and has taken this number by [`Shared::number_file`]: from the cache, or by
+    /// `read` into it.
+    ///
+    /// # Errors
+    /// What `read` returns.
+    pub fn page<E>(
+        &self,
+        file: u64,
+        offset: u64,
+        read: impl FnOnce() -> Result<Arc<[u8]>, E>,
+    ) -> Result<Arc<[u8]>, E> {
+        let key = PieceKey { part: file, offset };
+        if let Some(Piece::Page(page)) = self.piece(key) {
+            count(&self.counters.cache_hits, 1);
+            return Ok(page);
+        }
+        count(&self.counters.cache_misses, 1);
+        let page = read()?;
+        count(&self.counters.pieces_read, 1);
+        count(&self.counters.bytes_read, page.len() as u64);
+        self.keep_piece(key, Piece::Page(Arc::clone(&page)));
+        Ok(page)
+    }
+
+    /// A number for a file that is no part, whose pages are to be cached.
+    pub fn number_file(&self) -> u64 {
+        self.number_part()
+    }
+
     /// Drops all that is cached and closes all files; what is in use lives on with its users.
     pub fn clear(&self) {
         self.pieces.clear();
@@ -285,6 +316,7 @@ impl Weighter<PieceKey, Piece> for PieceWeight {
             Piece::Block(block) => block.memory_bytes() as u64,
             Piece::Leaf(leaf) => leaf.memory_bytes() as u64,
             Piece::Filter(filter) => filter.memory_bytes() as u64,
+            Piece::Page(page) => page.len() as u64,
         }
     }
 }

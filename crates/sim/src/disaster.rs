@@ -159,10 +159,12 @@ pub fn workload(append_mode: AppendMode) -> Program {
             all.push(Action::Upkeep(Work::Merge));
         }
         all.extend((0..3).map(|_| Action::Upkeep(Work::Merge)));
+        all.extend((0..2).map(|_| Action::Upkeep(Work::Reclaim)));
         all.extend([Action::Release(0), Action::Clock(50, 0), Action::Upkeep(Work::Journal)]);
         all.push(if round == 1 { Action::Abandon } else { Action::Step(4) });
     }
     all.extend([Action::Sync, batch(chance, Durability::Process), Action::Optimize(0, None)]);
+    all.extend([Action::Reclaim, batch(chance, Durability::Process)]);
     all.extend([Action::Drop(2), batch(chance, Durability::Process)]);
     all.push(Action::Create(2, shape(Kind::Tomb, Order::Bytewise)));
     all.extend([batch(chance, Durability::Sync), Action::Flush, batch(chance, Durability::Buffered)]);

@@ -226,6 +226,10 @@ impl Player {
                 let settled = self.store()?.settle();
                 self.makes_durable("settle", settled)
             }
+            Action::Reclaim => {
+                let reclaimed = self.store()?.reclaim(|_| {}).map(drop);
+                self.makes_durable("reclaim", reclaimed)
+            }
             Action::Optimize(slot, stop_after) => self.optimize(*slot, *stop_after),
             Action::Scan(slot, at, scan) => self.scan(*slot, *at, scan),
             Action::Sync => {

@@ -59,6 +59,8 @@ pub enum Action {
     Settle,
     /// Merges a table into one run; or breaks off after so many looks at the progress.
     Optimize(u8, Option<u8>),
+    /// Gives back the space of dead values.
+    Reclaim,
     /// Scans a table, at the present or at a snapshot, and compares.
     Scan(u8, Option<u8>, ScanShape),
     /// Makes everything durable.
@@ -239,6 +241,8 @@ impl Program {
                 Work::Flush,
                 Work::Merge,
                 Work::Merge,
+                Work::Reclaim,
+                Work::Reclaim,
             ])),
             _ => action(chance, &temper),
         }));
@@ -338,7 +342,8 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
         50..=69 => Action::Flush,
         70..=77 => Action::Step(1 + chance.below(4) as u8),
         78 => Action::Settle,
-        79..=83 => Action::Optimize(slot(chance), (!chance.one_in(3)).then(|| chance.below(6) as u8)),
+        79 => Action::Reclaim,
+        80..=83 => Action::Optimize(slot(chance), (!chance.one_in(3)).then(|| chance.below(6) as u8)),
         84..=91 => {
             let at = chance.one_in(2).then(|| chance.below(8) as u8);
             Action::Scan(slot(chance), at, scan(chance))

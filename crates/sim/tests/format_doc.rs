@@ -474,6 +474,7 @@ fn a_store_is_read_back_by_the_document_alone() {
         let table = table_number(&changes, "apart");
         assert!(reader.value(&path, table, &record) == long(i), "the value of key {i}");
     }
+    check_moved(&doc, &reader, &path, &store);
 
     for table in ["sums", "words", "gone"] {
         store.optimize(table, |_| std::ops::ControlFlow::Continue(())).expect("merged");
@@ -504,6 +505,29 @@ fn a_store_is_read_back_by_the_document_alone() {
     assert_eq!(shown(&reader, &path, &changes, table_number(&changes, "gone")).len(), 1_510);
 
     check_journal(&doc, &reader, &path, &store);
+}
+
+/// Most of each segment is overwritten, and what is left moves together.
+fn check_moved(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store) {
+    let apart = store.table("apart", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
+    for i in (0..300u64).filter(|i| i % 5 > 0) {
+        apart.delete(&i).expect("written");
+    }
+    store.optimize("apart", |_| std::ops::ControlFlow::Continue(())).expect("merged");
+    assert!(store.reclaim(|_| {}).expect("moved").plans > 0);
+    let (number, manifest) = the_only(path, "MANIFEST-");
+    let changes = reader.manifest(&manifest, number);
+    let table = table_number(&changes, "apart");
+    let left = shown(reader, path, &changes, table);
+    assert_eq!(left.len(), 60);
+    for (_, record) in left {
+        let i = u64::from_be_bytes(record.key[..].try_into().expect("8 bytes"));
+        assert_eq!(record.kind, doc.constant("op.set_apart"));
+        assert!(
+            reader.value(path, table, &record) == vec![i as u8; 20_000 + i as usize],
+            "the value of key {i}"
+        );
+    }
 }
 
 fn check_sums(records: &[(u64, Found)], keys: u64) {

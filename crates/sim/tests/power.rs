@@ -52,6 +52,15 @@ fn whichever_call_fails_in_whichever_way_nothing_promised_is_lost_and_no_write_f
     }
 }
 
+/// So the crashes and the failing calls above meet values that are being moved.
+#[test]
+fn the_small_program_moves_values() {
+    let disk = SimDisk::new(7);
+    let world = play_in(&workload(AppendMode::Mapped), &disk).unwrap_or_else(|why| panic!("{why}"));
+    let moved = world.diary(usize::MAX).lines().filter(|line| line.contains(".moved")).count();
+    assert!(moved > 20, "{moved} calls");
+}
+
 fn check(seeds: impl Iterator<Item = u64>) {
     for seed in seeds {
         let program = Program::disastrous(seed, ACTIONS);

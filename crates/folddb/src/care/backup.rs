@@ -355,7 +355,8 @@ impl<'a> Making<'a> {
         engine.sync_to(capture.end_lsn)?;
         let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + listed_indexes(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
-            + capture.values.iter().map(|one| one.bytes).sum::<u64>();
+            + capture.values.iter().map(|one| one.bytes).sum::<u64>()
+            + capture.state.moved_files.values().sum::<u64>();
         let segment_bytes = |segment: &Segment| {
             let needed = segment.needed_bytes();
             needed.map_err(|error| engine.segment_error("read", segment.number, error))
@@ -411,7 +412,8 @@ impl<'a> Making<'a> {
         let values = self.capture.values.clone();
         let values = values.iter().map(|one| (FileName::Values(one.number), one.bytes, one.is_sealed));
         let indexes = listed_indexes(state).map(|(number, bytes)| (FileName::Index(number), bytes, true));
-        for (name, bytes, may_link) in parts.chain(indexes).chain(values) {
+        let moved = state.moved_files.iter().map(|(&file, &bytes)| (FileName::Moved(file), bytes, true));
+        for (name, bytes, may_link) in parts.chain(indexes).chain(values).chain(moved) {
             let (from, to) = (self.engine.path(&name.to_string()), self.draft.join(name.to_string()));
             let tail_hash = self.tail_hash(&from, bytes)?;
             let linked = may_link && !self.options.copy && self.files().link(&from, &to).is_ok();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_hash::Checkpoint;
 use folddb_host::Host;
+use folddb_journal::moved::MovedFile;
 use folddb_journal::{ReplayFrame, ReplayFrom};
 use folddb_layout::backup::{BackupList, ListedFile};
 use folddb_layout::file_name::FileName;
@@ -18,7 +19,8 @@ use folddb_run::{Part, Shared};
 
 use crate::care::copying::{read_small, tail_hash};
 use crate::hashed_save::listed_indexes;
-use crate::values::has_values;
+use crate::recover::check_moved;
+use crate::values_at_rest::ValuesAtRest;
 
 /// Files that a check keeps open.
 const OPEN_FILES: usize = 8;
@@ -113,6 +115,17 @@ pub(crate) fn check(
         }
         read(end.unwrap_or(0));
     }
+    for (&number, &file_bytes) in &state.moved_files {
+        let name = FileName::Moved(number);
+        if !files.contains_key(&name) {
+            let path = dir.join(name.to_string());
+            let message =
+                format!("{} is needed, and the list of the backup does not name it", path.display());
+            return Err(Error::new(ErrorKind::Corruption, message));
+        }
+        check_moved(&MovedFile::open(&*host.files, dir, number)?, file_bytes, state.moved_in(number))?;
+        read(file_bytes);
+    }
     let log = read_log(host, dir, &state, wanted_seq)?;
     if log.last_seq != list.last_seq {
         let message = format!(
@@ -200,7 +213,8 @@ pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) 
         }
         Ok(())
     };
-    let has_values = &mut |frame: &ReplayFrame<'_>| has_values(&*host.files, dir, frame);
+    let values = ValuesAtRest::new(&*host.files, dir, state);
+    let has_values = &mut |frame: &ReplayFrame<'_>| values.has(frame);
     let replayed = folddb_journal::replay_checked(host, dir, &from, has_values, visit)?;
     let last_seq = replayed.last_seq.unwrap_or(0).max(base);
     // Where the log tells of nothing that early, the state is that of the runs.

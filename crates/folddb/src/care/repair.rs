@@ -11,14 +11,15 @@
 //! The new store has an identity of its own, and batches of the log get new seqs. A key whose newest records are lost shows
 //! what the older ones say: which keys that may be is told by the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, ErrorKind, Pointer, Record, RecordSink, Result, Seq, TableId};
+use folddb_base::{Error, ErrorKind, FileNumber, Pointer, Record, RecordSink, Result, Seq, TableId};
 use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
 use folddb_host::Files;
+use folddb_journal::moved::MovedFile;
 use folddb_journal::{LogReport, ReplayFrame};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
@@ -44,7 +45,8 @@ use crate::options::{Durability, Options};
 use crate::recover;
 use crate::store::Store;
 use crate::upkeep::output::write_options;
-use crate::values::{has_values, piece_at_rest, rope_of};
+use crate::values::rope_of;
+use crate::values_at_rest::ValuesAtRest;
 
 /// How a store is salvaged.
 #[derive(Clone, Debug, Default)]
@@ -134,7 +136,8 @@ fn repair(
 ) -> Result<RepairReport> {
     let files = &*options.host.files;
     let survey = Survey::take(path, options)?;
-    let told = list(&survey, how, options)?;
+    let mut told = list(&survey, how, options)?;
+    find_values(&survey, files, &mut told.state);
     let rules = rules_of(&told.state, options)?;
     refuse_inside_store(files, to, "the new store")?;
     check_free(options, to)?;
@@ -193,6 +196,45 @@ fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Told>
         return Err(Error::invalid(message));
     }
     Ok(Told { is_whole: false, ..told })
+}
+
+/// Where the list is older than the store, values may have been moved since: a segment that does not lie where the list says is
+/// looked for in the files of moved values, which say themselves what they carry. Of two that carry it the younger counts: what
+/// the older one has besides was dead.
+fn find_values(survey: &Survey, files: &dyn Files, state: &mut State) {
+    let open = |number: FileNumber| MovedFile::open(files, &survey.dir, number).ok();
+    let is_there = |segment: FileNumber| match state.moved.get(&segment) {
+        Some(&file) => open(file).is_some(),
+        None => files.len_bytes(&survey.path(FileName::Values(segment))).is_ok(),
+    };
+    let listed = state.values.keys().chain(state.moved.keys());
+    let gone: Vec<FileNumber> = listed.copied().filter(|&segment| !is_there(segment)).collect();
+    if gone.is_empty() {
+        return;
+    }
+    let moved = survey.files.iter().filter_map(|name| match name {
+        FileName::Moved(number) => open(*number),
+        _ => None,
+    });
+    for file in moved {
+        let carries =
+            |segment: &&FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
+        for &segment in gone.iter().filter(carries) {
+            state.values.remove(&segment);
+            state.moved.insert(segment, file.number());
+            state.moved_files.insert(file.number(), file.file_bytes());
+        }
+    }
+    for segment in gone {
+        let is_in_own = files.len_bytes(&survey.path(FileName::Values(segment))).is_ok();
+        let is_moved = state.moved.get(&segment).is_some_and(|&file| open(file).is_some());
+        if is_in_own && !is_moved {
+            state.moved.remove(&segment);
+            state.values.insert(segment, None);
+        }
+    }
+    let used: BTreeSet<FileNumber> = state.moved.values().copied().collect();
+    state.moved_files.retain(|file, _| used.contains(file));
 }
 
 fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<TableId, BoundRules>> {
@@ -312,9 +354,10 @@ impl Mender<'_> {
             index = AtRest::empty(state.store_id, table);
             index.rebuild(&mut lane)?;
         }
+        let values = ValuesAtRest::new(&**files, dir, state);
         let (mut ended, mut failed) = (false, None);
         self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
-            ended |= !frame.is_durable && !has_values(&**files, dir, &frame).unwrap_or(false);
+            ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
             if ended || is_beyond && !past_holes {
                 return Ok(());
             }
@@ -411,6 +454,37 @@ impl Mender<'_> {
                     let what = format!("the values in it are lost: {why}");
                     self.report.findings.push(Finding::damage(name.to_string(), None, what));
                 }
+            }
+        }
+        for file in std::mem::take(&mut state.moved_files).into_keys() {
+            self.moved_values(state, file)?;
+        }
+        Ok(())
+    }
+
+    /// Copies a file of moved values as it is. Where what leads to its records is lost, its segments become empty ones.
+    fn moved_values(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
+        let files = &*self.options.host.files;
+        let name = FileName::Moved(number);
+        let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
+        match MovedFile::open(files, &self.survey.dir, number) {
+            Ok(moved) => {
+                let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
+                let bytes = moved.file_bytes();
+                copying::copy(files, (&[], &*file, 0..bytes), (&path, &to), &mut |_| {})?;
+                state.moved_files.insert(number, bytes);
+            }
+            Err(error) => {
+                let segments: Vec<FileNumber> = state.moved_in(number).collect();
+                for segment in segments {
+                    let header = header(segment);
+                    let to = self.draft.join(FileName::Values(segment).to_string());
+                    copying::write(files, &to, &header)?;
+                    state.moved.remove(&segment);
+                    state.values.insert(segment, Some(header.len() as u64));
+                }
+                let what = format!("the values in it are lost: {}", in_words(&error));
+                self.report.findings.push(Finding::damage(name.to_string(), None, what));
             }
         }
         Ok(())
@@ -577,16 +651,16 @@ impl Mender<'_> {
             engine.catalog().all().map(|core| (core.id, Arc::clone(core))).collect();
         let (mut encoded, mut failed) = (Encoded::default(), None);
         let (mut taken, mut left) = (0, 0);
-        let values = (&*self.options.host.files, self.survey.dir.as_path());
+        let values = ValuesAtRest::new(&*self.options.host.files, &self.survey.dir, state);
         let mut ended = false;
         let log = self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
             // Values of what was never promised may not have got to the disk: the log ends there.
-            ended |= !frame.is_durable && !has_values(values.0, values.1, &frame).unwrap_or(false);
+            ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
             if ended || is_beyond && !past_holes {
                 left += 1;
                 return Ok(());
             }
-            encode(&frame, state, &cores, values, &mut encoded)?;
+            encode(&frame, state, &cores, &values, &mut encoded)?;
             if failed.is_none() {
                 failed = engine.commit(&mut encoded, Durability::Process).err();
             }
@@ -633,7 +707,7 @@ fn encode(
     frame: &ReplayFrame<'_>,
     state: &State,
     cores: &BTreeMap<TableId, Arc<TableCore>>,
-    (files, dir): (&dyn Files, &Path),
+    values: &ValuesAtRest<'_>,
     encoded: &mut Encoded,
 ) -> Result<(), String> {
     encoded.clear();
@@ -655,8 +729,7 @@ fn encode(
         }
         match (rope_of(&record), record.op) {
             (Some(rope), LogOp::Op(kind)) => {
-                let load =
-                    |pointer: &Pointer<'_>| piece_at_rest(files, dir, (record.table, record.key), pointer);
+                let load = |pointer: &Pointer<'_>| values.piece((record.table, record.key), pointer);
                 encoded
                     .push_rope(core, kind, record.key, &rope, &load)
                     .map_err(|error| format!("{}; its batch is lost", error.message()))?;

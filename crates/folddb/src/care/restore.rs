@@ -231,7 +231,7 @@ impl Told {
 
 /// Whether a file is linked or copied as it is.
 fn is_moved(name: &FileName) -> bool {
-    matches!(name, FileName::Part(_) | FileName::Values(_) | FileName::Index(_))
+    matches!(name, FileName::Part(_) | FileName::Values(_) | FileName::Moved(_) | FileName::Index(_))
 }
 
 /// A store under way.

@@ -147,6 +147,7 @@ impl Survey {
             let is_listed = match file {
                 FileName::Part(number) | FileName::Index(number) => listed.contains(number),
                 FileName::Values(number) => told.state.values.contains_key(number),
+                FileName::Moved(number) => told.state.moved_files.contains_key(number),
                 _ => true,
             };
             if is_listed {
@@ -154,7 +155,7 @@ impl Survey {
             }
             let what = match told.is_whole {
                 true => {
-                    "no manifest lists it: left by a flush or merge that a crash cut short; it goes at the next opening"
+                    "no manifest lists it: left by a flush, merge or reclaim that a crash cut short; it goes at the next opening"
                 }
                 false => "what is left of the manifest does not list it, so whether it lives is not known",
             };

@@ -14,8 +14,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::{FileNumber, Lsn, Op, Record, Result, Rope, Seq};
-use folddb_host::Files;
 use folddb_journal::ReplayFrame;
+use folddb_journal::moved::MovedFile;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
 use folddb_manifest::{PartState, RunState, State, TableState};
@@ -26,8 +26,10 @@ use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::finding::{Finding, Loss, Severity};
 use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
 use crate::options::Options;
+use crate::recover::check_moved;
 use crate::store::Store;
-use crate::values::{piece_at_rest, rope_of, value_at_rest};
+use crate::values::rope_of;
+use crate::values_at_rest::ValuesAtRest;
 
 /// Memory for the index of one part and some blocks.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -115,6 +117,7 @@ pub(crate) fn verify(
         let mut look = Look {
             survey,
             options,
+            at_rest: ValuesAtRest::new(&*options.host.files, &survey.dir, &told.state),
             depth: if deep { Depth::Records } else { Depth::Index },
             shared: Shared::new(CACHE_BYTES, OPEN_FILES),
             report: &mut report,
@@ -138,6 +141,7 @@ fn parts_of(table: &TableState) -> impl Iterator<Item = &PartState> {
 struct Look<'a> {
     survey: &'a Survey,
     options: &'a Options,
+    at_rest: ValuesAtRest<'a>,
     depth: Depth,
     shared: Arc<Shared>,
     report: &'a mut VerifyReport,
@@ -172,14 +176,35 @@ impl Look<'_> {
                 }
                 Err(error) => format!("cannot be read: {error}"),
             };
-            let losses = state.tables.values().map(|table| Loss {
-                records: None,
-                keys: "keys whose values lie in it".to_owned(),
-                ..Loss::whole_table(&table.name)
-            });
-            let finding = Finding::damage(name.to_string(), None, what);
-            self.report.findings.push(Finding { losses: losses.collect(), ..finding });
+            self.lost_values(state, Finding::damage(name.to_string(), None, what));
         }
+        self.moved_values(state);
+    }
+
+    /// Each file of moved values that is listed is whole in what leads to its records; every page of its map is read where all is.
+    fn moved_values(&mut self, state: &State) {
+        let files = &*self.options.host.files;
+        for (&number, &file_bytes) in &state.moved_files {
+            let looked = MovedFile::open(files, &self.survey.dir, number).and_then(|file| {
+                check_moved(&file, file_bytes, state.moved_in(number))?;
+                let carried = file.carried().iter().filter(|_| self.depth == Depth::Records);
+                carried.map(|one| one.segment).try_for_each(|segment| file.moves(segment, &mut |_| Ok(())))
+            });
+            if let Err(error) = looked {
+                let offset = error.damage().and_then(|damage| damage.offset);
+                let name = FileName::Moved(number).to_string();
+                self.lost_values(state, Finding::damage(name, offset, in_words(&error)));
+            }
+        }
+    }
+
+    fn lost_values(&mut self, state: &State, finding: Finding) {
+        let losses = state.tables.values().map(|table| Loss {
+            records: None,
+            keys: "keys whose values lie in it".to_owned(),
+            ..Loss::whole_table(&table.name)
+        });
+        self.report.findings.push(Finding { losses: losses.collect(), ..finding });
     }
 
     /// Without its order nothing of a table can be checked. That is damage only where the rules are no rules.
@@ -314,7 +339,7 @@ impl Look<'_> {
         let (survey, options, depth) = (self.survey, self.options, self.depth);
         let rules: Vec<(&TableState, BoundRules)> =
             state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
-        let files = (&*options.host.files, survey.dir.as_path());
+        let values = &self.at_rest;
         let mut lost = None;
         let tables = state.tables.values().filter(|table| is_hashed(table));
         let at_rest = |table| {
@@ -323,12 +348,12 @@ impl Look<'_> {
         let hashed: Vec<AtRest> = tables.map(at_rest).collect();
         let log = survey.read_log(options, &log_start(state), &mut |frame, _| {
             if depth == Depth::Records && !frame.is_durable && lost.is_none() {
-                lost = lost_value(&frame, files);
+                lost = lost_value(&frame, values);
             }
             if depth == Depth::Records && lost.is_none() {
                 take_hashed(&frame, &hashed)?;
             }
-            check_frame(&frame, state, &rules, depth, files)
+            check_frame(&frame, state, &rules, depth, values)
         })?;
         for one in &hashed {
             self.hashed(state, one);
@@ -470,10 +495,10 @@ impl LostValue {
 }
 
 /// The first value that a batch points to and that is not as it was written.
-fn lost_value(frame: &ReplayFrame<'_>, (files, dir): (&dyn Files, &Path)) -> Option<LostValue> {
+fn lost_value(frame: &ReplayFrame<'_>, values: &ValuesAtRest<'_>) -> Option<LostValue> {
     frame::records(frame.payload).flatten().find_map(|record| {
         rope_of(&record)?.pointers().find_map(|pointer| {
-            let loaded = piece_at_rest(files, dir, (record.table, record.key), &pointer);
+            let loaded = values.piece((record.table, record.key), &pointer);
             let segment = FileNumber(pointer.place.segment.into());
             loaded.is_err().then_some(LostValue { segment, lsns: (frame.lsn, frame.end_lsn) })
         })
@@ -517,10 +542,8 @@ struct Inspector<'a, 'l> {
 impl Inspect for Inspector<'_, '_> {
     fn record(&mut self, offset: u64, record: Record<'_>) {
         self.records += 1;
-        let load = |rope: &Rope<'_>| {
-            let (files, dir) = (&*self.look.options.host.files, &self.look.survey.dir);
-            value_at_rest(files, dir, (self.table.id, record.key), rope)
-        };
+        let values = &self.look.at_rest;
+        let load = |rope: &Rope<'_>| values.value((self.table.id, record.key), rope);
         if let Err(what) = check_record(self.rules, &record, self.table.flushed_seq, &load) {
             self.misfits += 1;
             self.last_key = record.key.to_vec();
@@ -601,7 +624,7 @@ fn check_frame(
     state: &State,
     rules: &[(&TableState, BoundRules)],
     depth: Depth,
-    (files, dir): (&dyn Files, &Path),
+    values: &ValuesAtRest<'_>,
 ) -> Result<(), String> {
     let mut count = 0;
     for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload)) {
@@ -620,7 +643,7 @@ fn check_frame(
                 let record = Record { key: record.key, seq, kind, payload: record.payload };
                 // What was never promised may have lost its value: the log then ends there at the next opening.
                 let checks = frame.is_durable || !kind.is_apart();
-                let load = |rope: &Rope<'_>| value_at_rest(files, dir, (table.id, record.key), rope);
+                let load = |rope: &Rope<'_>| values.value((table.id, record.key), rope);
                 if checks {
                     check_record(rules, &record, Seq::MAX, &load).map_err(in_table)?;
                 }

@@ -38,7 +38,7 @@ impl Engine {
             return Ok(None); // memory may hold half of a batch, which only replaying makes whole
         }
         self.settle_values()?;
-        if let Some(done) = self.reclaim()? {
+        if let Some(done) = self.drop_dead_values()? {
             return Ok(Some(done));
         }
         self.limit_log();

@@ -82,7 +82,7 @@ impl Engine {
         claim.has_inputs(&plan);
         let job = self.job(table, plan)?;
         self.drive(job, progress)?;
-        self.reclaim().map(drop) // now, rather than when upkeep comes to it: the store may be closed next
+        self.drop_dead_values().map(drop) // now, rather than when upkeep comes to it: the store may be closed next
     }
 
     /// Waits until `ready` gives something, none when `progress` breaks off before.

@@ -135,6 +135,7 @@ fn value_changes() -> Vec<Change> {
         Change::SealValues { segment, end: 8192 },
         Change::RemoveValues { segment: FileNumber(41) },
         Change::Require { features: 1 },
+        Change::MoveValues { file: FileNumber(50), file_bytes: 20_000, segments: vec![segment] },
     ]
 }
 

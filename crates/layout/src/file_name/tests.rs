@@ -5,11 +5,13 @@ use super::FileName;
 
 fn names() -> impl Strategy<Value = FileName> {
     let number = prop_oneof![0..2_000_000u64, any::<u64>()].prop_map(FileNumber);
-    (0..5, number).prop_map(|(kind, number)| match kind {
+    (0..7, number).prop_map(|(kind, number)| match kind {
         0 => FileName::Format,
         1 => FileName::Lock,
         2 => FileName::Manifest(number),
         3 => FileName::Log(number),
+        4 => FileName::Values(number),
+        5 => FileName::Moved(number),
         _ => FileName::Part(number),
     })
 }

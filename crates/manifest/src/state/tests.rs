@@ -20,7 +20,7 @@ pub(crate) fn part(file: u64, low: u8) -> PartState {
 /// Changes of which many fit a state and many do not.
 pub(crate) fn changes() -> impl Strategy<Value = Change> {
     let small = 0..4u64;
-    (0..13, 0..4u32, small.clone(), small.clone(), any::<u8>(), 0..100u64).prop_map(
+    (0..20, 0..4u32, small.clone(), small.clone(), any::<u8>(), 0..100u64).prop_map(
         |(tag, table, run, file, byte, seq)| {
             let (table, run, file_number) = (TableId(table), RunId(run), FileNumber(file));
             let (tier, age) = (byte % 3, seq);
@@ -39,6 +39,13 @@ pub(crate) fn changes() -> impl Strategy<Value = Change> {
                 9 => Change::RemovePart { table, run, file: file_number },
                 10 => Change::TrimPart { table, run, file: file_number, low: vec![byte] },
                 11 => Change::MoveRun { table, run, tier, age },
+                12..=14 => Change::AddValues { segment: file_number },
+                15 => Change::SealValues { segment: file_number, end: seq },
+                16 => Change::RemoveValues { segment: file_number },
+                17..=18 => {
+                    let segments = (0..4).filter(|bit| byte & 1 << bit != 0).map(FileNumber).collect();
+                    Change::MoveValues { file: FileNumber(4 + seq % 9), file_bytes: seq, segments }
+                }
                 _ if byte < 128 => {
                     Change::AddRangeDelete { table, from: vec![byte], to: vec![byte, 0], seq: file }
                 }
@@ -82,6 +89,47 @@ proptest! {
         }
         prop_assert!(state.part_files().all(|file| file.0 < state.next_number));
     }
+
+    #[test]
+    fn the_values_of_a_segment_lie_in_one_place(list in prop::collection::vec(changes(), 0..60)) {
+        let state = applied(&list);
+        prop_assert!(state.moved.keys().all(|segment| !state.values.contains_key(segment)));
+        prop_assert!(state.moved.values().all(|file| state.moved_files.contains_key(file)));
+        for &file in state.moved_files.keys() {
+            prop_assert!(state.moved_in(file).next().is_some(), "a file that carries nothing is not listed");
+            prop_assert!(file.0 < state.next_number);
+        }
+    }
+}
+
+#[test]
+fn segments_move_on_and_their_files_go_with_the_last() {
+    let file = FileNumber;
+    let moved = |to: u64, segments: &[u64]| Change::MoveValues {
+        file: file(to),
+        file_bytes: 100 * to,
+        segments: segments.iter().map(|&segment| file(segment)).collect(),
+    };
+    let mut state = State::default();
+    for segment in 1..=4 {
+        state.apply(&Change::AddValues { segment: file(segment) }).unwrap();
+    }
+    assert_eq!(state.apply(&moved(9, &[])), Err(Malformed::Bounds));
+    assert_eq!(state.apply(&moved(9, &[1, 5])), Err(Malformed::Bounds), "there is no segment 5");
+    assert_eq!(state.apply(&moved(9, &[2, 1])), Err(Malformed::Order), "they rise");
+    assert_eq!(state.apply(&moved(3, &[1, 2])), Err(Malformed::Order), "3 is a segment");
+    state.apply(&moved(9, &[1, 2, 3])).unwrap();
+    assert_eq!(state.apply(&moved(9, &[4])), Err(Malformed::Order), "a file is written once");
+    assert_eq!(state.apply(&Change::SealValues { segment: file(1), end: 5 }), Err(Malformed::Bounds));
+    assert_eq!(state.apply(&Change::AddValues { segment: file(1) }), Err(Malformed::Order));
+    assert_eq!(state.values.keys().map(|number| number.0).collect::<Vec<_>>(), [4]);
+    state.apply(&moved(12, &[2, 4])).unwrap();
+    assert_eq!(state.moved_in(file(9)).map(|number| number.0).collect::<Vec<_>>(), [1, 3]);
+    state.apply(&Change::RemoveValues { segment: file(3) }).unwrap();
+    state.apply(&moved(15, &[1])).unwrap();
+    assert_eq!(state.moved_files, [(file(12), 1200), (file(15), 1500)].into());
+    assert_eq!(state.next_number, 16);
+    assert!(state.has_values(file(1)) && !state.has_values(file(3)));
 }
 
 fn table_with(changes: &[Change]) -> State {

@@ -61,13 +61,13 @@ fn where_space_is_short_least_is_copied_and_no_more_than_there_is_room() {
 
 #[test]
 fn small_files_are_gathered_by_size() {
-    let mut files: Vec<ValueFile> = (1..8).map(|number| file(number, 20_000, 16_000)).collect();
-    files.push(file(20, 5 * MB, 5 * MB));
+    let mut files: Vec<ValueFile> = (1..64).map(|number| file(number, 20_000, 16_000)).collect();
+    files.push(file(120, 5 * MB, 5 * MB));
     assert_eq!(plan_reclaim(&files, &options()), None);
-    files.push(file(21, 18_000, 12_000));
+    files.push(file(121, 18_000, 12_000));
     let plan = plan_reclaim(&files, &options()).unwrap();
-    assert_eq!((plan.files.len(), plan.reason), (8, ReclaimReason::SmallFiles));
-    assert!(!plan.files.contains(&20));
+    assert_eq!((plan.files.len(), plan.reason), (64, ReclaimReason::SmallFiles));
+    assert!(!plan.files.contains(&120));
 }
 
 #[test]

@@ -43,6 +43,7 @@ pub(crate) struct FoundChange {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Number(u128),
+    Numbers(Vec<u64>),
     Bytes(Vec<u8>),
     Group(BTreeMap<String, Value>),
 }
@@ -405,6 +406,11 @@ impl<'d> Reader<'d> {
     /// The value that a record points to.
     pub(crate) fn value(&self, dir: &Path, table: u64, record: &Found) -> Vec<u8> {
         let pointer = self.pointer(&record.payload);
+        let align = self.doc.constant("values.align");
+        if let Some((number, file)) = self.moved(dir, pointer.segment) {
+            let unit = self.unit_in_moved(&file, number, &pointer);
+            return self.value_at(&file[(unit * align) as usize..], table, record, &pointer);
+        }
         let file =
             std::fs::read(dir.join(format!("{:06}.values", pointer.segment))).expect("the segment is there");
         let header = self.doc.layout("values-header");
@@ -415,9 +421,82 @@ impl<'d> Reader<'d> {
             header.number(&file, "hash"),
             hash64(self.place_seed(pointer.segment, 0), &file[..hash_at])
         );
-        assert!(pointer.unit * self.doc.constant("values.align") >= self.doc.constant("values.header_bytes"));
+        assert!(pointer.unit * align >= self.doc.constant("values.header_bytes"));
+        self.value_at(&file[(pointer.unit * align) as usize..], table, record, &pointer)
+    }
+
+    /// The youngest file of moved values that carries a segment, and its number.
+    fn moved(&self, dir: &Path, segment: u64) -> Option<(u64, Vec<u8>)> {
+        let names = std::fs::read_dir(dir).expect("a store").map(|entry| entry.expect("an entry").path());
+        let moved = names.filter(|path| path.extension().is_some_and(|is| is == "moved"));
+        let files = moved.map(|path| {
+            let number = path.file_stem().and_then(|stem| stem.to_str()).expect("a number");
+            (number.parse().expect("a number"), std::fs::read(&path).expect("the file is there"))
+        });
+        let carrying = files.filter(|(number, file)| self.pages(file, *number).contains_key(&segment));
+        carrying.max_by_key(|(number, _)| *number)
+    }
+
+    /// The first units of the pages of a file of moved values, by segment, with the offset of the first of them.
+    fn pages(&self, file: &[u8], number: u64) -> BTreeMap<u64, (u64, Vec<u64>)> {
+        let (header, footer) = (self.doc.layout("moved-header"), self.doc.layout("moved-footer"));
+        assert_eq!(header.bytes(file, "magic"), b"FoldMov\0");
+        assert_eq!((header.number(file, "format"), header.number(file, "number")), (1, number));
+        let hash = hash64(self.place_seed(number, 0), &file[..header.offset("hash")]);
+        assert_eq!(header.number(file, "hash"), hash);
+        let footer_at = file.len() - footer.len();
+        let end = &file[footer_at..];
+        assert_eq!(footer.bytes(end, "magic"), b"FoldMovE");
+        assert_eq!((footer.number(end, "format"), footer.number(end, "number")), (1, number));
+        let hash = hash64(self.place_seed(number, footer_at as u64), &end[..footer.offset("hash")]);
+        assert_eq!(footer.number(end, "hash"), hash);
+        let top_at = footer.number(end, "top_at");
+        let top = &file[top_at as usize..footer_at];
+        assert_eq!(top.len() as u64, footer.number(end, "top_bytes"));
+        assert_eq!(footer.number(end, "top_hash"), hash64(self.place_seed(number, top_at), top));
+        let mut rest = Bytes(top);
+        let mut next = footer.number(end, "map_at");
+        let mut all = BTreeMap::new();
+        for _ in 0..rest.varint() {
+            let [segment, values, _bytes] = [(); 3].map(|()| rest.varint());
+            let count = values.div_ceil(self.doc.constant("moved.page_values"));
+            let mut first = 0;
+            let firsts: Vec<u64> = (0..count)
+                .map(|_| {
+                    first += rest.varint();
+                    first
+                })
+                .collect();
+            all.insert(segment, (next, firsts));
+            next += count * self.doc.constant("moved.page_bytes");
+        }
+        assert!(rest.is_empty(), "all of the top is documented");
+        assert_eq!(next, top_at);
+        all
+    }
+
+    /// The unit of a file of moved values at which the record stands that a pointer leads to.
+    fn unit_in_moved(&self, file: &[u8], number: u64, pointer: &FoundPointer) -> u64 {
+        let (at, firsts) = &self.pages(file, number)[&pointer.segment];
+        let page = firsts.partition_point(|first| *first <= pointer.unit) as u64 - 1;
+        let offset = at + page * self.doc.constant("moved.page_bytes");
+        let layout = self.doc.layout("moved-page");
+        let page = &file[offset as usize..][..layout.len()];
+        assert_eq!(layout.len() as u64, self.doc.constant("moved.page_bytes"));
+        let hash = hash64(self.place_seed(number, offset), &page[layout.offset("segment")..]);
+        assert_eq!((layout.number(page, "hash"), layout.number(page, "segment")), (hash, pointer.segment));
+        let count = layout.number(page, "count") as usize;
+        let words = |field: &str| -> Vec<u64> {
+            let words = layout.bytes(page, field).chunks(4).take(count);
+            words.map(|word| Bytes(word).fixed(4)).collect()
+        };
+        let found = words("old").binary_search(&pointer.unit).expect("the map tells of it");
+        words("new")[found]
+    }
+
+    /// The value of the record that stands at the front of `stored`.
+    fn value_at(&self, stored: &[u8], table: u64, record: &Found, pointer: &FoundPointer) -> Vec<u8> {
         let layout = self.doc.layout("value-record");
-        let stored = &file[(pointer.unit * self.doc.constant("values.align")) as usize..];
         let number = |name: &str| layout.number(stored, name);
         assert_eq!((number("len"), number("table"), number("hash")), (pointer.len, table, pointer.hash));
         assert_eq!(number("key_len"), record.key.len() as u64);
@@ -509,6 +588,7 @@ fn read_fields(
 ) -> BTreeMap<String, Value> {
     let mut read = |kind: &str| match kind {
         "varint" => Value::Number(bytes.varint().into()),
+        "varints" => Value::Numbers((0..bytes.varint()).map(|_| bytes.varint()).collect()),
         "u128" => Value::Number(u128::from(bytes.fixed(8)) | u128::from(bytes.fixed(8)) << 64),
         "bool" => Value::Number(bytes.fixed(1).into()),
         "slice" | "text" => Value::Bytes(bytes.slice().to_vec()),

@@ -1,0 +1,103 @@
+//! The values of a store that is not open: for whoever looks at its files past the engine, and for opening itself.
+//!
+//! Called by `recover`, and by the rooms of `care`.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::rc::Rc;
+
+use folddb_base::limits::VALUE_BYTES_MAX;
+use folddb_base::{ErrorKind, FileNumber, Piece, Pointer, Result, Rope, TableId};
+use folddb_host::Files;
+use folddb_journal::ReplayFrame;
+use folddb_journal::moved::MovedFile;
+use folddb_layout::frame;
+use folddb_manifest::State;
+
+use crate::value_files::ValueFile;
+use crate::values::rope_of;
+
+/// The values of a store that is not open, or is being opened.
+pub(crate) struct ValuesAtRest<'a> {
+    files: &'a dyn Files,
+    dir: &'a Path,
+    moved: &'a BTreeMap<FileNumber, FileNumber>,
+    /// The file of moved values that was read last: opening one takes three reads.
+    last: RefCell<Option<Rc<ValueFile>>>,
+}
+
+impl<'a> ValuesAtRest<'a> {
+    /// Those of the store in `dir`, as its manifest lists them.
+    pub(crate) fn new(files: &'a dyn Files, dir: &'a Path, state: &'a State) -> ValuesAtRest<'a> {
+        ValuesAtRest { files, dir, moved: &state.moved, last: RefCell::default() }
+    }
+
+    /// Reads a piece of a value.
+    ///
+    /// # Errors
+    /// Damage, a failed read.
+    pub(crate) fn piece(&self, of: (TableId, &[u8]), pointer: &Pointer<'_>) -> Result<Vec<u8>> {
+        let mut record = Vec::new();
+        let value = self.open(pointer.place.segment)?.value(of, pointer, &mut record)?.len();
+        record.drain(..record.len() - value);
+        Ok(record)
+    }
+
+    /// Reads a value: all of it, or where it is longer than anybody wants to hold only to see that its pieces are whole.
+    ///
+    /// # Errors
+    /// Damage, a failed read.
+    pub(crate) fn value(&self, of: (TableId, &[u8]), rope: &Rope<'_>) -> Result<Option<Vec<u8>>> {
+        if let Some(pointer) = rope.as_pointer() {
+            return self.piece(of, &pointer).map(Some);
+        }
+        let is_held = rope.len <= VALUE_BYTES_MAX as u64;
+        let mut value = Vec::new();
+        for piece in rope.iter() {
+            let read = piece.pointer().map(|pointer| self.piece(of, &pointer)).transpose()?;
+            match (&read, piece) {
+                (Some(bytes), _) if is_held => value.extend_from_slice(bytes),
+                (None, Piece::Inline(bytes)) if is_held => value.extend_from_slice(bytes),
+                _ => {}
+            }
+        }
+        Ok(is_held.then_some(value))
+    }
+
+    fn open(&self, segment: u32) -> Result<Rc<ValueFile>> {
+        let Some(&number) = self.moved.get(&FileNumber(u64::from(segment))) else {
+            return ValueFile::open(self.files, self.dir, segment).map(Rc::new);
+        };
+        let mut last = self.last.borrow_mut();
+        match &*last {
+            Some(open) if matches!(&**open, ValueFile::Moved(file, _) if file.number() == number) => {
+                Ok(Rc::clone(open))
+            }
+            _ => {
+                let file = Box::new(MovedFile::open(self.files, self.dir, number)?);
+                let opened = Rc::new(ValueFile::Moved(file, None));
+                *last = Some(Rc::clone(&opened));
+                Ok(opened)
+            }
+        }
+    }
+
+    /// Whether the values that a frame of the log points to are there, as they were written.
+    ///
+    /// # Errors
+    /// A failed read, which is no sign that they are not.
+    pub(crate) fn has(&self, frame: &ReplayFrame<'_>) -> Result<bool> {
+        for one in frame::records(frame.payload).flatten() {
+            let Some(rope) = rope_of(&one) else { continue };
+            for pointer in rope.pointers() {
+                match self.piece((one.table, one.key), &pointer) {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::Corruption => return Ok(false),
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(true)
+    }
+}

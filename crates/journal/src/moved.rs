@@ -1,0 +1,321 @@
+//! Files of moved values: what was still needed of some segments of the value lane, copied together.
+//!
+//! ```text
+//!   000012.values   | header | record | #### | record | #### |          # dead
+//!   000031.values   | header | #### | #### | record |
+//!   000044.moved    | header | record | record | record | map | top |   carries segments 12 and 31
+//! ```
+//!
+//! Pointers are as they were: the map says where each record stands now. Such a file is written once, by a [`MovedWriter`], from
+//! what a [`Source`] copies out of the files before it, each record checked on its way; then it is synced, and only then may a
+//! manifest list it. The bytes are in `folddb_layout::moved`.
+
+mod copy;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::pointer::{Pointer, VALUE_ALIGN};
+use folddb_base::{Error, FileNumber, Result, TableId, ValuePlace};
+use folddb_host::{Files, ReadFile, WriteFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::moved::{
+    Carried, Footer, MAP_PAGE_BYTES, MOVED_FOOTER_BYTES, MOVED_HEADER_BYTES, Move, Page, Top, check_header,
+    header, put_pages,
+};
+
+use crate::values::read_value;
+
+pub use copy::{CopyFault, Source};
+
+/// Bytes that a writer gathers before it hands them on.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// After so many bytes the disk is asked to begin writing, so that the sync at the end has little left to do.
+const WRITEBACK_BYTES: u64 = 4 << 20;
+
+/// Where the file of moved values with this number lies.
+pub fn moved_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(FileName::Moved(number).to_string())
+}
+
+// ---- reading --------------------------------------------------------------------------------------------
+
+/// An open file of moved values.
+pub struct MovedFile {
+    file: Arc<dyn ReadFile>,
+    path: PathBuf,
+    number: FileNumber,
+    top: Top,
+    file_bytes: u64,
+}
+
+impl MovedFile {
+    /// Opens file `number` of the store in `dir`: three reads. The pages of its map and its records are checked when they are read.
+    ///
+    /// # Errors
+    /// `Corruption` where it is not there or no such file; a failed call.
+    pub fn open(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedFile> {
+        MovedFile::open_so(files, dir, number, false)
+    }
+
+    /// The same, and where `is_direct` it is read past the page cache.
+    ///
+    /// # Errors
+    /// As for [`MovedFile::open`].
+    pub fn open_so(files: &dyn Files, dir: &Path, number: FileNumber, is_direct: bool) -> Result<MovedFile> {
+        let path = moved_path(dir, number);
+        let opened = if is_direct { files.open_direct(&path) } else { files.open(&path) };
+        let file = opened.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
+            _ => Error::io("open", &path, error),
+        })?;
+        let file_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
+        let read = |offset: u64, len: usize| {
+            let mut bytes = vec![0; len];
+            read_at(&*file, &path, offset, &mut bytes).map(|()| bytes)
+        };
+        let damaged = |offset: u64, cause| Error::corrupt(&path, offset, cause);
+        if file_bytes < (MOVED_HEADER_BYTES + MOVED_FOOTER_BYTES) as u64 {
+            return Err(Error::corrupt(&path, file_bytes, "too short for a file of moved values"));
+        }
+        check_header(&read(0, MOVED_HEADER_BYTES)?, number).map_err(|cause| damaged(0, cause))?;
+        let footer_at = file_bytes - MOVED_FOOTER_BYTES as u64;
+        let footer = Footer::decode(&read(footer_at, MOVED_FOOTER_BYTES)?, number, file_bytes)
+            .map_err(|cause| damaged(footer_at, cause))?;
+        // The footer is whole and says that the top lies inside of the file.
+        let top = Top::open(&read(footer.top_at, footer.top_bytes as usize)?, number, &footer)
+            .map_err(|cause| damaged(footer.top_at, cause))?;
+        Ok(MovedFile { file, path, number, top, file_bytes })
+    }
+
+    /// Its number.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its length.
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// What it carries, by segment.
+    pub fn carried(&self) -> &[Carried] {
+        &self.top.carried
+    }
+
+    /// The file itself.
+    pub fn file(&self) -> &dyn ReadFile {
+        &*self.file
+    }
+
+    /// Where its records end.
+    pub fn records_end(&self) -> u64 {
+        self.top.map_at
+    }
+
+    /// Reads the value that a pointer leads to into `record`: one read, and one of a page of the map where `page_at` has it not
+    /// at hand. `page_at` gives the page that begins at an offset; [`MovedFile::read_page`] reads it.
+    ///
+    /// # Errors
+    /// `Corruption`, naming file and offset, where the map does not tell of it, or where it is not what the pointer says; a
+    /// failed read.
+    pub fn value<'r>(
+        &self,
+        of: (TableId, &[u8]),
+        pointer: &Pointer<'_>,
+        record: &'r mut Vec<u8>,
+        page_at: impl FnOnce(u64) -> Result<Arc<[u8]>>,
+    ) -> Result<&'r [u8]> {
+        let unit = self.find(pointer.place, page_at)?;
+        let place = ValuePlace { segment: pointer.place.segment, unit };
+        read_value((&*self.file, self.top.map_at), &self.path, of, &Pointer { place, ..*pointer }, record)
+    }
+
+    /// The unit of this file at which a record stands.
+    ///
+    /// # Errors
+    /// As for [`MovedFile::value`].
+    pub fn find(&self, place: ValuePlace, page_at: impl FnOnce(u64) -> Result<Arc<[u8]>>) -> Result<u32> {
+        let lost = |offset: u64| {
+            let what = format!(
+                "its map does not tell of unit {} of segment {}, and a pointer leads there",
+                place.unit, place.segment
+            );
+            Error::corrupt(&self.path, offset, what)
+        };
+        let offset = self.top.page_of(place.segment, place.unit).ok_or_else(|| lost(self.top.map_at))?;
+        let page = page_at(offset)?;
+        let page = Page::of_checked(&page, place.segment)
+            .map_err(|cause| Error::corrupt(&self.path, offset, cause))?;
+        page.find(place.unit).ok_or_else(|| lost(offset))
+    }
+
+    /// Reads and checks the page of the map at this offset, which is that of a page.
+    ///
+    /// # Errors
+    /// Damage; a failed read.
+    pub fn read_page(&self, offset: u64) -> Result<Arc<[u8]>> {
+        let mut bytes = vec![0; MAP_PAGE_BYTES];
+        read_at(&*self.file, &self.path, offset, &mut bytes)?;
+        let damaged = |cause| Error::corrupt(&self.path, offset, cause);
+        let segment = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
+        Page::open(&bytes, (self.number, offset), segment).map_err(damaged)?;
+        Ok(bytes.into())
+    }
+
+    /// Everything that the map tells of a segment, page by page.
+    ///
+    /// # Errors
+    /// Damage; a failed read; what `visit` returns.
+    pub fn moves(&self, segment: u32, visit: &mut dyn FnMut(Move) -> Result<()>) -> Result<()> {
+        let mut last = None;
+        for offset in self.top.pages(segment) {
+            let bytes = self.read_page(offset)?;
+            let damaged = |cause| Error::corrupt(&self.path, offset, cause);
+            let page = Page::of_checked(&bytes, segment).map_err(|cause| damaged(cause.to_string()))?;
+            for one in page.moves() {
+                if last.is_some_and(|last| last >= one.old) {
+                    return Err(damaged("the units of its map do not rise".to_owned()));
+                }
+                last = Some(one.old);
+                visit(one)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Its records, as what the next file copies from.
+    pub fn source(&self) -> Source {
+        Source::new(Arc::clone(&self.file), &self.path, self.top.map_at)
+    }
+}
+
+fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, buf: &mut [u8]) -> Result<()> {
+    file.read_exact_at(offset, buf).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
+        _ => Error::io("read", path, error),
+    })
+}
+
+// ---- writing --------------------------------------------------------------------------------------------
+
+/// Writes a file of moved values from front to back. In memory it holds eight bytes for each value, and a buffer.
+pub struct MovedWriter {
+    file: Box<dyn WriteFile>,
+    path: PathBuf,
+    number: FileNumber,
+    /// Where the next byte comes to stand.
+    at: u64,
+    buffer: Vec<u8>,
+    unsent_bytes: u64,
+    done: Vec<Gathered>,
+}
+
+/// What has been written of one segment.
+struct Gathered {
+    segment: u32,
+    bytes: u64,
+    moves: Vec<Move>,
+}
+
+impl MovedWriter {
+    /// Begins file `number` of the store in `dir`.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub fn create(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedWriter> {
+        let path = moved_path(dir, number);
+        let file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+        let (buffer, done) = (header(number), Vec::new());
+        let at = buffer.len() as u64;
+        Ok(MovedWriter { file, path, number, at, buffer, unsent_bytes: 0, done })
+    }
+
+    /// Its number.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    /// What follows is of this segment. Segments must rise.
+    pub fn begin_segment(&mut self, segment: u32) {
+        self.done.push(Gathered { segment, bytes: 0, moves: Vec::new() });
+    }
+
+    /// A record follows that stood at this unit of the segment. Units must rise.
+    ///
+    /// # Errors
+    /// The file is as long as it can be.
+    pub fn begin_record(&mut self, old: u32) -> Result<()> {
+        let new = u32::try_from(self.at / VALUE_ALIGN)
+            .map_err(|_| Error::invalid(format!("{} is as long as it can be", self.path.display())))?;
+        if let Some(gathered) = self.done.last_mut() {
+            gathered.moves.push(Move { old, new });
+        }
+        Ok(())
+    }
+
+    /// Appends bytes of the record; all of them together are a multiple of 16.
+    ///
+    /// # Errors
+    /// A failed write.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        if let Some(gathered) = self.done.last_mut() {
+            gathered.bytes += bytes.len() as u64;
+        }
+        self.append(bytes)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.at += bytes.len() as u64;
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER_BYTES { self.hand_on() } else { Ok(()) }
+    }
+
+    fn hand_on(&mut self) -> Result<()> {
+        self.file.append(&self.buffer).map_err(|error| Error::io("write", &self.path, error))?;
+        self.unsent_bytes += self.buffer.len() as u64;
+        self.buffer.clear();
+        if self.unsent_bytes >= WRITEBACK_BYTES {
+            self.unsent_bytes = 0;
+            self.file.start_writeback();
+        }
+        Ok(())
+    }
+
+    /// Bytes written so far.
+    pub fn bytes(&self) -> u64 {
+        self.at
+    }
+
+    /// Writes the map and what leads to it, and makes the bytes of the file durable; its name is not. Returns its length.
+    ///
+    /// # Errors
+    /// A failed write or sync.
+    pub fn finish(mut self) -> Result<u64> {
+        let map_at = self.at.next_multiple_of(MAP_PAGE_BYTES as u64);
+        self.append(&vec![0; (map_at - self.at) as usize])?;
+        let mut carried = Vec::new();
+        for gathered in std::mem::take(&mut self.done) {
+            let mut pages = Vec::new();
+            let Gathered { segment, bytes, moves } = gathered;
+            carried.push(put_pages(&mut pages, (self.number, self.at), segment, bytes, &moves));
+            self.append(&pages)?;
+        }
+        let mut end = Vec::new();
+        Top::new(map_at, carried).put(&mut end, self.number);
+        self.append(&end)?;
+        self.hand_on()?;
+        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
+        Ok(self.at)
+    }
+}
+
+#[cfg(test)]
+#[path = "moved/tests.rs"]
+mod tests;

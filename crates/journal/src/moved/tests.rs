@@ -1,0 +1,154 @@
+use folddb_host::{AppendMode, Host};
+use folddb_layout::values::put_record;
+
+use super::*;
+use crate::values::{ValueLane, ValueOptions, ValuesEnd};
+
+const SEGMENT_BYTES: u64 = 2 << 20;
+
+fn value(at: u32) -> Vec<u8> {
+    let len = if at == 7 { 700_000 } else { 100 + at as usize * 13 % 900 };
+    (0..len).map(|byte| (byte as u32 * 7 + at) as u8).collect()
+}
+
+fn key(at: u32) -> Vec<u8> {
+    format!("key-{at:05}").into_bytes()
+}
+
+/// A segment with the values from `from` to `upto`, where each lies, and where it ends.
+fn segment(dir: &Path, number: u64, from: u32, upto: u32) -> (Vec<u32>, ValuesEnd) {
+    let options = ValueOptions { segment_bytes_max: SEGMENT_BYTES, append_mode: AppendMode::Written };
+    let lane = ValueLane::new(&Host::real(), dir, options, Arc::new(move || FileNumber(number)));
+    lane.adopt(lane.make(0, 8 * SEGMENT_BYTES).unwrap(), 0);
+    let put = |at: u32| {
+        let mut record = Vec::new();
+        put_record(&mut record, TableId(1), &key(at), &value(at));
+        lane.append(&record).unwrap().unwrap().unit
+    };
+    let units = (from..upto).map(put).collect();
+    let (ends, _) = lane.close().unwrap();
+    (units, ends[0])
+}
+
+fn pointer(segment: u32, unit: u32, at: u32) -> Pointer<'static> {
+    let place = ValuePlace { segment, unit };
+    let hash = folddb_base::pointer::value_hash(&key(at), &value(at));
+    Pointer { place, time_ms: 0, hash, len: value(at).len() as u64, head: &[] }
+}
+
+fn read(file: &MovedFile, segment: u32, unit: u32, at: u32) -> Result<Vec<u8>> {
+    let mut record = Vec::new();
+    let page_at = |offset| file.read_page(offset);
+    Ok(file.value((TableId(1), &key(at)), &pointer(segment, unit, at), &mut record, page_at)?.to_vec())
+}
+
+#[test]
+fn every_third_value_of_two_segments_moves_and_moves_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = &*Host::real().files;
+    let (first, first_end) = segment(dir.path(), 3, 0, 600);
+    let (second, second_end) = segment(dir.path(), 5, 600, 1200);
+    let mut writer = MovedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
+    for (number, units, end) in [(3, &first, first_end), (5, &second, second_end)] {
+        let mut source = Source::segment(files, dir.path(), end).unwrap();
+        writer.begin_segment(number);
+        let bytes: u64 =
+            units.iter().skip(1).step_by(3).map(|&unit| source.copy(unit, unit, &mut writer).unwrap()).sum();
+        let (copied, dropped) = source.finish();
+        assert_eq!((copied, copied + dropped), (bytes, end.end - 4096));
+    }
+    let bytes = writer.finish().unwrap();
+    let moved = MovedFile::open(files, dir.path(), FileNumber(9)).unwrap();
+    assert_eq!((moved.file_bytes(), moved.carried().len()), (bytes, 2));
+    for at in 0..600 {
+        let (kept, other) =
+            (read(&moved, 3, first[at as usize], at), read(&moved, 5, second[at as usize], at + 600));
+        if at % 3 == 1 {
+            assert_eq!((kept.unwrap(), other.unwrap()), (value(at), value(at + 600)));
+        } else {
+            assert!(kept.unwrap_err().is_lacking() || other.is_err());
+        }
+    }
+
+    // Some of it moves on: pointers are still those of the segments.
+    let mut writer = MovedWriter::create(files, dir.path(), FileNumber(12)).unwrap();
+    let mut source = moved.source();
+    writer.begin_segment(5);
+    let mut at = 0;
+    moved
+        .moves(5, &mut |one| {
+            at += 1;
+            if at % 2 == 0 {
+                source.copy(one.new, one.old, &mut writer).unwrap();
+            }
+            Ok(())
+        })
+        .unwrap();
+    source.finish();
+    writer.finish().unwrap();
+    let on = MovedFile::open(files, dir.path(), FileNumber(12)).unwrap();
+    assert_eq!(read(&on, 5, second[4], 604).unwrap(), value(604));
+    assert!(read(&on, 5, second[1], 601).is_err() && read(&on, 3, first[1], 1).is_err());
+}
+
+/// Whatever byte of the records, the map, the top or the footer is flipped: what is read is right, or damage.
+#[test]
+fn no_flip_gives_a_wrong_value() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = &*Host::real().files;
+    let (units, end) = segment(dir.path(), 3, 0, 6);
+    let mut writer = MovedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
+    let mut source = Source::segment(files, dir.path(), end).unwrap();
+    writer.begin_segment(3);
+    units.iter().for_each(|&unit| assert!(source.copy(unit, unit, &mut writer).unwrap() > 0));
+    assert_eq!(source.finish().1, 0);
+    writer.finish().unwrap();
+    let path = moved_path(dir.path(), FileNumber(9));
+    let whole = std::fs::read(&path).unwrap();
+    let mut seen = 0;
+    for offset in (0..whole.len()).filter(|at| at % 23 == 0 || *at > 4096 && at % 4096 < 200) {
+        let mut flipped = whole.clone();
+        flipped[offset] ^= 1 << (offset % 8);
+        std::fs::write(&path, &flipped).unwrap();
+        let opened = MovedFile::open(files, dir.path(), FileNumber(9));
+        let all = opened.and_then(|file| {
+            (0..6).zip(&units).try_for_each(|(at, &unit)| {
+                assert_eq!(read(&file, 3, unit, at)?, value(at), "byte {offset}");
+                Ok(())
+            })
+        });
+        seen += usize::from(all.is_err());
+    }
+    assert!(seen > 300, "{seen}");
+    for len in (0..whole.len()).step_by(97) {
+        std::fs::write(&path, &whole[..len]).unwrap();
+        assert!(MovedFile::open(files, dir.path(), FileNumber(9)).is_err(), "{len} bytes");
+    }
+}
+
+#[test]
+fn what_is_copied_is_checked() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = &*Host::real().files;
+    let (units, end) = segment(dir.path(), 3, 0, 9);
+    let path = crate::values::values_path(dir.path(), FileNumber(3));
+    let whole = std::fs::read(&path).unwrap();
+    let copy = |bytes: &[u8], number: u64, units: &[u32]| {
+        std::fs::write(&path, bytes).unwrap();
+        let mut writer = MovedWriter::create(files, dir.path(), FileNumber(number)).unwrap();
+        let mut source = Source::segment(files, dir.path(), end).unwrap();
+        writer.begin_segment(3);
+        units.iter().try_for_each(|&unit| source.copy(unit, unit, &mut writer).map(drop))
+    };
+    assert!(copy(&whole, 20, &units).is_ok());
+    let seventh = units[7] as usize * 16;
+    for (number, at) in [(21, seventh), (22, seventh + 30), (23, seventh + 40), (24, seventh + 600_000)] {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 4;
+        assert!(matches!(copy(&flipped, number, &units), Err(CopyFault::Source(_))), "byte {at}");
+        assert!(copy(&flipped, number + 10, &units[..7]).is_ok(), "what is not copied is not looked at");
+    }
+    assert!(matches!(copy(&whole, 40, &[units[0], units[0]]), Err(CopyFault::Source(_))), "one in another");
+    assert!(matches!(copy(&whole, 41, &[units[0] + 1]), Err(CopyFault::Source(_))), "no record begins there");
+    assert!(matches!(copy(&whole[..seventh], 42, &units), Err(CopyFault::Source(_))), "the file ends");
+}
