@@ -145,17 +145,13 @@ impl<'a> Op<'a> {
                 let mut reader = Reader::new(payload);
                 Op::InsertFold { absent: reader.slice()?, present: reader.rest() }
             }
-            OpKind::SetApart => {
+            apart => {
                 check_pointer(payload)?;
-                Op::SetApart(payload)
-            }
-            OpKind::InsertApart => {
-                check_pointer(payload)?;
-                Op::InsertApart(payload)
-            }
-            OpKind::FoldApart => {
-                check_pointer(payload)?;
-                Op::FoldApart(payload)
+                match apart {
+                    OpKind::SetApart => Op::SetApart(payload),
+                    OpKind::InsertApart => Op::InsertApart(payload),
+                    _ => Op::FoldApart(payload),
+                }
             }
         })
     }

@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::stream::Direction;
-use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Seq};
+use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Rope, Seq};
 use folddb_manifest::RangeDelete;
 use folddb_memtable::{Captured, Jump, MemStream};
 use folddb_merge::KWay;
@@ -40,6 +41,8 @@ pub(crate) enum Wanted {
     /// Its value.
     #[default]
     Value,
+    /// Its value; of one that lies apart and is longer than [`VALUE_BYTES_MAX`] its head instead, and the value is empty.
+    Short,
     /// Its head; the value is empty. No value that lies apart is read.
     Head,
     /// Nothing; the value is empty. No value that lies apart is read.
@@ -208,7 +211,7 @@ impl Rows {
                 break;
             }
             if self.is_plain {
-                if self.plan.wanted != Wanted::Value {
+                if matches!(self.plan.wanted, Wanted::Head | Wanted::Nothing) {
                     self.leave_value();
                 }
                 self.end_stretch();
@@ -233,6 +236,10 @@ impl Rows {
                         self.head = Some(head.inspect_err(|_| self.done = true)?);
                     }
                     State::Value(value) => self.value.extend_from_slice(value),
+                    state @ State::Apart(rope) if self.plan.wanted == Wanted::Short && is_long(rope) => {
+                        let head = Head::of(&self.table, &self.key, state);
+                        self.head = Some(head.inspect_err(|_| self.done = true)?);
+                    }
                     State::Apart(pointer) => {
                         let (engine, table) = (&self.engine, &self.table);
                         let loaded = engine.load_value(
@@ -306,6 +313,16 @@ impl Rows {
     pub(crate) fn loaded_operands(&self) -> Result<Vec<OpBuf>> {
         let inline = |op| self.engine.inline_op(self.of.as_deref(), &self.table, &self.key, op);
         self.operands().iter().map(inline).collect()
+    }
+
+    /// The key and the value of the last row.
+    pub(crate) fn row(&self) -> (&[u8], &[u8]) {
+        (&self.key, &self.value)
+    }
+
+    /// Whether the value of the last row was left out because it is long.
+    pub(crate) fn is_long(&mut self) -> bool {
+        self.head.take().is_some()
     }
 
     /// The key that the last row was of, or whose fold failed.
@@ -398,6 +415,11 @@ impl Rows {
             },
         }
     }
+}
+
+/// Whether a value that lies apart is longer than one that is written at once.
+fn is_long(rope: &[u8]) -> bool {
+    Rope::decode(rope).is_ok_and(|rope| rope.len > VALUE_BYTES_MAX as u64)
 }
 
 /// Whether a record is the value of its key by itself, given what a resolver has seen of it that is newer.

@@ -310,6 +310,15 @@ impl Seek for ValueReader {
     }
 }
 
+/// What a reader of a value, or a writer, failed for.
+pub(crate) fn cause_of(error: io::Error) -> Error {
+    let message = error.to_string();
+    match error.into_inner().map(|inner| inner.downcast::<Error>()) {
+        Some(Ok(own)) => *own,
+        _ => Error::new(ErrorKind::Io, message),
+    }
+}
+
 impl Engine {
     /// A reader of the value of `key`, as a reader at `at` (or now) sees it.
     pub(crate) fn read_value(

@@ -358,7 +358,9 @@ impl BytesTable {
 
     /// Whether values can be streamed into the table: see [`Table::writer`].
     pub fn takes_streams(&self) -> bool {
-        self.core.separate_from != usize::MAX && self.core.rules.takes_any_bytes()
+        self.core.hashed.is_none()
+            && self.core.separate_from != usize::MAX
+            && self.core.rules.takes_any_bytes()
     }
 
     /// Where the value of `key` lies.

@@ -224,6 +224,35 @@ fn lists_take_operands_as_streams() {
 }
 
 #[test]
+fn a_long_value_is_dumped_in_pieces_and_loaded_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options().stream_piece_bytes(1 << 20)).unwrap();
+    let table = blobs(&store);
+    let len = (16 << 20) + 12_345;
+    table.put_from(&1, &mut bytes(1, len)).unwrap();
+    table.put_from(&2, &mut bytes(2, 100_000)).unwrap();
+    let (mut dump, mut again) = (Vec::new(), Vec::new());
+    store.dump(&[], &mut dump).unwrap();
+    let lines: Vec<&[u8]> = dump.split_inclusive(|&byte| byte == b'\n').collect();
+    assert_eq!(lines.len(), 2 + 1 + 17 + 1 + 1);
+    assert!(lines.iter().all(|line| line.len() <= (2 << 20) + 100));
+    assert_eq!(Store::check_dump(&mut &dump[..]).unwrap().records, 2);
+    let loaded = Store::create(dir.path().join("loaded"), options()).unwrap();
+    loaded.load(&mut &dump[..], &Default::default()).unwrap();
+    assert!(is_the_same(blobs(&loaded).read(&1).unwrap().unwrap(), bytes(1, len)));
+    assert!(is_the_same(blobs(&loaded).read(&2).unwrap().unwrap(), bytes(2, 100_000)));
+    loaded.dump(&[], &mut again).unwrap();
+    assert!(again == dump, "in whatever pieces it lies");
+    // A piece that is missing is told, and so is one too many.
+    for lines in [[&lines[..10], &lines[11..]].concat(), [&lines[..10], &lines[9..]].concat()] {
+        let third = Store::create(dir.path().join(format!("third{}", lines.len())), options()).unwrap();
+        let error = third.load(&mut &lines.concat()[..], &Default::default()).unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains("line"), "{error}");
+        assert!(blobs(&third).get(&1).unwrap().is_none());
+    }
+}
+
+#[test]
 fn tables_that_cannot_take_streams_say_so() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");

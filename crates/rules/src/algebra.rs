@@ -249,20 +249,14 @@ impl FoldRules {
             }
             (Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_), _)
             | (_, Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_)) => {
-                self.compose_apart(older, newer, ROPE_BYTES_MAX, out)
+                self.compose_apart(older, newer, out)
             }
         }
     }
 
-    /// Composes where one of the values lies apart: no value is looked at. Makes no rope of more than `bytes_max`.
+    /// Composes where one of the values lies apart: no value is looked at.
     #[cold]
-    pub(crate) fn compose_apart(
-        &self,
-        older: Op<'_>,
-        newer: Op<'_>,
-        bytes_max: usize,
-        out: &mut OpBuf,
-    ) -> Composed {
+    fn compose_apart(&self, older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
         match (older, newer) {
             (_, Op::Delete) => Composed::Newer(OpKind::Delete),
             (_, Op::Set(_)) => Composed::Newer(OpKind::Set),
@@ -275,7 +269,8 @@ impl FoldRules {
             }
             (_, Op::Insert(_) | Op::InsertApart(_)) => Composed::Older,
             (_, Op::Fold(_) | Op::FoldApart(_) | Op::InsertFold { .. }) => {
-                let joined = self.joins.as_ref().and_then(|joins| joins.join(older, newer, bytes_max, out));
+                let joined =
+                    self.joins.as_ref().and_then(|joins| joins.join(older, newer, ROPE_BYTES_MAX, out));
                 if joined.is_some() { Composed::Out } else { Composed::Both(Decline::Apart) }
             }
         }

@@ -7,6 +7,7 @@
 
 mod crash;
 
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use crate::faulty_files::{Call, Fault};
 use crate::known::{Known, Ops};
 use crate::model::{Model, ModelOp, ModelRow, Present};
 use crate::program::{Action, Breakage, Broken, Crash, Program, ScanShape, Settings, TableOp, What};
-use crate::tables::{KEYS, Order, Shape, with_customs};
+use crate::tables::{KEYS, Kind, Order, Shape, with_customs};
 use crate::world::SimDisk;
 
 pub use crash::{Wreck, play_until_death};
@@ -162,6 +163,7 @@ impl Player {
             .part_bytes(64 << 10)
             .segment_bytes(1 << 20)
             .value_segment_bytes(32 << 10)
+            .stream_piece_bytes(4 << 10)
             .disk_reserve_bytes(0)
             .append_mode(self.settings.append_mode)
             .upkeep(self.settings.upkeep);
@@ -389,6 +391,9 @@ impl Player {
         let Some((table, shape)) = self.table(op.table)? else { return Ok(()) };
         let key = shape.key(op.key);
         let value = shape.value(op.value, op.len_bytes);
+        if let Some(streamed) = streamed(op, &table, &shape) {
+            return self.stream(op, &table, &shape, (streamed, &value));
+        }
         let written = match op.what {
             What::DeleteRange if shape.order == Order::Hashed => return self.rangeless(&table, &shape, op),
             What::DeleteRange => {
@@ -401,6 +406,28 @@ impl Player {
             What::Delete => table.write(WriteOp::Delete, &key, b"ignored"),
         };
         self.committed(op_of(op, &shape).into_iter().collect(), Durability::Process, written)
+    }
+
+    /// Writes an op as a stream, with upkeep halfway; or drops the writer there.
+    fn stream(
+        &mut self,
+        op: &TableOp,
+        table: &BytesTable,
+        shape: &Shape,
+        (how, value): (WriteOp, &[u8]),
+    ) -> Outcome {
+        let mut writer = match table.writer(how, &shape.key(op.key)) {
+            Ok(writer) => writer,
+            Err(error) => return self.refused("begin a stream", error),
+        };
+        let (mut first, mut second) = value.split_at(value.len() / 2);
+        let begun = writer.write_from(&mut first);
+        self.steps(3)?;
+        if op.value.is_multiple_of(16) {
+            return begun.or_else(|error| self.refused("write to a stream", error));
+        }
+        let written = begun.and_then(|()| writer.write_from(&mut second)).and_then(|()| writer.finish());
+        self.committed(op_of(op, shape).into_iter().collect(), Durability::Process, written)
     }
 
     fn upside_down(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
@@ -580,7 +607,7 @@ impl Player {
             let table = store.bytes_table(&name).map_err(said("open the table"))?;
             let now = model.rows_at(&name, Seq::MAX);
             let in_table = |message| format!("table {name} ({shape:?}): {message}");
-            compare_table(&now, &shape, &|key| table.get(key), &|| table.scan()).map_err(in_table)?;
+            compare_table(&now, &shape, &|key| get(&table, key), &|| table.scan()).map_err(in_table)?;
             for snapshot in &self.snapshots {
                 let past = model.rows_at(&name, snapshot.seq());
                 let get = |key: &[u8]| snapshot.get_bytes(&table, key);
@@ -606,6 +633,34 @@ impl Player {
             let rows = model.rows_at(table.name(), seq);
             scan_table(&table, &shape, snapshot, rows, scan).map_err(|why| format!("at {seq}: {why}"))
         })
+    }
+}
+
+/// How an op is written that is written as a stream: one in four, where the table takes them.
+fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> {
+    let how = match op.what {
+        What::Set => WriteOp::Set,
+        What::Insert => WriteOp::Insert,
+        What::Fold if shape.kind == Kind::Append => WriteOp::Fold,
+        _ => return None,
+    };
+    (op.value.is_multiple_of(4) && table.takes_streams()).then_some(how)
+}
+
+/// The value of a key; of every second one as a stream.
+fn get(table: &BytesTable, key: &[u8]) -> folddb::Result<Option<Vec<u8>>> {
+    if key.last().is_none_or(|byte| byte.is_multiple_of(2)) {
+        return table.get(key);
+    }
+    let Some(mut reader) = table.read(key)? else { return Ok(None) };
+    let mut value = Vec::new();
+    match reader.read_to_end(&mut value) {
+        Ok(_) => Ok(Some(value)),
+        Err(error) => {
+            let message = error.to_string();
+            let own = error.into_inner().and_then(|inner| inner.downcast::<Error>().ok());
+            Err(own.map_or_else(|| Error::new(ErrorKind::Io, message), |own| *own))
+        }
     }
 }
 

@@ -174,6 +174,7 @@ fn child() {
         "recovery" => recovery(&mut world),
         "large-batches" => large_batches(&mut world),
         "huge-key" => huge_key(&mut world),
+        "streams" => streams(&mut world),
         "threads" => threads(&mut world),
         "reopened" => reopened(&mut world),
         other => panic!("there is no scenario {other:?}"),
@@ -385,6 +386,25 @@ fn large_batches(world: &mut World) {
     world.note("parts", parts(&store));
 }
 
+/// A value many times as long as the memory is written, read, and read again from another opening.
+fn streams(world: &mut World) {
+    let store = world.create();
+    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(2048)).unwrap();
+    let len = world.setting("stream_mib", 96) * MIB;
+    let all = |table: &Table<u64, Vec<u8>>| {
+        let mut value = table.read(&1).unwrap().unwrap();
+        assert_eq!(std::io::copy(&mut value, &mut std::io::sink()).unwrap(), len);
+    };
+    for _ in 0..2 {
+        table.put_from(&1, &mut std::io::Read::take(std::io::repeat(7), len)).unwrap();
+        all(&table);
+        store.settle().unwrap();
+    }
+    optimize(&store, "t");
+    all(&table);
+    world.note("parts", parts(&store));
+}
+
 fn huge_key(world: &mut World) {
     let store = world.create();
     let table = store.table("t", Rules::sorted::<String, Vec<u8>>().fold("append")).unwrap();
@@ -512,6 +532,12 @@ fn large_values_count_beside_the_memory() {
 fn large_batches_count_beside_the_memory() {
     let report = scenario("large-batches batch_mib=24");
     report.assert_keeps_to_memory(&Load { batch_bytes: 25 * MIB, ..Load::of_mib(4) });
+}
+
+#[test]
+fn streams_of_any_length_keep_to_the_memory() {
+    let report = scenario("streams stream_mib=96");
+    report.assert_keeps_to_memory(&Load { has_apart: true, ..Load::of_mib(4) });
 }
 
 #[test]

@@ -3,16 +3,20 @@
 //! One line a key, at one snapshot, in bounded memory; `lines.rs` has the form. What a dump leaves out is history: a key has the
 //! value that its writes have come to.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use folddb_base::{Error, ErrorKind, Result, Seq};
 
-use crate::care::lines::{self, RowWriter, Totals, put_end, put_start, put_table};
+use crate::care::lines::{self, RowWriter, Totals, put_end, put_piece, put_start, put_table};
 use crate::catalog::TableCore;
-use crate::scan::ScanPlan;
+use crate::scan::{Rows, ScanPlan, Wanted};
 use crate::scans::AnyRows;
 use crate::store::Store;
+use crate::stream::cause_of;
+
+/// Bytes of a long value on a line.
+const PIECE_BYTES: u64 = 1 << 20;
 
 /// What was dumped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,21 +78,70 @@ impl Dump<'_> {
         put_table(&core.name, &core.rules.rules.to_text(), &mut self.line);
         self.hand_on()?;
         let mut writer = RowWriter::new(&core.rules);
-        let mut rows = AnyRows::start(self.store.engine(), core, ScanPlan::everything(Some(self.seq)))?;
+        let wanted = if core.hashed.is_some() { Wanted::Value } else { Wanted::Short };
+        let plan = ScanPlan { wanted, ..ScanPlan::everything(Some(self.seq)) };
+        let mut rows = AnyRows::start(self.store.engine(), core, plan)?;
         loop {
-            match rows.next_row() {
-                Ok(None) => return Ok(()),
-                Ok(Some((key, value))) => writer.put_value(key, value, &mut self.line),
-                Err(error) => match &rows {
-                    AnyRows::Sorted(rows) if error.kind() == ErrorKind::FoldFailed => {
-                        self.failing += 1;
-                        writer.put_ops(rows.key(), &rows.loaded_operands()?, &mut self.line);
+            match &mut rows {
+                AnyRows::Sorted(rows) => {
+                    if !self.sorted_row(core, rows, &mut writer)? {
+                        return Ok(());
                     }
-                    _ => return Err(error),
+                }
+                AnyRows::Hashed(rows) => match rows.next_row()? {
+                    None => return Ok(()),
+                    Some((key, value)) => writer.put_value(key, value, &mut self.line),
                 },
             }
             self.records += 1;
             self.hand_on()?;
+        }
+    }
+
+    /// Writes the next row of a sorted table; false at its end.
+    fn sorted_row(
+        &mut self,
+        core: &std::sync::Arc<TableCore>,
+        rows: &mut Rows,
+        writer: &mut RowWriter<'_>,
+    ) -> Result<bool> {
+        match rows.next_row().map(|row| row.is_some()) {
+            Ok(false) => return Ok(false),
+            Ok(true) if rows.is_long() => self.long(core, rows.key(), writer)?,
+            Ok(true) => {
+                let (key, value) = rows.row();
+                writer.put_value(key, value, &mut self.line);
+            }
+            Err(error) if error.kind() == ErrorKind::FoldFailed => {
+                self.failing += 1;
+                writer.put_ops(rows.key(), &rows.loaded_operands()?, &mut self.line);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(true)
+    }
+
+    /// Writes a value that is too long for a line in several, all but the last.
+    fn long(
+        &mut self,
+        core: &std::sync::Arc<TableCore>,
+        key: &[u8],
+        writer: &mut RowWriter<'_>,
+    ) -> Result<()> {
+        let Some(mut value) = self.store.engine().read_value(core, key, Some(self.seq))? else {
+            return Ok(());
+        };
+        writer.put_long(key, value.len_bytes(), &mut self.line);
+        let mut piece = Vec::new();
+        loop {
+            piece.clear();
+            let read = value.by_ref().take(PIECE_BYTES).read_to_end(&mut piece);
+            read.map_err(cause_of)?;
+            if piece.is_empty() {
+                return Ok(());
+            }
+            self.hand_on()?;
+            put_piece(&piece, &mut self.line);
         }
     }
 

@@ -6,6 +6,8 @@
 //!   {"key":["UA",7],"value":{"count":2}}                               where that reads back as the same bytes
 //!   {"key_hex":"0x00ff","value_hex":"0x0102","shown":2.5}              where it does not; `shown` is for people only
 //!   {"key":"k","ops":[["set","0x31"],["fold","0x32"]]}                 a key whose fold fails, oldest op first
+//!   {"key":"k","long":20000000}                                       a value of so many bytes, more than one is written at once;
+//!   {"piece":"0x31…"}                                                its bytes, in as many of these lines as it takes
 //!   {"end":"dump","tables":1,"records":3,"hash":"0123456789abcdef"}
 //! ```
 //!
@@ -32,6 +34,7 @@ pub(crate) enum Line {
     Start { version: i128 },
     Table { name: String, rules_text: String },
     Record { key: Said, content: Content },
+    Piece(Vec<u8>),
     End(Totals),
 }
 
@@ -46,6 +49,8 @@ pub(crate) enum Said {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Content {
     Value(Said),
+    /// So many bytes, in the lines that follow.
+    Long(u64),
     /// Ops that do not fold, oldest first.
     Ops(Vec<(WriteOp, Vec<u8>)>),
 }
@@ -84,6 +89,11 @@ pub(crate) fn put_end(totals: &Totals, out: &mut String) {
     ));
 }
 
+/// A piece of a value whose key stands before.
+pub(crate) fn put_piece(bytes: &[u8], out: &mut String) {
+    out.push_str(&format!("{{\"piece\":\"{}\"}}\n", hex(bytes)));
+}
+
 /// Writes rows of one table, each in a form that reads back as the same bytes.
 pub(crate) struct RowWriter<'a> {
     pub(crate) rules: &'a BoundRules,
@@ -109,6 +119,12 @@ impl<'a> RowWriter<'a> {
             json::put(shown, out);
         }
         out.push_str("}\n");
+    }
+
+    /// Writes a key whose value follows in pieces.
+    pub(crate) fn put_long(&mut self, key: &[u8], bytes: u64, out: &mut String) {
+        self.put_key(key, out);
+        out.push_str(&format!(",\"long\":{bytes}}}\n"));
     }
 
     /// Writes a key whose ops do not fold; they come newest first.
@@ -188,6 +204,7 @@ pub(crate) fn parse(line: &str) -> Result<Line, String> {
         "table" => table(&fields),
         "key" | "key_hex" => record(fields),
         "end" => end(&fields),
+        "piece" => bytes(field(&fields, "piece")?).map(Line::Piece),
         other => Err(format!("no line of a dump begins with `{other}`")),
     }
 }
@@ -255,6 +272,9 @@ fn record(fields: Vec<(String, Datum)>) -> Result<Line, String> {
     let key = said("key", &key_name, key)?;
     let content = if name == "ops" {
         Content::Ops(ops(content)?)
+    } else if name == "long" {
+        let Datum::Int(bytes) = content else { return Err("`long` is no count".to_owned()) };
+        Content::Long(u64::try_from(bytes).map_err(|_| "`long` is no count".to_owned())?)
     } else {
         Content::Value(said("value", &name, content)?)
     };

@@ -14,6 +14,7 @@ use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERS
 use crate::encode::WriteOp;
 use crate::options::Durability;
 use crate::store::Store;
+use crate::stream::ValueWriter;
 use crate::table::BytesTable;
 
 /// A batch is committed when it holds so many ops, or so many bytes.
@@ -72,6 +73,7 @@ impl Store {
             options: *options,
             batch: self.batch(),
             table: None,
+            long: None,
             report: LoadReport::default(),
             committed: 0,
             key: Vec::new(),
@@ -98,6 +100,7 @@ impl Store {
             match line {
                 Line::Table { .. } => report.tables += 1,
                 Line::Record { .. } => report.records += 1,
+                Line::Piece(_) => {}
                 Line::Start { .. } => {}
                 Line::End(totals) => {
                     text.check_end(&totals, report.tables, report.records)?;
@@ -115,6 +118,8 @@ struct Load<'a> {
     options: LoadOptions,
     batch: Batch,
     table: Option<BytesTable>,
+    /// The value whose pieces are being read, and how many bytes of it are missing.
+    long: Option<(ValueWriter, u64)>,
     report: LoadReport,
     committed: u64,
     key: Vec<u8>,
@@ -132,8 +137,12 @@ impl Load<'_> {
                 Err(_) if self.options.partial && text.ends_in_half_a_line => return self.commit(),
                 Err(error) => return Err(error),
             };
+            if self.long.is_some() != matches!(line, Line::Piece(_)) {
+                return Err(text.wrong("the pieces of a value are not where it is"));
+            }
             match line {
                 Line::Start { .. } => {}
+                Line::Piece(bytes) => self.piece(&bytes).map_err(|error| text.at(&error))?,
                 Line::Table { name, rules_text } => {
                     self.open_table(&name, &rules_text).map_err(|e| text.at(&e))?
                 }
@@ -193,6 +202,9 @@ impl Load<'_> {
             Said::Bytes(bytes) => self.key = bytes,
         }
         match content {
+            Content::Long(bytes) => {
+                self.long = Some((table.writer(WriteOp::Set, &self.key)?, bytes)); // which is a record when it is all there
+            }
             Content::Value(Said::Shown(datum)) => {
                 self.value.clear();
                 table.rules().read_value(&datum, &mut self.value)?;
@@ -212,6 +224,24 @@ impl Load<'_> {
         }
         self.report.records += 1;
         Ok(())
+    }
+}
+
+impl Load<'_> {
+    /// Takes a piece of the value that is being read.
+    fn piece(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some((mut writer, missing)) = self.long.take() else { return Ok(()) };
+        let Some(missing) = missing.checked_sub(bytes.len() as u64).filter(|_| !bytes.is_empty()) else {
+            return Err(Error::invalid("a value has other pieces than its length says"));
+        };
+        writer.write_from(&mut &bytes[..])?;
+        match missing {
+            0 => writer.finish().map(drop),
+            _ => {
+                self.long = Some((writer, missing));
+                Ok(())
+            }
+        }
     }
 }
 
