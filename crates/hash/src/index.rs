@@ -323,15 +323,10 @@ impl HashIndex {
         let (range, taken) = (held.range(), held.take(to));
         let undone = at.map(|at| sector.undone.after(range, at)).unwrap_or_default();
         drop(sector);
-        let (photo, seq) = match taken {
-            Taken::Photo(photo, seq) => (photo, seq),
-            Taken::Saved(saved) => {
-                let mut shard = saved.read(&Arc::new(Sheets::new(false)))?;
-                saved.catch_up(&mut shard);
-                (shard.photo(), shard.seq)
-            }
+        let (mut entries, seq) = match taken {
+            Taken::Photo(photo, seq) => (photo.entries(), seq),
+            Taken::Saved(saved) => saved.entries()?,
         };
-        let mut entries = photo.entries();
         undone.undo_all(&mut entries);
         Ok(Image { range, entries, seq: seq.max(applied) })
     }

@@ -8,15 +8,16 @@
 //! A shard that was saved and not used since stands as a piece of a checkpoint, with the changes that were replayed on it and
 //! wait until it is loaded. No file is read here: who owns the sector does that, without the lock.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use folddb_base::{FileNumber, Result, Seq};
-use folddb_layout::hash_checkpoint::{DEPTH_MAX, DEPTH_MIN, POINT_BITS, PieceEntry, PointRange};
+use folddb_layout::hash_checkpoint::{DEPTH_MAX, DEPTH_MIN, Entry, POINT_BITS, PieceEntry, PointRange};
 
 use crate::checkpoint::Checkpoint;
 use crate::shard::{Change, Photo, SHARD_KEYS_MAX, Shard};
 use crate::sheets::Sheets;
-use crate::slot::Point;
+use crate::slot::{Point, Slot, entry};
 use crate::undone::Undone;
 
 /// Bits of a point that choose the sector.
@@ -290,11 +291,54 @@ impl Saved {
         Ok(shard)
     }
 
+    /// What it holds, with the changes that wait, ascending; and the seq up to which that is all. No shard is made of it.
+    pub(crate) fn entries(&self) -> Result<(Vec<Entry>, Seq)> {
+        let mut entries = self.checkpoint.read(&self.piece)?;
+        let points: BTreeSet<Point> = self.waiting.iter().map(|waiting| waiting.point).collect();
+        let mut changed: Vec<(Point, Vec<Slot>)> =
+            points.into_iter().map(|point| (point, Vec::new())).collect();
+        let mut at = 0; // both ascend
+        entries.retain(|entry| {
+            at += changed[at..].iter().take_while(|(point, _)| point.bits() < entry.point).count();
+            match changed.get_mut(at).filter(|(point, _)| point.bits() == entry.point) {
+                Some((_, slots)) => {
+                    slots.push(Slot::from_bits(entry.slot));
+                    false
+                }
+                None => true,
+            }
+        });
+        let mut seq = self.piece.seq;
+        for waiting in &self.waiting {
+            seq = seq.max(waiting.seq);
+            if let Ok(at) = changed.binary_search_by_key(&waiting.point, |(point, _)| *point) {
+                make_among(&mut changed[at].1, waiting.change);
+            }
+        }
+        let changed = changed.iter().flat_map(|(point, slots)| slots.iter().map(|slot| entry(*point, *slot)));
+        entries.extend(changed);
+        entries.sort_unstable();
+        Ok((entries, seq))
+    }
+
     /// Makes the changes that waited, and returns how many of them did not fit.
     pub(crate) fn catch_up(&self, shard: &mut Shard) -> u64 {
         let waiting = self.waiting.iter();
         waiting.filter(|w| !make_for_good(shard, w.point, w.change, w.seq)).count() as u64
     }
+}
+
+/// The same as [`make_for_good`], among the slots of one point.
+fn make_among(slots: &mut Vec<Slot>, change: Change) {
+    let (old, new) = match change {
+        Change::Insert(new) => (None, Some(new)),
+        Change::Replace { old, new } => (Some(old), Some(new)),
+        Change::Remove(old) => (Some(old), None),
+    };
+    if let Some(at) = slots.iter().position(|slot| Some(*slot) == old) {
+        slots.swap_remove(at);
+    }
+    slots.extend(new.filter(|new| !slots.contains(new)));
 }
 
 /// Makes a change that is known to have happened. False where it does not fit what is there; what it puts is there all the same.
