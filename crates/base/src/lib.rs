@@ -13,6 +13,7 @@ pub mod ids;
 pub mod pointer;
 pub mod rope;
 pub mod op;
+pub mod stamp;
 pub mod record;
 pub mod stream;
 
@@ -22,4 +23,5 @@ pub use op::{Op, OpBuf, OpKind};
 pub use pointer::{Pointer, ValuePlace};
 pub use record::Record;
 pub use rope::{Piece, Rope, RopeBuilder};
+pub use stamp::Stamp;
 pub use stream::{Direction, RecordSink, RecordStream, VecStream};

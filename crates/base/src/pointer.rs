@@ -7,6 +7,7 @@
 //!   16  hash     u32     low half of xxh3-64 of the value, seeded with the hash of its key
 //!   20  len      varint  bytes of the value
 //!    .  head     slice   what the table's head extractor took out of the value; mostly nothing
+//!    .  deadline u64     in tables that know expiry only, see `stamp.rs`
 //! ```
 //!
 //! The hash says nothing about where the value lies, so a copy of it elsewhere is as good. The first sixteen bytes have fixed
@@ -18,6 +19,9 @@ use crate::checksum::{hash32, key_hash};
 
 /// Value records begin at multiples of so many bytes.
 pub const VALUE_ALIGN: u64 = 16;
+
+/// Bytes of the deadline behind a pointer, in tables that know expiry.
+pub const DEADLINE_BYTES: usize = 8;
 
 /// Where a value lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,13 +77,25 @@ impl<'a> Pointer<'a> {
     /// The bytes are not that.
     #[inline]
     pub fn decode(bytes: &'a [u8]) -> Result<Pointer<'a>, Malformed> {
+        Pointer::decode_front(bytes).map(|(pointer, _)| pointer)
+    }
+
+    /// Reads it, and gives what stands behind its head: nothing, or a deadline.
+    ///
+    /// # Errors
+    /// The bytes are not that.
+    #[inline]
+    pub(crate) fn decode_front(bytes: &'a [u8]) -> Result<(Pointer<'a>, &'a [u8]), Malformed> {
         let mut reader = Reader::new(bytes);
         let place = ValuePlace { segment: reader.u32()?, unit: reader.u32()? };
         let time_ms = reader.u64()?;
         let hash = reader.u32()?;
         let (len, head) = (reader.varint()?, reader.slice()?);
-        reader.finish()?;
-        Ok(Pointer { place, time_ms, hash, len, head })
+        let rest = reader.rest();
+        match rest.len() {
+            0 | DEADLINE_BYTES => Ok((Pointer { place, time_ms, hash, len, head }, rest)),
+            _ => Err(Malformed::Bounds),
+        }
     }
 
     /// Says in a pointer that was put at the front of `bytes` where its value has come to lie, and when.

@@ -26,6 +26,8 @@
 //! values that lie apart are joined as lists of pieces, and no value is looked at either (`rope.rs`). Else a later operand has nothing to
 //! be folded onto while the value lies apart, so these two decline; who reads loads the value and folds. A value that lies apart
 //! never counts as deleted: tables that ask values about that keep all of them inline.
+//!
+//! In tables whose values expire ops have stamps; `expiry.rs` says what these make of the table above.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -49,6 +51,7 @@ pub struct FoldRules {
     short_circuit: Option<Predicate>,
     has_delete: bool,
     joins: Option<Joins>,
+    has_stamps: bool,
 }
 
 /// What came of composing two ops.
@@ -109,7 +112,16 @@ impl FoldRules {
     pub fn new(fold: Arc<dyn Fold>) -> FoldRules {
         let (spec, version, has_delete) = (fold.spec(), fold.version(), fold.has_delete());
         let joins = fold.joins_with().map(Joins::with);
-        FoldRules { fold: Some(fold), spec, version, delete: None, short_circuit: None, has_delete, joins }
+        FoldRules {
+            fold: Some(fold),
+            spec,
+            version,
+            delete: None,
+            short_circuit: None,
+            has_delete,
+            joins,
+            has_stamps: false,
+        }
     }
 
     /// The rules of a table whose fold is not at hand: operands stay apart.
@@ -123,6 +135,7 @@ impl FoldRules {
             short_circuit: None,
             has_delete: false,
             joins: None,
+            has_stamps: false,
         }
     }
 
@@ -151,6 +164,19 @@ impl FoldRules {
         self
     }
 
+    /// The rules of a table whose ops have stamps, or have none. Values with stamps are not joined while they lie apart.
+    pub fn with_stamps(mut self, has_stamps: bool) -> FoldRules {
+        self.has_stamps = has_stamps;
+        self.joins = self.joins.filter(|_| !has_stamps);
+        self
+    }
+
+    /// True when the ops of the table have stamps: its values may expire.
+    #[inline]
+    pub fn has_stamps(&self) -> bool {
+        self.has_stamps
+    }
+
     /// The fold, unless it is missing.
     pub fn fold(&self) -> Option<&Arc<dyn Fold>> {
         self.fold.as_ref()
@@ -175,6 +201,12 @@ impl FoldRules {
     #[inline]
     pub fn is_deleted(&self, key: &[u8], value: &[u8]) -> bool {
         self.has_delete && self.asks_delete(key, value)
+    }
+
+    /// True when a complete state with this payload, stamp and all, means that the key is absent.
+    #[inline]
+    pub fn is_deleted_state(&self, key: &[u8], payload: &[u8]) -> bool {
+        self.has_delete && self.asks_delete(key, self.value_in(payload))
     }
 
     fn asks_delete(&self, key: &[u8], value: &[u8]) -> bool {
@@ -211,7 +243,22 @@ impl FoldRules {
 
     /// Composes two neighbouring ops of one key. On [`Composed::Out`] the result is in `out`, whose former
     /// content is lost either way. Both ops must have been normalised.
+    #[inline]
     pub fn compose(&self, key: &[u8], older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
+        match self.has_stamps {
+            false => self.compose_plain(key, older, newer, out),
+            true => self.compose_stamped(key, older, newer, out),
+        }
+    }
+
+    /// The same of ops without stamps.
+    pub(crate) fn compose_plain(
+        &self,
+        key: &[u8],
+        older: Op<'_>,
+        newer: Op<'_>,
+        out: &mut OpBuf,
+    ) -> Composed {
         let older = match older {
             Op::Set(v) if self.is_deleted(key, v) => Op::Delete,
             other => other,
@@ -382,7 +429,8 @@ impl FoldRules {
         }
     }
 
-    /// The state that an op gives when nothing older exists: the row «nothing older» of the table.
+    /// The state that an op gives when nothing older exists: the row «nothing older» of the table. Its payload stands, with its
+    /// stamp where it has one.
     #[inline]
     pub fn at_bottom<'a>(&self, key: &[u8], op: Op<'a>) -> Option<State<'a>> {
         let state = match op {
@@ -392,15 +440,17 @@ impl FoldRules {
             }
             Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::InsertFold { absent: v, .. } => v,
         };
-        if self.is_deleted(key, state) { None } else { Some(State::Value(state)) }
+        if self.is_deleted_state(key, state) { None } else { Some(State::Value(state)) }
     }
 
-    /// As [`FoldRules::at_bottom`], of an op whose value is at hand.
+    /// The value that an op without a stamp gives when nothing older exists.
     fn value_at_bottom(&self, key: &[u8], op: Op<'_>) -> Result<Option<Vec<u8>>, Decline> {
-        match self.at_bottom(key, op) {
-            None => Ok(None),
-            Some(State::Value(value)) => Ok(Some(value.to_vec())),
-            Some(State::Apart(_)) => Err(Decline::Apart),
+        match op {
+            Op::Delete => Ok(None),
+            Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_) => Err(Decline::Apart),
+            Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::InsertFold { absent: v, .. } => {
+                Ok((!self.is_deleted(key, v)).then(|| v.to_vec()))
+            }
         }
     }
 
@@ -409,6 +459,19 @@ impl FoldRules {
     /// # Errors
     /// When the fold is missing or fails, or the value of the op lies apart; the state is then unchanged.
     pub fn apply(&self, key: &[u8], state: &mut Option<Vec<u8>>, op: Op<'_>) -> Result<(), Decline> {
+        match self.has_stamps {
+            false => self.apply_plain(key, state, op),
+            true => self.apply_stamped(key, state, op),
+        }
+    }
+
+    /// The same of an op without a stamp.
+    pub(crate) fn apply_plain(
+        &self,
+        key: &[u8],
+        state: &mut Option<Vec<u8>>,
+        op: Op<'_>,
+    ) -> Result<(), Decline> {
         let present = match (state.as_deref(), op) {
             (None, op) => {
                 *state = self.value_at_bottom(key, op)?;
@@ -485,4 +548,4 @@ impl std::fmt::Debug for FoldRules {
 
 #[cfg(test)]
 #[path = "algebra/tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -10,9 +10,12 @@
 //!
 //! Values that lie apart are not looked at. Where that leaves a key as a pointer, [`Resolver::state`] gives the pointer; where an
 //! operand waits to be folded onto such a value, whoever reads loads it first: see [`Resolver::load`].
+//!
+//! Where values expire, the resolver reads at a time ([`Resolver::read_at`]): a state whose deadline is not after it is absent.
 
 use folddb_base::bytes::Malformed;
-use folddb_base::{Op, OpBuf, OpKind};
+use folddb_base::stamp::NEVER;
+use folddb_base::{Op, OpBuf, OpKind, Stamp};
 
 use crate::algebra::{Composed, Decline, FoldRules, State};
 
@@ -33,6 +36,11 @@ pub struct Resolver {
     scratch: OpBuf,
     state: Option<Vec<u8>>,
     visited: usize,
+    /// The time that it reads at, in milliseconds since 1970; of use where values expire.
+    now_ms: u64,
+    /// The deadline of the state that was told last, and whether it had passed.
+    deadline_ms: u64,
+    expired: bool,
 }
 
 impl Resolver {
@@ -50,6 +58,21 @@ impl Resolver {
             spare.payload.clear();
             spare.payload.shrink_to(KEPT_BYTES_MAX);
         }
+    }
+
+    /// Says at what time it reads, in milliseconds since 1970, until that is said again.
+    pub fn read_at(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+    }
+
+    /// Until when the value lasts that [`Resolver::state`] has told, where it does not for ever.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        (self.deadline_ms < NEVER).then_some(self.deadline_ms)
+    }
+
+    /// Whether the key had a value, when [`Resolver::state`] was asked, that has expired.
+    pub fn has_expired(&self) -> bool {
+        self.expired
     }
 
     /// How many ops it was fed since it was cleared.
@@ -238,6 +261,11 @@ impl Resolver {
         }
         for op in self.ops[..self.used].iter_mut().filter(|op| op.kind.is_apart()) {
             self.scratch.payload.clear();
+            if rules.has_stamps()
+                && let Ok(stamp) = Stamp::of_pointer(&op.payload)
+            {
+                self.scratch.payload.extend_from_slice(&stamp.bytes());
+            }
             load(&op.payload, &mut self.scratch.payload)?;
             std::mem::swap(&mut op.payload, &mut self.scratch.payload);
             op.kind = op.kind.inline();
@@ -279,6 +307,9 @@ impl Resolver {
     pub fn state(&mut self, rules: &FoldRules, key: &[u8]) -> Result<Option<State<'_>>, Decline> {
         let damaged = |_| Decline::NoNormalForm; // cannot happen: every op was decoded when it was fed
         self.settle(rules, key).map_err(damaged)?;
+        if rules.has_stamps() {
+            return self.stamped_state(rules, key);
+        }
         match self.used {
             0 => Ok(None),
             1 => Ok(rules.at_bottom(key, self.ops[0].op().map_err(damaged)?)),
@@ -290,6 +321,36 @@ impl Resolver {
                 Ok(self.state.as_deref().map(State::Value))
             }
         }
+    }
+
+    /// As [`Resolver::state`], where ops have stamps and all that would compose is composed.
+    #[cold]
+    fn stamped_state(&mut self, rules: &FoldRules, key: &[u8]) -> Result<Option<State<'_>>, Decline> {
+        let damaged = |_| Decline::NoNormalForm;
+        (self.deadline_ms, self.expired) = (NEVER, false);
+        let state = match &self.ops[..self.used] {
+            [] => None,
+            [only] => rules.at_bottom(key, only.op().map_err(damaged)?),
+            several => {
+                self.state = None;
+                for op in several.iter().rev() {
+                    rules.apply(key, &mut self.state, op.op().map_err(damaged)?)?;
+                }
+                self.state.as_deref().map(State::Value)
+            }
+        };
+        let (stamp, state) = match state {
+            None => return Ok(None),
+            Some(State::Value(payload)) => {
+                let (stamp, value) = Stamp::split(payload).map_err(damaged)?;
+                (stamp, State::Value(value))
+            }
+            Some(State::Apart(pointer)) => {
+                (Stamp::of_pointer(pointer).map_err(damaged)?, State::Apart(pointer))
+            }
+        };
+        (self.deadline_ms, self.expired) = (stamp.deadline_ms, stamp.is_over_at(self.now_ms));
+        Ok((!self.expired).then_some(state))
     }
 
     /// The ops as far as they would compose, newest first: what a reader without the fold gets. Call

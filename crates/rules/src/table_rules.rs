@@ -9,12 +9,14 @@
 //!   block_bytes=8192             the rest sorted by name; values with %XX for what is not printable ASCII
 //!   compression=none             none lz4
 //!   delete=never                 never equal:BYTES named:NAME
+//!   expire=by-write              never by-write or a time, see time.rs; only when given
 //!   filter_bits=10
 //!   fold=sum:u64                 a fold that comes with it, or else
 //!   custom_fold=NAME             a custom one, together with
 //!   fold_version=1
 //!   head=none                    none first:N json:POINTER named:NAME; only when given
 //!   ?key_names=NAMES             names of its elements, %0a between them; only when given
+//!   keep=forever                 latest versions:N window:TIME forever, see time.rs; only when given
 //!   key=tuple(text,text)
 //!   kind=sorted                  sorted hashed
 //!   order=bytewise
@@ -38,6 +40,7 @@ use crate::fold::Fold;
 use crate::folds;
 use crate::head::{HeadFunction, HeadRule, Heads};
 use crate::order::{CustomOrder, KeyOrder};
+use crate::time::{Expire, Keep};
 
 const FIRST_LINE: &str = "rules 1";
 
@@ -84,6 +87,10 @@ pub struct TableRules {
     pub separate: Option<u32>,
     /// What of a value is its head, which the index keeps of values that lie apart.
     pub head: HeadRule,
+    /// How much of the past is kept.
+    pub keep: Keep,
+    /// How long values last.
+    pub expire: Expire,
     /// What does not change the meaning, and what a newer version said and this one may ignore, by names that begin
     /// with `?`.
     unknown: BTreeMap<String, Vec<u8>>,
@@ -161,6 +168,8 @@ impl TableRules {
             filter_bits: 10,
             separate: None,
             head: HeadRule::None,
+            keep: Keep::Latest,
+            expire: Expire::Never,
             unknown: BTreeMap::new(),
         }
     }
@@ -258,6 +267,18 @@ impl TableRules {
     /// What of a value is its head. Values that were written under another rule keep the heads that they have.
     pub fn head(mut self, rule: HeadRule) -> TableRules {
         self.head = rule;
+        self
+    }
+
+    /// So much of the past is kept, for [`crate::time`] to say how much.
+    pub fn keep(mut self, keep: Keep) -> TableRules {
+        self.keep = keep;
+        self
+    }
+
+    /// Values last so long.
+    pub fn expire(mut self, expire: Expire) -> TableRules {
+        self.expire = expire;
         self
     }
 
@@ -372,6 +393,12 @@ impl TableRules {
         if self.head != HeadRule::None {
             put("head", &self.head.to_string());
         }
+        if self.expire != Expire::Never {
+            put("expire", &self.expire.to_string());
+        }
+        if self.keep != Keep::Latest {
+            put("keep", &self.keep.to_string());
+        }
         put("key", &self.key.name());
         put("kind", self.kind.name());
         put("order", &self.order);
@@ -415,6 +442,8 @@ impl TableRules {
         fields.take("filter_bits", |number| number.parse().ok(), &mut rules.filter_bits)?;
         fields.take("separate", |number| number.parse().ok().map(Some), &mut rules.separate)?;
         fields.take("head", HeadRule::parse, &mut rules.head)?;
+        fields.take("keep", Keep::parse, &mut rules.keep)?;
+        fields.take("expire", Expire::parse, &mut rules.expire)?;
         rules.fold = fields.take_fold()?;
         fields.take_predicate("delete", &mut rules.delete)?;
         fields.take_predicate("short_circuit", &mut rules.short_circuit)?;
@@ -602,7 +631,7 @@ fn digit(letter: u8) -> Option<u8> {
 impl TableRules {
     /// What differs in meaning between the rules that a table has and those it is asked for by, in words;
     /// `None` when it may be opened. How it is stored (blocks, compression, filters) is no difference, and
-    /// values of the codec `bytes` are at home anywhere.
+    /// values of the codec `bytes` are at home anywhere. Who says nothing about time takes what the table says.
     pub fn diff(&self, asked: &TableRules) -> Option<String> {
         let mut differences = Vec::new();
         let mut compare = |what: &str, has: String, wants: String| {
@@ -617,6 +646,12 @@ impl TableRules {
         compare("it deletes", self.delete.to_string(), asked.delete.to_string());
         compare("it short-circuits", self.short_circuit.to_string(), asked.short_circuit.to_string());
         compare("its heads are", self.head.to_string(), asked.head.to_string());
+        if asked.keep.keeps_past() {
+            compare("it keeps", self.keep.to_string(), asked.keep.to_string());
+        }
+        if asked.expire.has_stamps() {
+            compare("its values last", self.expire.to_string(), asked.expire.to_string());
+        }
         if self.fold.is_opaque() && self.value != ValueCodec::Bytes && asked.value != ValueCodec::Bytes {
             compare("its values are", self.value.to_string(), asked.value.to_string());
         }
@@ -795,6 +830,7 @@ impl TableRules {
             Ok(fold) => (fold, None),
             Err(missing) => (FoldRules::missing(self.fold.spec(), self.fold.version()), Some(missing)),
         };
+        let fold = fold.with_stamps(self.expire.has_stamps());
         let opaque = self.fold.is_opaque().then_some(self.value);
         let (heads, missing) = match self.bind_heads(custom) {
             Ok(heads) => (heads, missing),

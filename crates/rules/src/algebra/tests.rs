@@ -5,15 +5,15 @@ use proptest::prelude::*;
 
 /// A semigroup on {0, .., n-1} given by its multiplication table; values are one byte.
 #[derive(Clone, Debug)]
-struct Semigroup {
-    order: u8,
+pub(crate) struct Semigroup {
+    pub(crate) order: u8,
     table: Vec<u8>,
-    deleted: Option<u8>,
+    pub(crate) deleted: Option<u8>,
     stops: bool,
 }
 
 impl Semigroup {
-    fn times(&self, a: u8, b: u8) -> u8 {
+    pub(crate) fn times(&self, a: u8, b: u8) -> u8 {
         self.table[(a * self.order + b) as usize]
     }
 
@@ -66,7 +66,7 @@ impl Fold for Semigroup {
 }
 
 /// All semigroups of the given order, with and without a delete predicate and short-circuit where lawful.
-fn semigroups(order: u8) -> Vec<Semigroup> {
+pub(crate) fn semigroups(order: u8) -> Vec<Semigroup> {
     let cells = u32::from(order) * u32::from(order);
     let tables = (0..u64::from(order).pow(cells)).map(|mut code| {
         let mut table = Vec::new();
@@ -111,7 +111,7 @@ fn ops(rules: &FoldRules, order: u8) -> Vec<OpBuf> {
 }
 
 /// Composes into a list: one op, or two where it declined.
-fn compose_lists(rules: &FoldRules, older: &[OpBuf], newer: &[OpBuf]) -> Vec<OpBuf> {
+pub(crate) fn compose_lists(rules: &FoldRules, older: &[OpBuf], newer: &[OpBuf]) -> Vec<OpBuf> {
     let (Some(last), Some(first)) = (older.last(), newer.first()) else {
         return [older, newer].concat();
     };

@@ -1,0 +1,143 @@
+//! What rules say about time: how much of the past a table keeps, and how long values last.
+//!
+//! ```text
+//!   keep=latest         what keys are now; what was, only as long as a snapshot needs it
+//!   keep=versions:N     of each key what the newest N writes left behind them
+//!   keep=window:TIME    all that was within this time
+//!   keep=forever        all that ever was
+//!
+//!   expire=never        values last; records have no stamps
+//!   expire=by-write     a value lasts as long as the write that brought it says, or for ever
+//!   expire=TIME         and where the write says nothing, so long
+//!
+//!   a TIME is a number and a unit: 50ms 90s 15m 36h 30d 2w
+//! ```
+//!
+//! Whether a table has stamps is settled when it is created, since its bytes tell.
+
+use std::fmt;
+
+/// Shortest window, in milliseconds: the map from seqs to times is not finer.
+pub const WINDOW_MS_MIN: u64 = 1000;
+
+/// Longest time that rules may name, in milliseconds: a thousand years.
+pub const TIME_MS_MAX: u64 = 1000 * 365 * 86_400_000;
+
+/// Most versions that a table may keep of a key.
+pub const VERSIONS_MAX: u32 = 1 << 20;
+
+/// How much of the past a table keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Keep {
+    /// What keys are now.
+    #[default]
+    Latest,
+    /// What the newest so many writes to each key left behind them; 1 at least.
+    Versions(u32),
+    /// All that was within so many milliseconds.
+    Window(u64),
+    /// All that ever was.
+    Forever,
+}
+
+/// How long values last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expire {
+    /// For ever; records have no stamps.
+    #[default]
+    Never,
+    /// As long as the write says, or for ever.
+    ByWrite,
+    /// As long as the write says, or so many milliseconds.
+    After(u64),
+}
+
+impl Keep {
+    /// The rule that is written so.
+    pub fn parse(text: &str) -> Option<Keep> {
+        match text.split_once(':') {
+            None if text == "latest" => Some(Keep::Latest),
+            None if text == "forever" => Some(Keep::Forever),
+            Some(("versions", count)) => {
+                count.parse().ok().filter(|count| (1..=VERSIONS_MAX).contains(count)).map(Keep::Versions)
+            }
+            Some(("window", time)) => {
+                parse_time(time).filter(|&time| time >= WINDOW_MS_MIN).map(Keep::Window)
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether states of the past are kept that no snapshot asks for.
+    pub fn keeps_past(self) -> bool {
+        self != Keep::Latest
+    }
+}
+
+impl fmt::Display for Keep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Keep::Latest => f.write_str("latest"),
+            Keep::Versions(count) => write!(f, "versions:{count}"),
+            Keep::Window(time_ms) => write!(f, "window:{}", show_time(*time_ms)),
+            Keep::Forever => f.write_str("forever"),
+        }
+    }
+}
+
+impl Expire {
+    /// The rule that is written so.
+    pub fn parse(text: &str) -> Option<Expire> {
+        match text {
+            "never" => Some(Expire::Never),
+            "by-write" => Some(Expire::ByWrite),
+            time => parse_time(time).map(Expire::After),
+        }
+    }
+
+    /// Whether records have stamps.
+    pub fn has_stamps(self) -> bool {
+        self != Expire::Never
+    }
+
+    /// How long a value lasts where its write says nothing; none is for ever.
+    pub fn default_ms(self) -> Option<u64> {
+        match self {
+            Expire::After(time_ms) => Some(time_ms),
+            Expire::Never | Expire::ByWrite => None,
+        }
+    }
+}
+
+impl fmt::Display for Expire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Expire::Never => f.write_str("never"),
+            Expire::ByWrite => f.write_str("by-write"),
+            Expire::After(time_ms) => f.write_str(&show_time(*time_ms)),
+        }
+    }
+}
+
+const UNITS: [(&str, u64); 6] =
+    [("w", 604_800_000), ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+
+/// The milliseconds of a number with a unit, more than none and at most [`TIME_MS_MAX`].
+pub fn parse_time(text: &str) -> Option<u64> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
+    let (number, unit) = text.split_at(digits);
+    let (_, unit_ms) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
+    let time_ms = number.parse::<u64>().ok()?.checked_mul(unit_ms)?;
+    (1..=TIME_MS_MAX).contains(&time_ms).then_some(time_ms)
+}
+
+/// A time as [`parse_time`] reads it, in the largest unit that tells it.
+pub fn show_time(time_ms: u64) -> String {
+    let divides = |(_, unit_ms): &(&str, u64)| time_ms.is_multiple_of(*unit_ms);
+    let (unit, unit_ms) = UNITS.into_iter().find(divides).unwrap_or(("ms", 1));
+    format!("{}{unit}", time_ms / unit_ms)
+}
+
+#[cfg(test)]
+#[path = "time/tests.rs"]
+mod tests;
