@@ -101,6 +101,11 @@ impl<'a> Pointer<'a> {
     /// Says in a pointer that was put at the front of `bytes` where its value has come to lie, and when.
     pub fn patch(bytes: &mut [u8], place: ValuePlace, time_ms: u64) {
         Pointer::move_to(bytes, place);
+        Pointer::date(bytes, time_ms);
+    }
+
+    /// Says only when its value was written.
+    pub fn date(bytes: &mut [u8], time_ms: u64) {
         if let Some(time) = bytes.get_mut(8..16) {
             time.copy_from_slice(&time_ms.to_le_bytes());
         }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use folddb::Durability;
+use folddb::{AsOf, Durability};
 
 use crate::human;
 
@@ -61,8 +61,10 @@ pub(crate) enum Verb {
     Get(GetArgs),
     /// Print what is known of the value of a key without reading it: size, hash, head
     Head(KeyArgs),
+    /// Print what a key has been, newest first, as far as its table keeps that
+    History(HistoryArgs),
     /// Make the value of a key this one, whatever it was
-    Set(WriteArgs),
+    Set(SetArgs),
     /// Make the bytes of a file the value of a key
     Put(PutArgs),
     /// Give a key this value unless it has one
@@ -172,6 +174,12 @@ pub(crate) struct CreateArgs {
     /// What of a value is its head, which lies with its key: none, first:N bytes, json:POINTER
     #[arg(long, value_name = "RULE", requires = "table")]
     pub(crate) head: Option<String>,
+    /// How much of the past is kept: latest, versions:N of each key, window:TIME (90s, 15m, 30d), forever
+    #[arg(long, value_name = "HOW_MUCH", requires = "table")]
+    pub(crate) keep: Option<String>,
+    /// How long values last: a time (90s, 15m, 30d), or by-write: as `set --ttl` says, else for ever
+    #[arg(long, value_name = "TIME", requires = "table")]
+    pub(crate) expire: Option<String>,
     /// Size of a block, the unit of reading, in bytes
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) block: Option<usize>,
@@ -313,6 +321,9 @@ pub(crate) struct RangeArgs {
     /// Keys are given and shown as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
 }
 
 /// Which rows of a table, and what of them.
@@ -402,6 +413,29 @@ pub(crate) struct GetArgs {
     /// Write those bytes to this file, which must not be there yet; `-` is stdout
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub(crate) to: Option<PathBuf>,
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
+}
+
+/// `history`.
+#[derive(Args, Debug)]
+pub(crate) struct HistoryArgs {
+    #[command(flatten)]
+    pub(crate) of: KeyArgs,
+    /// At most so many states
+    #[arg(long, value_name = "STATES")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// `set`.
+#[derive(Args, Debug)]
+pub(crate) struct SetArgs {
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+    /// The value lasts so long: 90s, 15m, 30d
+    #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
+    pub(crate) ttl: Option<std::time::Duration>,
 }
 
 /// A key of a table: all that `head` and `explain` ask for.

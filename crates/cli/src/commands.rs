@@ -18,6 +18,7 @@ mod export_dir;
 mod generate;
 mod get;
 mod head;
+mod history;
 mod import;
 mod import_dir;
 mod load;
@@ -53,7 +54,8 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Scan(args) => scan::run(&args, session),
         Verb::Get(args) => get::run(&args, session),
         Verb::Head(args) => head::run(&args, session),
-        Verb::Set(args) => write::run(WriteOp::Set, &args, session),
+        Verb::History(args) => history::run(&args, session),
+        Verb::Set(args) => write::set(&args, session),
         Verb::Put(args) => put::run(&args, session),
         Verb::Insert(args) => write::run(WriteOp::Insert, &args, session),
         Verb::Fold(args) => write::run(WriteOp::Fold, &args, session),

@@ -1,4 +1,6 @@
-//! Numbers and sizes as people write them, and the names that they may have meant.
+//! Numbers, sizes and times as people write them, and the names that they may have meant.
+
+use folddb::AsOf;
 
 /// `1234567` as `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
@@ -38,6 +40,40 @@ pub(crate) fn utc(unix_s: u64) -> String {
     let (days, second) = (unix_s / 86_400, unix_s % 86_400);
     let (year, month, day) = civil(days);
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+/// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.
+pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
+    let wrong = || format!("`{text}` is no time; write 90s, 15m, 36h or 30d");
+    folddb::time::parse_time(text).map(std::time::Duration::from_millis).ok_or_else(wrong)
+}
+
+/// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, or the date alone), or how long ago it was (`15m`).
+pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
+    let wrong =
+        || format!("`{text}` is no moment; write a seq, 2026-11-22T08:30:00Z, or 15m for that long ago");
+    if let Ok(seq) = text.parse() {
+        return Ok(AsOf::Seq(seq));
+    }
+    if let Some(ago_ms) = folddb::time::parse_time(text) {
+        let since_1970 =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        return Ok(AsOf::UnixMillis((since_1970.as_millis() as u64).saturating_sub(ago_ms)));
+    }
+    let (date, time) = text.trim_end_matches('Z').split_once(['T', ' ']).unwrap_or((text, "0:0:0"));
+    let numbers = |text: &str, between: char| {
+        let parsed: Option<Vec<u64>> = text.split(between).map(|part| part.parse().ok()).collect();
+        parsed.and_then(|parsed| <[u64; 3]>::try_from(parsed).ok()).ok_or_else(wrong)
+    };
+    let ([year, month, day], [hour, minute, second]) = (numbers(date, '-')?, numbers(time, ':')?);
+    if !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 59 {
+        return Err(wrong());
+    }
+    // The day is looked up, since the calendar is told in one direction only: near where an even year would have it.
+    let near = (year - 1970) * 1461 / 4 + (month.clamp(1, 12) - 1) * 30;
+    let days = (near.saturating_sub(40)..near + 40).find(|&days| civil(days) == (year, month, day));
+    let unix_s = days.ok_or_else(wrong)? * 86_400 + hour * 3600 + minute * 60 + second;
+    Ok(AsOf::UnixMillis(unix_s * 1000 + 999))
 }
 
 /// The date that comes so many days after 1970-01-01, by the Gregorian rules (Hinnant 2013, `civil_from_days`).

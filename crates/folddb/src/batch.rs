@@ -6,7 +6,7 @@ use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result, Seq};
 
 use crate::catalog::TableCore;
-use crate::encode::{Encoded, WriteOp};
+use crate::encode::{Encoded, Lifetime, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
 use crate::reads::Reads;
@@ -99,6 +99,24 @@ impl Batch {
         match table.check(op, key, value) {
             Ok(()) => self.push(table.core(), table.engine(), op.kind(), key, value),
             Err(mistake) => self.remember(Err(mistake)),
+        }
+        self
+    }
+
+    /// Any op on a table of bytes, whose value lasts so long.
+    pub fn write_expiring(
+        &mut self,
+        table: &BytesTable,
+        op: WriteOp,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) -> &mut Batch {
+        let checked = table.check(op, key, value);
+        if self.accepts(table.engine()) {
+            let push = |()| self.encoded.push_lasting(table.core(), op.kind(), key, value, lifetime);
+            let pushed = checked.and_then(push);
+            self.remember(pushed);
         }
         self
     }

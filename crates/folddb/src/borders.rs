@@ -11,6 +11,15 @@ use folddb_base::Seq;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 
+/// The moment that a reader reads at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct At {
+    /// It sees records up to this one.
+    pub(crate) seq: Seq,
+    /// And of these the values whose deadline is after this.
+    pub(crate) time_ms: u64,
+}
+
 /// The live snapshots of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Borders {
@@ -23,24 +32,34 @@ pub(crate) struct Borders {
 struct Live {
     holders: usize,
     since: Duration,
+    /// The time that the snapshot reads at, in milliseconds since 1970.
+    time_ms: u64,
 }
 
 impl Borders {
     /// Registers a snapshot at `seq`. The caller holds the commit lock.
-    pub(crate) fn hold(self: &Arc<Borders>, seq: Seq, now: Duration) -> Held {
-        self.live.lock().entry(seq).or_insert(Live { holders: 0, since: now }).holders += 1;
-        self.held(seq)
+    pub(crate) fn hold(self: &Arc<Borders>, at: At, now: Duration) -> Held {
+        let mut live = self.live.lock();
+        let entry = live.entry(at.seq).or_insert(Live { holders: 0, since: now, time_ms: at.time_ms });
+        entry.holders += 1;
+        entry.time_ms = entry.time_ms.min(at.time_ms);
+        drop(live);
+        self.held(at)
     }
 
-    /// Registers one more holder of `seq`, where it has one.
+    /// Registers one more holder of `seq`, where it has one; it reads at the time that the first does.
     pub(crate) fn hold_if_live(self: &Arc<Borders>, seq: Seq) -> Option<Held> {
-        self.live.lock().get_mut(&seq)?.holders += 1;
-        Some(self.held(seq))
+        let mut live = self.live.lock();
+        let entry = live.get_mut(&seq)?;
+        entry.holders += 1;
+        let at = At { seq, time_ms: entry.time_ms };
+        drop(live);
+        Some(self.held(at))
     }
 
-    fn held(self: &Arc<Borders>, seq: Seq) -> Held {
+    fn held(self: &Arc<Borders>, at: At) -> Held {
         self.version.fetch_add(1, Ordering::Release);
-        Held { borders: Arc::clone(self), seq }
+        Held { borders: Arc::clone(self), at }
     }
 
     /// The borders, ascending.
@@ -51,6 +70,11 @@ impl Borders {
     /// True when no snapshot is live.
     pub(crate) fn is_empty(&self) -> bool {
         self.live.lock().is_empty()
+    }
+
+    /// The oldest time that a snapshot reads at.
+    pub(crate) fn oldest_ms(&self) -> Option<u64> {
+        self.live.lock().values().map(|live| live.time_ms).min()
     }
 
     /// Grows with every change.
@@ -80,13 +104,13 @@ impl Borders {
 #[derive(Debug)]
 pub(crate) struct Held {
     borders: Arc<Borders>,
-    /// The snapshot sees records up to this one.
-    pub(crate) seq: Seq,
+    /// What the snapshot sees.
+    pub(crate) at: At,
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.borders.release(self.seq);
+        self.borders.release(self.at.seq);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, OpKind, Result, TableId};
-use folddb_host::sync::atomic::{AtomicBool, Ordering};
+use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, TableId};
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::table_rules::BoundRules;
@@ -27,6 +27,17 @@ pub(crate) struct TableCore {
     pub(crate) separates_operands: bool,
     /// The index of a hashed table, which has neither memtables nor runs.
     pub(crate) hashed: Option<Hashed>,
+    /// Whether it keeps some of its past.
+    pub(crate) keeps_past: bool,
+    /// Whether its records have stamps.
+    pub(crate) has_stamps: bool,
+    /// Whether it asks for the time: one of these two.
+    pub(crate) is_timed: bool,
+    /// Up to here the past of a table that keeps a window was folded before the store was opened: what the map of times knows
+    /// after a crash may be less than it was.
+    pub(crate) folded_before: Seq,
+    /// No record in the active memtable was written before this time. Changed under the commit lock.
+    pub(crate) active_since_ms: AtomicU64,
     /// Where scans have found nothing.
     pub(crate) stretches: Stretches,
     view: RwLock<Arc<TableView>>,
@@ -48,7 +59,9 @@ impl TableCore {
         view: impl FnOnce(Arc<Memtable>) -> TableView,
     ) -> TableCore {
         let fold = Arc::new(rules.fold.clone());
-        let active = new_memtable(&rules.order, &fold);
+        let (keeps_past, has_stamps) = (rules.rules.keep.keeps_past(), fold.has_stamps());
+        let active = new_memtable(&rules.order, &fold, keeps_past);
+        let view = view(active);
         // A value that may count as deleted is asked about again and again.
         let separate_from =
             rules.rules.separate.filter(|_| !fold.has_delete()).map_or(usize::MAX, |bytes| bytes as usize);
@@ -60,8 +73,13 @@ impl TableCore {
             separates_operands: fold.joins().is_some(),
             fold,
             hashed,
+            keeps_past,
+            has_stamps,
+            is_timed: keeps_past || has_stamps,
+            active_since_ms: AtomicU64::new(0),
+            folded_before: view.folded_up_to(),
             stretches: Stretches::default(),
-            view: RwLock::new(Arc::new(view(active))),
+            view: RwLock::new(Arc::new(view)),
             dropped: AtomicBool::new(false),
             wants_chunk_merge: AtomicBool::new(false),
         }
@@ -102,7 +120,7 @@ impl TableCore {
     /// Lets go of what the picture holds, however many handles of the table live on. Readers check that they may read
     /// *after* they have taken a picture, so none takes this one for an empty table.
     pub(crate) fn let_go(&self) {
-        let active = new_memtable(&self.rules.order, &self.fold);
+        let active = new_memtable(&self.rules.order, &self.fold, false);
         let empty =
             TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() };
         let before = std::mem::replace(&mut *self.view.write(), Arc::new(empty));
@@ -145,8 +163,9 @@ impl TableCore {
 }
 
 /// An empty memtable.
-pub(crate) fn new_memtable(order: &KeyOrder, fold: &Arc<FoldRules>) -> Arc<Memtable> {
-    Arc::new(Memtable::new(order.clone(), Arc::clone(fold), MemtableLimits::default()))
+pub(crate) fn new_memtable(order: &KeyOrder, fold: &Arc<FoldRules>, keeps_all: bool) -> Arc<Memtable> {
+    let limits = MemtableLimits { keeps_all, ..MemtableLimits::default() };
+    Arc::new(Memtable::new(order.clone(), Arc::clone(fold), limits))
 }
 
 /// All tables.

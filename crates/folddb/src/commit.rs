@@ -80,7 +80,7 @@ impl Engine {
 
     fn append_and_apply(
         &self,
-        batch: &Encoded,
+        batch: &mut Encoded,
         checked: Option<(&Reads, Seq)>,
         durability: Durability,
     ) -> Result<(Lsn, Seq)> {
@@ -103,8 +103,9 @@ impl Engine {
             Durability::Buffered => Handover::Buffered,
             Durability::Process | Durability::Sync => Handover::Process,
         };
+        let time_ms = if batch.is_timed { Some(self.give_time(batch, first_seq)) } else { None };
         let end_lsn = journal
-            .append(first_seq, batch.count, &batch.payload, handover)
+            .append_at(first_seq, batch.count, &batch.payload, time_ms, handover)
             .inspect_err(|error| self.note_write_failure(error))?;
         self.refresh_stripes(committer);
         let last_seq = first_seq + u64::from(batch.count) - 1;
@@ -144,6 +145,15 @@ impl Engine {
                 hashed.settle(point, last_seq, has_snapshots);
             }
         }
+    }
+
+    /// Says in a batch when it is written. Under the commit lock, so that times rise as seqs do.
+    #[cold]
+    fn give_time(&self, batch: &mut Encoded, first_seq: Seq) -> u64 {
+        let now_ms = self.now_ms();
+        batch.stamp(now_ms);
+        self.times.note(first_seq, now_ms);
+        now_ms
     }
 
     /// Applies the records of a frame to the memtables of their tables. Records of dropped tables are passed over,
@@ -266,13 +276,19 @@ impl Engine {
         }
         active.memtable.freeze(stripes);
         *active_bytes -= std::mem::take(&mut active.bytes_counted);
-        let memtable = std::mem::replace(&mut active.memtable, new_memtable(&table.rules.order, &table.fold));
+        let next = new_memtable(&table.rules.order, &table.fold, table.keeps_past);
+        let memtable = std::mem::replace(&mut active.memtable, next);
+        let since_ms = match table.is_timed {
+            true => table.active_since_ms.swap(self.now_ms(), Ordering::AcqRel),
+            false => 0,
+        };
         let sealed = crate::view::Sealed {
             bytes: memtable.bytes(),
             memtable,
             first_lsn: active.first_lsn.take().unwrap_or_default(),
             end_lsn,
             last_seq: self.published(),
+            since_ms,
         };
         active.bytes = 0;
         active.range_delete_seqs.clear();

@@ -12,7 +12,7 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_layout::cursor_token::CursorToken;
 
-use crate::borders::Held;
+use crate::borders::{At, Held};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::scan::{ScanPlan, Wanted};
@@ -122,7 +122,7 @@ impl Cursor {
             Resume::Relaxed => None,
             Resume::Strict => Some(engine.hold_again(self.token.seq)?),
         };
-        let plan = ScanPlan { at: held.as_ref().map(|held| held.seq), ..self.plan() };
+        let plan = ScanPlan { at: held.as_ref().map(|held| held.at), ..self.plan() };
         Ok((plan, held))
     }
 }
@@ -145,7 +145,8 @@ impl Engine {
     fn hold_again(&self, seq: u64) -> Result<Held> {
         let _committer = self.commit.lock(); // no batch is half applied
         if seq == self.published() {
-            return Ok(self.borders.hold(seq, self.host.clock.monotonic()));
+            let at = At { seq, time_ms: self.now_ms() };
+            return Ok(self.borders.hold(at, self.host.clock.monotonic()));
         }
         self.borders.hold_if_live(seq).ok_or_else(|| {
             let message = format!(

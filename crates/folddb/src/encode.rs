@@ -4,12 +4,16 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb_base::limits::{KEY_BYTES_MAX, RANGE_DELETES_MAX, VALUE_BYTES_MAX};
-use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, ValuePlace};
+use folddb_base::pointer::DEADLINE_BYTES;
+use folddb_base::stamp::{NEVER, STAMP_BYTES};
+use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Stamp, ValuePlace};
 use folddb_hash::Point;
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values;
+use folddb_rules::Expire;
 
 use crate::catalog::TableCore;
 use crate::hashed_write::HashedOp;
@@ -54,6 +58,10 @@ pub(crate) struct Encoded {
     pub(crate) has_ropes: bool,
     /// True when values lie in the lane already that its ops point to.
     pub(crate) is_placed: bool,
+    /// True when a table of it asks for the time.
+    pub(crate) is_timed: bool,
+    /// Stamps that are to be set when the batch gets its time.
+    pub(crate) stamps: Vec<Stamped>,
     /// The ops whose values lie apart, in the order of `values`.
     pub(crate) apart: Vec<Apart>,
     /// The records of their values, as the value lane will hold them.
@@ -64,6 +72,44 @@ pub(crate) struct Encoded {
     pub(crate) loose: Vec<u8>,
     /// Their points, each with its table's place in the batch, once that is known.
     pub(crate) points: Vec<(usize, Point)>,
+}
+
+/// How long a value lasts, in a table whose values may expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// As the rules of the table say.
+    Default,
+    /// So long after it is written; to the millisecond.
+    For(Duration),
+    /// Until this time, in milliseconds since 1970.
+    Until(u64),
+    /// For ever.
+    Forever,
+}
+
+impl Lifetime {
+    /// The deadline of what is written at this time.
+    fn deadline_ms(self, write_ms: u64, expire: Expire) -> u64 {
+        let deadline_ms = match self {
+            Lifetime::Default => {
+                return expire.default_ms().map_or(NEVER, |ms| write_ms.saturating_add(ms).min(NEVER - 1));
+            }
+            Lifetime::Forever => return NEVER,
+            Lifetime::For(time) => write_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(NEVER)),
+            Lifetime::Until(deadline_ms) => deadline_ms,
+        };
+        deadline_ms.min(NEVER - 1)
+    }
+}
+
+/// A stamp that is not set yet.
+pub(crate) struct Stamped {
+    /// Where it stands in the payload of the batch: the stamp, or the pointer that has its times.
+    at: usize,
+    /// Where the deadline of a pointer stands; none where it is in the stamp.
+    deadline_at: Option<usize>,
+    lifetime: Lifetime,
+    expire: Expire,
 }
 
 /// An op whose value lies apart.
@@ -85,6 +131,8 @@ impl Encoded {
         self.has_range_delete = false;
         self.has_ropes = false;
         self.is_placed = false;
+        self.is_timed = false;
+        self.stamps.clear();
         self.apart.clear();
         self.values.clear();
         self.hashed.clear();
@@ -121,11 +169,83 @@ impl Encoded {
         let kind = table.rules.fold.normalise(key, kind, value);
         let value = if kind == OpKind::Delete { &[][..] } else { value };
         let place = self.count_in(table, kind == OpKind::Delete);
-        match table.hashed.is_some() {
-            false => self.push_again(table, kind, key, value),
-            true => self.push_hashed(place, kind, key, value),
+        match (table.hashed.is_some(), table.has_stamps) {
+            (false, false) => self.push_again(table, kind, key, value),
+            (false, true) => self.push_stamped(table, kind, key, value, Lifetime::Default),
+            (true, _) => self.push_hashed(place, kind, key, value),
         }
         Ok(())
+    }
+
+    /// As [`Encoded::push`], of a value that lasts so long.
+    pub(crate) fn push_lasting(
+        &mut self,
+        table: &Arc<TableCore>,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) -> Result<()> {
+        check_lengths(table, key, value)?;
+        table.rules.check_writable()?;
+        if !table.has_stamps {
+            let message = format!(
+                "the values of table `{}` last for ever: create it with expire=by-write, or with a time",
+                table.name
+            );
+            return Err(Error::invalid(message));
+        }
+        let kind = table.rules.fold.normalise(key, kind, value);
+        let value = if kind == OpKind::Delete { &[][..] } else { value };
+        self.push_stamped(table, kind, key, value, lifetime);
+        self.count_in(table, kind == OpKind::Delete);
+        Ok(())
+    }
+
+    /// Appends an op with a stamp, which is set when the batch gets its time.
+    #[cold]
+    fn push_stamped(
+        &mut self,
+        table: &TableCore,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) {
+        let expire = table.rules.rules.expire;
+        if kind == OpKind::Delete {
+            return frame::put_record(&mut self.payload, table.id, kind, key, value);
+        }
+        if value.len() >= table.separate_from && matches!(kind, OpKind::Set | OpKind::Insert) {
+            self.put_apart(table, kind, key, value);
+            let end = self.payload.len();
+            let at = self.apart.last().map_or(end, |apart| apart.pointer_at);
+            self.stamps.push(Stamped { at, deadline_at: Some(end - DEADLINE_BYTES), lifetime, expire });
+            return;
+        }
+        let stamped = [&[0; STAMP_BYTES][..], value].concat();
+        frame::put_record(&mut self.payload, table.id, kind, key, &stamped);
+        let at = self.payload.len() - stamped.len();
+        self.stamps.push(Stamped { at, deadline_at: None, lifetime, expire });
+    }
+
+    /// Sets the stamps, now that the time is known at which the batch is written.
+    pub(crate) fn stamp(&mut self, write_ms: u64) {
+        for stamped in &self.stamps {
+            let deadline_ms = stamped.lifetime.deadline_ms(write_ms, stamped.expire);
+            let payload = &mut self.payload;
+            match stamped.deadline_at {
+                None => {
+                    let stamp = Stamp { write_ms, deadline_ms }.bytes();
+                    payload[stamped.at..stamped.at + STAMP_BYTES].copy_from_slice(&stamp);
+                }
+                Some(deadline_at) => {
+                    Pointer::date(&mut payload[stamped.at..], write_ms);
+                    payload[deadline_at..deadline_at + DEADLINE_BYTES]
+                        .copy_from_slice(&deadline_ms.to_le_bytes());
+                }
+            }
+        }
     }
 
     /// Appends an op that was written before, as it was normalised then.
@@ -148,6 +268,9 @@ impl Encoded {
         let mut pointer = Vec::with_capacity(32 + head.len());
         Pointer { place: ValuePlace::default(), time_ms: 0, hash, len: value.len() as u64, head: &head }
             .put(&mut pointer);
+        if table.has_stamps {
+            pointer.extend_from_slice(&NEVER.to_le_bytes());
+        }
         frame::put_record(&mut self.payload, table.id, kind.apart(), key, &pointer);
         self.has_ropes |= kind == OpKind::Fold;
         let record = record_at..self.values.len();
@@ -159,6 +282,23 @@ impl Encoded {
         frame::put_record(&mut self.payload, table.id, kind.apart(), key, payload);
         self.is_placed = true;
         self.count_in(table, false);
+    }
+
+    /// Appends an op with a stamp whose value lies apart elsewhere, where `load` gets it; here it lies inline.
+    pub(crate) fn push_inline(
+        &mut self,
+        table: &TableCore,
+        kind: OpKind,
+        key: &[u8],
+        (stamp, rope): (Stamp, &Rope<'_>),
+        load: &dyn Fn(&Pointer<'_>) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let mut payload = stamp.bytes().to_vec();
+        for pointer in rope.pointers() {
+            payload.extend_from_slice(&load(&pointer)?);
+        }
+        frame::put_record(&mut self.payload, table.id, kind.inline(), key, &payload);
+        Ok(())
     }
 
     /// Appends an op whose value lies apart elsewhere, which `load` gets piece by piece, so that it lies here in the same pieces.
@@ -235,6 +375,7 @@ impl Encoded {
             return place;
         }
         self.tables.push(Arc::clone(table));
+        self.is_timed |= table.is_timed;
         self.tables.len() - 1
     }
 }

@@ -31,6 +31,7 @@ use crate::hashed::PointLocks;
 use crate::health::Health;
 use crate::options::Options;
 use crate::stats::Counters;
+use crate::times::StoreTimes;
 use crate::values::Values;
 use folddb_merge::pace::OwedDelay;
 
@@ -51,6 +52,7 @@ pub(crate) struct Engine {
     pub(crate) numbers: Arc<Numbers>,
     pub(crate) parts: Arc<folddb_run::Shared>,
     pub(crate) borders: Arc<Borders>,
+    pub(crate) times: StoreTimes,
     pub(crate) health: Health,
     /// The account of the disk, where there is a budget. `host` goes by way of it.
     pub(crate) account: Option<Arc<Account>>,

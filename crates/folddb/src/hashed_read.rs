@@ -19,6 +19,7 @@ use folddb_hash::Slot;
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 use folddb_rules::State;
 
+use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::hashed::Hashed;
@@ -47,8 +48,8 @@ pub(crate) enum As {
 
 impl As {
     /// The reader at a snapshot's seq, or of now.
-    pub(crate) fn reader(at: Option<Seq>) -> As {
-        at.map_or(As::Reader, As::Snapshot)
+    pub(crate) fn reader(at: Option<At>) -> As {
+        at.map_or(As::Reader, |at| As::Snapshot(at.seq))
     }
 }
 
@@ -82,6 +83,7 @@ impl Found {
             size_bytes: self.head.len,
             hash: self.head.hash,
             written_ms: None,
+            deadline_ms: None,
             is_apart: true,
             pieces: 1,
             bytes: Vec::new(),
@@ -165,7 +167,7 @@ impl Engine {
         &self,
         of: (&TableCore, &Hashed),
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
         crate::read::with_record(|record| {
@@ -180,7 +182,7 @@ impl Engine {
         &self,
         of: (&TableCore, &Hashed),
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
         take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
     ) -> Result<R> {
         let mut record = Vec::new();
@@ -201,7 +203,7 @@ impl Engine {
         &self,
         of: (&TableCore, &Hashed),
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
     ) -> Result<Option<Head>> {
         crate::read::with_record(|record| {
             let found = self.look_up(of, key, As::reader(at), Reading::Head, record)?;

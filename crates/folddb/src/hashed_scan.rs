@@ -10,7 +10,7 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, Result, Seq};
 use folddb_hash::{IndexCursor, Point, Slot};
 
-use crate::borders::Held;
+use crate::borders::{At, Held};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::hashed_read::{Found, Reading};
@@ -46,10 +46,11 @@ impl HashedRows {
             Some(_) => None,
             None => {
                 let _committer = engine.commit.lock(); // as a snapshot is taken
-                Some(engine.borders.hold(engine.published(), engine.host.clock.monotonic()))
+                let at = At { seq: engine.published(), time_ms: engine.now_ms() };
+                Some(engine.borders.hold(at, engine.host.clock.monotonic()))
             }
         };
-        let at = plan.at.or(held.as_ref().map(|held| held.seq)).unwrap_or_default();
+        let at = plan.at.or(held.as_ref().map(|held| held.at)).map_or(0, |at| at.seq);
         engine.check_readable(table)?;
         Ok(HashedRows {
             engine: Arc::clone(engine),

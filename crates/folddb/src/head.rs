@@ -7,9 +7,11 @@
 //! Called by `table`, `snapshot` and `scan`.
 
 use folddb_base::pointer::value_hash;
-use folddb_base::{Error, ErrorKind, Result, Rope, Seq};
+use folddb_base::{Error, ErrorKind, Result, Rope};
 use folddb_rules::State;
+use folddb_rules::resolve::Resolver;
 
+use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 
@@ -24,6 +26,8 @@ pub struct Head {
     pub hash: u32,
     /// When the value was written, in milliseconds since 1970; known only of one that lies apart.
     pub written_ms: Option<u64>,
+    /// Until when it lasts, in milliseconds since 1970; none where it does for ever.
+    pub deadline_ms: Option<u64>,
     /// Whether the value, or some of it, lies apart.
     pub is_apart: bool,
     /// In how many pieces it lies: 1, but for values that were streamed or joined.
@@ -46,7 +50,15 @@ impl Head {
         let mut bytes = Vec::new();
         table.rules.heads.put(key, value, &mut bytes);
         let hash = value_hash(key, value);
-        Head { size_bytes: value.len() as u64, hash, written_ms: None, is_apart: false, pieces: 1, bytes }
+        Head {
+            size_bytes: value.len() as u64,
+            hash,
+            written_ms: None,
+            deadline_ms: None,
+            is_apart: false,
+            pieces: 1,
+            bytes,
+        }
     }
 
     fn of_pointer(table: &TableCore, key: &[u8], pointer: &[u8]) -> Result<Head> {
@@ -61,6 +73,7 @@ impl Head {
             size_bytes: rope.len,
             hash: rope.hash(key),
             written_ms: Some(rope.time_ms),
+            deadline_ms: None,
             is_apart: true,
             pieces: rope.pieces,
             bytes: rope.head.to_vec(),
@@ -70,10 +83,26 @@ impl Head {
 
 impl Engine {
     /// The head of `key`, as a reader at `at` (or now) sees it.
-    pub(crate) fn head(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<Option<Head>> {
+    pub(crate) fn head(&self, table: &TableCore, key: &[u8], at: Option<At>) -> Result<Option<Head>> {
         if let Some(hashed) = &table.hashed {
             return self.head_hashed((table, hashed), key, at);
         }
+        if table.has_stamps {
+            return self.head_with_deadline(table, key, at);
+        }
         self.with_state(table, key, at, |state, _| state.map(|state| Head::of(table, key, state)).transpose())
+    }
+
+    /// The same in a table whose values may expire.
+    #[cold]
+    fn head_with_deadline(&self, table: &TableCore, key: &[u8], at: Option<At>) -> Result<Option<Head>> {
+        let mut resolver = Resolver::new();
+        resolver.read_at(self.reading_ms(at));
+        let of = self.search(table, key, at, &mut resolver)?;
+        self.load_waiting(of.as_deref(), table, key, &mut resolver)?;
+        let state = resolver.state(&table.rules.fold, key);
+        let state = state.map_err(|cause| self.fold_failed(table, key, &cause))?;
+        let head = state.map(|state| Head::of(table, key, state)).transpose()?;
+        Ok(head.map(|head| Head { deadline_ms: resolver.deadline_ms(), ..head }))
     }
 }

@@ -73,6 +73,7 @@ mod stretches;
 mod hashed;
 mod catalog;
 mod engine;
+mod times;
 mod install;
 mod encode;
 mod value_files;
@@ -86,6 +87,7 @@ mod head;
 mod locate;
 mod stream;
 mod hashed_read;
+mod history;
 mod scan;
 mod hashed_scan;
 mod hashed_save;
@@ -112,8 +114,9 @@ pub use care::{
 };
 pub use cursor::{Cursor, Resume};
 pub use digest::Digest;
-pub use encode::WriteOp;
+pub use encode::{Lifetime, WriteOp};
 pub use head::Head;
+pub use history::Version;
 pub use locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use options::{Durability, Options, Upkeep};
 pub use report::{Explained, PartInfo, Place, ReclaimReport, RunInfo, StoreStats, TableStats, ValueSegment};
@@ -123,6 +126,7 @@ pub use snapshot::Snapshot;
 pub use store::Store;
 pub use stream::{ValueReader, ValueWriter};
 pub use table::{BytesTable, Table};
+pub use times::AsOf;
 pub use transaction::Transaction;
 pub use upkeep::Work;
 pub use upkeep::merge::Progress;
@@ -132,5 +136,6 @@ pub use folddb_host::{AppendMode, Host};
 pub use folddb_merge::{ReclaimPlan, ReclaimReason};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::{
-    Datum, Fold, FoldFailure, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,
+    Datum, Expire, Fold, FoldFailure, Keep, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,
+    time,
 };

@@ -11,9 +11,10 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Piece, Pointer, Result, Seq};
+use folddb_base::{Piece, Pointer, Result};
 use folddb_rules::State;
 
+use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::value_files::{Roster, ValueFile};
@@ -193,7 +194,7 @@ impl Engine {
         &self,
         table: &TableCore,
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
         how: Locate,
     ) -> Result<Option<Located>> {
         self.with_state(table, key, at, |state, of| match state {

@@ -13,6 +13,7 @@ use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
 use folddb_run::{Rank, Tally};
 
+use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::value_files::Roster;
@@ -48,7 +49,7 @@ impl Engine {
         &self,
         table: &TableCore,
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
         take: impl FnOnce(Option<&[u8]>) -> Result<R>,
     ) -> Result<R> {
         if let Some(hashed) = &table.hashed {
@@ -69,7 +70,7 @@ impl Engine {
         &self,
         table: &TableCore,
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
         take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
     ) -> Result<R> {
         if let Some(hashed) = &table.hashed {
@@ -80,6 +81,9 @@ impl Engine {
             let mut spare = Resolver::new();
             let mut borrowed = resolver.try_borrow_mut();
             let resolver = borrowed.as_deref_mut().unwrap_or(&mut spare);
+            if table.has_stamps {
+                resolver.read_at(self.reading_ms(at));
+            }
             let of = self.search(table, key, at, resolver)?;
             self.counters.gets.add(1);
             self.counters.operands_visited_max.raise(resolver.visited() as u64);
@@ -87,6 +91,12 @@ impl Engine {
             let state = resolver.state(&table.rules.fold, key);
             take(state.map_err(|cause| self.fold_failed(table, key, &cause))?, of.as_ref())
         })
+    }
+
+    /// The time that a reader reads at.
+    #[cold]
+    pub(crate) fn reading_ms(&self, at: Option<At>) -> u64 {
+        at.map_or_else(|| self.now_ms(), |at| at.time_ms)
     }
 
     /// Hands the value that a pointer leads to to `take`.
@@ -118,7 +128,7 @@ impl Engine {
     }
 
     /// True when `key` has a value, as a reader at `at` (or now) sees it.
-    pub(crate) fn contains(&self, table: &TableCore, key: &[u8], at: Option<Seq>) -> Result<bool> {
+    pub(crate) fn contains(&self, table: &TableCore, key: &[u8], at: Option<At>) -> Result<bool> {
         if let Some(hashed) = &table.hashed {
             return Ok(self.head_hashed((table, hashed), key, at)?.is_some());
         }
@@ -130,7 +140,7 @@ impl Engine {
         &self,
         table: &TableCore,
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
     ) -> Result<Vec<(OpKind, Vec<u8>)>> {
         if let Some(hashed) = &table.hashed {
             let only = |value: Option<&[u8]>| Ok(value.map(|value| (OpKind::Set, value.to_vec())));
@@ -154,7 +164,7 @@ impl Engine {
         let mut record = Vec::new();
         let payload = match op.kind.is_apart() {
             true => self.load_value(of, table, key, &op.payload, &mut record)?,
-            false => &op.payload,
+            false => table.rules.fold.value_in(&op.payload),
         };
         Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
     }
@@ -162,11 +172,11 @@ impl Engine {
     /// Feeds the records of `key` to the resolver, newest first. Where a value that lies apart is among them, returns the files in
     /// which it is to be found.
     #[inline]
-    fn search(
+    pub(crate) fn search(
         &self,
         table: &TableCore,
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
         resolver: &mut Resolver,
     ) -> Result<Option<Arc<Roster>>> {
         loop {
@@ -183,10 +193,10 @@ impl Engine {
     }
 
     /// Feeds the records of `key` to the resolver, newest first.
-    fn collect(&self, table: &TableCore, key: &[u8], at: Option<Seq>, resolver: &mut Resolver) -> Result<()> {
+    fn collect(&self, table: &TableCore, key: &[u8], at: Option<At>, resolver: &mut Resolver) -> Result<()> {
         resolver.clear();
-        let limit = at.unwrap_or(Seq::MAX);
-        let read_at = at.map_or(ReadAt::Published(&self.published), ReadAt::Seq);
+        let limit = at.map_or(Seq::MAX, |at| at.seq);
+        let read_at = at.map_or(ReadAt::Published(&self.published), |at| ReadAt::Seq(at.seq));
         let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
         let pinned = table.pinned_view();
         self.check_readable(table)?;

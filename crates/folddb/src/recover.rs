@@ -48,6 +48,7 @@ use crate::health::Health;
 use crate::install::Installed;
 use crate::options::Options;
 use crate::stats::Counters;
+use crate::times::StoreTimes;
 use crate::upkeep::flush::Written;
 use crate::value_files::ValueFiles;
 use crate::values::{MovedSlots, Values, seal_change};
@@ -165,6 +166,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         numbers,
         parts,
         borders: Arc::new(Borders::default()),
+        times: StoreTimes::of(&state),
         health: Health::default(),
         account,
         debt: Debt::default(),
@@ -337,6 +339,9 @@ impl Engine {
 
     fn apply_replayed(&self, committer: &mut Committer, frame: &ReplayFrame<'_>) -> Result<()> {
         committer.next_seq = frame.first_seq;
+        if let Some(time_ms) = frame.time_ms {
+            self.times.note(frame.first_seq, time_ms);
+        }
         committer.stripes_version = u64::MAX;
         self.refresh_stripes(committer);
         self.apply(committer, frame.first_seq, frame.lsn, frame.payload, &mut |table, range| {
@@ -410,7 +415,9 @@ impl Engine {
         let before = rewritten.of(table).next_back();
         let is_bottom = view.runs.is_empty() && before.is_none();
         let flushed_seq = before.map_or_else(|| self.flushed_seq(table), |earlier| earlier.last_seq);
-        let written = self.write_sealed(table, sealed, is_bottom, flushed_seq)?;
+        // Nothing is swept away: what else the log holds of its keys is not known yet.
+        let times = self.times_to_keep(table);
+        let written = self.write_sealed(table, sealed, (is_bottom, times), flushed_seq)?;
         rewritten.0.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
         self.debt.settle_sealed(sealed.bytes);
         table.change_view(|view| TableView {
@@ -552,6 +559,7 @@ impl Engine {
         changes.push(Change::Horizon { last_seq: self.published(), log_start_lsn: lsn, durable_lsn: lsn });
         changes.push(Change::ReserveNumbers { next_number });
         changes.push(Change::LogOpen { open: false });
+        changes.extend(self.times_change(manifest.state()));
         let appended = manifest.append(&changes);
         self.note_listed_values(&manifest);
         appended

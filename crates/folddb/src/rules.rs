@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use folddb_rules::Fold;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::head::HeadRule;
 use folddb_rules::table_rules::{Compression, TableRules};
+use folddb_rules::{Expire, Fold, Keep};
 
 /// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`] or [`Rules::hashed`].
 ///
@@ -98,6 +98,20 @@ impl<K: Key, V: Value> Rules<K, V> {
     /// What of a value is its head, which [`crate::Table::head`] gives without reading a value that lies apart. None by default.
     pub fn head(mut self, rule: HeadRule) -> Self {
         self.rules = self.rules.head(rule);
+        self
+    }
+
+    /// How much of the past the table keeps, for [`crate::Store::snapshot_at`], [`Table::get_at`](crate::Table::get_at) and
+    /// [`Table::history`](crate::Table::history). [`Keep::Latest`] by default, which costs nothing.
+    pub fn keep(mut self, keep: Keep) -> Self {
+        self.rules = self.rules.keep(keep);
+        self
+    }
+
+    /// How long values last. [`Expire::Never`] by default, which costs nothing; otherwise each record has 12 bytes more. It
+    /// is settled when the table is created.
+    pub fn expire(mut self, expire: Expire) -> Self {
+        self.rules = self.rules.expire(expire);
         self
     }
 

@@ -14,6 +14,7 @@ use folddb_rules::resolve::Resolver;
 use folddb_rules::{FoldRules, State};
 use folddb_run::{ReadMode, RunCursor};
 
+use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::head::Head;
@@ -29,7 +30,7 @@ pub(crate) struct ScanPlan {
     pub(crate) high: Bound<Vec<u8>>,
     pub(crate) direction: Direction,
     /// The snapshot; none is the state when the scan begins.
-    pub(crate) at: Option<Seq>,
+    pub(crate) at: Option<At>,
     pub(crate) wanted: Wanted,
     /// The lower bound that a cursor set, if one did. In a hashed table it is a place of the walk; any other is refused.
     pub(crate) resumed: Option<Bound<Vec<u8>>>,
@@ -50,7 +51,7 @@ pub(crate) enum Wanted {
 }
 
 impl ScanPlan {
-    pub(crate) fn everything(at: Option<Seq>) -> ScanPlan {
+    pub(crate) fn everything(at: Option<At>) -> ScanPlan {
         ScanPlan {
             low: Bound::Unbounded,
             high: Bound::Unbounded,
@@ -145,7 +146,7 @@ impl Rows {
             Direction::Forward => &plan.low,
             Direction::Reversed => &plan.high,
         };
-        let limit = plan.at.unwrap_or(captured.published()).min(captured.published());
+        let limit = plan.at.map_or(captured.published(), |at| at.seq.min(captured.published()));
         let is_forward = plan.direction == Direction::Forward;
         let stretch =
             if is_forward { table.stretches.find(&table.rules.order, &plan.low, limit) } else { None };
@@ -170,6 +171,10 @@ impl Rows {
             let cursor = run_cursor(table, run, &mut files, plan.direction, ReadMode::Cached);
             sources.push(Source::Run(Box::new(position(cursor, start)?)));
         }
+        let mut resolver = Resolver::new();
+        if table.has_stamps {
+            resolver.read_at(engine.reading_ms(plan.at));
+        }
         Ok(Rows {
             engine: Arc::clone(engine),
             table: Arc::clone(table),
@@ -179,7 +184,7 @@ impl Rows {
             range_deletes: Arc::clone(&view.range_deletes),
             stretch,
             passed: is_forward.then_some(0),
-            resolver: Resolver::new(),
+            resolver,
             key: Vec::new(),
             value: Vec::new(),
             head: None,
@@ -251,6 +256,9 @@ impl Rows {
                         );
                         self.value.extend_from_slice(loaded.inspect_err(|_| self.done = true)?);
                     }
+                }
+                if let Some(head) = &mut self.head {
+                    head.deadline_ms = self.resolver.deadline_ms();
                 }
                 self.end_stretch();
                 return Ok(Some((&self.key, &self.value)));
@@ -427,6 +435,7 @@ fn is_long(rope: &[u8]) -> bool {
 fn is_plain(newer: &Resolver, rules: &FoldRules, key: &[u8], record: Record<'_>) -> bool {
     newer.visited() == 0
         && record.kind == OpKind::Set
+        && !rules.has_stamps()
         && rules.at_bottom(key, Op::Set(record.payload)).is_some()
 }
 

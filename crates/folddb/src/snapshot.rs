@@ -5,7 +5,7 @@ use std::sync::Arc;
 use folddb_base::{Error, Result, Seq};
 use folddb_rules::codec::{AsKey, Key, Value};
 
-use crate::borders::Held;
+use crate::borders::{At, Held};
 use crate::engine::Engine;
 use crate::head::Head;
 use crate::locate::{Locate, Located};
@@ -13,6 +13,7 @@ use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
 use crate::stream::ValueReader;
 use crate::table::{BytesTable, Table};
+use crate::times::AsOf;
 
 /// The whole store as it was when the snapshot was taken. Free to take; while it lives, merges keep what it
 /// can see, so drop it when done.
@@ -20,6 +21,8 @@ use crate::table::{BytesTable, Table};
 pub struct Snapshot {
     engine: EngineRef,
     held: Arc<Held>,
+    /// When it was asked for, where that was later than what it sees.
+    asked: Option<At>,
 }
 
 #[derive(Clone)]
@@ -35,8 +38,24 @@ impl Snapshot {
     /// Takes a snapshot of what is published.
     pub(crate) fn take(engine: &Arc<Engine>) -> Snapshot {
         let _committer = engine.commit.lock(); // no batch is half applied, no memtable is being sealed
-        let held = engine.borders.hold(engine.published(), engine.host.clock.monotonic());
-        Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held) }
+        let at = At { seq: engine.published(), time_ms: engine.now_ms() };
+        let held = engine.borders.hold(at, engine.host.clock.monotonic());
+        Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None }
+    }
+
+    /// A snapshot of a moment that is over.
+    pub(crate) fn take_at(engine: &Arc<Engine>, as_of: AsOf) -> Snapshot {
+        let (held, asked) = engine.hold_at(as_of);
+        Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: Some(asked) }
+    }
+
+    /// What a reader of `table` reads at, where that is kept.
+    fn at(&self, table: &BytesTable) -> Result<Option<At>> {
+        self.check_own(&table.engine)?;
+        if let Some(asked) = self.asked {
+            table.engine.check_kept(&table.core, self.held.at, asked)?;
+        }
+        Ok(Some(self.held.at))
     }
 
     /// What keeps it.
@@ -46,7 +65,17 @@ impl Snapshot {
 
     /// The seq of the last record that it sees.
     pub fn seq(&self) -> Seq {
-        self.held.seq
+        self.held.at.seq
+    }
+
+    /// The moment that it reads at.
+    pub(crate) fn seen(&self) -> At {
+        self.held.at
+    }
+
+    /// The time that it reads at, in milliseconds since 1970: what had expired then is absent.
+    pub fn unix_millis(&self) -> u64 {
+        self.held.at.time_ms
     }
 
     /// The value of `key` at the snapshot.
@@ -58,8 +87,7 @@ impl Snapshot {
         table: &Table<K, V>,
         key: &Q,
     ) -> Result<Option<V>> {
-        self.check_own(table.engine())?;
-        table.get_at(key, Some(self.held.seq))
+        table.get_seen(key, self.at(table.as_bytes())?)
     }
 
     /// The value of `key` at the snapshot, as bytes.
@@ -67,8 +95,8 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.check_own(&table.engine)?;
-        self.engine.0.get(&table.core, key, Some(self.held.seq), |value| Ok(value.map(<[u8]>::to_vec)))
+        let at = self.at(table)?;
+        self.engine.0.get(&table.core, key, at, |value| Ok(value.map(<[u8]>::to_vec)))
     }
 
     /// A reader of the value of `key` at the snapshot.
@@ -76,8 +104,8 @@ impl Snapshot {
     /// # Errors
     /// As [`Table::read`]; and a table of another store.
     pub fn read(&self, table: &BytesTable, key: &[u8]) -> Result<Option<ValueReader>> {
-        self.check_own(table.engine())?;
-        table.engine().read_value(table.core(), key, Some(self.held.seq))
+        let at = self.at(table)?;
+        table.engine().read_value(table.core(), key, at)
     }
 
     /// Where the value of `key` lies that it has at the snapshot.
@@ -85,8 +113,8 @@ impl Snapshot {
     /// # Errors
     /// As [`Table::locate`]; and a table of another store.
     pub fn locate(&self, table: &BytesTable, key: &[u8], how: Locate) -> Result<Option<Located>> {
-        self.check_own(table.engine())?;
-        table.engine().locate(table.core(), key, Some(self.held.seq), how)
+        let at = self.at(table)?;
+        table.engine().locate(table.core(), key, at, how)
     }
 
     /// The head of the value of `key` at the snapshot.
@@ -94,8 +122,8 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn head(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Head>> {
-        self.check_own(&table.engine)?;
-        self.engine.0.head(&table.core, key, Some(self.held.seq))
+        let at = self.at(table)?;
+        self.engine.0.head(&table.core, key, at)
     }
 
     /// A scan of a table at the snapshot.
@@ -105,9 +133,9 @@ impl Snapshot {
 
     /// A scan of a table at the snapshot, as bytes. The snapshot lives as long as the scan.
     pub fn scan_bytes(&self, table: &BytesTable) -> BytesScan {
-        let scan = BytesScan::new(&table.engine, &table.core, ScanPlan::everything(Some(self.held.seq)));
-        match self.check_own(&table.engine) {
-            Ok(()) => scan.holding(Arc::clone(&self.held)),
+        let scan = BytesScan::new(&table.engine, &table.core, ScanPlan::everything(Some(self.held.at)));
+        match self.at(table) {
+            Ok(_) => scan.holding(Arc::clone(&self.held)),
             Err(mistake) => scan.failing(mistake),
         }
     }

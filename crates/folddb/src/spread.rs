@@ -163,7 +163,7 @@ impl BytesScan {
         }
         if self.plan.at.is_none() {
             let held = Snapshot::take(&self.engine).into_held();
-            self.plan.at = Some(held.seq);
+            self.plan.at = Some(held.at);
             self.held = Some(held);
         }
         Ok(self)

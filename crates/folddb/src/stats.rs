@@ -53,4 +53,5 @@ pub(crate) struct Counters {
     pub(crate) reclaims: Counter,
     pub(crate) value_bytes_copied: Counter,
     pub(crate) value_bytes_given_back: Counter,
+    pub(crate) records_expired: Counter,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
+use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::ReclaimPlan;
 use folddb_rules::codec::{Key, Value};
@@ -22,6 +23,7 @@ use crate::report::ReclaimReport;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
+use crate::times::AsOf;
 use crate::transaction::{Transaction, transact};
 use crate::upkeep::merge::Progress;
 use crate::upkeep::{Work, Workers};
@@ -126,6 +128,7 @@ impl Store {
         let hashed = (bound.rules.kind == TableKind::Hashed)
             .then(|| Hashed::new(new_salt(manifest.state().store_id, id), engine.options.index()));
         let core = Arc::new(TableCore::new(id, name, bound, hashed, view));
+        core.active_since_ms.store(if core.is_timed { engine.now_ms() } else { 0 }, Ordering::Release);
         engine.commit.lock().install_active(Active::new(Arc::clone(&core), 0));
         self.change_catalog(|catalog| catalog.insert(Arc::clone(&core)));
         drop(manifest);
@@ -216,6 +219,18 @@ impl Store {
         work: impl FnMut(&mut Transaction) -> Result<R>,
     ) -> Result<R> {
         transact(self.engine(), durability, work)
+    }
+
+    /// The whole store as it was at a moment that is over, as far as its tables keep it ([`crate::Keep`]): reading one that does
+    /// not is an error that says since when it does. What had expired then is absent. While the snapshot lives, merges keep what
+    /// it can see.
+    pub fn snapshot_at(&self, as_of: AsOf) -> Snapshot {
+        Snapshot::take_at(self.engine(), as_of)
+    }
+
+    /// The time that values expire by, in milliseconds since 1970: that of the wall clock, but it does not go back.
+    pub fn unix_millis(&self) -> u64 {
+        self.engine().now_ms()
     }
 
     /// The seq of the last record that readers see.

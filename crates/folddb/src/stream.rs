@@ -22,6 +22,7 @@ use folddb_layout::values::put_record;
 use folddb_rules::State;
 use folddb_rules::head::Heads;
 
+use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::encode::{Encoded, check_lengths};
 use crate::engine::Engine;
@@ -206,6 +207,11 @@ fn check_streams(core: &TableCore, kind: OpKind) -> Result<()> {
             "table `{name}` keeps its values beside their keys; give it a separation threshold to stream into it"
         )));
     }
+    if core.has_stamps {
+        return Err(Error::invalid(format!(
+            "the values of table `{name}` expire, and have deadlines in one piece only: they cannot be streamed into it"
+        )));
+    }
     if !core.rules.takes_any_bytes() {
         return Err(Error::invalid(format!(
             "the values of table `{name}` are checked as a whole, and cannot be streamed into it"
@@ -325,7 +331,7 @@ impl Engine {
         self: &Arc<Engine>,
         core: &Arc<TableCore>,
         key: &[u8],
-        at: Option<Seq>,
+        at: Option<At>,
     ) -> Result<Option<ValueReader>> {
         self.with_state(core, key, at, |state, of| {
             let pieces = match state {

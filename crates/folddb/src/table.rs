@@ -9,16 +9,19 @@ use folddb_base::{OpKind, Result, Seq};
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use folddb_rules::table_rules::BoundRules;
 
+use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::cursor::{Cursor, Resume};
-use crate::encode::{Encoded, RECYCLED_BYTES_MAX, WriteOp};
+use crate::encode::{Encoded, Lifetime, RECYCLED_BYTES_MAX, WriteOp};
 use crate::engine::Engine;
 use crate::head::Head;
+use crate::history::Version;
 use crate::locate::{Locate, Located};
 use crate::options::Durability;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
 use crate::stream::{ValueReader, ValueWriter};
+use crate::times::AsOf;
 
 thread_local! {
     /// The buffers of a single write, kept from one to the next.
@@ -171,10 +174,49 @@ impl<K: Key, V: Value> Table<K, V> {
     /// # Errors
     /// [`crate::ErrorKind::FoldFailed`] when the table's fold fails on this key; damage; a failed read.
     pub fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>> {
-        self.get_at(key, None)
+        self.get_seen(key, None)
     }
 
-    pub(crate) fn get_at<Q: AsKey<K> + ?Sized>(&self, key: &Q, at: Option<Seq>) -> Result<Option<V>> {
+    /// The value that `key` had at a moment that is over, as far as the table keeps that.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] where the table does not keep it, saying since when it does; otherwise as [`Table::get`].
+    pub fn get_at<Q: AsKey<K> + ?Sized>(&self, key: &Q, as_of: AsOf) -> Result<Option<V>> {
+        let key = encoded_key(key);
+        let value = self.bytes.get_at(&key, as_of)?;
+        value.map(|value| V::decode(&value).map_err(|cause| self.bytes.undecodable(&key, &cause))).transpose()
+    }
+
+    /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of it.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    pub fn history<Q: AsKey<K> + ?Sized>(&self, key: &Q, limit: usize) -> Result<Vec<Version<Option<V>>>> {
+        let key = encoded_key(key);
+        let decode = |value: Vec<u8>| V::decode(&value).map_err(|cause| self.bytes.undecodable(&key, &cause));
+        let typed = |version: Version<Option<Vec<u8>>>| {
+            let Version { seq, time_ms, deadline_ms, value } = version;
+            Ok(Version { seq, time_ms, deadline_ms, value: value.map(decode).transpose()? })
+        };
+        self.bytes.history(&key, limit)?.into_iter().map(typed).collect()
+    }
+
+    /// Makes the value of `key` this one, for so long.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] in a table whose values last for ever; otherwise as [`Table::set`].
+    pub fn set_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &self,
+        key: &Q,
+        value: &W,
+        lifetime: Lifetime,
+    ) -> Result<Seq> {
+        let (key, mut bytes) = (encoded_key(key), Vec::new());
+        value.encode(&mut bytes);
+        self.bytes.push_expiring(OpKind::Set, &key, &bytes, lifetime)
+    }
+
+    pub(crate) fn get_seen<Q: AsKey<K> + ?Sized>(&self, key: &Q, at: Option<At>) -> Result<Option<V>> {
         let key = encoded_key(key);
         self.bytes.engine.get(&self.bytes.core, &key, at, |value| {
             value
@@ -269,6 +311,51 @@ impl BytesTable {
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         self.check(op, key, value)?;
         with_buffers(|buffers| self.write_encoded(&mut buffers.0, op.kind(), key, value))
+    }
+
+    /// Writes one op whose value lasts so long. The value and the lifetime of a `Delete` are ignored.
+    ///
+    /// # Errors
+    /// As [`Table::set_expiring`] and [`BytesTable::write`].
+    pub fn write_expiring(&self, op: WriteOp, key: &[u8], value: &[u8], lifetime: Lifetime) -> Result<Seq> {
+        self.check(op, key, value)?;
+        self.push_expiring(op.kind(), key, value, lifetime)
+    }
+
+    fn push_expiring(&self, kind: OpKind, key: &[u8], value: &[u8], lifetime: Lifetime) -> Result<Seq> {
+        with_buffers(|(encoded, ..)| {
+            encoded.clear();
+            encoded.push_lasting(&self.core, kind, key, value, lifetime)?;
+            let committed = self.engine.commit(encoded, self.durability);
+            encoded.recycle();
+            committed
+        })
+    }
+
+    /// The value that `key` had at a moment that is over, copied.
+    ///
+    /// # Errors
+    /// As [`Table::get_at`].
+    pub fn get_at(&self, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
+        self.engine.get_at(&self.core, key, as_of)
+    }
+
+    /// A scan of the table as it was at a moment that is over; an error when it is iterated where the table does not keep that.
+    pub fn scan_at(&self, as_of: AsOf) -> BytesScan {
+        let (held, asked) = self.engine.hold_at(as_of);
+        let scan = BytesScan::new(&self.engine, &self.core, ScanPlan::everything(Some(held.at)));
+        match self.engine.check_kept(&self.core, held.at, asked) {
+            Ok(()) => scan.holding(Arc::new(held)),
+            Err(mistake) => scan.failing(mistake),
+        }
+    }
+
+    /// What `key` has been, newest first, as far as the table keeps that, at most `limit` states of it.
+    ///
+    /// # Errors
+    /// As [`Table::history`].
+    pub fn history(&self, key: &[u8], limit: usize) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+        self.engine.history(&self.core, key, limit)
     }
 
     /// Checks that key and value are of the table's types, as [`BytesTable::write`] does.

@@ -14,6 +14,7 @@ use folddb_host::Files;
 use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_manifest::{RangeDelete, RunState, TableState};
 use folddb_memtable::Memtable;
+use folddb_rules::KeyOrder;
 use folddb_run::Part;
 
 /// One immutable picture of a table.
@@ -29,6 +30,12 @@ pub(crate) struct TableView {
 }
 
 impl TableView {
+    /// The seq up to which its past has been folded.
+    pub(crate) fn folded_up_to(&self) -> Seq {
+        let parts = self.runs.iter().flat_map(|run| &run.parts);
+        parts.map(|part| part.file.part.facts().kept_since).max().unwrap_or(0)
+    }
+
     /// The same picture with one more range delete.
     pub(crate) fn with_range_delete(&self, range: RangeDelete) -> TableView {
         let mut range_deletes = self.range_deletes.as_ref().clone();
@@ -54,6 +61,8 @@ pub(crate) struct Sealed {
     pub(crate) end_lsn: Lsn,
     /// The last seq of the history when it was sealed: what the table has up to here is in it or below it.
     pub(crate) last_seq: Seq,
+    /// No record in it was written before this time, where the table asks for it.
+    pub(crate) since_ms: u64,
 }
 
 /// A run as readers see it.
@@ -63,6 +72,14 @@ pub(crate) struct RunView {
     pub(crate) age: Seq,
     /// In key order, disjoint.
     pub(crate) parts: Vec<PartView>,
+}
+
+impl RunView {
+    /// Whether a part has keys between the first and the last of the run.
+    pub(crate) fn overlaps(&self, part: &PartView, order: &KeyOrder) -> bool {
+        let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return false };
+        order.compare(&first.low, &part.high).is_le() && order.compare(&part.low, &last.high).is_le()
+    }
 }
 
 /// A part as far as it is visible: a merge that is under way has taken over the keys below `low`.
@@ -75,6 +92,11 @@ pub(crate) struct PartView {
 }
 
 impl PartView {
+    /// Whether some key may be in both.
+    pub(crate) fn overlaps(&self, other: &PartView, order: &KeyOrder) -> bool {
+        order.compare(&self.low, &other.high).is_le() && order.compare(&other.low, &self.high).is_le()
+    }
+
     /// The lowest visible key, where that is not the lowest key of the file.
     pub(crate) fn trim(&self) -> Option<&[u8]> {
         self.trimmed.then_some(self.low.as_slice())
@@ -144,12 +166,7 @@ fn run_of(run: &RunState, files: &PartFiles) -> RunView {
 
 /// The newest range delete that covers `key` and that a reader at `limit` sees.
 #[inline]
-pub(crate) fn covering_seq(
-    range_deletes: &[RangeDelete],
-    order: &folddb_rules::KeyOrder,
-    key: &[u8],
-    limit: Seq,
-) -> Seq {
+pub(crate) fn covering_seq(range_deletes: &[RangeDelete], order: &KeyOrder, key: &[u8], limit: Seq) -> Seq {
     range_deletes
         .iter()
         .filter(|range| range.seq <= limit)

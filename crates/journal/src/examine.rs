@@ -347,13 +347,14 @@ impl Walk<'_> {
         };
         *batches += 1;
         *records += u64::from(head.count);
-        let (first_seq, count) = (head.first_seq, head.count);
+        let (first_seq, count, time_ms) = (head.first_seq, head.count, head.time_ms);
         if let Err(what) = (self.visit)(
             ReplayFrame {
                 lsn,
                 end_lsn,
                 first_seq,
                 count,
+                time_ms,
                 payload,
                 is_durable: end_lsn <= self.report.vouched_lsn,
             },

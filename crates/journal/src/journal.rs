@@ -201,12 +201,28 @@ impl Journal {
     /// too large for a segment, or its seq is not the next. `Poisoned` or `Closed`: see the kinds.
     #[inline]
     pub fn append(&mut self, first_seq: Seq, count: u32, payload: &[u8], handover: Handover) -> Result<Lsn> {
+        self.append_at(first_seq, count, payload, None, handover)
+    }
+
+    /// As [`Journal::append`], of a batch that says when it was written.
+    ///
+    /// # Errors
+    /// As for [`Journal::append`].
+    #[inline]
+    pub fn append_at(
+        &mut self,
+        first_seq: Seq,
+        count: u32,
+        payload: &[u8],
+        time_ms: Option<u64>,
+        handover: Handover,
+    ) -> Result<Lsn> {
         let shared = &*self.shared;
         let mut lane = shared.open_lane()?;
         if first_seq != lane.next_seq {
             return Err(Error::invalid(format!("a batch at seq {first_seq}, but {} is next", lane.next_seq)));
         }
-        shared.put(&mut lane, FrameKind::Batch, count, payload, handover)?;
+        shared.put(&mut lane, FrameKind::Batch, (count, payload), time_ms, handover)?;
         Ok(lane.end_lsn)
     }
 
@@ -314,7 +330,7 @@ impl JournalSync {
         }
         let is_idle = now.saturating_sub(idleness.since) >= self.maker.options.mark_after;
         if is_idle && self.durable_lsn().min(lane.end_lsn) > lane.vouched_lsn {
-            self.put(&mut lane, FrameKind::Mark, 0, &[], Handover::Process)?;
+            self.put(&mut lane, FrameKind::Mark, (0, &[]), None, Handover::Process)?;
             idleness.frames_seen = lane.frames;
         }
         let header = lane.active.header;
@@ -387,8 +403,8 @@ impl JournalSync {
         &self,
         lane: &mut Lane,
         kind: FrameKind,
-        count: u32,
-        payload: &[u8],
+        (count, payload): (u32, &[u8]),
+        time_ms: Option<u64>,
         handover: Handover,
     ) -> Result<()> {
         if !lane.fits(payload.len()) {
@@ -398,7 +414,7 @@ impl JournalSync {
             Handover::Buffered => self.maker.options.buffer_bytes_max,
             Handover::Process => 0,
         };
-        lane.put(kind, count, payload, self.durable_lsn(), buffer_bytes_max)
+        lane.put(kind, count, payload, self.durable_lsn(), time_ms, buffer_bytes_max)
             .map_err(|error| self.write_failed(lane, error))
     }
 
@@ -410,7 +426,7 @@ impl JournalSync {
             return Err(Error::invalid(say));
         }
         self.ahead.ensure(&self.maker).map_err(|error| self.making_failed(error))?;
-        lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), 0)
+        lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0)
             .map_err(|error| self.write_failed(lane, error))?;
         match self.ahead.take() {
             Some(next) => lane.go_on_in(next),
@@ -461,7 +477,7 @@ impl JournalSync {
 
     fn close(&self) -> Result<Lsn> {
         let mut lane = self.open_lane()?;
-        match lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), 0) {
+        match lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0) {
             Ok(()) => {}
             // Without its seal the log ends like that of a process that died, which loses nothing.
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {}

@@ -79,12 +79,19 @@ impl Lane {
         count: u32,
         payload: &[u8],
         durable_lsn: Lsn,
+        time_ms: Option<u64>,
         buffer_bytes_max: usize,
     ) -> io::Result<()> {
         let lsn = self.end_lsn;
         let durable_lsn = durable_lsn.min(lsn);
-        let head =
-            FrameHead { kind, first_seq: self.next_seq, count, durable_lsn, prev_hash: self.prev_hash };
+        let head = FrameHead {
+            kind,
+            first_seq: self.next_seq,
+            count,
+            durable_lsn,
+            prev_hash: self.prev_hash,
+            time_ms,
+        };
         let start = self.buffer.len();
         let hash = frame::put_frame(&mut self.buffer, self.active.header.salt, lsn, &head, payload);
         let len = self.buffer.len() - start;

@@ -59,6 +59,8 @@ pub struct ReplayFrame<'a> {
     pub first_seq: Seq,
     /// How many records it holds.
     pub count: u32,
+    /// When it was written, where it says so, in milliseconds since 1970.
+    pub time_ms: Option<u64>,
     /// The records, for `folddb_layout::frame::records`.
     pub payload: &'a [u8],
     /// True when it is known to have been durable, with all that it points to.
@@ -284,9 +286,10 @@ impl Walk {
         while let Some(frame) = reader.frame(segment, self.lsn)? {
             let (head, lsn) = (frame.head, self.lsn);
             let end_lsn = lsn + frame.len_bytes as u64;
-            let (first_seq, count, payload) = (head.first_seq, head.count, frame.payload);
+            let (first_seq, count, time_ms, payload) =
+                (head.first_seq, head.count, head.time_ms, frame.payload);
             let is_durable = end_lsn <= durable_lsn;
-            let batch = ReplayFrame { lsn, end_lsn, first_seq, count, payload, is_durable };
+            let batch = ReplayFrame { lsn, end_lsn, first_seq, count, time_ms, payload, is_durable };
             if head.kind == FrameKind::Batch && !is_durable && !has_values(&batch)? {
                 return Ok(false); // as good as no whole frame
             }

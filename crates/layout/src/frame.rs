@@ -6,10 +6,11 @@
 //!   12  prev_hash    u32     low half of the hash of the frame before it, 0 = it begins a chain
 //!   16  magic        u8      0xf7
 //!   17  flags        u8      bits 0-1 the kind: 0 batch, 1 mark, 2 seal; the others reserved, 0:
-//!                            bit 4 durable position of the value lane, bit 5 compressed, bit 6 write times
+//!                            bit 4 durable position of the value lane, bit 5 compressed; bit 6: it has a time
 //!   18  first_seq    varint  of the first record; of the next record to come where there is none
 //!    .  count        varint  records
 //!    .  behind       varint  LSN of the frame - durable LSN known when it was composed
+//!    .  time         varint  with bit 6 only: when it was written, in milliseconds since 1970
 //!    .  payload      records, up to the end of the frame
 //!
 //!   a record:  table varint | kind u8 (see base/op.rs) | key: len varint, bytes | payload: len varint, bytes
@@ -36,8 +37,8 @@ const FIXED_BYTES: usize = 18;
 /// Fewest bytes of a frame.
 pub const FRAME_BYTES_MIN: usize = FIXED_BYTES + 3;
 
-/// Most bytes of a frame besides its payload: three varints at their longest.
-pub const FRAME_OVERHEAD_BYTES_MAX: usize = FIXED_BYTES + 10 + 5 + 10;
+/// Most bytes of a frame besides its payload: four varints at their longest.
+pub const FRAME_OVERHEAD_BYTES_MAX: usize = FIXED_BYTES + 10 + 5 + 10 + 10;
 
 /// The byte by which a search finds frames.
 pub const MAGIC: u8 = 0xf7;
@@ -46,6 +47,9 @@ pub const MAGIC: u8 = 0xf7;
 pub const MAGIC_AT: usize = 16;
 
 const KIND_BITS: u8 = 0b11;
+
+/// The flag of a batch that has a time.
+const TIME_BIT: u8 = 1 << 6;
 
 /// What a frame is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +87,8 @@ pub struct FrameHead {
     pub durable_lsn: Lsn,
     /// The low half of the hash of the frame before it.
     pub prev_hash: u32,
+    /// When a batch was written, in milliseconds since 1970, where a table of it asks for that.
+    pub time_ms: Option<u64>,
 }
 
 /// A frame, decoded.
@@ -104,7 +110,7 @@ pub fn frame_len(lsn: Lsn, head: &FrameHead, payload_bytes: usize) -> usize {
     let varints = varint_len(head.first_seq)
         + varint_len(u64::from(head.count))
         + varint_len(lsn.saturating_sub(head.durable_lsn));
-    FIXED_BYTES + varints + payload_bytes
+    FIXED_BYTES + varints + head.time_ms.map_or(0, varint_len) + payload_bytes
 }
 
 /// Appends the frame that stands at `lsn` of a segment with this `salt`, and returns the low half of its hash,
@@ -118,11 +124,14 @@ pub fn put_frame(out: &mut Vec<u8>, salt: u64, lsn: Lsn, head: &FrameHead, paylo
     fixed[8..12].copy_from_slice(&(len as u32).to_le_bytes());
     fixed[12..16].copy_from_slice(&head.prev_hash.to_le_bytes());
     fixed[MAGIC_AT] = MAGIC;
-    fixed[17] = head.kind as u8;
+    fixed[17] = head.kind as u8 | if head.time_ms.is_some() { TIME_BIT } else { 0 };
     out.extend_from_slice(&fixed);
     put_varint(out, head.first_seq);
     put_varint(out, u64::from(head.count));
     put_varint(out, lsn.saturating_sub(head.durable_lsn));
+    if let Some(time_ms) = head.time_ms {
+        put_varint(out, time_ms);
+    }
     out.extend_from_slice(payload);
     let hash = hash64(place_seed(salt, lsn), &out[start + 8..]);
     out[start..start + 8].copy_from_slice(&hash.to_le_bytes());
@@ -180,14 +189,19 @@ fn read_head(reader: &mut Reader<'_>, lsn: Lsn) -> Result<FrameHead, Malformed> 
     let _len = reader.u32()?;
     let prev_hash = reader.u32()?;
     let _magic = reader.u8()?;
-    let kind = FrameKind::from_flags(reader.u8()?)?;
+    let flags = reader.u8()?;
+    let kind = FrameKind::from_flags(flags & !TIME_BIT)?;
     let first_seq = reader.varint()?;
     let count = u32::try_from(reader.varint()?).map_err(|_| Malformed::Bounds)?;
     let durable_lsn = lsn.checked_sub(reader.varint()?).ok_or(Malformed::Bounds)?;
+    let time_ms = if flags & TIME_BIT == 0 { None } else { Some(reader.varint()?) };
+    if time_ms.is_some() && kind != FrameKind::Batch {
+        return Err(Malformed::Tag);
+    }
     if first_seq.checked_add(u64::from(count)).is_none() {
         return Err(Malformed::Bounds);
     }
-    Ok(FrameHead { kind, first_seq, count, durable_lsn, prev_hash })
+    Ok(FrameHead { kind, first_seq, count, durable_lsn, prev_hash, time_ms })
 }
 
 /// What a record of the log does: an op on a key, or a delete of a range of keys.

@@ -32,6 +32,7 @@
 //! | 17 | `MoveValues` | file, file bytes, segments: count, then each |
 //! | 20 | `Require` | features |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
+//! | 24 | `Times` | slice: of each entry seq, time, both less those of the entry before |
 //!
 //! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
 //! what it changed is not known, so neither is what lives.
@@ -232,6 +233,12 @@ pub enum Change {
         /// Bytes of it that count.
         end: u64,
     },
+    /// When records were written: of each entry a seq, and a time in milliseconds since 1970 that records from it on have, up to
+    /// the next entry. Both rise.
+    Times {
+        /// The entries.
+        entries: Vec<(Seq, u64)>,
+    },
     /// Removes a value segment that nothing points to.
     RemoveValues {
         /// The segment.
@@ -392,6 +399,15 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             put_slice(out, &segments);
             32
         }
+        Change::Times { entries } => {
+            let (mut pairs, mut before) = (Vec::new(), (0, 0));
+            for &(seq, time_ms) in entries {
+                put_varints(&mut pairs, &[seq.wrapping_sub(before.0), time_ms.wrapping_sub(before.1)]);
+                before = (seq, time_ms);
+            }
+            put_slice(out, &pairs);
+            24
+        }
     }
 }
 
@@ -537,6 +553,19 @@ impl Fields<'_> {
         Ok(IndexState { file, file_bytes, keys, max_seq, segments })
     }
 
+    /// Pairs of rising numbers.
+    fn times(&mut self) -> Result<Vec<(Seq, u64)>, Malformed> {
+        let (mut pairs, mut before) = (Fields(Reader::new(self.0.slice()?)), (0u64, 0u64));
+        let mut entries = Vec::new();
+        while !pairs.0.is_empty() {
+            let (seq, time_ms) = (pairs.number()?, pairs.number()?);
+            let sums = before.0.checked_add(seq).zip(before.1.checked_add(time_ms));
+            before = sums.ok_or(Malformed::Bounds)?;
+            entries.push(before);
+        }
+        Ok(entries)
+    }
+
     fn store_id(&mut self) -> Result<u128, Malformed> {
         Ok(u128::from(self.0.u64()?) | u128::from(self.0.u64()?) << 64)
     }
@@ -602,6 +631,7 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             file_bytes: fields.number()?,
             segments: fields.files()?,
         },
+        24 => Change::Times { entries: fields.times()? },
         _ => return Err(Malformed::Tag),
     })
 }

@@ -15,8 +15,10 @@
 //! checksum or another.
 
 use folddb_base::Seq;
+use folddb_base::Stamp;
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
 use folddb_base::checksum::{hash32, place_seed};
+use folddb_base::stamp::NEVER;
 
 use crate::block::{Compression, Encoding, Place, Sealed, seal};
 use crate::liveness::{SegmentUse, put_use, read_use};
@@ -150,6 +152,102 @@ pub struct PartFacts {
     pub sketch: Vec<u64>,
     /// How much it points to in which value segment, by segment.
     pub values: Vec<SegmentUse>,
+    /// What is known of stamps, in tables that know expiry.
+    pub stamps: Option<StampFacts>,
+    /// The seq up to which records of the past were folded, in tables that keep a window.
+    pub kept_since: Seq,
+}
+
+/// What is known of the stamps of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StampFacts {
+    /// The oldest write time.
+    pub min_write_ms: u64,
+    /// The newest one.
+    pub max_write_ms: u64,
+    /// How many records have a deadline that comes.
+    pub expiring: u64,
+    /// The first of those deadlines.
+    pub min_deadline_ms: u64,
+    /// The last one.
+    pub max_deadline_ms: u64,
+    /// What had expired by then, and could go, was left out when the part was written.
+    pub swept_ms: u64,
+}
+
+impl Default for StampFacts {
+    fn default() -> StampFacts {
+        StampFacts {
+            min_write_ms: u64::MAX,
+            max_write_ms: 0,
+            expiring: 0,
+            min_deadline_ms: u64::MAX,
+            max_deadline_ms: 0,
+            swept_ms: 0,
+        }
+    }
+}
+
+impl StampFacts {
+    /// Takes in the stamp of one more record.
+    pub fn note(&mut self, stamp: Stamp) {
+        self.min_write_ms = self.min_write_ms.min(stamp.write_ms);
+        self.max_write_ms = self.max_write_ms.max(stamp.write_ms);
+        if stamp.deadline_ms < NEVER {
+            self.expiring += 1;
+            self.min_deadline_ms = self.min_deadline_ms.min(stamp.deadline_ms);
+            self.max_deadline_ms = self.max_deadline_ms.max(stamp.deadline_ms);
+        }
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        let mut writes = Vec::new();
+        let has_writes = self.min_write_ms <= self.max_write_ms;
+        if has_writes {
+            put_varint(&mut writes, self.min_write_ms);
+            put_varint(&mut writes, self.max_write_ms - self.min_write_ms);
+        }
+        put_varint(out, EXTENSION_WRITES);
+        put_slice(out, &writes);
+        let mut deadlines = Vec::new();
+        put_varint(&mut deadlines, self.expiring);
+        if self.expiring > 0 {
+            put_varint(&mut deadlines, self.min_deadline_ms);
+            put_varint(&mut deadlines, self.max_deadline_ms.wrapping_sub(self.min_deadline_ms));
+        }
+        put_varint(&mut deadlines, self.swept_ms);
+        put_varint(out, EXTENSION_DEADLINES);
+        put_slice(out, &deadlines);
+    }
+
+    fn read_writes(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let mut reader = Reader::new(bytes);
+        if !reader.is_empty() {
+            (self.min_write_ms, self.max_write_ms) = read_span(&mut reader)?;
+        }
+        reader.finish()
+    }
+
+    fn read_deadlines(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let mut reader = Reader::new(bytes);
+        *self = StampFacts {
+            min_write_ms: self.min_write_ms,
+            max_write_ms: self.max_write_ms,
+            ..StampFacts::default()
+        };
+        self.expiring = reader.varint()?;
+        if self.expiring > 0 {
+            (self.min_deadline_ms, self.max_deadline_ms) = read_span(&mut reader)?;
+        }
+        self.swept_ms = reader.varint()?;
+        reader.finish()
+    }
+}
+
+/// The least and the most of some numbers.
+fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
+    let least = reader.varint()?;
+    Ok((least, least.checked_add(reader.varint()?).ok_or(Malformed::Order)?))
 }
 
 /// The facts about a part and how it was written, as they stand in the file.
@@ -161,9 +259,12 @@ pub struct PartFacts {
 ///   filter bits varint         bits for each key; 0: there are no filters
 ///   sketch count varint, then count × u64 LE, ascending
 ///   extensions                 until the end: tag varint, slice; unknown ones are passed over.
-///                              1 write times, 2 deadlines: not written yet
+///                              1 write times, in tables that know expiry: least, most - least, varints
+///                              2 deadlines, in those same: records that have one, and where there are any, least,
+///                                most - least; then the time up to which it was swept, all varints
 ///                              3 where the part points to values that lie apart: the place of its liveness piece,
 ///                                count varint, then the use of each segment
+///                              8 in tables that keep a window: the seq up to which records were folded, varint
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meta {
@@ -179,8 +280,13 @@ pub struct Meta {
     pub liveness: Option<Place>,
 }
 
+/// The extensions that tell of stamps.
+const EXTENSION_WRITES: u64 = 1;
+const EXTENSION_DEADLINES: u64 = 2;
 /// The extension that tells of values that lie apart.
 const EXTENSION_VALUES: u64 = 3;
+/// The extension that tells up to where the past was folded.
+const EXTENSION_KEPT: u64 = 8;
 
 impl Meta {
     /// Appends it as a piece of a file.
@@ -204,6 +310,15 @@ impl Meta {
         put_varint(out, u64::from(self.filter_bits));
         put_varint(out, facts.sketch.len() as u64);
         facts.sketch.iter().for_each(|hash| put_u64(out, *hash));
+        if let Some(stamps) = &facts.stamps {
+            stamps.put(out);
+        }
+        if facts.kept_since > 0 {
+            let mut kept = Vec::new();
+            put_varint(&mut kept, facts.kept_since);
+            put_varint(out, EXTENSION_KEPT);
+            put_slice(out, &kept);
+        }
         if let Some(place) = self.liveness {
             put_varint(out, EXTENSION_VALUES);
             put_slice(out, &values_extension(place, &facts.values));
@@ -227,12 +342,21 @@ impl Meta {
         let filter_bits = u32::try_from(reader.varint()?).map_err(|_| Malformed::Bounds)?;
         let sketch = read_sketch(&mut reader)?;
         let (mut liveness, mut values) = (None, Vec::new());
+        let (mut stamps, mut kept_since) = (None, 0);
         while !reader.is_empty() {
             let (tag, extension) = (reader.varint()?, reader.slice()?);
-            if tag == EXTENSION_VALUES {
-                let place;
-                (place, values) = read_values_extension(extension)?;
-                liveness = Some(place);
+            match tag {
+                EXTENSION_WRITES => stamps.get_or_insert_with(StampFacts::default).read_writes(extension)?,
+                EXTENSION_DEADLINES => {
+                    stamps.get_or_insert_with(StampFacts::default).read_deadlines(extension)?;
+                }
+                EXTENSION_VALUES => {
+                    let place;
+                    (place, values) = read_values_extension(extension)?;
+                    liveness = Some(place);
+                }
+                EXTENSION_KEPT => kept_since = Reader::new(extension).varint()?,
+                _ => {}
             }
         }
         if records == 0 || keys == 0 || keys > records || deletes > records || data_bytes > file_bytes {
@@ -251,6 +375,8 @@ impl Meta {
             payload_bytes,
             sketch,
             values,
+            stamps,
+            kept_since,
         };
         Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness })
     }

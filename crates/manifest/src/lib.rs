@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod times;
 pub mod state;
 pub mod log;
 mod examine;
@@ -21,3 +22,4 @@ pub use examine::{EditFault, Examined, examine};
 pub use folddb_layout::manifest_edit::{Change, FEATURE_ROPES, IndexSegment, IndexState, PartState};
 pub use log::{Loaded, ManifestLog, NumberSource, load};
 pub use state::{RangeDelete, RunState, State, TableState};
+pub use times::Times;

@@ -8,6 +8,8 @@ use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
 use folddb_layout::manifest_edit::{Change, IndexState, PartState};
 
+use crate::times::Times;
+
 /// All that lives in a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
@@ -35,6 +37,8 @@ pub struct State {
     pub moved: BTreeMap<FileNumber, FileNumber>,
     /// Those files, each with its length. Every one carries a segment that lives.
     pub moved_files: BTreeMap<FileNumber, u64>,
+    /// When records were written.
+    pub times: Times,
 }
 
 /// What lives of a table.
@@ -142,6 +146,7 @@ impl State {
                 self.table_mut(*table)?.index = Some(index.clone());
                 self.reserve(index.file.0.saturating_add(1));
             }
+            Change::Times { entries } => entries.iter().for_each(|&(seq, ms)| self.times.push(seq, ms)),
         }
         Ok(())
     }
@@ -163,6 +168,9 @@ impl State {
             let segments: Vec<FileNumber> = self.moved_in(file).collect();
             changes.extend(segments.iter().map(|&segment| Change::AddValues { segment }));
             changes.push(Change::MoveValues { file, file_bytes, segments });
+        }
+        if !self.times.entries().is_empty() {
+            changes.push(Change::Times { entries: self.times.entries().to_vec() });
         }
         changes.push(Change::Horizon {
             last_seq: self.last_seq,

@@ -40,11 +40,13 @@ pub struct MemtableLimits {
     pub tail: TailLimits,
     /// How many chunks of one generation are merged into one of the next. Default 8.
     pub merge_factor: usize,
+    /// Whether all records stay as they are, so that the past can be read. Default false.
+    pub keeps_all: bool,
 }
 
 impl Default for MemtableLimits {
     fn default() -> MemtableLimits {
-        MemtableLimits { tail: TailLimits::default(), merge_factor: 8 }
+        MemtableLimits { tail: TailLimits::default(), merge_factor: 8, keeps_all: false }
     }
 }
 
@@ -298,7 +300,9 @@ impl Memtable {
         };
         let inputs = &chunks[plan.range.clone()];
         self.merging_bytes.store(plan.bytes, Ordering::Relaxed);
-        let merged = merge_chunks(&self.order, &self.rules, borders, inputs, &plan);
+        let mut scratch = SealScratch::default();
+        scratch.keeps_all = self.limits.keeps_all;
+        let merged = merge_chunks(&self.order, &self.rules, borders, inputs, &plan, scratch);
         self.merging_bytes.store(0, Ordering::Relaxed);
         let mut state = self.state.write();
         state.replace(plan, merged);
@@ -488,13 +492,13 @@ fn merge_chunks(
     borders: &[Seq],
     inputs: &[Arc<Chunk>],
     plan: &MergePlan,
+    mut scratch: SealScratch,
 ) -> Chunk {
     let base_seq = inputs.iter().map(|chunk| chunk.base_seq).min().unwrap_or(0);
     let max_seq = inputs.iter().map(|chunk| chunk.max_seq).max().unwrap_or(0);
     let newest_first = inputs.iter().rev().cloned();
     let mut merged = KWay::new(order.clone(), newest_first, Direction::Forward, Bound::Unbounded, None);
     let arenas: Vec<&[u8]> = inputs.iter().rev().map(|chunk| &chunk.arena[..]).collect();
-    let mut scratch = SealScratch::default();
     let mut sealer = Sealer::new(rules, borders, &arenas, base_seq, plan.records, plan.bytes, &mut scratch);
     let skip = merged.skip();
     let incoming = std::iter::from_fn(|| {
@@ -558,6 +562,7 @@ impl Writer<'_> {
         let tail = self.state.set_tail_aside();
         let chunk = RwLockWriteGuard::unlocked(&mut self.state, || {
             let mut scratch = memtable.scratch.lock();
+            scratch.keeps_all = memtable.limits.keeps_all;
             let chunk = seal_tail(&memtable.order, &memtable.rules, borders, &tail, &mut scratch);
             memtable.scratch_bytes.store(scratch.bytes(), Ordering::Relaxed);
             chunk

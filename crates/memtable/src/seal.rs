@@ -7,7 +7,7 @@
 //! 2. the others are composed on a stack (see fold_stack.rs);
 //! 3. two that decline to compose stay side by side.
 //!
-//! A folded record takes the newest seq of those it stands for.
+//! A folded record takes the newest seq of those it stands for. In memtables that keep all, each record is a stripe.
 
 use folddb_base::Seq;
 use folddb_rules::{FoldRules, KeyOrder};
@@ -34,6 +34,8 @@ pub(crate) struct SealScratch {
     hashes: Vec<u32>,
     group: Vec<Incoming>,
     stack: FoldStack,
+    /// Whether nothing is folded.
+    pub(crate) keeps_all: bool,
 }
 
 impl SealScratch {
@@ -156,9 +158,9 @@ impl<'a> Sealer<'a> {
         let mut group = std::mem::take(&mut self.scratch.group);
         let key = self.key_of(&group[0]);
         self.scratch.hashes.push(key_hash(key));
-        let borders = self.borders;
+        let (borders, keeps_all) = (self.borders, self.scratch.keeps_all);
         let same_stripe = |newer: &Incoming, older: &Incoming| {
-            stripe_of(borders, newer.seq) == stripe_of(borders, older.seq)
+            !keeps_all && stripe_of(borders, newer.seq) == stripe_of(borders, older.seq)
         };
         for stripe in group.chunk_by(same_stripe) {
             self.fold_stripe(key, stripe);

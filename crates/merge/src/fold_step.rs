@@ -18,13 +18,22 @@
 //!   out      Fold b·c      |        Set v·a          |  (dropped at the bottom)
 //! ```
 //!
+//! Two more, for tables that ask for it ([`Times`]):
+//!
+//! 6. Where the *past* is kept, the newest N events of a key (records, and range deletes over it), and all that are newer than some
+//!    seq, are stripes of their own; what is older folds as above. A range delete over what is kept must stay in force for it.
+//! 7. A state that has *expired*, and that nobody may have met alive who wrote later, is a `Delete`: where it is the only
+//!    record of its key that is left.
+//!
 //! Every record that comes in is accounted for: it goes out, or is folded, shadowed, range-deleted or
 //! dropped. A step that finds the account out of balance fails rather than let the merge be installed.
 //! Upkeep drives a [`FoldStep`] over a [`crate::KWay`] of runs; a flush does the same over chunks.
 
+use std::collections::BTreeSet;
+
 use folddb_base::bytes::Malformed;
 use folddb_base::op::OpKind;
-use folddb_base::{Error, ErrorKind, Op, OpBuf, Record, RecordSink, RecordStream, Result, Seq};
+use folddb_base::{Error, ErrorKind, Op, OpBuf, Record, RecordSink, RecordStream, Result, Seq, Stamp};
 use folddb_rules::algebra::Decline;
 use folddb_rules::datum::hex;
 use folddb_rules::{Composed, FoldRules, KeyOrder};
@@ -71,6 +80,31 @@ pub struct StepRules {
     pub bottom: BottomRule,
 }
 
+/// What a merge is told of the past that it keeps, and of what has expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Times {
+    /// So many events of a key are kept as they are, but for the oldest of them, into which older ones fold: 1 keeps none.
+    pub newest: u32,
+    /// Events that are newer than this are kept as they are.
+    pub since: Seq,
+    /// What had expired by then goes; 0 where nothing may. The caller vouches that whoever wrote to a key of the inputs later
+    /// than these, in a run or a memtable that is none of them, did so at this time or after it.
+    pub sweep_ms: u64,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times { newest: 1, since: Seq::MAX, sweep_ms: 0 }
+    }
+}
+
+impl Times {
+    /// Whether any of the past is kept.
+    fn keeps_past(&self) -> bool {
+        self.newest > 1 || self.since < Seq::MAX
+    }
+}
+
 /// How much a step may take in before it pauses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
@@ -111,6 +145,8 @@ pub struct Counts {
     pub range_deleted: u64,
     /// Stood for an absent key, where nothing older exists.
     pub dropped: u64,
+    /// States that had expired: they were dropped, or went out as `Delete`s.
+    pub expired: u64,
     /// Distinct keys that came in.
     pub keys_in: u64,
     /// Distinct keys that went out.
@@ -168,6 +204,17 @@ impl<S: RecordStream> FoldStep<S> {
     /// A merge of `stream`, which runs forward and stands at its first record.
     pub fn new(stream: S, rules: StepRules) -> FoldStep<S> {
         FoldStep { stream, folder: KeyFolder::new(rules) }
+    }
+
+    /// The same merge, of a table that keeps its past or whose values expire.
+    pub fn with_times(mut self, times: Times) -> FoldStep<S> {
+        self.folder.set_times(times);
+        self
+    }
+
+    /// The range deletes that something is kept under, which they must go on to hide from readers of the present.
+    pub fn sheltering(&self) -> impl Iterator<Item = Seq> + '_ {
+        self.folder.past.iter().flat_map(|past| past.sheltering.iter().copied())
     }
 
     /// Takes in records until the budget is spent (at least one record), sending what is settled to `sink`.
@@ -235,6 +282,33 @@ enum Held {
     Closed,
 }
 
+/// What is kept of the past of a key, as far as it has been taken in.
+struct Past {
+    times: Times,
+    /// The key that is being taken in, by its number.
+    key: u64,
+    /// Its events so far, and the seq of the last one.
+    events: u32,
+    last: Seq,
+    /// The first of its events that is not kept as it is; 0 before it is met.
+    rest_from: Seq,
+    /// Range deletes that something is kept under.
+    sheltering: BTreeSet<Seq>,
+}
+
+impl Past {
+    /// Takes note of an event. True when it is kept as it is.
+    fn note(&mut self, seq: Seq) -> bool {
+        self.events = self.events.saturating_add(1);
+        self.last = seq;
+        let is_kept = self.events < self.times.newest || seq > self.times.since;
+        if !is_kept && self.rest_from == 0 {
+            self.rest_from = seq;
+        }
+        is_kept
+    }
+}
+
 /// An op on its way out.
 #[derive(Debug, Default)]
 struct Waiting {
@@ -260,12 +334,18 @@ struct KeyFolder {
     kept_len: usize,
     counts: Counts,
     failure: Option<StepFailure>,
+    /// Where the past is kept; the borders are never empty then.
+    past: Option<Box<Past>>,
+    sweep_ms: u64,
+    /// Whether a state may go away for what it is: by the delete rule, or because it has expired.
+    asks_states: bool,
 }
 
 impl KeyFolder {
     fn new(rules: StepRules) -> KeyFolder {
         let StepRules { order, fold, mut borders, range_deletes, bottom } = rules;
         borders.sort_unstable();
+        let asks_states = fold.has_delete();
         KeyFolder {
             fold,
             borders,
@@ -281,6 +361,22 @@ impl KeyFolder {
             kept_len: 0,
             counts: Counts::default(),
             failure: None,
+            past: None,
+            sweep_ms: 0,
+            asks_states,
+        }
+    }
+
+    fn set_times(&mut self, times: Times) {
+        if times.keeps_past() {
+            self.borders.insert(0, 0); // so that tables without a past need not be asked whether they have one
+            let (events, last, rest_from) = (0, Seq::MAX, 0);
+            let sheltering = BTreeSet::new();
+            self.past = Some(Box::new(Past { times, key: 0, events, last, rest_from, sheltering }));
+        }
+        if self.fold.has_stamps() {
+            self.sweep_ms = times.sweep_ms;
+            self.asks_states |= times.sweep_ms > 0;
         }
     }
 
@@ -323,11 +419,46 @@ impl KeyFolder {
     fn take<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, sink: &mut K) -> Result<()> {
         self.counts.records_in += 1;
         self.counts.bytes_in += (record.key.len() + record.payload.len()) as u64;
+        if !self.borders.is_empty() && self.past.is_some() {
+            return self.take_of_past(record, sink);
+        }
         let floor = self.floor_of(record.seq);
         if self.ranges.next_above(record.seq).is_some_and(|above| self.floor_of(above) == floor) {
             self.counts.range_deleted += 1;
             return Ok(());
         }
+        self.place(record, floor, sink)
+    }
+
+    /// As [`KeyFolder::take`], where the past is kept.
+    #[inline(never)]
+    fn take_of_past<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, sink: &mut K) -> Result<()> {
+        let keys_in = self.counts.keys_in;
+        let Some(past) = &mut self.past else { return Ok(()) };
+        if past.key != keys_in {
+            (past.key, past.events, past.last, past.rest_from) = (keys_in, 0, Seq::MAX, 0);
+        }
+        for range in self.ranges.between(record.seq, past.last) {
+            past.note(range);
+        }
+        let is_kept = past.note(record.seq);
+        let (rest_from, above) = (past.rest_from, self.ranges.next_above(record.seq));
+        let floor = if is_kept { record.seq - 1 } else { self.floor_of(record.seq) };
+        if let Some(above) = above {
+            if !is_kept && above <= rest_from && self.floor_of(above) == floor {
+                self.counts.range_deleted += 1;
+                return Ok(());
+            }
+            if let Some(past) = &mut self.past {
+                past.sheltering.extend(self.ranges.between(record.seq, Seq::MAX));
+            }
+        }
+        self.place(record, floor, sink)
+    }
+
+    /// Takes the next older record of the key into the stripe above `floor`.
+    #[inline]
+    fn place<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, floor: Seq, sink: &mut K) -> Result<()> {
         match self.held {
             Held::Closed if floor == self.pending.floor => {
                 self.counts.shadowed += 1;
@@ -365,17 +496,30 @@ impl KeyFolder {
     fn goes_straight_out(&self, record: &Record<'_>) -> bool {
         self.kept_len == 0
             && match record.kind {
-                OpKind::Set => !self.fold.is_deleted(record.key, record.payload),
-                OpKind::SetApart => true,
+                OpKind::Set | OpKind::SetApart => !self.asks_states || !self.goes_away(record),
                 OpKind::Delete => matches!(self.bottom, BottomRule::Never),
                 _ => false,
             }
     }
 
+    /// Whether a state may go away when all of its key is known.
+    #[cold]
+    fn goes_away(&self, record: &Record<'_>) -> bool {
+        let is_deleted = record.kind == OpKind::Set && self.fold.is_deleted_state(record.key, record.payload);
+        is_deleted || self.is_over(record.kind, record.payload)
+    }
+
+    /// Whether it is among what is to be swept away.
+    fn is_over(&self, kind: OpKind, payload: &[u8]) -> bool {
+        self.sweep_ms > 0
+            && matches!(kind, OpKind::Set | OpKind::SetApart | OpKind::Fold)
+            && matches!(Stamp::of(kind, payload), Ok(Some(stamp)) if stamp.is_over_at(self.sweep_ms))
+    }
+
     #[inline]
     fn settled_kind(&self, record: &Record<'_>) -> OpKind {
         match record.kind {
-            OpKind::Set if self.fold.is_deleted(record.key, record.payload) => OpKind::Delete,
+            OpKind::Set if self.fold.is_deleted_state(record.key, record.payload) => OpKind::Delete,
             kind => kind,
         }
     }
@@ -478,8 +622,28 @@ impl KeyFolder {
         if !settled && self.bottom.holds(&self.key) {
             self.settle()?;
         }
+        if self.sweep_ms > 0 {
+            self.sweep();
+        }
         self.send_kept(sink)?;
         if self.held == Held::Pending { self.send_pending(sink) } else { Ok(()) }
+    }
+
+    /// What has expired goes, where it is all that is left of its key. See the head of this file, 7.
+    #[cold]
+    fn sweep(&mut self) {
+        let op = &self.pending.op;
+        let is_alone = self.held == Held::Pending && self.kept_len == 0 && !self.sent;
+        if !is_alone || !self.is_over(op.kind, &op.payload) {
+            return;
+        }
+        self.counts.expired += 1;
+        if self.bottom.holds(&self.key) {
+            self.counts.dropped += 1;
+            self.held = Held::Nothing;
+        } else {
+            set_kind(&mut self.pending.op, OpKind::Delete);
+        }
     }
 
     /// Nothing older exists: the oldest op left becomes a state, or goes. See the head of this file, 5.
@@ -487,7 +651,7 @@ impl KeyFolder {
     fn settle(&mut self) -> Result<()> {
         if self.kept_len == 0
             && matches!(self.pending.op.kind, OpKind::Fold | OpKind::Insert)
-            && !self.fold.is_deleted(&self.key, &self.pending.op.payload)
+            && !self.fold.is_deleted_state(&self.key, &self.pending.op.payload)
         {
             self.pending.op.kind = OpKind::Set;
             return Ok(());

@@ -15,7 +15,7 @@ pub mod visible;
 pub mod range_sweep;
 pub mod fold_step;
 
-pub use fold_step::{BottomRule, Budget, Counts, FoldStep, StepResult, StepRules};
+pub use fold_step::{BottomRule, Budget, Counts, FoldStep, StepResult, StepRules, Times};
 pub use kway::KWay;
 pub use pace::{Debt, PaceOptions};
 pub use plan::{MergeOptions, Moment, Plan, RunSummary};

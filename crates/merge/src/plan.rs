@@ -13,6 +13,9 @@
 //! 4. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
 //!    overlaps, or is rewritten alone when there is none.
 //!
+//! 5. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it is worth rewriting. It goes
+//!    down as in 4.
+//!
 //! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
 //!
 //! A live snapshot keeps versions apart, so nothing is planned that it would make idle: garbage counts only
@@ -49,6 +52,8 @@ pub struct RunSummary {
     pub records: u64,
     /// How many of them are deletes.
     pub deletes: u64,
+    /// About how many of them a merge would leave out for what time has made of them.
+    pub outdated: u64,
     /// The lowest seq in it.
     pub min_seq: Seq,
     /// The highest seq in it.
@@ -78,6 +83,8 @@ pub struct MergeOptions {
     pub garbage_ratio: f64,
     /// Obsolete bytes that are put up with whatever the ratio, so that small tables rest. Default 32 MiB.
     pub garbage_bytes_min: u64,
+    /// Whether runs that repeat one another's keys are garbage: not where the past is kept. Default true.
+    pub repeats_are_garbage: bool,
     /// Share of deletes from which a run is mostly deletes. Default 0.5.
     pub delete_share: f64,
 }
@@ -92,6 +99,7 @@ impl MergeOptions {
             inputs_max: 2 * merge_factor,
             garbage_ratio: 0.20,
             garbage_bytes_min: 32 << 20,
+            repeats_are_garbage: true,
             delete_share: 0.5,
         }
     }
@@ -130,6 +138,8 @@ pub enum Reason {
     Garbage(f64),
     /// So many of the records of the newest input are deletes.
     ManyDeletes(f64),
+    /// So many of the records of the newest input are outdated.
+    Outdated(f64),
     /// Somebody asked for one run.
     Optimize,
 }
@@ -165,6 +175,7 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
         .or_else(|| planner.too_many_runs())
         .or_else(|| planner.garbage())
         .or_else(|| planner.deletes())
+        .or_else(|| planner.outdated())
 }
 
 /// The plan that makes one run of all; none when that is so already, or while a merge is under way.
@@ -252,6 +263,9 @@ impl Planner<'_> {
     }
 
     fn garbage(&self) -> Option<Plan> {
+        if !self.options.repeats_are_garbage {
+            return None;
+        }
         let mut end = self.runs.len();
         while end > 0 {
             let start = self.stripe_start(end);
@@ -301,6 +315,22 @@ impl Planner<'_> {
             let reason = self.delete_reason(&self.runs[range.clone()])?;
             let target_tier = self.runs[range.end - 1].tier;
             Some(make(self.order, self.runs, range, target_tier, reason))
+        })
+    }
+
+    fn outdated(&self) -> Option<Plan> {
+        (0..self.runs.len()).rev().find_map(|index| {
+            let run = &self.runs[index];
+            let share = run.outdated as f64 / run.records.max(1) as f64;
+            let bytes = (run.bytes + run.value_bytes) as f64 * share;
+            let is_much = share > self.options.delete_share
+                || (share > self.options.garbage_ratio && bytes >= self.options.garbage_bytes_min as f64);
+            let range = index..self.last_overlapped(index) + 1;
+            if !is_much || self.runs[range.clone()].iter().any(|run| run.busy) {
+                return None;
+            }
+            let target_tier = self.runs[range.end - 1].tier;
+            Some(make(self.order, self.runs, range, target_tier, Reason::Outdated(share)))
         })
     }
 
@@ -398,6 +428,7 @@ impl fmt::Display for Reason {
             Reason::TooManyRuns(runs) => write!(f, "{runs} runs are too many for reads"),
             Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
+            Reason::Outdated(share) => write!(f, "{:.0} % of the records are outdated", 100.0 * share),
             Reason::Optimize => f.write_str("asked for one run"),
         }
     }

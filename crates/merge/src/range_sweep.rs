@@ -86,6 +86,11 @@ impl RangeSweep {
         self.event.extend_from_slice(event.unwrap_or_default());
     }
 
+    /// The seqs of the covering range deletes between two seqs, these excluded, newest first.
+    pub fn between(&self, low: Seq, high: Seq) -> impl Iterator<Item = Seq> + '_ {
+        self.seqs.iter().rev().copied().filter(move |&at| low < at && at < high)
+    }
+
     /// The seq of the oldest covering range delete that is newer than `seq`.
     #[inline]
     pub fn next_above(&self, seq: Seq) -> Option<Seq> {

@@ -38,8 +38,8 @@ pub struct Resolver {
     visited: usize,
     /// The time that it reads at, in milliseconds since 1970; of use where values expire.
     now_ms: u64,
-    /// The deadline of the state that was told last, and whether it had passed.
-    deadline_ms: u64,
+    /// The deadline of the state that was told last, where it has one, and whether it had passed.
+    deadline_ms: Option<u64>,
     expired: bool,
 }
 
@@ -67,7 +67,7 @@ impl Resolver {
 
     /// Until when the value lasts that [`Resolver::state`] has told, where it does not for ever.
     pub fn deadline_ms(&self) -> Option<u64> {
-        (self.deadline_ms < NEVER).then_some(self.deadline_ms)
+        self.deadline_ms
     }
 
     /// Whether the key had a value, when [`Resolver::state`] was asked, that has expired.
@@ -327,7 +327,7 @@ impl Resolver {
     #[cold]
     fn stamped_state(&mut self, rules: &FoldRules, key: &[u8]) -> Result<Option<State<'_>>, Decline> {
         let damaged = |_| Decline::NoNormalForm;
-        (self.deadline_ms, self.expired) = (NEVER, false);
+        (self.deadline_ms, self.expired) = (None, false);
         let state = match &self.ops[..self.used] {
             [] => None,
             [only] => rules.at_bottom(key, only.op().map_err(damaged)?),
@@ -349,7 +349,8 @@ impl Resolver {
                 (Stamp::of_pointer(pointer).map_err(damaged)?, State::Apart(pointer))
             }
         };
-        (self.deadline_ms, self.expired) = (stamp.deadline_ms, stamp.is_over_at(self.now_ms));
+        self.deadline_ms = (stamp.deadline_ms < NEVER).then_some(stamp.deadline_ms);
+        self.expired = stamp.is_over_at(self.now_ms);
         Ok((!self.expired).then_some(state))
     }
 

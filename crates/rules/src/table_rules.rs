@@ -682,6 +682,9 @@ impl TableRules {
         if self.order != KeyOrder::Bytewise.name() {
             return cannot("has no order of keys", "use a sorted table for one");
         }
+        if self.keep.keeps_past() || self.expire.has_stamps() {
+            return cannot("keeps no past, and its values last", "use a sorted table for that");
+        }
         if self.separate.is_some() {
             return cannot("keeps all of its values apart", "leave `separate` out");
         }
@@ -943,9 +946,9 @@ impl BoundRules {
         }
     }
 
-    /// True when any bytes are a value, so that nobody need look at all of one at once.
+    /// True when any bytes are a value, so that nobody need look at all of one at once; of values that expire somebody must.
     pub fn takes_any_bytes(&self) -> bool {
-        self.opaque == Some(ValueCodec::Bytes) || self.fold.joins().is_some()
+        !self.fold.has_stamps() && (self.opaque == Some(ValueCodec::Bytes) || self.fold.joins().is_some())
     }
 
     /// A value as people read it. Without the fold of the table, its bytes.

@@ -181,7 +181,14 @@ proptest! {
         let records = in_order(&order, rows);
         let world = World::new(1 << 20, 4);
         let compression = if lz4 { Compression::Lz4 } else { Compression::None };
-        let options = WriteOptions { order: order.clone(), block_bytes, compression, filter_bits, keep_seqs };
+        let options = WriteOptions {
+            order: order.clone(),
+            block_bytes,
+            compression,
+            filter_bits,
+            keep_seqs,
+            ..WriteOptions::default()
+        };
         let part = world.part(7, &options, &records);
         verify(&part).unwrap();
 

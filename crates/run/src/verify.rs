@@ -10,11 +10,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
-use folddb_base::{Error, Op, OpKind, Record, Result, Rope};
+use folddb_base::{Error, Op, OpKind, Record, Result, Rope, Stamp};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
-use folddb_layout::part::{LeafEntry, PartFacts};
+use folddb_layout::part::{LeafEntry, PartFacts, StampFacts};
 use folddb_layout::sketch::SketchBuilder;
 use folddb_layout::values::record_bytes;
 
@@ -134,6 +134,12 @@ struct Check<'a> {
     liveness: Liveness,
 }
 
+/// What is found of a part before a record is looked at: what its records do not tell stands as it says.
+fn found_before(says: &PartFacts) -> PartFacts {
+    let stamps = says.stamps.map(|says| StampFacts { swept_ms: says.swept_ms, ..StampFacts::default() });
+    PartFacts { min_seq: u64::MAX, stamps, kept_since: says.kept_since, ..PartFacts::default() }
+}
+
 impl<'a> Check<'a> {
     fn new(part: &'a Part, depth: Depth, inspect: &'a mut dyn Inspect) -> Check<'a> {
         Check {
@@ -148,7 +154,7 @@ impl<'a> Check<'a> {
             begins_block: false,
             some_seqs_dropped: false,
             is_partial: false,
-            found: PartFacts { min_seq: u64::MAX, ..PartFacts::default() },
+            found: found_before(part.facts()),
             sketch: SketchBuilder::default(),
             liveness: Liveness::default(),
         }
@@ -312,6 +318,10 @@ impl<'a> Check<'a> {
             for pointer in rope.pointers() {
                 self.liveness.note(pointer.place, record_bytes(record.key.len(), pointer.len));
             }
+        }
+        if let Some(stamps) = &mut self.found.stamps {
+            let stamp = Stamp::of(record.kind, record.payload).map_err(|_| "a record has no stamp")?;
+            stamp.into_iter().for_each(|stamp| stamps.note(stamp));
         }
         if !same_key {
             self.new_key(record.key, is_first)?;

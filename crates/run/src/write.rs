@@ -14,12 +14,12 @@ use std::path::PathBuf;
 
 use folddb_base::checksum::{key_hash, place_seed};
 use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use folddb_base::{Error, FileNumber, OpKind, Record, RecordSink, Result, Rope};
+use folddb_base::{Error, FileNumber, OpKind, Record, RecordSink, Result, Rope, Seq, Stamp};
 use folddb_host::WriteFile;
 use folddb_layout::block::{BlockBuilder, BlockOptions, Compression, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
-use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, TopIndex};
+use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, StampFacts, TopIndex};
 use folddb_layout::sketch::SketchBuilder;
 use folddb_layout::values::record_bytes;
 use folddb_rules::KeyOrder;
@@ -57,6 +57,10 @@ pub struct WriteOptions {
     /// which only a writer may ask for that knows of no snapshot below it and has applied all range deletes
     /// below it. Blocks in which a key has several records keep their seqs all the same.
     pub keep_seqs: bool,
+    /// Whether records have stamps, and what had expired by when is left out before it comes here.
+    pub stamps: Option<u64>,
+    /// The seq up to which records of the past are folded before they come here; 0 where no past is kept.
+    pub kept_since: Seq,
 }
 
 impl Default for WriteOptions {
@@ -67,6 +71,8 @@ impl Default for WriteOptions {
             compression: Compression::None,
             filter_bits: 10,
             keep_seqs: true,
+            stamps: None,
+            kept_since: 0,
         }
     }
 }
@@ -122,6 +128,8 @@ impl PartWriter {
         number: FileNumber,
         options: WriteOptions,
     ) -> PartWriter {
+        let stamps = options.stamps.map(|swept_ms| StampFacts { swept_ms, ..StampFacts::default() });
+        let kept_since = options.kept_since;
         PartWriter {
             file,
             path: path.into(),
@@ -135,7 +143,7 @@ impl PartWriter {
             index: PendingIndex::default(),
             hashes: Vec::new(),
             sketch: SketchBuilder::default(),
-            facts: PartFacts { min_seq: u64::MAX, ..PartFacts::default() },
+            facts: PartFacts { min_seq: u64::MAX, stamps, kept_since, ..PartFacts::default() },
             liveness: Liveness::default(),
             last_prefix: 0,
             last_seq: 0,
@@ -224,9 +232,17 @@ impl PartWriter {
         Error::invalid(message)
     }
 
-    /// Takes note of a value that lies apart, piece by piece.
+    /// Takes note of a value that lies apart, piece by piece, and of a stamp.
     #[cold]
-    fn note_value(&mut self, record: &Record<'_>) -> Result<()> {
+    fn note_payload(&mut self, record: &Record<'_>) -> Result<()> {
+        if let Some(stamps) = &mut self.facts.stamps {
+            let stamp = Stamp::of(record.kind, record.payload)
+                .map_err(|_| Error::invalid(format!("a record for {} has no stamp", self.path.display())))?;
+            stamp.into_iter().for_each(|stamp| stamps.note(stamp));
+        }
+        if !record.kind.is_apart() {
+            return Ok(());
+        }
         let rope = Rope::decode(record.payload)
             .map_err(|_| Error::invalid(format!("a record for {} points nowhere", self.path.display())))?;
         for pointer in rope.pointers() {
@@ -412,8 +428,8 @@ impl RecordSink for PartWriter {
             self.index.leaf_keys += 1;
             self.facts.keys += 1;
         }
-        if record.kind.is_apart() {
-            self.note_value(&record)?;
+        if record.kind.is_apart() || self.facts.stamps.is_some() {
+            self.note_payload(&record)?;
         }
         if self.facts.records == 0 {
             self.facts.low.extend_from_slice(record.key);

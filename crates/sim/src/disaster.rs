@@ -6,7 +6,7 @@
 //! open, hold a prefix of the history that reaches as far as was promised, in whole batches, with no file too many or
 //! too few; and it must take more writes and survive another crash.
 
-use folddb::{AppendMode, Durability, Upkeep, Work};
+use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
 
 use crate::chance::Seeded;
 use crate::faulty_files::{Call, Fault};
@@ -174,7 +174,16 @@ pub fn workload(append_mode: AppendMode) -> Program {
 }
 
 fn shape(kind: Kind, order: Order) -> Shape {
-    Shape { kind, order, lz4: false, block_bytes: 512, filter_bits: 10, separate: Some(32) }
+    Shape {
+        kind,
+        order,
+        lz4: false,
+        block_bytes: 512,
+        filter_bits: 10,
+        separate: Some(32),
+        keep: Keep::Latest,
+        expire: Expire::Never,
+    }
 }
 
 fn batch(chance: &mut Seeded, durability: Durability) -> Action {

@@ -7,13 +7,14 @@
 //! After a crash a store must hold the history up to the end of some batch, and not less than was promised.
 
 use folddb::{Durability, Seq};
+use folddb_base::Stamp;
 
 use crate::compare::{Dumped, Outcome, is_dump_of, same};
 use crate::model::{Model, ModelOp};
 use crate::tables::Shape;
 
-/// The ops of a batch, with their tables.
-pub(crate) type Ops = Vec<(String, ModelOp)>;
+/// The ops of a batch, with their tables and times.
+pub(crate) type Ops = Vec<(String, ModelOp, Stamp)>;
 
 /// What is in a store: its tables with all their rows.
 pub(crate) type Contents = Vec<(String, Vec<Dumped>)>;
@@ -48,8 +49,8 @@ impl Known {
     }
 
     fn apply(&mut self, ops: Ops) {
-        for (table, op) in ops {
-            self.model.apply(&table, op);
+        for (table, op, stamp) in ops {
+            self.model.apply_at(&table, op, stamp);
         }
         self.ends.push(self.model.last_seq());
     }

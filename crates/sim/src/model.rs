@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use folddb_base::Seq;
+use folddb_base::stamp::NEVER;
+use folddb_base::{Seq, Stamp};
 
 use crate::tables::Shape;
 
@@ -39,14 +40,22 @@ pub type ModelRow = (Vec<u8>, Present);
 #[derive(Clone, Debug)]
 struct ModelTable {
     shape: Shape,
-    history: Vec<(Seq, ModelOp)>,
+    history: Vec<(Seq, ModelOp, Stamp)>,
 }
+
+/// What a key is, and until when.
+type Lasting = (Present, u64);
+
+/// All keys of a table.
+type TableState = BTreeMap<Vec<u8>, Lasting>;
 
 /// A store.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     tables: BTreeMap<String, ModelTable>,
     last_seq: Seq,
+    /// The time that the store says it is.
+    now_ms: u64,
 }
 
 impl Model {
@@ -80,11 +89,21 @@ impl Model {
         self.last_seq
     }
 
-    /// Applies one op. A table that is not there takes none.
+    /// The store says that it is so late.
+    pub fn set_time(&mut self, now_ms: u64) {
+        self.now_ms = now_ms;
+    }
+
+    /// Applies one op whose value lasts. A table that is not there takes none.
     pub fn apply(&mut self, table: &str, op: ModelOp) {
+        self.apply_at(table, op, Stamp { write_ms: self.now_ms, deadline_ms: NEVER });
+    }
+
+    /// Applies one op that was written at a time and whose value has a deadline.
+    pub fn apply_at(&mut self, table: &str, op: ModelOp, stamp: Stamp) {
         if let Some(table) = self.tables.get_mut(table) {
             self.last_seq += 1;
-            table.history.push((self.last_seq, op));
+            table.history.push((self.last_seq, op, stamp));
         }
     }
 
@@ -92,14 +111,14 @@ impl Model {
     pub fn until(&self, seq: Seq) -> Model {
         let mut model = Model { last_seq: seq.min(self.last_seq), ..self.clone() };
         for table in model.tables.values_mut() {
-            table.history.retain(|(at, _)| *at <= seq);
+            table.history.retain(|(at, ..)| *at <= seq);
         }
         model
     }
 
     /// Whether a table that is still there was written to after `low` and up to `high`.
     pub fn has_ops_between(&self, low: Seq, high: Seq) -> bool {
-        let mut seqs = self.tables.values().flat_map(|table| &table.history).map(|(seq, _)| *seq);
+        let mut seqs = self.tables.values().flat_map(|table| &table.history).map(|(seq, ..)| *seq);
         seqs.any(|seq| low < seq && seq <= high)
     }
 
@@ -107,39 +126,90 @@ impl Model {
     /// by what a crash has lost.
     pub fn cut(&mut self, seq: Seq, last_seq: Seq) {
         for table in self.tables.values_mut() {
-            table.history.retain(|(at, _)| *at <= seq);
+            table.history.retain(|(at, ..)| *at <= seq);
         }
         self.last_seq = last_seq;
     }
 
     /// Everything in a table as a reader at `seq` sees it, in the order of the table.
     pub fn rows_at(&self, table: &str, seq: Seq) -> Vec<ModelRow> {
+        self.rows_seen(table, seq, self.now_ms)
+    }
+
+    /// As [`Model::rows_at`], of a reader who reads at another time than now.
+    pub fn rows_seen(&self, table: &str, seq: Seq, time_ms: u64) -> Vec<ModelRow> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
-        let mut state: BTreeMap<Vec<u8>, Present> = BTreeMap::new();
-        for (_, op) in table.history.iter().filter(|(at, _)| *at <= seq) {
-            apply(&table.shape, &mut state, op);
+        let mut state = TableState::new();
+        for (_, op, stamp) in table.history.iter().filter(|(at, ..)| *at <= seq) {
+            apply(&table.shape, &mut state, op, *stamp);
         }
-        let mut rows: Vec<ModelRow> = state.into_iter().collect();
+        // A fold that has failed is told, however late it is.
+        let is_seen =
+            |(present, deadline_ms): &Lasting| *deadline_ms > time_ms || *present == Present::Failed;
+        let seen = state.into_iter().filter(|(_, lasting)| is_seen(lasting));
+        let mut rows: Vec<ModelRow> = seen.map(|(key, (present, _))| (key, present)).collect();
         rows.sort_by(|a, b| table.shape.compare(&a.0, &b.0));
         rows
     }
 }
 
-fn apply(shape: &Shape, state: &mut BTreeMap<Vec<u8>, Present>, op: &ModelOp) {
+impl Model {
+    /// What a key has been, newest first: after each op that was about it, the seq of that and what it left; the newest `count` of
+    /// them, without those at the old end in which the key was absent.
+    pub fn history(&self, table: &str, key: &[u8], count: usize) -> Vec<(Seq, Option<Present>)> {
+        let Some(table) = self.tables.get(table) else { return Vec::new() };
+        let mut state = TableState::new();
+        let mut versions = Vec::new();
+        for (seq, op, stamp) in &table.history {
+            apply(&table.shape, &mut state, op, *stamp);
+            if is_about(&table.shape, op, key) {
+                versions.push((*seq, state.get(key).map(|(present, _)| present.clone())));
+            }
+        }
+        versions.reverse();
+        versions.truncate(count);
+        while versions.last().is_some_and(|(_, present)| present.is_none()) {
+            versions.pop();
+        }
+        versions
+    }
+}
+
+fn is_about(shape: &Shape, op: &ModelOp, key: &[u8]) -> bool {
     match op {
-        ModelOp::Set(key, value) => put(shape, state, key, value.clone()),
+        ModelOp::Set(at, _) | ModelOp::Insert(at, _) | ModelOp::Fold(at, _) | ModelOp::Delete(at) => {
+            at == key
+        }
+        ModelOp::DeleteRange(from, to) => shape.compare(key, from).is_ge() && shape.compare(key, to).is_lt(),
+    }
+}
+
+/// One op on a table. Whether what it meets has expired is looked at when it is written.
+fn apply(shape: &Shape, state: &mut TableState, op: &ModelOp, stamp: Stamp) {
+    if let ModelOp::Insert(key, _) | ModelOp::Fold(key, _) = op
+        && state
+            .get(key)
+            .is_some_and(|(_, deadline_ms)| *deadline_ms <= stamp.write_ms && *deadline_ms < NEVER)
+    {
+        state.remove(key);
+    }
+    let until = stamp.deadline_ms;
+    match op {
+        ModelOp::Set(key, value) => put(shape, state, key, (value.clone(), until)),
         ModelOp::Insert(key, value) => {
             if !state.contains_key(key) {
-                put(shape, state, key, value.clone());
+                put(shape, state, key, (value.clone(), until));
             }
         }
         ModelOp::Fold(key, operand) => match state.get(key) {
-            None => put(shape, state, key, operand.clone()),
-            Some(Present::Failed) => {}
-            Some(Present::Value(value)) => match shape.fold(value, operand) {
-                Some(folded) => put(shape, state, key, folded),
+            None => put(shape, state, key, (operand.clone(), until)),
+            Some((Present::Failed, _)) => {
+                state.insert(key.clone(), (Present::Failed, until));
+            }
+            Some((Present::Value(value), _)) => match shape.fold(value, operand) {
+                Some(folded) => put(shape, state, key, (folded, until)),
                 None => {
-                    state.insert(key.clone(), Present::Failed);
+                    state.insert(key.clone(), (Present::Failed, until));
                 }
             },
         },
@@ -152,11 +222,11 @@ fn apply(shape: &Shape, state: &mut BTreeMap<Vec<u8>, Present>, op: &ModelOp) {
     }
 }
 
-fn put(shape: &Shape, state: &mut BTreeMap<Vec<u8>, Present>, key: &[u8], value: Vec<u8>) {
+fn put(shape: &Shape, state: &mut TableState, key: &[u8], (value, until): (Vec<u8>, u64)) {
     if shape.is_deleted(&value) {
         state.remove(key);
     } else {
-        state.insert(key.to_vec(), Present::Value(value));
+        state.insert(key.to_vec(), (Present::Value(value), until));
     }
 }
 

@@ -13,8 +13,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use folddb::{
-    BytesTable, Durability, Error, ErrorKind, Options, Seq, Snapshot, Store, Upkeep, Work, WriteOp,
+    AsOf, BytesTable, Durability, Error, ErrorKind, Expire, Keep, Lifetime, Options, Seq, Snapshot, Store,
+    Upkeep, Work, WriteOp,
 };
+use folddb_base::Stamp;
 
 use crate::compare::{
     Outcome, chosen, compare_rows, compare_table, in_chunks, inside, narrow, range, same, scan_hashed,
@@ -94,6 +96,8 @@ struct Player {
     compares: bool,
     /// True once the store was made and its making acknowledged.
     is_created: bool,
+    /// When the store was made.
+    epoch_ms: u64,
 }
 
 fn said(doing: &str) -> impl Fn(Error) -> String + '_ {
@@ -113,12 +117,14 @@ impl Player {
             was_full: false,
             compares: true,
             is_created: false,
+            epoch_ms: 0,
         }
     }
 
     fn create_store(&mut self) -> Outcome {
         match Store::create(&self.dir, self.options()) {
             Ok(store) => {
+                self.epoch_ms = store.unix_millis();
                 self.store = Some(store);
                 self.is_created = true;
                 Ok(())
@@ -147,6 +153,7 @@ impl Player {
         if self.disk.as_ref().is_some_and(SimDisk::is_dead) {
             return self.perish();
         }
+        self.tell_time();
         if !self.compares {
             return Ok(());
         }
@@ -200,6 +207,7 @@ impl Player {
     }
 
     fn act(&mut self, action: &Action) -> Outcome {
+        self.tell_time();
         match action {
             Action::Create(slot, shape) => self.create(*slot, shape),
             Action::Drop(slot) => self.drop_table(*slot),
@@ -394,18 +402,22 @@ impl Player {
         if let Some(streamed) = streamed(op, &table, &shape) {
             return self.stream(op, &table, &shape, (streamed, &value));
         }
+        let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
         let written = match op.what {
             What::DeleteRange if shape.order == Order::Hashed => return self.rangeless(&table, &shape, op),
             What::DeleteRange => {
                 let Some((from, to)) = range(&shape, op) else { return self.upside_down(&table, &shape, op) };
                 table.delete_range(&from, &to)
             }
-            What::Set => table.write(WriteOp::Set, &key, &value),
-            What::Insert => table.write(WriteOp::Insert, &key, &value),
-            What::Fold => table.write(WriteOp::Fold, &key, &value),
             What::Delete => table.write(WriteOp::Delete, &key, b"ignored"),
+            What::Set | What::Insert | What::Fold if lifetime == Lifetime::Default => {
+                table.write(write_op(op.what), &key, &value)
+            }
+            What::Set | What::Insert | What::Fold => {
+                table.write_expiring(write_op(op.what), &key, &value, lifetime)
+            }
         };
-        self.committed(op_of(op, &shape).into_iter().collect(), Durability::Process, written)
+        self.committed(self.op_of(op, &shape)?.into_iter().collect(), Durability::Process, written)
     }
 
     /// Writes an op as a stream, with upkeep halfway; or drops the writer there.
@@ -427,7 +439,7 @@ impl Player {
             return begun.or_else(|error| self.refused("write to a stream", error));
         }
         let written = begun.and_then(|()| writer.write_from(&mut second)).and_then(|()| writer.finish());
-        self.committed(op_of(op, shape).into_iter().collect(), Durability::Process, written)
+        self.committed(self.op_of(op, shape)?.into_iter().collect(), Durability::Process, written)
     }
 
     fn upside_down(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
@@ -448,10 +460,14 @@ impl Player {
         for op in ops {
             let Some((table, shape)) = self.table(op.table)? else { continue };
             let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
+            let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
             match op.what {
-                What::Set => batch.write(&table, WriteOp::Set, &key, &value),
-                What::Insert => batch.write(&table, WriteOp::Insert, &key, &value),
-                What::Fold => batch.write(&table, WriteOp::Fold, &key, &value),
+                What::Set | What::Insert | What::Fold if lifetime == Lifetime::Default => {
+                    batch.write(&table, write_op(op.what), &key, &value)
+                }
+                What::Set | What::Insert | What::Fold => {
+                    batch.write_expiring(&table, write_op(op.what), &key, &value, lifetime)
+                }
                 What::Delete => batch.write(&table, WriteOp::Delete, &key, &[]),
                 What::DeleteRange if shape.order == Order::Hashed => continue,
                 What::DeleteRange => match range(&shape, op) {
@@ -459,7 +475,7 @@ impl Player {
                     None => continue,
                 },
             };
-            taken.extend(op_of(op, &shape));
+            taken.extend(self.op_of(op, &shape)?);
         }
         same("the length of a batch", &batch.len(), &taken.len())?;
         let committed = batch.commit(durability);
@@ -494,8 +510,8 @@ impl Player {
     fn fails_to_fold(&self, ops: &Ops) -> Outcome {
         self.with_models(&|model| {
             let mut model = model.clone();
-            let fails = ops.iter().any(|(table, op)| {
-                model.apply(table, op.clone());
+            let fails = ops.iter().any(|(table, op, stamp)| {
+                model.apply_at(table, op.clone(), *stamp);
                 let is_hashed = model.shape(table).is_some_and(|shape| shape.order == Order::Hashed);
                 is_hashed && model.rows_at(table, Seq::MAX).iter().any(|(_, now)| *now == Present::Failed)
             });
@@ -584,6 +600,49 @@ impl Player {
         self.reopen()
     }
 
+    /// The time that the store says it is, for the model.
+    fn tell_time(&mut self) {
+        if let Some(store) = &self.store {
+            self.known.model.set_time(store.unix_millis());
+        }
+    }
+
+    /// An op as the model takes it; none where it does nothing.
+    fn op_of(&self, op: &TableOp, shape: &Shape) -> Result<Option<(String, ModelOp, Stamp)>, String> {
+        let write_ms = self.store()?.unix_millis();
+        let (_, deadline_ms) = shape.lifetime(op.value, write_ms, self.epoch_ms);
+        Ok(op_of(op, shape).map(|(table, model_op)| (table, model_op, Stamp { write_ms, deadline_ms })))
+    }
+
+    /// What keys have been, in a table that promises to know.
+    fn compare_past(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
+        let count = match shape.keep {
+            Keep::Versions(count) => count as usize,
+            Keep::Forever => usize::MAX,
+            Keep::Latest | Keep::Window(_) => return Ok(()),
+        };
+        for number in 0..KEYS {
+            let key = shape.key(number);
+            let expected = model.history(table.name(), &key, count);
+            let fails = expected.iter().any(|(_, present)| *present == Some(Present::Failed));
+            let found = match table.history(&key, usize::MAX) {
+                Err(error) if fails && error.kind() == ErrorKind::FoldFailed => continue,
+                found => found.map_err(said("tell the history of a key"))?,
+            };
+            let found: Vec<_> =
+                found.into_iter().map(|version| (version.seq, version.value.map(Present::Value))).collect();
+            same(&format!("the history of {}", key.escape_ascii()), &found, &expected)?;
+        }
+        if shape.keep == Keep::Forever && shape.expire == Expire::Never {
+            for seq in [model.last_seq() / 3, model.last_seq() / 3 * 2] {
+                let rows = model.rows_at(table.name(), seq);
+                compare_rows(&rows, table.scan_at(AsOf::Seq(seq)))
+                    .map_err(|why| format!("as of {seq}: {why}"))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Compares everything, at the present and at every snapshot.
     fn compare(&self) -> Outcome {
         self.with_models(&|model| self.compare_with(model))
@@ -608,8 +667,9 @@ impl Player {
             let now = model.rows_at(&name, Seq::MAX);
             let in_table = |message| format!("table {name} ({shape:?}): {message}");
             compare_table(&now, &shape, &|key| get(&table, key), &|| table.scan()).map_err(in_table)?;
+            self.compare_past(model, &table, &shape).map_err(in_table)?;
             for snapshot in &self.snapshots {
-                let past = model.rows_at(&name, snapshot.seq());
+                let past = model.rows_seen(&name, snapshot.seq(), snapshot.unix_millis());
                 let get = |key: &[u8]| snapshot.get_bytes(&table, key);
                 compare_table(&past, &shape, &get, &|| snapshot.scan_bytes(&table))
                     .map_err(|message| in_table(format!("at snapshot {}: {message}", snapshot.seq())))?;
@@ -630,7 +690,10 @@ impl Player {
         let snapshot = at.and_then(|at| self.snapshot(at));
         let seq = snapshot.map_or(Seq::MAX, Snapshot::seq);
         self.with_models(&|model| {
-            let rows = model.rows_at(table.name(), seq);
+            let rows = match snapshot {
+                Some(snapshot) => model.rows_seen(table.name(), seq, snapshot.unix_millis()),
+                None => model.rows_at(table.name(), seq),
+            };
             scan_table(&table, &shape, snapshot, rows, scan).map_err(|why| format!("at {seq}: {why}"))
         })
     }
@@ -686,6 +749,15 @@ fn scan_table(
     match scan.chunk {
         None => compare_rows(&expected, narrowed),
         Some(chunk) => in_chunks(&expected, shape, scan, usize::from(chunk), &start),
+    }
+}
+
+fn write_op(what: What) -> WriteOp {
+    match what {
+        What::Set => WriteOp::Set,
+        What::Insert => WriteOp::Insert,
+        What::Fold => WriteOp::Fold,
+        What::Delete | What::DeleteRange => WriteOp::Delete,
     }
 }
 

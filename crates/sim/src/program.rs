@@ -5,10 +5,10 @@
 
 use std::fmt;
 
-use folddb::{AppendMode, Durability, Upkeep, Work};
+use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
 
 use crate::chance::Seeded;
-use crate::tables::{KEYS, Kind, Order, Shape};
+use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape};
 
 /// How many tables a program may have at once.
 pub const TABLES: u8 = 3;
@@ -260,7 +260,7 @@ fn disaster(chance: &mut Seeded) -> Action {
         0..=4 => Action::Crash(crash(chance)),
         5..=6 => Action::Break(breakage(chance)),
         7..=8 => Action::Heal,
-        9..=10 => Action::Clock(*chance.pick(&[1, 5, 30, 2000]), *chance.pick(&[0, 0, 3600, -86_400])),
+        9..=10 => Action::Clock(*chance.pick(&[1, 5, 30, 2000]), *chance.pick(&[0, 0, 3600, 7200, -86_400])),
         _ => Action::Rot(chance.next_u64() as u8, chance.next_u64() as u16, 1 << chance.below(8)),
     }
 }
@@ -318,13 +318,32 @@ fn shape(chance: &mut Seeded) -> Shape {
         Kind::Brittle,
     ];
     const ORDERS: [Order; 4] = [Order::Bytewise, Order::Hashed, Order::Reversed, Order::ByLength];
-    Shape {
+    let drawn = Shape {
         kind: *chance.pick(&KINDS),
         order: *chance.pick(&ORDERS),
         lz4: chance.one_in(3),
         block_bytes: *chance.pick(&[512, 8192]),
         filter_bits: *chance.pick(&[0, 10]),
         separate: chance.one_in(2).then_some(SEPARATE_FROM),
+        keep: *chance.pick(&[
+            Keep::Latest,
+            Keep::Latest,
+            Keep::Latest,
+            Keep::Versions(2),
+            Keep::Versions(4),
+            Keep::Window(3 * HOUR_MS),
+            Keep::Forever,
+        ]),
+        expire: *chance.pick(&[
+            Expire::Never,
+            Expire::Never,
+            Expire::ByWrite,
+            Expire::After(HOUR_MS + HOUR_MS / 2),
+        ]),
+    };
+    match drawn.order {
+        Order::Hashed => Shape { keep: Keep::Latest, expire: Expire::Never, ..drawn },
+        _ => drawn,
     }
 }
 

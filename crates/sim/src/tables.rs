@@ -3,11 +3,14 @@
 
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::stamp::NEVER;
 
 use folddb::codec::KeyCodec;
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Fold, FoldFailure, Options, Outcome};
+use folddb::{Expire, Fold, FoldFailure, Keep, Lifetime, Options, Outcome};
 
 /// How the values of a table fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +63,14 @@ pub struct Shape {
     pub filter_bits: u8,
     /// From how many bytes on values lie apart, where the kind permits it.
     pub separate: Option<u32>,
+    /// How much of the past is kept.
+    pub keep: Keep,
+    /// How long values last.
+    pub expire: Expire,
 }
+
+/// An hour, in milliseconds.
+pub const HOUR_MS: u64 = 3_600_000;
 
 /// How many keys a table may have. Few, so that they meet.
 pub const KEYS: u8 = 28;
@@ -79,6 +89,7 @@ impl Shape {
             Order::ByLength => rules.order(NAME_BY_LENGTH),
             Order::Hashed => rules.kind(TableKind::Hashed),
         };
+        let rules = rules.keep(self.keep).expire(self.expire);
         let rules = if self.lz4 { rules.compression(Compression::Lz4) } else { rules };
         let separate = self.separate.filter(|_| self.order != Order::Hashed);
         let rules = match (self.kind, separate) {
@@ -97,6 +108,25 @@ impl Shape {
             Kind::Append => rules.fold("append:\",\""),
             Kind::Brittle => rules.custom_fold(&Brittle.spec(), Brittle.version()),
             Kind::Tomb => rules.custom_fold(&Tomb.spec(), Tomb.version()).delete_equal(b""),
+        }
+    }
+
+    /// How long the value with this number lasts, and its deadline, when it is written at this time to a store that began at
+    /// `epoch_ms`. Deadlines stand in the middle between whole hours since then, and clocks jump by whole hours: so nobody need
+    /// know the time of a write to the millisecond.
+    pub fn lifetime(&self, number: u8, write_ms: u64, epoch_ms: u64) -> (Lifetime, u64) {
+        let hours = |hours: u64| hours * HOUR_MS + HOUR_MS / 2;
+        let until = |hours_on: u64| {
+            let whole = write_ms.saturating_sub(epoch_ms) / HOUR_MS;
+            (epoch_ms + hours(whole + hours_on)).saturating_sub(HOUR_MS)
+        };
+        match (self.expire, number % 4) {
+            (Expire::Never, _) => (Lifetime::Default, NEVER),
+            (Expire::After(ms), 0 | 1) => (Lifetime::Default, write_ms + ms),
+            (Expire::ByWrite, 0) => (Lifetime::Default, NEVER),
+            (_, 1) => (Lifetime::For(Duration::from_millis(hours(0))), write_ms + hours(0)),
+            (_, 2) => (Lifetime::Until(until(u64::from(number) / 4 % 3)), until(u64::from(number) / 4 % 3)),
+            _ => (Lifetime::Forever, NEVER),
         }
     }
 

@@ -10,6 +10,7 @@ use folddb::{
     BackupOptions, BackupReport, Durability, ErrorKind, Host, Options, RestoreOptions, Rules, Seq, Store,
     Table, Upkeep, WriteOp,
 };
+use folddb::{Expire, Keep};
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Fault, FaultyFiles};
 use folddb_sim::model::{Model, ModelOp, Present};
@@ -177,7 +178,16 @@ const SHAPES: [(&str, Shape); 4] = [
 ];
 
 const fn shape(kind: Kind, order: Order) -> Shape {
-    Shape { kind, order, lz4: false, block_bytes: 512, filter_bits: 10, separate: Some(32) }
+    Shape {
+        kind,
+        order,
+        lz4: false,
+        block_bytes: 512,
+        filter_bits: 10,
+        separate: Some(32),
+        keep: Keep::Latest,
+        expire: Expire::Never,
+    }
 }
 
 /// Commits a batch of one to three ops, to the store and to the model. Returns the seq at which it ends.

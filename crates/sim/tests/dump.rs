@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{Durability, ErrorKind, LoadOptions, Options, Store, Upkeep, WriteOp};
+use folddb::{Durability, ErrorKind, Expire, Keep, LoadOptions, Options, Store, Upkeep, WriteOp};
 use folddb_sim::chance::Seeded;
 use folddb_sim::everything::{FOLDS, fill};
 use folddb_sim::tables::{Kind, Order, Shape, with_customs};
@@ -122,6 +122,8 @@ fn random_stores_come_back() {
                 block_bytes: 512,
                 filter_bits: 10,
                 separate: chance.one_in(2).then_some(32),
+                keep: Keep::Latest,
+                expire: Expire::Never,
             };
             let table = store.create_table(&format!("t{at}"), shape.rules()).expect("a table");
             for _ in 0..chance.below(60) {

@@ -1,4 +1,4 @@
-//! What osmos and HugeDB do, row by row: one test each, named after the row.
+//! What osmos and HugeDB do, and leveled and elliptics about time, row by row: one test each, named after the row.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use folddb::folds::{ByteSet, Edit, Patch, Stats};
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, READY_MADE, TableRules};
 use folddb::{
-    Durability, ErrorKind, Fold, FoldFailure, Options, Outcome, Rules, Store, Table, Upkeep, WriteOp,
+    AsOf, Durability, ErrorKind, Expire, Fold, FoldFailure, Keep, Lifetime, Options, Outcome, Rules, Store,
+    Table, Upkeep, WriteOp,
 };
 use folddb_bench::BenchOptions;
 use folddb_sim::chance::Seeded;
@@ -621,5 +622,72 @@ fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir(to).expect("a directory");
     for entry in std::fs::read_dir(from).expect("it lists").flatten() {
         std::fs::copy(entry.path(), to.join(entry.file_name())).expect("it copies");
+    }
+}
+
+// ---- leveled and elliptics: time --------------------------------------------------------------------------
+
+#[test]
+fn leveled_auto_expiry() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let rules = || Rules::sorted::<String, String>().expire(Expire::After(3_600_000));
+    let table = store.table("sessions", rules()).unwrap();
+    table.set("lasts an hour", "1").unwrap();
+    table.set_expiring("is over", "2", Lifetime::Until(1)).unwrap();
+    table.set_expiring("lasts", "3", Lifetime::Forever).unwrap();
+    assert_eq!(table.get("is over").unwrap(), None, "hidden at once, wherever it lies");
+    let keys: Vec<_> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
+    assert_eq!(keys, ["lasts", "lasts an hour"]);
+    optimize(&store, "sessions");
+    assert_eq!(store.table_stats("sessions").unwrap().records, 2, "and given back by merges");
+    assert!(table.head("lasts an hour").unwrap().unwrap().deadline_ms.is_some());
+}
+
+#[test]
+fn leveled_tags_with_retention_rules() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let keeps = [Keep::Latest, Keep::Versions(2), Keep::Window(86_400_000), Keep::Forever];
+    for (keep, kept) in keeps.into_iter().zip([1, 2, 5, 5]) {
+        let name = keep.to_string();
+        let table = store.table(&name, Rules::sorted::<String, u64>().fold("sum:u64").keep(keep)).unwrap();
+        for _ in 0..5 {
+            table.fold("k", &1).unwrap();
+        }
+        optimize(&store, &name);
+        let history: Vec<_> = table.history("k", 9).unwrap().into_iter().map(|one| one.value).collect();
+        assert_eq!(history, (0..kept).map(|back| Some(5 - back)).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn elliptics_version_history_on_and_off() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let blob = |n: u8| vec![n; 4000];
+    for (name, keep, kept) in [("on", Keep::Versions(3), 3), ("off", Keep::Latest, 1)] {
+        let rules = || Rules::sorted::<Vec<u8>, Vec<u8>>().separate(2048).keep(keep);
+        let table = store.table(name, rules()).unwrap();
+        for n in 1..=6 {
+            table.set(&b"id"[..], &blob(n)).unwrap();
+        }
+        let check = |table: &Table<Vec<u8>, Vec<u8>>| {
+            let history = table.history(&b"id"[..], 9).unwrap();
+            assert_eq!(history.len(), kept);
+            for (back, version) in history.iter().enumerate() {
+                assert_eq!(version.value, Some(blob(6 - back as u8)), "{name}");
+                if keep.keeps_past() {
+                    assert_eq!(table.get_at(&b"id"[..], AsOf::Seq(version.seq)).unwrap(), version.value);
+                }
+            }
+        };
+        check(&table);
+        store.flush().unwrap();
+        table.set(&b"id"[..], &blob(6)).unwrap();
+        table.delete(&b"id"[..]).unwrap();
+        table.set(&b"id"[..], &blob(6)).unwrap();
+        optimize(&store, name);
+        assert_eq!(table.get(&b"id"[..]).unwrap(), Some(blob(6)));
     }
 }

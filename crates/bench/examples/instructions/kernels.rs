@@ -115,7 +115,8 @@ fn frame_single(operations: u64) -> Result<()> {
 
 fn frame_of(payload: &[u8], first_seq: Seq, count: u32, out: &mut Vec<u8>) {
     out.clear();
-    let head = FrameHead { kind: FrameKind::Batch, first_seq, count, durable_lsn: 0, prev_hash: 7 };
+    let head =
+        FrameHead { kind: FrameKind::Batch, first_seq, count, durable_lsn: 0, prev_hash: 7, time_ms: None };
     black_box(put_frame(out, 0x5a17, first_seq * 32, &head, payload));
 }
 

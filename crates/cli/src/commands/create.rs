@@ -2,7 +2,7 @@
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Datum, ErrorKind, HeadRule, folds};
+use folddb::{Datum, ErrorKind, Expire, HeadRule, Keep, folds};
 use serde_json::json;
 
 use crate::args::CreateArgs;
@@ -58,6 +58,22 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     }
     if let Some(bytes) = args.separate {
         rules = rules.separate(Some(u32::try_from(bytes).unwrap_or(u32::MAX)));
+    }
+    if let Some(rule) = &args.keep {
+        let wrong = || {
+            Failure::Usage(format!(
+                "in --keep: there is no rule `{rule}`; there are latest, versions:N, window:TIME (from 1s), forever"
+            ))
+        };
+        rules = rules.keep(Keep::parse(rule).ok_or_else(wrong)?);
+    }
+    if let Some(rule) = &args.expire {
+        let wrong = || {
+            Failure::Usage(format!(
+                "in --expire: `{rule}` is no time; write 90s, 15m, 36h, 30d, by-write or never"
+            ))
+        };
+        rules = rules.expire(Expire::parse(rule).ok_or_else(wrong)?);
     }
     if let Some(rule) = &args.head {
         let wrong = || {

@@ -46,7 +46,9 @@ fn value_of(table: &BytesTable, record: &Explained) -> Datum {
         |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
     match Op::from_parts(record.kind, &record.payload) {
         Ok(Op::Delete) => Datum::Null,
-        Ok(Op::Set(value) | Op::Insert(value) | Op::Fold(value)) => show(value),
+        Ok(Op::Set(payload) | Op::Insert(payload) | Op::Fold(payload)) => {
+            show(table.rules().fold.value_in(payload))
+        }
         Ok(Op::InsertFold { absent, present }) => {
             Datum::Map(vec![("absent".to_owned(), show(absent)), ("present".to_owned(), show(present))])
         }

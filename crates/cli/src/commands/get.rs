@@ -22,10 +22,14 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let none =
         || Failure::NotFound(format!("table `{}` has no value for {}", table.name(), of.key.join(" ")));
     let to = args.to.as_deref().or(args.raw.then_some(Path::new("-")));
-    if let Some(file) = to {
+    if let (Some(file), None) = (to, args.at) {
         return write_to(&table, &key, file, session)?.then_some(()).ok_or_else(none);
     }
-    let Some(value) = table.get(&key)? else { return Err(none()) };
+    let found = match args.at {
+        None => table.get(&key)?,
+        Some(as_of) => table.get_at(&key, as_of)?,
+    };
+    let Some(value) = found else { return Err(none()) };
     let shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
     let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
     let report = json!({ "key": json::from_datum(&key), "value": json::from_datum(&shown) });

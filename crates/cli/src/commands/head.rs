@@ -34,12 +34,14 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
 /// A head as people read it.
 pub(crate) fn shown(head: &Head) -> Datum {
     let written = head.written_ms.map_or(Datum::Null, |ms| Datum::Text(human::utc(ms / 1000)));
+    let deadline = head.deadline_ms.map_or(Datum::Null, |ms| Datum::Text(human::utc(ms / 1000)));
     let bytes = if head.bytes.is_empty() { Datum::Null } else { Datum::from_bytes(&head.bytes) };
     let values = [
         Datum::Int(head.size_bytes.into()),
         Datum::Text(format!("{:08x}", head.hash)),
         Datum::Bool(head.is_apart),
         written,
+        deadline,
         bytes,
     ];
     Datum::Map(HEAD_FIELDS.iter().map(|name| (*name).to_owned()).zip(values).collect())

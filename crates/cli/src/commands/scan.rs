@@ -133,10 +133,11 @@ pub(crate) fn narrow(table: &BytesTable, range: &RangeArgs) -> Result<BytesScan,
     if !range.through.is_empty() {
         high = keys::lower(order, high, bound(&range.through)?.through());
     }
+    let all = range.at.map_or_else(|| table.scan(), |as_of| table.scan_at(as_of));
     let scan = match low {
-        Bound::Included(key) => table.scan().from(&key),
-        Bound::Excluded(key) => table.scan().after(&key),
-        Bound::Unbounded => table.scan(),
+        Bound::Included(key) => all.from(&key),
+        Bound::Excluded(key) => all.after(&key),
+        Bound::Unbounded => all,
     };
     Ok(match high {
         Bound::Included(key) => scan.through(&key),

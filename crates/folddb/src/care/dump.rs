@@ -8,6 +8,7 @@ use std::path::Path;
 
 use folddb_base::{Error, ErrorKind, Result, Seq};
 
+use crate::borders::At;
 use crate::care::lines::{self, RowWriter, Totals, put_end, put_piece, put_start, put_table};
 use crate::catalog::TableCore;
 use crate::scan::{Rows, ScanPlan, Wanted};
@@ -47,7 +48,7 @@ impl Store {
         let cores: Vec<_> =
             names.iter().map(|name| Ok(self.bytes_table(name)?.core().clone())).collect::<Result<_>>()?;
         let mut dump =
-            Dump { store: self, seq: past.seq(), out, line: String::new(), hash: 0, records: 0, failing: 0 };
+            Dump { store: self, at: past.seen(), out, line: String::new(), hash: 0, records: 0, failing: 0 };
         put_start(&mut dump.line);
         dump.hand_on()?;
         for core in &cores {
@@ -64,7 +65,7 @@ impl Store {
 
 struct Dump<'a> {
     store: &'a Store,
-    seq: Seq,
+    at: At,
     out: &'a mut dyn Write,
     /// The line that is being made, kept from one to the next.
     line: String,
@@ -79,7 +80,7 @@ impl Dump<'_> {
         self.hand_on()?;
         let mut writer = RowWriter::new(&core.rules);
         let wanted = if core.hashed.is_some() { Wanted::Value } else { Wanted::Short };
-        let plan = ScanPlan { wanted, ..ScanPlan::everything(Some(self.seq)) };
+        let plan = ScanPlan { wanted, ..ScanPlan::everything(Some(self.at)) };
         let mut rows = AnyRows::start(self.store.engine(), core, plan)?;
         loop {
             match &mut rows {
@@ -128,7 +129,7 @@ impl Dump<'_> {
         key: &[u8],
         writer: &mut RowWriter<'_>,
     ) -> Result<()> {
-        let Some(mut value) = self.store.engine().read_value(core, key, Some(self.seq))? else {
+        let Some(mut value) = self.store.engine().read_value(core, key, Some(self.at))? else {
             return Ok(());
         };
         writer.put_long(key, value.len_bytes(), &mut self.line);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, ErrorKind, FileNumber, Pointer, Record, RecordSink, Result, Seq, TableId};
+use folddb_base::{Error, ErrorKind, FileNumber, Pointer, Record, RecordSink, Result, Seq, Stamp, TableId};
 use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
 use folddb_host::Files;
 use folddb_journal::moved::MovedFile;
@@ -571,7 +571,12 @@ impl Mender<'_> {
         let to = self.draft.join(FileName::Part(number).to_string());
         let new_file =
             self.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
-        let writer = PartWriter::new(new_file, &to, number, write_options(rules, true));
+        let writer = PartWriter::new(
+            new_file,
+            &to,
+            number,
+            write_options(rules, true, folddb_merge::Times::default()),
+        );
         let mut salvager = Salvager {
             writer,
             order: &rules.order,
@@ -730,9 +735,13 @@ fn encode(
         match (rope_of(&record), record.op) {
             (Some(rope), LogOp::Op(kind)) => {
                 let load = |pointer: &Pointer<'_>| values.piece((record.table, record.key), pointer);
-                encoded
-                    .push_rope(core, kind, record.key, &rope, &load)
-                    .map_err(|error| format!("{}; its batch is lost", error.message()))?;
+                let pushed = match Stamp::of_pointer(record.payload) {
+                    Ok(stamp) if core.has_stamps => {
+                        encoded.push_inline(core, kind, record.key, (stamp, &rope), &load)
+                    }
+                    _ => encoded.push_rope(core, kind, record.key, &rope, &load),
+                };
+                pushed.map_err(|error| format!("{}; its batch is lost", error.message()))?;
             }
             _ => frame::put_record(&mut encoded.payload, record.table, record.op, record.key, record.payload),
         }

@@ -13,7 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{FileNumber, Lsn, Op, Record, Result, Rope, Seq};
+use folddb_base::{FileNumber, Lsn, Op, Record, Result, Rope, Seq, Stamp};
 use folddb_journal::ReplayFrame;
 use folddb_journal::moved::MovedFile;
 use folddb_layout::file_name::FileName;
@@ -596,7 +596,13 @@ fn check_record(
         .map_err(|cause| format!("it is no key of the table: {cause}"))?;
     match record.op().map_err(|cause| cause.to_string())? {
         Op::Delete => Ok(()),
-        Op::Set(value) | Op::Insert(value) | Op::Fold(value) => check_value(rules, value),
+        Op::Set(payload) | Op::Insert(payload) | Op::Fold(payload) => {
+            if rules.fold.has_stamps() {
+                Stamp::split(payload)
+                    .map_err(|_| "it has no stamp, and values of the table expire".to_owned())?;
+            }
+            check_value(rules, rules.fold.value_in(payload))
+        }
         Op::InsertFold { absent, present } => {
             check_value(rules, absent).and_then(|()| check_value(rules, present))
         }

@@ -6,7 +6,7 @@ use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_memtable::FlushStream;
-use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules};
+use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules, Times};
 
 use super::output::Output;
 use crate::budget::Who;
@@ -96,7 +96,8 @@ impl Engine {
 
     fn flush(&self, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
         let is_bottom = table.view().runs.is_empty();
-        let mut written = self.write_sealed(table, sealed, is_bottom, self.flushed_seq(table))?;
+        let times = self.times_to_flush(table, sealed);
+        let mut written = self.write_sealed(table, sealed, (is_bottom, times), self.flushed_seq(table))?;
         let log_start = self.log_start_without(Some(sealed));
         self.sync_values().inspect_err(|_| written.discard())?; // what the parts point to
         self.sync_log_for(sealed, log_start).inspect_err(|_| written.discard())?;
@@ -114,12 +115,12 @@ impl Engine {
     }
 
     /// Writes a sealed memtable as the newest run of its table, which no manifest lists yet. `is_bottom` when the
-    /// table has nothing older; `flushed_seq` is where the flush before this one ended.
+    /// table has nothing older; `times` is what it keeps of the past, taken by now; `flushed_seq` is where the flush before this one ended.
     pub(crate) fn write_sealed(
         &self,
         table: &Arc<TableCore>,
         sealed: &Sealed,
-        is_bottom: bool,
+        (is_bottom, times): (bool, Times),
         flushed_seq: Seq,
     ) -> Result<Written> {
         let borders = self.borders.all();
@@ -132,9 +133,10 @@ impl Engine {
             range_deletes: step_ranges(&view, sealed.last_seq),
             bottom: if is_bottom { BottomRule::Always } else { BottomRule::Never },
         };
-        let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq);
-        let mut step = FoldStep::new(sealed.memtable.stream(), rules);
-        let mut output = Output::new(self, table, keep_seqs, Who::Flush);
+        let keep_seqs =
+            table.keeps_past || borders.iter().any(|&border| border >= min_seq && border < max_seq);
+        let mut step = FoldStep::new(sealed.memtable.stream(), rules).with_times(times);
+        let mut output = Output::new(self, table, (keep_seqs, times), Who::Flush);
         let mut parts = Vec::new();
         self.write_parts(table, sealed, &mut step, &mut output, &mut parts).inspect_err(|_| {
             self.debt.flushed_bytes.store(0, Ordering::Relaxed);
@@ -154,6 +156,7 @@ impl Engine {
         changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
         let counts = *step.counts();
         self.counters.fold_failures.add(counts.declined_failed);
+        self.counters.records_expired.add(counts.expired);
         let parts = parts.into_iter().map(|(part, _)| part).collect();
         Ok(Written { changes, parts, records: counts.records_out })
     }

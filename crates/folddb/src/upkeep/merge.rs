@@ -41,9 +41,10 @@ pub(crate) struct Merges {
     pub(super) optimized: HashMap<TableId, Turn>,
     /// Tables whose merges failed for a reason that trying again does not mend.
     pub(super) given_up: HashMap<TableId, Error>,
-    /// What each table looked like when nothing more was due: its runs, and the snapshots by version. A weak
+    /// What each table looked like when nothing more was due: its runs, the snapshots by version, and the second where that
+    /// matters. A weak
     /// reference keeps the address from being given to other runs, and no file from going.
-    pub(super) looked_at: HashMap<TableId, (Weak<Vec<RunView>>, u64)>,
+    pub(super) looked_at: HashMap<TableId, (Weak<Vec<RunView>>, u64, u64)>,
 }
 
 /// What to go on with.
@@ -178,6 +179,7 @@ impl Engine {
         self.counters.merges.add(1);
         self.counters.records_merged.add(job.step.counts().records_in);
         self.counters.fold_failures.add(job.step.counts().declined_failed);
+        self.counters.records_expired.add(job.step.counts().expired);
         let (table, plan, run) = (job.table.id, job.plan.clone(), job.run);
         drop(job); // with the files that it has read
         self.release(table, &plan, Some(run));
@@ -202,9 +204,14 @@ impl Engine {
     fn plan_merges(&self) -> Result<()> {
         for table in self.catalog().all() {
             let (runs, version) = (Arc::downgrade(&table.view().runs), self.borders.version());
-            let is_present = |seen: &(Weak<_>, u64)| seen.0.ptr_eq(&runs) && seen.1 == version;
+            let second = if table.is_timed { self.now_ms() / 1000 } else { 0 };
+            let is_present =
+                |seen: &(Weak<_>, u64, u64)| seen.0.ptr_eq(&runs) && (seen.1, seen.2) == (version, second);
             if self.merges.lock().looked_at.get(&table.id).is_some_and(is_present) {
                 continue;
+            }
+            if table.has_stamps {
+                self.drop_expired(table)?;
             }
             while let Some(plan) = self.plan_for(table) {
                 let begun = self.note_plan(table, plan).inspect_err(|error| self.give_up(table.id, error));
@@ -213,7 +220,7 @@ impl Engine {
                 }
                 begun?;
             }
-            self.merges.lock().looked_at.insert(table.id, (runs, version));
+            self.merges.lock().looked_at.insert(table.id, (runs, version, second));
         }
         Ok(())
     }
@@ -230,8 +237,14 @@ impl Engine {
     /// What is due for a table with these runs.
     fn due(&self, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
         let moment = Moment { borders: self.borders.all() };
-        let options = MergeOptions::with_factor(self.options.merge_factor);
-        plan(&table.rules.order, runs, &moment, &options)
+        let mut options = MergeOptions::with_factor(self.options.merge_factor);
+        if !table.is_timed {
+            return plan(&table.rules.order, runs, &moment, &options);
+        }
+        options.repeats_are_garbage = !table.keeps_past;
+        let mut runs = runs.to_vec();
+        self.count_outdated(table, &mut runs);
+        plan(&table.rules.order, &runs, &moment, &options)
     }
 
     /// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.
@@ -354,7 +367,9 @@ impl Engine {
         let run = RunId(self.numbers.take().0);
         let view = table.view();
         let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
-        // Borders are read after the inputs are fixed: a snapshot taken later is above all of them.
+        let times = self.times_to_merge(table, &|run| plan.inputs.contains(&run.id));
+        // Borders are read after the inputs are fixed: a snapshot taken later is above all of them, or looks back no further
+        // than is kept.
         let borders = self.borders.all();
         let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
         let (min_seq, max_seq) =
@@ -376,7 +391,8 @@ impl Engine {
             range_deletes,
             bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
         };
-        let keep_seqs = borders.iter().any(|&border| border >= min_seq && border < max_seq)
+        let keep_seqs = table.keeps_past
+            || borders.iter().any(|&border| border >= min_seq && border < max_seq)
             || reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
         self.merges.lock().busy.insert((table.id, run));
         let bytes_total = files.iter().map(|file| taken_in_bytes(file.part.facts())).sum();
@@ -385,8 +401,8 @@ impl Engine {
             table: Arc::clone(table),
             run,
             age,
-            step: FoldStep::new(stream, rules),
-            output: Output::new(self, table, keep_seqs, Who::Merge),
+            step: FoldStep::new(stream, rules).with_times(times),
+            output: Output::new(self, table, (keep_seqs, times), Who::Merge),
             range_deletes: range_seqs,
             lowest_border: borders.first().copied(),
             bytes_total,
@@ -507,8 +523,10 @@ impl MergeJob {
         let others = view.runs.iter().filter(is_other).flat_map(|run| &run.parts);
         let oldest_elsewhere = others.map(|part| part.file.part.facts().min_seq).min();
         let Some(state) = manifest.state().tables.get(&self.table.id) else { return Vec::new() };
+        let sheltering: HashSet<Seq> = self.step.sheltering().collect();
         let is_done = |seq: &Seq| {
             self.range_deletes.contains(seq)
+                && !sheltering.contains(seq)
                 && self.lowest_border.is_none_or(|border| border >= *seq)
                 && oldest_elsewhere.is_none_or(|oldest| oldest > *seq)
         };
@@ -579,6 +597,7 @@ fn summary(run: &RunView, busy: bool) -> RunSummary {
         value_bytes: facts().flat_map(|facts| &facts.values).map(|used| used.bytes).sum(),
         records: facts().map(|facts| facts.records).sum(),
         deletes: facts().map(|facts| facts.deletes).sum(),
+        outdated: 0,
         min_seq: facts().map(|facts| facts.min_seq).min().unwrap_or(0),
         max_seq: facts().map(|facts| facts.max_seq).max().unwrap_or(0),
         low: run.parts.first().map(|part| part.low.clone()).unwrap_or_default(),

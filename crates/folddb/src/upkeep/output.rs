@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use folddb_base::{Error, FileNumber, Result};
 use folddb_host::Files;
+use folddb_merge::Times;
+use folddb_rules::Keep;
 use folddb_rules::table_rules::{BoundRules, Compression as RulesCompression};
 use folddb_run::{Compression, PartFacts, PartWriter, WriteOptions};
 
@@ -27,7 +29,7 @@ struct Open {
 }
 
 /// How the parts of a table are written.
-pub(crate) fn write_options(rules: &BoundRules, keep_seqs: bool) -> WriteOptions {
+pub(crate) fn write_options(rules: &BoundRules, keep_seqs: bool, times: Times) -> WriteOptions {
     WriteOptions {
         order: rules.order.clone(),
         block_bytes: rules.rules.block_bytes as usize,
@@ -37,14 +39,24 @@ pub(crate) fn write_options(rules: &BoundRules, keep_seqs: bool) -> WriteOptions
         },
         filter_bits: u32::from(rules.rules.filter_bits),
         keep_seqs,
+        stamps: rules.fold.has_stamps().then_some(times.sweep_ms),
+        kept_since: match rules.rules.keep {
+            Keep::Window(_) => times.since,
+            _ => 0,
+        },
     }
 }
 
 impl Output {
-    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart.
-    pub(crate) fn new(engine: &Engine, table: &TableCore, keep_seqs: bool, who: Who) -> Output {
+    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart, or who reads the past.
+    pub(crate) fn new(
+        engine: &Engine,
+        table: &TableCore,
+        (keep_seqs, times): (bool, Times),
+        who: Who,
+    ) -> Output {
         Output {
-            options: write_options(&table.rules, keep_seqs),
+            options: write_options(&table.rules, keep_seqs, times),
             files: engine.host_for(who).files,
             open: None,
         }

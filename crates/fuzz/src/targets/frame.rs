@@ -37,7 +37,14 @@ fn seal_frame(input: &mut [u8]) {
 
 fn frame_seeds() -> Vec<Vec<u8>> {
     let payload = record_seeds().concat();
-    let head = |kind, count, durable_lsn| FrameHead { kind, first_seq: 77, count, durable_lsn, prev_hash: 5 };
+    let head = |kind, count, durable_lsn| FrameHead {
+        kind,
+        first_seq: 77,
+        count,
+        durable_lsn,
+        prev_hash: 5,
+        time_ms: None,
+    };
     let seed = |head: FrameHead, payload: &[u8]| {
         let mut out = Vec::new();
         put_frame(&mut out, SALT, LSN, &head, payload);

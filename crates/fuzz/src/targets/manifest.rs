@@ -136,6 +136,7 @@ fn value_changes() -> Vec<Change> {
         Change::RemoveValues { segment: FileNumber(41) },
         Change::Require { features: 1 },
         Change::MoveValues { file: FileNumber(50), file_bytes: 20_000, segments: vec![segment] },
+        Change::Times { entries: vec![(7, 1_800_000_000_000), (9, 1_800_000_001_000)] },
     ]
 }
 

@@ -5,6 +5,7 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
+use folddb_base::Stamp;
 use folddb_base::checksum::{hash32, hash64, key_hash, place_seed};
 use folddb_base::{
     Direction, FileNumber, OpKind, Pointer, Record, RecordSink, RecordStream, TableId, ValuePlace,
@@ -12,7 +13,7 @@ use folddb_base::{
 use folddb_layout::block::{Block, BlockCursor, Compression, Encoding, Place, TRAILER_BYTES, seal};
 use folddb_layout::file_name::FileName;
 use folddb_layout::liveness::{Liveness, SegmentUse};
-use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, TopIndex};
+use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, StampFacts, TopIndex};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_record, value_in};
 use folddb_rules::KeyOrder;
 use folddb_run::{
@@ -80,7 +81,8 @@ fn meta(input: &[u8]) {
     assert_eq!(Meta::open(&again, SEED, FILE_BYTES), Ok(meta.clone()));
     // Extensions stand at the end; what this version does not know of them is passed over.
     let mut plain = Vec::new();
-    Meta { liveness: None, ..meta }.put(&mut plain, SEED);
+    let facts = PartFacts { stamps: None, kept_since: 0, ..meta.facts.clone() };
+    Meta { liveness: None, facts, ..meta }.put(&mut plain, SEED);
     assert!(input.starts_with(&body(plain)));
 }
 
@@ -98,6 +100,8 @@ fn meta_seeds() -> Vec<Vec<u8>> {
         payload_bytes: 2400,
         sketch: vec![1, 1 << 40, u64::MAX],
         values: Vec::new(),
+        stamps: None,
+        kept_since: 0,
     };
     let meta =
         Meta { facts, order_name: "bytewise".to_owned(), data_bytes: 500, filter_bits: 10, liveness: None };
@@ -105,12 +109,17 @@ fn meta_seeds() -> Vec<Vec<u8>> {
     meta.put(&mut out, SEED);
     let plain = body(out);
     // Two extensions: tag, slice.
-    let extended = [&plain[..], &[1, 2, 0xaa, 0xbb, 200, 1, 0]].concat();
+    let extended = [&plain[..], &[9, 2, 0xaa, 0xbb, 200, 1, 0]].concat();
     let mut out = Vec::new();
     let values = vec![SegmentUse { segment: 7, count: 2, bytes: 6176, end: 4130 }];
     let liveness = Some(Place { offset: 600, len_bytes: 40 });
-    Meta { liveness, facts: PartFacts { values, ..meta.facts.clone() }, ..meta }.put(&mut out, SEED);
-    vec![plain, extended, body(out)]
+    Meta { liveness, facts: PartFacts { values, ..meta.facts.clone() }, ..meta.clone() }.put(&mut out, SEED);
+    let mut timed = Vec::new();
+    let mut stamps = StampFacts { swept_ms: 99, ..StampFacts::default() };
+    stamps.note(Stamp { write_ms: 1_800_000_000_000, deadline_ms: 1_800_000_600_000 });
+    let facts = PartFacts { stamps: Some(stamps), kept_since: 77, ..meta.facts.clone() };
+    Meta { facts, ..meta }.put(&mut timed, SEED);
+    vec![plain, extended, body(out), body(timed)]
 }
 
 fn liveness(input: &[u8]) {

@@ -195,8 +195,14 @@ fn segment_of(header: &SegmentHeader, prev_hash: u32, frames: &[(FrameKind, u64,
         let lsn = header.first_lsn + (out.len() - HEADER_BYTES) as u64;
         let payload: Vec<u8> =
             super::frame::record_seeds().into_iter().take(*count as usize).flatten().collect();
-        let head =
-            FrameHead { kind: *kind, first_seq: *first_seq, count: *count, durable_lsn: lsn / 2, prev_hash };
+        let head = FrameHead {
+            kind: *kind,
+            first_seq: *first_seq,
+            count: *count,
+            durable_lsn: lsn / 2,
+            prev_hash,
+            time_ms: None,
+        };
         prev_hash = put_frame(&mut out, header.salt, lsn, &head, &payload);
         debug_assert!(decode_frame(&out[out.len() - 8..], header.salt, lsn).is_ok());
     }

@@ -69,7 +69,14 @@ fn a_whole_frame_that_says_what_nobody_knows_is_no_torn_end() {
     let header = SegmentHeader::decode(&bytes, FileNumber(3)).unwrap();
     let lsn = ends[ends.len() - 1];
     let mut frame = Vec::new();
-    let head = FrameHead { kind: FrameKind::Batch, first_seq: 71, count: 0, durable_lsn: 0, prev_hash: 0 };
+    let head = FrameHead {
+        kind: FrameKind::Batch,
+        first_seq: 71,
+        count: 0,
+        durable_lsn: 0,
+        prev_hash: 0,
+        time_ms: None,
+    };
     put_frame(&mut frame, header.salt, lsn, &head, &[]);
     frame[17] |= 1 << 6;
     let hash = hash64(place_seed(header.salt, lsn), &frame[8..]);

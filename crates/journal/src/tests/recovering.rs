@@ -262,7 +262,14 @@ fn a_whole_frame_that_does_not_follow_is_damage() {
     for (first_seq, prev_hash, whole) in
         [(4, prev_hash, true), (5, prev_hash, false), (4, prev_hash ^ 1, false)]
     {
-        let head = FrameHead { kind: FrameKind::Batch, first_seq, count: 1, durable_lsn: 0, prev_hash };
+        let head = FrameHead {
+            kind: FrameKind::Batch,
+            first_seq,
+            count: 1,
+            durable_lsn: 0,
+            prev_hash,
+            time_ms: None,
+        };
         let mut frame = Vec::new();
         put_frame(&mut frame, header.salt, end, &head, &payload(4, 100));
         let mut bytes = pristine.clone();

@@ -11,9 +11,11 @@ fn kinds() -> impl Strategy<Value = FrameKind> {
 }
 
 fn heads() -> impl Strategy<Value = (u64, FrameHead)> {
-    (kinds(), 0..u64::MAX / 2, any::<u32>(), any::<u32>(), 0..1u64 << 50, 0..1u64 << 40).prop_map(
-        |(kind, first_seq, count, prev_hash, durable_lsn, behind)| {
-            (durable_lsn + behind, FrameHead { kind, first_seq, count, durable_lsn, prev_hash })
+    let numbers = (0..u64::MAX / 2, any::<u32>(), any::<u32>(), 0..1u64 << 50, 0..1u64 << 40);
+    (kinds(), numbers, any::<Option<u64>>()).prop_map(
+        |(kind, (first_seq, count, prev_hash, durable_lsn, behind), time_ms)| {
+            let time_ms = time_ms.filter(|_| kind == FrameKind::Batch);
+            (durable_lsn + behind, FrameHead { kind, first_seq, count, durable_lsn, prev_hash, time_ms })
         },
     )
 }
@@ -27,6 +29,7 @@ fn small_frame() -> (Vec<u8>, u64) {
         count: 1,
         durable_lsn: 4_000,
         prev_hash: 77,
+        time_ms: None,
     };
     let (mut bytes, lsn) = (Vec::new(), 5_000);
     put_frame(&mut bytes, SALT, lsn, &head, &payload);

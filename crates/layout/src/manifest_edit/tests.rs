@@ -91,6 +91,7 @@ fn the_unknown_is_refused() {
     assert_eq!(edit(&[16, 1, 9]), Ok(vec![Change::RemoveValues { segment: FileNumber(9) }]));
     assert_eq!(edit(&[20, 1, 1]), Ok(vec![Change::Require { features: FEATURE_ROPES }]));
     assert_eq!(edit(&[20, 1, 2]), Err(Malformed::Tag), "a feature that nobody knows");
+    assert_eq!(edit(&[24, 5, 4, 7, 3, 1, 4]), Ok(vec![Change::Times { entries: vec![(7, 3), (8, 7)] }]));
     assert_eq!(edit(&[13, 1, 2]), Err(Malformed::Tag), "a flag is 0 or 1");
     assert_eq!(edit(&[13, 1, 1]), Ok(vec![Change::LogOpen { open: true }]));
     assert_eq!(edit(&[5, 2, 1, 1]), Err(Malformed::Bounds), "more fields than it has");

@@ -35,6 +35,7 @@ prop_compose! {
         range in 0u64..1 << 60,
         low in proptest::collection::vec(any::<u8>(), 0..30),
         high in proptest::collection::vec(any::<u8>(), 0..30),
+        stamps in any::<Option<[u32; 5]>>(),
         mut sketch in proptest::collection::vec(any::<u64>(), 0..SKETCH_HASHES),
     ) -> PartFacts {
         sketch.sort_unstable();
@@ -42,6 +43,13 @@ prop_compose! {
             file_bytes: 1 << 50, records, keys: 1 + records / 2, low, high, min_seq, max_seq: min_seq + range,
             deletes: records / 3, key_bytes: records * 8, payload_bytes: records * 5, sketch,
             values: vec![SegmentUse { segment: 7, count: records, bytes: records * 16, end: 1 << 33 }],
+            kept_since: records / 7,
+            stamps: stamps.map(|drawn| {
+                let mut stamps = StampFacts { swept_ms: u64::from(drawn[4]), ..StampFacts::default() };
+                stamps.note(Stamp { write_ms: u64::from(drawn[0]), deadline_ms: u64::from(drawn[1]) });
+                stamps.note(Stamp { write_ms: u64::from(drawn[2]), deadline_ms: NEVER });
+                if drawn[3] % 2 == 0 { StampFacts::default() } else { stamps }
+            }),
         }
     }
 }

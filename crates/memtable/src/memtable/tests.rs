@@ -295,7 +295,7 @@ proptest! {
         merge_factor in 2usize..4,
     ) {
         let tail = TailLimits { records_max, chain_max, ..TailLimits::default() };
-        let memtable = Memtable::new(order.clone(), Arc::clone(&rules), MemtableLimits { tail, merge_factor });
+        let memtable = Memtable::new(order.clone(), Arc::clone(&rules), MemtableLimits { tail, merge_factor, keeps_all: false });
         let mut world = World {
             rules, order, memtable,
             published: AtomicU64::new(0),
@@ -453,6 +453,7 @@ fn readers_and_upkeep_run_beside_the_applier() {
     let memtable = memtable(MemtableLimits {
         tail: TailLimits { records_max: 64, ..TailLimits::default() },
         merge_factor: 3,
+        ..MemtableLimits::default()
     });
     let published = AtomicU64::new(0);
     let rounds = if cfg!(miri) { 60u64 } else { 4000 };
@@ -497,4 +498,28 @@ fn readers_and_upkeep_run_beside_the_applier() {
             }
         }
     });
+}
+
+#[test]
+fn a_memtable_that_keeps_all_folds_nothing() {
+    let tail = TailLimits { records_max: 4, ..TailLimits::default() };
+    let limits = MemtableLimits { tail, keeps_all: true, ..MemtableLimits::default() };
+    let memtable = memtable(limits);
+    {
+        let mut writer = memtable.apply();
+        for seq in 1..=40u64 {
+            let record = Record { key: b"k", seq, kind: OpKind::Set, payload: &seq.to_le_bytes() };
+            writer.push(record, &[seq - 1]);
+        }
+    }
+    while memtable.merge_step(&[40]) {}
+    assert_eq!(memtable.counts(), Counts { pushed: 40, held: 40, folded: 0 });
+    for at in 1..=40 {
+        let mut seen = Vec::new();
+        memtable.get(b"k", ReadAt::Seq(at), |record| {
+            seen.push(record.seq);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(seen, [at]);
+    }
 }

@@ -487,3 +487,127 @@ fn keys_are_the_same_when_their_bytes_are() {
         assert!(!same_key(a.as_bytes(), b.as_bytes()));
     }
 }
+
+/// What happens to a key, newest first: the seqs of its records, and of the range deletes over it.
+fn events_of(history: &History, key: &[u8]) -> Vec<Seq> {
+    let covers = |range: &&RangeDelete| &range.from[..] <= key && key < &range.to[..];
+    let ranges = history.ranges.iter().filter(covers).map(|range| range.seq);
+    let records = history.records.iter().filter(|record| record.key == key).map(|record| record.seq);
+    let mut seqs: Vec<Seq> = ranges.chain(records).collect();
+    seqs.sort_unstable_by(|a, b| b.cmp(a));
+    seqs
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn the_past_that_is_asked_for_reads_as_before(
+        world in world(),
+        events in prop::collection::vec(event(), 0..50),
+        newest in 1u32..5,
+        since in prop::option::of(0u64..50),
+        bottom: bool,
+        base in any::<u8>(),
+        cut in 0usize..50,
+    ) {
+        let history = History::new(world, &events);
+        let times = Times { newest, since: since.unwrap_or(Seq::MAX), sweep_ms: 0 };
+        let rule = || if bottom { BottomRule::Always } else { BottomRule::Never };
+        // In two steps: the newer part by itself, and then all.
+        let cut = history.borders.iter().copied().filter(|_| cut.is_multiple_of(2)).next().unwrap_or(cut as Seq);
+        let (older, newer): (Vec<_>, Vec<_>) = history.records.iter().cloned().partition(|record| record.seq <= cut);
+        let run = |records, rule| {
+            let mut step = history.step(world, VecStream::new(records), rule).with_times(times);
+            let mut out = VecStream::default();
+            assert_eq!(step.step(Budget::UNBOUNDED, &mut out).unwrap(), StepResult::Done);
+            assert!(step.counts().balance());
+            (out.records, step.sheltering().collect::<Vec<_>>())
+        };
+        let newer = run(newer, BottomRule::Never).0;
+        let mut all = [newer, older].concat();
+        sort(&mut all);
+        let (merged, sheltering) = run(all, rule());
+        for key in (0..KEYS).map(key) {
+            let base = if bottom { None } else { Some(world.value(base)) };
+            let seqs = events_of(&history, &key);
+            let kept_from = seqs.get(newest as usize - 1).copied().unwrap_or(Seq::MAX);
+            let oldest_found = merged.iter().filter(|record| record.key == key).map(|record| record.seq).min();
+            for at in 0..=events.len() as Seq {
+                let is_border = history.borders.contains(&at);
+                let is_kept = at >= kept_from && oldest_found.is_some_and(|found| at >= found);
+                if !(is_border || is_kept || at >= times.since || at == events.len() as Seq) {
+                    continue;
+                }
+                let before = history.read(world, &history.records, &key, at, base.clone());
+                let after = history.read(world, &merged, &key, at, base.clone());
+                prop_assert_eq!(before, after, "key {:?} at {}: {:?}", key, at, &merged);
+            }
+            if bottom && history.borders.is_empty() {
+                // What nothing is kept under may be forgotten.
+                let ranges = history.ranges.iter().filter(|range| sheltering.contains(&range.seq)).cloned().collect();
+                let retired = History { records: Vec::new(), ranges, borders: Vec::new() };
+                let before = history.read(world, &history.records, &key, Seq::MAX, None);
+                prop_assert_eq!(before, retired.read(world, &merged, &key, Seq::MAX, None), "{:?}", &merged);
+            }
+        }
+        if since.is_none() && history.borders.is_empty() && world == World::Concat && history.ranges.is_empty() {
+            for key in (0..KEYS).map(key) {
+                prop_assert!(merged.iter().filter(|record| record.key == key).count() <= newest as usize);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_swept_away_nobody_would_have_met(
+        sum: bool,
+        drawn in prop::collection::vec((0u8..8, any::<u8>(), 0u64..4, 0u64..9, any::<bool>()), 1..16),
+        merged_of in any::<prop::sample::Index>(),
+        start in prop::option::of((any::<u8>(), 0u64..12)),
+        bottom: bool,
+        later in 0u64..20,
+    ) {
+        let world = if sum { World::Sum } else { World::Concat };
+        let rules = world.rules().with_stamps(true);
+        let (mut write_ms, mut border) = (100, None);
+        let stamped = |write_ms: u64, lasts: u64, value: &[u8]| {
+            let deadline_ms = if lasts == 8 { folddb_base::stamp::NEVER } else { write_ms + lasts };
+            [&Stamp { write_ms, deadline_ms }.bytes()[..], value].concat()
+        };
+        let mut written = Vec::new();
+        for (at, (kind, value, after, lasts, is_border)) in drawn.iter().enumerate() {
+            write_ms += after;
+            let mut record = write(&world.rules(), b"k", at as Seq + 1, *kind, world.value(*value));
+            if record.op.kind != OpKind::Delete {
+                record.op.payload = stamped(write_ms, *lasts, &record.op.payload);
+            }
+            written.push((record, write_ms));
+            if *is_border && border.is_none() && at % 5 == 4 {
+                border = Some(at as Seq + 1);
+            }
+        }
+        // The oldest are merged; what comes after was written at these times.
+        let count = 1 + merged_of.index(written.len());
+        let sweep_ms = written.get(count).map_or(write_ms + later, |(_, write_ms)| *write_ms);
+        let mut inputs: Vec<_> = written[..count].iter().map(|(record, _)| record.clone()).collect();
+        sort(&mut inputs);
+        let rule = if bottom { BottomRule::Always } else { BottomRule::Never };
+        let borders = border.into_iter().collect();
+        let step = StepRules { order: KeyOrder::Bytewise, fold: rules.clone(), borders, range_deletes: Vec::new(), bottom: rule };
+        let step = FoldStep::new(VecStream::new(inputs), step).with_times(Times { sweep_ms, ..Times::default() });
+        let (merged, counts) = run_to_end(step);
+        prop_assert!(counts.balance());
+        let state_of = |ops: &mut dyn Iterator<Item = &OwnedRecord>| {
+            let start = start.filter(|_| !bottom).map(|(value, lasts)| stamped(99, lasts, &world.value(value)));
+            let mut state = start.filter(|state| !rules.is_deleted_state(b"k", state));
+            ops.for_each(|record| rules.apply(b"k", &mut state, record.op.op().unwrap()).unwrap());
+            let now_ms = write_ms.max(sweep_ms) + later;
+            state.filter(|state| !Stamp::split(state).unwrap().0.is_over_at(now_ms))
+        };
+        let rest = || written[count..].iter().map(|(record, _)| record);
+        let before = state_of(&mut written[..count].iter().map(|(record, _)| record).chain(rest()));
+        let after = state_of(&mut merged.iter().rev().chain(rest()));
+        let value = |state: Option<Vec<u8>>| state.map(|state| state[12..].to_vec());
+        prop_assert_eq!(value(before), value(after), "{:?} of {:?}", &merged, &written);
+    }
+}

@@ -46,6 +46,7 @@ impl Table {
             value_bytes: 0,
             records: records.len() as u64,
             deletes,
+            outdated: 0,
             min_seq: seqs.0,
             max_seq: seqs.1,
             low: key(records.first_key_value()),

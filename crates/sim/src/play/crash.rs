@@ -25,6 +25,7 @@ pub struct Wreck {
     dir: PathBuf,
     disk: SimDisk,
     known: Known,
+    epoch_ms: u64,
     is_created: bool,
     /// How the program wanted the process to end, where it did.
     pending: Option<Crash>,
@@ -96,6 +97,7 @@ impl Player {
             dir: self.dir.clone(),
             disk: self.disk.clone().unwrap_or_else(|| SimDisk::new(0)),
             known: self.known.clone(),
+            epoch_ms: self.epoch_ms,
             is_created: self.is_created,
             pending: self.pending.take(),
         }
@@ -113,6 +115,7 @@ impl Player {
     fn rise(&mut self, wreck: &Wreck, crash: &Crash) -> Outcome {
         let chance = &mut Seeded::new(u64::from(crash.seed));
         self.known = wreck.known.clone();
+        self.epoch_ms = wreck.epoch_ms;
         self.is_created = wreck.is_created;
         self.go_on_in_next_world(&wreck.disk, crash.power, chance);
         for &(after, power) in &crash.openings {
@@ -194,6 +197,10 @@ impl Player {
     fn adopt(&mut self, store: Store) -> Outcome {
         let Some(disk) = self.disk.clone() else { return Ok(()) };
         let contents = disk.aside(|| contents(&store)).map_err(said("read the store after a crash"))?;
+        if self.epoch_ms == 0 {
+            self.epoch_ms = store.unix_millis();
+        }
+        self.known.model.set_time(store.unix_millis());
         self.known.settle(&contents, store.last_seq())?;
         self.is_created = true;
         self.store = Some(store);
@@ -227,7 +234,9 @@ impl Player {
         let opened = Store::open(&self.dir, next.options().read_only(true));
         let store = opened.map_err(said("open for reading only"))?;
         let contents = contents(&store).map_err(said("read a store that is open for reading"))?;
-        self.known.clone().settle(&contents, store.last_seq())?;
+        let mut known = self.known.clone();
+        known.model.set_time(store.unix_millis());
+        known.settle(&contents, store.last_seq())?;
         drop(store);
         same("the directory after looking", &disk.names(&self.dir), &before)
     }
@@ -261,6 +270,7 @@ impl Player {
             Err(error) => return rotten(error),
         };
         let mut known = self.known.clone();
+        known.model.set_time(store.unix_millis());
         if name.ends_with(".log") {
             known.nothing_is_promised(); // nothing vouches for the last group of the log yet
         }

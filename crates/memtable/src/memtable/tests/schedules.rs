@@ -22,7 +22,7 @@ impl Scene {
     fn new() -> Arc<Scene> {
         let tail = TailLimits { records_max: 3, ..TailLimits::default() };
         Arc::new(Scene {
-            memtable: memtable(MemtableLimits { tail, merge_factor: 2 }),
+            memtable: memtable(MemtableLimits { tail, merge_factor: 2, keeps_all: false }),
             published: AtomicU64::new(0),
             commit: Mutex::new(()),
             live: Mutex::new(Vec::new()),

@@ -1,0 +1,185 @@
+//! What a key has been: its states one after the other, as far as the table keeps them.
+//!
+//! The records of the key are gathered from wherever they lie, with the range deletes over it, and folded from the oldest to the
+//! newest; after each of them the key is in a state. Which of them count is told by the rules and not by what merges have
+//! come to, so the answer is the same before a merge and after it. States at the old end in which the key is absent are not told:
+//! whether they were deletes, nobody knows once they are merged away.
+//!
+//! Called by `table`.
+
+use std::ops::ControlFlow;
+
+use folddb_base::checksum::key_hash;
+use folddb_base::{OpKind, Result, Seq};
+use folddb_rules::resolve::Resolver;
+use folddb_rules::{Keep, State};
+
+use crate::borders::At;
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::read::damaged_record;
+use crate::times::AsOf;
+use crate::view::TableView;
+
+/// What a key was from one write on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Version<V> {
+    /// The record that made it so. In tables that keep only what is, of a record that is no older.
+    pub seq: Seq,
+    /// When that was written, in milliseconds since 1970, to about a second; none where it is not known.
+    pub time_ms: Option<u64>,
+    /// Until when the value was to last, in milliseconds since 1970; none where it does for ever.
+    pub deadline_ms: Option<u64>,
+    /// The value; none where the key was absent.
+    pub value: V,
+}
+
+/// Something that happened to a key: a record, or a range delete over it.
+struct Event {
+    seq: Seq,
+    record: Option<(OpKind, Vec<u8>)>,
+}
+
+impl Engine {
+    /// The states of `key`, newest first, at most `limit` of those that the table keeps.
+    pub(crate) fn history(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        limit: usize,
+    ) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+        let now = At { seq: self.published(), time_ms: self.now_ms() };
+        if table.hashed.is_some() {
+            let only = |value: Option<&[u8]>| {
+                Ok(value.map(|value| Version {
+                    seq: now.seq,
+                    time_ms: None,
+                    deadline_ms: None,
+                    value: Some(value.to_vec()),
+                }))
+            };
+            return Ok(self.get(table, key, None, only)?.into_iter().take(limit).collect());
+        }
+        let mut versions = self.versions(table, key, limit, now)?;
+        while versions.last().is_some_and(|version| version.value.is_none()) {
+            versions.pop();
+        }
+        Ok(versions)
+    }
+
+    /// The value of `key` at a moment that is over.
+    pub(crate) fn get_at(&self, table: &TableCore, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
+        let (at, now) = {
+            let _committer = self.commit.lock(); // the moment is over, and nothing of it is still going in
+            (self.moment_of(as_of), At { seq: self.published(), time_ms: self.now_ms() })
+        };
+        if at.seq < now.seq && matches!(table.rules.rules.keep, Keep::Versions(_)) {
+            return self.version_at(table, key, at, now);
+        }
+        self.check_kept(table, at, now)?;
+        let at = (at.seq < now.seq || at.time_ms < now.time_ms).then_some(at);
+        self.get(table, key, at, |value| Ok(value.map(<[u8]>::to_vec)))
+    }
+
+    /// The value of `key` at a moment, from the versions that are kept of it.
+    fn version_at(&self, table: &TableCore, key: &[u8], at: At, now: At) -> Result<Option<Vec<u8>>> {
+        let versions = self.versions(table, key, usize::MAX, now)?;
+        match versions.iter().find(|version| version.seq <= at.seq) {
+            Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
+            Some(version) => Ok(version.value.clone()),
+            None => Err(self.not_kept(table, at, versions.last().map_or(now.seq, |version| version.seq))),
+        }
+    }
+
+    /// The states of `key` that count, newest first, absent ones at the old end too.
+    fn versions(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        limit: usize,
+        now: At,
+    ) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+        loop {
+            let round = self.values.files.round();
+            let view = table.view();
+            self.check_readable(table)?;
+            let events = events_of(table, &view, key, now.seq)?;
+            let Some(of) = self.values.files.roster_of(round) else { continue };
+            let counted = self.counted(table, &events, now).min(limit);
+            let mut versions = Vec::new();
+            let mut resolver = Resolver::new();
+            for (index, event) in events.iter().enumerate().rev() {
+                match &event.record {
+                    None => resolver.clear(),
+                    Some((kind, payload)) => resolver
+                        .feed_newer(&table.rules.fold, key, *kind, payload)
+                        .map_err(|cause| damaged_record(table, cause))?,
+                }
+                if index < counted {
+                    self.load_waiting(Some(&of), table, key, &mut resolver)?;
+                    let mut record = Vec::new();
+                    let value = match resolver.state(&table.rules.fold, key) {
+                        Err(cause) => return Err(self.fold_failed(table, key, &cause)),
+                        Ok(None) => None,
+                        Ok(Some(State::Value(value))) => Some(value.to_vec()),
+                        Ok(Some(State::Apart(pointer))) => {
+                            Some(self.load_value(Some(&of), table, key, pointer, &mut record)?.to_vec())
+                        }
+                    };
+                    let deadline_ms = if value.is_some() { resolver.deadline_ms() } else { None };
+                    versions.push(Version {
+                        seq: event.seq,
+                        time_ms: self.time_of(event.seq),
+                        deadline_ms,
+                        value,
+                    });
+                }
+            }
+            versions.reverse();
+            return Ok(versions);
+        }
+    }
+
+    /// How many of the events of a key, newest first, the table promises to keep.
+    fn counted(&self, table: &TableCore, events: &[Event], now: At) -> usize {
+        match table.rules.rules.keep {
+            Keep::Latest => 1,
+            Keep::Versions(count) => count as usize,
+            Keep::Forever => usize::MAX,
+            Keep::Window(_) => {
+                let since = self.kept_since(table, now.time_ms);
+                events.iter().take_while(|event| event.seq > since).count() + 1
+            }
+        }
+    }
+}
+
+/// What happened to `key` up to `limit`, newest first.
+fn events_of(table: &TableCore, view: &TableView, key: &[u8], limit: Seq) -> Result<Vec<Event>> {
+    let mut events = Vec::new();
+    let mut take = |seq: Seq, kind: OpKind, payload: &[u8]| {
+        if seq <= limit {
+            events.push(Event { seq, record: Some((kind, payload.to_vec())) });
+        }
+    };
+    let memtables = std::iter::once(&view.active).chain(view.sealed.iter().map(|sealed| &sealed.memtable));
+    for memtable in memtables {
+        memtable.explain(key, |_, record| take(record.seq, record.kind, record.payload));
+    }
+    let (order, hash) = (&table.rules.order, key_hash(key));
+    for part in view.runs.iter().flat_map(|run| &run.parts) {
+        if order.compare(key, &part.low).is_ge() && order.compare(key, &part.high).is_le() {
+            let _all = part.file.part.get(key, hash, Seq::MAX, &mut |record| {
+                take(record.seq, record.kind, record.payload);
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+    }
+    let covers = |from: &[u8], to: &[u8]| order.compare(from, key).is_le() && order.compare(key, to).is_lt();
+    let ranges =
+        view.range_deletes.iter().filter(|range| range.seq <= limit && covers(&range.from, &range.to));
+    events.extend(ranges.map(|range| Event { seq: range.seq, record: None }));
+    events.sort_by_key(|event| std::cmp::Reverse(event.seq));
+    Ok(events)
+}

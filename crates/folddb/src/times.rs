@@ -1,0 +1,233 @@
+//! What time it is for a store, when its records were written, and how far back its tables look.
+//!
+//! Only tables ask for it that keep their past or whose values expire; the others pay nothing.
+//!
+//! - **Time does not go back.** It is the wall clock's, or the newest time that anybody has been told, whichever is later: a
+//!   clock that jumps ahead makes time stand still until it is there. What was written is known over a crash by the log and the
+//!   manifest, and what has been swept away by the manifest.
+//! - **A map from seqs to times**, about an entry a second in which such tables are written to: see `folddb_manifest::times`.
+//! - **Who reads the past** reads at a seq and at a time ([`At`]): what had expired then is absent then.
+//!
+//! Called by `commit`, `read`, `upkeep`, `snapshot` and `recover`.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, Result, Seq};
+use folddb_host::sync::Mutex;
+use folddb_host::sync::atomic::{AtomicU64, Ordering};
+use folddb_layout::manifest_edit::Change;
+use folddb_manifest::{State, Times};
+use folddb_merge::Times as MergeTimes;
+use folddb_rules::Keep;
+
+use crate::borders::{At, Held};
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::view::{PartView, RunView, Sealed};
+
+/// A moment of the past, as users name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsOf {
+    /// After the record of this seq.
+    Seq(Seq),
+    /// At this time, in milliseconds since 1970; known to about a second.
+    UnixMillis(u64),
+}
+
+/// The clock and the map of a store.
+#[derive(Debug, Default)]
+pub(crate) struct StoreTimes {
+    /// The newest time that anybody has been told.
+    told_ms: AtomicU64,
+    /// All that is known, durable or not.
+    map: Mutex<Times>,
+}
+
+impl StoreTimes {
+    /// What the manifest knows.
+    pub(crate) fn of(state: &State) -> StoreTimes {
+        let told_ms = AtomicU64::new(state.times.newest_ms());
+        StoreTimes { told_ms, map: Mutex::new(state.times.clone()) }
+    }
+
+    /// Takes note that a batch from `seq` on was written at this time.
+    pub(crate) fn note(&self, seq: Seq, time_ms: u64) {
+        self.told_ms.fetch_max(time_ms, Ordering::AcqRel);
+        self.map.lock().note(seq, time_ms);
+    }
+}
+
+impl Engine {
+    /// The present time, in milliseconds since 1970.
+    pub(crate) fn now_ms(&self) -> u64 {
+        let wall_ms = self.host.clock.unix_millis();
+        self.times.told_ms.fetch_max(wall_ms, Ordering::AcqRel).max(wall_ms)
+    }
+
+    /// The change that makes durable what is known of times and is not, if anything is.
+    pub(crate) fn times_change(&self, state: &State) -> Option<Change> {
+        let map = self.times.map.lock();
+        let entries = map.beyond(&state.times);
+        (!entries.is_empty()).then(|| Change::Times { entries: entries.to_vec() })
+    }
+
+    /// When the record of this seq was written, as far as that is known.
+    pub(crate) fn time_of(&self, seq: Seq) -> Option<u64> {
+        self.times.map.lock().time_of(seq)
+    }
+
+    // ---- merging -----------------------------------------------------------------------------------------
+
+    /// How much of the past a merge keeps that begins now. To be asked before the borders.
+    pub(crate) fn times_to_keep(&self, table: &TableCore) -> MergeTimes {
+        let newest = match table.rules.rules.keep {
+            Keep::Versions(count) => count,
+            _ => 1,
+        };
+        MergeTimes { newest, since: self.kept_since(table, self.now_of(table)), sweep_ms: 0 }
+    }
+
+    /// The time where a table asks for it.
+    fn now_of(&self, table: &TableCore) -> u64 {
+        if table.is_timed { self.now_ms() } else { 0 }
+    }
+
+    /// From this seq on all states of a table are kept.
+    pub(crate) fn kept_since(&self, table: &TableCore, now_ms: u64) -> Seq {
+        match table.rules.rules.keep {
+            Keep::Forever => 0,
+            Keep::Window(window_ms) => {
+                let since = self.times.map.lock().seq_at(now_ms.saturating_sub(window_ms));
+                since.unwrap_or(0).min(self.published())
+            }
+            Keep::Latest | Keep::Versions(_) => Seq::MAX,
+        }
+    }
+
+    /// As [`Engine::times_to_keep`], and up to when a merge of `inputs` may sweep away what has expired: nobody may have met it
+    /// alive who wrote later, and nobody reads at a time when it was.
+    pub(crate) fn times_to_merge(
+        &self,
+        table: &TableCore,
+        is_input: &dyn Fn(&RunView) -> bool,
+    ) -> MergeTimes {
+        let mut times = self.times_to_keep(table);
+        if table.has_stamps {
+            times.sweep_ms = self.sweepable_ms(table, is_input);
+        }
+        times
+    }
+
+    /// The same of a flush.
+    pub(crate) fn times_to_flush(&self, table: &TableCore, sealed: &Sealed) -> MergeTimes {
+        let mut times = self.times_to_keep(table);
+        if table.has_stamps {
+            let is_other = |other: &&Sealed| !Arc::ptr_eq(&other.memtable, &sealed.memtable);
+            let view = table.view();
+            let others = view.sealed.iter().filter(is_other).map(|other| other.since_ms);
+            // Runs are older than a memtable, so no run counts.
+            times.sweep_ms = others.fold(self.sweepable_below(table, &|_| true, false), u64::min);
+        }
+        times
+    }
+
+    /// See [`Engine::times_to_merge`].
+    pub(crate) fn sweepable_ms(&self, table: &TableCore, is_input: &dyn Fn(&RunView) -> bool) -> u64 {
+        self.sweepable_below(table, is_input, true)
+    }
+
+    fn sweepable_below(
+        &self,
+        table: &TableCore,
+        is_input: &dyn Fn(&RunView) -> bool,
+        counts_sealed: bool,
+    ) -> u64 {
+        let kept_ms = match table.rules.rules.keep {
+            Keep::Latest => 0,
+            Keep::Window(window_ms) => window_ms,
+            Keep::Versions(_) | Keep::Forever => return 0,
+        };
+        // Whoever writes later than this is given this time at least: nobody is between being given one and a memtable.
+        let (now_ms, view, active_since_ms) = {
+            let committer = self.commit.lock();
+            let now_ms = self.now_ms();
+            self.times.note(committer.next_seq, now_ms);
+            (now_ms, table.view(), table.active_since_ms.load(Ordering::Acquire))
+        };
+        let mut sweep_ms = now_ms.min(self.times.map.lock().newest_ms()).saturating_sub(kept_ms);
+        sweep_ms = self.borders.oldest_ms().map_or(sweep_ms, |oldest| oldest.min(sweep_ms));
+        if !view.active.is_empty() {
+            sweep_ms = sweep_ms.min(active_since_ms);
+        }
+        if counts_sealed {
+            sweep_ms = view.sealed.iter().map(|sealed| sealed.since_ms).fold(sweep_ms, u64::min);
+        }
+        let oldest_input = view.runs.iter().rposition(is_input).unwrap_or(view.runs.len());
+        let inputs: Vec<&RunView> = view.runs.iter().filter(|run| is_input(run)).collect();
+        let newer = view.runs[..oldest_input].iter().filter(|run| !is_input(run)).flat_map(|run| &run.parts);
+        let meets = |part: &&PartView| inputs.iter().any(|input| input.overlaps(part, &table.rules.order));
+        let written =
+            newer.filter(meets).filter_map(|part| Some(part.file.part.facts().stamps?.min_write_ms));
+        written.fold(sweep_ms, u64::min)
+    }
+
+    // ---- reading -----------------------------------------------------------------------------------------
+
+    /// The moment that somebody names, where it is over.
+    pub(crate) fn moment_of(&self, as_of: AsOf) -> At {
+        let (published, now_ms) = (self.published(), self.now_ms());
+        let map = self.times.map.lock();
+        let at = match as_of {
+            AsOf::Seq(seq) => {
+                let next = map.time_of(seq.saturating_add(1)).unwrap_or(now_ms);
+                At { seq, time_ms: if seq >= published { now_ms } else { next } }
+            }
+            AsOf::UnixMillis(time_ms) => At { seq: map.seq_at(time_ms).unwrap_or(0), time_ms },
+        };
+        At { seq: at.seq.min(published), time_ms: at.time_ms.min(now_ms) }
+    }
+
+    /// Holds the moment that somebody names, so that merges keep what was; and gives when that was asked for.
+    pub(crate) fn hold_at(&self, as_of: AsOf) -> (Held, At) {
+        let _committer = self.commit.lock();
+        let at = self.moment_of(as_of);
+        let asked = At { seq: self.published(), time_ms: self.now_ms() };
+        (self.borders.hold(at, self.host.clock.monotonic()), asked)
+    }
+
+    /// Fails where a table does not keep all of its states at `at`; `now` is when that was asked for.
+    pub(crate) fn check_kept(&self, table: &TableCore, at: At, now: At) -> Result<()> {
+        if at.seq >= now.seq {
+            return Ok(());
+        }
+        let keep = table.rules.rules.keep;
+        let since = match keep {
+            Keep::Forever => 0,
+            Keep::Window(_) => self.kept_since(table, now.time_ms).max(table.folded_before),
+            Keep::Latest => Seq::MAX,
+            Keep::Versions(count) => {
+                let message = format!(
+                    "table `{}` keeps the newest {count} states of each key, and so none of the whole table at seq {}: \
+                     ask for the history of a key",
+                    table.name, at.seq
+                );
+                return Err(Error::invalid(message));
+            }
+        };
+        if at.seq >= since {
+            return Ok(());
+        }
+        Err(self.not_kept(table, at, since.min(now.seq)))
+    }
+
+    /// The error for a state that is not kept any more, or never was; `since` is the oldest that is.
+    #[cold]
+    pub(crate) fn not_kept(&self, table: &TableCore, at: At, since: Seq) -> Error {
+        let written =
+            self.time_of(since).map(|time_ms| format!(", of {time_ms} ms since 1970")).unwrap_or_default();
+        Error::invalid(format!(
+            "table `{}` keeps {}: the oldest state that is kept is that at seq {since}{written}; asked for is seq {}",
+            table.name, table.rules.rules.keep, at.seq
+        ))
+    }
+}

@@ -1,0 +1,444 @@
+//! Tables that keep their past, and values that expire: by a clock that the test moves.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use folddb::{
+    AsOf, Durability, ErrorKind, Expire, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep, WriteOp,
+};
+use folddb_host::clock::Clock;
+
+const START_MS: u64 = 1_800_000_000_000;
+
+/// A clock that stands still unless it is moved.
+struct Moved(AtomicU64);
+
+impl Clock for Moved {
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::SeqCst))
+    }
+    fn unix_seconds(&self) -> u64 {
+        self.unix_millis() / 1000
+    }
+    fn unix_millis(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+struct World {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+    clock: Arc<Moved>,
+}
+
+impl World {
+    fn new() -> World {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("store");
+        World { _dir: dir, path, clock: Arc::new(Moved(AtomicU64::new(START_MS))) }
+    }
+
+    fn options(&self) -> Options {
+        let host = Host { clock: self.clock.clone(), ..Host::real() };
+        Options::default()
+            .memory_bytes(4 << 20)
+            .segment_bytes(1 << 20)
+            .part_bytes(64 << 10)
+            .upkeep(Upkeep::Manual)
+            .host(host)
+    }
+
+    fn create(&self) -> Store {
+        Store::create(&self.path, self.options()).expect("the store is made")
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.path, self.options()).expect("the store opens")
+    }
+
+    fn pass(&self, ms: u64) {
+        self.clock.0.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    fn set(&self, ms: u64) {
+        self.clock.0.store(ms, Ordering::SeqCst);
+    }
+}
+
+fn counts(store: &Store, keep: Keep, expire: Expire) -> Table<u64, u64> {
+    store
+        .table("counts", Rules::sorted::<u64, u64>().fold("sum:u64").keep(keep).expire(expire))
+        .expect("it works")
+}
+
+fn optimize(store: &Store, table: &str) {
+    store.optimize(table, |_| ControlFlow::Continue(())).expect("it works");
+}
+
+fn values<V: Clone>(versions: &[folddb::Version<Option<V>>]) -> Vec<Option<V>> {
+    versions.iter().map(|version| version.value.clone()).collect()
+}
+
+/// Does something to a store.
+type Shake = fn(&World, Store) -> Store;
+
+/// What changes nothing that is read.
+fn shakes() -> [(&'static str, Shake); 4] {
+    [
+        ("nothing", |_, store| store),
+        ("flush", |_, store| {
+            store.flush().expect("it works");
+            store
+        }),
+        ("optimize", |_, store| {
+            for table in store.tables() {
+                optimize(&store, &table);
+            }
+            store
+        }),
+        ("reopening", |world, store| {
+            drop(store);
+            world.open()
+        }),
+    ]
+}
+
+#[test]
+fn counters_travel_in_time_forever() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Forever, Expire::Never);
+    let mut seqs = Vec::new();
+    for round in 1..=30u64 {
+        for key in 0..20 {
+            table.fold(&key, &round).unwrap();
+        }
+        seqs.push((store.last_seq(), world.clock.unix_millis()));
+        if round % 7 == 0 {
+            store.flush().unwrap();
+        }
+        world.pass(1500);
+    }
+    drop(table);
+    let mut store = store;
+    for (how, shake) in shakes() {
+        store = shake(&world, store);
+        let table = counts(&store, Keep::Forever, Expire::Never);
+        for (round, (seq, time_ms)) in seqs.iter().enumerate() {
+            let total = (1..=round as u64 + 1).sum::<u64>();
+            let sum = Some(total);
+            assert_eq!(table.get_at(&7, AsOf::Seq(*seq)).unwrap(), sum, "{how}: after seq {seq}");
+            assert_eq!(table.get_at(&7, AsOf::UnixMillis(*time_ms)).unwrap(), sum, "{how}: at {time_ms}");
+            let past = store.snapshot_at(AsOf::Seq(*seq));
+            assert_eq!(past.get(&table, &3).unwrap(), sum);
+            let rows: Vec<_> = past.scan(&table).into_iter().map(|row| row.unwrap().1).collect();
+            assert_eq!(rows, vec![total; 20], "{how}");
+        }
+        assert_eq!(table.get_at(&7, AsOf::UnixMillis(START_MS - 1)).unwrap(), None);
+        let history = table.history(&7, 3).unwrap();
+        assert_eq!(values(&history), [Some(465), Some(435), Some(406)]);
+        assert_eq!(history[0].time_ms, Some(seqs[29].1));
+        assert_eq!(table.history(&7, usize::MAX).unwrap().len(), 30);
+        drop(table);
+    }
+}
+
+#[test]
+fn the_newest_versions_of_a_key_are_kept_and_no_more() {
+    let world = World::new();
+    let mut store = world.create();
+    let rules = || Rules::sorted::<String, String>().keep(Keep::Versions(3)).separate(100);
+    let long = |n: u32| format!("{n}").repeat(200);
+    let table = store.table("pages", rules()).unwrap();
+    let first = table.set("a", &long(1)).unwrap();
+    table.delete("a").unwrap();
+    for n in 3..=5 {
+        table.set("a", &long(n)).unwrap();
+    }
+    let deleted = table.delete("a").unwrap();
+    let last = table.set("a", "short").unwrap();
+    table.set("b", "only").unwrap();
+    table.set("c", "gone").unwrap();
+    table.delete("c").unwrap();
+    drop(table);
+    for (how, shake) in shakes() {
+        store = shake(&world, store);
+        let table = store.table("pages", rules()).unwrap();
+        let history = table.history("a", usize::MAX).unwrap();
+        assert_eq!(values(&history), [Some("short".to_owned()), None, Some(long(5))], "{how}");
+        assert_eq!(history[1].seq, deleted);
+        assert_eq!(values(&table.history("b", 9).unwrap()), [Some("only".to_owned())]);
+        assert_eq!(values(&table.history("c", 9).unwrap()), [None, Some("gone".to_owned())], "{how}");
+        assert_eq!(table.get_at("a", AsOf::Seq(deleted)).unwrap(), None);
+        assert_eq!(table.get_at("a", AsOf::Seq(deleted - 1)).unwrap(), Some(long(5)));
+        assert_eq!(table.get_at("a", AsOf::Seq(last)).unwrap().as_deref(), Some("short"));
+        let refused = table.get_at("a", AsOf::Seq(first)).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.to_string().contains(&format!("at seq {}", deleted - 1)), "{refused}");
+        let refused = store.snapshot_at(AsOf::Seq(first)).scan(&table).count().unwrap_err();
+        assert!(refused.to_string().contains("history"), "{refused}");
+    }
+    let stats = store.table_stats("pages").unwrap();
+    assert!(stats.records <= 3 + 1 + 2, "{} records", stats.records);
+}
+
+#[test]
+fn a_window_moves_and_what_is_beyond_it_is_folded_and_refused() {
+    let world = World::new();
+    let store = world.create();
+    let keep = Keep::Window(60_000);
+    let table = counts(&store, keep, Expire::Never);
+    let mut seqs = Vec::new();
+    for round in 1..=120u64 {
+        seqs.push(table.fold(&1, &round).unwrap());
+        world.pass(1000);
+    }
+    assert_eq!(table.get_at(&1, AsOf::Seq(seqs[70])).unwrap(), Some((1..=71).sum::<u64>()));
+    let refused = table.get_at(&1, AsOf::Seq(seqs[20])).unwrap_err();
+    assert!(refused.to_string().contains("window:1m"), "{refused}");
+    let held = store.snapshot_at(AsOf::Seq(seqs[70]));
+    optimize(&store, "counts");
+    let records = store.table_stats("counts").unwrap().records;
+    assert!((60..=63).contains(&records), "{records} records");
+    assert_eq!(table.history(&1, usize::MAX).unwrap().len() as u64, records);
+    world.pass(600_000);
+    table.fold(&2, &1).unwrap();
+    optimize(&store, "counts");
+    assert_eq!(held.get(&table, &1).unwrap(), Some((1..=71).sum::<u64>()), "a snapshot holds its moment");
+    drop(held);
+    table.fold(&2, &1).unwrap();
+    store.flush().unwrap();
+    optimize(&store, "counts");
+    assert_eq!(table.history(&1, usize::MAX).unwrap().len(), 1);
+    assert_eq!(table.get(&1).unwrap(), Some((1..=120).sum::<u64>()));
+    assert_eq!(store.table_stats("counts").unwrap().records, 1 + 2);
+}
+
+#[test]
+fn a_table_that_keeps_only_what_is_says_so() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::Never);
+    table.fold(&1, &1).unwrap();
+    let before = store.last_seq();
+    table.fold(&1, &2).unwrap();
+    assert_eq!(values(&table.history(&1, 9).unwrap()), [Some(3)]);
+    let refused = table.get_at(&1, AsOf::Seq(before)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(refused.to_string().contains("keeps latest"), "{refused}");
+    assert_eq!(table.get_at(&1, AsOf::Seq(before + 1)).unwrap(), Some(3), "the present is there");
+    let refused = table.set_expiring(&1, &1, Lifetime::For(Duration::from_secs(1))).unwrap_err();
+    assert!(refused.to_string().contains("last for ever"), "{refused}");
+}
+
+#[test]
+fn a_range_delete_hides_the_past_from_the_present_only() {
+    let world = World::new();
+    let mut store = world.create();
+    let table = counts(&store, Keep::Versions(2), Expire::Never);
+    for key in 0..10u64 {
+        table.fold(&key, &1).unwrap();
+    }
+    let before = store.last_seq();
+    table.delete_range(&2, &8).unwrap();
+    table.fold(&3, &5).unwrap();
+    drop(table);
+    for (how, shake) in shakes() {
+        store = shake(&world, store);
+        let table = counts(&store, Keep::Versions(2), Expire::Never);
+        assert_eq!(table.scan().count().unwrap(), 5, "{how}");
+        assert_eq!(values(&table.history(&2, 9).unwrap()), [None, Some(1)], "{how}");
+        assert_eq!(values(&table.history(&3, 9).unwrap()), [Some(5)], "{how}");
+        assert_eq!(table.get_at(&4, AsOf::Seq(before)).unwrap(), Some(1), "{how}");
+    }
+}
+
+#[test]
+fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
+    let world = World::new();
+    let mut store = world.create();
+    let rules = || Rules::sorted::<String, Vec<u8>>().expire(Expire::After(10_000)).separate(100);
+    let table = store.table("sessions", rules()).unwrap();
+    table.set("default", &vec![1; 5]).unwrap();
+    table.set("apart", &vec![2; 500]).unwrap();
+    table.set_expiring("short", &vec![3; 5], Lifetime::For(Duration::from_secs(2))).unwrap();
+    table.set_expiring("dated", &vec![4; 500], Lifetime::Until(START_MS + 5_000)).unwrap();
+    table.set_expiring("kept", &vec![5; 5], Lifetime::Forever).unwrap();
+    let head = table.head("dated").unwrap().unwrap();
+    assert_eq!(
+        (head.is_apart, head.deadline_ms, head.written_ms),
+        (true, Some(START_MS + 5_000), Some(START_MS))
+    );
+    assert_eq!(table.head("default").unwrap().unwrap().deadline_ms, Some(START_MS + 10_000));
+    assert_eq!(table.head("kept").unwrap().unwrap().deadline_ms, None);
+    drop(table);
+    for (elapsed, left) in [
+        (1_999, vec!["apart", "dated", "default", "kept", "short"]),
+        (2_000, vec!["apart", "dated", "default", "kept"]),
+        (5_000, vec!["apart", "default", "kept"]),
+        (10_000, vec!["kept"]),
+    ] {
+        world.set(START_MS + elapsed);
+        for (how, shake) in shakes() {
+            store = shake(&world, store);
+            let table = store.table("sessions", rules()).unwrap();
+            let keys: Vec<_> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
+            assert_eq!(keys, left, "{how} after {elapsed} ms");
+            let mut back: Vec<_> = table.scan().reverse().into_iter().map(|row| row.unwrap().0).collect();
+            back.reverse();
+            assert_eq!(back, left);
+            assert_eq!(table.scan().count().unwrap(), left.len() as u64);
+            let heads: Vec<_> = table.scan().heads().map(|row| row.unwrap()).collect();
+            assert_eq!(heads.len(), left.len());
+            for key in ["apart", "dated", "default", "kept", "short"] {
+                assert_eq!(table.get(key).unwrap().is_some(), left.contains(&key), "{how}: {key}");
+                assert_eq!(table.contains(key).unwrap(), left.contains(&key));
+                assert_eq!(table.head(key).unwrap().is_some(), left.contains(&key));
+            }
+            assert!(heads.iter().any(|(key, head)| key == "kept" && head.deadline_ms.is_none()));
+        }
+    }
+}
+
+#[test]
+fn folds_let_a_value_live_on_and_begin_anew_when_it_has_expired() {
+    let world = World::new();
+    let mut store = world.create();
+    let expire = Expire::After(10_000);
+    let table = counts(&store, Keep::Latest, expire);
+    table.fold(&1, &1).unwrap();
+    world.pass(9_000);
+    table.fold(&1, &10).unwrap(); // lives on until 19 s
+    table.insert(&2, &1).unwrap();
+    world.pass(9_000);
+    table.fold(&1, &100).unwrap(); // until 28 s
+    table.insert(&2, &50).unwrap(); // the first has not expired
+    world.pass(2_000);
+    table.insert(&2, &7).unwrap(); // now it has
+    drop(table);
+    for (how, shake) in shakes() {
+        store = shake(&world, store);
+        let table = counts(&store, Keep::Latest, expire);
+        assert_eq!(table.get(&1).unwrap(), Some(111), "{how}");
+        assert_eq!(table.get(&2).unwrap(), Some(7), "{how}");
+    }
+    drop(store);
+    let report = Store::verify(&world.path, &world.options(), true, |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    let store = world.open();
+    world.pass(8_000);
+    let table = counts(&store, Keep::Latest, expire);
+    assert_eq!(table.get(&1).unwrap(), None);
+    table.fold(&1, &1000).unwrap();
+    assert_eq!(table.get(&1).unwrap(), Some(1000), "what had expired is not folded onto");
+    optimize(&store, "counts");
+    assert_eq!(table.get(&1).unwrap(), Some(1000));
+}
+
+#[test]
+fn a_snapshot_reads_at_its_own_time_and_holds_what_it_sees() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::After(5_000));
+    for key in 0..100u64 {
+        table.fold(&key, &key).unwrap();
+    }
+    let past = store.snapshot();
+    world.pass(60_000);
+    table.fold(&500, &1).unwrap();
+    optimize(&store, "counts");
+    assert_eq!(table.scan().count().unwrap(), 1);
+    assert_eq!(past.scan(&table).count().unwrap(), 100);
+    assert_eq!(past.get(&table, &7).unwrap(), Some(7));
+    assert_eq!(past.unix_millis(), START_MS);
+    drop(past);
+    table.fold(&501, &1).unwrap();
+    optimize(&store, "counts");
+    assert_eq!(store.table_stats("counts").unwrap().records, 2);
+    assert_eq!(store.stats().records_expired, 100);
+}
+
+#[test]
+fn time_does_not_go_back_over_reopening() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::After(5_000));
+    table.fold(&1, &1).unwrap();
+    world.pass(3_600_000); // a jump ahead
+    assert_eq!(table.get(&1).unwrap(), None);
+    table.fold(&2, &1).unwrap();
+    world.set(START_MS); // and back
+    assert_eq!(table.get(&1).unwrap(), None, "what is gone stays gone");
+    assert_eq!(table.get(&2).unwrap(), Some(1));
+    drop((table, store));
+    let store = world.open();
+    let table = counts(&store, Keep::Latest, Expire::After(5_000));
+    assert!(store.unix_millis() >= START_MS + 3_600_000);
+    assert_eq!(table.get(&1).unwrap(), None, "the log knows how late it was");
+    store.close().unwrap();
+    let store = world.open();
+    assert!(store.unix_millis() >= START_MS + 3_600_000, "and so does the manifest");
+    let table = counts(&store, Keep::Latest, Expire::After(5_000));
+    assert_eq!(table.get(&2).unwrap(), Some(1));
+    world.set(START_MS + 3_600_000 + 5_000);
+    assert_eq!(table.get(&2).unwrap(), None);
+}
+
+#[test]
+fn parts_in_which_all_has_expired_go_unread() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::After(100_000));
+    for hour in 0..6u64 {
+        let mut batch = store.batch();
+        for at in 0..5000u64 {
+            batch.fold(&table, &(hour * 10_000 + at), &at);
+        }
+        batch.commit(Durability::Process).unwrap();
+        store.flush().unwrap();
+        world.pass(50_000);
+    }
+    store.settle().unwrap();
+    // Six slices at 0, 50, .. 250 s, now 300 s: that of 250 s lives.
+    let (left, expired, merged) =
+        (store.table_stats("counts").unwrap(), store.stats().records_expired, store.stats().records_merged);
+    assert_eq!(left.records, 5_000, "{left:?}");
+    assert_eq!((expired, merged), (25_000, 0), "no record was read for it");
+    assert_eq!(table.scan().count().unwrap(), 5_000);
+}
+
+#[test]
+fn a_merge_is_planned_for_what_has_expired() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::ByWrite);
+    for key in 0..4000u64 {
+        let lifetime = if key % 4 == 0 { Lifetime::Forever } else { Lifetime::For(Duration::from_secs(60)) };
+        let bytes = (key.to_be_bytes(), key.to_le_bytes());
+        table.as_bytes().write_expiring(WriteOp::Set, &bytes.0, &bytes.1, lifetime).unwrap();
+    }
+    store.settle().unwrap();
+    assert_eq!(store.table_stats("counts").unwrap().records, 4000);
+    world.pass(120_000);
+    assert_eq!(table.scan().count().unwrap(), 1000);
+    store.settle().unwrap();
+    assert_eq!(store.table_stats("counts").unwrap().records, 1000, "{:?}", store.table_stats("counts"));
+    store.settle().unwrap(); // and comes to rest
+}
+
+#[test]
+fn rules_of_time_are_checked_where_the_table_is_opened() {
+    let world = World::new();
+    let store = world.create();
+    let _table = counts(&store, Keep::Versions(3), Expire::ByWrite);
+    let open = |rules: Rules<u64, u64>| store.table("counts", rules.fold("sum:u64")).map(drop);
+    open(Rules::sorted()).unwrap();
+    let differs = open(Rules::sorted().keep(Keep::Forever)).unwrap_err();
+    assert_eq!(differs.kind(), ErrorKind::RulesDiffer);
+    assert!(differs.to_string().contains("it keeps versions:3, not forever"), "{differs}");
+    assert!(open(Rules::sorted().expire(Expire::After(5))).is_err());
+    assert!(Path::new(&world.path).exists());
+}

@@ -1,0 +1,93 @@
+//! When records were written: a sparse map from seqs to times, about an entry a second.
+//!
+//! ```text
+//!   entries   (seq, time) ...      records from one seq on, up to the next entry, have the time of the entry
+//! ```
+//!
+//! Only tables that look back in time or whose values expire ask for it. It is kept short: when it has come to
+//! [`ENTRIES_MAX`] entries, every other one of its older half goes, so the newest nine hours of writing are known to the
+//! second, and what is older the less exactly the older it is. A map that is thinned never says that a record is newer than it
+//! said before. Pure; `State` keeps what is durable, the engine what is newer too.
+
+use folddb_base::Seq;
+
+/// Most entries.
+pub const ENTRIES_MAX: usize = 1 << 16;
+
+/// Closer together than this there is one entry, in milliseconds.
+pub const TICK_MS: u64 = 1000;
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    entries: Vec<(Seq, u64)>,
+}
+
+impl Times {
+    /// The entries, rising.
+    pub fn entries(&self) -> &[(Seq, u64)] {
+        &self.entries
+    }
+
+    /// The newest time that it knows; 0 where it knows none.
+    pub fn newest_ms(&self) -> u64 {
+        self.entries.last().map_or(0, |entry| entry.1)
+    }
+
+    /// Notes that records from `seq` on were written at this time or later, unless the last entry is close enough. True when that
+    /// has made an entry. Nothing goes back, neither seqs nor times.
+    pub fn note(&mut self, seq: Seq, time_ms: u64) -> bool {
+        let is_new = self
+            .entries
+            .last()
+            .is_none_or(|&(last_seq, last_ms)| seq >= last_seq && time_ms >= last_ms.saturating_add(TICK_MS));
+        if is_new {
+            self.push(seq, time_ms);
+        }
+        is_new
+    }
+
+    /// Adds an entry behind the others; one that is not is passed over. One of the same seq as the last takes its place: no
+    /// record had been written from there on.
+    pub fn push(&mut self, seq: Seq, time_ms: u64) {
+        match self.entries.last_mut() {
+            Some(last) if seq < last.0 || time_ms < last.1 => return,
+            Some(last) if seq == last.0 => last.1 = time_ms,
+            _ => self.entries.push((seq, time_ms)),
+        }
+        if self.entries.len() > ENTRIES_MAX {
+            let mut index = 0;
+            self.entries.retain(|_| {
+                index += 1;
+                index > ENTRIES_MAX / 2 || index % 2 == 1
+            });
+        }
+    }
+
+    /// The last seq of what was written by this time: of all records that are surely no newer, and of some within a tick. None
+    /// when all that it knows of is newer; the largest seq of all when all is older.
+    pub fn seq_at(&self, time_ms: u64) -> Option<Seq> {
+        let behind = self.entries.partition_point(|entry| entry.1 <= time_ms);
+        match self.entries.get(behind) {
+            _ if behind == 0 => None,
+            Some(next) => Some(next.0 - 1),
+            None => Some(Seq::MAX),
+        }
+    }
+
+    /// When the record of this seq was written, to within a tick; none when that is not known.
+    pub fn time_of(&self, seq: Seq) -> Option<u64> {
+        let behind = self.entries.partition_point(|entry| entry.0 <= seq);
+        behind.checked_sub(1).map(|at| self.entries[at].1)
+    }
+
+    /// The entries that are news to whoever knows `other`.
+    pub fn beyond(&self, other: &Times) -> &[(Seq, u64)] {
+        let known = other.entries.last().copied().unwrap_or((0, 0));
+        &self.entries[self.entries.partition_point(|entry| *entry <= known)..]
+    }
+}
+
+#[cfg(test)]
+#[path = "times/tests.rs"]
+mod tests;

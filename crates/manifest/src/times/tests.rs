@@ -1,0 +1,44 @@
+use super::*;
+
+#[test]
+fn seqs_and_times_find_each_other() {
+    let mut times = Times::default();
+    assert_eq!((times.seq_at(5), times.time_of(5), times.newest_ms()), (None, None, 0));
+    assert!(times.note(10, 5_000));
+    assert!(!times.note(12, 5_999), "within the tick");
+    assert!(times.note(20, 6_000));
+    assert!(!times.note(30, 3_000), "time does not go back");
+    assert!(times.note(30, 9_000));
+    assert_eq!(times.seq_at(4_999), None);
+    assert_eq!(times.seq_at(5_000), Some(19));
+    assert_eq!(times.seq_at(8_999), Some(29));
+    assert_eq!(times.seq_at(9_000), Some(Seq::MAX));
+    assert_eq!(
+        [9, 10, 19, 20, 99].map(|seq| times.time_of(seq)),
+        [None, Some(5_000), Some(5_000), Some(6_000), Some(9_000)]
+    );
+    let mut known = Times::default();
+    known.push(20, 5_500);
+    assert_eq!(times.beyond(&known), [(20, 6_000), (30, 9_000)]);
+    assert_eq!(times.beyond(&times), []);
+    assert!(times.note(30, 11_000), "nothing was written from there on");
+    assert_eq!((times.entries().len(), times.newest_ms()), (3, 11_000));
+}
+
+#[test]
+fn a_long_map_is_thinned_where_it_is_old_and_makes_nothing_newer() {
+    let mut times = Times::default();
+    let count = 3 * ENTRIES_MAX as u64;
+    for at in 1..=count {
+        times.note(at * 10, at * TICK_MS);
+        assert!(times.entries().len() <= ENTRIES_MAX);
+    }
+    let fine = count - ENTRIES_MAX as u64 / 4;
+    assert_eq!(times.time_of(fine * 10), Some(fine * TICK_MS));
+    for at in [1, 2, 1000, ENTRIES_MAX as u64, count] {
+        let told = times.time_of(at * 10).unwrap();
+        assert!(told <= at * TICK_MS, "{told} is newer than {at}");
+        assert!(times.seq_at(at * TICK_MS).unwrap() >= at * 10);
+    }
+    assert_eq!(times.entries()[0], (10, TICK_MS));
+}
