@@ -18,6 +18,7 @@ impl BytesScan {
     /// same, whatever the stores. `threads` share the work.
     ///
     /// What it knows of a value is its size and a hash of 32 bits: two other values of a key pass for the same in one case of 2^32.
+    /// Of a value in several pieces the hash is that of its pieces ([`Head::hash`]), so the same bytes in other pieces pass for another.
     ///
     /// # Errors
     /// As [`BytesScan::fold_rows`].

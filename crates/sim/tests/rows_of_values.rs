@@ -434,10 +434,10 @@ fn elliptics_sendfile() {
 fn sends_files(name: &str, rules: Rules<u64, Vec<u8>>) {
     let place = Place::new();
     let store = place.create(manual());
-    let table = store.table(name, rules).unwrap();
+    let table = store.table(name, rules).expect("it works");
     fill(&table, 50, 0);
     settle(&store);
-    let located = table.locate(&17, Locate::default()).unwrap().expect("it is there");
+    let located = table.locate(&17, Locate::default()).expect("it works").expect("it is there");
     let piece = located.as_file().expect("a blob is one piece of a file");
     assert_eq!(piece.len_bytes(), blob(17, 0).len() as u64);
     // What it leads to stays, whatever happens to the key and its segment.
@@ -446,11 +446,12 @@ fn sends_files(name: &str, rules: Rules<u64, Vec<u8>>) {
         settle(&store);
     }
     settle(&store);
-    let mut out = tempfile::tempfile().unwrap();
-    let sent = std::io::copy(&mut piece.open().unwrap().take(piece.len_bytes()), &mut out).unwrap();
+    let mut out = tempfile::tempfile().expect("it works");
+    let sent = std::io::copy(&mut piece.open().expect("it works").take(piece.len_bytes()), &mut out)
+        .expect("it works");
     assert_eq!(sent, piece.len_bytes());
-    out.rewind().unwrap();
+    out.rewind().expect("it works");
     let mut copied = Vec::new();
-    out.read_to_end(&mut copied).unwrap();
+    out.read_to_end(&mut copied).expect("it works");
     assert_eq!(copied, blob(17, 0));
 }
