@@ -446,6 +446,7 @@ impl BytesTable {
     /// Whether values can be streamed into the table: see [`Table::writer`].
     pub fn takes_streams(&self) -> bool {
         self.core.hashed.is_none()
+            && !self.core.has_stamps
             && self.core.separate_from != usize::MAX
             && self.core.rules.takes_any_bytes()
     }
