@@ -515,7 +515,7 @@ proptest! {
         let times = Times { newest, since: since.unwrap_or(Seq::MAX), sweep_ms: 0 };
         let rule = || if bottom { BottomRule::Always } else { BottomRule::Never };
         // In two steps: the newer part by itself, and then all.
-        let cut = history.borders.iter().copied().filter(|_| cut.is_multiple_of(2)).next().unwrap_or(cut as Seq);
+        let cut = history.borders.iter().copied().find(|_| cut.is_multiple_of(2)).unwrap_or(cut as Seq);
         let (older, newer): (Vec<_>, Vec<_>) = history.records.iter().cloned().partition(|record| record.seq <= cut);
         let run = |records, rule| {
             let mut step = history.step(world, VecStream::new(records), rule).with_times(times);
