@@ -478,6 +478,10 @@ impl Player {
             taken.extend(self.op_of(op, &shape)?);
         }
         same("the length of a batch", &batch.len(), &taken.len())?;
+        // What is done to hashed tables is found out last, and has the last seqs of the batch.
+        let is_hashed =
+            |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.order == Order::Hashed);
+        taken.sort_by_key(|(table, ..)| is_hashed(table));
         let committed = batch.commit(durability);
         self.committed(taken, durability, committed)
     }
