@@ -81,6 +81,8 @@ pub(crate) enum Verb {
     Runs(StoreTableArgs),
     /// Draw the value lane: its segments, and how much of each is alive
     Values(StoreArgs),
+    /// Give back the space of dead values
+    Reclaim(ReclaimArgs),
     /// Merge all runs of a table into one
     Optimize(OptimizeArgs),
     /// Show every record of a key: where it lies and why it is still there
@@ -616,6 +618,16 @@ pub(crate) struct OptimizeArgs {
     pub(crate) store: PathBuf,
     /// Only these tables
     pub(crate) tables: Vec<String>,
+}
+
+/// `reclaim`.
+#[derive(Args, Debug)]
+pub(crate) struct ReclaimArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Only say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// `check-fold`.

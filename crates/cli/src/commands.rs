@@ -24,6 +24,7 @@ mod import_dir;
 mod load;
 mod optimize;
 mod put;
+mod reclaim;
 mod repair;
 mod restore;
 mod runs;
@@ -64,6 +65,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Stats(args) => stats::run(&args, session),
         Verb::Runs(args) => runs::run(&args, session),
         Verb::Values(args) => values::run(&args, session),
+        Verb::Reclaim(args) => reclaim::run(&args, session),
         Verb::Optimize(args) => optimize::run(&args, session),
         Verb::Explain(args) => explain::run(&args, session),
         Verb::CheckFold(args) => check_fold::run(&args, session),

@@ -238,3 +238,64 @@ fn backups_of_before_and_after_are_whole() {
         check(&Store::open(&restored, options()).unwrap(), 5);
     }
 }
+
+// ---- space ----------------------------------------------------------------------------------------------
+
+/// What a store of 2,000 keys of 4 KiB takes after each was overwritten twelve times on average: bytes of the value lane for each
+/// byte that is alive, at the end and at most; and bytes written for each byte put. `hot`: of 100 writes so many go to a fifth of
+/// the keys. At the end `deleted` of 100 keys are deleted.
+fn space(bound: f64, hot: u64, deleted: u64) -> (f64, f64, f64) {
+    const KEYS: u64 = 2_000;
+    let dir = tempfile::tempdir().expect("a directory");
+    let options = options().value_segment_bytes(512 << 10).merge_factor(4).value_space_max(bound);
+    let store = Store::create(dir.path().join("store"), options).expect("a store");
+    let table = blobs(&store);
+    let value = |at: u64| vec![at as u8; 4_000 + (drawn(at, 9) % 192) as usize];
+    let upkeep = || {
+        store.flush().expect("flushed");
+        while store.upkeep_step().expect("a step").is_some() {}
+    };
+    let (mut most, mut alive) = (0.0f64, KEYS);
+    let space = |alive: u64| store.stats().value_bytes as f64 / (alive * 4_150) as f64;
+    for at in 0..KEYS * 12 {
+        let key = match at {
+            at if at < KEYS => at,
+            at if drawn(at, 1) % 100 < hot => drawn(at, 2) % (KEYS / 5),
+            at => KEYS / 5 + drawn(at, 3) % (KEYS - KEYS / 5),
+        };
+        table.set(&key, &value(at)).expect("written");
+        if at % 250 == 249 {
+            upkeep();
+            most = most.max(if at < KEYS { 0.0 } else { space(alive) });
+        }
+    }
+    for key in (0..KEYS).filter(|key| drawn(*key, 4) % 100 < deleted) {
+        table.delete(&key).expect("written");
+        alive -= 1;
+    }
+    store.optimize("blobs", |_| ControlFlow::Continue(())).expect("merged");
+    upkeep();
+    let stats = store.stats();
+    let written =
+        stats.journal_bytes + stats.part_bytes_written + stats.value_bytes_written + stats.value_bytes_copied;
+    (space(alive), most, written as f64 / stats.user_bytes as f64)
+}
+
+/// The values that are alive, a segment that is filled and one that is ready, and what merges have not met yet: with those.
+#[test]
+#[cfg_attr(debug_assertions, ignore = "writes half a gigabyte: with --release")]
+fn space_is_bounded_when_keys_are_overwritten_evenly_unevenly_and_deleted() {
+    for (name, hot, deleted) in
+        [("even", 20, 0), ("80 of 100 to a fifth", 80, 0), ("90 of 100 deleted", 20, 90)]
+    {
+        let (without, most_without, plain) = space(1e9, hot, deleted);
+        let (with, most, written) = space(1.4, hot, deleted);
+        println!(
+            "{name}: space {without:.2} (at most {most_without:.2}), written {plain:.2}; with a bound of 1.4 space {with:.2} \
+             (at most {most:.2}), written {written:.2}"
+        );
+        let open = 2.0 * (512 << 10) as f64 / (2_000.0 * 4_150.0 * (100 - deleted) as f64 / 100.0);
+        assert!(with <= 1.45 + open, "{name}: {with}");
+        assert!(written <= 3.0, "{name}: {written}");
+    }
+}

@@ -36,7 +36,17 @@ fn as_json(segment: &ValueSegment) -> Value {
         "bytes": segment.bytes,
         "live_values": segment.live_values,
         "live_bytes": segment.live_bytes,
+        "segments": segment.segments,
     })
+}
+
+/// What a file of the lane is.
+fn state(segment: &ValueSegment) -> String {
+    match (segment.segments.as_slice(), segment.is_sealed) {
+        ([number], true) if *number == segment.number => "sealed".to_owned(),
+        (_, false) => "open".to_owned(),
+        (segments, true) => format!("moved, of {}", segments.len()),
+    }
 }
 
 fn row(segment: &ValueSegment) -> Vec<Datum> {
@@ -47,7 +57,7 @@ fn row(segment: &ValueSegment) -> Vec<Datum> {
     let bar = "█".repeat(full) + &"·".repeat(BAR_CHARS as usize - full);
     vec![
         Datum::Int(segment.number.into()),
-        text(if segment.is_sealed { "sealed" } else { "open" }.to_owned()),
+        text(state(segment)),
         text(human::bytes(segment.bytes)),
         Datum::Int(segment.live_values.into()),
         text(human::bytes(segment.live_bytes)),

@@ -11,7 +11,7 @@
 //! picture of before the edit have a roster of before it as well, and with it the old files whole; those with a later picture
 //! find in the new file every unit that any part of it leads to. Nobody else is met: no index changes, no writer waits.
 //!
-//! **In memory** it holds twelve bytes for each living value of its files (the units that are asked for, and the map), a window
+//! **In memory** it holds at most twenty bytes for each living value of its files (the units that are asked for, and the map), a window
 //! for each file that holds several segments, and a buffer.
 //!
 //! Stepped by `reclaim.rs`.

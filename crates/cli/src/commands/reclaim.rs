@@ -1,0 +1,55 @@
+//! `folddb reclaim STORE [--dry-run]`: gives back the space of dead values, by copying what is alive out of the files in which
+//! little is. May be broken off at any moment; what is given back by then stays given back.
+
+use folddb::ReclaimPlan;
+use serde_json::{Value, json};
+
+use crate::args::ReclaimArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::session::Session;
+
+pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failure> {
+    if args.dry_run {
+        return plans(args, session);
+    }
+    let store = session.write(&args.store)?;
+    let mut plans = Vec::new();
+    let done = store.reclaim(|plan| plans.push(plan.clone()))?;
+    store.close()?;
+    let given_back = done.bytes_before.saturating_sub(done.bytes_after);
+    let report = json!({
+        "plans": plans.iter().map(as_json).collect::<Value>(),
+        "bytes_before": done.bytes_before,
+        "bytes_after": done.bytes_after,
+        "bytes_copied": done.bytes_copied,
+    });
+    session.report(&report, |out| {
+        plans.iter().try_for_each(|plan| writeln!(out, "{plan}"))?;
+        let (given, copied) = (human::bytes(given_back), human::bytes(done.bytes_copied));
+        writeln!(out, "gave back {given}, and copied {copied} for it")
+    })
+}
+
+/// What would be done, and nothing is.
+fn plans(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let plans = store.reclaim_plans();
+    let report = json!({ "plans": plans.iter().map(as_json).collect::<Value>() });
+    session.report(&report, |out| {
+        if plans.is_empty() {
+            return writeln!(out, "nothing is worth it");
+        }
+        plans.iter().try_for_each(|plan| writeln!(out, "{plan}"))
+    })
+}
+
+fn as_json(plan: &ReclaimPlan) -> Value {
+    json!({
+        "files": plan.files,
+        "bytes": plan.bytes,
+        "live_bytes": plan.live_bytes,
+        "new_bytes": plan.new_bytes,
+        "reason": plan.reason.to_string(),
+    })
+}
