@@ -23,20 +23,20 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 /// What the shell says on `help`: one screen.
-const HELP: &str = "  get TABLE KEY...              the value of a key; one word for each element of a tuple
+const HELP: &str = "  get TABLE KEY...              the value of a key, a word for each element of a tuple; history: its past
   head TABLE KEY...             size, hash and head of a value, which is not read for it
   scan TABLE [--prefix KEY]     rows; --from --after --to --through KEY, --reverse, --limit N
   count TABLE                   how many keys
   set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE
   delete TABLE KEY...           or: delete TABLE --range FROM TO
-  tables                        what tables there are
-  create TABLE [--key TYPE] [--fold SPEC]
-  drop TABLE                    remove a table
+  create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
   export TABLE [FILE]           rows as CSV or NDJSON
+  import-dir | export-dir TABLE DIR         files as values, and back
   explain TABLE KEY...          every record of a key, and why it is there
   stats [TABLE]   runs [TABLE]  figures; a picture of the tiers;   values   one of the value lane
-  optimize [TABLE]              merge all runs into one
+  optimize [TABLE]   reclaim    merge all runs into one; give back the space of dead values
+  digest TABLE   diff STORE   sync STORE     what a table holds; what differs; bring STORE up
   doctor                        what is wrong, what it costs, what to do
   check-fold --table TABLE      look for a counter-example to the laws of its fold
   backup DIR   backups DIR      copies to go back to, while writing goes on; restore DIR NEW_STORE
