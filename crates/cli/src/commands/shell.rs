@@ -23,7 +23,8 @@ use crate::failure::Failure;
 use crate::session::Session;
 
 /// What the shell says on `help`: one screen.
-const HELP: &str = "  get TABLE KEY...              the value of a key; a word for each element; history: its past
+const HELP: &str =
+    "  get TABLE KEY...              the value of a key; a word for each element; history: its past
   head TABLE KEY...             size, hash and head of a value, which is not read for it
   scan TABLE [--prefix KEY]     rows; --from --after --to --through KEY, --reverse, --limit N
   count TABLE                   how many keys
