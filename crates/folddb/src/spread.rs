@@ -118,7 +118,7 @@ impl BytesScan {
             });
             work();
         });
-        let mut all = gathered.into_iter().filter_map(Mutex::into_inner);
+        let mut all = gathered.iter().filter_map(|piece| piece.lock().take());
         let first = all.next().unwrap_or_else(|| Ok(start()))?;
         all.try_fold(first, |sum, piece| Ok(join(sum, piece?)))
     }
