@@ -21,7 +21,7 @@ use folddb_run::{Rank, Tally};
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
-use crate::view::{RunView, TableView, covering_seq};
+use crate::view::{TableView, covering_seq};
 
 /// The keys that a transaction has read at a snapshot.
 pub(crate) struct Reads {
@@ -75,7 +75,7 @@ impl Reads {
         }
         for (table, keys) in self.tables.values() {
             let view = Arc::clone(&table.pinned_view());
-            let is_flushed = view.runs.iter().any(|run| max_seq_of(run) > checked);
+            let is_flushed = view.runs.iter().any(|run| run.max_seq() > checked);
             let changed = |key: &&Vec<u8>| is_flushed || is_in_memory(engine, table, &view, key, checked);
             if let Some(key) = keys.iter().find(changed) {
                 return Err(conflict(table, key));
@@ -107,7 +107,7 @@ fn is_in_runs(engine: &Engine, table: &TableCore, view: &TableView, key: &[u8], 
     let (order, hash) = (&table.rules.order, key_hash(key));
     let mut is_newer = false;
     let mut tally = Tally::default();
-    for run in view.runs.iter().filter(|run| max_seq_of(run) > since) {
+    for run in view.runs.iter().filter(|run| run.max_seq() > since) {
         let at = run.parts.partition_point(|part| order.compare(&part.high, key).is_lt());
         let Some(part) = run.parts.get(at).filter(|part| order.compare(&part.low, key).is_le()) else {
             continue;
@@ -119,11 +119,6 @@ fn is_in_runs(engine: &Engine, table: &TableCore, view: &TableView, key: &[u8], 
     }
     engine.parts.count(&tally);
     Ok(is_newer)
-}
-
-/// The newest seq that a record of the run may have.
-fn max_seq_of(run: &RunView) -> Seq {
-    run.parts.iter().map(|part| part.file.part.facts().max_seq).max().unwrap_or(0)
 }
 
 fn conflict(table: &TableCore, key: &[u8]) -> Error {

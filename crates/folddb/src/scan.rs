@@ -162,7 +162,7 @@ impl Rows {
         let mut files = Vec::new();
         for run in view.runs.iter() {
             let start = match &stretch {
-                Some(stretch) if max_seq_of(run) <= stretch.seq => match &stretch.to {
+                Some(stretch) if run.max_seq() <= stretch.seq => match &stretch.to {
                     Some(to) => Bound::Included(&to[..]),
                     None => continue,
                 },
@@ -463,9 +463,4 @@ fn position(mut cursor: RunCursor, start: Bound<&[u8]>) -> Result<RunCursor> {
 
 fn jump_of(stretch: &Stretch) -> Jump<'_> {
     Jump { through: stretch.seq, to: stretch.to.as_deref() }
-}
-
-/// The newest seq that a record of the run may have.
-fn max_seq_of(run: &RunView) -> Seq {
-    run.parts.iter().map(|part| part.file.part.facts().max_seq).max().unwrap_or(0)
 }

@@ -75,6 +75,11 @@ pub(crate) struct RunView {
 }
 
 impl RunView {
+    /// The newest seq that a record of it may have.
+    pub(crate) fn max_seq(&self) -> Seq {
+        self.parts.iter().map(|part| part.file.part.facts().max_seq).max().unwrap_or(0)
+    }
+
     /// Whether a part has keys between the first and the last of the run.
     pub(crate) fn overlaps(&self, part: &PartView, order: &KeyOrder) -> bool {
         let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return false };

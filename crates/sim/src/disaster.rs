@@ -6,7 +6,7 @@
 //! open, hold a prefix of the history that reaches as far as was promised, in whole batches, with no file too many or
 //! too few; and it must take more writes and survive another crash.
 
-use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
+use folddb::{AppendMode, Durability, Upkeep, Work};
 
 use crate::chance::Seeded;
 use crate::faulty_files::{Call, Fault};
@@ -138,9 +138,9 @@ pub fn workload(append_mode: AppendMode) -> Program {
     let settings = Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2 };
     let chance = &mut Seeded::new(1);
     let mut all = vec![
-        Action::Create(0, shape(Kind::Replace, Order::Bytewise)),
-        Action::Create(1, shape(Kind::SumU64, Order::Reversed)),
-        Action::Create(2, shape(Kind::Append, Order::ByLength)),
+        Action::Create(0, Shape::small(Kind::Replace, Order::Bytewise)),
+        Action::Create(1, Shape::small(Kind::SumU64, Order::Reversed)),
+        Action::Create(2, Shape::small(Kind::Append, Order::ByLength)),
     ];
     all.extend(
         [Durability::Buffered, Durability::Process, Durability::Sync]
@@ -166,24 +166,11 @@ pub fn workload(append_mode: AppendMode) -> Program {
     all.extend([Action::Sync, batch(chance, Durability::Process), Action::Optimize(0, None)]);
     all.extend([Action::Reclaim, batch(chance, Durability::Process)]);
     all.extend([Action::Drop(2), batch(chance, Durability::Process)]);
-    all.push(Action::Create(2, shape(Kind::Tomb, Order::Bytewise)));
+    all.push(Action::Create(2, Shape::small(Kind::Tomb, Order::Bytewise)));
     all.extend([batch(chance, Durability::Sync), Action::Flush, batch(chance, Durability::Buffered)]);
     all.extend([Action::Close, batch(chance, Durability::Process), batch(chance, Durability::Buffered)]);
     all.extend([Action::Settle, batch(chance, Durability::Process), Action::Close]);
     Program { settings, actions: all }
-}
-
-fn shape(kind: Kind, order: Order) -> Shape {
-    Shape {
-        kind,
-        order,
-        lz4: false,
-        block_bytes: 512,
-        filter_bits: 10,
-        separate: Some(32),
-        keep: Keep::Latest,
-        expire: Expire::Never,
-    }
 }
 
 fn batch(chance: &mut Seeded, durability: Durability) -> Action {

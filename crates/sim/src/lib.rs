@@ -8,6 +8,7 @@
 //! - [`threads`]: real threads at once, with a checker.
 //! - [`faulty_files`]: files that run out of space and fail on command; [`world`]: a whole simulated world, whose power
 //!   may fail.
+//! - [`place`]: a temporary directory with a store in it.
 //! - [`process`]: tests that are processes of their own, and what a process uses.
 //! - [`soak`]: processes that use a whole store, killed at any moment.
 //!
@@ -20,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chance;
+pub mod place;
 pub mod faulty_files;
 pub mod world;
 pub mod tables;

@@ -79,6 +79,20 @@ const NAME_BY_LENGTH: &str = "by-length";
 const PREDICATE_FULL: &str = "is-full";
 
 impl Shape {
+    /// A table whose blocks hold few rows and which lets values lie apart early: much happens with little data.
+    pub const fn small(kind: Kind, order: Order) -> Shape {
+        Shape {
+            kind,
+            order,
+            lz4: false,
+            block_bytes: 512,
+            filter_bits: 10,
+            separate: Some(32),
+            keep: Keep::Latest,
+            expire: Expire::Never,
+        }
+    }
+
     /// The rules as the store takes them.
     pub fn rules(&self) -> TableRules {
         let key = if self.has_number_keys() { KeyCodec::U64 } else { KeyCodec::Bytes };

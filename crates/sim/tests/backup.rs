@@ -10,7 +10,6 @@ use folddb::{
     BackupOptions, BackupReport, Durability, ErrorKind, Host, Options, RestoreOptions, Rules, Seq, Store,
     Table, Upkeep, WriteOp,
 };
-use folddb::{Expire, Keep};
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Fault, FaultyFiles};
 use folddb_sim::model::{Model, ModelOp, Present};
@@ -171,24 +170,11 @@ fn a_backup_made_while_four_threads_write_is_a_prefix_of_whole_batches() {
 // ---- any seq --------------------------------------------------------------------------------------------
 
 const SHAPES: [(&str, Shape); 4] = [
-    ("replace", shape(Kind::Replace, Order::Bytewise)),
-    ("sums", shape(Kind::SumU64, Order::Bytewise)),
-    ("balance", shape(Kind::Balance, Order::Reversed)),
-    ("append", shape(Kind::Append, Order::ByLength)),
+    ("replace", Shape::small(Kind::Replace, Order::Bytewise)),
+    ("sums", Shape::small(Kind::SumU64, Order::Bytewise)),
+    ("balance", Shape::small(Kind::Balance, Order::Reversed)),
+    ("append", Shape::small(Kind::Append, Order::ByLength)),
 ];
-
-const fn shape(kind: Kind, order: Order) -> Shape {
-    Shape {
-        kind,
-        order,
-        lz4: false,
-        block_bytes: 512,
-        filter_bits: 10,
-        separate: Some(32),
-        keep: Keep::Latest,
-        expire: Expire::Never,
-    }
-}
 
 /// Commits a batch of one to three ops, to the store and to the model. Returns the seq at which it ends.
 fn random_batch(store: &Store, model: &mut Model, chance: &mut Seeded) -> Seq {

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{Durability, ErrorKind, Expire, Keep, LoadOptions, Options, Store, Upkeep, WriteOp};
+use folddb::{Durability, ErrorKind, LoadOptions, Options, Store, Upkeep, WriteOp};
 use folddb_sim::chance::Seeded;
 use folddb_sim::everything::{FOLDS, fill};
 use folddb_sim::tables::{Kind, Order, Shape, with_customs};
@@ -116,14 +116,9 @@ fn random_stores_come_back() {
         let store = place.create("store");
         for at in 0..3 {
             let shape = Shape {
-                kind: *chance.pick(&kinds),
-                order: *chance.pick(&orders),
                 lz4: chance.one_in(2),
-                block_bytes: 512,
-                filter_bits: 10,
                 separate: chance.one_in(2).then_some(32),
-                keep: Keep::Latest,
-                expire: Expire::Never,
+                ..Shape::small(*chance.pick(&kinds), *chance.pick(&orders))
             };
             let table = store.create_table(&format!("t{at}"), shape.rules()).expect("a table");
             for _ in 0..chance.below(60) {

@@ -1,31 +1,13 @@
 //! What bad input gets: a clear error that names the thing and what to do, and nothing lost. Damaged files are in
 //! `damage.rs`, a full disk in `full_disk.rs`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use folddb::limits::{KEY_BYTES_MAX, TABLE_NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb::table_rules::TableRules;
 use folddb::{Durability, Error, ErrorKind, Host, Options, Rules, Store, Upkeep, WriteOp};
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
-
-struct Place {
-    temp: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Place {
-        Place { temp: tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory") }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.temp.path().join("store")
-    }
-
-    fn create(&self) -> Store {
-        Store::create(self.path(), options()).expect("the store is created")
-    }
-}
+use folddb_sim::place::Place;
 
 fn options() -> Options {
     Options::default()
@@ -55,7 +37,7 @@ fn a_mistyped_path_creates_nothing() {
     std::fs::create_dir(&path).unwrap();
     assert_refused(Store::open(&path, options()), ErrorKind::NoStore, &[]);
     assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "an empty directory stays empty");
-    let file = place.temp.path().join("file");
+    let file = place.dir().join("file");
     std::fs::write(&file, b"text").unwrap();
     assert_refused(Store::open(&file, options()), ErrorKind::NoStore, &["file"]);
 }
@@ -63,7 +45,7 @@ fn a_mistyped_path_creates_nothing() {
 #[test]
 fn a_store_is_not_created_over_something() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     store.table("t", Rules::sorted::<u64, u64>()).unwrap().set(&1, &2).unwrap();
     assert_refused(Store::create(place.path(), options()), ErrorKind::AlreadyExists, &["not empty"]);
     store.close().unwrap();
@@ -75,7 +57,7 @@ fn a_store_is_not_created_over_something() {
 #[test]
 fn an_unknown_table_is_answered_with_those_that_there_are() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     assert_refused(store.bytes_table("routes"), ErrorKind::UnknownTable, &["`routes`", "no tables yet"]);
     store.create_table("flights", TableRules::counter()).unwrap();
     store.create_table("delays", TableRules::stats()).unwrap();
@@ -92,7 +74,7 @@ fn an_unknown_table_is_answered_with_those_that_there_are() {
 #[test]
 fn bad_table_names_and_a_name_twice_are_refused() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     let long = "n".repeat(TABLE_NAME_BYTES_MAX + 1);
     for name in ["", "a\nb", long.as_str()] {
         assert_refused(store.create_table(name, TableRules::counter()), ErrorKind::InvalidInput, &["name"]);
@@ -105,7 +87,7 @@ fn bad_table_names_and_a_name_twice_are_refused() {
 #[test]
 fn a_wrong_fold_is_refused_with_both_named() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     let sums = store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     sums.fold("k", &1).unwrap();
     let refused = store.table("t", Rules::sorted::<String, u64>().fold("max:u64"));
@@ -120,7 +102,7 @@ fn a_wrong_fold_is_refused_with_both_named() {
 #[test]
 fn a_wrong_key_type_or_order_is_refused_with_both_named() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     let refused = store.table("t", Rules::sorted::<String, u64>());
     assert_refused(refused, ErrorKind::RulesDiffer, &["`t`", "u64", "utf8"]);
@@ -133,7 +115,7 @@ fn a_wrong_key_type_or_order_is_refused_with_both_named() {
 #[test]
 fn bytes_that_are_no_key_or_value_of_the_table_are_refused() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     let table = store.create_table("t", TableRules::counter()).unwrap();
     assert_refused(table.write(WriteOp::Fold, b"\xff", &[0; 8]), ErrorKind::InvalidInput, &["`t`", "key"]);
     assert_refused(table.write(WriteOp::Fold, b"k", &[0; 7]), ErrorKind::InvalidInput, &["`t`", "value"]);
@@ -148,7 +130,7 @@ fn bytes_that_are_no_key_or_value_of_the_table_are_refused() {
 #[test]
 fn oversized_keys_values_and_batches_are_refused_whole() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     let table = store.table("t", Rules::sorted::<Vec<u8>, Vec<u8>>()).unwrap();
     let key = vec![1u8; KEY_BYTES_MAX + 1];
     let says = ["`t`", "65536 bytes", "65535"];
@@ -193,7 +175,7 @@ fn the_largest_value_is_stored_where_a_segment_holds_it() {
 #[test]
 fn a_batch_that_no_segment_holds_is_refused_and_others_go_on() {
     let place = Place::new();
-    let store = place.create(); // segments of 1 MiB
+    let store = place.create(options()); // segments of 1 MiB
     let table = store.table("t", Rules::sorted::<Vec<u8>, Vec<u8>>()).unwrap();
     table.set(b"a", b"1").unwrap();
     assert!(
@@ -208,7 +190,7 @@ fn a_batch_that_no_segment_holds_is_refused_and_others_go_on() {
 #[test]
 fn a_range_upside_down_and_a_snapshot_of_another_store_are_refused() {
     let (place, other_place) = (Place::new(), Place::new());
-    let (store, other) = (place.create(), other_place.create());
+    let (store, other) = (place.create(options()), other_place.create(options()));
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     let foreign = other.table("t", Rules::sorted::<u64, u64>()).unwrap();
     assert_refused(table.delete_range(&5, &5), ErrorKind::InvalidInput, &["`t`"]);
@@ -225,7 +207,7 @@ fn a_range_upside_down_and_a_snapshot_of_another_store_are_refused() {
 #[test]
 fn a_store_that_is_open_is_not_opened_again() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     let path = place.path().display().to_string();
     assert_refused(Store::open(place.path(), options()), ErrorKind::Locked, &[&path, "close"]);
     assert_refused(Store::open(place.path(), options().read_only(true)), ErrorKind::Locked, &[&path]);
@@ -240,7 +222,7 @@ fn a_store_that_is_open_is_not_opened_again() {
 #[test]
 fn a_store_of_a_newer_format_is_refused_and_left_as_it_is() {
     let place = Place::new();
-    place.create().close().unwrap();
+    place.create(options()).close().unwrap();
     let format = place.path().join("FORMAT");
     let version = b"folddb format 1000 and all after it has changed\n";
     std::fs::write(&format, version).unwrap();
@@ -252,7 +234,7 @@ fn a_store_of_a_newer_format_is_refused_and_left_as_it_is() {
 #[test]
 fn a_file_without_permission_is_named() {
     let place = Place::new();
-    place.create().close().unwrap();
+    place.create(options()).close().unwrap();
     const EACCES: i32 = 13;
     for (call, name) in [
         (Call::Open, "FORMAT"),
@@ -275,7 +257,7 @@ fn a_file_without_permission_is_named() {
 #[test]
 fn a_store_opened_for_reading_writes_nothing() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     table.set(&1, &1).unwrap();
     drop((table, store));
@@ -306,7 +288,7 @@ fn a_store_opened_for_reading_writes_nothing() {
 #[test]
 fn handles_of_a_closed_store_and_of_a_dropped_table_say_so() {
     let place = Place::new();
-    let store = place.create();
+    let store = place.create(options());
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).unwrap();
     let mut batch = store.batch();

@@ -1,7 +1,7 @@
 //! What osmos and HugeDB do, and leveled and elliptics about time, row by row: one test each, named after the row.
 
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,29 +15,8 @@ use folddb::{
 };
 use folddb_bench::BenchOptions;
 use folddb_sim::chance::Seeded;
+use folddb_sim::place::Place;
 use folddb_sim::process::{Usage, report_of, task};
-
-struct Place {
-    temp: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Place {
-        Place { temp: tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory") }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.temp.path().join("store")
-    }
-
-    fn create(&self, options: Options) -> Store {
-        Store::create(self.path(), options).expect("the store is created")
-    }
-
-    fn open(&self, options: Options) -> Store {
-        Store::open(self.path(), options).expect("the store opens")
-    }
-}
 
 fn small() -> Options {
     Options::default().memory_bytes(4 << 20).segment_bytes(1 << 20).disk_reserve_bytes(0)
@@ -612,7 +591,7 @@ fn a_store_may_be_copied_while_it_is_closed() {
     let store = place.create(small());
     store.table("t", Rules::sorted::<u64, u64>()).unwrap().set(&1, &2).unwrap();
     store.close().unwrap();
-    let copy = place.temp.path().join("copy");
+    let copy = place.dir().join("copy");
     copy_dir(&place.path(), &copy);
     let store = Store::open(&copy, small()).unwrap();
     assert_eq!(store.table("t", Rules::sorted::<u64, u64>()).unwrap().get(&1).unwrap(), Some(2));

@@ -9,29 +9,8 @@ use std::time::{Duration, Instant};
 
 use folddb::{Durability, HeadRule, Locate, Options, Rules, Store, Table, Upkeep};
 use folddb_sim::chance::Seeded;
+use folddb_sim::place::Place;
 use folddb_sim::world::SimDisk;
-
-struct Place {
-    temp: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Place {
-        Place { temp: tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory") }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.temp.path().join("store")
-    }
-
-    fn create(&self, options: Options) -> Store {
-        Store::create(self.path(), options).expect("the store is created")
-    }
-
-    fn open(&self, options: Options) -> Store {
-        Store::open(self.path(), options).expect("the store opens")
-    }
-}
 
 const MEMORY_BYTES: usize = 4 << 20;
 

@@ -1,23 +1,9 @@
-use folddb::{Expire, Keep};
-
 use super::*;
 use crate::tables::{Kind, Order};
 
 fn model(kind: Kind, order: Order, ops: &[ModelOp]) -> Model {
     let mut model = Model::new();
-    model.create_table(
-        "t",
-        Shape {
-            kind,
-            order,
-            lz4: false,
-            block_bytes: 512,
-            filter_bits: 10,
-            separate: Some(32),
-            keep: Keep::Latest,
-            expire: Expire::Never,
-        },
-    );
+    model.create_table("t", Shape::small(kind, order));
     ops.iter().for_each(|op| model.apply("t", op.clone()));
     model
 }
