@@ -23,15 +23,16 @@ use folddb_base::bytes::Malformed;
 use folddb_base::checksum::hash64;
 use folddb_base::{FileNumber, Lsn, Pointer, Result, Seq, TableId};
 use folddb_hash::{
-    Change, Checkpoint, CheckpointWriter, HashIndex, IndexCursor, IndexOptions, Past, Point, SEGMENT_BITS,
+    Change, CheckpointWriter, HashIndex, IndexCursor, IndexOptions, Made, Past, Point, SEGMENT_BITS,
     SegmentTally, Slot,
 };
-use folddb_host::Files;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, MutexGuard};
 use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::record_bytes;
-use folddb_manifest::{IndexSegment, IndexState};
+use folddb_manifest::{IndexSegment, IndexState, TableState};
+
+use crate::hashed_files::IndexFile;
 
 /// What a hashed table has instead of memtables and runs.
 pub(crate) struct Hashed {
@@ -51,6 +52,8 @@ pub(crate) struct Hashed {
     has_undone: AtomicBool,
     /// Bytes of values that were put since it was saved.
     pub(crate) put_bytes: AtomicU64,
+    /// While a store is opened for writing: what was replayed so far.
+    pub(crate) replayed: Mutex<Option<Replayed>>,
 }
 
 /// See [`Hashed::saving_from`].
@@ -74,37 +77,13 @@ pub(crate) struct Saving {
     pub(crate) seq: Seq,
 }
 
-/// A checkpoint's file, which goes when the manifest no longer lists it and nobody reads it any more.
-pub(crate) struct IndexFile {
-    pub(crate) checkpoint: Arc<Checkpoint>,
-    pub(crate) bytes: u64,
-    path: PathBuf,
-    files: Arc<dyn Files>,
-    obsolete: AtomicBool,
-}
-
-impl IndexFile {
-    pub(crate) fn new(
-        checkpoint: Arc<Checkpoint>,
-        bytes: u64,
-        path: PathBuf,
-        files: Arc<dyn Files>,
-    ) -> Arc<IndexFile> {
-        Arc::new(IndexFile { checkpoint, bytes, path, files, obsolete: AtomicBool::new(false) })
-    }
-
-    /// The manifest, durably, no longer lists the file.
-    pub(crate) fn retire(&self) {
-        self.obsolete.store(true, Ordering::Release);
-    }
-}
-
-impl Drop for IndexFile {
-    fn drop(&mut self) {
-        if self.obsolete.load(Ordering::Acquire) {
-            let _ = self.files.remove(&self.path); // one that stays behind is a leftover that the next opening removes
-        }
-    }
+/// What an opening has replayed, as long as it is little enough to be saved by itself.
+#[derive(Default)]
+pub(crate) struct Replayed {
+    /// What the manifest lists, and what the log held.
+    pub(crate) changes: Vec<Made>,
+    /// How many of them no file has.
+    pub(crate) fresh: usize,
 }
 
 /// What the points of a new table are seeded with. One that was saved has its seed in its checkpoint.
@@ -128,16 +107,27 @@ impl Hashed {
         Hashed::of(HashIndex::new(options), salt, BTreeMap::new(), None)
     }
 
-    /// The index that a checkpoint saved, with what the manifest says of it.
-    pub(crate) fn open(file: Arc<IndexFile>, state: &IndexState, options: IndexOptions) -> Hashed {
+    /// The index that a checkpoint saved and that took these changes after it, with what the manifest says of it.
+    ///
+    /// # Errors
+    /// A shard that many of the changes are of cannot be read.
+    pub(crate) fn open(
+        (file, changes): (Arc<IndexFile>, &[Made]),
+        state: &TableState,
+        options: IndexOptions,
+    ) -> Result<Hashed> {
         let one = |one: &IndexSegment| {
             let tally = SegmentTally { records: one.records, bytes: one.bytes };
             (low_bits(one.segment), SegmentUse { tally, end: one.end })
         };
-        let segments = state.segments.iter().map(one).collect();
+        let counted = state.saved_index().last().map_or(&[][..], |last| &last.segments);
+        let segments = counted.iter().map(one).collect();
         let index = HashIndex::open(&file.checkpoint, options);
         let salt = file.checkpoint.salt();
-        Hashed::of(index, salt, segments, Some(file))
+        for made in changes {
+            index.replay(made.point, made.change, made.seq)?;
+        }
+        Ok(Hashed::of(index, salt, segments, Some(file)))
     }
 
     fn of(
@@ -156,6 +146,19 @@ impl Hashed {
             saving_from: AtomicU64::new(NOT_SAVING),
             has_undone: AtomicBool::new(false),
             put_bytes: AtomicU64::new(0),
+            replayed: Mutex::default(),
+        }
+    }
+
+    /// From now on what is replayed is kept for saving it, with these changes that the manifest lists.
+    pub(crate) fn begin_replay(&self, changes: Vec<Made>) {
+        *self.replayed.lock() = Some(Replayed { changes, fresh: 0 });
+    }
+
+    fn note_replayed(&self, made: Made) {
+        if let Some(replayed) = &mut *self.replayed.lock() {
+            replayed.changes.push(made);
+            replayed.fresh += 1;
         }
     }
 
@@ -182,6 +185,9 @@ impl Hashed {
         };
         let point = self.point(record.key);
         let is_new = self.index.apply(point, change, seq, past)?;
+        if is_new && past == Past::Forgotten {
+            self.note_replayed(Made { point, change, seq });
+        }
         let mut segments = self.segments.lock();
         let mut emptied = false;
         if let (Change::Replace { old, .. } | Change::Remove(old), true) = (change, is_new) {
@@ -274,9 +280,36 @@ impl Hashed {
         facts: &folddb_hash::CheckpointFacts,
         is_listed: impl Fn(u32) -> bool,
     ) -> IndexState {
+        let (file_bytes, keys, max_seq) = (facts.file_bytes, facts.keys, facts.max_seq);
+        let segments = self.account_of(&facts.segments, is_listed);
+        IndexState { file: number, file_bytes, keys, max_seq, segments }
+    }
+
+    /// What the manifest is to say of changes that an opening saves: of the index with them, which nobody changes meanwhile.
+    pub(crate) fn state_of_changes(
+        &self,
+        file: FileNumber,
+        file_bytes: u64,
+        changes: &[Made],
+        is_listed: impl Fn(u32) -> bool,
+    ) -> IndexState {
+        let now = self.segments();
+        let led_to = now.iter().filter(|(_, used)| used.tally.records > 0);
+        let tallies = led_to.map(|(&low, used)| (low, used.tally)).collect();
+        let (keys, max_seq) = (changes.len() as u64, changes.last().map_or(0, |last| last.seq));
+        let segments = self.account_of(&tallies, is_listed);
+        IndexState { file, file_bytes, keys, max_seq, segments }
+    }
+
+    /// An account as the manifest has it, with where the last record of each segment ended.
+    fn account_of(
+        &self,
+        tallies: &BTreeMap<u32, SegmentTally>,
+        is_listed: impl Fn(u32) -> bool,
+    ) -> Vec<IndexSegment> {
         let mut ends = self.segments();
         let mut segments = Vec::new();
-        for (&low, &tally) in &facts.segments {
+        for (&low, &tally) in tallies {
             let end = ends.remove(&low).map_or(0, |used| used.end);
             segments.push(IndexSegment {
                 segment: low.into(),
@@ -289,8 +322,7 @@ impl Hashed {
         for (low, used) in ends.into_iter().filter(|(low, _)| is_listed(*low)) {
             segments.push(IndexSegment { segment: low.into(), records: 0, bytes: 0, end: used.end });
         }
-        let (file_bytes, keys, max_seq) = (facts.file_bytes, facts.keys, facts.max_seq);
-        IndexState { file: number, file_bytes, keys, max_seq, segments }
+        segments
     }
 
     /// A segment is gone; another may have its low bits one day.

@@ -8,20 +8,24 @@
 //!               is needed, and takes the one before off the list, whose file goes
 //! ```
 //!
-//! A crash before the edit leaves a file that the next opening removes. What is in no checkpoint is replayed: at an opening it is
-//! written to a new one, since the log that held it goes. Called by the flushes, by `recover` and by `store`.
+//! A crash before the edit leaves a file that the next opening removes. What is in no checkpoint is replayed, and since the log that
+//! held it goes, opening saves it: by itself, as changes after the checkpoint, where that is much less than all of the index. So an
+//! opening after a crash costs as much as came since the checkpoint, whatever the table holds. Called by the flushes, by `recover` and
+//! by `store`.
 
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
-use folddb_hash::{Checkpoint, CheckpointWriter};
+use folddb_hash::{Checkpoint, CheckpointWriter, Made, write_changes};
 use folddb_host::sync::atomic::Ordering;
+use folddb_journal::Journal;
 use folddb_layout::file_name::FileName;
-use folddb_manifest::{Change, IndexState, State};
+use folddb_manifest::{Change, IndexState};
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
-use crate::hashed::{Hashed, IndexFile, NOT_SAVING, Saving, low_bits};
+use crate::hashed::{Hashed, NOT_SAVING, Replayed, Saving, low_bits};
+use crate::hashed_files::{IndexFile, SavedFile};
 use crate::install::NUMBERS_RESERVED;
 
 /// Shards that a step saves: about 20 ms of work.
@@ -31,10 +35,18 @@ const STEP_SHARDS: usize = 32;
 /// that could go: saving it must not cost more than it gives.
 const VALUES_PER_CHECKPOINT: u64 = 16;
 
-/// A checkpoint that is durable, and that no manifest lists yet.
+/// What was saved of an index.
+enum Saved {
+    /// All of it.
+    Whole(Arc<IndexFile>),
+    /// What came after its checkpoint.
+    Changes(Arc<SavedFile>),
+}
+
+/// A file of an index that is durable, and that no manifest lists yet.
 pub(crate) struct SavedIndex {
     pub(crate) table: Arc<TableCore>,
-    pub(crate) file: Arc<IndexFile>,
+    file: Saved,
     pub(crate) state: IndexState,
     pub(crate) seq: Seq,
 }
@@ -42,23 +54,34 @@ pub(crate) struct SavedIndex {
 impl SavedIndex {
     /// The changes that make it that of its table.
     pub(crate) fn changes(&self) -> [Change; 2] {
-        let table = self.table.id;
-        let save = Change::SaveIndex { table, index: self.state.clone() };
+        let (table, state) = (self.table.id, self.state.clone());
+        let save = match self.file {
+            Saved::Whole(_) => Change::SaveIndex { table, index: state },
+            Saved::Changes(_) => Change::SaveChanges { table, changes: state },
+        };
         [save, Change::Flushed { table, seq: self.seq }]
     }
 
     /// Gives it up: the file goes.
     pub(crate) fn discard(&self) {
-        self.file.retire();
+        match &self.file {
+            Saved::Whole(file) => file.retire(),
+            Saved::Changes(file) => file.retire(),
+        }
     }
 
     /// An edit lists it. The one before goes.
     pub(crate) fn adopt(&self) {
         let Some(hashed) = &self.table.hashed else { return };
-        hashed.index.adopt(&self.file.checkpoint);
-        let before = hashed.file.lock().replace(Arc::clone(&self.file));
-        if let Some(before) = before {
-            before.retire();
+        match &self.file {
+            Saved::Whole(file) => {
+                hashed.index.adopt(&file.checkpoint);
+                let before = hashed.file.lock().replace(Arc::clone(file));
+                before.iter().for_each(|before| before.retire());
+            }
+            Saved::Changes(changes) => {
+                hashed.file.lock().iter().for_each(|file| file.follow(Arc::clone(changes)));
+            }
         }
     }
 }
@@ -119,8 +142,11 @@ impl Engine {
             let mut committer = self.commit.lock();
             hashed.wants_save.store(false, Ordering::Release);
             let seq = committer.next_seq - 1;
+            // Where nothing was written since an opening there may be what that replayed.
+            let is_followed = hashed.file.lock().as_ref().is_some_and(|file| file.is_followed());
+            let end_lsn = committer.journal.as_ref().filter(|_| is_followed).map(Journal::end_lsn);
             let Some(active) = committer.active_mut(table.id) else { return Ok(None) };
-            let Some(first_lsn) = active.first_lsn.take() else { return Ok(None) };
+            let Some(first_lsn) = active.first_lsn.take().or(end_lsn) else { return Ok(None) };
             hashed.saving_from.store(first_lsn, Ordering::Release);
             hashed.put_bytes.store(0, Ordering::Relaxed);
             seq
@@ -147,12 +173,17 @@ impl Engine {
         let (facts, checkpoint) = finished.inspect_err(|_| {
             let _ = self.host.files.remove(&path); // what stays goes at the next opening
         })?;
-        let listed = Arc::clone(self.manifest.lock().state());
-        let is_listed = |low: u32| listed.values.keys().any(|number| low_bits(number.0) == low);
-        let state = hashed.state_of(number, &facts, is_listed);
-        let file = IndexFile::new(checkpoint, facts.file_bytes, path, Arc::clone(&self.host.files));
+        let state = hashed.state_of(number, &facts, self.is_listed_low());
+        let file = SavedFile::new(facts.file_bytes, path, Arc::clone(&self.host.files));
+        let file = Saved::Whole(IndexFile::new(checkpoint, file));
         self.counters.index_bytes_written.add(facts.file_bytes);
         Ok(SavedIndex { table: Arc::clone(table), file, state, seq })
+    }
+
+    /// Says of the low bits of a number whether a value segment that is listed has them.
+    fn is_listed_low(&self) -> impl Fn(u32) -> bool + use<> {
+        let listed = Arc::clone(self.manifest.lock().state());
+        move |low| listed.values.keys().any(|number| low_bits(number.0) == low)
     }
 
     /// Lists a checkpoint, and lets go of the log that it makes needless.
@@ -213,32 +244,64 @@ impl Engine {
         }
     }
 
-    /// Saves all of an index that opening has replayed something of. No manifest lists it yet.
+    /// Saves what opening has replayed of an index. No manifest lists it yet.
     pub(crate) fn save_replayed(&self, table: &Arc<TableCore>) -> Result<Option<SavedIndex>> {
         let Some(hashed) = &table.hashed else { return Ok(None) };
+        let Some(Replayed { changes, fresh }) = hashed.replayed.lock().take() else { return Ok(None) };
         let seq = {
             let mut committer = self.commit.lock();
             hashed.wants_save.store(false, Ordering::Release);
             let seq = committer.next_seq - 1;
-            let active = committer.active_mut(table.id);
-            if active.and_then(|active| active.first_lsn.take()).is_none() {
-                return Ok(None);
-            }
+            committer.active_mut(table.id).and_then(|active| active.first_lsn.take());
             seq
         };
+        if fresh == 0 {
+            return Ok(None); // the checkpoint had it all
+        }
+        let file = hashed.file.lock().clone();
+        match file.filter(|file| changes.len() <= file.changes_max() && hashed.index.facts().misfits == 0) {
+            Some(file) => self.save_changes(table, (hashed, &file), &changes, seq).map(Some),
+            None => self.save_whole(table, hashed, seq).map(Some),
+        }
+    }
+
+    /// Saves the changes that came after a checkpoint.
+    fn save_changes(
+        &self,
+        table: &Arc<TableCore>,
+        (hashed, after): (&Hashed, &IndexFile),
+        changes: &[Made],
+        seq: Seq,
+    ) -> Result<SavedIndex> {
+        let number = self.numbers.take();
+        let path = self.path(&FileName::Index(number).to_string());
+        let file = self.host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+        let of = (after.checkpoint.number(), hashed.salt());
+        let written = write_changes(file, &path, number, of, changes)
+            .and_then(|bytes| self.sync_dir().map(|()| bytes))
+            .inspect_err(|_| {
+                let _ = self.host.files.remove(&path); // what stays goes at the next opening
+            })?;
+        self.counters.index_bytes_written.add(written);
+        let state = hashed.state_of_changes(number, written, changes, self.is_listed_low());
+        let file = SavedFile::new(written, path, Arc::clone(&self.host.files));
+        Ok(SavedIndex { table: Arc::clone(table), file: Saved::Changes(Arc::new(file)), state, seq })
+    }
+
+    /// Saves all of an index while nobody changes it.
+    fn save_whole(&self, table: &Arc<TableCore>, hashed: &Hashed, seq: Seq) -> Result<SavedIndex> {
         let mut saving = self.new_checkpoint(hashed, seq)?;
-        let saved = loop {
+        loop {
             match hashed.index.save_step(&mut saving.writer, seq) {
                 Ok(true) => {}
-                Ok(false) => break self.finish_saving(table, hashed, saving)?,
+                Ok(false) => return self.finish_saving(table, hashed, saving),
                 Err(error) => {
                     drop(saving.writer);
                     let _ = self.host.files.remove(&saving.path);
                     return Err(error);
                 }
             }
-        };
-        Ok(Some(saved))
+        }
     }
 
     /// Lets go of what is saved of indexes that take more memory than they may; where that is not enough, more is to be saved.
@@ -255,7 +318,7 @@ impl Engine {
             };
             hashed.index.let_go(&file.checkpoint, max);
             let is_over = hashed.index.facts().memory_bytes > max;
-            if is_over && hashed.put_bytes.load(Ordering::Relaxed) >= file.bytes {
+            if is_over && hashed.put_bytes.load(Ordering::Relaxed) >= file.bytes() {
                 hashed.wants_save.store(true, Ordering::Release);
             }
         }
@@ -264,7 +327,7 @@ impl Engine {
     /// Whether it is worth saving an index for the sake of value segments that could go then.
     pub(crate) fn saving_pays(&self, table: &TableCore) -> bool {
         let Some(hashed) = &table.hashed else { return true };
-        let bytes = hashed.file.lock().as_ref().map_or(0, |file| file.bytes);
+        let bytes = hashed.file.lock().as_ref().map_or(0, |file| file.bytes());
         hashed.put_bytes.load(Ordering::Relaxed) >= bytes.saturating_mul(VALUES_PER_CHECKPOINT)
     }
 
@@ -292,10 +355,4 @@ impl Engine {
         let mut units = dead.iter().map(|number| (low_bits(number.0), Vec::new())).collect();
         dead.is_empty() || hashed.add_units(&mut units).is_err() || units.values().all(Vec::is_empty)
     }
-}
-
-/// The checkpoints that a manifest lists, with their lengths.
-pub(crate) fn listed_indexes(state: &State) -> impl Iterator<Item = (FileNumber, u64)> + '_ {
-    let indexes = state.tables.values().filter_map(|table| table.index.as_ref());
-    indexes.map(|index| (index.file, index.file_bytes))
 }

@@ -70,6 +70,7 @@ mod health;
 mod budget;
 mod view;
 mod stretches;
+mod hashed_files;
 mod hashed;
 mod catalog;
 mod engine;

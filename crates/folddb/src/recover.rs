@@ -19,7 +19,6 @@ use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
-use folddb_hash::Checkpoint;
 use folddb_host::files::FileLock;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock, thread};
@@ -42,7 +41,8 @@ use crate::borders::Borders;
 use crate::budget::{Account, Who};
 use crate::catalog::{Catalog, TableCore};
 use crate::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers};
-use crate::hashed::{Hashed, IndexFile, PointLocks, low_bits, new_salt};
+use crate::hashed::{Hashed, PointLocks, low_bits, new_salt};
+use crate::hashed_files::open_saved;
 use crate::hashed_save::SavedIndex;
 use crate::health::Health;
 use crate::install::Installed;
@@ -824,7 +824,7 @@ fn open_table(
     Ok(Arc::new(TableCore::new(id, &state.name, rules, hashed, view)))
 }
 
-/// The index of a hashed table: of its checkpoint, where it has one, the directory is read, and nothing else.
+/// The index of a hashed table: of its checkpoint, where it has one, the directory is read, and the changes that came after it.
 fn open_index(
     dir: &Path,
     options: &Options,
@@ -832,21 +832,12 @@ fn open_index(
     (store_id, id): (u128, TableId),
     state: &TableState,
 ) -> Result<Hashed> {
-    let Some(index) = &state.index else {
-        return Ok(Hashed::new(new_salt(store_id, id), options.index()));
+    let (hashed, changes) = match open_saved(files, dir, state)? {
+        Some((file, changes)) => (Hashed::open((file, &changes), state, options.index())?, changes),
+        None => (Hashed::new(new_salt(store_id, id), options.index()), Vec::new()),
     };
-    let path = dir.join(FileName::Index(index.file).to_string());
-    match files.len_bytes(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(Error::missing(&path, "the manifest lists it"));
-        }
-        Ok(bytes) if bytes != index.file_bytes => {
-            let what = format!("it has {bytes} bytes and not {}", index.file_bytes);
-            return Err(Error::corrupt(&path, 0, what));
-        }
-        _ => {}
+    if !options.read_only {
+        hashed.begin_replay(changes);
     }
-    let checkpoint = Checkpoint::open(&**files, &path, index.file)?;
-    let file = IndexFile::new(checkpoint, index.file_bytes, path, Arc::clone(files));
-    Ok(Hashed::open(file, index, options.index()))
+    Ok(hashed)
 }

@@ -408,7 +408,7 @@ fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
         name: core.name.clone(),
         records: keys,
         keys_estimate: keys,
-        disk_bytes: hashed.file.lock().as_ref().map_or(0, |file| file.bytes),
+        disk_bytes: hashed.file.lock().as_ref().map_or(0, |file| file.bytes()),
         memtable_bytes: 0,
         runs: Vec::new(),
         range_deletes: 0,

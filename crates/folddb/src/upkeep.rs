@@ -284,7 +284,8 @@ impl Engine {
                 .sum::<u64>()
         };
         let parts: u64 = self.catalog().all().map(parts).sum();
-        let index = |hashed: &crate::hashed::Hashed| hashed.file.lock().as_ref().map_or(0, |file| file.bytes);
+        let index =
+            |hashed: &crate::hashed::Hashed| hashed.file.lock().as_ref().map_or(0, |file| file.bytes());
         let parts =
             parts + self.catalog().all().filter_map(|table| table.hashed.as_ref()).map(index).sum::<u64>();
         let segments = self.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64);

@@ -23,8 +23,8 @@ pub(crate) struct ValuesAtRest<'a> {
     files: &'a dyn Files,
     dir: &'a Path,
     moved: &'a BTreeMap<FileNumber, FileNumber>,
-    /// The file of moved values that was read last: opening one takes three reads.
-    last: RefCell<Option<Rc<ValueFile>>>,
+    /// The file that was read last: values that were written one after the other lie in one, mostly.
+    last: RefCell<Option<(FileNumber, Rc<ValueFile>)>>,
 }
 
 impl<'a> ValuesAtRest<'a> {
@@ -66,21 +66,18 @@ impl<'a> ValuesAtRest<'a> {
     }
 
     fn open(&self, segment: u32) -> Result<Rc<ValueFile>> {
-        let Some(&number) = self.moved.get(&FileNumber(u64::from(segment))) else {
-            return ValueFile::open(self.files, self.dir, segment).map(Rc::new);
-        };
+        let moved = self.moved.get(&FileNumber(u64::from(segment))).copied();
+        let number = moved.unwrap_or(FileNumber(u64::from(segment)));
         let mut last = self.last.borrow_mut();
-        match &*last {
-            Some(open) if matches!(&**open, ValueFile::Moved(file, _) if file.number() == number) => {
-                Ok(Rc::clone(open))
-            }
-            _ => {
-                let file = Box::new(MovedFile::open(self.files, self.dir, number)?);
-                let opened = Rc::new(ValueFile::Moved(file, None));
-                *last = Some(Rc::clone(&opened));
-                Ok(opened)
-            }
+        if let Some((_, open)) = last.as_ref().filter(|(open, _)| *open == number) {
+            return Ok(Rc::clone(open));
         }
+        let opened = Rc::new(match moved {
+            Some(number) => ValueFile::Moved(Box::new(MovedFile::open(self.files, self.dir, number)?), None),
+            None => ValueFile::open(self.files, self.dir, segment)?,
+        });
+        *last = Some((number, Rc::clone(&opened)));
+        Ok(opened)
     }
 
     /// Whether the values that a frame of the log points to are there, as they were written.

@@ -328,6 +328,105 @@ fn flip(path: &std::path::Path, at: u64) {
     std::fs::write(path, bytes).unwrap();
 }
 
+fn index_files(path: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let names = std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.path());
+    let mut found: Vec<_> =
+        names.filter(|name| name.extension().is_some_and(|kind| kind == "index")).collect();
+    found.sort();
+    found.into_iter().map(|name| (name.clone(), std::fs::read(name).unwrap())).collect()
+}
+
+#[test]
+fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let mut expected = BTreeMap::new();
+    let keys = 12_000;
+    {
+        let store = Store::create(&path, options()).unwrap();
+        let table = blobs(&store);
+        let mut batch = store.batch();
+        for key in 0..keys {
+            batch.set(&table, &key, &vec![1; 20]);
+            expected.insert(key, vec![1; 20]);
+        }
+        batch.commit(Durability::Process).unwrap();
+        drop(table);
+        store.close().unwrap();
+    }
+    let checkpoint = index_files(&path);
+    assert_eq!(checkpoint.len(), 1);
+    for round in 0..4u64 {
+        let store = Store::open(&path, options()).unwrap();
+        let table = blobs(&store);
+        for key in (round * 40..round * 40 + 60).chain(keys + round * 10..keys + round * 10 + 10) {
+            match key % 4 {
+                0 => {
+                    table.delete(&key).unwrap();
+                    expected.remove(&key);
+                }
+                _ => {
+                    table.set(&key, &blob(key, round)).unwrap();
+                    expected.insert(key, blob(key, round));
+                }
+            }
+        }
+        drop((table, store)); // it dies
+        drop(Store::open(&path, options()).unwrap()); // and nobody writes after it
+        let files = index_files(&path);
+        assert_eq!(files.len(), 2, "round {round}: the checkpoint, and what came after it");
+        assert_eq!(files[0], checkpoint[0], "round {round}: the checkpoint is as it was");
+        let bytes = files[1].1.len() as u64;
+        assert!((1_000 * (round + 1)..2_500 * (round + 1)).contains(&bytes), "round {round}: {bytes} bytes");
+        let looked = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+        assert!(looked.findings.is_empty(), "round {round}: {:?}", looked.findings);
+    }
+    let looking = Store::open(&path, options().read_only(true)).unwrap();
+    check(&blobs(&looking), &expected, keys + 50);
+    drop(looking);
+    // A backup has both files.
+    let store = Store::open(&path, options()).unwrap();
+    let backups = dir.path().join("backups");
+    store.backup(&backups, &folddb::BackupOptions::default().check_all(true)).unwrap();
+    drop(store);
+    let restored = dir.path().join("restored");
+    Store::restore(&backups, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
+    check(&blobs(&Store::open(&restored, options()).unwrap()), &expected, keys + 50);
+    // Damage of the changes is damage, and is mended with the checkpoint's and the values' help.
+    let later = index_files(&path)[1].clone();
+    flip(&later.0, 100);
+    assert_eq!(Store::open(&path, options()).unwrap_err().kind(), ErrorKind::Corruption);
+    assert!(!Store::verify(&path, &options(), false, |_, _| {}).unwrap().is_clean());
+    let mended = dir.path().join("mended");
+    let how = folddb::care::RepairOptions::default();
+    Store::repair(&path, &mended, &how, &options(), |_, _| {}).unwrap();
+    let store = Store::open(&mended, options()).unwrap();
+    for (key, value) in &expected {
+        assert_eq!(blobs(&store).get(key).unwrap().as_ref(), Some(value), "key {key}");
+    }
+    drop(store);
+    std::fs::write(&later.0, &later.1).unwrap();
+    // Much of it at once is saved as all of the index is, as the next checkpoint has it.
+    let store = Store::open(&path, options()).unwrap();
+    for key in 0..3_000 {
+        blobs(&store).set(&key, &blob(key, 9)).unwrap();
+        expected.insert(key, blob(key, 9));
+    }
+    drop(store);
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(index_files(&path).len(), 1);
+    check(&blobs(&store), &expected, keys + 50);
+    blobs(&store).set(&1, &blob(1, 10)).unwrap();
+    drop(store);
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(index_files(&path).len(), 2);
+    blobs(&store).set(&2, &blob(2, 10)).unwrap();
+    store.flush().unwrap();
+    assert_eq!(index_files(&path).len(), 1, "a checkpoint has them");
+    store.close().unwrap();
+    assert!(Store::verify(&path, &options(), true, |_, _| {}).unwrap().findings.is_empty());
+}
+
 #[test]
 fn backups_and_dumps_have_them() {
     let dir = tempfile::tempdir().unwrap();

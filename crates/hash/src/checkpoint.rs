@@ -112,7 +112,7 @@ fn read_footer(file: &dyn ReadFile, path: &Path, number: FileNumber) -> Result<C
 }
 
 /// Reads what the footer or the directory has checked to lie inside of the file.
-fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, len_bytes: u64) -> Result<Vec<u8>> {
+pub(crate) fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, len_bytes: u64) -> Result<Vec<u8>> {
     let len = usize::try_from(len_bytes).map_err(|_| Error::corrupt(path, offset, "too long for memory"))?;
     let mut stored = vec![0; len];
     file.read_exact_at(offset, &mut stored).map_err(|error| read_error(path, offset, error))?;
@@ -120,7 +120,7 @@ fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, len_bytes: u64) -> Res
 }
 
 /// A file that ends too soon has lost bytes; all else is the system's trouble.
-fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
+pub(crate) fn read_error(path: &Path, offset: u64, error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
         _ => Error::io("read", path, error),

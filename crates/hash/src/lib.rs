@@ -21,11 +21,13 @@ mod sheets;
 mod shard;
 mod undone;
 mod checkpoint;
+mod changes;
 mod sector;
 mod index;
 #[cfg(test)]
 mod tests;
 
+pub use changes::{Made, changes_bytes, load_changes, write_changes};
 pub use checkpoint::{Checkpoint, CheckpointFacts, CheckpointWriter, SegmentTally};
 pub use index::{HashIndex, IndexCursor, IndexFacts, IndexOptions, Past, Stretch};
 pub use shard::Change;

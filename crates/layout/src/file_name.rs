@@ -8,7 +8,7 @@
 //!   000012.values     a segment of the value lane (values.rs)
 //!   000044.moved      values of such segments that were moved together (moved.rs)
 //!   000009.part       a part of a sorted run
-//!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs)
+//!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs), or what came after one (hash_changes.rs)
 //! ```
 //!
 //! Whatever has another name is not a file of the store, and is left alone.

@@ -58,7 +58,7 @@ pub const CHECKPOINT_PIECE_BYTES_MAX: u64 = 1 << 30;
 pub const DIRECTORY_BYTES_MAX: u64 = 64 << 20;
 
 const MAGIC: [u8; 8] = *b"FoldHash";
-const SLOT_BYTES: usize = 7;
+pub(crate) const SLOT_BYTES: usize = 7;
 
 /// Fewest bytes that a key takes in a piece: a distance and a slot.
 const ENTRY_BYTES_MIN: usize = 1 + SLOT_BYTES;
@@ -124,13 +124,13 @@ pub struct Directory {
 }
 
 /// Appends the checksum of `out[start..]`, which stands at `offset` of the file of this number.
-fn put_sum(out: &mut Vec<u8>, start: usize, number: u64, offset: u64) {
+pub(crate) fn put_sum(out: &mut Vec<u8>, start: usize, number: u64, offset: u64) {
     let sum = hash64(place_seed(number, offset), out.get(start..).unwrap_or(&[]));
     put_u64(out, sum);
 }
 
 /// What stands before the checksum, where that is right.
-fn body_of(stored: &[u8], number: u64, offset: u64) -> Result<&[u8], Malformed> {
+pub(crate) fn body_of(stored: &[u8], number: u64, offset: u64) -> Result<&[u8], Malformed> {
     let (body, sum) = stored.split_last_chunk::<SUM_BYTES>().ok_or(Malformed::Short)?;
     let is_right = hash64(place_seed(number, offset), body) == u64::from_le_bytes(*sum);
     if is_right { Ok(body) } else { Err(Malformed::Checksum) }

@@ -17,6 +17,7 @@ pub mod part;
 pub mod values;
 pub mod moved;
 pub mod hash_checkpoint;
+pub mod hash_changes;
 pub mod backup;
 pub mod cursor_token;
 pub mod digest;

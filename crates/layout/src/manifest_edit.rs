@@ -32,6 +32,7 @@
 //! | 17 | `MoveValues` | file, file bytes, segments: count, then each |
 //! | 20 | `Require` | features |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
+//! | 33 | `SaveChanges` | as `SaveIndex`; keys are changes |
 //! | 24 | `Times` | slice: of each entry seq, time, both less those of the entry before |
 //!
 //! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
@@ -81,18 +82,18 @@ pub struct PartState {
     pub trimmed: bool,
 }
 
-/// The checkpoint of the index of a hashed table, as the manifest knows it.
+/// The checkpoint of the index of a hashed table, as the manifest knows it; or the changes that came after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexState {
     /// Its file.
     pub file: FileNumber,
     /// The length of the file in bytes.
     pub file_bytes: u64,
-    /// Keys in it.
+    /// Keys in it, or changes.
     pub keys: u64,
     /// No change after this seq is in it.
     pub max_seq: Seq,
-    /// What it leads to in the value lane.
+    /// What it leads to in the value lane; of changes, what the index does with them.
     pub segments: Vec<IndexSegment>,
 }
 
@@ -256,6 +257,14 @@ pub enum Change {
         /// The checkpoint.
         index: IndexState,
     },
+    /// Gives a hashed table changes that its index is to take after its checkpoint, in place of those that it had. The next
+    /// checkpoint has them.
+    SaveChanges {
+        /// The table.
+        table: TableId,
+        /// The changes.
+        changes: IndexState,
+    },
     /// The values of these segments that anything points to lie in another file now.
     MoveValues {
         /// The file that carries them, and no others.
@@ -388,16 +397,12 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             20
         }
         Change::SaveIndex { table, index } => {
-            put_varints(
-                out,
-                &[u64::from(table.0), index.file.0, index.file_bytes, index.keys, index.max_seq],
-            );
-            let mut segments = Vec::new();
-            for one in &index.segments {
-                put_varints(&mut segments, &[one.segment, one.records, one.bytes, one.end]);
-            }
-            put_slice(out, &segments);
+            put_index(out, *table, index);
             32
+        }
+        Change::SaveChanges { table, changes } => {
+            put_index(out, *table, changes);
+            33
         }
         Change::Times { entries } => {
             let (mut pairs, mut before) = (Vec::new(), (0, 0));
@@ -409,6 +414,15 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             24
         }
     }
+}
+
+fn put_index(out: &mut Vec<u8>, table: TableId, index: &IndexState) {
+    put_varints(out, &[u64::from(table.0), index.file.0, index.file_bytes, index.keys, index.max_seq]);
+    let mut segments = Vec::new();
+    for one in &index.segments {
+        put_varints(&mut segments, &[one.segment, one.records, one.bytes, one.end]);
+    }
+    put_slice(out, &segments);
 }
 
 fn put_varints(out: &mut Vec<u8>, numbers: &[u64]) {
@@ -626,6 +640,7 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             Change::Require { features }
         }
         32 => Change::SaveIndex { table: fields.table()?, index: fields.index()? },
+        33 => Change::SaveChanges { table: fields.table()?, changes: fields.index()? },
         17 => Change::MoveValues {
             file: fields.file()?,
             file_bytes: fields.number()?,

@@ -58,6 +58,8 @@ pub struct TableState {
     pub range_deletes: Vec<RangeDelete>,
     /// The checkpoint of its index, where it is hashed and has one.
     pub index: Option<IndexState>,
+    /// What that takes after its checkpoint.
+    pub changes: Option<IndexState>,
 }
 
 /// A run.
@@ -143,8 +145,17 @@ impl State {
             }
             Change::Require { features } => self.features |= features,
             Change::SaveIndex { table, index } => {
-                self.table_mut(*table)?.index = Some(index.clone());
+                let table = self.table_mut(*table)?;
+                (table.index, table.changes) = (Some(index.clone()), None);
                 self.reserve(index.file.0.saturating_add(1));
+            }
+            Change::SaveChanges { table, changes } => {
+                let table = self.table_mut(*table)?;
+                if table.index.is_none() {
+                    return Err(Malformed::Order);
+                }
+                table.changes = Some(changes.clone());
+                self.reserve(changes.file.0.saturating_add(1));
             }
             Change::Times { entries } => entries.iter().for_each(|&(seq, ms)| self.times.push(seq, ms)),
         }
@@ -195,9 +206,9 @@ impl State {
         runs.flat_map(|run| &run.parts).map(|part| part.file)
     }
 
-    /// The files of all checkpoints of indexes that live.
+    /// The files of all checkpoints of indexes that live, and of the changes after them.
     pub fn index_files(&self) -> impl Iterator<Item = FileNumber> + '_ {
-        self.tables.values().filter_map(|table| table.index.as_ref()).map(|index| index.file)
+        self.tables.values().flat_map(TableState::saved_index).map(|saved| saved.file)
     }
 
     /// Whether pointers may lead to this value segment, wherever its values lie.
@@ -265,6 +276,7 @@ impl State {
             runs: Vec::new(),
             range_deletes: Vec::new(),
             index: None,
+            changes: None,
         };
         self.tables.insert(table, state);
         Ok(())
@@ -278,7 +290,12 @@ impl State {
 impl TableState {
     /// No record after this seq is in its runs, or in the checkpoint of its index.
     pub fn last_seq(&self) -> Seq {
-        self.flushed_seq.max(self.index.as_ref().map_or(0, |index| index.max_seq))
+        self.saved_index().map(|saved| saved.max_seq).fold(self.flushed_seq, Seq::max)
+    }
+
+    /// What its index was saved in: its checkpoint, and the changes after it.
+    pub fn saved_index(&self) -> impl Iterator<Item = &IndexState> {
+        self.index.iter().chain(&self.changes)
     }
 
     /// The run with this number.
@@ -370,6 +387,8 @@ impl TableState {
             changes.push(Change::AddRangeDelete { table, from, to, seq });
         }
         changes.extend(self.index.iter().map(|index| Change::SaveIndex { table, index: index.clone() }));
+        let later = self.changes.iter();
+        changes.extend(later.map(|later| Change::SaveChanges { table, changes: later.clone() }));
     }
 }
 

@@ -21,6 +21,7 @@ use folddb_base::rope::ROPE_BYTES_MAX;
 use folddb_base::{Op, OpKind, Pointer, RopeBuilder, limits};
 use folddb_host::Chance;
 use folddb_layout::frame::LogOp;
+use folddb_layout::hash_changes::{Changed, ChangesFooter, put_changes};
 use folddb_layout::hash_checkpoint::{self, CheckpointFooter, Directory, Entry, PieceEntry, PointRange};
 use folddb_layout::manifest_edit::FEATURE_ROPES;
 use reader::{Found, FoundChange, Reader};
@@ -204,7 +205,7 @@ fn first_frames(doc: &Document) -> [Vec<u8>; 2] {
     [frames.next().expect("the first frame"), frames.next().expect("the second frame")]
 }
 
-// ---- checkpoints of hashed tables, which no store has yet ---------------------------------------------------------
+// ---- checkpoints of hashed tables, which this store does not have ---------------------------------------------------------
 
 const POINTS: PointRange = PointRange { start: 0, depth: 6 };
 
@@ -259,6 +260,31 @@ fn a_checkpoint_is_read_by_the_document() {
     let bytes = made(|out| directory.put(out, 7, at));
     let said = [&[64, 6, 2, 0xac, 0x02, piece.len() as u8][..], &[6, 0, 1, 8].repeat(63)].concat();
     assert_eq!(bytes, [&said[..], &hash64(place_seed(7, at), &said).to_le_bytes()].concat());
+}
+
+#[test]
+fn changes_after_a_checkpoint_are_read_by_the_document() {
+    let doc = Document::read();
+    let footer = ChangesFooter { number: 8, file_bytes: 500, count: 2, checkpoint: 7, salt: ALL_THE_SAME };
+    let bytes = made(|out| footer.put(out));
+    let layout = doc.layout("changes-footer");
+    assert_eq!((bytes.len(), layout.bytes(&bytes, "magic")), (layout.len(), &b"FoldHchg"[..]));
+    let said = ["version", "reserved", "number", "file_bytes", "count", "checkpoint", "salt"];
+    let said = said.map(|field| layout.number(&bytes, field));
+    assert_eq!(said, [1, 0, 8, 500, 2, 7, ALL_THE_SAME]);
+    let (before, sum) = bytes.split_at(layout.offset("checksum"));
+    assert_eq!(sum, hash64(place_seed(8, 500 - 64), before).to_le_bytes());
+
+    let (old, new) = (7 << 24 | 256, 25 << 44 | 8 << 24 | 1000);
+    let changes =
+        [Changed { seq: 300, point: 1, old: 0, new: old }, Changed { seq: 302, point: 1 << 39, old, new }];
+    let stored = made(|out| put_changes(out, &changes, 8));
+    let (body, sum) = stored.split_at(stored.len() - 8);
+    assert_eq!(sum, hash64(place_seed(8, 0), body).to_le_bytes());
+    let slot = |slot: u64| slot.to_le_bytes()[..7].to_vec();
+    let first = [&[0xac, 0x02, 1, 0, 0, 0, 0][..], &[0; 7], &slot(old)].concat();
+    let second = [&[2, 0, 0, 0, 0, 0x80][..], &slot(old), &slot(new)].concat();
+    assert_eq!(body, [first, second].concat());
 }
 
 // ---- constants that no file shows ---------------------------------------------------------------------------------
@@ -491,7 +517,7 @@ fn a_store_is_read_back_by_the_document_alone() {
     // A value segment that nothing points to goes at the next opening.
     assert_eq!(
         not_seen,
-        ["MoveRun", "RemoveValues", "Require", "Times", "SaveIndex"],
+        ["MoveRun", "RemoveValues", "Require", "Times", "SaveIndex", "SaveChanges"],
         "the changes that this store does not make"
     );
     assert!(changes.iter().all(|change| doc.changes().0[&change.tag].0 == change.name));

@@ -10,14 +10,15 @@ use std::path::Path;
 
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, Seq, TableId};
-use folddb_hash::{Change, Checkpoint, IndexCursor, IndexOptions, Past, Point, Slot};
+use folddb_hash::{Change, IndexCursor, IndexOptions, Past, Point, Slot};
 use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 use folddb_manifest::{State, TableState};
 
-use crate::hashed::{Hashed, IndexFile, low_bits, new_salt, slot_of};
+use crate::hashed::{Hashed, low_bits, new_salt, slot_of};
+use crate::hashed_files::open_saved;
 use crate::hashed_read::{Found, Reading, read_record};
 use crate::value_files::ValueFile;
 
@@ -147,29 +148,14 @@ impl AtRest {
     ) -> AtRest {
         let options = IndexOptions::default();
         let new = || Hashed::new(new_salt(store_id, state.id), options);
-        let (mut hashed, mut faults) = (new(), Vec::new());
-        if let Some(index) = &state.index {
-            let path = dir.join(FileName::Index(index.file).to_string());
-            let opened = Checkpoint::open(&**files, &path, index.file);
-            let opened = opened.and_then(|checkpoint| match files.len_bytes(&path) {
-                Ok(bytes) if bytes == index.file_bytes => Ok(checkpoint),
-                Ok(bytes) => Err(Error::corrupt(
-                    &path,
-                    0,
-                    format!("it has {bytes} bytes and not {}", index.file_bytes),
-                )),
-                Err(error) => Err(Error::io("read", &path, error)),
-            });
-            match opened {
-                Ok(checkpoint) => {
-                    faults = if deep { checkpoint.faults() } else { Vec::new() };
-                    let file =
-                        IndexFile::new(checkpoint, index.file_bytes, path, std::sync::Arc::clone(files));
-                    hashed = Hashed::open(file, index, options);
-                }
-                Err(error) => faults.push(error),
+        let opened = open_saved(files, dir, state).and_then(|saved| match saved {
+            Some((file, changes)) => {
+                let faults = if deep { file.checkpoint.faults() } else { Vec::new() };
+                Ok((Hashed::open((file, &changes), state, options)?, faults))
             }
-        }
+            None => Ok((new(), Vec::new())),
+        });
+        let (hashed, faults) = opened.unwrap_or_else(|error| (new(), vec![error]));
         AtRest { table: state.id, hashed, flushed_seq: state.flushed_seq, faults }
     }
 

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
-use folddb_hash::Checkpoint;
 use folddb_host::Host;
 use folddb_journal::moved::MovedFile;
 use folddb_journal::{ReplayFrame, ReplayFrom};
@@ -18,7 +17,7 @@ use folddb_rules::table_rules::{Custom, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::care::copying::{read_small, tail_hash};
-use crate::hashed_save::listed_indexes;
+use crate::hashed_files::{listed_indexes, open_saved};
 use crate::recover::check_moved;
 use crate::values_at_rest::ValuesAtRest;
 
@@ -97,11 +96,15 @@ pub(crate) fn check(
                 format!("{} is needed, and the list of the backup does not name it", path.display());
             return Err(Error::new(ErrorKind::Corruption, message));
         };
-        let checkpoint = Checkpoint::open(&*host.files, &path, number)?;
-        if let Some(fault) = reads_all(file).then(|| checkpoint.faults()).into_iter().flatten().next() {
+        read(file.len_bytes);
+    }
+    for table in state.tables.values() {
+        let Some((index, _)) = open_saved(&host.files, dir, table)? else { continue };
+        let file = files.get(&FileName::Index(index.checkpoint.number()));
+        let faults = file.filter(|file| reads_all(file)).map(|_| index.checkpoint.faults());
+        if let Some(fault) = faults.into_iter().flatten().next() {
             return Err(fault);
         }
-        read(file.len_bytes);
     }
     for (&number, end) in &state.values {
         let name = FileName::Values(number);

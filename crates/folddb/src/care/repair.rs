@@ -383,7 +383,7 @@ impl Mender<'_> {
             let loss = Loss { records: Some(lost), ..whole_loss() };
             self.report.findings.push(Finding::damage(&name, None, first).costs(loss));
         }
-        new.index = Some(state);
+        (new.index, new.changes) = (Some(state), None);
         Ok(())
     }
 

@@ -1,9 +1,10 @@
-//! Checkpoints of hashed tables: a piece, the directory, the footer.
+//! Checkpoints of hashed tables: a piece, the directory, the footer. And changes after one: those and their footer.
 //!
 //! The inputs are as they stand in a file with the number 7: a piece of the third sector at 4096, a directory at the length of
 //! what its pieces say, and the footer of a file of 1000 bytes.
 
 use folddb_base::checksum::{hash64, place_seed};
+use folddb_layout::hash_changes::{CHANGES_FOOTER_BYTES, Changed, ChangesFooter, put_changes, read_changes};
 use folddb_layout::hash_checkpoint::{
     CHECKPOINT_FOOTER_BYTES, CheckpointFooter, Directory, Entry, POINT_BITS, PieceEntry, PointRange,
     SUM_BYTES, put_piece, read_piece,
@@ -15,6 +16,8 @@ pub(super) const TARGETS: &[Target] = &[
     Target::new("hash-piece", piece, piece_seeds).sealed_by(seal_piece),
     Target::new("hash-directory", directory, directory_seeds).sealed_by(seal_directory),
     Target::new("hash-footer", footer, footer_seeds).sealed_by(seal_footer),
+    Target::new("hash-changes", changes, changes_seeds).sealed_by(seal_changes),
+    Target::new("hash-changes-footer", changes_footer, changes_footer_seeds).sealed_by(seal_changes_footer),
 ];
 
 const NUMBER: u64 = 7;
@@ -107,6 +110,55 @@ fn seal_footer(input: &mut [u8]) {
 fn footer_seeds() -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     CheckpointFooter { number: NUMBER, file_bytes: FILE_BYTES, directory_offset: 600, salt: 1 << 60 | 5 }
+        .put(&mut out);
+    vec![out]
+}
+
+/// Whatever number of changes the footer says there are.
+fn changes(input: &[u8]) {
+    for count in [0, 1, 3, input.len() as u64 / 20, u64::MAX] {
+        let Ok(changes) = read_changes(input, count, NUMBER) else { continue };
+        assert_eq!(changes.len() as u64, count);
+        assert!(changes.is_sorted_by(|one, next| one.seq < next.seq));
+        let mut again = Vec::new();
+        put_changes(&mut again, &changes, NUMBER);
+        assert_eq!(again, input);
+    }
+}
+
+fn seal_changes(input: &mut [u8]) {
+    seal(input, 0);
+}
+
+fn changes_seeds() -> Vec<Vec<u8>> {
+    let change = |seq, old, new| Changed { seq, point: seq * 1_000_003 % (1 << POINT_BITS), old, new };
+    let some = [change(5, 0, 7), change(6, 7, 63 << 44 | 8), change(300, 1 << 43, 0)];
+    let many: Vec<Changed> = (1..20).map(|n| change(n * n, n << 24 | 1, n << 24 | 2)).collect();
+    let made = |changes: &[Changed]| {
+        let mut out = Vec::new();
+        put_changes(&mut out, changes, NUMBER);
+        out
+    };
+    vec![made(&[]), made(&some), made(&many)]
+}
+
+fn changes_footer(input: &[u8]) {
+    let Some(bytes) = input.first_chunk::<CHANGES_FOOTER_BYTES>() else { return };
+    let Ok(footer) = ChangesFooter::read(bytes, NUMBER, FILE_BYTES) else { return };
+    let mut again = Vec::new();
+    footer.put(&mut again);
+    assert_eq!(again, bytes);
+}
+
+fn seal_changes_footer(input: &mut [u8]) {
+    if let Some(bytes) = input.first_chunk_mut::<CHANGES_FOOTER_BYTES>() {
+        seal(bytes, FILE_BYTES - CHANGES_FOOTER_BYTES as u64);
+    }
+}
+
+fn changes_footer_seeds() -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    ChangesFooter { number: NUMBER, file_bytes: FILE_BYTES, count: 40, checkpoint: 5, salt: 1 << 60 | 5 }
         .put(&mut out);
     vec![out]
 }

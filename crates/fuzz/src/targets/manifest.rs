@@ -140,12 +140,14 @@ fn value_changes() -> Vec<Change> {
     ]
 }
 
-/// The checkpoint of a hashed table.
-fn index_change() -> Change {
+/// The checkpoint of a hashed table, and what came after it.
+fn index_changes() -> [Change; 2] {
     let one = |segment| IndexSegment { segment, records: 3, bytes: 1024, end: 9000 };
     let segments = vec![one(40), one(0x000f_ffff)];
     let index = IndexState { file: FileNumber(50), file_bytes: 500, keys: 6, max_seq: 310, segments };
-    Change::SaveIndex { table: TableId(1), index }
+    let changes = IndexState { file: FileNumber(52), keys: 2, max_seq: 320, ..index.clone() };
+    let table = TableId(1);
+    [Change::SaveIndex { table, index }, Change::SaveChanges { table, changes }]
 }
 
 fn encoded(offset: usize, kind: EditKind, changes: &[Change]) -> Vec<u8> {
@@ -159,7 +161,7 @@ fn edit_seeds() -> Vec<Vec<u8>> {
         changes().iter().map(|change| encoded(0, EditKind::Edit, std::slice::from_ref(change))).collect();
     seeds.push(encoded(0, EditKind::Snapshot, &changes()));
     seeds.push(encoded(0, EditKind::Edit, &value_changes()));
-    seeds.push(encoded(0, EditKind::Edit, &[index_change()]));
+    seeds.push(encoded(0, EditKind::Edit, &index_changes()));
     seeds
 }
 
