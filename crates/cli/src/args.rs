@@ -173,6 +173,9 @@ pub(crate) struct CreateArgs {
     /// Values of so many bytes and more lie apart from their keys, and are written once
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) separate: Option<usize>,
+    /// Where values lie that lie apart: segments, or files: each in a file of its own [default: segments]
+    #[arg(long, value_name = "PLACE", requires = "table")]
+    pub(crate) place: Option<String>,
     /// What of a value is its head, which lies with its key: none, first:N bytes, json:POINTER
     #[arg(long, value_name = "RULE", requires = "table")]
     pub(crate) head: Option<String>,

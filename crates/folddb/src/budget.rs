@@ -25,6 +25,7 @@ use folddb_host::files::FileLock;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::{AppendFile, AppendMode, Files, Host, LockMode, ReadFile, WriteFile};
+use folddb_layout::file_name::FileName;
 
 use crate::options::Options;
 
@@ -103,9 +104,13 @@ impl Account {
         }
         let files = &options.host.files;
         let names = files.list(dir).map_err(|error| Error::io("list", dir, error))?;
-        let paths = names.iter().map(|name| dir.join(name));
-        let there: HashMap<PathBuf, u64> =
-            paths.filter_map(|path| files.len_bytes(&path).ok().map(|len| (path, len))).collect();
+        let mut there: HashMap<PathBuf, u64> = HashMap::new();
+        for path in names.iter().map(|name| dir.join(name)) {
+            let inside = if is_shelf(&path) { files.list(&path).unwrap_or_default() } else { Vec::new() };
+            let paths =
+                inside.iter().map(|name| path.join(name)).chain((!is_shelf(&path)).then(|| path.clone()));
+            there.extend(paths.filter_map(|path| files.len_bytes(&path).ok().map(|len| (path, len))));
+        }
         let used_bytes = there.values().sum();
         Ok(Some(Arc::new(Account {
             dir: dir.to_owned(),
@@ -207,10 +212,17 @@ impl Account {
         self.used_bytes.fetch_sub(replaced + bytes - kept, Ordering::AcqRel);
     }
 
-    /// Files elsewhere, as those of a backup, are not the store's.
+    /// Files elsewhere, as those of a backup, are not the store's. Values in files of their own lie one directory deeper.
     fn is_own(&self, path: &Path) -> bool {
-        path.parent() == Some(&*self.dir)
+        let is_in = |path: &Path| path.parent() == Some(&*self.dir);
+        is_in(path) || path.parent().is_some_and(|dir| is_in(dir) && is_shelf(dir))
     }
+}
+
+/// Whether this is a directory of values in files of their own.
+fn is_shelf(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).and_then(FileName::parse);
+    matches!(name, Some(FileName::Shelf(_)))
 }
 
 /// On whose behalf a file grows.
@@ -286,6 +298,10 @@ impl Files for Accounted {
         self.inner.cut(path, len_bytes)?;
         self.account.cut(path, len_bytes);
         Ok(())
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.inner.sync_file(path)
     }
 
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {

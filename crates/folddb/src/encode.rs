@@ -15,6 +15,8 @@ use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values;
 use folddb_rules::Expire;
 
+use folddb_rules::place::ValuesIn;
+
 use crate::catalog::TableCore;
 use crate::hashed_write::HashedOp;
 
@@ -120,6 +122,8 @@ pub(crate) struct Apart {
     pub(crate) record: Range<usize>,
     /// Whether its time is that of the commit.
     pub(crate) is_timed: bool,
+    /// Where the rules of its table want it.
+    pub(crate) values_in: ValuesIn,
 }
 
 impl Encoded {
@@ -274,7 +278,8 @@ impl Encoded {
         frame::put_record(&mut self.payload, table.id, kind.apart(), key, &pointer);
         self.has_ropes |= kind == OpKind::Fold;
         let record = record_at..self.values.len();
-        self.apart.push(Apart { pointer_at: self.payload.len() - pointer.len(), record, is_timed: true });
+        let (pointer_at, values_in) = (self.payload.len() - pointer.len(), table.rules.rules.values_in);
+        self.apart.push(Apart { pointer_at, record, is_timed: true, values_in });
     }
 
     /// Appends an op whose value lies in the lane, where its payload says.
@@ -338,6 +343,7 @@ impl Encoded {
             pointer_at: payload_at + at,
             record,
             is_timed: false,
+            values_in: table.rules.rules.values_in,
         }));
         self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldApart;
         Ok(())

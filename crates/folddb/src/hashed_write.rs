@@ -97,7 +97,8 @@ impl Encoded {
         let key = &self.values[key_at..key_at + key_len];
         frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
         let pointer_at = self.payload.len() - payload.len() + SLOT_BYTES;
-        self.apart.push(Apart { pointer_at, record: record.range.clone(), is_timed: true });
+        let values_in = table.rules.rules.values_in;
+        self.apart.push(Apart { pointer_at, record: record.range.clone(), is_timed: true, values_in });
     }
 
     /// Appends the record of the log that removes a key, or does nothing.

@@ -92,6 +92,7 @@ mod history;
 mod scan;
 mod hashed_scan;
 mod hashed_save;
+mod objects;
 mod reclaim;
 mod upkeep;
 mod recover;
@@ -136,6 +137,7 @@ pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Piece, Pointer, Resu
 pub use folddb_host::{AppendMode, Host};
 pub use folddb_merge::{ReclaimPlan, ReclaimReason};
 pub use folddb_rules::head::HeadRule;
+pub use folddb_rules::place::ValuesIn;
 pub use folddb_rules::{
     Datum, Expire, Fold, FoldFailure, Keep, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,
     time,

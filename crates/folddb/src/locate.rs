@@ -224,7 +224,8 @@ impl Engine {
         pointer: &Pointer<'_>,
         how: Locate,
     ) -> Result<FilePiece> {
-        let found = self.values.files.open(of, pointer.place.segment).and_then(|file| {
+        let opened = self.values.files.open(of, pointer.place.segment);
+        let found = opened.and_then(|file| file.at(pointer.place)).and_then(|file| {
             let extent = file.extent(key, pointer)?;
             Ok((file, extent))
         });

@@ -101,7 +101,7 @@ impl Engine {
     }
 
     /// Takes note of segments to which only parts point from now on.
-    fn note_settled(&self, state: &State) {
+    pub(crate) fn note_settled(&self, state: &State) {
         let mut settled = self.values.settled.lock();
         self.values.fences.lock().retain(|&number, &mut fence| {
             let is_flushed = fence <= state.log_start_lsn;
@@ -158,6 +158,9 @@ impl Engine {
         if reclaiming.job.is_none() {
             if want == ReclaimWant::WhenDue && reclaiming.looked_at == Some(seen) {
                 return Ok(None);
+            }
+            if let Some(swept) = self.sweep_shelves(want)? {
+                return Ok(Some(swept));
             }
             let manifest = self.manifest.lock(); // no part is installed meanwhile
             self.check_open()?;
@@ -220,7 +223,8 @@ impl Engine {
         // Where the index of a hashed table may lead, nothing moves: which units it leads to is not asked yet.
         let mut settled = self.values.settled.lock().clone();
         self.spare_hashed(&mut settled);
-        let own = state.values.iter().filter(|(number, _)| settled.contains(number));
+        let own =
+            state.values.iter().filter(|(number, _)| settled.contains(number) && !state.is_shelf(**number));
         let own = own.filter_map(|(&number, end)| Some(file(number, (*end)?, vec![number.0 as u32])));
         let movable = |file: &FileNumber| state.moved_in(*file).all(|segment| settled.contains(&segment));
         let moved =
@@ -274,6 +278,9 @@ impl Engine {
 
     /// Does all that is worth it, here and now. `progress` is told each plan when it begins.
     pub(crate) fn reclaim_all(&self, progress: &mut dyn FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
+        self.values.installs.fetch_add(1, Ordering::AcqRel); // snapshots may have gone since somebody looked
+        self.values.lane.shelves.roll();
+        self.settle_values()?;
         self.flush_all()?; // memtables lead to segments that are settled then
         let (bytes_before, counted) = (self.value_bytes(), self.counters.value_bytes_copied.get());
         self.drop_dead_values()?;

@@ -24,6 +24,7 @@ use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock, thread};
 use folddb_host::{Files, LockMode};
 use folddb_journal::moved::MovedFile;
+use folddb_journal::shelves::{count_objects, shelf_path};
 use folddb_journal::values::values_path;
 use folddb_journal::{
     Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom, ValueOptions, ValuesEnd,
@@ -51,7 +52,7 @@ use crate::stats::Counters;
 use crate::times::StoreTimes;
 use crate::upkeep::flush::Written;
 use crate::value_files::ValueFiles;
-use crate::values::{MovedSlots, Values, seal_change};
+use crate::values::{MovedSlots, Values, add_change, remove_leftover, seal_change, seal_shelf_change};
 use crate::values_at_rest::ValuesAtRest;
 use crate::view::{PartFile, PartFiles, TableView, runs_of};
 
@@ -184,8 +185,8 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))
             .inspect_err(|_| engine.discard_replayed(&replayed.rewritten))?;
         *engine.manifest.lock() = Manifest::Log(Box::new(log));
-        for path in leftovers {
-            let _ = engine.host.files.remove(&path); // what stays is tried again at the next opening
+        for name in leftovers {
+            remove_leftover(&*engine.host.files, dir, name); // what stays is tried again at the next opening
         }
         let end_lsn = replayed.end_lsn;
         engine.install_replayed(replayed)?;
@@ -302,7 +303,7 @@ impl Engine {
         let mut rewritten = Rewrites::default();
         let mut room = ReadOnlyRoom::default();
         let mut slots = MovedSlots::default();
-        let values = ValuesAtRest::new(&*engine.host.files, &engine.dir, state);
+        let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
         let visit = &mut |frame: ReplayFrame<'_>| {
             check_tables(&frame, state)?;
             if engine.options.read_only {
@@ -507,6 +508,12 @@ impl Engine {
         let mut old = OldValues::default();
         for (&number, sealed) in &manifest.state().values {
             match ends.get(&number) {
+                Some(_) if manifest.state().is_shelf(number) => {
+                    // What is counted too much is dead, and found when the shelf is looked through.
+                    let counted =
+                        sealed.is_none().then(|| count_objects(&*self.host.files, &self.dir, number));
+                    changes.extend(counted.into_iter().flatten().map(|end| seal_shelf_change(&end)));
+                }
                 None => {
                     changes.push(Change::RemoveValues { segment: number });
                     old.unused.push(number);
@@ -520,7 +527,7 @@ impl Engine {
             old.unused.push(number);
         }
         changes.extend(old.sealed.iter().map(seal_change));
-        changes.extend(self.values.unlisted().into_iter().map(|segment| Change::AddValues { segment }));
+        changes.extend(self.values.unlisted().into_iter().filter_map(add_change));
         old
     }
 
@@ -719,22 +726,29 @@ fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
 }
 
 /// Parts and files of values that the manifest does not list: of merges, flushes and reclaims that a crash cut short.
-fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<PathBuf>> {
+fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileName>> {
     let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
     let is_leftover = |name: &FileName| match name {
         FileName::Part(number) | FileName::Index(number) => !listed.contains(number),
-        FileName::Values(number) => !state.values.contains_key(number),
+        FileName::Values(number) => !state.values.contains_key(number) || state.is_shelf(*number),
+        FileName::Shelf(number) => !state.is_shelf(*number),
         FileName::Moved(number) => !state.moved_files.contains_key(number),
         _ => false,
     };
     let names = names.iter().filter_map(|name| FileName::parse(name));
-    Ok(names.filter(is_leftover).map(|name| dir.join(name.to_string())).collect())
+    Ok(names.filter(is_leftover).collect())
 }
 
 /// Every value segment that the manifest lists is there, and is one.
 fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Result<()> {
-    for (&number, end) in &state.values {
+    for &number in state.shelves.keys() {
+        let path = shelf_path(dir, number);
+        if files.len_bytes(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return Err(Error::corrupt(&path, 0, "the manifest lists it, and it is not there"));
+        }
+    }
+    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_shelf(**number)) {
         let path = values_path(dir, number);
         let file = files.open(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {

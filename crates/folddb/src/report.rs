@@ -196,6 +196,8 @@ pub struct ValueSegment {
     pub live_bytes: u64,
     /// Nothing is added to it any more.
     pub is_sealed: bool,
+    /// It is a directory, and each value in it is a file.
+    pub in_files: bool,
     /// The segments whose values lie in it: itself, or those that were moved into it.
     pub segments: Vec<u64>,
 }
@@ -446,11 +448,12 @@ impl Engine {
                 live_values,
                 live_bytes: live_bytes.min(bytes),
                 is_sealed,
+                in_files: state.is_shelf(FileNumber(number)),
                 segments,
             }
         };
         let own = state.values.iter().map(|(&FileNumber(number), end)| {
-            file(number, self.segment_bytes(FileNumber(number), *end), end.is_some(), vec![number])
+            file(number, self.segment_bytes(&state, FileNumber(number)), end.is_some(), vec![number])
         });
         let moved = state.moved_files.iter().map(|(&number, &bytes)| {
             file(number.0, bytes, true, state.moved_in(number).map(|segment| segment.0).collect())

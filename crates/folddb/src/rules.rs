@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::head::HeadRule;
+use folddb_rules::place::ValuesIn;
 use folddb_rules::table_rules::{Compression, TableRules};
 use folddb_rules::{Expire, Fold, Keep};
 
@@ -92,6 +93,12 @@ impl<K: Key, V: Value> Rules<K, V> {
     /// Worth it from about 2 KiB on, for values that are set rather than folded.
     pub fn separate(mut self, from_bytes: u32) -> Self {
         self.rules = self.rules.separate(Some(from_bytes));
+        self
+    }
+
+    /// Where values lie that lie apart: many in one file, or each in a file of its own. [`ValuesIn::Segments`] by default.
+    pub fn values_in(mut self, place: ValuesIn) -> Self {
+        self.rules = self.rules.values_in(place);
         self
     }
 

@@ -129,7 +129,7 @@ impl ValueWriter {
         self.record.clear();
         let hash = put_record(&mut self.record, core.id, &self.key, &self.piece);
         let placing = engine.values.placing.read();
-        let place = engine.put_value(&self.record)?;
+        let place = engine.put_value(core.rules.rules.values_in, &self.record)?;
         if self.pinned.insert(place.segment) {
             engine.values.pin(place.segment);
         }

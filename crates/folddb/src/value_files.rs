@@ -24,11 +24,13 @@ use std::sync::Arc;
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, TableId, ValuePlace};
 use folddb_hash::SEGMENT_BITS;
-use folddb_host::sync::RwLock;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_host::sync::{Mutex, RwLock};
 use folddb_host::{Files, ReadFile};
-use folddb_journal::moved::{MovedFile, moved_path};
+use folddb_journal::moved::MovedFile;
+use folddb_journal::shelves::{object_path, remove_shelf, shelf_path};
 use folddb_journal::values::{read_bytes, read_value, values_path};
+use folddb_layout::file_name::{FileName, object_name};
 use folddb_manifest::State;
 use folddb_run::Shared;
 
@@ -61,13 +63,25 @@ struct ListedFile {
     files: Arc<dyn Files>,
     /// Where it holds moved values: its number in the cache.
     cached_as: Option<u64>,
+    is_shelf: bool,
     retired: AtomicBool,
+    /// Of a shelf that has been looked through: the units that later rosters do not have, and the shelf as those have it, which so
+    /// stays as long as this. What is dead for both goes with the older.
+    swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
 }
 
 impl Drop for ListedFile {
     fn drop(&mut self) {
-        if self.retired.load(Ordering::Acquire) {
-            let _ = self.files.remove(&self.path); // one that stays behind is a leftover that the next opening removes
+        // What stays behind is a leftover that the next opening removes, or the next look through a shelf.
+        match (self.retired.load(Ordering::Acquire), self.is_shelf) {
+            (true, true) => remove_shelf(&*self.files, &self.path),
+            (true, false) => drop(self.files.remove(&self.path)),
+            (false, _) => {
+                let dead = self.swept.lock().take();
+                for name in dead.iter().flat_map(|(units, _)| units).map(|&unit| object_name(unit)) {
+                    let _ = self.files.remove(&self.path.join(name));
+                }
+            }
         }
     }
 }
@@ -91,7 +105,7 @@ impl ValueFiles {
             open_max,
             is_direct,
         };
-        state.values.keys().for_each(|&number| made.join(number));
+        state.values.keys().for_each(|&number| made.join(state.values_name(number)));
         for &file in state.moved_files.keys() {
             let listed = made.listed_moved(file);
             let present = made.present.read();
@@ -101,19 +115,43 @@ impl ValueFiles {
         made
     }
 
-    fn listed(&self, number: FileNumber, path: PathBuf, cached_as: Option<u64>) -> Arc<ListedFile> {
-        let files = Arc::clone(&self.files);
-        Arc::new(ListedFile { number, path, files, cached_as, retired: AtomicBool::new(false) })
+    fn listed(&self, name: FileName, number: FileNumber, cached_as: Option<u64>) -> Arc<ListedFile> {
+        Arc::new(ListedFile {
+            number,
+            path: self.dir.join(name.to_string()),
+            files: Arc::clone(&self.files),
+            cached_as,
+            is_shelf: matches!(name, FileName::Shelf(_)),
+            retired: AtomicBool::new(false),
+            swept: Mutex::default(),
+        })
     }
 
     fn listed_moved(&self, file: FileNumber) -> Arc<ListedFile> {
-        self.listed(file, moved_path(&self.dir, file), Some(self.cache.number_file()))
+        self.listed(FileName::Moved(file), file, Some(self.cache.number_file()))
     }
 
     /// A segment begins: it is in the present roster before anything points to it.
-    pub(crate) fn join(&self, number: FileNumber) {
-        let file = self.listed(number, values_path(&self.dir, number), None);
-        self.present.read().segments.write().insert(number.0 as u32, file);
+    pub(crate) fn join(&self, name: FileName) {
+        if let Some(number) = name.number() {
+            let file = self.listed(name, number, None);
+            self.present.read().segments.write().insert(number.0 as u32, file);
+        }
+    }
+
+    /// Nothing leads any more to these objects: a roster without them begins, and they go with the last that has them.
+    pub(crate) fn swept(&self, dead: Vec<(FileNumber, Vec<u32>)>) {
+        let dead = Mutex::new(dead);
+        self.begin_round(&|segments| {
+            for (number, units) in dead.lock().drain(..) {
+                if let Some(present) = segments.get_mut(&(number.0 as u32)) {
+                    let after = self.listed(FileName::Shelf(number), number, None);
+                    let before = std::mem::replace(present, Arc::clone(&after));
+                    *before.swept.lock() = Some((units, after));
+                }
+            }
+            Vec::new()
+        });
     }
 
     /// How many rosters there have been. Note it before a search whose pointers are to be followed.
@@ -192,13 +230,16 @@ impl ValueFiles {
             return Ok(Arc::clone(opened));
         }
         let opened = Arc::new(match listed.cached_as {
+            None if listed.is_shelf => return Ok(Arc::new(self.shelf(listed.number))),
             None => ValueFile::open_so(&*self.files, &self.dir, segment, self.is_direct)?,
             Some(cached_as) => ValueFile::Moved(
                 Box::new(MovedFile::open_so(&*self.files, &self.dir, listed.number, self.is_direct)?),
                 Some((Arc::clone(&self.cache), cached_as)),
             ),
         });
-        opened.file().expect_scattered(); // values lie in the order of their writing, which no reader follows
+        if let Some(file) = opened.file() {
+            file.expect_scattered(); // values lie in the order of their writing, which no reader follows
+        }
         let _present = self.present.read(); // whoever retires it holds this for writing
         if listed.retired.load(Ordering::Acquire) {
             return Ok(opened); // kept open it would keep its space
@@ -209,6 +250,19 @@ impl ValueFiles {
         }
         open.insert(listed.number, Arc::clone(&opened));
         Ok(opened)
+    }
+}
+
+impl ValueFiles {
+    fn shelf(&self, number: FileNumber) -> ValueFile {
+        let (files, dir) = (Arc::clone(&self.files), self.dir.clone());
+        ValueFile::Shelf(Shelf {
+            path: shelf_path(&dir, number),
+            files,
+            dir,
+            number,
+            is_direct: self.is_direct,
+        })
     }
 }
 
@@ -225,11 +279,78 @@ impl Roster {
 pub(crate) enum ValueFile {
     /// A segment, in its own file.
     Segment { file: Arc<dyn ReadFile>, path: PathBuf, len_bytes: u64 },
+    /// A segment that is a directory.
+    Shelf(Shelf),
+    /// A file of it: one record.
+    Object { file: Arc<dyn ReadFile>, path: PathBuf, len_bytes: u64 },
     /// Moved values, with the cache for the pages of the map and the file's number there; without one each page is read.
     Moved(Box<MovedFile>, Option<(Arc<Shared>, u64)>),
 }
 
+/// A segment that is a directory. Its files are opened one by one.
+pub(crate) struct Shelf {
+    files: Arc<dyn Files>,
+    dir: PathBuf,
+    path: PathBuf,
+    number: FileNumber,
+    is_direct: bool,
+}
+
+impl Shelf {
+    /// The object that is this unit, open for reading.
+    fn object(&self, unit: u32) -> Result<ValueFile> {
+        let path = object_path(&self.dir, self.number, unit);
+        let (file, len_bytes) = open_values(&*self.files, &path, self.is_direct)?;
+        Ok(ValueFile::Object { file, path, len_bytes })
+    }
+}
+
+/// Opens a file that holds values.
+fn open_values(files: &dyn Files, path: &Path, is_direct: bool) -> Result<(Arc<dyn ReadFile>, u64)> {
+    let opened = if is_direct { files.open_direct(path) } else { files.open(path) };
+    let file = opened.map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::corrupt(path, 0, "it holds values, and it is not there"),
+        _ => Error::io("open", path, error),
+    })?;
+    let len_bytes = file.len_bytes().map_err(|error| Error::io("read", path, error))?;
+    Ok((file, len_bytes))
+}
+
+/// Where in the file of an object its record begins.
+fn of_object<'p>(pointer: &Pointer<'p>) -> Pointer<'p> {
+    Pointer { place: ValuePlace { unit: 0, ..pointer.place }, ..*pointer }
+}
+
 impl ValueFile {
+    /// The segment of this name in the store in `dir`, as it lies in its own file or directory.
+    ///
+    /// # Errors
+    /// Damage where the file is not there; a failed call.
+    pub(crate) fn named(files: &Arc<dyn Files>, dir: &Path, name: FileName) -> Result<ValueFile> {
+        let number = name.number().unwrap_or(FileNumber(0));
+        match name {
+            FileName::Shelf(_) => Ok(ValueFile::Shelf(Shelf {
+                files: Arc::clone(files),
+                dir: dir.to_owned(),
+                path: shelf_path(dir, number),
+                number,
+                is_direct: false,
+            })),
+            _ => ValueFile::open(&**files, dir, number.0 as u32),
+        }
+    }
+
+    /// The file in which the record at this place is: this one, or one of a directory.
+    ///
+    /// # Errors
+    /// Damage where it is not there; a failed call.
+    pub(crate) fn at(self: &Arc<ValueFile>, place: ValuePlace) -> Result<Arc<ValueFile>> {
+        match &**self {
+            ValueFile::Shelf(shelf) => shelf.object(place.unit).map(Arc::new),
+            _ => Ok(Arc::clone(self)),
+        }
+    }
+
     /// Opens a segment of the store in `dir` that lies in its own file.
     ///
     /// # Errors
@@ -240,12 +361,7 @@ impl ValueFile {
 
     fn open_so(files: &dyn Files, dir: &Path, segment: u32, is_direct: bool) -> Result<ValueFile> {
         let path = values_path(dir, FileNumber(u64::from(segment)));
-        let opened = if is_direct { files.open_direct(&path) } else { files.open(&path) };
-        let file = opened.map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
-            _ => Error::io("open", &path, error),
-        })?;
-        let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
+        let (file, len_bytes) = open_values(files, &path, is_direct)?;
         Ok(ValueFile::Segment { file, path, len_bytes })
     }
 
@@ -256,6 +372,8 @@ impl ValueFile {
     pub(crate) fn extent(&self, key: &[u8], pointer: &Pointer<'_>) -> Result<(u64, u64)> {
         let (at, end) = match self {
             ValueFile::Segment { len_bytes, .. } => (pointer.place.offset(), *len_bytes),
+            ValueFile::Object { len_bytes, .. } => (0, *len_bytes),
+            ValueFile::Shelf(shelf) => return shelf.object(pointer.place.unit)?.extent(key, pointer),
             ValueFile::Moved(file, cache) => {
                 let unit = file.find(pointer.place, |at| page(file, cache, at))?;
                 (ValuePlace { unit, ..pointer.place }.offset(), file.records_end())
@@ -271,35 +389,43 @@ impl ValueFile {
 
     pub(crate) fn path(&self) -> &Path {
         match self {
-            ValueFile::Segment { path, .. } => path,
+            ValueFile::Segment { path, .. } | ValueFile::Object { path, .. } => path,
+            ValueFile::Shelf(shelf) => &shelf.path,
             ValueFile::Moved(file, _) => file.path(),
         }
     }
 
-    fn file(&self) -> &dyn ReadFile {
+    /// The one file that it is; a directory is none.
+    fn file(&self) -> Option<&dyn ReadFile> {
         match self {
-            ValueFile::Segment { file, .. } => &**file,
-            ValueFile::Moved(file, _) => file.file(),
+            ValueFile::Segment { file, .. } | ValueFile::Object { file, .. } => Some(&**file),
+            ValueFile::Shelf(_) => None,
+            ValueFile::Moved(file, _) => Some(file.file()),
         }
     }
 
     /// See [`ReadFile::fd`].
     pub(crate) fn fd(&self) -> Option<BorrowedFd<'_>> {
-        self.file().fd()
+        self.file().and_then(ReadFile::fd)
     }
 
     pub(crate) fn will_need(&self, offset: u64, len_bytes: u64) {
-        self.file().will_need(offset, len_bytes);
+        self.file().into_iter().for_each(|file| file.will_need(offset, len_bytes));
     }
 
     pub(crate) fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
-        self.file().read_exact_at(offset, buf)
+        let file = self.file().ok_or(std::io::ErrorKind::IsADirectory)?;
+        file.read_exact_at(offset, buf)
     }
 
     /// Reads the front of the record that begins at a unit, so many bytes of it or as many as there are, into `record`. It is not
     /// looked at.
     pub(crate) fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
-        let (offset, path, file) = (u64::from(unit) * VALUE_ALIGN, self.path(), self.file());
+        let (offset, path, file) = match (self, self.file()) {
+            (ValueFile::Shelf(shelf), _) => return shelf.object(unit)?.front(0, bytes, record),
+            (_, Some(file)) => (u64::from(unit) * VALUE_ALIGN, self.path(), file),
+            (_, None) => return Ok(()), // cannot be
+        };
         let mut file_bytes = self.len_bytes();
         if matches!(self, ValueFile::Moved(..)) {
             return Err(self.damaged(unit, "a hashed table leads there, and its values do not move"));
@@ -324,14 +450,18 @@ impl ValueFile {
     /// Its length when it was opened.
     pub(crate) fn len_bytes(&self) -> u64 {
         match self {
-            ValueFile::Segment { len_bytes, .. } => *len_bytes,
+            ValueFile::Segment { len_bytes, .. } | ValueFile::Object { len_bytes, .. } => *len_bytes,
+            ValueFile::Shelf(_) => 0,
             ValueFile::Moved(file, _) => file.file_bytes(),
         }
     }
 
     /// The error of a record that is not what it should be.
     pub(crate) fn damaged(&self, unit: u32, what: &str) -> Error {
-        Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what)
+        match self {
+            ValueFile::Shelf(shelf) => Error::corrupt(&object_path(&shelf.dir, shelf.number, unit), 0, what),
+            _ => Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what),
+        }
     }
 
     /// Reads the value that a pointer leads to, by one read into `record`, and one of a page of the map where values were moved
@@ -349,6 +479,10 @@ impl ValueFile {
             ValueFile::Segment { file, path, len_bytes } => {
                 read_value((&**file, *len_bytes), path, of, pointer, record)
             }
+            ValueFile::Object { file, path, len_bytes } => {
+                read_value((&**file, *len_bytes), path, of, &of_object(pointer), record)
+            }
+            ValueFile::Shelf(shelf) => shelf.object(pointer.place.unit)?.value(of, pointer, record),
             ValueFile::Moved(file, cache) => file.value(of, pointer, record, |at| page(file, cache, at)),
         }
     }

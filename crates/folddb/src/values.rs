@@ -16,19 +16,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Piece, Pointer, Result, Rope, TableId, ValuePlace};
-use folddb_host::Host;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use folddb_host::sync::{Mutex, RwLock};
+use folddb_host::sync::{Mutex, MutexGuard, RwLock};
+use folddb_host::{Files, Host};
+use folddb_journal::shelves::{ShelfEnd, remove_shelf};
 use folddb_journal::values::{ValueLane, values_path};
 use folddb_journal::{NumberSource, ReplayFrame, ValueOptions, ValuesEnd};
+use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
-use folddb_manifest::{Change, FEATURE_ROPES};
+use folddb_manifest::{Change, FEATURE_ROPES, State};
+use folddb_rules::place::ValuesIn;
 
 use crate::catalog::TableCore;
 use crate::encode::Encoded;
 use crate::engine::{Engine, Manifest};
 use crate::hashed::{low_bits, slot_of};
 use crate::install::NUMBERS_RESERVED;
+use crate::objects::Swept;
 use crate::reclaim::Reclaiming;
 use crate::value_files::{Roster, ValueFiles};
 use crate::values_at_rest::ValuesAtRest;
@@ -45,7 +49,7 @@ pub(crate) struct Values {
     /// Held by whoever makes a segment: nobody makes a second one for the same want.
     making: Mutex<()>,
     /// Segments made while the store is opened, which no manifest lists yet; none once it is open.
-    unlisted: Mutex<Option<Vec<FileNumber>>>,
+    unlisted: Mutex<Option<Vec<FileName>>>,
     pub(crate) files: ValueFiles,
     /// Held for reading from before values are put until what points to them is in a memtable: see `reclaim.rs`.
     pub(crate) placing: RwLock<()>,
@@ -64,6 +68,8 @@ pub(crate) struct Values {
     lens: Mutex<BTreeMap<FileNumber, u64>>,
     /// Whether the manifest says that there may be ropes.
     has_ropes: AtomicBool,
+    /// What is known of shelves since somebody looked through them.
+    pub(crate) swept: Mutex<BTreeMap<FileNumber, Swept>>,
     /// What is being moved, and what is left alone. Held while a step is taken, and before the manifest's lock.
     pub(crate) reclaiming: Mutex<Reclaiming>,
     /// The files of values that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being
@@ -95,6 +101,7 @@ impl Values {
             looked: AtomicU64::new(0),
             lens: Mutex::default(),
             has_ropes: AtomicBool::new(false),
+            swept: Mutex::default(),
             reclaiming: Mutex::default(),
             listed: AtomicU64::new(0),
             listed_bytes: AtomicU64::new(0),
@@ -102,7 +109,7 @@ impl Values {
     }
 
     /// The segments that opening has made: an edit is to list them, and from now on each is listed when it is made.
-    pub(crate) fn take_unlisted(&self) -> Vec<FileNumber> {
+    pub(crate) fn take_unlisted(&self) -> Vec<FileName> {
         self.unlisted.lock().take().unwrap_or_default()
     }
 
@@ -110,6 +117,11 @@ impl Values {
     pub(crate) fn let_go(&self) {
         self.files.let_go();
         self.lane.let_go();
+    }
+
+    /// Held by whoever makes a segment.
+    pub(crate) fn making(&self) -> MutexGuard<'_, ()> {
+        self.making.lock()
     }
 
     /// Somebody has put a piece of a value into a segment, and nothing points to it yet.
@@ -129,7 +141,7 @@ impl Values {
     }
 
     /// Those same, as long as they are listed nowhere.
-    pub(crate) fn unlisted(&self) -> Vec<FileNumber> {
+    pub(crate) fn unlisted(&self) -> Vec<FileName> {
         self.unlisted.lock().clone().unwrap_or_default()
     }
 }
@@ -147,7 +159,7 @@ impl Engine {
         let Encoded { apart, values, payload, .. } = batch;
         let mut put_bytes = 0;
         for one in apart {
-            let place = self.put_value(&values[one.record.clone()])?;
+            let place = self.put_value(one.values_in, &values[one.record.clone()])?;
             put_bytes += one.record.len() as u64;
             match one.is_timed {
                 true => Pointer::patch(&mut payload[one.pointer_at..], place, time_ms),
@@ -175,7 +187,10 @@ impl Engine {
     }
 
     /// Puts one record of a value into the lane.
-    pub(crate) fn put_value(&self, record: &[u8]) -> Result<ValuePlace> {
+    pub(crate) fn put_value(&self, values_in: ValuesIn, record: &[u8]) -> Result<ValuePlace> {
+        if values_in == ValuesIn::Files {
+            return self.put_object(record);
+        }
         loop {
             let put = self.values.lane.append(record).inspect_err(|error| self.note_write_failure(error))?;
             if let Some(place) = put {
@@ -197,56 +212,61 @@ impl Engine {
 
     fn make_segment(&self, record_bytes: u64) -> Result<()> {
         let values = &self.values;
-        let make = || {
-            let made = values.lane.make(record_bytes, self.value_bytes() + self.unlisted_bytes());
-            made.inspect_err(|error| self.note_write_failure(error))
-        };
-        let mut segment = make()?;
-        // The slots of hashed tables hold the low bits of a number: of living segments no two may share them.
-        for _ in 0..SEGMENTS_PASSED_MAX {
-            if values.files.present().number_of(low_bits(segment.number().0)).is_none() {
-                break;
+        let segment = self.make_numbered(
+            &|| values.lane.make(record_bytes, self.value_bytes() + self.unlisted_bytes()),
+            &|segment| segment.number(),
+            &|segment| values.lane.unmake(segment),
+        )?;
+        values.lens.lock().insert(segment.number(), segment.len_bytes());
+        match self.list_values(FileName::Values(segment.number())) {
+            Ok(()) => values.lane.adopt(segment, record_bytes),
+            Err(error) => {
+                // After any other failure the edit may be on the disk, and what it lists must stay.
+                if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
+                    values.lane.unmake(segment);
+                }
+                return Err(error);
             }
-            values.lane.unmake(segment);
-            segment = make()?;
         }
-        let number = segment.number();
-        if values.files.present().number_of(low_bits(number.0)).is_some() {
-            values.lane.unmake(segment);
-            return Err(Error::invalid(
-                "the store has too many value segments: no number is free for another",
-            ));
+        Ok(())
+    }
+
+    /// Makes a segment whose number has low bits that no other has: the slots of hashed tables hold no more of it.
+    pub(crate) fn make_numbered<S>(
+        &self,
+        make: &dyn Fn() -> Result<S>,
+        number_of: &dyn Fn(&S) -> FileNumber,
+        unmake: &dyn Fn(S),
+    ) -> Result<S> {
+        for _ in 0..=SEGMENTS_PASSED_MAX {
+            let segment = make().inspect_err(|error| self.note_write_failure(error))?;
+            if self.values.files.present().number_of(low_bits(number_of(&segment).0)).is_none() {
+                return Ok(segment);
+            }
+            unmake(segment);
         }
-        values.lens.lock().insert(number, segment.len_bytes());
+        Err(Error::invalid("the store has too many value segments: no number is free for another"))
+    }
+
+    /// Says durably that pointers may lead to a segment that was made; while the store is opened that is said later.
+    pub(crate) fn list_values(&self, name: FileName) -> Result<()> {
+        let values = &self.values;
         if let Some(unlisted) = &mut *values.unlisted.lock() {
-            unlisted.push(number);
-            values.files.join(number);
-            values.lane.adopt(segment, record_bytes);
+            unlisted.push(name);
+            values.files.join(name);
             return Ok(());
         }
         let mut manifest = self.manifest.lock();
-        let mut changes = vec![Change::AddValues { segment: number }];
+        let mut changes: Vec<Change> = add_change(name).into_iter().collect();
         if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
             changes.push(Change::ReserveNumbers { next_number: self.numbers.peek() + NUMBERS_RESERVED });
         }
         let listed = self.check_open().and_then(|()| manifest.append(&changes));
         self.note_listed_values(&manifest);
         drop(manifest);
-        match listed {
-            Ok(()) => {
-                values.files.join(number);
-                values.lane.adopt(segment, record_bytes);
-                Ok(())
-            }
-            Err(error) => {
-                // After any other failure the edit may be on the disk, and what it lists must stay.
-                if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
-                    values.lane.unmake(segment);
-                }
-                self.note_write_failure(&error);
-                Err(error)
-            }
-        }
+        listed.inspect_err(|error| self.note_write_failure(error))?;
+        values.files.join(name);
+        Ok(())
     }
 
     // ---- upkeep ------------------------------------------------------------------------------------------
@@ -262,7 +282,7 @@ impl Engine {
                 self.make_segment(0)?;
             }
         }
-        Ok(())
+        self.keep_shelves_ready()
     }
 
     /// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
@@ -276,23 +296,25 @@ impl Engine {
                 self.sync_values()?; // pieces of streams, of which the log does not know yet
             }
         }
-        let sealed = lane.take_sealed();
-        if sealed.is_empty() {
+        let (sealed, shelves) = (lane.take_sealed(), lane.shelves.take_sealed());
+        if sealed.is_empty() && shelves.is_empty() {
             self.fence_unpinned();
             return Ok(());
         }
-        let changes: Vec<Change> = sealed.iter().map(seal_change).collect();
+        let changes: Vec<Change> =
+            sealed.iter().map(seal_change).chain(shelves.iter().map(seal_shelf_change)).collect();
         // What is not sealed by an edit is sealed at the next opening; until then it is longer than it need be.
         self.edit_values(&changes).inspect_err(|error| self.note_write_failure(error))?;
         sealed.iter().for_each(|&end| lane.cut(end));
-        self.fence(&sealed);
+        let numbers = sealed.iter().map(|segment| segment.number);
+        self.fence(numbers.chain(shelves.iter().map(|shelf| shelf.number)).collect());
         Ok(())
     }
 
     /// Notes where the log ends now that all that will ever point to these segments is in it.
-    fn fence(&self, sealed: &[ValuesEnd]) {
+    fn fence(&self, sealed: Vec<FileNumber>) {
         drop(self.values.placing.write()); // who has put values into them has them in a memtable now, or pins them
-        self.values.unfenced.lock().extend(sealed.iter().map(|segment| segment.number));
+        self.values.unfenced.lock().extend(sealed);
         self.fence_unpinned();
     }
 
@@ -324,9 +346,13 @@ impl Engine {
     /// Ends the lane in order: what it holds is sealed, what it never used goes.
     pub(crate) fn close_values(&self) -> Result<()> {
         let lane = &self.values.lane;
-        let (ends, unused) = lane.close()?;
-        let mut changes: Vec<Change> = ends.iter().map(seal_change).collect();
-        changes.extend(unused.iter().map(|&segment| Change::RemoveValues { segment }));
+        let ((ends, unused), (shelves, empty)) = (lane.close()?, lane.shelves.close()?);
+        let unused: Vec<FileName> =
+            unused.into_iter().map(FileName::Values).chain(empty.into_iter().map(FileName::Shelf)).collect();
+        let mut changes: Vec<Change> =
+            ends.iter().map(seal_change).chain(shelves.iter().map(seal_shelf_change)).collect();
+        let numbers = unused.iter().filter_map(|name| name.number());
+        changes.extend(numbers.map(|segment| Change::RemoveValues { segment }));
         if changes.is_empty() {
             return Ok(());
         }
@@ -337,11 +363,8 @@ impl Engine {
     }
 
     /// Removes segments that a durable edit no longer lists.
-    pub(crate) fn remove_values(&self, numbers: &[FileNumber]) {
-        for &number in numbers {
-            // One that stays behind is a leftover that the next opening removes.
-            let _ = self.host.files.remove(&values_path(&self.dir, number));
-        }
+    pub(crate) fn remove_values(&self, names: &[FileName]) {
+        names.iter().for_each(|&name| remove_leftover(&*self.host.files, &self.dir, name));
     }
 
     pub(crate) fn edit_values(&self, changes: &[Change]) -> Result<()> {
@@ -354,7 +377,7 @@ impl Engine {
     /// Takes note of which segments the manifest lists now.
     pub(crate) fn note_listed_values(&self, manifest: &Manifest) {
         let state = manifest.state();
-        let segments: u64 = state.values.iter().map(|(&number, &end)| self.segment_bytes(number, end)).sum();
+        let segments: u64 = state.values.keys().map(|&number| self.segment_bytes(state, number)).sum();
         let listed_bytes = segments + state.moved_files.values().sum::<u64>();
         self.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
         self.values.listed.store((state.values.len() + state.moved_files.len()) as u64, Ordering::Relaxed);
@@ -365,7 +388,11 @@ impl Engine {
     }
 
     /// Bytes of a segment: what counts of one that is sealed, else its length.
-    pub(crate) fn segment_bytes(&self, number: FileNumber, sealed_end: Option<u64>) -> u64 {
+    pub(crate) fn segment_bytes(&self, state: &State, number: FileNumber) -> u64 {
+        let sealed_end = state.values.get(&number).copied().flatten();
+        if state.is_shelf(number) {
+            return self.shelf_bytes(number, sealed_end);
+        }
         let made = || self.values.lens.lock().get(&number).copied();
         let there = || self.host.files.len_bytes(&values_path(&self.dir, number)).ok();
         sealed_end.or_else(made).or_else(there).unwrap_or(0)
@@ -384,9 +411,10 @@ impl Engine {
         self.values.listed.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the value segments: of those that are sealed, what counts, of the others their length.
+    /// Bytes of the value segments: of those that are sealed, what counts, of the others their length; of open directories, what is
+    /// in them.
     pub(crate) fn value_bytes(&self) -> u64 {
-        self.values.listed_bytes.load(Ordering::Relaxed)
+        self.values.listed_bytes.load(Ordering::Relaxed) + self.values.lane.shelves.open_bytes()
     }
 
     /// As much of them as parts, and the indexes of hashed tables, point to.
@@ -501,7 +529,7 @@ impl Engine {
                 let value = from.piece((one.table, one.key), &pointer)?;
                 again.clear();
                 folddb_layout::values::put_record(&mut again, one.table, one.key, &value);
-                let place = self.put_value(&again)?;
+                let place = self.put_value(self.values_in(one.table), &again)?;
                 let moved = moved.get_or_insert_with(|| frame.payload.to_vec());
                 Pointer::move_to(&mut moved[payload_at + at..], place);
                 let now = slot_of(one.key, &Pointer { place, ..pointer });
@@ -518,6 +546,29 @@ impl Engine {
 /// The change that says that nothing is added to a segment any more.
 pub(crate) fn seal_change(end: &ValuesEnd) -> Change {
     Change::SealValues { segment: end.number, end: end.end }
+}
+
+/// The same of a directory.
+pub(crate) fn seal_shelf_change(end: &ShelfEnd) -> Change {
+    Change::SealShelf { segment: end.number, bytes: end.bytes, objects: end.objects }
+}
+
+/// The change that lists a segment of this name.
+pub(crate) fn add_change(name: FileName) -> Option<Change> {
+    match name {
+        FileName::Values(segment) => Some(Change::AddValues { segment }),
+        FileName::Shelf(segment) => Some(Change::AddShelf { segment }),
+        _ => None,
+    }
+}
+
+/// Removes what nothing lists. What stays behind is a leftover that the next opening removes.
+pub(crate) fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
+    let path = dir.join(name.to_string());
+    match name {
+        FileName::Shelf(_) => remove_shelf(files, &path),
+        _ => drop(files.remove(&path)),
+    }
 }
 
 /// What a record of the log points to, if it does.

@@ -3,15 +3,16 @@
 //! Called by `recover`, and by the rooms of `care`.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
-use folddb_base::{ErrorKind, FileNumber, Piece, Pointer, Result, Rope, TableId};
+use folddb_base::{ErrorKind, FileNumber, Piece, Pointer, Result, Rope, TableId, ValuePlace};
 use folddb_host::Files;
 use folddb_journal::ReplayFrame;
 use folddb_journal::moved::MovedFile;
+use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
 
@@ -20,17 +21,17 @@ use crate::values::rope_of;
 
 /// The values of a store that is not open, or is being opened.
 pub(crate) struct ValuesAtRest<'a> {
-    files: &'a dyn Files,
+    files: &'a Arc<dyn Files>,
     dir: &'a Path,
-    moved: &'a BTreeMap<FileNumber, FileNumber>,
+    state: &'a State,
     /// The file that was read last: values that were written one after the other lie in one, mostly.
     last: RefCell<Option<(FileNumber, Rc<ValueFile>)>>,
 }
 
 impl<'a> ValuesAtRest<'a> {
     /// Those of the store in `dir`, as its manifest lists them.
-    pub(crate) fn new(files: &'a dyn Files, dir: &'a Path, state: &'a State) -> ValuesAtRest<'a> {
-        ValuesAtRest { files, dir, moved: &state.moved, last: RefCell::default() }
+    pub(crate) fn new(files: &'a Arc<dyn Files>, dir: &'a Path, state: &'a State) -> ValuesAtRest<'a> {
+        ValuesAtRest { files, dir, state, last: RefCell::default() }
     }
 
     /// Reads a piece of a value.
@@ -65,16 +66,28 @@ impl<'a> ValuesAtRest<'a> {
         Ok(is_held.then_some(value))
     }
 
+    /// The name of the file that a pointer leads to, unless its value was moved.
+    pub(crate) fn name_of(&self, place: ValuePlace) -> FileName {
+        let segment = FileNumber(u64::from(place.segment));
+        match self.state.is_shelf(segment) {
+            true => FileName::Object(segment, place.unit),
+            false => FileName::Values(segment),
+        }
+    }
+
     fn open(&self, segment: u32) -> Result<Rc<ValueFile>> {
-        let moved = self.moved.get(&FileNumber(u64::from(segment))).copied();
-        let number = moved.unwrap_or(FileNumber(u64::from(segment)));
+        let segment = FileNumber(u64::from(segment));
+        let moved = self.state.moved.get(&segment).copied();
+        let number = moved.unwrap_or(segment);
         let mut last = self.last.borrow_mut();
         if let Some((_, open)) = last.as_ref().filter(|(open, _)| *open == number) {
             return Ok(Rc::clone(open));
         }
         let opened = Rc::new(match moved {
-            Some(number) => ValueFile::Moved(Box::new(MovedFile::open(self.files, self.dir, number)?), None),
-            None => ValueFile::open(self.files, self.dir, segment)?,
+            Some(number) => {
+                ValueFile::Moved(Box::new(MovedFile::open(&**self.files, self.dir, number)?), None)
+            }
+            None => ValueFile::named(self.files, self.dir, self.state.values_name(segment))?,
         });
         *last = Some((number, Rc::clone(&opened)));
         Ok(opened)

@@ -49,7 +49,14 @@ pub trait Files: Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Removes an empty directory. Only backups ask for it; a world without it keeps empty directories.
+    /// Makes a file durable that was written and let go of. Its name is another matter: see [`Files::sync_dir`]. A world without it
+    /// has no values in files of their own.
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Removes an empty directory: of backups, and of values in files of their own. A world without it keeps empty directories.
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         let _ = dir;
         Err(io::ErrorKind::Unsupported.into())

@@ -93,6 +93,10 @@ impl Files for RealFiles {
         OpenOptions::new().write(true).open(path)?.set_len(len_bytes)
     }
 
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_data()
+    }
+
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         fs::remove_dir(dir)
     }

@@ -11,6 +11,8 @@
 //! to what is durable here. What of a log was not durable when a process died is checked value by value: see
 //! [`crate::replay_checked`].
 //!
+//! Values that are to lie in files of their own go to [`crate::shelves`] instead, which the lane syncs and closes with itself.
+//!
 //! Who owns the lane makes its segments ([`ValueLane::make`]), says durably that they live, and only then hands them over
 //! ([`ValueLane::adopt`]): no pointer leads to a segment that no manifest lists. Segments are written once, and a lane never
 //! appends to one that was there before it.
@@ -32,6 +34,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::values::{self, RECORD_HEAD_BYTES, VALUES_HEADER_BYTES};
 
 use crate::segment_file::NumberSource;
+use crate::shelves::Shelves;
 
 /// How the value lane uses its files.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +53,8 @@ pub struct ValueLane {
     numbers: NumberSource,
     lane: Mutex<Lane>,
     poison: OnceLock<Error>,
+    /// Values in files of their own.
+    pub shelves: Shelves,
 }
 
 #[derive(Default)]
@@ -129,6 +134,7 @@ impl ValueLane {
     /// A lane without segments.
     pub fn new(host: &Host, dir: &Path, options: ValueOptions, numbers: NumberSource) -> ValueLane {
         ValueLane {
+            shelves: Shelves::new(host, dir, options.segment_bytes_max, Arc::clone(&numbers)),
             host: host.clone(),
             dir: dir.to_owned(),
             options,
@@ -253,9 +259,9 @@ impl ValueLane {
         }
     }
 
-    /// Bytes that were appended since the last sync.
+    /// Bytes that were put since the last sync.
     pub fn unsynced_bytes(&self) -> u64 {
-        self.lane.lock().unsynced_bytes
+        self.lane.lock().unsynced_bytes + self.shelves.unsynced_bytes()
     }
 
     /// Waits until all that was appended before the call is durable. Costs next to nothing when it is.
@@ -264,6 +270,7 @@ impl ValueLane {
     /// `Poisoned` when a sync failed, now or before.
     pub fn sync(&self) -> Result<()> {
         self.check_sound()?;
+        self.shelves.sync().map_err(|error| self.poison(error.message()))?;
         let (sealed, active) = self.to_sync();
         for (number, syncer) in sealed {
             self.sync_one(number, &*syncer)?;
@@ -347,6 +354,7 @@ impl ValueLane {
 
     /// Closes the files of a lane that is closed, or has failed. Later appends fail.
     pub fn let_go(&self) {
+        self.shelves.let_go();
         let mut lane = self.lane.lock();
         let gone = std::mem::take(&mut *lane);
         lane.is_closed = true;

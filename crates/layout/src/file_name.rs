@@ -7,6 +7,8 @@
 //!   000007.log        a segment of the log lane (segment.rs)
 //!   000012.values     a segment of the value lane (values.rs)
 //!   000044.moved      values of such segments that were moved together (moved.rs)
+//!   000031.shelf      a segment of the value lane that is a directory, in which each record is a file:
+//!   000031.shelf/000007.value       the seventh, by its record alone (values.rs)
 //!   000009.part       a part of a sorted run
 //!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs), or what came after one (hash_changes.rs)
 //! ```
@@ -32,6 +34,10 @@ pub enum FileName {
     Values(FileNumber),
     /// Moved values of segments.
     Moved(FileNumber),
+    /// A segment of the value lane that is a directory.
+    Shelf(FileNumber),
+    /// A record of it.
+    Object(FileNumber, u32),
     /// A part of a sorted run.
     Part(FileNumber),
     /// A checkpoint of the index of a hashed table.
@@ -58,6 +64,8 @@ impl FileName {
             | FileName::Log(number)
             | FileName::Values(number)
             | FileName::Moved(number)
+            | FileName::Shelf(number)
+            | FileName::Object(number, _)
             | FileName::Part(number)
             | FileName::Index(number) => Some(number),
         }
@@ -68,16 +76,32 @@ fn parse_numbered(name: &str) -> Option<FileName> {
     if let Some(digits) = name.strip_prefix("MANIFEST-") {
         return parse_number(digits).map(FileName::Manifest);
     }
+    if let Some((shelf, object)) = name.split_once('/') {
+        let FileName::Shelf(shelf) = parse_numbered(shelf)? else { return None };
+        return parse_object(object).map(|unit| FileName::Object(shelf, unit));
+    }
     let (digits, kind) = name.split_once('.')?;
     let number = parse_number(digits)?;
     match kind {
         "log" => Some(FileName::Log(number)),
         "values" => Some(FileName::Values(number)),
         "moved" => Some(FileName::Moved(number)),
+        "shelf" => Some(FileName::Shelf(number)),
         "part" => Some(FileName::Part(number)),
         "index" => Some(FileName::Index(number)),
         _ => None,
     }
+}
+
+/// The name of an object in its directory.
+pub fn object_name(unit: u32) -> String {
+    format!("{unit:06}.value")
+}
+
+/// The object with this name in its directory; none where no object has such a name.
+pub fn parse_object(name: &str) -> Option<u32> {
+    let number = parse_number(name.strip_suffix(".value")?)?;
+    u32::try_from(number.0).ok()
 }
 
 /// Six digits, or more without a leading zero.
@@ -99,6 +123,8 @@ impl fmt::Display for FileName {
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
             FileName::Values(number) => write!(f, "{:06}.values", number.0),
             FileName::Moved(number) => write!(f, "{:06}.moved", number.0),
+            FileName::Shelf(number) => write!(f, "{:06}.shelf", number.0),
+            FileName::Object(shelf, unit) => write!(f, "{:06}.shelf/{}", shelf.0, object_name(*unit)),
             FileName::Part(number) => write!(f, "{:06}.part", number.0),
             FileName::Index(number) => write!(f, "{:06}.index", number.0),
         }

@@ -30,6 +30,8 @@
 //! | 15 | `SealValues` | segment, end |
 //! | 16 | `RemoveValues` | segment |
 //! | 17 | `MoveValues` | file, file bytes, segments: count, then each |
+//! | 18 | `AddShelf` | segment |
+//! | 19 | `SealShelf` | segment, bytes, objects |
 //! | 20 | `Require` | features |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
 //! | 33 | `SaveChanges` | as `SaveIndex`; keys are changes |
@@ -234,6 +236,20 @@ pub enum Change {
         /// Bytes of it that count.
         end: u64,
     },
+    /// A segment of the value lane that is a directory, in which each record is a file.
+    AddShelf {
+        /// The segment.
+        segment: FileNumber,
+    },
+    /// Nothing is added to such a segment any more.
+    SealShelf {
+        /// The segment.
+        segment: FileNumber,
+        /// Bytes of its files.
+        bytes: u64,
+        /// How many they are.
+        objects: u64,
+    },
     /// When records were written: of each entry a seq, and a time in milliseconds since 1970 that records from it on have, up to
     /// the next entry. Both rise.
     Times {
@@ -391,6 +407,14 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             put_varints(out, &[file.0, *file_bytes, segments.len() as u64]);
             segments.iter().for_each(|segment| put_varint(out, segment.0));
             17
+        }
+        Change::AddShelf { segment } => {
+            put_varint(out, segment.0);
+            18
+        }
+        Change::SealShelf { segment, bytes, objects } => {
+            put_varints(out, &[segment.0, *bytes, *objects]);
+            19
         }
         Change::Require { features } => {
             put_varint(out, *features);
@@ -632,6 +656,10 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
         14 => Change::AddValues { segment: fields.file()? },
         15 => Change::SealValues { segment: fields.file()?, end: fields.number()? },
         16 => Change::RemoveValues { segment: fields.file()? },
+        18 => Change::AddShelf { segment: fields.file()? },
+        19 => {
+            Change::SealShelf { segment: fields.file()?, bytes: fields.number()?, objects: fields.number()? }
+        }
         20 => {
             let features = fields.number()?;
             if features & !FEATURES_KNOWN != 0 {

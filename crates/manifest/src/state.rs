@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use folddb_base::bytes::Malformed;
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
+use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, IndexState, PartState};
 
 use crate::times::Times;
@@ -31,6 +32,8 @@ pub struct State {
     pub tables: BTreeMap<TableId, TableState>,
     /// The segments of the value lane, by number; of those that are sealed, how many bytes count.
     pub values: BTreeMap<FileNumber, Option<u64>>,
+    /// Those of them that are directories, in which each record is a file; of those that are sealed, how many there are.
+    pub shelves: BTreeMap<FileNumber, Option<u64>>,
     /// What a reader of the store must know.
     pub features: u64,
     /// The segments whose values have been moved: each with the file that carries them now.
@@ -124,17 +127,21 @@ impl State {
             }
             Change::RetireRangeDelete { table, seq } => self.table_mut(*table)?.retire_range_delete(*seq)?,
             Change::LogOpen { open } => self.log_open = *open,
-            Change::AddValues { segment } => {
-                if self.has_values(*segment) || self.moved_files.contains_key(segment) {
-                    return Err(Malformed::Order);
-                }
-                self.values.insert(*segment, None);
-                self.reserve(segment.0.saturating_add(1));
+            Change::AddValues { segment } => self.add_values(*segment)?,
+            Change::AddShelf { segment } => {
+                self.add_values(*segment)?;
+                self.shelves.insert(*segment, None);
             }
             Change::SealValues { segment, end } => {
-                *self.values.get_mut(segment).ok_or(Malformed::Bounds)? = Some(*end);
+                let own = self.values.get_mut(segment).filter(|_| !self.shelves.contains_key(segment));
+                *own.ok_or(Malformed::Bounds)? = Some(*end);
+            }
+            Change::SealShelf { segment, bytes, objects } => {
+                *self.shelves.get_mut(segment).ok_or(Malformed::Bounds)? = Some(*objects);
+                self.values.insert(*segment, Some(*bytes));
             }
             Change::RemoveValues { segment } => {
+                self.shelves.remove(segment);
                 if self.values.remove(segment).is_none() {
                     self.moved.remove(segment).ok_or(Malformed::Bounds)?;
                     self.drop_empty_files();
@@ -172,8 +179,21 @@ impl State {
             table.put_snapshot(&mut changes);
         }
         for (&segment, end) in &self.values {
-            changes.push(Change::AddValues { segment });
-            changes.extend(end.map(|end| Change::SealValues { segment, end }));
+            match self.shelves.get(&segment) {
+                None => {
+                    changes.push(Change::AddValues { segment });
+                    changes.extend(end.map(|end| Change::SealValues { segment, end }));
+                }
+                Some(objects) => {
+                    changes.push(Change::AddShelf { segment });
+                    let sealed = end.zip(*objects);
+                    changes.extend(sealed.map(|(bytes, objects)| Change::SealShelf {
+                        segment,
+                        bytes,
+                        objects,
+                    }));
+                }
+            }
         }
         for (&file, &file_bytes) in &self.moved_files {
             let segments: Vec<FileNumber> = self.moved_in(file).collect();
@@ -211,6 +231,16 @@ impl State {
         self.tables.values().flat_map(TableState::saved_index).map(|saved| saved.file)
     }
 
+    /// The name of a value segment that lies in its own file, or is a directory.
+    pub fn values_name(&self, segment: FileNumber) -> FileName {
+        if self.is_shelf(segment) { FileName::Shelf(segment) } else { FileName::Values(segment) }
+    }
+
+    /// Whether this value segment is a directory.
+    pub fn is_shelf(&self, segment: FileNumber) -> bool {
+        self.shelves.contains_key(&segment)
+    }
+
     /// Whether pointers may lead to this value segment, wherever its values lie.
     pub fn has_values(&self, segment: FileNumber) -> bool {
         self.values.contains_key(&segment) || self.moved.contains_key(&segment)
@@ -219,6 +249,15 @@ impl State {
     /// The segments that live whose values lie in a file of moved values, rising.
     pub fn moved_in(&self, file: FileNumber) -> impl Iterator<Item = FileNumber> + '_ {
         self.moved.iter().filter(move |&(_, &lies_in)| lies_in == file).map(|(&segment, _)| segment)
+    }
+
+    fn add_values(&mut self, segment: FileNumber) -> Result<(), Malformed> {
+        if self.has_values(segment) || self.moved_files.contains_key(&segment) {
+            return Err(Malformed::Order);
+        }
+        self.values.insert(segment, None);
+        self.reserve(segment.0.saturating_add(1));
+        Ok(())
     }
 
     fn move_values(
@@ -231,7 +270,8 @@ impl State {
         if !rises || self.moved_files.contains_key(&file) || self.has_values(file) {
             return Err(Malformed::Order);
         }
-        if segments.is_empty() || !segments.iter().all(|&segment| self.has_values(segment)) {
+        let moves = |segment: FileNumber| self.has_values(segment) && !self.is_shelf(segment);
+        if segments.is_empty() || !segments.iter().all(|&segment| moves(segment)) {
             return Err(Malformed::Bounds);
         }
         for segment in segments {

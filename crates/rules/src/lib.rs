@@ -17,6 +17,7 @@ pub mod folds;
 pub mod codec;
 pub mod law;
 pub mod head;
+pub mod place;
 pub mod table_rules;
 
 pub use algebra::{Composed, FoldRules, State};

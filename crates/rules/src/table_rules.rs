@@ -20,6 +20,7 @@
 //!   key=tuple(text,text)
 //!   kind=sorted                  sorted hashed
 //!   order=bytewise
+//!   place=files                  where values that lie apart lie: segments files; only when given
 //!   separate=2048                values from so many bytes on lie apart; only when given
 //!   short_circuit=never          as delete
 //!   value=bytes
@@ -40,6 +41,7 @@ use crate::fold::Fold;
 use crate::folds;
 use crate::head::{HeadFunction, HeadRule, Heads};
 use crate::order::{CustomOrder, KeyOrder};
+use crate::place::ValuesIn;
 use crate::time::{Expire, Keep};
 
 const FIRST_LINE: &str = "rules 1";
@@ -85,6 +87,8 @@ pub struct TableRules {
     pub filter_bits: u8,
     /// Values of so many bytes and more lie apart, in the value lane; without it none does.
     pub separate: Option<u32>,
+    /// Where values lie that lie apart.
+    pub values_in: ValuesIn,
     /// What of a value is its head, which the index keeps of values that lie apart.
     pub head: HeadRule,
     /// How much of the past is kept.
@@ -167,6 +171,7 @@ impl TableRules {
             compression: Compression::None,
             filter_bits: 10,
             separate: None,
+            values_in: ValuesIn::Segments,
             head: HeadRule::None,
             keep: Keep::Latest,
             expire: Expire::Never,
@@ -261,6 +266,12 @@ impl TableRules {
     /// never reads them. Tables with a delete rule or a short-circuit of their own keep all of them inline.
     pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
         self.separate = from_bytes;
+        self
+    }
+
+    /// Values that lie apart lie here.
+    pub fn values_in(mut self, place: ValuesIn) -> TableRules {
+        self.values_in = place;
         self
     }
 
@@ -402,6 +413,9 @@ impl TableRules {
         put("key", &self.key.name());
         put("kind", self.kind.name());
         put("order", &self.order);
+        if self.values_in != ValuesIn::Segments {
+            put("place", self.values_in.name());
+        }
         if let Some(bytes) = self.separate {
             put("separate", &bytes.to_string());
         }
@@ -441,6 +455,7 @@ impl TableRules {
         fields.take("compression", Compression::parse, &mut rules.compression)?;
         fields.take("filter_bits", |number| number.parse().ok(), &mut rules.filter_bits)?;
         fields.take("separate", |number| number.parse().ok().map(Some), &mut rules.separate)?;
+        fields.take("place", ValuesIn::parse, &mut rules.values_in)?;
         fields.take("head", HeadRule::parse, &mut rules.head)?;
         fields.take("keep", Keep::parse, &mut rules.keep)?;
         fields.take("expire", Expire::parse, &mut rules.expire)?;
@@ -659,6 +674,12 @@ impl TableRules {
     }
 
     fn check_separation(&self, bound: &BoundRules) -> Result<(), Error> {
+        let keeps_all_inline = self.kind == TableKind::Sorted && self.separate.is_none();
+        if keeps_all_inline && self.values_in == ValuesIn::Files {
+            return Err(Error::invalid(
+                "place=files is given, but no value of the table lies apart: give `separate` too, or make it hashed",
+            ));
+        }
         let Some(bytes) = self.separate else { return Ok(()) };
         if bytes < SEPARATE_BYTES_MIN {
             let message = format!("separate is {bytes}, but must be at least {SEPARATE_BYTES_MIN} bytes");

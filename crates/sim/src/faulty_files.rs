@@ -295,6 +295,11 @@ impl Files for FaultyFiles {
         self.inner.cut(path, len_bytes)
     }
 
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.check(Call::WriteSync, path)?;
+        self.inner.sync_file(path)
+    }
+
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         self.check(Call::RemoveDir, dir)?;
         self.inner.remove_dir(dir)

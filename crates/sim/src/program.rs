@@ -325,6 +325,7 @@ fn shape(chance: &mut Seeded) -> Shape {
         block_bytes: *chance.pick(&[512, 8192]),
         filter_bits: *chance.pick(&[0, 10]),
         separate: chance.one_in(2).then_some(SEPARATE_FROM),
+        in_files: false,
         keep: *chance.pick(&[
             Keep::Latest,
             Keep::Latest,
@@ -341,6 +342,7 @@ fn shape(chance: &mut Seeded) -> Shape {
             Expire::After(HOUR_MS + HOUR_MS / 2),
         ]),
     };
+    let drawn = Shape { in_files: drawn.filter_bits == 0, ..drawn };
     match drawn.order {
         Order::Hashed => Shape { keep: Keep::Latest, expire: Expire::Never, ..drawn },
         _ => drawn,

@@ -10,7 +10,7 @@ use folddb_base::stamp::NEVER;
 use folddb::codec::KeyCodec;
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Expire, Fold, FoldFailure, Keep, Lifetime, Options, Outcome};
+use folddb::{Expire, Fold, FoldFailure, Keep, Lifetime, Options, Outcome, ValuesIn};
 
 /// How the values of a table fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct Shape {
     pub filter_bits: u8,
     /// From how many bytes on values lie apart, where the kind permits it.
     pub separate: Option<u32>,
+    /// Whether those lie in files of their own.
+    pub in_files: bool,
     /// How much of the past is kept.
     pub keep: Keep,
     /// How long values last.
@@ -88,6 +90,7 @@ impl Shape {
             block_bytes: 512,
             filter_bits: 10,
             separate: Some(32),
+            in_files: false,
             keep: Keep::Latest,
             expire: Expire::Never,
         }
@@ -112,6 +115,8 @@ impl Shape {
             }
             _ => rules,
         };
+        let has_apart = rules.separate.is_some() || self.order == Order::Hashed;
+        let rules = if self.in_files && has_apart { rules.values_in(ValuesIn::Files) } else { rules };
         match self.kind {
             Kind::Replace => rules,
             Kind::First => rules.fold("first"),

@@ -33,6 +33,7 @@ fn as_json(segment: &ValueSegment) -> Value {
     json!({
         "number": segment.number,
         "sealed": segment.is_sealed,
+        "in_files": segment.in_files,
         "bytes": segment.bytes,
         "live_values": segment.live_values,
         "live_bytes": segment.live_bytes,
@@ -43,6 +44,8 @@ fn as_json(segment: &ValueSegment) -> Value {
 /// What a file of the lane is.
 fn state(segment: &ValueSegment) -> String {
     match (segment.segments.as_slice(), segment.is_sealed) {
+        (_, true) if segment.in_files => "sealed, files".to_owned(),
+        (_, false) if segment.in_files => "open, files".to_owned(),
         ([number], true) if *number == segment.number => "sealed".to_owned(),
         (_, false) => "open".to_owned(),
         (segments, true) => format!("moved, of {}", segments.len()),

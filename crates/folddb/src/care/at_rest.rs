@@ -7,11 +7,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, Seq, TableId};
 use folddb_hash::{Change, IndexCursor, IndexOptions, Past, Point, Slot};
 use folddb_host::Files;
+use folddb_journal::shelves::objects_in;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
@@ -27,28 +29,29 @@ const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The value segments that a manifest lists, opened as they are asked for.
 pub(crate) struct Lane<'a> {
-    files: &'a dyn Files,
+    files: &'a Arc<dyn Files>,
     dir: &'a Path,
     /// By the low bits of their numbers; with the bytes that count, where that is known.
-    listed: BTreeMap<u32, (u32, Option<u64>)>,
+    listed: BTreeMap<u32, (FileName, Option<u64>)>,
     open: BTreeMap<u32, ValueFile>,
 }
 
 impl<'a> Lane<'a> {
-    pub(crate) fn new(files: &'a dyn Files, dir: &'a Path, state: &State) -> Lane<'a> {
-        let listed = state.values.iter().map(|(number, end)| (low_bits(number.0), (number.0 as u32, *end)));
+    pub(crate) fn new(files: &'a Arc<dyn Files>, dir: &'a Path, state: &State) -> Lane<'a> {
+        let listed =
+            state.values.iter().map(|(&number, end)| (low_bits(number.0), (state.values_name(number), *end)));
         Lane { files, dir, listed: listed.collect(), open: BTreeMap::new() }
     }
 
     fn open(&mut self, low: u32) -> Result<&ValueFile> {
-        let Some(&(number, _)) = self.listed.get(&low) else {
+        let Some(&(name, _)) = self.listed.get(&low) else {
             return Err(Error::invalid(format!("no value segment is listed whose number ends in {low}")));
         };
         if !self.open.contains_key(&low) {
             if self.open.len() >= 16 {
                 self.open.pop_first();
             }
-            self.open.insert(low, ValueFile::open(self.files, self.dir, number)?);
+            self.open.insert(low, ValueFile::named(self.files, self.dir, name)?);
         }
         Ok(&self.open[&low])
     }
@@ -67,11 +70,16 @@ impl<'a> Lane<'a> {
 
     /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the order in which they lie.
     fn each(&mut self, table: TableId, visit: &mut VisitRecord<'_>) -> Result<()> {
-        let mut by_number: Vec<(u32, u32)> =
-            self.listed.iter().map(|(&low, &(number, _))| (number, low)).collect();
+        let mut by_number: Vec<(FileNumber, FileName, u32)> =
+            self.listed.iter().filter_map(|(&low, &(name, _))| Some((name.number()?, name, low))).collect();
         by_number.sort_unstable();
-        for (number, low) in by_number {
-            let Ok(file) = ValueFile::open(self.files, self.dir, number) else { continue };
+        for (number, name, low) in by_number {
+            let Ok(file) = ValueFile::named(self.files, self.dir, name) else { continue };
+            let number = number.0 as u32;
+            if matches!(name, FileName::Shelf(_)) {
+                self.each_object(table, (&file, number), visit)?;
+                continue;
+            }
             let end =
                 self.listed.get(&low).and_then(|listed| listed.1).unwrap_or(u64::MAX).min(file.len_bytes());
             let mut window = Window { file: &file, start: 0, bytes: Vec::new() };
@@ -92,6 +100,33 @@ impl<'a> Lane<'a> {
                         visit(self, slot, &key)?;
                     }
                 }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Lane<'_> {
+    /// The same of a segment that is a directory: of two records of a key the one with the higher unit was written later.
+    fn each_object(
+        &mut self,
+        table: TableId,
+        (file, number): (&ValueFile, u32),
+        visit: &mut VisitRecord<'_>,
+    ) -> Result<()> {
+        let shelf = FileNumber(u64::from(number));
+        for unit in objects_in(&**self.files, self.dir, shelf).unwrap_or_default() {
+            let mut record = Vec::new();
+            if file.front(unit, RECORD_HEAD_BYTES as u64, &mut record).is_err() {
+                continue;
+            }
+            let Ok(head) = RecordHead::decode(&record) else { continue };
+            let slot = Slot::of_place(number, unit, head.record_bytes()).filter(|_| head.table == table);
+            let Some(slot) = slot else { continue };
+            let read = read_record(file, table, slot, None, Reading::Whole, &mut record, &|| {});
+            if let Ok(Some(found)) = read {
+                let key = found.key(&record).to_vec();
+                visit(self, slot, &key)?;
             }
         }
         Ok(())

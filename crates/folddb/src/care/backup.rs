@@ -14,7 +14,7 @@
 //! moment would leave: so a generation is opened by the same recovery. Parts that a merge replaces meanwhile stay as long as the
 //! backup holds them, segments as long as they are open.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +36,7 @@ use crate::store::Store;
 use crate::value_files::Roster;
 use crate::view::PartFiles;
 use folddb_journal::ValuesEnd;
+use folddb_journal::shelves::{object_path, objects_in};
 use folddb_journal::values::values_path;
 
 /// How a backup is made.
@@ -169,6 +170,7 @@ struct Capture {
     _pinned: (Vec<PartFiles>, Arc<Roster>, Vec<Arc<IndexFile>>),
     segments: Vec<Segment>,
     values: Vec<ValuesCopy>,
+    objects: Vec<ObjectsCopy>,
     /// Where the log ends, and the seq of the last record before.
     end_lsn: Lsn,
     last_seq: Seq,
@@ -193,6 +195,15 @@ struct ValuesCopy {
     bytes: u64,
     /// Nothing about its file will ever change.
     is_sealed: bool,
+}
+
+/// Values in files of their own to take over. Nothing about those files will ever change; those that are gone when their turn
+/// comes were dead before.
+#[derive(Clone)]
+struct ObjectsCopy {
+    shelf: FileNumber,
+    /// Each with its length.
+    units: Vec<(u32, u64)>,
 }
 
 impl Segment {
@@ -246,7 +257,9 @@ impl Engine {
             segments.push(Segment { number: fact.number, file, end_bytes, is_sealed });
         }
         let values = self.value_files(&state, &self.values.lane.ends())?;
-        Ok(Capture { _pinned: self.pin(), state, segments, values, end_lsn, last_seq, writers_held })
+        let _pinned = self.pin();
+        let objects = self.objects(&state)?;
+        Ok(Capture { _pinned, state, segments, values, objects, end_lsn, last_seq, writers_held })
     }
 
     /// Of a store that is opened for reading nothing changes.
@@ -267,11 +280,13 @@ impl Engine {
         }
         let (end_lsn, last_seq) = (log.end_lsn, self.published());
         let values = self.value_files(&state, &[])?;
+        let objects = self.objects(&state)?;
         Ok(Capture {
             _pinned: self.pin(),
             state,
             segments,
             values,
+            objects,
             end_lsn,
             last_seq,
             writers_held: Duration::ZERO,
@@ -282,12 +297,33 @@ impl Engine {
     /// will be, and what a backup holds never changes. Where nobody appends, an unsealed one counts with its whole length.
     fn value_files(&self, state: &State, open: &[ValuesEnd]) -> Result<Vec<ValuesCopy>> {
         let mut copies = Vec::new();
-        for (&number, end) in &state.values {
+        for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_shelf(**number)) {
             let path = values_path(&self.dir, number);
             let len = self.host.files.len_bytes(&path).map_err(|error| Error::io("read", &path, error))?;
             let open_end = open.iter().find(|one| one.number == number).map(|one| one.end);
             let bytes = end.or(open_end).unwrap_or(len);
             copies.push(ValuesCopy { number, bytes, is_sealed: *end == Some(len) });
+        }
+        Ok(copies)
+    }
+
+    /// The values in files of their own that are whole now.
+    fn objects(&self, state: &State) -> Result<Vec<ObjectsCopy>> {
+        let mut copies = Vec::new();
+        for &shelf in state.shelves.keys() {
+            let whole = self.values.lane.shelves.whole(shelf);
+            let is_whole = |unit: &u32| whole.as_ref().is_none_or(|whole| whole.contains(unit));
+            let there = objects_in(&*self.host.files, &self.dir, shelf)?.into_iter().filter(is_whole);
+            let len = |unit: u32| {
+                let path = object_path(&self.dir, shelf, unit);
+                match self.host.files.len_bytes(&path) {
+                    Ok(len) => Ok(Some((unit, len))),
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+                    Err(error) => Err(Error::io("read", &path, error)),
+                }
+            };
+            let units = there.filter_map(|unit| len(unit).transpose()).collect::<Result<_>>()?;
+            copies.push(ObjectsCopy { shelf, units });
         }
         Ok(copies)
     }
@@ -355,6 +391,7 @@ impl<'a> Making<'a> {
         let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + listed_indexes(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + capture.values.iter().map(|one| one.bytes).sum::<u64>()
+            + capture.objects.iter().flat_map(|one| &one.units).map(|(_, bytes)| *bytes).sum::<u64>()
             + capture.state.moved_files.values().sum::<u64>();
         let segment_bytes = |segment: &Segment| {
             let needed = segment.needed_bytes();
@@ -393,10 +430,16 @@ impl<'a> Making<'a> {
 
     fn fill(&mut self) -> Result<()> {
         let state = Arc::clone(&self.capture.state);
+        for shelf in state.shelves.keys().map(|&number| FileName::Shelf(number).to_string()) {
+            copying::make_shelf(self.files(), &self.draft.join(shelf))?;
+        }
         let to_copy = self.link_parts(&state)?;
         self.check_space(&to_copy)?;
         for (name, bytes) in to_copy {
             self.copy_part(name, bytes)?;
+        }
+        for shelf in state.shelves.keys().map(|&number| FileName::Shelf(number).to_string()) {
+            sync_dir(self.files(), &self.draft.join(shelf))?;
         }
         self.copy_log()?;
         self.write_manifest(&state)?;
@@ -412,8 +455,15 @@ impl<'a> Making<'a> {
         let values = values.iter().map(|one| (FileName::Values(one.number), one.bytes, one.is_sealed));
         let indexes = listed_indexes(state).map(|(number, bytes)| (FileName::Index(number), bytes, true));
         let moved = state.moved_files.iter().map(|(&file, &bytes)| (FileName::Moved(file), bytes, true));
-        for (name, bytes, may_link) in parts.chain(indexes).chain(values).chain(moved) {
+        let objects = self.capture.objects.clone();
+        let objects = objects.iter().flat_map(|one| {
+            one.units.iter().map(|&(unit, bytes)| (FileName::Object(one.shelf, unit), bytes, true))
+        });
+        for (name, bytes, may_link) in parts.chain(indexes).chain(values).chain(moved).chain(objects) {
             let (from, to) = (self.engine.path(&name.to_string()), self.draft.join(name.to_string()));
+            if matches!(name, FileName::Object(..)) && self.is_gone(&from) {
+                continue; // a reader of before the capture had it, and it is dead
+            }
             let tail_hash = self.tail_hash(&from, bytes)?;
             let linked = may_link && !self.options.copy && self.files().link(&from, &to).is_ok();
             if linked {
@@ -439,6 +489,10 @@ impl<'a> Making<'a> {
         files.get(&name) == Some(&same)
             && self.files().len_bytes(&from).is_ok_and(|len| len == len_bytes)
             && self.files().link(&from, to).is_ok()
+    }
+
+    fn is_gone(&self, path: &Path) -> bool {
+        self.files().len_bytes(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     }
 
     fn tail_hash(&self, path: &Path, len_bytes: u64) -> Result<u64> {
@@ -491,13 +545,20 @@ impl<'a> Making<'a> {
     /// What lives, and the log from where it is needed up to where it was copied, all of it durable.
     fn write_manifest(&mut self, state: &State) -> Result<()> {
         let end_lsn = self.capture.end_lsn.max(state.log_start_lsn);
-        let state = State {
+        let mut state = State {
             last_seq: self.capture.last_seq,
             durable_lsn: end_lsn,
             log_open: end_lsn > state.log_start_lsn,
             values: self.capture.values.iter().map(|one| (one.number, Some(one.bytes))).collect(),
+            shelves: BTreeMap::new(),
             ..state.clone()
         };
+        for &shelf in self.capture.state.shelves.keys() {
+            let of_shelf = |file: &&ListedFile| matches!(file.name, FileName::Object(one, _) if one == shelf);
+            let here = self.list.iter().filter(of_shelf);
+            state.shelves.insert(shelf, Some(here.clone().count() as u64));
+            state.values.insert(shelf, Some(here.map(|file| file.len_bytes).sum()));
+        }
         let number = write_manifest(&self.engine.host, self.draft, state)?;
         self.list_small(FileName::Manifest(number))
     }

@@ -8,7 +8,9 @@ use std::path::Path;
 use folddb_base::checksum::hash64;
 use folddb_base::{Error, Result};
 use folddb_host::{Files, ReadFile};
+use folddb_journal::shelves::remove_shelf;
 use folddb_layout::backup::TAIL_BYTES_MAX;
+use folddb_layout::file_name::FileName;
 
 /// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -85,10 +87,18 @@ pub(crate) fn sync_dir(files: &dyn Files, dir: &Path) -> Result<()> {
     files.sync_dir(dir).map_err(|error| Error::io("sync the directory", dir, error))
 }
 
-/// Removes what is in a directory, and the directory. What stays is tried again by the next backup.
+/// Makes a directory for values in files of their own.
+pub(crate) fn make_shelf(files: &dyn Files, path: &Path) -> Result<()> {
+    files.create_dir(path).map_err(|error| Error::io("create the directory", path, error))
+}
+
+/// Removes what is in a directory, directories of values too, and the directory. What stays is tried again by the next backup.
 pub(crate) fn remove_all(files: &dyn Files, dir: &Path) {
     for name in files.list(dir).unwrap_or_default() {
-        let _ = files.remove(&dir.join(name));
+        match FileName::parse(&name) {
+            Some(FileName::Shelf(_)) => remove_shelf(files, &dir.join(name)),
+            _ => drop(files.remove(&dir.join(name))),
+        }
     }
     let _ = files.remove_dir(dir);
 }

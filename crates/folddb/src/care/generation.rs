@@ -106,7 +106,7 @@ pub(crate) fn check(
             return Err(fault);
         }
     }
-    for (&number, end) in &state.values {
+    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_shelf(**number)) {
         let name = FileName::Values(number);
         let is_whole = files.get(&name).is_some_and(|file| end.is_some_and(|end| end <= file.len_bytes));
         if !is_whole {
@@ -117,6 +117,19 @@ pub(crate) fn check(
             return Err(Error::new(ErrorKind::Corruption, message));
         }
         read(end.unwrap_or(0));
+    }
+    for (&number, objects) in &state.shelves {
+        // Each object that the list names is there, as was looked at above; here, that it names as many.
+        let named = (FileName::Object(number, 0), FileName::Object(number, u32::MAX));
+        let named = files.range(named.0..=named.1).map(|(_, file)| file.len_bytes);
+        let (count, bytes) = named.fold((0, 0), |(count, bytes), one| (count + 1, bytes + one));
+        if objects.is_none_or(|objects| objects != count) {
+            let path = dir.join(FileName::Shelf(number).to_string());
+            let message =
+                format!("the list of the backup names {count} values of {}, not all", path.display());
+            return Err(Error::new(ErrorKind::Corruption, message));
+        }
+        read(bytes);
     }
     for (&number, &file_bytes) in &state.moved_files {
         let name = FileName::Moved(number);
@@ -216,7 +229,7 @@ pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) 
         }
         Ok(())
     };
-    let values = ValuesAtRest::new(&*host.files, dir, state);
+    let values = ValuesAtRest::new(&host.files, dir, state);
     let has_values = &mut |frame: &ReplayFrame<'_>| values.has(frame);
     let replayed = folddb_journal::replay_checked(host, dir, &from, has_values, visit)?;
     let last_seq = replayed.last_seq.unwrap_or(0).max(base);

@@ -20,6 +20,7 @@ use folddb_base::{Error, ErrorKind, FileNumber, Pointer, Record, RecordSink, Res
 use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
 use folddb_host::Files;
 use folddb_journal::moved::MovedFile;
+use folddb_journal::shelves::{ShelfEnd, objects_in};
 use folddb_journal::{LogReport, ReplayFrame};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
@@ -207,7 +208,7 @@ fn find_values(survey: &Survey, files: &dyn Files, state: &mut State) {
         Some(&file) => open(file).is_some(),
         None => files.len_bytes(&survey.path(FileName::Values(segment))).is_ok(),
     };
-    let listed = state.values.keys().chain(state.moved.keys());
+    let listed = state.values.keys().chain(state.moved.keys()).filter(|&&segment| !state.is_shelf(segment));
     let gone: Vec<FileNumber> = listed.copied().filter(|&segment| !is_there(segment)).collect();
     if gone.is_empty() {
         return;
@@ -339,7 +340,7 @@ impl Mender<'_> {
         };
         let (files, dir) = (&self.options.host.files, &self.survey.dir);
         let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
-        let mut lane = Lane::new(&**files, dir, state);
+        let mut lane = Lane::new(files, dir, state);
         let mut index = AtRest::open(files, dir, state.store_id, table, true);
         let whole_loss =
             || Loss { keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) };
@@ -354,7 +355,7 @@ impl Mender<'_> {
             index = AtRest::empty(state.store_id, table);
             index.rebuild(&mut lane)?;
         }
-        let values = ValuesAtRest::new(&**files, dir, state);
+        let values = ValuesAtRest::new(files, dir, state);
         let (mut ended, mut failed) = (false, None);
         self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
             ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
@@ -434,7 +435,11 @@ impl Mender<'_> {
     /// Those that are not there are written as empty ones, so that the store opens and only their values are missing.
     fn values(&mut self, state: &mut State) -> Result<()> {
         let files = &*self.options.host.files;
-        for (&number, end) in &mut state.values {
+        let shelves: Vec<FileNumber> = state.shelves.keys().copied().collect();
+        for &number in &shelves {
+            self.shelf(state, number)?;
+        }
+        for (&number, end) in state.values.iter_mut().filter(|(number, _)| !shelves.contains(number)) {
             let name = FileName::Values(number);
             let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
             let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
@@ -459,6 +464,38 @@ impl Mender<'_> {
         for file in std::mem::take(&mut state.moved_files).into_keys() {
             self.moved_values(state, file)?;
         }
+        Ok(())
+    }
+
+    /// Copies values in files of their own as they are. Where their directory is lost, it becomes an empty one.
+    fn shelf(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
+        let files = &*self.options.host.files;
+        let name = FileName::Shelf(number).to_string();
+        copying::make_shelf(files, &self.draft.join(&name))?;
+        let there = objects_in(files, &self.survey.dir, number);
+        if let Err(error) = &there {
+            let what = format!("the values in it are lost: {}", in_words(error));
+            self.report.findings.push(Finding::damage(name.clone(), None, what));
+        }
+        let mut end = ShelfEnd { number, bytes: 0, objects: 0 };
+        for unit in there.unwrap_or_default() {
+            let object = FileName::Object(number, unit).to_string();
+            let (path, to) = (self.survey.dir.join(&object), self.draft.join(&object));
+            let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
+            match opened {
+                Ok((len, file)) => {
+                    copying::copy(files, (&[], &*file, 0..len), (&path, &to), &mut |_| {})?;
+                    (end.bytes, end.objects) = (end.bytes + len, end.objects + 1);
+                }
+                Err(error) => {
+                    let what = format!("the value in it is lost: {error}");
+                    self.report.findings.push(Finding::damage(object, None, what));
+                }
+            }
+        }
+        copying::sync_dir(files, &self.draft.join(&name))?;
+        state.values.insert(number, Some(end.bytes));
+        state.shelves.insert(number, Some(end.objects));
         Ok(())
     }
 
@@ -656,7 +693,7 @@ impl Mender<'_> {
             engine.catalog().all().map(|core| (core.id, Arc::clone(core))).collect();
         let (mut encoded, mut failed) = (Encoded::default(), None);
         let (mut taken, mut left) = (0, 0);
-        let values = ValuesAtRest::new(&*self.options.host.files, &self.survey.dir, state);
+        let values = ValuesAtRest::new(&self.options.host.files, &self.survey.dir, state);
         let mut ended = false;
         let log = self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
             // Values of what was never promised may not have got to the disk: the log ends there.

@@ -11,7 +11,7 @@
 //! The new store has an identity of its own. Its history goes on from another point than that of the store it was copied
 //! from, so files and backups of the two must never be taken for each other's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
@@ -231,7 +231,14 @@ impl Told {
 
 /// Whether a file is linked or copied as it is.
 fn is_moved(name: &FileName) -> bool {
-    matches!(name, FileName::Part(_) | FileName::Values(_) | FileName::Moved(_) | FileName::Index(_))
+    matches!(
+        name,
+        FileName::Part(_)
+            | FileName::Values(_)
+            | FileName::Object(..)
+            | FileName::Moved(_)
+            | FileName::Index(_)
+    )
 }
 
 /// A store under way.
@@ -255,11 +262,15 @@ impl Making<'_> {
         let log = &checked.log;
         let (end_lsn, last_seq) =
             if self.what.at_seq.is_some() { log.cut } else { (log.end_lsn, log.last_seq) };
+        let shelf = |number: &FileNumber| self.to.join(FileName::Shelf(*number).to_string());
+        let shelves: Vec<PathBuf> = checked.state.shelves.keys().map(shelf).collect();
+        shelves.iter().try_for_each(|path| copying::make_shelf(&*files, path))?;
         for file in &list.files {
             if is_moved(&file.name) {
                 self.part(&file.name.to_string(), file.len_bytes)?;
             }
         }
+        shelves.iter().try_for_each(|path| copying::sync_dir(&*files, path))?;
         if end_lsn > checked.state.log_start_lsn {
             for &number in &log.segments {
                 self.segment(number, store_id, end_lsn)?;

@@ -146,7 +146,10 @@ impl Survey {
         for file in &self.files {
             let is_listed = match file {
                 FileName::Part(number) | FileName::Index(number) => listed.contains(number),
-                FileName::Values(number) => told.state.values.contains_key(number),
+                FileName::Values(number) => {
+                    told.state.values.contains_key(number) && !told.state.is_shelf(*number)
+                }
+                FileName::Shelf(number) => told.state.is_shelf(*number),
                 FileName::Moved(number) => told.state.moved_files.contains_key(number),
                 _ => true,
             };

@@ -117,7 +117,7 @@ pub(crate) fn verify(
         let mut look = Look {
             survey,
             options,
-            at_rest: ValuesAtRest::new(&*options.host.files, &survey.dir, &told.state),
+            at_rest: ValuesAtRest::new(&options.host.files, &survey.dir, &told.state),
             depth: if deep { Depth::Records } else { Depth::Index },
             shared: Shared::new(CACHE_BYTES, OPEN_FILES),
             report: &mut report,
@@ -167,8 +167,12 @@ impl Look<'_> {
     /// Each value segment that is listed is there, and as long as it says. What it holds is checked from where pointers lead.
     fn values(&mut self, state: &State) {
         for (&number, end) in &state.values {
-            let name = FileName::Values(number);
+            let name = state.values_name(number);
             let what = match self.options.host.files.len_bytes(&self.survey.path(name)) {
+                Err(error) if state.is_shelf(number) && error.kind() == std::io::ErrorKind::IsADirectory => {
+                    continue;
+                }
+                Ok(_) if state.is_shelf(number) => continue,
                 Ok(len) if end.is_none_or(|end| len >= end) => continue,
                 Ok(len) => format!("it has {len} bytes, and its values need {}", end.unwrap_or(0)),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -395,7 +399,7 @@ impl Look<'_> {
             self.report.checked.records += table.index.as_ref().map_or(0, |saved| saved.keys);
             return;
         }
-        let mut lane = Lane::new(&*self.options.host.files, &self.survey.dir, state);
+        let mut lane = Lane::new(&self.options.host.files, &self.survey.dir, state);
         let (mut records, mut misfits, mut first) = (0, 0, None);
         let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
         let walked = index.each(&mut lane, &mut |point, slot, found| {
@@ -477,14 +481,14 @@ fn take_hashed(frame: &ReplayFrame<'_>, hashed: &[AtRest]) -> Result<(), String>
 
 /// A batch of the log that points to a value which is not whole.
 struct LostValue {
-    segment: FileNumber,
+    file: FileName,
     /// Where the batch begins and ends.
     lsns: (Lsn, Lsn),
 }
 
 impl LostValue {
     fn finding(&self, vouched_lsn: Lsn) -> Finding {
-        let (name, lsn) = (FileName::Values(self.segment).to_string(), self.lsns.0);
+        let (name, lsn) = (self.file.to_string(), self.lsns.0);
         let what = format!("a value that the log points to at LSN {lsn} is not whole");
         if self.lsns.1 <= vouched_lsn {
             return Finding::damage(name, None, format!("{what}, though it is known to be durable"));
@@ -499,8 +503,8 @@ fn lost_value(frame: &ReplayFrame<'_>, values: &ValuesAtRest<'_>) -> Option<Lost
     frame::records(frame.payload).flatten().find_map(|record| {
         rope_of(&record)?.pointers().find_map(|pointer| {
             let loaded = values.piece((record.table, record.key), &pointer);
-            let segment = FileNumber(pointer.place.segment.into());
-            loaded.is_err().then_some(LostValue { segment, lsns: (frame.lsn, frame.end_lsn) })
+            let file = values.name_of(pointer.place);
+            loaded.is_err().then_some(LostValue { file, lsns: (frame.lsn, frame.end_lsn) })
         })
     })
 }

@@ -50,6 +50,9 @@ impl Files for Watched {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.inner.remove(path)
     }
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.inner.sync_file(path)
+    }
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         self.inner.remove_dir(dir)
     }

@@ -134,6 +134,8 @@ fn value_changes() -> Vec<Change> {
         Change::AddValues { segment: FileNumber(41) },
         Change::SealValues { segment, end: 8192 },
         Change::RemoveValues { segment: FileNumber(41) },
+        Change::AddShelf { segment: FileNumber(42) },
+        Change::SealShelf { segment: FileNumber(42), bytes: 5000, objects: 2 },
         Change::Require { features: 1 },
         Change::MoveValues { file: FileNumber(50), file_bytes: 20_000, segments: vec![segment] },
         Change::Times { entries: vec![(7, 1_800_000_000_000), (9, 1_800_000_001_000)] },

@@ -290,6 +290,12 @@ impl Files for World {
         let removed = self.disk.lock().unwrap().names.remove(path);
         removed.map(|_| ()).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        let disk = self.disk.lock().unwrap();
+        let content = Arc::clone(disk.names.get(path).ok_or(io::ErrorKind::NotFound)?);
+        drop(disk);
+        Handle { content, world: self.clone(), end: 0, is_preallocated: false }.sync_now()
+    }
     fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

@@ -5,13 +5,15 @@ use super::FileName;
 
 fn names() -> impl Strategy<Value = FileName> {
     let number = prop_oneof![0..2_000_000u64, any::<u64>()].prop_map(FileNumber);
-    (0..7, number).prop_map(|(kind, number)| match kind {
+    (0..9, number).prop_map(|(kind, number)| match kind {
         0 => FileName::Format,
         1 => FileName::Lock,
         2 => FileName::Manifest(number),
         3 => FileName::Log(number),
         4 => FileName::Values(number),
         5 => FileName::Moved(number),
+        6 => FileName::Shelf(number),
+        7 => FileName::Object(number, number.0 as u32),
         _ => FileName::Part(number),
     })
 }
@@ -45,12 +47,25 @@ fn the_names_are_these() {
     assert_eq!(FileName::Part(seven).to_string(), "000007.part");
     assert_eq!(FileName::Part(seven).number(), Some(seven));
     assert_eq!(FileName::Lock.number(), None);
+    assert_eq!(FileName::Object(seven, 12).to_string(), "000007.shelf/000012.value");
 }
 
 #[test]
 fn other_names_are_not_ours() {
-    let others =
-        ["", "format", "FORMAT.tmp", "7.log", "00007.log", "0000007.log", "000007.LOG", "000007.log.part"];
+    let others = [
+        "",
+        "000007.shelf/",
+        "000007.shelf/7.value",
+        "000007.log/000007.value",
+        "000007.value",
+        "format",
+        "FORMAT.tmp",
+        "7.log",
+        "00007.log",
+        "0000007.log",
+        "000007.LOG",
+        "000007.log.part",
+    ];
     for other in
         others.into_iter().chain(["MANIFEST-", "MANIFEST-7", "+00007.log", "99999999999999999999.log"])
     {

@@ -21,7 +21,7 @@ prop_compose! {
 fn changes() -> impl Strategy<Value = Change> {
     let ids =
         (any::<u32>().prop_map(TableId), any::<u64>().prop_map(RunId), any::<u64>().prop_map(FileNumber));
-    (0..16, ids, any::<[u64; 3]>(), any::<u8>(), keys(), keys(), ".{0,9}", parts()).prop_map(
+    (0..18, ids, any::<[u64; 3]>(), any::<u8>(), keys(), keys(), ".{0,9}", parts()).prop_map(
         |(tag, (table, run, file), [seq, b, c], tier, from, to, name, part)| match tag {
             0 => Change::SetStore { store_id: u128::from(b) << 64 | u128::from(c), next_table_id: table.0 },
             1 => Change::ReserveNumbers { next_number: b },
@@ -38,6 +38,8 @@ fn changes() -> impl Strategy<Value = Change> {
             12 => Change::AddValues { segment: file },
             13 => Change::SealValues { segment: file, end: b },
             14 => Change::RemoveValues { segment: file },
+            15 => Change::AddShelf { segment: file },
+            16 => Change::SealShelf { segment: file, bytes: b, objects: c },
             _ => {
                 let segments = from.iter().map(|&byte| FileNumber(seq ^ u64::from(byte))).collect();
                 Change::MoveValues { file, file_bytes: b, segments }
@@ -87,7 +89,7 @@ proptest! {
 #[test]
 fn the_unknown_is_refused() {
     let edit = |changes| EditFrame { kind: EditKind::Edit, len_bytes: 0, changes }.changes();
-    assert_eq!(edit(&[18, 0]), Err(Malformed::Tag));
+    assert_eq!(edit(&[99, 0]), Err(Malformed::Tag));
     assert_eq!(edit(&[16, 1, 9]), Ok(vec![Change::RemoveValues { segment: FileNumber(9) }]));
     assert_eq!(edit(&[20, 1, 1]), Ok(vec![Change::Require { features: FEATURE_ROPES }]));
     assert_eq!(edit(&[20, 1, 2]), Err(Malformed::Tag), "a feature that nobody knows");

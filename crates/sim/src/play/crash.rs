@@ -307,7 +307,7 @@ fn files_wanted(disk: &SimDisk, dir: &Path) -> Result<(BTreeSet<String>, Vec<Str
     let mut wanted: BTreeSet<String> =
         loaded.state.part_files().map(|number| FileName::Part(number).to_string()).collect();
     wanted.extend(loaded.state.index_files().map(|number| FileName::Index(number).to_string()));
-    wanted.extend(loaded.state.values.keys().map(|&number| FileName::Values(number).to_string()));
+    wanted.extend(loaded.state.values.keys().map(|&number| loaded.state.values_name(number).to_string()));
     wanted.extend(loaded.state.moved_files.keys().map(|&number| FileName::Moved(number).to_string()));
     wanted
         .extend([FileName::Format, FileName::Lock, FileName::Manifest(loaded.number)].map(|f| f.to_string()));

@@ -110,6 +110,11 @@ impl Files for SimDisk {
         })
     }
 
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        let id = self.machine.lock().file_id(path)?;
+        self.handle(id, path).sync_as(Call::WriteSync)
+    }
+
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         self.call(Call::Remove, dir, (0, &[]), |machine| {
             if !machine.dir(dir)?.now.is_empty() {

@@ -1,0 +1,225 @@
+//! Values in files of their own, as the engine puts them there and takes away those that are dead.
+//!
+//! A shelf is a value segment that is a directory, an object a record of it that is a file (`folddb_journal::shelves`). All that is
+//! true of segments is true of shelves, and the same rooms see to it: they are listed before anything points to them, sealed,
+//! fenced, settled, and go when nothing leads to them any more. But what is alive in a shelf never moves; what is dead goes by itself:
+//!
+//! ```text
+//!   ask      what leads to objects of some shelves: parts, indexes, snapshots; as for reclaiming
+//!   look     what is on those shelves; whatever nothing leads to is dead
+//!   sweep    a roster begins without the dead, which go with the last reader that has an older one
+//! ```
+//!
+//! No edit says so: an object that is dead is one that nothing leads to, before a crash and after it. The counts of the manifest are
+//! those of when a shelf was sealed; what it holds since is kept in memory (`Swept`), and found out again after an opening.
+//!
+//! Called by `values` and `reclaim`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use folddb_base::{ErrorKind, FileNumber, Result, TableId, ValuePlace};
+use folddb_journal::shelves::{object_path, objects_in};
+use folddb_layout::file_name::FileName;
+use folddb_manifest::State;
+use folddb_rules::place::ValuesIn;
+
+use crate::engine::Engine;
+use crate::hashed::low_bits;
+use crate::report::ReclaimWant;
+
+/// Shelves that are looked through at once: what leads there is asked once for all of them, and a million units take 4 MiB.
+const SHELVES_AT_ONCE: usize = 256;
+
+/// A shelf is looked through when one in so many of its objects is dead.
+const DEAD_SHARE: u64 = 64;
+
+/// What a shelf held when it was looked through.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Swept {
+    /// Objects that were left, and the bytes of their files.
+    objects: u64,
+    bytes: u64,
+    /// As many were alive then, but for snapshots.
+    alive: u64,
+    /// The snapshots of then.
+    borders: u64,
+}
+
+/// What leads to objects, by shelf.
+type Units = BTreeMap<u32, Vec<u32>>;
+
+impl Engine {
+    /// Writes a record as an object.
+    pub(crate) fn put_object(&self, record: &[u8]) -> Result<ValuePlace> {
+        let shelves = &self.values.lane.shelves;
+        loop {
+            let put = shelves.append(record).inspect_err(|error| self.note_write_failure(error))?;
+            if let Some(place) = put {
+                return Ok(place);
+            }
+            let _only = self.values.making();
+            if !shelves.has_room() {
+                self.make_shelf()?;
+            }
+        }
+    }
+
+    /// Makes a shelf. The caller holds the lock under which segments are made.
+    fn make_shelf(&self) -> Result<()> {
+        let shelves = &self.values.lane.shelves;
+        let shelf =
+            self.make_numbered(&|| shelves.make(self.value_bytes()), &|shelf| shelf.number(), &|shelf| {
+                shelves.unmake(shelf)
+            })?;
+        match self.list_values(FileName::Shelf(shelf.number())) {
+            Ok(()) => shelves.adopt(shelf),
+            Err(error) => {
+                if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
+                    shelves.unmake(shelf); // after any other failure the edit may be on the disk
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the next shelf ahead.
+    pub(crate) fn keep_shelves_ready(&self) -> Result<()> {
+        let shelves = &self.values.lane.shelves;
+        if shelves.wants_next() && self.health.cause().is_none() && !self.health.is_short() {
+            let _only = self.values.making();
+            if shelves.wants_next() {
+                self.make_shelf()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the values of a table lie that lie apart.
+    pub(crate) fn values_in(&self, table: TableId) -> ValuesIn {
+        let catalog = self.catalog();
+        catalog
+            .all()
+            .find(|one| one.id == table)
+            .map_or(ValuesIn::Segments, |table| table.rules.rules.values_in)
+    }
+
+    /// Bytes of a shelf that is sealed, as far as is known; of one that is open the lane knows.
+    pub(crate) fn shelf_bytes(&self, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
+        let swept = self.values.swept.lock().get(&number).map(|swept| swept.bytes);
+        swept.or(sealed_bytes).unwrap_or(0)
+    }
+
+    /// Takes dead objects away where that is worth it; says how many, if any.
+    pub(crate) fn sweep_shelves(&self, want: ReclaimWant) -> Result<Option<String>> {
+        let manifest = self.manifest.lock(); // no part is installed meanwhile
+        self.values.swept.lock().retain(|&number, _| manifest.state().is_shelf(number));
+        if manifest.state().shelves.is_empty() {
+            return Ok(None);
+        }
+        self.check_open()?;
+        let due = self.shelves_due(manifest.state(), want);
+        if due.is_empty() {
+            return Ok(None);
+        }
+        let borders = self.borders.version();
+        let _roster = self.values.files.present(); // what it has stays, also a shelf that goes meanwhile
+        let holders = self.holders(&|segment| due.contains_key(&FileNumber(u64::from(segment))));
+        drop(manifest);
+        let mut units: Units = due.keys().map(|number| (number.0 as u32, Vec::new())).collect();
+        holders.iter().try_for_each(|holder| holder.add_to(&mut units))?;
+        if !self.add_hashed_units(&mut units) {
+            return Ok(None);
+        }
+        // An index leads there no more as of now: a power cut must not bring back one that does.
+        self.sync_for_hashed()?;
+        let mut dead = Vec::new();
+        let (mut objects, mut bytes) = (0, 0);
+        for (&number, &alive) in &due {
+            let found = self.look_through(number, &units, alive, borders)?;
+            objects += found.0.len();
+            bytes += found.1;
+            dead.extend(Some((number, found.0)).filter(|(_, units)| !units.is_empty()));
+        }
+        self.look_again(&dead)?;
+        self.check_open()?;
+        self.note_listed_values(&self.manifest.lock());
+        if dead.is_empty() {
+            return Ok(None);
+        }
+        self.values.files.swept(dead);
+        self.counters.value_bytes_given_back.add(bytes);
+        Ok(Some(format!("gave back {objects} dead values in files of their own")))
+    }
+
+    /// The settled shelves of which enough seems to be dead, each with how many are alive.
+    fn shelves_due(&self, state: &State, want: ReclaimWant) -> BTreeMap<FileNumber, u64> {
+        self.note_settled(state);
+        let (alive, borders) = (self.alive(), self.borders.version());
+        let (settled, swept) = (self.values.settled.lock(), self.values.swept.lock());
+        let sealed = state.shelves.iter().filter_map(|(&number, objects)| Some((number, (*objects)?)));
+        let due = sealed.filter(|(number, _)| settled.contains(number)).filter_map(|(number, objects)| {
+            let alive = alive.get(&(number.0 as u32)).map_or(0, |alive| alive.values);
+            let before = swept.get(&number);
+            let dead = before.map_or(objects, |swept| swept.objects).saturating_sub(alive);
+            let has_changed = before.is_none_or(|swept| alive < swept.alive || borders != swept.borders);
+            let least = match want {
+                ReclaimWant::Asked => 1,
+                ReclaimWant::WhenDue => (objects / DEAD_SHARE).max(1),
+            };
+            (alive > 0 && has_changed && dead >= least).then_some((number, alive)) // those without any go as a whole
+        });
+        due.take(SHELVES_AT_ONCE).collect()
+    }
+
+    /// Adds what the indexes of hashed tables lead to. False where that is not known.
+    fn add_hashed_units(&self, units: &mut Units) -> bool {
+        let mut low: BTreeMap<u32, Vec<u32>> =
+            units.keys().map(|&segment| (low_bits(u64::from(segment)), Vec::new())).collect();
+        let catalog = self.catalog();
+        let mut hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
+        let is_known = hashed.all(|hashed| hashed.add_units(&mut low).is_ok());
+        for (segment, units) in units {
+            units.extend(low.get(&low_bits(u64::from(*segment))).into_iter().flatten());
+        }
+        is_known
+    }
+
+    /// Which objects of a shelf are dead, and their bytes. Notes what will be left.
+    fn look_through(
+        &self,
+        number: FileNumber,
+        units: &Units,
+        alive: u64,
+        borders: u64,
+    ) -> Result<(Vec<u32>, u64)> {
+        let files = &*self.host.files;
+        let kept: BTreeSet<u32> = units.get(&(number.0 as u32)).into_iter().flatten().copied().collect();
+        let there = objects_in(files, &self.dir, number)?;
+        let bytes_of = |unit: &u32| files.len_bytes(&object_path(&self.dir, number, *unit)).unwrap_or(0);
+        let (kept, dead): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|unit| kept.contains(unit));
+        let dead_bytes: u64 = dead.iter().map(bytes_of).sum();
+        let sealed = self.manifest.lock().state().values.get(&number).copied().flatten();
+        let bytes = self.shelf_bytes(number, sealed).saturating_sub(dead_bytes);
+        let left = Swept { objects: kept.len() as u64, bytes, alive, borders };
+        self.values.swept.lock().insert(number, left);
+        Ok((dead, dead_bytes))
+    }
+
+    /// In debug builds: everything that leads to these shelves now is asked again, and nothing leads to what is dead.
+    fn look_again(&self, dead: &[(FileNumber, Vec<u32>)]) -> Result<()> {
+        if !cfg!(debug_assertions) {
+            return Ok(());
+        }
+        let mut now: Units = dead.iter().map(|(number, _)| (number.0 as u32, Vec::new())).collect();
+        let holders = self.holders(&|segment| now.contains_key(&segment));
+        holders.iter().try_for_each(|holder| holder.add_to(&mut now))?;
+        if self.add_hashed_units(&mut now) {
+            for (number, units) in dead {
+                let missed = now[&(number.0 as u32)].iter().find(|unit| units.contains(unit));
+                assert_eq!(missed, None, "an object of shelf {number} that something leads to is not dead");
+            }
+        }
+        Ok(())
+    }
+}

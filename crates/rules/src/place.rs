@@ -1,0 +1,28 @@
+//! Where the values of a table lie that lie apart.
+
+/// Where values lie that lie apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ValuesIn {
+    /// Many in one file, one after the other: what suits nearly everybody.
+    #[default]
+    Segments,
+    /// Each in a file of its own. Its space is given back as soon as it is dead, by itself; every value costs a file to make, to sync
+    /// and to open.
+    Files,
+}
+
+impl ValuesIn {
+    /// The name that the store keeps.
+    pub fn name(self) -> &'static str {
+        match self {
+            ValuesIn::Segments => "segments",
+            ValuesIn::Files => "files",
+        }
+    }
+
+    /// The place with this name.
+    pub fn parse(name: &str) -> Option<ValuesIn> {
+        [ValuesIn::Segments, ValuesIn::Files].into_iter().find(|place| place.name() == name)
+    }
+}
