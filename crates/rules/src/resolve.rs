@@ -11,7 +11,8 @@
 //! Values that lie apart are not looked at. Where that leaves a key as a pointer, [`Resolver::state`] gives the pointer; where an
 //! operand waits to be folded onto such a value, whoever reads loads it first: see [`Resolver::load`].
 //!
-//! Where values expire, the resolver reads at a time ([`Resolver::read_at`]): a state whose deadline is not after it is absent.
+//! Where values expire, the resolver reads at a time ([`Resolver::read_at`]): a state whose deadline is not after it is absent, also
+//! one on which the fold fails.
 
 use folddb_base::bytes::Malformed;
 use folddb_base::stamp::NEVER;
@@ -333,8 +334,13 @@ impl Resolver {
             [only] => rules.at_bottom(key, only.op().map_err(damaged)?),
             several => {
                 self.state = None;
-                for op in several.iter().rev() {
-                    rules.apply(key, &mut self.state, op.op().map_err(damaged)?)?;
+                for (newer, op) in several.iter().enumerate().rev() {
+                    let applied = rules.apply(key, &mut self.state, op.op().map_err(damaged)?);
+                    if let Err(cause) = applied {
+                        // What has failed lasts as long as a value would: nobody can tell whether a merge has swept it.
+                        self.expired = is_over(&several[..=newer], self.now_ms);
+                        return if self.expired { Ok(None) } else { Err(cause) };
+                    }
                 }
                 self.state.as_deref().map(State::Value)
             }
@@ -359,6 +365,14 @@ impl Resolver {
     pub fn operands(&self) -> &[OpBuf] {
         &self.ops[..self.used]
     }
+}
+
+/// Whether a state is over on which these ops fail to fold, newest first: the newest says until when it lasts, but for an `Insert`.
+fn is_over(ops: &[OpBuf], now_ms: u64) -> bool {
+    let is_insert = |op: &&OpBuf| matches!(op.kind, OpKind::Insert | OpKind::InsertApart);
+    let newest = ops.iter().find(|op| !is_insert(op)).or(ops.last());
+    let stamp = newest.and_then(|op| Stamp::of(op.kind, &op.payload).ok().flatten());
+    stamp.is_some_and(|stamp| stamp.is_over_at(now_ms))
 }
 
 fn set_kind(op: &mut OpBuf, kind: OpKind) {

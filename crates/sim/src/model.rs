@@ -143,9 +143,8 @@ impl Model {
         for (_, op, stamp) in table.history.iter().filter(|(at, ..)| *at <= seq) {
             apply(&table.shape, &mut state, op, *stamp);
         }
-        // A fold that has failed is told, however late it is.
-        let is_seen =
-            |(present, deadline_ms): &Lasting| *deadline_ms > time_ms || *present == Present::Failed;
+        // A fold that has failed is told as long as a value would last.
+        let is_seen = |(_, deadline_ms): &Lasting| *deadline_ms > time_ms;
         let seen = state.into_iter().filter(|(_, lasting)| is_seen(lasting));
         let mut rows: Vec<ModelRow> = seen.map(|(key, (present, _))| (key, present)).collect();
         rows.sort_by(|a, b| table.shape.compare(&a.0, &b.0));

@@ -211,3 +211,26 @@ fn what_is_apart_lets_go_of_its_value_once_it_has_expired() {
     assert_eq!(resolver.finish(&rules, KEY), Ok(Some(&b"new"[..])));
     assert_eq!(resolver.deadline_ms(), Some(50));
 }
+
+#[test]
+fn what_fails_to_fold_lasts_as_long_as_a_value_would() {
+    let sum = crate::folds::parse("sum:u64").expect("a fold that comes with it");
+    let rules = FoldRules::new(Arc::from(sum)).with_stamps(true);
+    let stamped =
+        |write_ms, deadline_ms, value: &[u8]| [&Stamp { write_ms, deadline_ms }.bytes()[..], value].concat();
+    let ops = [
+        (OpKind::Set, stamped(1, 50, &7u64.to_le_bytes())),
+        (OpKind::Fold, stamped(2, 30, b"no number")),
+        (OpKind::Insert, stamped(3, 90, &1u64.to_le_bytes())),
+    ];
+    let mut resolver = Resolver::new();
+    for (now_ms, is_there) in [(29, true), (30, false), (60, false)] {
+        resolver.clear();
+        resolver.read_at(now_ms);
+        for (kind, payload) in ops.iter().rev() {
+            resolver.feed_older(&rules, KEY, *kind, payload).expect("an op");
+        }
+        assert_eq!(resolver.finish(&rules, KEY).is_err(), is_there, "at {now_ms}");
+        assert_eq!(resolver.has_expired(), !is_there);
+    }
+}
