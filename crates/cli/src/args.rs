@@ -75,6 +75,8 @@ pub(crate) enum Verb {
     Delete(DeleteArgs),
     /// Count the keys of a table, or of a range of it
     Count(CountArgs),
+    /// What the values of all keys fold to, or of a range of them
+    Aggregate(CountArgs),
     /// Print the figures of a store, or of one table
     Stats(StoreTableArgs),
     /// Draw the tiers of a table: runs, parts, sizes
@@ -185,6 +187,9 @@ pub(crate) struct CreateArgs {
     /// How long values last: a time (90s, 15m, 30d), or by-write: as `set --ttl` says, else for ever
     #[arg(long, value_name = "TIME", requires = "table")]
     pub(crate) expire: Option<String>,
+    /// Blocks say what they come to, so that count and aggregate read little once runs are merged
+    #[arg(long, requires = "table")]
+    pub(crate) summaries: bool,
     /// Size of a block, the unit of reading, in bytes
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) block: Option<usize>,
@@ -544,7 +549,7 @@ impl From<DurabilityArgs> for Durability {
     }
 }
 
-/// `count`.
+/// `count`, `aggregate`.
 #[derive(Args, Debug)]
 pub(crate) struct CountArgs {
     /// The directory of the store

@@ -1,5 +1,6 @@
 //! The verbs, one file each, and the way from the command line to them.
 
+mod aggregate;
 mod backup;
 mod backups;
 mod bench;
@@ -62,6 +63,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Fold(args) => write::run(WriteOp::Fold, &args, session),
         Verb::Delete(args) => delete::run(&args, session),
         Verb::Count(args) => count::run(&args, session),
+        Verb::Aggregate(args) => aggregate::run(&args, session),
         Verb::Stats(args) => stats::run(&args, session),
         Verb::Runs(args) => runs::run(&args, session),
         Verb::Values(args) => values::run(&args, session),

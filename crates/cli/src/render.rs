@@ -3,5 +3,6 @@
 pub(crate) mod json;
 pub(crate) mod columns;
 pub(crate) mod table;
+pub(crate) mod value;
 pub(crate) mod tiers;
 pub(crate) mod rows;

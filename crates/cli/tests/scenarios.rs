@@ -126,6 +126,7 @@ scenarios! {
     rows_come_in_many_forms: "import_forms.txt",
     bad_rows_are_never_dropped_silently: "bad_rows.txt",
     ranges_are_scanned: "scan.txt",
+    ranges_are_aggregated: "aggregate.txt",
     records_are_explained: "explain.txt",
     folds_are_checked: "check_fold.txt",
     the_shell_runs_lines: "shell.txt",

@@ -6,6 +6,7 @@
 mod finding;
 mod survey;
 mod at_rest;
+mod refolded;
 mod verify;
 mod copying;
 mod place;

@@ -102,6 +102,7 @@ mod scans;
 mod table;
 mod batch;
 mod snapshot;
+mod aggregate;
 mod spread;
 mod digest;
 mod transaction;
@@ -109,6 +110,7 @@ mod store;
 mod report;
 pub mod care;
 
+pub use aggregate::{Aggregate, AggregateCost};
 pub use batch::Batch;
 pub use care::{
     BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, LoadOptions, LoadReport,

@@ -102,6 +102,14 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
+    /// Blocks of the bottom run say how many rows they show and what these fold to, so that [`crate::Scan::count`] and
+    /// [`crate::Scan::aggregate`] read little but what was written since the last merge. Off by default; on, merges fold each value
+    /// once more.
+    pub fn summaries(mut self, summaries: bool) -> Self {
+        self.rules = self.rules.summaries(summaries);
+        self
+    }
+
     /// What of a value is its head, which [`crate::Table::head`] gives without reading a value that lies apart. None by default.
     pub fn head(mut self, rule: HeadRule) -> Self {
         self.rules = self.rules.head(rule);

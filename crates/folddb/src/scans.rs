@@ -181,23 +181,6 @@ impl BytesScan {
     pub fn heads(self) -> Heads {
         Heads { state: RowsState::start(self.with_heads()) }
     }
-
-    /// The number of keys in the range. Reads all of it.
-    ///
-    /// # Errors
-    /// As [`BytesScan::rows`].
-    pub fn count(mut self) -> Result<u64> {
-        self.plan.wanted = Wanted::Nothing;
-        let mut rows = self.rows()?;
-        if let AnyRows::Hashed(hashed) = &mut rows.rows {
-            return hashed.count(rows.left);
-        }
-        let mut count = 0;
-        while rows.next_row()?.is_some() {
-            count += 1;
-        }
-        Ok(count)
-    }
 }
 
 /// See [`AnyRows::stands`].
@@ -237,8 +220,8 @@ impl AnyRows {
 
 /// Rows of a scan, lent one at a time.
 pub struct LentRows {
-    rows: AnyRows,
-    left: usize,
+    pub(crate) rows: AnyRows,
+    pub(crate) left: usize,
     stand: Stand,
     _held: Option<Arc<Held>>,
 }
@@ -375,7 +358,7 @@ impl Iterator for Heads {
 /// A scan of typed keys and values. Narrow it, then iterate.
 #[must_use = "a scan does nothing until it is iterated"]
 pub struct Scan<K, V> {
-    bytes: BytesScan,
+    pub(crate) bytes: BytesScan,
     types: PhantomData<fn() -> (K, V)>,
 }
 
@@ -481,7 +464,7 @@ impl<K: Key, V: Value> Iterator for TypedRows<K, V> {
 }
 
 /// The error of a row that is not of the type of its table.
-fn wrong_row(table: &str, cause: &CodecError) -> Error {
+pub(crate) fn wrong_row(table: &str, cause: &CodecError) -> Error {
     let message = format!("a row of table `{table}` is not of its type: {cause}");
     Error::new(crate::ErrorKind::RulesDiffer, message)
 }

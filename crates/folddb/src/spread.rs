@@ -11,10 +11,11 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
 use folddb_host::sync::{Mutex, thread};
 use folddb_rules::KeyOrder;
+use folddb_rules::codec::{Key, Value};
 
 use crate::head::Head;
-use crate::scan::{ScanPlan, Wanted};
-use crate::scans::{BytesScan, LentRows};
+use crate::scan::ScanPlan;
+use crate::scans::{BytesScan, LentRows, Scan, wrong_row};
 use crate::snapshot::Snapshot;
 
 /// So many pieces for each thread: one that meets dear keys does not keep the others waiting.
@@ -76,17 +77,16 @@ impl BytesScan {
     /// # Panics
     /// Where `start`, `step` or `join` does.
     pub fn fold_heads<A: Send>(
-        mut self,
+        self,
         threads: usize,
         start: impl Fn() -> A + Sync,
         step: impl Fn(&mut A, &[u8], &Head) -> ControlFlow<()> + Sync,
         join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
-        self.plan.wanted = Wanted::Head;
         let piece = |rows: &mut LentRows, sum: &mut A| {
             Ok(rows.next_head()?.map_or(ControlFlow::Break(None), |(key, head)| told(step(sum, key, &head))))
         };
-        self.spread(threads, &start, &piece, join)
+        self.with_heads().spread(threads, &start, &piece, join)
     }
 
     fn spread<A: Send>(
@@ -121,6 +121,77 @@ impl BytesScan {
         let mut all = gathered.iter().filter_map(|piece| piece.lock().take());
         let first = all.next().unwrap_or_else(|| Ok(start()))?;
         all.try_fold(first, |sum, piece| Ok(join(sum, piece?)))
+    }
+}
+
+impl<K: Key, V: Value> Scan<K, V> {
+    /// Folds all rows of the scan on `threads` threads, as [`BytesScan::fold_rows`] does.
+    ///
+    /// # Errors
+    /// As [`BytesScan::fold_rows`]; a row that is not of the type of its table.
+    ///
+    /// # Panics
+    /// Where `start`, `step` or `join` does.
+    pub fn fold_rows<A: Send>(
+        self,
+        threads: usize,
+        start: impl Fn() -> A + Sync,
+        step: impl Fn(&mut A, K, V) -> ControlFlow<()> + Sync,
+        join: impl FnMut(A, A) -> A,
+    ) -> Result<A> {
+        let table = self.bytes.table.name.clone();
+        let wrong = |cause| wrong_row(&table, &cause);
+        let piece = |rows: &mut LentRows, sum: &mut A| {
+            let Some((key, value)) = rows.next_row()? else { return Ok(ControlFlow::Break(None)) };
+            Ok(told(step(sum, K::decode(key).map_err(wrong)?, V::decode(value).map_err(wrong)?)))
+        };
+        self.bytes.spread(threads, &start, &piece, join)
+    }
+
+    /// The same of the keys alone: no value that lies apart is read.
+    ///
+    /// # Errors
+    /// As [`Scan::fold_rows`].
+    ///
+    /// # Panics
+    /// Where `start`, `step` or `join` does.
+    pub fn fold_keys<A: Send>(
+        self,
+        threads: usize,
+        start: impl Fn() -> A + Sync,
+        step: impl Fn(&mut A, K) -> ControlFlow<()> + Sync,
+        join: impl FnMut(A, A) -> A,
+    ) -> Result<A> {
+        let table = self.bytes.table.name.clone();
+        let wrong = |cause| wrong_row(&table, &cause);
+        let piece = |rows: &mut LentRows, sum: &mut A| {
+            let Some((key, _)) = rows.next_row()? else { return Ok(ControlFlow::Break(None)) };
+            Ok(told(step(sum, K::decode(key).map_err(wrong)?)))
+        };
+        self.bytes.keys_only().spread(threads, &start, &piece, join)
+    }
+
+    /// The same of keys and the heads of their values: no value that lies apart is read.
+    ///
+    /// # Errors
+    /// As [`Scan::fold_rows`].
+    ///
+    /// # Panics
+    /// Where `start`, `step` or `join` does.
+    pub fn fold_heads<A: Send>(
+        self,
+        threads: usize,
+        start: impl Fn() -> A + Sync,
+        step: impl Fn(&mut A, K, &Head) -> ControlFlow<()> + Sync,
+        join: impl FnMut(A, A) -> A,
+    ) -> Result<A> {
+        let table = self.bytes.table.name.clone();
+        let wrong = |cause| wrong_row(&table, &cause);
+        let piece = |rows: &mut LentRows, sum: &mut A| {
+            let Some((key, head)) = rows.next_head()? else { return Ok(ControlFlow::Break(None)) };
+            Ok(told(step(sum, K::decode(key).map_err(wrong)?, &head)))
+        };
+        self.bytes.with_heads().spread(threads, &start, &piece, join)
     }
 }
 

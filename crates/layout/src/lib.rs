@@ -13,6 +13,7 @@ pub mod block;
 pub mod filter;
 pub mod sketch;
 pub mod liveness;
+pub mod summaries;
 pub mod part;
 pub mod values;
 pub mod moved;

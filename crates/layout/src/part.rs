@@ -5,6 +5,7 @@
 //!   filter partitions    one after the other; none when the part has no filter
 //!   leaf index blocks    records: key = separator, payload = the place of a data block
 //!   liveness             one piece, where the part points to values that lie apart: see Liveness
+//!   summaries            one piece, where the table asks for it: see Summaries
 //!   top index            one piece: an entry for each leaf, see TopIndex
 //!   meta                 one piece: see Meta
 //!   footer               64 bytes
@@ -23,25 +24,31 @@ use folddb_base::stamp::NEVER;
 use crate::block::{Compression, Encoding, Place, Sealed, seal};
 use crate::liveness::{SegmentUse, put_use, read_use};
 use crate::sketch::SKETCH_HASHES;
+use crate::summaries::{Summary, put_summary, read_summary};
 
 /// Bytes of the footer.
 pub const FOOTER_BYTES: usize = 64;
 
-/// The version of part files that this code writes, and the newest that it reads.
+/// The version of part files without summaries.
 pub const PART_VERSION: u32 = 1;
+
+/// The version of part files with summaries, and the newest that this code reads.
+pub const PART_VERSION_SUMMARIES: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"FoldPart";
 
 /// The end of a part file.
 ///
 /// ```text
-///    0 magic "FoldPart"        8 version u32        12 reserved u32
+///    0 magic "FoldPart"        8 version u32: 1, and 2 with summaries        12 reserved u32
 ///   16 file number u64        24 file length u64, the footer included
 ///   32 top index: offset u64, length u32            44 meta: offset u64, length u32
 ///   56 reserved u32           60 checksum u32 of the 60 bytes before, seeded with number and offset
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Footer {
+    /// The version of the file.
+    pub version: u32,
     /// The number of the file.
     pub file_number: u64,
     /// Its length in bytes.
@@ -72,7 +79,7 @@ impl Footer {
     pub fn put(&self, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&MAGIC);
-        put_u32(out, PART_VERSION);
+        put_u32(out, self.version);
         put_u32(out, 0);
         put_u64(out, self.file_number);
         put_u64(out, self.file_bytes);
@@ -101,7 +108,7 @@ impl Footer {
             return Err(Malformed::Tag.into());
         }
         let version = reader.u32()?;
-        if version > PART_VERSION {
+        if version > PART_VERSION_SUMMARIES {
             return Err(FooterFault::Newer(version));
         }
         let reserved = reader.u32()?;
@@ -121,7 +128,7 @@ impl Footer {
         if top_index.end() != meta.offset || meta.end() != footer_at {
             return Err(Malformed::Bounds.into());
         }
-        Ok(Footer { file_number, file_bytes, top_index, meta })
+        Ok(Footer { version, file_number, file_bytes, top_index, meta })
     }
 }
 
@@ -264,6 +271,8 @@ fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
 ///                                most - least; then the time up to which it was swept, all varints
 ///                              3 where the part points to values that lie apart: the place of its liveness piece,
 ///                                count varint, then the use of each segment
+///                              4 in tables that ask for summaries: the place of that piece, then what all blocks come to,
+///                                as one of them is told there
 ///                              8 in tables that keep a window: the seq up to which records were folded, varint
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -278,6 +287,17 @@ pub struct Meta {
     pub filter_bits: u32,
     /// Where its liveness piece lies, where it points to values that lie apart.
     pub liveness: Option<Place>,
+    /// Where its summaries lie and what they come to, where the table asks for them.
+    pub summaries: Option<SummariesAt>,
+}
+
+/// Where the summaries of a part lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummariesAt {
+    /// Their piece.
+    pub place: Place,
+    /// What all blocks come to; none where one of them must be read.
+    pub total: Option<Summary>,
 }
 
 /// The extensions that tell of stamps.
@@ -285,6 +305,8 @@ const EXTENSION_WRITES: u64 = 1;
 const EXTENSION_DEADLINES: u64 = 2;
 /// The extension that tells of values that lie apart.
 const EXTENSION_VALUES: u64 = 3;
+/// The extension that tells of summaries.
+const EXTENSION_SUMMARIES: u64 = 4;
 /// The extension that tells up to where the past was folded.
 const EXTENSION_KEPT: u64 = 8;
 
@@ -323,6 +345,10 @@ impl Meta {
             put_varint(out, EXTENSION_VALUES);
             put_slice(out, &values_extension(place, &facts.values));
         }
+        if let Some(summaries) = &self.summaries {
+            put_varint(out, EXTENSION_SUMMARIES);
+            put_slice(out, &summaries.to_bytes());
+        }
         seal(out, start, Encoding::Meta, Compression::None, seed, &mut Vec::new());
     }
 
@@ -341,7 +367,7 @@ impl Meta {
         let data_bytes = reader.varint()?;
         let filter_bits = u32::try_from(reader.varint()?).map_err(|_| Malformed::Bounds)?;
         let sketch = read_sketch(&mut reader)?;
-        let (mut liveness, mut values) = (None, Vec::new());
+        let (mut liveness, mut values, mut summaries) = (None, Vec::new(), None);
         let (mut stamps, mut kept_since) = (None, 0);
         while !reader.is_empty() {
             let (tag, extension) = (reader.varint()?, reader.slice()?);
@@ -355,6 +381,7 @@ impl Meta {
                     (place, values) = read_values_extension(extension)?;
                     liveness = Some(place);
                 }
+                EXTENSION_SUMMARIES => summaries = Some(SummariesAt::from_bytes(extension)?),
                 EXTENSION_KEPT => kept_since = Reader::new(extension).varint()?,
                 _ => {}
             }
@@ -378,7 +405,23 @@ impl Meta {
             stamps,
             kept_since,
         };
-        Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness })
+        Ok(Meta { facts, order_name, data_bytes, filter_bits, liveness, summaries })
+    }
+}
+
+impl SummariesAt {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.place.put(&mut out);
+        put_summary(&mut out, self.total.as_ref());
+        out
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<SummariesAt, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let read = SummariesAt { place: Place::read(&mut reader)?, total: read_summary(&mut reader)? };
+        reader.finish()?;
+        Ok(read)
     }
 }
 

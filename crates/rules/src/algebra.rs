@@ -100,7 +100,7 @@ impl<'a> State<'a> {
 }
 
 /// A value that folding gave: in the output buffer, one of the two operands, or nothing.
-enum Product {
+pub(crate) enum Product {
     Out,
     Earlier,
     Later,
@@ -410,7 +410,7 @@ impl FoldRules {
 
     /// Calls the user's function, contained.
     #[inline]
-    fn product(
+    pub(crate) fn product(
         &self,
         key: &[u8],
         earlier: &[u8],

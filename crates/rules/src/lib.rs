@@ -12,6 +12,7 @@ pub mod rope;
 pub mod time;
 pub mod algebra;
 mod expiry;
+mod aggregate;
 pub mod resolve;
 pub mod folds;
 pub mod codec;
@@ -20,6 +21,7 @@ pub mod head;
 pub mod place;
 pub mod table_rules;
 
+pub use aggregate::Aggregate;
 pub use algebra::{Composed, FoldRules, State};
 pub use datum::Datum;
 pub use fold::{Fold, FoldFailure, Outcome};

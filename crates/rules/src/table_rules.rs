@@ -23,6 +23,7 @@
 //!   place=files                  where values that lie apart lie: segments files; only when given
 //!   separate=2048                values from so many bytes on lie apart; only when given
 //!   short_circuit=never          as delete
+//!   summaries=on                 blocks of the bottom run say what they come to; only when given
 //!   value=bytes
 //! ```
 //!
@@ -95,6 +96,8 @@ pub struct TableRules {
     pub keep: Keep,
     /// How long values last.
     pub expire: Expire,
+    /// Whether blocks of the bottom run say how many rows they show and what these fold to.
+    pub summaries: bool,
     /// What does not change the meaning, and what a newer version said and this one may ignore, by names that begin
     /// with `?`.
     unknown: BTreeMap<String, Vec<u8>>,
@@ -175,6 +178,7 @@ impl TableRules {
             head: HeadRule::None,
             keep: Keep::Latest,
             expire: Expire::Never,
+            summaries: false,
             unknown: BTreeMap::new(),
         }
     }
@@ -290,6 +294,13 @@ impl TableRules {
     /// Values last so long.
     pub fn expire(mut self, expire: Expire) -> TableRules {
         self.expire = expire;
+        self
+    }
+
+    /// Blocks of the bottom run say how many rows they show and what these fold to, so that counting and aggregating a range reads
+    /// little but what was written since the last merge. Merges fold each value once more for it.
+    pub fn summaries(mut self, summaries: bool) -> TableRules {
+        self.summaries = summaries;
         self
     }
 
@@ -419,6 +430,9 @@ impl TableRules {
         if let Some(bytes) = self.separate {
             put("separate", &bytes.to_string());
         }
+        if self.summaries {
+            put("summaries", "on");
+        }
         put("value", self.value.name());
         fields.insert("delete", self.delete.to_bytes());
         fields.insert("short_circuit", self.short_circuit.to_bytes());
@@ -459,6 +473,7 @@ impl TableRules {
         fields.take("head", HeadRule::parse, &mut rules.head)?;
         fields.take("keep", Keep::parse, &mut rules.keep)?;
         fields.take("expire", Expire::parse, &mut rules.expire)?;
+        fields.take("summaries", |word| (word == "on").then_some(true), &mut rules.summaries)?;
         rules.fold = fields.take_fold()?;
         fields.take_predicate("delete", &mut rules.delete)?;
         fields.take_predicate("short_circuit", &mut rules.short_circuit)?;
@@ -706,6 +721,9 @@ impl TableRules {
         if self.keep.keeps_past() || self.expire.has_stamps() {
             return cannot("keeps no past, and its values last", "use a sorted table for that");
         }
+        if self.summaries {
+            return cannot("has no ranges", "leave `summaries` out");
+        }
         if self.separate.is_some() {
             return cannot("keeps all of its values apart", "leave `separate` out");
         }
@@ -714,6 +732,15 @@ impl TableRules {
                 "keeps no heads in memory",
                 "use a sorted table with `separate` for heads of your own",
             );
+        }
+        Ok(())
+    }
+
+    fn check_summaries(&self) -> Result<(), Error> {
+        if self.summaries && (self.keep.keeps_past() || self.expire.has_stamps()) {
+            return Err(Error::invalid(
+                "summaries are given, but of a table that keeps its past, or whose values expire, a block does not say what it shows",
+            ));
         }
         Ok(())
     }
@@ -742,6 +769,7 @@ impl TableRules {
         let bound = self.bind(custom).map_err(|error| Error::invalid(error.message()))?;
         self.check_separation(&bound)?;
         self.check_kind()?;
+        self.check_summaries()?;
         match bound.missing {
             Some(missing) => Err(Error::invalid(missing)),
             None => Ok(()),

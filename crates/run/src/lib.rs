@@ -10,6 +10,7 @@
 mod separators;
 mod shared;
 mod kept;
+mod summary;
 mod write;
 mod part;
 mod window;

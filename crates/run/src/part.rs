@@ -25,7 +25,8 @@ use folddb_host::{Files, ReadFile};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
-use folddb_layout::part::{FOOTER_BYTES, Footer, FooterFault, Meta, PartFacts, TopIndex};
+use folddb_layout::part::{FOOTER_BYTES, Footer, FooterFault, Meta, PartFacts, SummariesAt, TopIndex};
+use folddb_layout::summaries::{Summaries, Summary};
 use folddb_rules::KeyOrder;
 
 use crate::kept::Kept;
@@ -445,6 +446,34 @@ impl Part {
         Liveness::open(&stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
     }
 
+    /// What all of its blocks come to, where they say so.
+    pub fn total(&self) -> Option<&Summary> {
+        self.frame.meta.summaries.as_ref()?.total.as_ref()
+    }
+
+    /// What its blocks come to, from the file; none where they do not say.
+    ///
+    /// # Errors
+    /// A read error, or damage.
+    pub fn summaries(&self) -> Result<Option<Summaries>> {
+        let Some(SummariesAt { place, .. }) = self.frame.meta.summaries else { return Ok(None) };
+        let stored = self.read_stored(place)?;
+        Summaries::open(&stored, self.seed(place)).map(Some).map_err(|fault| self.damage(place, fault))
+    }
+
+    /// The separators of the blocks of a leaf: each is at or after the last key of its block and before the first of the next. None
+    /// behind the last leaf.
+    ///
+    /// # Errors
+    /// A read error, or damage.
+    pub fn separators_of(&self, leaf: usize) -> Result<Option<Vec<Vec<u8>>>> {
+        if leaf >= self.frame.top.leaves.len() {
+            return Ok(None);
+        }
+        let leaf = self.leaf_in_passing(leaf)?;
+        Ok(Some((0..leaf.separators.len()).map(|number| leaf.separators.get(number).to_vec()).collect()))
+    }
+
     #[inline]
     pub(crate) fn seed(&self, place: Place) -> u64 {
         place_seed(self.number.0, place.offset)
@@ -531,10 +560,17 @@ impl Frame {
     }
 }
 
-/// Filters, leaves and liveness follow the data and each other without a gap, up to the top index.
+/// Filters, leaves, liveness and summaries follow the data and each other without a gap, up to the top index.
 fn check_places(meta: &Meta, top: &TopIndex, top_place: Place) -> Result<(), Malformed> {
     let mut end = meta.data_bytes;
-    for place in top.filters.iter().chain(top.leaves.iter().map(|leaf| &leaf.place)).chain(&meta.liveness) {
+    let summaries = meta.summaries.as_ref().map(|summaries| &summaries.place);
+    for place in top
+        .filters
+        .iter()
+        .chain(top.leaves.iter().map(|leaf| &leaf.place))
+        .chain(&meta.liveness)
+        .chain(summaries)
+    {
         if place.offset != end {
             return Err(Malformed::Order);
         }

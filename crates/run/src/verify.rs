@@ -14,8 +14,9 @@ use folddb_base::{Error, Op, OpKind, Record, Result, Rope, Stamp};
 use folddb_layout::block::{Block, BlockCursor, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
-use folddb_layout::part::{LeafEntry, PartFacts, StampFacts};
+use folddb_layout::part::{LeafEntry, PartFacts, StampFacts, SummariesAt};
 use folddb_layout::sketch::SketchBuilder;
+use folddb_layout::summaries::{Summaries, Summary};
 use folddb_layout::values::record_bytes;
 
 use crate::part::{Frame, Part};
@@ -109,6 +110,7 @@ pub fn examine(part: &Arc<Part>, depth: Depth, inspect: &mut dyn Inspect) {
         check.leaf(&frame, leaf);
     }
     check.liveness(&frame);
+    check.summaries(&frame);
     check.facts(&frame);
 }
 
@@ -132,6 +134,8 @@ struct Check<'a> {
     found: PartFacts,
     sketch: SketchBuilder,
     liveness: Liveness,
+    /// How many records the blocks of each leaf hold, while all of them could be read.
+    records_of_blocks: Vec<Vec<u64>>,
 }
 
 /// What is found of a part before a record is looked at: what its records do not tell stands as it says.
@@ -157,6 +161,7 @@ impl<'a> Check<'a> {
             found: found_before(part.facts()),
             sketch: SketchBuilder::default(),
             liveness: Liveness::default(),
+            records_of_blocks: Vec::new(),
         }
     }
 
@@ -206,7 +211,9 @@ impl<'a> Check<'a> {
     }
 
     fn blocks(&mut self, leaf_place: Place, leaf: &Leaf) {
+        self.records_of_blocks.push(Vec::with_capacity(leaf.places.len()));
         for (block, place) in leaf.places.iter().enumerate() {
+            let before = self.found.records;
             let separator = leaf.separators.get(block);
             if self.data_end.is_some_and(|end| end != place.offset) {
                 self.tell(leaf_place.offset, "blocks do not follow each other", self.span(separator));
@@ -216,6 +223,8 @@ impl<'a> Check<'a> {
                 self.block(*place, separator, leaf.places.get(block + 1).copied());
                 self.inspect.progress(u64::from(place.len_bytes));
             }
+            let records = self.found.records - before;
+            self.records_of_blocks.last_mut().into_iter().for_each(|blocks| blocks.push(records));
             self.separator.clear();
             self.separator.extend_from_slice(separator);
         }
@@ -376,6 +385,30 @@ impl<'a> Check<'a> {
         });
     }
 
+    /// Whether the blocks show as many rows as the part says. What their values fold to is for those to check who know the fold.
+    fn summaries(&mut self, frame: &Frame) {
+        let Some(SummariesAt { place, total }) = &frame.meta.summaries else { return };
+        self.inspect.progress(u64::from(place.len_bytes));
+        let what = match self.part.summaries() {
+            Err(error) => plain(&error),
+            Ok(said) => match fault_of_summaries(&said.unwrap_or_default(), total.as_ref(), self.records()) {
+                None => return,
+                Some(fault) => fault.to_owned(),
+            },
+        };
+        self.inspect.fault(Fault {
+            offset: place.offset,
+            what: format!("{what}; no record is lost with it"),
+            keys: KeySpan::default(),
+            unreached: None,
+        });
+    }
+
+    /// How many records each block holds, where that is known.
+    fn records(&self) -> Option<&[Vec<u64>]> {
+        (self.depth == Depth::Records && !self.is_partial).then_some(&self.records_of_blocks)
+    }
+
     fn facts(mut self, frame: &Frame) {
         let meta = frame.footer.meta.offset;
         if !self.is_partial && self.data_end != Some(frame.meta.data_bytes) {
@@ -399,6 +432,26 @@ impl<'a> Check<'a> {
             self.tell(meta, what, KeySpan::default());
         }
     }
+}
+
+/// What is wrong with what blocks say of themselves, given how many records they hold where that is known.
+fn fault_of_summaries(
+    said: &Summaries,
+    total: Option<&Summary>,
+    records: Option<&[Vec<u64>]>,
+) -> Option<&'static str> {
+    let rows = |block: &Option<Summary>| block.as_ref().map(|block| block.rows);
+    if let Some(leaves) = records {
+        let is_same = |(said, are): (&Vec<Option<Summary>>, &Vec<u64>)| {
+            said.len() == are.len()
+                && said.iter().zip(are).all(|(said, are)| rows(said).is_none_or(|rows| rows == *are))
+        };
+        if said.leaves.len() != leaves.len() || !said.leaves.iter().zip(leaves).all(is_same) {
+            return Some("a block does not show as many rows as its summary says");
+        }
+    }
+    let sum = said.leaves.iter().flatten().map(rows).sum::<Option<u64>>();
+    (total.map(|total| total.rows) != sum).then_some("its summaries do not come to what its facts say")
 }
 
 /// What an error of reading says of the bytes, without the file and the offset, which the fault names.

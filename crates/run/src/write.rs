@@ -4,13 +4,14 @@
 //! 2. A full block is sealed and appended, and its separator noted: 16 blocks (or 32 K keys) make a leaf.
 //! 3. At a leaf's end, once 8 K keys have gathered, a filter partition is built. It fits the first-level cache
 //!    or nearly so, and reading it costs little more than reading the block that it may spare.
-//! 4. At the end filters, leaves, top index, facts and footer follow the data, and the file is synced.
+//! 4. At the end filters, leaves, liveness, summaries, top index, facts and footer follow the data, and the file is synced.
 //!
 //! Filters and separators wait in memory until then: about an eighth of a part of small records.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use folddb_base::checksum::{key_hash, place_seed};
 use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
@@ -19,10 +20,15 @@ use folddb_host::WriteFile;
 use folddb_layout::block::{BlockBuilder, BlockOptions, Compression, Place};
 use folddb_layout::filter::Filter;
 use folddb_layout::liveness::Liveness;
-use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, StampFacts, TopIndex};
+use folddb_layout::part::{
+    FOOTER_BYTES, Footer, Meta, PART_VERSION, PART_VERSION_SUMMARIES, PartFacts, StampFacts, SummariesAt,
+    TopIndex,
+};
 use folddb_layout::sketch::SketchBuilder;
 use folddb_layout::values::record_bytes;
-use folddb_rules::KeyOrder;
+use folddb_rules::{FoldRules, KeyOrder};
+
+use crate::summary::Gathering;
 
 /// Blocks of a leaf of the index.
 const LEAF_BLOCKS: usize = 16;
@@ -61,6 +67,8 @@ pub struct WriteOptions {
     pub stamps: Option<u64>,
     /// The seq up to which records of the past are folded before they come here; 0 where no past is kept.
     pub kept_since: Seq,
+    /// Whether blocks say what they come to, and how their values fold.
+    pub summaries: Option<Arc<FoldRules>>,
 }
 
 impl Default for WriteOptions {
@@ -73,6 +81,7 @@ impl Default for WriteOptions {
             keep_seqs: true,
             stamps: None,
             kept_since: 0,
+            summaries: None,
         }
     }
 }
@@ -96,6 +105,8 @@ pub struct PartWriter {
     facts: PartFacts,
     /// What it points to in the value lane.
     liveness: Liveness,
+    /// What its blocks come to, where somebody asks.
+    gathering: Option<Box<Gathering>>,
     /// The order's prefix of the last key; decides most comparisons of neighbours.
     last_prefix: u64,
     last_seq: u64,
@@ -130,6 +141,8 @@ impl PartWriter {
     ) -> PartWriter {
         let stamps = options.stamps.map(|swept_ms| StampFacts { swept_ms, ..StampFacts::default() });
         let kept_since = options.kept_since;
+        let gathering =
+            options.summaries.clone().map(|rules| Box::new(Gathering::new(rules, options.block_bytes)));
         PartWriter {
             file,
             path: path.into(),
@@ -145,6 +158,7 @@ impl PartWriter {
             sketch: SketchBuilder::default(),
             facts: PartFacts { min_seq: u64::MAX, stamps, kept_since, ..PartFacts::default() },
             liveness: Liveness::default(),
+            gathering,
             last_prefix: 0,
             last_seq: 0,
             last_key: Vec::new(),
@@ -189,9 +203,10 @@ impl PartWriter {
         let data_bytes = self.offset();
         let top = self.put_filters_and_leaves()?;
         let liveness = self.put_liveness()?;
+        let summaries = self.put_summaries()?;
         self.facts.high = high;
         self.facts.sketch = std::mem::take(&mut self.sketch).finish();
-        self.put_frame(&top, data_bytes, liveness)?;
+        self.put_frame(&top, data_bytes, (liveness, summaries))?;
         self.append_out()?;
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
         Ok(self.facts)
@@ -288,6 +303,9 @@ impl PartWriter {
         };
         self.block.finish(&mut self.out, options);
         self.block_repeats = false;
+        if let Some(gathering) = &mut self.gathering {
+            gathering.end_block();
+        }
         let place = self.place_from(offset, start)?;
         self.index.separators.extend_from_slice(separator);
         self.index.blocks.push(PendingBlock { separator_end: self.index.separators.len(), place });
@@ -312,6 +330,9 @@ impl PartWriter {
         }
         let filter = (self.options.filter_bits > 0).then_some(self.index.filters.len() as u32);
         self.index.leaves.push((blocks, filter));
+        if let Some(gathering) = &mut self.gathering {
+            gathering.end_leaf();
+        }
         self.index.leaf_keys = 0;
     }
 
@@ -371,7 +392,22 @@ impl PartWriter {
         self.place_from(offset, start).map(Some)
     }
 
-    fn put_frame(&mut self, top: &TopIndex, data_bytes: u64, liveness: Option<Place>) -> Result<()> {
+    /// Puts what the blocks come to, if somebody asks.
+    fn put_summaries(&mut self) -> Result<Option<SummariesAt>> {
+        let Some(gathering) = self.gathering.take() else { return Ok(None) };
+        let (summaries, total) = gathering.finish();
+        let (offset, start) = (self.offset(), self.out.len());
+        summaries.put(&mut self.out, place_seed(self.number.0, offset));
+        Ok(Some(SummariesAt { place: self.place_from(offset, start)?, total }))
+    }
+
+    fn put_frame(
+        &mut self,
+        top: &TopIndex,
+        data_bytes: u64,
+        (liveness, summaries): (Option<Place>, Option<SummariesAt>),
+    ) -> Result<()> {
+        let version = if summaries.is_some() { PART_VERSION_SUMMARIES } else { PART_VERSION };
         let (offset, start) = (self.offset(), self.out.len());
         top.put(&mut self.out, place_seed(self.number.0, offset));
         let top_index = self.place_from(offset, start)?;
@@ -381,6 +417,7 @@ impl PartWriter {
             data_bytes,
             filter_bits: self.options.filter_bits,
             liveness,
+            summaries,
         };
         let (offset, start) = (self.offset(), self.out.len());
         meta.put(&mut self.out, place_seed(self.number.0, offset));
@@ -388,7 +425,8 @@ impl PartWriter {
         meta.facts.file_bytes = self.offset() + FOOTER_BYTES as u64;
         let file_bytes = meta.facts.file_bytes;
         self.facts = meta.facts;
-        Footer { file_number: self.number.0, file_bytes, top_index, meta: meta_place }.put(&mut self.out);
+        let footer = Footer { version, file_number: self.number.0, file_bytes, top_index, meta: meta_place };
+        footer.put(&mut self.out);
         Ok(())
     }
 
@@ -430,6 +468,9 @@ impl RecordSink for PartWriter {
         }
         if record.kind.is_apart() || self.facts.stamps.is_some() {
             self.note_payload(&record)?;
+        }
+        if let Some(gathering) = &mut self.gathering {
+            gathering.push(&record, continues);
         }
         if self.facts.records == 0 {
             self.facts.low.extend_from_slice(record.key);

@@ -6,7 +6,7 @@ use folddb::{BytesScan, ErrorKind};
 
 use crate::model::{ModelRow, Present};
 use crate::program::{Edge, ScanShape, TableOp};
-use crate::tables::{KEYS, Order, Shape};
+use crate::tables::{KEYS, Kind, Order, Shape};
 
 /// Agreement, or what differs.
 pub(crate) type Outcome = Result<(), String>;
@@ -129,6 +129,31 @@ pub(crate) fn compare_rows(expected: &[ModelRow], scan: BytesScan) -> Outcome {
         None => Ok(()),
         Some(more) => Err(format!("a scan gives {:?} behind its end", more.map(|(key, _)| key))),
     }
+}
+
+/// Compares what a range comes to with what its rows do, whatever of it was told without reading them: their number, and of folds
+/// whose outcome shows the order or the choice their fold. Where the fold fails on a row nothing is to be told.
+pub(crate) fn compare_aggregate(expected: &[ModelRow], shape: &Shape, scan: &BytesScan) -> Outcome {
+    let value_of = |(_, present): &ModelRow| match present {
+        Present::Value(value) => Some(value.clone()),
+        Present::Failed => None,
+    };
+    let Some(mut values) = expected.iter().map(value_of).collect::<Option<Vec<_>>>() else { return Ok(()) };
+    let shown = |error: folddb::Error| error.to_string();
+    same("the number of rows", &scan.clone().count().map_err(shown)?, &(expected.len() as u64))?;
+    let folded = match shape.kind {
+        Kind::Append => (!values.is_empty()).then(|| values.join(&b',')),
+        Kind::MinBytes => values.into_iter().min(),
+        Kind::MaxU64 => values.pop().map(|last| {
+            let number = |value: &Vec<u8>| u64::from_le_bytes(value[..].try_into().unwrap_or_default());
+            values
+                .into_iter()
+                .fold(last, |most, value| if number(&value) > number(&most) { value } else { most })
+        }),
+        _ => return Ok(()),
+    };
+    let told = scan.clone().aggregate().map_err(shown)?;
+    same("what the rows come to", &(told.rows, told.value), &(expected.len() as u64, folded))
 }
 
 /// The rows that a scan is about.

@@ -19,8 +19,8 @@ use folddb::{
 use folddb_base::Stamp;
 
 use crate::compare::{
-    Outcome, chosen, compare_rows, compare_table, in_chunks, inside, narrow, range, same, scan_hashed,
-    scan_prefix,
+    Outcome, chosen, compare_aggregate, compare_rows, compare_table, in_chunks, inside, narrow, range, same,
+    scan_hashed, scan_prefix,
 };
 use crate::faulty_files::{Call, Fault};
 use crate::known::{Known, Ops};
@@ -750,6 +750,9 @@ fn scan_table(
     }
     let expected = chosen(rows, scan, |key| inside(shape, scan, key));
     let narrowed = narrow(start(), shape, scan);
+    if scan.limit.is_none() && !scan.reverse {
+        compare_aggregate(&expected, shape, &narrowed)?;
+    }
     match scan.chunk {
         None => compare_rows(&expected, narrowed),
         Some(chunk) => in_chunks(&expected, shape, scan, usize::from(chunk), &start),

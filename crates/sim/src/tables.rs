@@ -106,7 +106,7 @@ impl Shape {
             Order::ByLength => rules.order(NAME_BY_LENGTH),
             Order::Hashed => rules.kind(TableKind::Hashed),
         };
-        let rules = rules.keep(self.keep).expire(self.expire);
+        let rules = rules.keep(self.keep).expire(self.expire).summaries(self.has_summaries());
         let rules = if self.lz4 { rules.compression(Compression::Lz4) } else { rules };
         let separate = self.separate.filter(|_| self.order != Order::Hashed);
         let rules = match (self.kind, separate) {
@@ -147,6 +147,12 @@ impl Shape {
             (_, 2) => (Lifetime::Until(until(u64::from(number) / 4 % 3)), until(u64::from(number) / 4 % 3)),
             _ => (Lifetime::Forever, NEVER),
         }
+    }
+
+    /// Whether blocks say what they come to: where they are small, in tables that may have it.
+    fn has_summaries(&self) -> bool {
+        let is_of_now = self.keep == Keep::Latest && self.expire == Expire::Never;
+        self.block_bytes == 512 && is_of_now && self.order != Order::Hashed
     }
 
     fn has_number_keys(&self) -> bool {

@@ -438,7 +438,8 @@ fn a_store_is_read_back_by_the_document_alone() {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).expect("a new store");
-    let sums = store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).expect("a table");
+    let sums =
+        store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64").summaries(true)).expect("a table");
     let words =
         store.table("words", Rules::sorted::<String, Vec<u8>>().fold("append:,").lz4()).expect("a table");
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).expect("a table");
@@ -580,6 +581,7 @@ fn check_blocks(doc: &Document, reader: &Reader<'_>, path: &Path) {
         |some: bool| parts.iter().flat_map(|part| &part.records).any(|record| record.seq.is_some() == some);
     assert!(seqs(true) && seqs(false), "blocks with seqs and without");
     assert!(parts.iter().any(|part| part.filters > 0 && part.leaves > 0));
+    assert!(parts.iter().any(|part| part.has_summaries) && parts.iter().any(|part| !part.has_summaries));
 }
 
 /// The log: numbered without a gap, range deletes in it, marks when nothing comes, a seal at the end of a segment.

@@ -8,8 +8,7 @@ use serde_json::json;
 
 use crate::args::GetArgs;
 use crate::failure::Failure;
-use crate::render::columns;
-use crate::render::{json, table};
+use crate::render::{json, value};
 use crate::session::Session;
 use crate::{blobs, keys, progress};
 
@@ -33,13 +32,7 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
     let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
     let report = json!({ "key": json::from_datum(&key), "value": json::from_datum(&shown) });
-    session.report(&report, |out| match columns::value_paths(rules.rules.fold.spec()).as_slice() {
-        [columns::Path { fields }] if fields.is_empty() => writeln!(out, "{shown}"),
-        paths => {
-            let pair = |path: &columns::Path| (path.name(), path.find(&shown).clone());
-            table::write_pairs(out, &paths.iter().map(pair).collect::<Vec<_>>())
-        }
-    })
+    session.report(&report, |out| value::write(out, rules, &shown))
 }
 
 /// Writes the value of a key to a file that is not there yet, or to the output; false where there is none. What could not be

@@ -27,7 +27,7 @@ const HELP: &str =
     "  get TABLE KEY...              the value of a key; a word for each element; history: its past
   head TABLE KEY...             size, hash and head of a value, which is not read for it
   scan TABLE [--prefix KEY]     rows; --from --after --to --through KEY, --reverse, --limit N
-  count TABLE                   how many keys
+  count TABLE   aggregate TABLE how many keys; what their values fold to
   set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE
   delete TABLE KEY...           or: delete TABLE --range FROM TO
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables

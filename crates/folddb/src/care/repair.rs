@@ -612,7 +612,7 @@ impl Mender<'_> {
             new_file,
             &to,
             number,
-            write_options(rules, true, folddb_merge::Times::default()),
+            write_options(rules, true, false, folddb_merge::Times::default()),
         );
         let mut salvager = Salvager {
             writer,

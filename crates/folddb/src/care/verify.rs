@@ -24,6 +24,7 @@ use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
 
 use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::finding::{Finding, Loss, Severity};
+use crate::care::refolded::Refolded;
 use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
 use crate::options::Options;
 use crate::recover::check_moved;
@@ -324,9 +325,12 @@ impl Look<'_> {
             misfits: 0,
             first_misfit: None,
             last_key: Vec::new(),
+            has_faults: false,
+            refolded: rules.rules.summaries.then(Refolded::default),
         };
         folddb_run::examine(part, inspector.look.depth, &mut inspector);
         inspector.tell_misfits();
+        inspector.tell_refolded(part);
         let records = inspector.records;
         self.report.checked.records += if self.depth == Depth::Records { records } else { state.records };
         let read = self.report.checked.bytes - before;
@@ -541,11 +545,17 @@ struct Inspector<'a, 'l> {
     misfits: u64,
     first_misfit: Option<(u64, String)>,
     last_key: Vec<u8>,
+    has_faults: bool,
+    /// What the blocks come to, in tables whose blocks say so.
+    refolded: Option<Refolded>,
 }
 
 impl Inspect for Inspector<'_, '_> {
     fn record(&mut self, offset: u64, record: Record<'_>) {
         self.records += 1;
+        if let Some(refolded) = &mut self.refolded {
+            refolded.push(&self.rules.fold, offset, &record);
+        }
         let values = &self.look.at_rest;
         let load = |rope: &Rope<'_>| values.value((self.table.id, record.key), rope);
         if let Err(what) = check_record(self.rules, &record, self.table.flushed_seq, &load) {
@@ -557,6 +567,7 @@ impl Inspect for Inspector<'_, '_> {
     }
 
     fn fault(&mut self, fault: Fault) {
+        self.has_faults = true;
         let loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &fault.keys);
         let finding = Finding::damage(self.name, Some(fault.offset), fault.what).costs(loss);
         self.look.report.findings.push(finding);
@@ -568,6 +579,15 @@ impl Inspect for Inspector<'_, '_> {
 }
 
 impl Inspector<'_, '_> {
+    /// Blocks that come to something else than their summaries say. Where one could not be read, that was told of.
+    fn tell_refolded(&mut self, part: &Part) {
+        let Some(refolded) = self.refolded.take().filter(|_| !self.has_faults) else { return };
+        if let Ok(Some(offset)) = refolded.fault(part) {
+            let what = "the values of a block fold to something else than its summary says; no record is lost with it";
+            self.look.report.findings.push(Finding::damage(self.name, Some(offset), what));
+        }
+    }
+
     fn tell_misfits(&mut self) {
         let Some((offset, first)) = self.first_misfit.take() else { return };
         let more = match self.misfits {

@@ -136,7 +136,7 @@ impl Engine {
         let keep_seqs =
             table.keeps_past || borders.iter().any(|&border| border >= min_seq && border < max_seq);
         let mut step = FoldStep::new(sealed.memtable.stream(), rules).with_times(times);
-        let mut output = Output::new(self, table, (keep_seqs, times), Who::Flush);
+        let mut output = Output::new(self, table, (keep_seqs, is_bottom, times), Who::Flush);
         let mut parts = Vec::new();
         self.write_parts(table, sealed, &mut step, &mut output, &mut parts).inspect_err(|_| {
             self.debt.flushed_bytes.store(0, Ordering::Relaxed);

@@ -402,7 +402,7 @@ impl Engine {
             run,
             age,
             step: FoldStep::new(stream, rules).with_times(times),
-            output: Output::new(self, table, (keep_seqs, times), Who::Merge),
+            output: Output::new(self, table, (keep_seqs, plan.is_bottom, times), Who::Merge),
             range_deletes: range_seqs,
             lowest_border: borders.first().copied(),
             bytes_total,

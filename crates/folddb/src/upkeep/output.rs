@@ -28,8 +28,13 @@ struct Open {
     path: PathBuf,
 }
 
-/// How the parts of a table are written.
-pub(crate) fn write_options(rules: &BoundRules, keep_seqs: bool, times: Times) -> WriteOptions {
+/// How the parts of a table are written. Only at the bottom do blocks say what they come to: elsewhere what is older counts, too.
+pub(crate) fn write_options(
+    rules: &BoundRules,
+    keep_seqs: bool,
+    is_bottom: bool,
+    times: Times,
+) -> WriteOptions {
     WriteOptions {
         order: rules.order.clone(),
         block_bytes: rules.rules.block_bytes as usize,
@@ -44,19 +49,21 @@ pub(crate) fn write_options(rules: &BoundRules, keep_seqs: bool, times: Times) -
             Keep::Window(_) => times.since,
             _ => 0,
         },
+        summaries: (is_bottom && rules.rules.summaries).then(|| Arc::new(rules.fold.clone())),
     }
 }
 
 impl Output {
-    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart, or who reads the past.
+    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart, or who reads the past; `is_bottom` when
+    /// nothing older lies below.
     pub(crate) fn new(
         engine: &Engine,
         table: &TableCore,
-        (keep_seqs, times): (bool, Times),
+        (keep_seqs, is_bottom, times): (bool, bool, Times),
         who: Who,
     ) -> Output {
         Output {
-            options: write_options(&table.rules, keep_seqs, times),
+            options: write_options(&table.rules, keep_seqs, is_bottom, times),
             files: engine.host_for(who).files,
             open: None,
         }

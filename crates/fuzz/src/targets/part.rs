@@ -14,6 +14,7 @@ use folddb_layout::block::{Block, BlockCursor, Compression, Encoding, Place, TRA
 use folddb_layout::file_name::FileName;
 use folddb_layout::liveness::{Liveness, SegmentUse};
 use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, StampFacts, TopIndex};
+use folddb_layout::summaries::{Summaries, Summary};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_record, value_in};
 use folddb_rules::KeyOrder;
 use folddb_run::{
@@ -29,6 +30,7 @@ pub(super) const TARGETS: &[Target] = &[
     Target::new("meta", meta, meta_seeds),
     Target::new("top-index", top_index, top_index_seeds),
     Target::new("liveness", liveness, liveness_seeds),
+    Target::new("summaries", summaries, summaries_seeds).heap(128, 64 << 10),
     Target::new("value-record", value_record, value_record_seeds),
     // LZ4 makes up to 255 bytes of one, and some blocks are in memory at once.
     Target::new("part", part, part_seeds).sealed_by(seal_part).heap(255 * 16, 512 << 10),
@@ -58,8 +60,14 @@ fn seal_footer(input: &mut [u8]) {
 fn footer_seeds() -> Vec<Vec<u8>> {
     let place = |offset, len_bytes| Place { offset, len_bytes };
     let mut out = Vec::new();
-    Footer { file_number: 7, file_bytes: FILE_BYTES, top_index: place(500, 100), meta: place(600, 336) }
-        .put(&mut out);
+    Footer {
+        version: 1,
+        file_number: 7,
+        file_bytes: FILE_BYTES,
+        top_index: place(500, 100),
+        meta: place(600, 336),
+    }
+    .put(&mut out);
     vec![out]
 }
 
@@ -82,7 +90,7 @@ fn meta(input: &[u8]) {
     // Extensions stand at the end; what this version does not know of them is passed over.
     let mut plain = Vec::new();
     let facts = PartFacts { stamps: None, kept_since: 0, ..meta.facts.clone() };
-    Meta { liveness: None, facts, ..meta }.put(&mut plain, SEED);
+    Meta { liveness: None, summaries: None, facts, ..meta }.put(&mut plain, SEED);
     assert!(input.starts_with(&body(plain)));
 }
 
@@ -103,8 +111,14 @@ fn meta_seeds() -> Vec<Vec<u8>> {
         stamps: None,
         kept_since: 0,
     };
-    let meta =
-        Meta { facts, order_name: "bytewise".to_owned(), data_bytes: 500, filter_bits: 10, liveness: None };
+    let meta = Meta {
+        facts,
+        order_name: "bytewise".to_owned(),
+        data_bytes: 500,
+        filter_bits: 10,
+        liveness: None,
+        summaries: None,
+    };
     let mut out = Vec::new();
     meta.put(&mut out, SEED);
     let plain = body(out);
@@ -120,6 +134,21 @@ fn meta_seeds() -> Vec<Vec<u8>> {
     let facts = PartFacts { stamps: Some(stamps), kept_since: 77, ..meta.facts.clone() };
     Meta { facts, ..meta }.put(&mut timed, SEED);
     vec![plain, extended, body(out), body(timed)]
+}
+
+fn summaries(input: &[u8]) {
+    let Ok(summaries) = Summaries::open(&sealed(input, Encoding::Summaries), SEED) else { return };
+    let mut again = Vec::new();
+    summaries.put(&mut again, SEED);
+    assert_eq!(Summaries::open(&again, SEED), Ok(summaries));
+}
+
+fn summaries_seeds() -> Vec<Vec<u8>> {
+    let block = |rows, fold: Option<&[u8]>| Some(Summary { rows, fold: fold.map(<[u8]>::to_vec) });
+    let leaves = vec![vec![block(300, Some(&[1, 0, 0])), None], vec![], vec![block(1, None)]];
+    let mut out = Vec::new();
+    Summaries { leaves }.put(&mut out, SEED);
+    vec![body(out)]
 }
 
 fn liveness(input: &[u8]) {

@@ -34,6 +34,8 @@ pub enum Encoding {
     Meta = 5,
     /// What a part points to in the value lane, see `liveness.rs`.
     Liveness = 6,
+    /// What the blocks of a part come to, see `summaries.rs`.
+    Summaries = 7,
 }
 
 impl Encoding {
@@ -45,6 +47,7 @@ impl Encoding {
             4 => Encoding::TopIndex,
             5 => Encoding::Meta,
             6 => Encoding::Liveness,
+            7 => Encoding::Summaries,
             _ => return Err(Malformed::Tag),
         })
     }

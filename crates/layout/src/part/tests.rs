@@ -4,6 +4,7 @@ use super::*;
 
 fn footer() -> Footer {
     Footer {
+        version: PART_VERSION,
         file_number: 12,
         file_bytes: 1000,
         top_index: Place { offset: 700, len_bytes: 100 },
@@ -24,8 +25,8 @@ fn a_footer_belongs_to_one_file() {
         assert!(Footer::read(&bytes, 12, 1000).is_err(), "byte {at}");
         bytes[at] ^= 0x20;
     }
-    bytes[8] = 2;
-    assert_eq!(Footer::read(&bytes, 12, 1000), Err(FooterFault::Newer(2)));
+    bytes[8] = 3;
+    assert_eq!(Footer::read(&bytes, 12, 1000), Err(FooterFault::Newer(3)));
 }
 
 prop_compose! {
@@ -58,7 +59,9 @@ proptest! {
     #[test]
     fn meta_comes_back(facts in facts(), order_name in "[a-z]{0,12}", filter_bits in 0u32..20) {
         let liveness = Some(Place { offset: 1 << 40, len_bytes: 77 });
-        let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness };
+        let total = (filter_bits % 3 > 0).then(|| Summary { rows: 7, fold: (filter_bits % 3 > 1).then(|| vec![1, 2]) });
+        let summaries = (filter_bits % 2 == 0).then(|| SummariesAt { place: Place { offset: 3, len_bytes: 4 }, total });
+        let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness, summaries };
         let mut stored = Vec::new();
         meta.put(&mut stored, 9);
         prop_assert_eq!(Meta::open(&stored, 9, 1 << 50), Ok(meta));

@@ -89,7 +89,11 @@ pub(crate) struct FoundPart {
     pub(crate) blocks: Vec<(u64, u64)>,
     pub(crate) filters: usize,
     pub(crate) leaves: usize,
+    pub(crate) has_summaries: bool,
 }
+
+/// What a block comes to.
+type FoundSummary = Option<(u64, Option<Vec<u8>>)>;
 
 /// Reads from the front.
 pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
@@ -272,7 +276,7 @@ impl<'d> Reader<'d> {
         let footer_at = file.len() - layout.len();
         let footer = &file[footer_at..];
         assert_eq!(layout.bytes(footer, "magic"), b"FoldPart");
-        assert_eq!(layout.number(footer, "version"), self.doc.constant("part.version"));
+        let version = layout.number(footer, "version");
         assert_eq!(layout.number(footer, "number"), number);
         assert_eq!(layout.number(footer, "file_bytes"), file.len() as u64);
         assert_eq!((layout.number(footer, "reserved"), layout.number(footer, "reserved_2")), (0, 0));
@@ -292,16 +296,23 @@ impl<'d> Reader<'d> {
         let order = String::from_utf8(rest.slice().to_vec()).expect("the name of an order is text");
         let (data_len, filter_bits) = (rest.varint(), rest.varint());
         let sketch: Vec<u64> = (0..rest.varint()).map(|_| rest.fixed(8)).collect();
-        let mut values = None;
-        if !rest.is_empty() {
-            assert_eq!(rest.varint(), self.doc.constant("meta.extension.values"));
+        let (mut values, mut summaries) = (None, None);
+        while !rest.is_empty() {
+            let tag = rest.varint();
             let mut rest = Bytes(rest.slice());
+            if tag == self.doc.constant("meta.extension.summaries") {
+                summaries = Some((self.place(&mut rest), self.summary(&mut rest)));
+                assert!(rest.is_empty(), "all of the extension is documented");
+                continue;
+            }
+            assert_eq!(tag, self.doc.constant("meta.extension.values"));
             let place = self.place(&mut rest);
             let uses: Vec<[u64; 4]> = (0..rest.varint()).map(|_| [(); 4].map(|()| rest.varint())).collect();
             assert!(rest.is_empty(), "all of the extension is documented");
             values = Some((place, uses));
         }
-        assert!(rest.is_empty(), "there are no other extensions yet");
+        let versions = ["part.version", "part.version.summaries"].map(|name| self.doc.constant(name));
+        assert_eq!(version, versions[usize::from(summaries.is_some())]);
 
         let mut rest = Bytes(pieces.body(top, "piece.top_index"));
         let mut filters = Vec::new();
@@ -316,6 +327,7 @@ impl<'d> Reader<'d> {
         assert_eq!(filters.is_empty(), filter_bits == 0);
 
         let (mut found, mut hashes, mut blocks, mut next) = (Vec::<Found>::new(), Vec::new(), Vec::new(), 0);
+        let mut counts = Vec::new();
         for (separator, leaf, filter) in &leaves {
             let (_, entries) = pieces.block(*leaf);
             assert_eq!(
@@ -332,6 +344,7 @@ impl<'d> Reader<'d> {
                 next = place.0 + place.1;
                 let (encodings, records) = pieces.block(place);
                 blocks.push(encodings);
+                counts.push(records.len() as u64);
                 for record in records {
                     assert!(record.key <= entry.key, "a separator is at or after its block");
                     if found.last().is_none_or(|last| last.key != record.key) {
@@ -380,11 +393,43 @@ impl<'d> Reader<'d> {
             }
             assert!(rest.is_empty(), "all of the piece is documented");
         }
+        let has_summaries = summaries.is_some();
+        if let Some((place, total)) = summaries {
+            let mut rest = Bytes(pieces.body(place, "piece.summaries"));
+            assert_eq!(rest.varint(), leaves.len() as u64);
+            let mut told = Vec::new();
+            for _ in &leaves {
+                told.extend((0..rest.varint()).map(|_| self.summary(&mut rest)).collect::<Vec<_>>());
+            }
+            assert!(rest.is_empty(), "all of the piece is documented");
+            assert_eq!(told.len(), counts.len(), "one for each block");
+            let is_right =
+                |(told, count): (&FoundSummary, &u64)| told.as_ref().is_none_or(|told| told.0 == *count);
+            assert!(told.iter().zip(&counts).all(is_right), "a row for each record");
+            let rows = told.iter().map(|told| told.as_ref().map(|told| told.0)).sum::<Option<u64>>();
+            assert_eq!(rows, total.map(|total| total.0));
+        }
         hashes.sort_unstable();
         hashes.truncate(self.doc.constant("sketch.hashes_max") as usize);
         assert_eq!(hashes, sketch);
         let (filters, leaves) = (filters.len(), leaves.len());
-        FoundPart { records: found, min_seq, max_seq: min_seq + seqs, order, blocks, filters, leaves }
+        FoundPart {
+            records: found,
+            min_seq,
+            max_seq: min_seq + seqs,
+            order,
+            blocks,
+            filters,
+            leaves,
+            has_summaries,
+        }
+    }
+
+    /// Rows, and what they fold to.
+    fn summary(&self, rest: &mut Bytes<'_>) -> FoundSummary {
+        let rows = rest.varint().checked_sub(1)?;
+        let fold = rest.varint().checked_sub(1).map(|len| rest.take(len as usize).to_vec());
+        Some((rows, fold))
     }
 
     pub(crate) fn pointer(&self, payload: &[u8]) -> FoundPointer {

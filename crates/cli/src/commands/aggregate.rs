@@ -1,0 +1,51 @@
+//! `folddb aggregate STORE TABLE`: how many rows a range has, what their values fold to, and what it took to know.
+
+use folddb::{AggregateCost, Datum};
+use serde_json::{Value, json};
+
+use crate::args::CountArgs;
+use crate::commands::scan;
+use crate::failure::Failure;
+use crate::human;
+use crate::render::{json, value};
+use crate::session::Session;
+
+pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    let told = scan::narrow(&table, &args.range)?.aggregate()?;
+    let show = |value: Vec<u8>| table.rules().show_value(&value).unwrap_or(Datum::Bytes(value));
+    let found = told.value.map(show);
+    let shown = found.as_ref().map_or(Value::Null, json::from_datum);
+    let report = json!({ "rows": told.rows, "value": shown, "cost": cost_json(told.cost) });
+    session.report(&report, |out| {
+        if let Some(found) = &found {
+            value::write(out, table.rules(), found)?;
+        }
+        writeln!(out, "({}; {})", human::plural(told.rows, "row"), cost_words(told.cost))
+    })
+}
+
+fn cost_json(cost: AggregateCost) -> Value {
+    json!({
+        "parts_told": cost.parts_told,
+        "blocks_told": cost.blocks_told,
+        "ranges_scanned": cost.ranges_scanned,
+        "rows_scanned": cost.rows_scanned,
+    })
+}
+
+/// What was read, and what was told without reading it.
+fn cost_words(cost: AggregateCost) -> String {
+    let read = match cost.rows_scanned {
+        0 => "none was read".to_owned(),
+        rows => format!("{} read", human::plural(rows, "row")),
+    };
+    let told = [(cost.parts_told, "part"), (cost.blocks_told, "block")];
+    let words: Vec<String> = told
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| human::plural(*count, what))
+        .collect();
+    if words.is_empty() { read } else { format!("{read}, {} told the rest", words.join(" and ")) }
+}

@@ -1,0 +1,19 @@
+//! One value for people: on a line, or field by field below each other.
+
+use std::io::{self, Write};
+
+use folddb::Datum;
+use folddb::table_rules::BoundRules;
+
+use crate::render::{columns, table};
+
+/// Writes a value of a table with these rules.
+pub(crate) fn write(out: &mut dyn Write, rules: &BoundRules, shown: &Datum) -> io::Result<()> {
+    match columns::value_paths(rules.rules.fold.spec()).as_slice() {
+        [columns::Path { fields }] if fields.is_empty() => writeln!(out, "{shown}"),
+        paths => {
+            let pair = |path: &columns::Path| (path.name(), path.find(shown).clone());
+            table::write_pairs(out, &paths.iter().map(pair).collect::<Vec<_>>())
+        }
+    }
+}

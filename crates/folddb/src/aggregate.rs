@@ -1,0 +1,452 @@
+//! How many rows a range has, and what their values fold to.
+//!
+//! In a table whose rules ask for summaries the blocks of the bottom run say what they come to. The range is laid out in tiles along
+//! that run: a block of which no other run and no memtable has a key is told by its summary, unread; a part of which this holds by
+//! its sum; and what lies between is scanned. Both see the same snapshot, so the outcome is exact. Called by users and the command line.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::stream::Direction;
+use folddb_base::{Error, RecordStream, Result, Seq};
+use folddb_layout::summaries::Summary;
+use folddb_manifest::RangeDelete;
+use folddb_memtable::Captured;
+use folddb_rules::codec::{Key, Value};
+use folddb_rules::{Aggregate as Sum, KeyOrder};
+use folddb_run::{ReadMode, RunCursor};
+
+use crate::catalog::TableCore;
+use crate::scan::{ScanPlan, Wanted, run_cursor};
+use crate::scans::{AnyRows, BytesScan, Scan, wrong_row};
+use crate::view::{PartView, RunView, TableView};
+
+/// What the rows of a range come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Aggregate<V = Vec<u8>> {
+    /// How many there are.
+    pub rows: u64,
+    /// What their values fold to, in the order of the keys; none where there is no row.
+    pub value: Option<V>,
+    /// What it took.
+    pub cost: AggregateCost,
+}
+
+/// What counting or aggregating a range took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AggregateCost {
+    /// Parts that were told by one sum, without reading anything.
+    pub parts_told: u64,
+    /// Blocks that were told by their summaries, unread.
+    pub blocks_told: u64,
+    /// Ranges between them that were scanned.
+    pub ranges_scanned: u64,
+    /// Rows that were read in these.
+    pub rows_scanned: u64,
+}
+
+impl BytesScan {
+    /// The number of keys in the range. Reads all of it, but for blocks that say what they come to
+    /// ([`crate::table_rules::TableRules::summaries`]).
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`].
+    pub fn count(self) -> Result<u64> {
+        if self.limit == usize::MAX && self.table.rules.rules.summaries {
+            return self.sum(Wanted::Nothing).map(|sum| sum.rows);
+        }
+        let mut rows = self.keys_only().rows()?;
+        if let AnyRows::Hashed(hashed) = &mut rows.rows {
+            return hashed.count(rows.left);
+        }
+        let mut count = 0;
+        while rows.next_row()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// How many rows the range has, what their values fold to, and what it took to know. The values of a hashed table come in no
+    /// order, which only matters to a fold that is not commutative.
+    ///
+    /// # Errors
+    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] where the values of two keys do not fold. A scan with a limit, and one
+    /// of a table that replaces values, are refused.
+    pub fn aggregate(self) -> Result<Aggregate> {
+        let rules = &self.table.rules.fold;
+        if !rules.tells_of_many() {
+            return Err(Error::invalid(format!(
+                "table `{}` folds by `{}`, which of the values of many keys leaves one; count them, or fold its rows",
+                self.table.name,
+                rules.spec()
+            )));
+        }
+        if self.limit != usize::MAX {
+            return Err(Error::invalid("a scan with a limit cannot be aggregated"));
+        }
+        self.sum(Wanted::Value)
+    }
+
+    fn sum(self, wanted: Wanted) -> Result<Aggregate> {
+        let scan = self.pinned()?;
+        let mut sum = Summing { scan: &scan, wanted, sum: Sum::default(), found: Aggregate::default() };
+        let range = (&scan.plan.low, &scan.plan.high);
+        let view = Arc::clone(&scan.table.pinned_view());
+        scan.engine.check_readable(&scan.table)?;
+        match base_of(&scan.table, &view) {
+            None => sum.take(Tile::Scanned { low: range.0.clone(), high: range.1.clone() })?,
+            Some(base) => {
+                let mut tiling = Tiling {
+                    order: &scan.table.rules.order,
+                    range,
+                    limit: scan.plan.at.map_or(Seq::MAX, |at| at.seq),
+                    range_deletes: &view.range_deletes,
+                    wants_fold: wanted == Wanted::Value,
+                    others: Others::of(&scan, &view, base),
+                    from: range.0.clone(),
+                    scan_from: None,
+                    is_over: false,
+                    visit: &mut |tile| sum.take(tile),
+                };
+                base.parts.iter().try_for_each(|part| tiling.part(part))?;
+                tiling.rest()?;
+            }
+        }
+        sum.found.value = sum.sum.take();
+        Ok(sum.found)
+    }
+}
+
+impl<K: Key, V: Value> Scan<K, V> {
+    /// How many rows the range has, what their values fold to, and what it took to know.
+    ///
+    /// # Errors
+    /// As [`BytesScan::aggregate`].
+    pub fn aggregate(self) -> Result<Aggregate<V>> {
+        let name = self.bytes.table.name.clone();
+        let Aggregate { rows, value, cost } = self.bytes.aggregate()?;
+        let value =
+            value.map(|value| V::decode(&value)).transpose().map_err(|cause| wrong_row(&name, &cause))?;
+        Ok(Aggregate { rows, value, cost })
+    }
+}
+
+/// A piece of the range.
+enum Tile {
+    /// Some blocks, or a whole part, that come to this.
+    Told { summary: Summary, is_part: bool },
+    /// Keys that have to be looked at.
+    Scanned { low: Bound<Vec<u8>>, high: Bound<Vec<u8>> },
+}
+
+/// What the tiles so far come to.
+struct Summing<'a> {
+    scan: &'a BytesScan,
+    wanted: Wanted,
+    sum: Sum,
+    found: Aggregate,
+}
+
+impl Summing<'_> {
+    fn take(&mut self, tile: Tile) -> Result<()> {
+        match tile {
+            Tile::Told { summary, is_part } => {
+                self.found.rows += summary.rows;
+                let cost = &mut self.found.cost;
+                *(if is_part { &mut cost.parts_told } else { &mut cost.blocks_told }) += 1;
+                summary.fold.map_or(Ok(()), |fold| self.push(&[], &fold))
+            }
+            Tile::Scanned { low, high } => self.scan(low, high),
+        }
+    }
+
+    fn scan(&mut self, low: Bound<Vec<u8>>, high: Bound<Vec<u8>>) -> Result<()> {
+        let (engine, table) = (&self.scan.engine, &self.scan.table);
+        let wanted = self.wanted;
+        let plan = ScanPlan { low, high, direction: Direction::Forward, wanted, ..self.scan.plan.clone() };
+        let mut rows = AnyRows::start(engine, table, plan)?;
+        self.found.cost.ranges_scanned += 1;
+        while let Some((key, value)) = rows.next_row()? {
+            self.found.rows += 1;
+            self.found.cost.rows_scanned += 1;
+            if wanted == Wanted::Value {
+                self.push(key, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        let table = &self.scan.table;
+        self.sum.push(&table.rules.fold, value).map_err(|cause| {
+            let key = table.rules.rules.key_codec().show_line(key);
+            let message =
+                format!("the values of table `{}` do not fold up to key {key}: {cause}", table.name);
+            Error::new(crate::ErrorKind::FoldFailed, message)
+        })
+    }
+}
+
+/// The run to lay the tiles along: the one with the most keys, where its blocks may say what they come to.
+fn base_of<'v>(table: &TableCore, view: &'v TableView) -> Option<&'v RunView> {
+    if !table.rules.rules.summaries {
+        return None;
+    }
+    let keys = |run: &&RunView| run.parts.iter().map(|part| part.file.part.facts().keys).sum::<u64>();
+    view.runs.iter().max_by_key(keys)
+}
+
+/// Lays a range out in tiles along the parts of one run.
+struct Tiling<'a> {
+    order: &'a KeyOrder,
+    range: (&'a Bound<Vec<u8>>, &'a Bound<Vec<u8>>),
+    /// No newer record is seen.
+    limit: Seq,
+    range_deletes: &'a [RangeDelete],
+    wants_fold: bool,
+    others: Others,
+    /// What lies before is decided.
+    from: Bound<Vec<u8>>,
+    /// From here up to `from` all is to be scanned.
+    scan_from: Option<Bound<Vec<u8>>>,
+    is_over: bool,
+    visit: &'a mut dyn FnMut(Tile) -> Result<()>,
+}
+
+impl Tiling<'_> {
+    fn part(&mut self, part: &PartView) -> Result<()> {
+        let is_before = !is_above(self.order, self.range.0, &part.high);
+        if self.is_over || is_before {
+            return Ok(());
+        }
+        if !is_below(self.order, self.range.1, &part.low) {
+            self.is_over = true;
+            return Ok(());
+        }
+        let file = &part.file.part;
+        let is_whole = !part.trimmed
+            && is_above(self.order, self.range.0, &part.low)
+            && is_below(self.order, self.range.1, &part.high);
+        if !self.is_seen_as_it_is(part) {
+            self.scan_through(&part.high);
+            return Ok(());
+        }
+        if let Some(total) = file.total().filter(|total| is_whole && self.suits(total))
+            && !self.others.have_a_key(&self.from, Bound::Included(&part.high))?
+        {
+            return self.tell(total.clone(), true, &part.high);
+        }
+        self.blocks(part)
+    }
+
+    /// Whether a reader sees the records of the part as they are: none is newer than its snapshot, none deleted in a range.
+    fn is_seen_as_it_is(&self, part: &PartView) -> bool {
+        let facts = part.file.part.facts();
+        let hides = |range: &RangeDelete| {
+            range.seq > facts.min_seq
+                && self.order.compare(&range.from, &part.high).is_le()
+                && self.order.compare(&part.low, &range.to).is_lt()
+        };
+        facts.max_seq <= self.limit && !self.range_deletes.iter().any(hides)
+    }
+
+    fn suits(&self, summary: &Summary) -> bool {
+        !self.wants_fold || summary.fold.is_some()
+    }
+
+    fn blocks(&mut self, part: &PartView) -> Result<()> {
+        let file = &part.file.part;
+        let Some(summaries) = file.summaries()? else {
+            self.scan_through(&part.high);
+            return Ok(());
+        };
+        // The keys of a block are above this, or the first of the part.
+        let mut above = Bound::Included(part.file.part.facts().low.clone());
+        let borders: Vec<Vec<u8>> = file.borders().map(<[u8]>::to_vec).collect();
+        for (leaf, (border, said)) in borders.into_iter().zip(summaries.leaves).enumerate() {
+            if !is_above(self.order, self.range.0, &border) {
+                above = Bound::Excluded(border);
+                continue;
+            }
+            let separators = file.separators_of(leaf)?.unwrap_or_default();
+            for (separator, summary) in separators.into_iter().zip(said) {
+                self.block(part, &above, &separator, summary)?;
+                if self.is_over {
+                    return Ok(());
+                }
+                above = Bound::Excluded(separator);
+            }
+        }
+        Ok(())
+    }
+
+    /// One block, whose keys are above the one and up to the other.
+    fn block(
+        &mut self,
+        part: &PartView,
+        above: &Bound<Vec<u8>>,
+        through: &[u8],
+        summary: Option<Summary>,
+    ) -> Result<()> {
+        let (low, high) = self.range;
+        if !is_above(self.order, low, through) {
+            return Ok(());
+        }
+        let edge = match above {
+            Bound::Included(edge) | Bound::Excluded(edge) => edge,
+            Bound::Unbounded => &part.low,
+        };
+        // Keys beyond an edge at the bound are inside, whether or not the bound itself is.
+        let begins_inside = match above {
+            Bound::Included(edge) => is_above(self.order, low, edge),
+            _ => is_above(self.order, low, edge) || key_of(low).is_some_and(|key| key == &edge[..]),
+        };
+        let is_trimmed = part.trimmed && self.order.compare(edge, &part.low).is_lt();
+        let ends_inside = is_below(self.order, high, through);
+        let told =
+            summary.filter(|summary| begins_inside && ends_inside && !is_trimmed && self.suits(summary));
+        match told {
+            Some(summary) if !self.others.have_a_key(&self.from, Bound::Included(through))? => {
+                self.tell(summary, false, through)?;
+            }
+            _ => self.scan_through(through),
+        }
+        self.is_over = !ends_inside;
+        Ok(())
+    }
+
+    /// All keys up to this one are told by the summary.
+    fn tell(&mut self, summary: Summary, is_part: bool, through: &[u8]) -> Result<()> {
+        self.end_scan()?;
+        self.from = Bound::Excluded(through.to_vec());
+        (self.visit)(Tile::Told { summary, is_part })
+    }
+
+    /// All keys up to this one are to be scanned.
+    fn scan_through(&mut self, through: &[u8]) {
+        let from = std::mem::replace(&mut self.from, Bound::Excluded(through.to_vec()));
+        self.scan_from.get_or_insert(from);
+    }
+
+    fn end_scan(&mut self) -> Result<()> {
+        let Some(low) = self.scan_from.take() else { return Ok(()) };
+        let high = match &self.from {
+            Bound::Excluded(key) => Bound::Included(key.clone()),
+            other => other.clone(),
+        };
+        (self.visit)(Tile::Scanned { low, high })
+    }
+
+    /// What lies behind the last part.
+    fn rest(mut self) -> Result<()> {
+        let high = self.range.1.as_ref().map(Vec::as_slice);
+        if self.is_over || !self.others.have_a_key(&self.from, high)? {
+            // A block that goes on beyond the range was taken as a whole.
+            let Some(low) = self.scan_from.take() else { return Ok(()) };
+            return (self.visit)(Tile::Scanned { low, high: self.range.1.clone() });
+        }
+        let low = self.scan_from.take().unwrap_or(self.from);
+        (self.visit)(Tile::Scanned { low, high: self.range.1.clone() })
+    }
+}
+
+fn key_of(bound: &Bound<Vec<u8>>) -> Option<&[u8]> {
+    match bound {
+        Bound::Included(key) | Bound::Excluded(key) => Some(key),
+        Bound::Unbounded => None,
+    }
+}
+
+/// Whether a key is on the right side of a lower bound.
+fn is_above(order: &KeyOrder, low: &Bound<Vec<u8>>, key: &[u8]) -> bool {
+    match low {
+        Bound::Unbounded => true,
+        Bound::Included(low) => order.compare(low, key) != Ordering::Greater,
+        Bound::Excluded(low) => order.compare(low, key) == Ordering::Less,
+    }
+}
+
+/// Whether a key is on the right side of an upper bound.
+fn is_below(order: &KeyOrder, high: &Bound<Vec<u8>>, key: &[u8]) -> bool {
+    is_below_bound(order, high.as_ref().map(Vec::as_slice), key)
+}
+
+fn is_below_bound(order: &KeyOrder, high: Bound<&[u8]>, key: &[u8]) -> bool {
+    match high {
+        Bound::Unbounded => true,
+        Bound::Included(high) => order.compare(key, high) != Ordering::Greater,
+        Bound::Excluded(high) => order.compare(key, high) == Ordering::Less,
+    }
+}
+
+/// The keys of all memtables and runs but one. They are asked in rising order.
+struct Others {
+    order: KeyOrder,
+    sources: Vec<(Other, Next)>,
+}
+
+enum Other {
+    Memtable(Captured),
+    Run(Box<RunCursor>),
+}
+
+/// The first key of a source at or behind where it was last asked from.
+enum Next {
+    Unasked,
+    Key(Vec<u8>),
+    End,
+}
+
+impl Others {
+    fn of(scan: &BytesScan, view: &TableView, base: &RunView) -> Others {
+        let (engine, table) = (&scan.engine, &scan.table);
+        let active = std::iter::once(view.active.capture(&engine.published));
+        let sealed = view.sealed.iter().map(|sealed| sealed.memtable.capture(&engine.published));
+        let memtables = active.chain(sealed).map(Other::Memtable);
+        // The view keeps the files.
+        let mut files = Vec::new();
+        let runs = view.runs.iter().filter(|run| run.id != base.id).map(|run| {
+            Other::Run(Box::new(run_cursor(table, run, &mut files, Direction::Forward, ReadMode::Cached)))
+        });
+        let sources = memtables.chain(runs).map(|other| (other, Next::Unasked)).collect();
+        Others { order: table.rules.order.clone(), sources }
+    }
+
+    /// Whether one of them has a record, of whatever age, in the range.
+    fn have_a_key(&mut self, from: &Bound<Vec<u8>>, to: Bound<&[u8]>) -> Result<bool> {
+        for (other, next) in &mut self.sources {
+            let is_stale = match next {
+                Next::Unasked => true,
+                Next::Key(key) => !is_above(&self.order, from, key),
+                Next::End => false,
+            };
+            if is_stale {
+                *next = other.first(from.as_ref().map(Vec::as_slice))?.map_or(Next::End, Next::Key);
+            }
+            if let Next::Key(key) = next
+                && is_below_bound(&self.order, to, key)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Other {
+    /// The first key from there on.
+    fn first(&mut self, from: Bound<&[u8]>) -> Result<Option<Vec<u8>>> {
+        let key = match self {
+            Other::Memtable(captured) => {
+                let stream = captured.stream(Direction::Forward, from);
+                stream.record().map(|record| record.key.to_vec())
+            }
+            Other::Run(cursor) => {
+                cursor.seek(from)?;
+                cursor.record().map(|record| record.key.to_vec())
+            }
+        };
+        Ok(key)
+    }
+}

@@ -1,0 +1,178 @@
+//! Counting and aggregating ranges from summaries: as exact as a scan, and cheaper where the bottom run is all there is.
+#![allow(clippy::unwrap_used)]
+
+use std::ops::ControlFlow;
+
+use folddb::codec::KeyCodec;
+use folddb::table_rules::TableRules;
+use folddb::{Aggregate, BytesScan, BytesTable, ErrorKind, Options, Store, Upkeep, WriteOp};
+use proptest::prelude::*;
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .part_bytes(16 << 10)
+        .merge_factor(3)
+        .disk_reserve_bytes(0)
+        .upkeep(Upkeep::Manual)
+}
+
+fn rules(fold: &str) -> TableRules {
+    TableRules::new(KeyCodec::U64).fold(fold).block_bytes(512).summaries(true)
+}
+
+fn key(number: u64) -> [u8; 8] {
+    number.to_be_bytes()
+}
+
+fn write(table: &BytesTable, op: WriteOp, number: u64, value: &[u8]) {
+    table.write(op, &key(number), value).unwrap();
+}
+
+/// What the rows come to when they are read one by one.
+fn by_hand(scan: BytesScan) -> (u64, Option<u64>) {
+    let mut rows = scan.rows().unwrap();
+    let (mut count, mut sum) = (0, None);
+    while let Some((_, value)) = rows.next_row().unwrap() {
+        count += 1;
+        sum = Some(sum.unwrap_or(0) + u64::from_le_bytes(value.try_into().unwrap()));
+    }
+    (count, sum)
+}
+
+fn assert_same(scan: &BytesScan) -> Aggregate {
+    let told = scan.clone().aggregate().unwrap();
+    let value = told.value.as_deref().map(|value| u64::from_le_bytes(value.try_into().unwrap()));
+    assert_eq!((told.rows, value), by_hand(scan.clone()));
+    assert_eq!(scan.clone().count().unwrap(), told.rows);
+    told
+}
+
+fn optimize(store: &Store) {
+    store.optimize("t", |_| ControlFlow::Continue(())).unwrap();
+}
+
+#[test]
+fn a_merged_table_is_told_without_reading_a_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let table = store.create_table("t", rules("sum:u64")).unwrap();
+    (0..20_000).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
+    let before = assert_same(&table.scan());
+    assert_eq!(before.cost.rows_scanned, 20_000, "what is in memory is read");
+    optimize(&store);
+    let after = assert_same(&table.scan());
+    assert_eq!((after.cost.rows_scanned, after.cost.blocks_told), (0, 0));
+    assert!(after.cost.parts_told > 1, "{:?}", after.cost);
+    let inner = assert_same(&table.scan().from(&key(3_333)).before(&key(15_001)));
+    assert!(inner.cost.rows_scanned < 1000 && inner.cost.blocks_told > 3, "{:?}", inner.cost);
+    assert!(inner.cost.ranges_scanned <= 2, "{:?}", inner.cost);
+    // One key that is written again costs the block that it stands in.
+    write(&table, WriteOp::Fold, 9_000, &1u64.to_le_bytes());
+    let touched = assert_same(&table.scan());
+    assert!(touched.cost.ranges_scanned == 1 && touched.cost.rows_scanned < 1000, "{:?}", touched.cost);
+    store.close().unwrap();
+    let store = Store::open(dir.path().join("store"), options()).unwrap();
+    assert_same(&store.bytes_table("t").unwrap().scan());
+}
+
+#[test]
+fn tables_without_summaries_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let table = store.create_table("t", rules("sum:u64").summaries(false)).unwrap();
+    (0..100).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
+    optimize(&store);
+    assert_eq!(assert_same(&table.scan()).cost.rows_scanned, 100);
+}
+
+#[test]
+fn what_no_aggregate_tells_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let table = store.create_table("t", rules("replace")).unwrap();
+    (0..1000).for_each(|number| write(&table, WriteOp::Set, number, b"value"));
+    optimize(&store);
+    assert_eq!(table.scan().count().unwrap(), 1000);
+    let refused = table.scan().aggregate().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    let sums = store.create_table("sums", rules("sum:u64")).unwrap();
+    assert_eq!(sums.scan().limit(3).aggregate().unwrap_err().kind(), ErrorKind::InvalidInput);
+    let none = sums.scan().aggregate().unwrap();
+    assert_eq!((none.rows, none.value), (0, None));
+    let expiring = rules("sum:u64").expire(folddb::Expire::ByWrite);
+    assert_eq!(store.create_table("no", expiring).unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Fold(u64, u64),
+    Set(u64, u64),
+    Delete(u64),
+    DeleteRange(u64, u64),
+    Flush,
+    Work,
+    Optimize,
+    Snapshot,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let number = || 0..400u64;
+    let step = prop_oneof![
+        12 => (number(), 1..50u64).prop_map(|(key, value)| Step::Fold(key, value)),
+        6 => (number(), 0..50u64).prop_map(|(key, value)| Step::Set(key, value)),
+        4 => number().prop_map(Step::Delete),
+        1 => (number(), 1..30u64).prop_map(|(from, len)| Step::DeleteRange(from, from + len)),
+        2 => Just(Step::Flush),
+        4 => Just(Step::Work),
+        1 => Just(Step::Optimize),
+        1 => Just(Step::Snapshot),
+    ];
+    proptest::collection::vec(step, 1..120)
+}
+
+fn play(store: &Store, table: &BytesTable, step: &Step) {
+    match step {
+        Step::Fold(number, value) => write(table, WriteOp::Fold, *number, &value.to_le_bytes()),
+        Step::Set(number, value) => write(table, WriteOp::Set, *number, &value.to_le_bytes()),
+        Step::Delete(number) => write(table, WriteOp::Delete, *number, b""),
+        Step::DeleteRange(from, to) => drop(table.delete_range(&key(*from), &key(*to)).unwrap()),
+        Step::Flush => store.flush().unwrap(),
+        Step::Work => drop(store.upkeep_step().unwrap()),
+        Step::Optimize => optimize(store),
+        Step::Snapshot => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn aggregates_are_what_scans_come_to(
+        steps in steps(),
+        filled in 0..400u64,
+        ranges in proptest::collection::vec((0..400u64, 0..400u64), 4),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::create(dir.path().join("store"), options().part_bytes(4096)).unwrap();
+        let table = store.create_table("t", rules("sum:u64")).unwrap();
+        (0..filled).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
+        optimize(&store);
+        let mut snapshots = Vec::new();
+        for step in &steps {
+            play(&store, &table, step);
+            if matches!(step, Step::Snapshot) {
+                snapshots.push(store.snapshot());
+            }
+        }
+        let scans = || std::iter::once(table.scan()).chain(snapshots.iter().map(|at| at.scan_bytes(&table)));
+        for (from, to) in &ranges {
+            for scan in scans() {
+                assert_same(&scan.clone().from(&key(*from)).before(&key(*to)));
+                assert_same(&scan.clone().after(&key(*from)).through(&key(*to)));
+                assert_same(&scan);
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What the values of many keys fold to, one after the other in the order of the keys.
+//!
+//! The fold of a table is made for the values of one key; over keys it is the sum of sums, the least of the least, the sketch of
+//! all. A fold that looks at the key is given an empty one. Called where parts are summarised and where ranges are aggregated:
+//! since a fold is associative, it does not matter how the keys are cut into pieces between.
+
+use crate::algebra::{Decline, FoldRules, Product};
+use crate::fold::FoldFailure;
+
+impl FoldRules {
+    /// Whether folding the values of many keys tells something of all of them: not where one of two is just left out.
+    pub fn tells_of_many(&self) -> bool {
+        !matches!(self.spec(), "replace" | "first")
+    }
+}
+
+/// The values so far, folded.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregate {
+    value: Option<Vec<u8>>,
+    scratch: Vec<u8>,
+}
+
+impl Aggregate {
+    /// Folds the value of the next key, or what those of the next keys come to, onto it.
+    ///
+    /// # Errors
+    /// The fold fails on the two, is not at hand, or makes a deletion of them. What was there before stands.
+    pub fn push(&mut self, rules: &FoldRules, value: &[u8]) -> Result<(), FoldFailure> {
+        let Some(earlier) = &mut self.value else {
+            self.value = Some(value.to_vec());
+            return Ok(());
+        };
+        match rules.product(&[], earlier, value, &mut self.scratch) {
+            Ok(Product::Out) => std::mem::swap(earlier, &mut self.scratch),
+            Ok(Product::Earlier) => {}
+            Ok(Product::Later) => {
+                earlier.clear();
+                earlier.extend_from_slice(value);
+            }
+            Ok(Product::Deleted) => {
+                return Err(FoldFailure::new("the values of two keys fold to a deletion"));
+            }
+            Err(Decline::Failed(failure)) => return Err(failure),
+            Err(decline) => return Err(FoldFailure::new(decline.to_string())),
+        }
+        Ok(())
+    }
+
+    /// What they fold to; none where no value came.
+    pub fn value(&self) -> Option<&[u8]> {
+        self.value.as_deref()
+    }
+
+    /// The same, taken out: the next value begins anew.
+    pub fn take(&mut self) -> Option<Vec<u8>> {
+        self.value.take()
+    }
+}
+
+#[cfg(test)]
+#[path = "aggregate/tests.rs"]
+mod tests;
