@@ -213,6 +213,9 @@ pub(crate) struct ImportArgs {
     /// Create the store and the table when they are not there
     #[arg(long)]
     pub(crate) create: bool,
+    /// Rows come in the order of their keys, and make a new table at once, each written once; nothing is imported where one does not
+    #[arg(long, requires = "create", conflicts_with = "durability")]
+    pub(crate) sorted: bool,
     /// Columns that make the key, in the order of its elements; a table that is there may know their names
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     pub(crate) key: Vec<String>,

@@ -127,6 +127,7 @@ scenarios! {
     bad_rows_are_never_dropped_silently: "bad_rows.txt",
     ranges_are_scanned: "scan.txt",
     ranges_are_aggregated: "aggregate.txt",
+    sorted_rows_make_a_table: "bulk.txt",
     records_are_explained: "explain.txt",
     folds_are_checked: "check_fold.txt",
     the_shell_runs_lines: "shell.txt",

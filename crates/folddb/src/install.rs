@@ -11,7 +11,7 @@ use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, PartState};
-use folddb_manifest::TableState;
+use folddb_manifest::{State, TableState};
 use folddb_run::{Part, PartFacts};
 
 use crate::catalog::TableCore;
@@ -42,9 +42,7 @@ impl Engine {
         // Where the edit surely did not take place, the parts are of no use and go.
         let discard = || installed.parts.iter().for_each(|part| part.retire());
         self.check_readable(table).inspect_err(|_| discard())?;
-        if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
-            changes.push(Change::ReserveNumbers { next_number: self.numbers.peek() + NUMBERS_RESERVED });
-        }
+        changes.extend(self.numbers_change(manifest.state()));
         changes.extend(self.times_change(manifest.state()));
         manifest.append(&changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
@@ -57,6 +55,20 @@ impl Engine {
         };
         self.show(table, state, &installed);
         Ok(())
+    }
+
+    /// The change that sets more numbers aside, where they run short.
+    fn numbers_change(&self, state: &State) -> Option<Change> {
+        let next = self.numbers.peek();
+        let runs_short = state.next_number < next + NUMBERS_RESERVED / 2;
+        runs_short.then_some(Change::ReserveNumbers { next_number: next + NUMBERS_RESERVED })
+    }
+
+    /// Sets more numbers aside, where they run short, for files that no edit lists yet.
+    pub(crate) fn reserve_numbers(&self) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        let Some(change) = self.numbers_change(manifest.state()) else { return Ok(()) };
+        manifest.append(&[change]).inspect_err(|error| self.note_write_failure(error))
     }
 
     /// Swaps in the picture of a table that the manifest, durably, describes. The caller holds the manifest's lock, or

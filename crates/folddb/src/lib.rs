@@ -107,11 +107,13 @@ mod spread;
 mod digest;
 mod transaction;
 mod store;
+mod bulk;
 mod report;
 pub mod care;
 
 pub use aggregate::{Aggregate, AggregateCost};
 pub use batch::Batch;
+pub use bulk::{BulkLoad, BytesBulkLoad};
 pub use care::{
     BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, LoadOptions, LoadReport,
     Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,

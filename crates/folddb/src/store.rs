@@ -4,19 +4,22 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use folddb_base::ids::RunId;
 use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
-use folddb_merge::ReclaimPlan;
+use folddb_merge::{ReclaimPlan, tier_of};
 use folddb_rules::codec::{Key, Value};
-use folddb_rules::table_rules::{TableKind, TableRules};
+use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
+use folddb_run::PartFacts;
 
 use crate::batch::Batch;
 use crate::catalog::{Catalog, TableCore};
 use crate::engine::{Active, Engine};
 use crate::hashed::{Hashed, new_salt};
+use crate::install::{Installed, part_state};
 use crate::options::{Durability, Options};
 use crate::recover;
 use crate::report::ReclaimReport;
@@ -27,7 +30,36 @@ use crate::times::AsOf;
 use crate::transaction::{Transaction, transact};
 use crate::upkeep::merge::Progress;
 use crate::upkeep::{Work, Workers};
-use crate::view::TableView;
+use crate::view::{PartFile, TableView};
+
+/// What a table holds when it comes into being: a run, with the seq that all of it has.
+#[derive(Default)]
+pub(crate) struct Content {
+    pub(crate) parts: Vec<(Arc<PartFile>, PartFacts)>,
+    pub(crate) seq: Seq,
+}
+
+impl Content {
+    fn changes(&self, engine: &Engine, table: TableId) -> Vec<Change> {
+        if self.parts.is_empty() {
+            return Vec::new();
+        }
+        let run = RunId(engine.numbers.take().0);
+        let bytes = self.parts.iter().map(|(_, facts)| facts.file_bytes).sum();
+        let options = &engine.options;
+        let tier = tier_of(bytes, options.memtable_bytes() as u64, options.merge_factor as u64);
+        let add_part = |(part, facts): &(Arc<PartFile>, PartFacts)| Change::AddPart {
+            table,
+            run,
+            tier,
+            age: self.seq,
+            part: part_state(part.number, facts),
+        };
+        let mut changes: Vec<Change> = self.parts.iter().map(add_part).collect();
+        changes.push(Change::Flushed { table, seq: self.seq });
+        changes
+    }
+}
 
 /// An open store: a directory of tables. Cheap to clone; any number of threads may use it. It is closed by
 /// [`Store::close`], or when the last clone is dropped.
@@ -102,34 +134,50 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidInput`] for a bad name or fold.
     pub fn create_table(&self, name: &str, rules: TableRules) -> Result<BytesTable> {
+        self.make_table(name, rules, Content::default())
+    }
+
+    /// The rules of a table that is to be made, with all that they name.
+    pub(crate) fn check_new_table(&self, name: &str, rules: &TableRules) -> Result<BoundRules> {
         let engine = self.engine();
         engine.check_not_read_only()?;
         check_name(name)?;
         let in_table = |error: Error| error.context(format!("table `{name}`"));
         rules.validate(&engine.options.custom).map_err(in_table)?;
-        let bound = rules.bind(&engine.options.custom).map_err(in_table)?;
+        rules.bind(&engine.options.custom).map_err(in_table)
+    }
+
+    /// Makes a table with this content, by one edit.
+    pub(crate) fn make_table(&self, name: &str, rules: TableRules, content: Content) -> Result<BytesTable> {
+        let engine = self.engine();
+        let discard = || content.parts.iter().for_each(|(part, _)| part.retire());
+        let bound = self.check_new_table(name, &rules).inspect_err(|_| discard())?;
         let mut manifest = engine.manifest.lock();
         if engine.catalog().by_name(name).is_some() {
-            return Err(Error::new(
-                ErrorKind::AlreadyExists,
-                format!("the store has a table `{name}` already"),
-            ));
+            discard();
+            let message = format!("the store has a table `{name}` already");
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
-        engine.health.check_writable(false)?;
+        engine.check_open().and_then(|()| engine.health.check_writable(false)).inspect_err(|_| discard())?;
         let id = TableId(manifest.state().next_table_id);
-        let create = Change::CreateTable { table: id, name: name.to_owned(), rules_text: rules.to_text() };
-        manifest.append(&[create]).inspect_err(|error| engine.note_write_failure(error))?;
-        let view = |active| TableView {
-            active,
-            sealed: Vec::new(),
-            runs: Arc::default(),
-            range_deletes: Arc::default(),
-        };
+        let mut changes =
+            vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text: rules.to_text() }];
+        changes.extend(content.changes(engine, id));
+        manifest.append(&changes).inspect_err(|error| {
+            if error.kind() == ErrorKind::NoSpace {
+                discard(); // the edit surely did not take place
+            }
+            engine.note_write_failure(error);
+        })?;
         let hashed = (bound.rules.kind == TableKind::Hashed)
             .then(|| Hashed::new(new_salt(manifest.state().store_id, id), engine.options.index()));
-        let core = Arc::new(TableCore::new(id, name, bound, hashed, view));
+        let core = Arc::new(TableCore::new(id, name, bound, hashed, TableView::of));
         core.active_since_ms.store(if core.is_timed { engine.now_ms() } else { 0 }, Ordering::Release);
-        engine.commit.lock().install_active(Active::new(Arc::clone(&core), 0));
+        if let Some(state) = manifest.state().tables.get(&id) {
+            let parts = content.parts.iter().map(|(part, _)| Arc::clone(part)).collect();
+            engine.show(&core, state, &Installed { parts, flushed: None });
+        }
+        engine.commit.lock().install_active(Active::new(Arc::clone(&core), content.seq));
         self.change_catalog(|catalog| catalog.insert(Arc::clone(&core)));
         drop(manifest);
         Ok(self.handle(core))

@@ -363,15 +363,18 @@ impl BytesTable {
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`], naming the table and what is wrong.
     pub fn check(&self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
+        BytesTable::check_row(&self.core, op, key, value)
+    }
+
+    pub(crate) fn check_row(table: &TableCore, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
         let wrong = |what: &str, cause: String| {
-            folddb_base::Error::invalid(format!("this is no {what} of table `{}`: {cause}", self.core.name))
+            folddb_base::Error::invalid(format!("this is no {what} of table `{}`: {cause}", table.name))
         };
-        let rules = &self.core.rules;
-        rules.rules.key_codec().check(key).map_err(|cause| wrong("key", cause.0))?;
+        table.rules.rules.key_codec().check(key).map_err(|cause| wrong("key", cause.0))?;
         if op == WriteOp::Delete {
             return Ok(());
         }
-        rules.check_value(value).map_err(|cause| wrong("value", cause.0))
+        table.rules.check_value(value).map_err(|cause| wrong("value", cause.0))
     }
 
     #[inline]

@@ -30,6 +30,11 @@ pub(crate) struct TableView {
 }
 
 impl TableView {
+    /// That of a table in which nothing is.
+    pub(crate) fn of(active: Arc<Memtable>) -> TableView {
+        TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() }
+    }
+
     /// The seq up to which its past has been folded.
     pub(crate) fn folded_up_to(&self) -> Seq {
         let parts = self.runs.iter().flat_map(|run| &run.parts);

@@ -111,6 +111,16 @@ impl Default for MergeOptions {
     }
 }
 
+/// The tier of a run that no merge made: that of a run of its size which merges of flushes of `flush_bytes` would have made.
+pub fn tier_of(bytes: u64, flush_bytes: u64, merge_factor: u64) -> u8 {
+    let (mut tier, mut reach) = (0, flush_bytes.max(1));
+    while bytes > reach {
+        reach = reach.saturating_mul(merge_factor.max(2));
+        tier += 1;
+    }
+    tier
+}
+
 /// What else a plan depends on.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {

@@ -207,3 +207,59 @@ fn no_crash_while_a_store_is_restored_leaves_half_of_one() {
         moment += 1;
     }
 }
+
+const LOADED: u64 = 12_000;
+
+fn numbers(store: &Store, name: &str) -> Table<u64, u64> {
+    store.table(name, Rules::sorted::<u64, u64>()).unwrap()
+}
+
+/// Loads a table of some parts while another one is written to; how many of those writes were acknowledged, and whether the load was.
+fn load_beside_writes(disk: &SimDisk) -> folddb::Result<(u64, bool)> {
+    let store = Store::create(SimDisk::store_dir(), options(disk))?;
+    let beside = store.table("beside", Rules::sorted::<u64, u64>())?.with_durability(Durability::Sync);
+    let mut load = store.bulk_load("loaded", Rules::sorted::<u64, u64>())?;
+    let mut acknowledged = 0;
+    let mut is_failing = false;
+    for number in 0..LOADED {
+        is_failing |= load.set(&number, &number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).is_err();
+        if number % 3000 == 0 {
+            acknowledged += u64::from(acknowledged * 3000 == number && beside.set(&number, &1).is_ok());
+        }
+    }
+    Ok((acknowledged, !is_failing && load.finish().is_ok()))
+}
+
+#[test]
+fn no_crash_while_a_table_is_loaded_leaves_part_of_it() {
+    let whole = SimDisk::new(1);
+    assert_eq!(load_beside_writes(&whole).unwrap(), (4, true));
+    let mut outcomes = std::collections::BTreeSet::new();
+    for moment in 0..=whole.changes() {
+        let disk = SimDisk::new(1);
+        disk.die_after(moment);
+        let Ok((acknowledged, is_loaded)) = load_beside_writes(&disk) else { continue };
+        for next in after_crash(&disk, moment) {
+            let context = || format!("moment {moment}\n{}", next.diary(60));
+            let opened = Store::open(SimDisk::store_dir(), options(&next));
+            let store = opened.unwrap_or_else(|error| panic!("{error}, {}", context()));
+            let has_it = store.tables().contains(&"loaded".to_owned());
+            assert!(has_it || !is_loaded, "{}", context());
+            let names = next.names(&SimDisk::store_dir()).into_iter();
+            let parts = names.filter(|(name, _)| name.ends_with(".part")).count();
+            let runs = store.tables().into_iter().flat_map(|name| store.table_stats(&name).unwrap().runs);
+            let listed: usize = runs.map(|run| run.parts.len()).sum();
+            assert_eq!(parts, listed, "what no manifest lists goes, {}", context());
+            if has_it {
+                assert_eq!(numbers(&store, "loaded").scan().count().unwrap(), LOADED, "{}", context());
+            }
+            let beside = numbers(&store, "beside");
+            (0..acknowledged).for_each(|at| {
+                assert_eq!(beside.get(&(at * 3000)).unwrap(), Some(1), "{}", context());
+            });
+            beside.set(&7, &7).unwrap();
+            outcomes.insert((has_it, is_loaded));
+        }
+    }
+    assert!(outcomes.contains(&(true, true)) && outcomes.contains(&(false, false)), "{outcomes:?}");
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use folddb::{Batch, BytesTable, Durability, ErrorKind, WriteOp};
+use folddb::ErrorKind;
 use serde_json::{Value, json};
 
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
@@ -18,13 +18,10 @@ use crate::human;
 use crate::import::bad_rows::BadRows;
 use crate::import::mapping::{Mapping, Stated};
 use crate::import::rows::{BadRow, Next, Rows};
+use crate::import::sink::Sink;
 use crate::import::source;
 use crate::progress;
 use crate::session::{Opened, Session};
-
-/// A batch is committed when it holds so many ops, or so many bytes.
-const BATCH_OPS: usize = 4096;
-const BATCH_BYTES: usize = 1 << 20;
 
 pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failure> {
     let mut stated = Stated::parse(args)?;
@@ -37,35 +34,25 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let bytes_read = std::sync::Arc::clone(&source.bytes_read);
     let format = args.format.unwrap_or_else(|| source::format_of(&args.file));
     let mut rows = Rows::open(source, format, args.delimiter, !args.no_header, &args.null)?;
-    let (store, table, mapping) = open_table(args, &mut stated, session, &mut rows)?;
+    let (store, mut sink, mapping) = open_sink(args, &mut stated, session, &mut rows)?;
     let bad = BadRows::new(args.bad_rows.as_deref(), &rows.header())?;
 
     let began = Instant::now();
-    let mut import = Import {
-        batch: store.batch(),
-        op: op_of(&table),
-        durability: args.durability.into(),
-        table,
-        mapping,
-        bad,
-        strict: args.strict,
-        read: 0,
-        written: 0,
-        empty: 0,
-    };
-    let ended = import.all(&mut rows, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
+    let mut import = Import { mapping, bad, strict: args.strict, read: 0, written: 0, empty: 0 };
+    let ended = import.all(&mut sink, &mut rows, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
+    let ended = ended.and_then(|()| sink.finish()).map(|loaded| import.written += loaded);
     bar.finish_and_clear();
-    // What was read before a failure is whole rows: it stays, and the report says how many.
+    // What was committed before a failure is whole rows: it stays, and the report says how many.
     store.sync()?;
     import.bad.finish()?;
-    import.report(session, ended.is_ok(), began.elapsed().as_secs_f64())?;
+    import.report(session, &args.table, ended.is_ok(), began.elapsed().as_secs_f64())?;
     ended?;
     if let Some(limit) = args.show {
+        let table = store.known_table(&args.table)?;
         let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
         let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
-        scan::print(&mut session.out, &import.table, &rows, format)?;
+        scan::print(&mut session.out, &table, &rows, format)?;
     }
-    drop(import);
     store.close()
 }
 
@@ -83,12 +70,12 @@ fn check_aside(args: &ImportArgs) -> Result<(), Failure> {
 }
 
 /// Opens the table, or creates it and its store when that is asked for.
-fn open_table(
+fn open_sink(
     args: &ImportArgs,
     stated: &mut Stated,
     session: &Session,
     rows: &mut Rows,
-) -> Result<(Opened, BytesTable, Mapping), Failure> {
+) -> Result<(Opened, Sink, Mapping), Failure> {
     let store = match session.write(&args.store) {
         Ok(store) => Some(store),
         Err(Failure::Store(error)) if error.kind() == ErrorKind::NoStore && args.create => None,
@@ -110,7 +97,13 @@ fn open_table(
     let store = match (store, existing) {
         (Some(store), Some(table)) => {
             table.rules().check_writable()?;
-            return Ok((store, table, mapping));
+            if args.sorted {
+                let message =
+                    format!("--sorted loads a new table, and `{}` is there; leave it out", args.table);
+                return Err(Failure::Usage(message));
+            }
+            let sink = Sink::batches(&store, table, args.durability.into());
+            return Ok((store, sink, mapping));
         }
         (Some(store), None) => store,
         (None, _) => {
@@ -118,22 +111,16 @@ fn open_table(
             session.create(&args.store)?
         }
     };
-    let table = store.create_table(&args.table, rules)?;
-    Ok((store, table, mapping))
-}
-
-/// What a row does to its key: it folds, or where values replace it sets.
-fn op_of(table: &BytesTable) -> WriteOp {
-    if table.rules().rules.fold.spec() == "replace" { WriteOp::Set } else { WriteOp::Fold }
+    let sink = match args.sorted {
+        true => Sink::load(&store, &args.table, rules)?,
+        false => Sink::batches(&store, store.create_table(&args.table, rules)?, args.durability.into()),
+    };
+    Ok((store, sink, mapping))
 }
 
 /// An import under way.
 struct Import {
-    table: BytesTable,
     mapping: Mapping,
-    batch: Batch,
-    op: WriteOp,
-    durability: Durability,
     bad: BadRows,
     strict: bool,
     read: u64,
@@ -143,35 +130,30 @@ struct Import {
 
 impl Import {
     /// Imports all rows, and commits what was read before anything that fails.
-    fn all(&mut self, rows: &mut Rows, mut progress: impl FnMut()) -> Result<(), Failure> {
+    fn all(&mut self, sink: &mut Sink, rows: &mut Rows, mut progress: impl FnMut()) -> Result<(), Failure> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let mut read_all = || -> Result<(), Failure> {
             loop {
                 let bad = match rows.advance()? {
                     Next::End => return Ok(()),
                     Next::Bad(bad) => Err(bad),
-                    Next::Row => self.mapping.fill(rows, self.table.rules(), &mut key, &mut value),
+                    Next::Row => self.mapping.fill(rows, sink.rules(), &mut key, &mut value),
                 };
                 self.read += 1;
                 match bad {
-                    Ok(true) => self.write(&key, &value)?,
+                    Ok(true) => sink.write(&key, &value)?,
                     Ok(false) => self.empty += 1,
                     Err(bad) => self.add_bad(rows, bad)?,
                 }
-                if self.batch.len() >= BATCH_OPS || self.batch.len_bytes() >= BATCH_BYTES {
-                    self.commit()?;
+                if sink.is_full() {
+                    self.written += sink.commit()?;
                     progress();
                 }
             }
         };
         let ended = read_all();
-        self.commit()?;
+        self.written += sink.commit()?;
         ended
-    }
-
-    fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        self.batch.write(&self.table, self.op, key, value);
-        Ok(())
     }
 
     fn add_bad(&mut self, rows: &Rows, bad: BadRow) -> Result<(), Failure> {
@@ -179,23 +161,14 @@ impl Import {
         if self.strict { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
     }
 
-    fn commit(&mut self) -> Result<(), Failure> {
-        let ops = self.batch.len() as u64;
-        if ops > 0 {
-            self.batch.commit(self.durability)?;
-            self.written += ops;
-        }
-        Ok(())
-    }
-
-    fn report(&self, session: &mut Session, whole: bool, seconds: f64) -> Result<(), Failure> {
+    fn report(&self, session: &mut Session, table: &str, whole: bool, seconds: f64) -> Result<(), Failure> {
         let bad_rows = self
             .bad
             .told
             .iter()
             .map(|(line, bad)| json!({ "line": line, "column": bad.column, "reason": bad.reason }));
         let report = json!({
-            "table": self.table.name(),
+            "table": table,
             "rows_read": self.read,
             "rows_imported": self.written,
             "rows_empty": self.empty,
@@ -207,15 +180,15 @@ impl Import {
         if session.globals.json {
             return session.report(&report, |_| Ok(()));
         }
-        exit_code::tell(&self.summary(whole, seconds));
+        exit_code::tell(&self.summary(table, whole, seconds));
         for line in self.bad.tell() {
             exit_code::tell(&format!("  {line}"));
         }
         Ok(())
     }
 
-    fn summary(&self, whole: bool, seconds: f64) -> String {
-        let mut text = format!("imported {} into {}", human::plural(self.written, "row"), self.table.name());
+    fn summary(&self, table: &str, whole: bool, seconds: f64) -> String {
+        let mut text = format!("imported {} into {}", human::plural(self.written, "row"), table);
         if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
             text.push_str(&format!(" in {seconds:.2} s"));
         }

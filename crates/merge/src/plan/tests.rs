@@ -350,3 +350,10 @@ fn garbage_counts_the_values_that_lie_apart() {
     runs[0].value_bytes = 0;
     assert!(planned(&runs).is_none());
 }
+
+#[test]
+fn a_run_from_elsewhere_stands_where_merges_would_have_put_it() {
+    let tiers = [0, 1, 100, 101, 800, 801, 6400, 6401].map(|bytes| tier_of(bytes, 100, 8));
+    assert_eq!(tiers, [0, 0, 0, 1, 1, 2, 2, 3]);
+    assert_eq!(tier_of(u64::MAX, 0, 0), 64);
+}

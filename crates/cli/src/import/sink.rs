@@ -1,0 +1,83 @@
+//! Where imported rows go: in batches to a table, or in the order of their keys to a new one.
+
+use folddb::table_rules::{BoundRules, TableRules};
+use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Store, WriteOp};
+
+use crate::failure::Failure;
+
+/// A batch is committed when it holds so many ops, or so many bytes.
+const BATCH_OPS: usize = 4096;
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Progress is shown after so many rows that are loaded.
+const LOADED_ROWS: u64 = 4096;
+
+/// Takes the rows of an import.
+pub(crate) enum Sink {
+    /// To a table, as others may write to it.
+    Batches { table: BytesTable, batch: Box<Batch>, op: WriteOp, durability: Durability },
+    /// To a table that comes into being with all of them.
+    Load { load: Box<BytesBulkLoad>, op: WriteOp },
+}
+
+impl Sink {
+    /// Into a table that is there.
+    pub(crate) fn batches(store: &Store, table: BytesTable, durability: Durability) -> Sink {
+        Sink::Batches { batch: Box::new(store.batch()), op: op_of(&table.rules().rules), durability, table }
+    }
+
+    /// Into a new table by these rules.
+    pub(crate) fn load(store: &Store, name: &str, rules: TableRules) -> Result<Sink, Failure> {
+        let op = op_of(&rules);
+        Ok(Sink::Load { load: Box::new(store.bulk_load_bytes(name, rules)?), op })
+    }
+
+    pub(crate) fn rules(&self) -> &BoundRules {
+        match self {
+            Sink::Batches { table, .. } => table.rules(),
+            Sink::Load { load, .. } => load.rules(),
+        }
+    }
+
+    /// Takes a row.
+    pub(crate) fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        match self {
+            Sink::Batches { table, batch, op, .. } => {
+                batch.write(table, *op, key, value);
+            }
+            Sink::Load { load, op } => load.push(*op, key, value)?,
+        }
+        Ok(())
+    }
+
+    /// Whether enough has come to commit it, or to show how far it is.
+    pub(crate) fn is_full(&self) -> bool {
+        match self {
+            Sink::Batches { batch, .. } => batch.len() >= BATCH_OPS || batch.len_bytes() >= BATCH_BYTES,
+            Sink::Load { load, .. } => load.rows().is_multiple_of(LOADED_ROWS),
+        }
+    }
+
+    /// Commits what has come, and says how many rows that were. What is loaded is committed at the end.
+    pub(crate) fn commit(&mut self) -> Result<u64, Failure> {
+        let Sink::Batches { batch, durability, .. } = self else { return Ok(0) };
+        let ops = batch.len() as u64;
+        if ops > 0 {
+            batch.commit(*durability)?;
+        }
+        Ok(ops)
+    }
+
+    /// Makes the table that is loaded, and says how many rows that has committed.
+    pub(crate) fn finish(self) -> Result<u64, Failure> {
+        let Sink::Load { load, .. } = self else { return Ok(0) };
+        let rows = load.rows();
+        load.finish()?;
+        Ok(rows)
+    }
+}
+
+/// What a row does to its key: it folds, or where values replace it sets.
+fn op_of(rules: &TableRules) -> WriteOp {
+    if rules.fold.spec() == "replace" { WriteOp::Set } else { WriteOp::Fold }
+}

@@ -1,0 +1,272 @@
+//! Bulk load: rows that come in the order of their keys become the bottom run of a new table, past the journal and the memtables.
+//!
+//! Each row is written once. The table comes into being with all of its rows, by one edit of the manifest, while the store serves
+//! everything else; until then nobody sees it, and what was written goes when the load is given up or the process dies. Rows of one
+//! key fold as they come in, and what is left is the whole state of the key: a `Set`, or nothing. All of them have the seq that was
+//! published when the load began, which is one of some other table: nobody compares seqs across tables.
+
+use std::cmp::Ordering;
+use std::marker::PhantomData;
+use std::mem;
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, Op, OpBuf, OpKind, Record, RecordSink, Result, Seq, TableId};
+use folddb_merge::Times;
+use folddb_rules::codec::{AsKey, AsValue, Key, Value};
+use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
+use folddb_rules::{Composed, State};
+use folddb_run::PartFacts;
+
+use crate::budget::Who;
+use crate::catalog::TableCore;
+use crate::encode::{WriteOp, check_lengths};
+use crate::read::damaged_record;
+use crate::rules::Rules;
+use crate::store::{Content, Store};
+use crate::table::{BytesTable, Table};
+use crate::upkeep::output::Output;
+use crate::view::{PartFile, TableView};
+
+/// A load under way, of keys and values as bytes. Dropped without [`BytesBulkLoad::finish`], it leaves nothing.
+#[must_use = "nothing is loaded before it is finished"]
+pub struct BytesBulkLoad {
+    store: Store,
+    /// The table as its parts are written; it gets its number when it comes into being.
+    table: Arc<TableCore>,
+    seq: Seq,
+    output: Output,
+    parts: Vec<(Arc<PartFile>, PartFacts)>,
+    /// The last key, and what its rows have come to: a `Set`, or a `Delete`.
+    pending: Option<(Vec<u8>, OpBuf)>,
+    scratch: OpBuf,
+    rows: u64,
+}
+
+/// A load under way, of a table whose keys are `K` and whose values are `V`.
+#[must_use = "nothing is loaded before it is finished"]
+pub struct BulkLoad<K, V> {
+    bytes: BytesBulkLoad,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    types: PhantomData<fn(K, V)>,
+}
+
+impl Store {
+    /// Begins to load a new table by these rules with rows that come in the order of their keys. It is there once
+    /// [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot its rows are as old as the last write before this call.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for rules that a load cannot serve: hashed
+    /// tables, values that lie apart or expire.
+    pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
+        let bytes = self.bulk_load_bytes(name, rules.as_table_rules().clone())?;
+        Ok(BulkLoad { bytes, key: Vec::new(), value: Vec::new(), types: PhantomData })
+    }
+
+    /// As [`Store::bulk_load`], of a table whose rules are known at run time only.
+    ///
+    /// # Errors
+    /// As [`Store::bulk_load`].
+    pub fn bulk_load_bytes(&self, name: &str, rules: TableRules) -> Result<BytesBulkLoad> {
+        let engine = self.engine();
+        let bound = self.check_new_table(name, &rules)?;
+        check_rules(name, &bound)?;
+        if engine.catalog().by_name(name).is_some() {
+            return Err(exists(name));
+        }
+        let table = Arc::new(TableCore::new(TableId(0), name, bound, None, TableView::of));
+        let shape = (table.keeps_past, true, Times::default());
+        Ok(BytesBulkLoad {
+            store: self.clone(),
+            seq: engine.published(),
+            output: Output::new(engine, &table, shape, Who::Values),
+            table,
+            parts: Vec::new(),
+            pending: None,
+            scratch: OpBuf::default(),
+            rows: 0,
+        })
+    }
+}
+
+fn exists(name: &str) -> Error {
+    let message = format!("the store has a table `{name}` already, and a bulk load makes a new one");
+    Error::new(ErrorKind::AlreadyExists, message)
+}
+
+/// What is not known to a run that is written by itself: pointers into the value lane, and the times of writes.
+fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
+    let why = match &bound.rules {
+        rules if rules.kind == TableKind::Hashed => "it is hashed, and has no runs",
+        rules if rules.separate.is_some() => "its values lie apart",
+        rules if rules.expire.has_stamps() => "its values expire",
+        _ => return bound.check_writable(),
+    };
+    Err(Error::invalid(format!("table `{name}` cannot be bulk loaded, since {why}; write it in batches")))
+}
+
+impl BytesBulkLoad {
+    /// Takes the next row. Its key is that of the last one, or comes after it in the order of the table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a key that comes before the last one, or what is no key or value of the table;
+    /// [`ErrorKind::FoldFailed`]; a failed write. The load can only be given up then.
+    pub fn push(&mut self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
+        let value = if op == WriteOp::Delete { &[][..] } else { value };
+        BytesTable::check_row(&self.table, op, key, value)?;
+        check_lengths(&self.table, key, value)?;
+        let kind = self.table.rules.fold.normalise(key, op.kind(), value);
+        let row = row_of(&self.table, kind, value)?;
+        self.rows += 1;
+        match &self.pending {
+            None => self.begin_key(key, row),
+            Some((last, _)) => match self.table.rules.order.compare(last, key) {
+                Ordering::Less => {
+                    self.end_key()?;
+                    self.begin_key(key, row);
+                }
+                Ordering::Equal => return self.fold_in(row),
+                Ordering::Greater => return Err(self.disorder(key)),
+            },
+        }
+        Ok(())
+    }
+
+    /// How many rows it has taken.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The rules of the table.
+    pub fn rules(&self) -> &BoundRules {
+        &self.table.rules
+    }
+
+    /// Makes the table, with all rows. They are on the disk when this returns.
+    ///
+    /// # Errors
+    /// A failed write; [`ErrorKind::AlreadyExists`] when somebody else made a table of this name meanwhile. Nothing is loaded then.
+    pub fn finish(mut self) -> Result<BytesTable> {
+        self.end_key()?;
+        let engine = Arc::clone(self.store.engine());
+        self.parts.extend(self.output.close_part(&engine, &self.table)?);
+        // What the log has up to the seq of the rows must not be less durable than they are.
+        self.store.sync()?;
+        let content = Content { parts: mem::take(&mut self.parts), seq: self.seq };
+        self.store.make_table(&self.table.name, self.table.rules.rules.clone(), content)
+    }
+
+    fn begin_key(&mut self, key: &[u8], row: Op<'_>) {
+        let (last, state) = self.pending.get_or_insert_default();
+        last.clear();
+        last.extend_from_slice(key);
+        match self.table.rules.fold.at_bottom(key, row) {
+            Some(State::Value(value)) => state.assign(Op::Set(value)),
+            _ => state.assign(Op::Delete),
+        }
+    }
+
+    /// Another row of the last key. What came before is a state, onto which every row folds.
+    fn fold_in(&mut self, row: Op<'_>) -> Result<()> {
+        let (Some((key, state)), fold) = (&mut self.pending, &self.table.rules.fold) else { return Ok(()) };
+        let older = state.op().map_err(|cause| damaged_record(&self.table, cause))?;
+        match fold.compose(key, older, row, &mut self.scratch) {
+            Composed::Older => {}
+            Composed::Newer(OpKind::Delete) => state.assign(Op::Delete),
+            Composed::Newer(kind) => {
+                state.assign(row);
+                state.kind = kind;
+            }
+            Composed::Out => mem::swap(state, &mut self.scratch),
+            Composed::Both(cause) => return Err(self.store.engine().fold_failed(&self.table, key, &cause)),
+        }
+        Ok(())
+    }
+
+    /// Writes what the last key has come to.
+    fn end_key(&mut self) -> Result<()> {
+        let Some((key, state)) = &self.pending else { return Ok(()) };
+        if state.kind == OpKind::Delete {
+            return Ok(());
+        }
+        let engine = self.store.engine();
+        let record = Record { key, seq: self.seq, kind: OpKind::Set, payload: &state.payload };
+        self.output.writer(engine)?.push(record)?;
+        if self.output.bytes_written() >= engine.options.part_bytes {
+            engine.check_open()?;
+            engine.health.check_writable(false)?;
+            self.parts.extend(self.output.close_part(engine, &self.table)?);
+            engine.reserve_numbers()?;
+        }
+        Ok(())
+    }
+
+    fn disorder(&self, key: &[u8]) -> Error {
+        let codec = self.table.rules.rules.key_codec();
+        let last = self.pending.as_ref().map_or(&[][..], |(last, _)| last);
+        Error::invalid(format!(
+            "row {}: key {} comes before key {} of the row before, and a bulk load of table `{}` takes rows in the order of their keys",
+            self.rows,
+            codec.show_line(key),
+            codec.show_line(last),
+            self.table.name
+        ))
+    }
+}
+
+/// A row as an op of its key.
+fn row_of<'v>(table: &TableCore, kind: OpKind, value: &'v [u8]) -> Result<Op<'v>> {
+    let payload = if kind == OpKind::Delete { &[][..] } else { value };
+    Op::from_parts(kind, payload).map_err(|cause| damaged_record(table, cause))
+}
+
+impl Drop for BytesBulkLoad {
+    fn drop(&mut self) {
+        self.output.discard(self.store.engine());
+        self.parts.iter().for_each(|(part, _)| part.retire());
+    }
+}
+
+impl<K: Key, V: Value> BulkLoad<K, V> {
+    /// Takes the next row: `value` is the value of `key`.
+    ///
+    /// # Errors
+    /// As [`BytesBulkLoad::push`].
+    pub fn set<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&mut self, key: &Q, value: &W) -> Result<()> {
+        self.push(WriteOp::Set, key, value)
+    }
+
+    /// Takes the next row: `operand` is folded onto the value of `key`, or is that.
+    ///
+    /// # Errors
+    /// As [`BytesBulkLoad::push`].
+    pub fn fold<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&mut self, key: &Q, operand: &W) -> Result<()> {
+        self.push(WriteOp::Fold, key, operand)
+    }
+
+    /// How many rows it has taken.
+    pub fn rows(&self) -> u64 {
+        self.bytes.rows()
+    }
+
+    /// Makes the table, with all rows. They are on the disk when this returns.
+    ///
+    /// # Errors
+    /// As [`BytesBulkLoad::finish`].
+    pub fn finish(self) -> Result<Table<K, V>> {
+        self.bytes.finish().map(Table::new)
+    }
+
+    fn push<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        op: WriteOp,
+        key: &Q,
+        value: &W,
+    ) -> Result<()> {
+        self.key.clear();
+        key.encode_key(&mut self.key);
+        self.value.clear();
+        value.encode(&mut self.value);
+        self.bytes.push(op, &self.key, &self.value)
+    }
+}

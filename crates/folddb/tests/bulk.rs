@@ -1,0 +1,168 @@
+//! Bulk load: a new table from rows in the order of their keys, all at once or not at all.
+#![allow(clippy::unwrap_used)]
+
+use std::ops::ControlFlow;
+
+use folddb::codec::KeyCodec;
+use folddb::folds::Stats;
+use folddb::table_rules::TableRules;
+use folddb::{Durability, ErrorKind, Expire, Options, Rules, Store, Upkeep, WriteOp};
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .part_bytes(64 << 10)
+        .disk_reserve_bytes(0)
+        .upkeep(Upkeep::Manual)
+}
+
+fn rules() -> Rules<u64, u64> {
+    Rules::sorted::<u64, u64>().fold("sum:u64")
+}
+
+fn mix(number: u64) -> u64 {
+    number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn parts(dir: &std::path::Path) -> usize {
+    let is_part = |entry: &std::fs::DirEntry| entry.path().extension().is_some_and(|end| end == "part");
+    std::fs::read_dir(dir).unwrap().filter_map(Result::ok).filter(is_part).count()
+}
+
+#[test]
+fn rows_are_there_all_at_once_and_after_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let other = store.table("other", rules()).unwrap();
+    other.fold(&1, &1).unwrap();
+    let mut load = store.bulk_load("sums", rules()).unwrap();
+    for number in 0..50_000u64 {
+        load.fold(&number, &mix(number)).unwrap();
+        if number % 10_000 == 0 {
+            assert_eq!(store.tables(), ["other"], "nobody sees it yet");
+            other.fold(&number, &1).unwrap();
+        }
+    }
+    assert_eq!(load.rows(), 50_000);
+    let sums = load.finish().unwrap();
+    assert_eq!(store.tables(), ["other", "sums"]);
+    assert!(parts(&path) > 3);
+    let stats = store.table_stats("sums").unwrap();
+    assert_eq!(stats.runs.len(), 1);
+    assert!(stats.runs[0].tier >= 1, "it is no small run: {}", stats.runs[0].tier);
+    for number in (0..50_000).step_by(997) {
+        assert_eq!(sums.get(&number).unwrap(), Some(mix(number)));
+    }
+    sums.fold(&3, &5).unwrap();
+    sums.delete(&4).unwrap();
+    let check = |store: &Store| {
+        let sums = store.table("sums", rules()).unwrap();
+        assert_eq!(sums.get(&3).unwrap(), Some(mix(3).saturating_add(5)));
+        assert_eq!(sums.get(&4).unwrap(), None);
+        assert_eq!(sums.scan().count().unwrap(), 49_999);
+    };
+    check(&store);
+    store.flush().unwrap();
+    check(&store);
+    store.optimize("sums", |_| ControlFlow::Continue(())).unwrap();
+    check(&store);
+    store.close().unwrap();
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    check(&Store::open(&path, options()).unwrap());
+}
+
+#[test]
+fn what_is_given_up_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let mut load = store.bulk_load("sums", rules()).unwrap();
+    (0..50_000u64).for_each(|number| load.set(&number, &mix(number)).unwrap());
+    assert!(parts(&path) > 1);
+    drop(load);
+    assert_eq!((parts(&path), store.tables().len()), (0, 0));
+    let load = store.bulk_load("sums", rules()).unwrap();
+    store.table("sums", rules()).unwrap();
+    assert_eq!(load.finish().unwrap_err().kind(), ErrorKind::AlreadyExists, "another was faster");
+    assert_eq!(store.bulk_load("sums", rules()).err().unwrap().kind(), ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn rows_of_one_key_fold_and_those_out_of_order_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let mut load = store.bulk_load("stats", Rules::sorted::<String, Stats>().fold("stats:f64")).unwrap();
+    for value in [1.0, 2.0, 6.0] {
+        load.fold("a", &Stats::of(value)).unwrap();
+    }
+    load.set("b", &Stats::of(1.0)).unwrap();
+    load.set("b", &Stats::of(7.0)).unwrap();
+    let refused = load.fold("aa", &Stats::of(1.0)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(refused.to_string().contains("row 6: key aa comes before key b"), "{refused}");
+    let table = load.finish().unwrap();
+    assert_eq!(table.get("a").unwrap().map(|stats| stats.mean()), Some(3.0));
+    assert_eq!(table.get("b").unwrap().map(|stats| stats.count()), Some(1));
+
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    let rules = TableRules::new(KeyCodec::Utf8).order("reversed").delete_equal(b"gone");
+    let mut load = store.bulk_load_bytes("words", rules).unwrap();
+    for (op, key, value) in [
+        (WriteOp::Set, "z", "1"),
+        (WriteOp::Set, "y", "gone"),
+        (WriteOp::Insert, "x", "first"),
+        (WriteOp::Insert, "x", "second"),
+        (WriteOp::Set, "w", "1"),
+        (WriteOp::Delete, "w", ""),
+        (WriteOp::Fold, "v", "folded"),
+    ] {
+        load.push(op, key.as_bytes(), value.as_bytes()).unwrap();
+    }
+    let words = load.finish().unwrap();
+    let rows: Vec<_> =
+        words.scan().into_iter().map(|row| row.map(|(k, v)| (text(&k), text(&v))).unwrap()).collect();
+    let wanted = [("z", "1"), ("x", "first"), ("v", "folded")];
+    assert_eq!(rows, wanted.map(|(key, value)| (key.to_owned(), value.to_owned())));
+}
+
+#[test]
+fn rules_that_a_load_cannot_serve_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let sorted = || TableRules::new(KeyCodec::Bytes);
+    for (rules, why) in [
+        (TableRules::hashed(KeyCodec::Bytes), "hashed"),
+        (sorted().separate(Some(2048)), "apart"),
+        (sorted().expire(Expire::ByWrite), "expire"),
+    ] {
+        let refused = store.bulk_load_bytes("t", rules).err().unwrap();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
+    let empty = store.bulk_load_bytes("t", sorted()).unwrap().finish().unwrap();
+    assert_eq!(empty.scan().count().unwrap(), 0);
+}
+
+#[test]
+fn snapshots_see_a_table_that_is_loaded_whole_and_backups_have_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let other = store.table("other", rules()).unwrap();
+    other.fold(&1, &1).unwrap();
+    let before = store.snapshot();
+    other.fold(&1, &1).unwrap();
+    let mut load = store.bulk_load("sums", rules()).unwrap();
+    (0..1000u64).for_each(|number| load.set(&number, &number).unwrap());
+    let during = store.snapshot();
+    other.fold(&1, &1).unwrap();
+    let sums = load.finish().unwrap();
+    assert_eq!(before.scan(&sums).count().unwrap(), 0);
+    assert_eq!(during.scan(&sums).count().unwrap(), 1000);
+    let mut batch = store.batch();
+    batch.set(&sums, &7, &0).set(&other, &7, &0);
+    batch.commit(Durability::Sync).unwrap();
+    assert_eq!(during.get(&sums, &7).unwrap(), Some(7));
+}
