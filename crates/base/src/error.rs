@@ -43,6 +43,8 @@ pub enum ErrorKind {
     Conflict,
     /// What a snapshot saw is not kept any more.
     SnapshotGone,
+    /// A feed has lost its place: what it had still to give is not kept any more. Begin it anew.
+    FeedLost,
     /// The store or the table is opened for reading only.
     ReadOnly,
     /// The store is closed, or the table is dropped.
@@ -70,6 +72,7 @@ impl ErrorKind {
             ErrorKind::SnapshotGone => {
                 "read what is there now, or hold snapshots for as long as they are needed"
             }
+            ErrorKind::FeedLost => "begin the feed anew, with the rows of the present",
             ErrorKind::ReadOnly => "open the store for writing",
             ErrorKind::Closed => "open it again",
             ErrorKind::Io => "see the cause named by the operating system",

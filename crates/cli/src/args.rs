@@ -83,6 +83,13 @@ pub(crate) enum Verb {
     Runs(StoreTableArgs),
     /// Draw the value lane: its segments, and how much of each is alive
     Values(StoreArgs),
+    /// Print what a change feed has to give: the rows the first time, then every batch since
+    ///
+    /// A feed is a name under which the store keeps what its consumer has not acknowledged. A store is open in one process at a
+    /// time: a watch prints what there is by then, acknowledges it and ends; run it again for what has come since.
+    Watch(WatchArgs),
+    /// List the change feeds of a store and what is held for them, or drop one
+    Feeds(FeedsArgs),
     /// Give back the space of dead values
     Reclaim(ReclaimArgs),
     /// Merge all runs of a table into one
@@ -629,6 +636,49 @@ pub(crate) struct OptimizeArgs {
     pub(crate) store: PathBuf,
     /// Only these tables
     pub(crate) tables: Vec<String>,
+}
+
+/// `watch`.
+#[derive(Args, Debug)]
+pub(crate) struct WatchArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The name of the feed, which is made where there is none
+    pub(crate) name: String,
+    /// Only this table
+    #[arg(long)]
+    pub(crate) table: Option<String>,
+    /// Only keys whose bytes begin so; in hexadecimal digits after 0x
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) prefix: Option<String>,
+    /// A feed that is made begins with what comes from now on, and gives no rows
+    #[arg(long)]
+    pub(crate) from_now: bool,
+    /// Begin anew, with the rows of the present
+    #[arg(long, conflicts_with = "from_now")]
+    pub(crate) again: bool,
+    /// Acknowledge nothing, so that the next watch prints the same
+    #[arg(long)]
+    pub(crate) peek: bool,
+    /// End after so many batches
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Wait so many seconds for more, each time that there is nothing
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) wait: Option<u64>,
+    /// What may be held for it while nobody watches; with more it begins anew [default: 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
+    pub(crate) hold_max: Option<usize>,
+}
+
+/// `feeds`.
+#[derive(Args, Debug)]
+pub(crate) struct FeedsArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Drop this one
+    #[arg(long, value_name = "NAME")]
+    pub(crate) drop: Option<String>,
 }
 
 /// `reclaim`.

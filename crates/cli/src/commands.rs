@@ -16,6 +16,7 @@ mod dump;
 mod explain;
 mod export;
 mod export_dir;
+mod feeds;
 mod generate;
 mod get;
 mod head;
@@ -36,6 +37,7 @@ mod sync;
 mod tables;
 mod values;
 mod verify;
+mod watch;
 mod write;
 
 use folddb::WriteOp;
@@ -67,6 +69,8 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Stats(args) => stats::run(&args, session),
         Verb::Runs(args) => runs::run(&args, session),
         Verb::Values(args) => values::run(&args, session),
+        Verb::Watch(args) => watch::run(&args, session),
+        Verb::Feeds(args) => feeds::run(&args, session),
         Verb::Reclaim(args) => reclaim::run(&args, session),
         Verb::Optimize(args) => optimize::run(&args, session),
         Verb::Explain(args) => explain::run(&args, session),

@@ -137,5 +137,6 @@ scenarios! {
     stores_are_cared_for: "care.txt",
     stores_are_compared: "compare.txt",
     values_lie_apart: "values.txt",
+    feeds_are_followed: "feeds.txt",
     files_become_values_and_values_files: "files.txt",
 }

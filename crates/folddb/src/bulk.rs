@@ -57,7 +57,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for rules that a load cannot serve: hashed
-    /// tables, values that lie apart or expire.
+    /// tables, values that lie apart or expire; or where a feed tells of the table.
     pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
         let bytes = self.bulk_load_bytes(name, rules.as_table_rules().clone())?;
         Ok(BulkLoad { bytes, key: Vec::new(), value: Vec::new(), types: PhantomData })
@@ -74,6 +74,7 @@ impl Store {
         if engine.catalog().by_name(name).is_some() {
             return Err(exists(name));
         }
+        engine.check_no_feed_of(engine.manifest.lock().state(), name)?;
         let table = Arc::new(TableCore::new(TableId(0), name, bound, None, TableView::of));
         let shape = (table.keeps_past, true, Times::default());
         Ok(BytesBulkLoad {

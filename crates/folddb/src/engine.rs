@@ -27,6 +27,7 @@ use folddb_memtable::Memtable;
 use crate::borders::Borders;
 use crate::budget::{Account, Who};
 use crate::catalog::Catalog;
+use crate::feeds::Feeds;
 use crate::hashed::PointLocks;
 use crate::health::Health;
 use crate::options::Options;
@@ -46,6 +47,7 @@ pub(crate) struct Engine {
     pub(crate) published: AtomicU64,
     pub(crate) journal: Option<Arc<JournalSync>>,
     pub(crate) values: Values,
+    pub(crate) feeds: Feeds,
     /// Held by who writes keys of hashed tables.
     pub(crate) points: PointLocks,
     pub(crate) manifest: Mutex<Manifest>,

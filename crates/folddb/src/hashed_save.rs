@@ -192,6 +192,7 @@ impl Engine {
         let end = self.journal.as_ref().map_or(0, |journal| journal.end_lsn());
         self.sync_to(end).inspect_err(|_| saved.discard())?;
         let log_start = self.log_start_beside(None, Some(&saved.table));
+        self.sync_history(log_start.unwrap_or(0)).inspect_err(|_| saved.discard())?;
         let mut changes = saved.changes().to_vec();
         changes.extend(log_start.map(|lsn| self.horizon(lsn)));
         let mut manifest = self.manifest.lock();

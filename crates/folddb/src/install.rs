@@ -167,10 +167,12 @@ impl Engine {
         }
     }
 
-    /// Removes segments of the log that end at or before `log_start_lsn`, which a durable edit has recorded.
+    /// Removes segments of the log that end at or before `log_start_lsn`, which a durable edit has recorded, but for those that
+    /// feeds hold.
     pub(crate) fn retire_segments(&self, log_start_lsn: Lsn) {
         let Some(journal) = &self.journal else { return };
-        for number in journal.retire_before(log_start_lsn) {
+        self.feeds.log_starts_at(log_start_lsn);
+        for number in journal.retire_before(self.feeds.held_from(log_start_lsn)) {
             // A segment that stays behind is removed at the next opening.
             let _ = self.host.files.remove(&self.path(&FileName::Log(number).to_string()));
         }

@@ -77,6 +77,7 @@ mod engine;
 mod times;
 mod install;
 mod encode;
+mod feeds;
 mod value_files;
 mod values;
 mod values_at_rest;
@@ -108,6 +109,7 @@ mod digest;
 mod transaction;
 mod store;
 mod bulk;
+mod feed;
 mod report;
 pub mod care;
 
@@ -121,6 +123,10 @@ pub use care::{
 pub use cursor::{Cursor, Resume};
 pub use digest::Digest;
 pub use encode::{Lifetime, WriteOp};
+pub use feed::{
+    Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
+};
+pub use feeds::FeedStats;
 pub use head::Head;
 pub use history::Version;
 pub use locate::{FilePiece, Locate, Located, LocatedPiece};

@@ -8,7 +8,7 @@
 //!   sealed    nothing is added any more, said in the manifest
 //!   fenced    every batch that put a value into it has it in a memtable; the log ended here then (see `values.rs`, `fence`)
 //!   flushed   what the manifest says is needed of the log begins there or later: no memtable holds such a pointer, and no replay
-//!             after a crash will meet one
+//!             after a crash will meet one; and no feed has still to give what leads there (`feeds.rs`)
 //! ```
 //!
 //! and is *settled* then, for good, wherever its values move. From then on the parts that point to it only become fewer: merges
@@ -103,8 +103,9 @@ impl Engine {
     /// Takes note of segments to which only parts point from now on.
     pub(crate) fn note_settled(&self, state: &State) {
         let mut settled = self.values.settled.lock();
+        let needed_from = self.feeds.held_from(state.log_start_lsn);
         self.values.fences.lock().retain(|&number, &mut fence| {
-            let is_flushed = fence <= state.log_start_lsn;
+            let is_flushed = fence <= needed_from;
             if is_flushed {
                 settled.insert(number);
             }
@@ -126,7 +127,11 @@ impl Engine {
 
     /// Bytes of the full segments that memory leads to, as of the last look: none of their dead values can go.
     pub(crate) fn pinned_value_bytes(&self) -> u64 {
-        let pinned: Vec<FileNumber> = self.values.fences.lock().keys().copied().collect();
+        let needed_from = self.feeds.log_start(); // what is held below that is held for feeds
+        let fences = self.values.fences.lock();
+        let pinned: Vec<FileNumber> =
+            fences.iter().filter(|(_, fence)| **fence > needed_from).map(|(&number, _)| number).collect();
+        drop(fences);
         if pinned.is_empty() {
             return 0;
         }

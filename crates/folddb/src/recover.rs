@@ -34,7 +34,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
-use folddb_manifest::{Loaded, ManifestLog, State, TableState};
+use folddb_manifest::{KeptLog, Loaded, LossCause, ManifestLog, State, TableState};
 use folddb_rules::table_rules::{TableKind, TableRules};
 use folddb_run::{Part, Shared};
 
@@ -42,6 +42,7 @@ use crate::borders::Borders;
 use crate::budget::{Account, Who};
 use crate::catalog::{Catalog, TableCore};
 use crate::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers};
+use crate::feeds::{Feeds, Tail, is_held_for_feeds};
 use crate::hashed::{Hashed, PointLocks, low_bits, new_salt};
 use crate::hashed_files::open_saved;
 use crate::hashed_save::SavedIndex;
@@ -162,6 +163,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         published: AtomicU64::new(0),
         journal: None,
         values,
+        feeds: Feeds::of(&state),
         points: PointLocks::default(),
         manifest: Mutex::new(Manifest::ReadOnly(Arc::clone(&state))),
         numbers,
@@ -193,6 +195,8 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         engine.start_journal(end_lsn)?;
         engine.account.iter().for_each(|account| account.set_open());
         engine.note_overdue();
+    } else {
+        engine.note_history(&state)?;
     }
     Ok(Arc::new(engine))
 }
@@ -231,6 +235,8 @@ fn owed_to(torn: &Option<TornManifest>, error: Error) -> Error {
 struct Replay {
     end_lsn: Lsn,
     old_segments: Vec<FileNumber>,
+    /// The end of the log, written anew where feeds are to give it.
+    kept: Option<KeptLog>,
     /// Memtables that filled up on the way.
     rewritten: Rewrites,
 }
@@ -297,12 +303,13 @@ impl Engine {
         let from = ReplayFrom {
             store_id: state.store_id,
             log_start_lsn: state.log_start_lsn,
-            durable_lsn: state.durable_lsn,
+            durable_lsn: state.feeds.all().map(|feed| feed.lsn).fold(state.durable_lsn, Lsn::max),
             is_open: state.log_open,
         };
         let mut rewritten = Rewrites::default();
         let mut room = ReadOnlyRoom::default();
         let mut slots = MovedSlots::default();
+        let mut tail = Tail::begin(engine, state)?;
         let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
         let visit = &mut |frame: ReplayFrame<'_>| {
             check_tables(&frame, state)?;
@@ -312,7 +319,9 @@ impl Engine {
             let moved =
                 if frame.is_durable { None } else { engine.put_again(&values, &frame, &mut slots)? };
             let payload = moved.as_deref().unwrap_or(frame.payload);
-            engine.apply_replayed(&mut committer, &ReplayFrame { payload, ..frame })?;
+            let frame = ReplayFrame { payload, ..frame };
+            engine.apply_replayed(&mut committer, &frame)?;
+            tail.put(engine, &frame)?;
             // A log may hold more than fits the memory.
             for table in committer.full_tables(engine.options.memtable_bytes()) {
                 engine.rewrite(&mut committer, &table, &mut rewritten)?;
@@ -324,7 +333,10 @@ impl Engine {
             true => folddb_journal::replay(&engine.host, &engine.dir, &from, visit),
             false => folddb_journal::replay_checked(&engine.host, &engine.dir, &from, has_values, visit),
         };
-        let replayed = replayed.inspect_err(|_| engine.discard_replayed(&rewritten))?;
+        let replayed = replayed.inspect_err(|_| {
+            engine.discard_replayed(&rewritten);
+            tail.discard(engine);
+        })?;
         if let Some(needed_bytes) = room.needed_bytes() {
             return Err(engine.too_long_to_read(needed_bytes));
         }
@@ -335,7 +347,9 @@ impl Engine {
         let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
         committer.next_seq = committer.next_seq.max(state.last_seq.max(flushed_seq) + 1);
         engine.published.store(committer.next_seq - 1, Ordering::Release);
-        Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments, rewritten })
+        let kept = tail.finish(engine, replayed.cut_lsn);
+        let kept = kept.inspect_err(|_| engine.discard_replayed(&rewritten))?;
+        Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments, kept, rewritten })
     }
 
     fn apply_replayed(&self, committer: &mut Committer, frame: &ReplayFrame<'_>) -> Result<()> {
@@ -433,17 +447,23 @@ impl Engine {
     /// Writes what was replayed to runs and says so, and that the old segments are not needed, in one edit: a batch
     /// may be in several tables. Then the old segments go.
     fn install_replayed(&self, replayed: Replay) -> Result<()> {
-        let Replay { end_lsn, old_segments, mut rewritten } = replayed;
+        let Replay { end_lsn, old_segments, kept, mut rewritten } = replayed;
         let written = self.rewrite_all(&mut rewritten).and_then(|()| self.sync_values());
         let saved = written.and_then(|()| self.save_all_replayed());
         let saved = saved.inspect_err(|_| self.discard_replayed(&rewritten))?;
         let mut changes = rewritten.take_changes();
         changes.extend(saved.iter().flat_map(SavedIndex::changes));
         let old_values = self.look_over_values(&rewritten, &mut changes);
+        changes.extend(kept.map(|KeptLog { file, first_lsn, next_lsn }| Change::KeepLog {
+            file,
+            first_lsn,
+            next_lsn,
+        }));
         self.record_log_start(end_lsn, changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
                 self.discard_replayed(&rewritten); // after any other failure the edit may be on the disk
                 saved.iter().for_each(SavedIndex::discard);
+                kept.iter().for_each(|kept| self.remove_kept(kept.file));
             }
         })?;
         saved.iter().for_each(SavedIndex::adopt);
@@ -452,7 +472,10 @@ impl Engine {
         // All that points to what was there before is in parts.
         let state = Arc::clone(self.manifest.lock().state());
         let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
-        self.values.settled.lock().extend(sealed.chain(state.moved.keys().copied()));
+        let (held, free): (Vec<FileNumber>, Vec<FileNumber>) =
+            sealed.partition(|&number| is_held_for_feeds(&state, number));
+        self.values.settled.lock().extend(free.into_iter().chain(state.moved.keys().copied()));
+        self.values.fences.lock().extend(held.into_iter().map(|number| (number, end_lsn)));
         old_values.sealed.iter().for_each(|&end| self.values.lane.cut(end));
         for table in self.catalog().all() {
             let parts = rewritten.of(table).flat_map(|one| one.written.parts.iter().cloned()).collect();
@@ -460,8 +483,9 @@ impl Engine {
                 self.show(table, state, &Installed { parts, flushed: None });
             }
         }
-        self.remove_segments(&old_segments);
-        Ok(())
+        let lost = self.adopt_history(&old_segments, end_lsn)?;
+        let lost: Vec<_> = lost.iter().map(|name| (&name[..], LossCause::Gone)).collect();
+        self.lose_feeds(&lost)
     }
 
     /// Saves the indexes that something was replayed of.
@@ -507,12 +531,19 @@ impl Engine {
         }
         let mut old = OldValues::default();
         for (&number, sealed) in &manifest.state().values {
+            let is_held = is_held_for_feeds(manifest.state(), number);
             match ends.get(&number) {
-                Some(_) if manifest.state().is_shelf(number) => {
+                found if manifest.state().is_shelf(number) && (is_held || found.is_some()) => {
                     // What is counted too much is dead, and found when the shelf is looked through.
                     let counted =
                         sealed.is_none().then(|| count_objects(&*self.host.files, &self.dir, number));
                     changes.extend(counted.into_iter().flatten().map(|end| seal_shelf_change(&end)));
+                }
+                _ if is_held && sealed.is_some() => {}
+                _ if is_held => {
+                    // How much of it counts is not known without reading the log that feeds have still to give.
+                    let end = self.segment_bytes(manifest.state(), number);
+                    old.sealed.push(ValuesEnd { number, end });
                 }
                 None => {
                     changes.push(Change::RemoveValues { segment: number });
@@ -587,7 +618,9 @@ impl Engine {
         self.close_values()?;
         if self.log_is_in_runs() {
             self.record_log_start(end, Vec::new())?;
-            let numbers: Vec<FileNumber> = sync.segments().iter().map(|segment| segment.number).collect();
+            let held_from = self.feeds.held_from(end);
+            let segments = sync.segments().into_iter().filter(|segment| segment.end_lsn <= held_from);
+            let numbers: Vec<FileNumber> = segments.map(|segment| segment.number).collect();
             self.remove_segments(&numbers);
         }
         Ok(())
@@ -734,6 +767,7 @@ fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileNam
         FileName::Values(number) => !state.values.contains_key(number) || state.is_shelf(*number),
         FileName::Shelf(number) => !state.is_shelf(*number),
         FileName::Moved(number) => !state.moved_files.contains_key(number),
+        FileName::Kept(number) => state.feeds.kept().iter().all(|kept| kept.file != *number),
         _ => false,
     };
     let names = names.iter().filter_map(|name| FileName::parse(name));

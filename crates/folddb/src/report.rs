@@ -94,6 +94,8 @@ pub struct StoreStats {
     pub value_bytes_given_back: u64,
     /// Records whose values had expired and that flushes and merges have swept away.
     pub records_expired: u64,
+    /// Times that a feed has lost its place.
+    pub feeds_lost: u64,
     /// Live snapshots.
     pub snapshots: u64,
     /// Seconds since the oldest live snapshot was taken.
@@ -512,6 +514,7 @@ impl Engine {
             value_bytes_copied: counters.value_bytes_copied.get(),
             value_bytes_given_back: counters.value_bytes_given_back.get(),
             records_expired: counters.records_expired.get(),
+            feeds_lost: counters.feeds_lost.get(),
             snapshots: snapshots as u64,
             oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),
             damage: self.damage_met().into_iter().chain(self.damaged_values()).collect(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, Result, Seq};
+use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::borders::{At, Held};
@@ -41,6 +41,19 @@ impl Snapshot {
         let at = At { seq: engine.published(), time_ms: engine.now_ms() };
         let held = engine.borders.hold(at, engine.host.clock.monotonic());
         Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None }
+    }
+
+    /// Takes a snapshot, and says where the log ends that has all that it sees.
+    pub(crate) fn take_with_lsn(engine: &Arc<Engine>) -> Result<(Snapshot, Lsn)> {
+        let committer = engine.commit.lock();
+        let Some(journal) = &committer.journal else {
+            return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+        };
+        let lsn = journal.end_lsn();
+        let at = At { seq: engine.published(), time_ms: engine.now_ms() };
+        let held = engine.borders.hold(at, engine.host.clock.monotonic());
+        let snapshot = Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None };
+        Ok((snapshot, lsn))
     }
 
     /// A snapshot of a moment that is over.

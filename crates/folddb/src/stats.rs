@@ -54,4 +54,5 @@ pub(crate) struct Counters {
     pub(crate) value_bytes_copied: Counter,
     pub(crate) value_bytes_given_back: Counter,
     pub(crate) records_expired: Counter,
+    pub(crate) feeds_lost: Counter,
 }

@@ -163,11 +163,15 @@ impl Store {
         let mut changes =
             vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text: rules.to_text() }];
         changes.extend(content.changes(engine, id));
-        manifest.append(&changes).inspect_err(|error| {
+        if !content.parts.is_empty() {
+            engine.check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
+        }
+        let told = engine.note_of_table(manifest.state(), (id, name, rules.to_text()), false);
+        changes.extend(told.inspect_err(|_| discard())?);
+        engine.edit_tables(&mut manifest, &changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
                 discard(); // the edit surely did not take place
             }
-            engine.note_write_failure(error);
         })?;
         let hashed = (bound.rules.kind == TableKind::Hashed)
             .then(|| Hashed::new(new_salt(manifest.state().store_id, id), engine.options.index()));
@@ -225,8 +229,10 @@ impl Store {
         let mut manifest = engine.manifest.lock();
         core.check_alive()?;
         engine.health.check_writable(true)?;
-        let edit = [Change::DropTable { table: core.id }];
-        manifest.append(&edit).inspect_err(|error| engine.note_write_failure(error))?;
+        let rules_text = core.rules.rules.to_text();
+        let told = engine.note_of_table(manifest.state(), (core.id, name, rules_text), true)?;
+        let edit: Vec<Change> = std::iter::once(Change::DropTable { table: core.id }).chain(told).collect();
+        engine.edit_tables(&mut manifest, &edit)?;
         {
             let mut committer = engine.commit.lock();
             core.mark_dropped();

@@ -124,6 +124,7 @@ impl Engine {
             if self.health.is_closed() {
                 return;
             }
+            self.feeds.tell(self.published());
             let now = self.host.clock.monotonic();
             if self.health.cause().is_none() {
                 let _guard = PoisonOnPanic::new(&self.health);

@@ -34,6 +34,8 @@ mod journal;
 mod segment_reader;
 mod replay;
 mod examine;
+pub mod kept;
+pub mod follow;
 
 pub use examine::{LogFault, LogReport, TornEnd, examine};
 pub use journal::{Handover, Journal, JournalOptions, JournalStart, JournalSync, SegmentFacts};

@@ -49,10 +49,22 @@ pub(crate) struct Beyond {
 
 impl SegmentReader {
     pub(crate) fn open(host: &Host, dir: &Path, number: FileNumber) -> Result<SegmentReader> {
-        let path = segment_path(dir, number);
+        SegmentReader::open_at(host, segment_path(dir, number))
+    }
+
+    pub(crate) fn open_at(host: &Host, path: PathBuf) -> Result<SegmentReader> {
         let file = host.files.open(&path).map_err(|error| Error::io("open", &path, error))?;
         let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
         Ok(SegmentReader { path, file, len_bytes, window: Vec::new(), window_offset: 0, wasted_bytes: 0 })
+    }
+
+    /// Looks at what stands before `lsn` only: what comes after it may still be on its way into the file, and no byte of it is kept
+    /// in the window.
+    pub(crate) fn end_at(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<()> {
+        let whole = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
+        self.len_bytes = whole.min(header.offset_of(lsn.min(header.next_lsn())));
+        self.window.truncate(self.len_bytes.saturating_sub(self.window_offset) as usize);
+        Ok(())
     }
 
     /// The header; an error of the inner kind where it is not whole.

@@ -4,6 +4,7 @@ pub(crate) mod world;
 
 mod appending;
 mod examining;
+mod following;
 mod recovering;
 mod searching;
 #[cfg(folddb_schedules)]

@@ -5,6 +5,7 @@
 //!   LOCK              locked by whoever has the store open
 //!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
 //!   000007.log        a segment of the log lane (segment.rs)
+//!   000008.kept       the end of a log that a crash left, written anew for who follows it (segment.rs)
 //!   000012.values     a segment of the value lane (values.rs)
 //!   000044.moved      values of such segments that were moved together (moved.rs)
 //!   000031.shelf      a segment of the value lane that is a directory, in which each record is a file:
@@ -30,6 +31,8 @@ pub enum FileName {
     Manifest(FileNumber),
     /// A segment of the log lane.
     Log(FileNumber),
+    /// The end of a log that a crash left, for feeds.
+    Kept(FileNumber),
     /// A segment of the value lane.
     Values(FileNumber),
     /// Moved values of segments.
@@ -62,6 +65,7 @@ impl FileName {
             FileName::Format | FileName::Lock => None,
             FileName::Manifest(number)
             | FileName::Log(number)
+            | FileName::Kept(number)
             | FileName::Values(number)
             | FileName::Moved(number)
             | FileName::Shelf(number)
@@ -84,6 +88,7 @@ fn parse_numbered(name: &str) -> Option<FileName> {
     let number = parse_number(digits)?;
     match kind {
         "log" => Some(FileName::Log(number)),
+        "kept" => Some(FileName::Kept(number)),
         "values" => Some(FileName::Values(number)),
         "moved" => Some(FileName::Moved(number)),
         "shelf" => Some(FileName::Shelf(number)),
@@ -121,6 +126,7 @@ impl fmt::Display for FileName {
             FileName::Lock => f.write_str("LOCK"),
             FileName::Manifest(number) => write!(f, "MANIFEST-{:06}", number.0),
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
+            FileName::Kept(number) => write!(f, "{:06}.kept", number.0),
             FileName::Values(number) => write!(f, "{:06}.values", number.0),
             FileName::Moved(number) => write!(f, "{:06}.moved", number.0),
             FileName::Shelf(number) => write!(f, "{:06}.shelf", number.0),

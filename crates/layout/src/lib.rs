@@ -8,6 +8,7 @@ pub mod file_name;
 pub mod version;
 pub mod segment;
 pub mod frame;
+pub mod feed_state;
 pub mod manifest_edit;
 pub mod block;
 pub mod filter;

@@ -36,6 +36,10 @@
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
 //! | 33 | `SaveChanges` | as `SaveIndex`; keys are changes |
 //! | 24 | `Times` | slice: of each entry seq, time, both less those of the entry before |
+//! | 40 | `SetFeed` | name text, table text, prefix slice, bytes_max, phase, seq, lsn, note, values_from |
+//! | 41 | `DropFeed` | name text |
+//! | 42 | `KeepLog` | file, first_lsn, next_lsn |
+//! | 43 | `NoteTable` | note, seq, table, name text, rules text, is_dropped bool |
 //!
 //! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
 //! what it changed is not known, so neither is what lives.
@@ -44,6 +48,8 @@ use folddb_base::bytes::{Malformed, Reader, put_slice, put_u32, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
+
+pub use crate::feed_state::{FeedPhase, FeedState, LossCause, TableNote};
 
 /// Bytes of a frame before its changes.
 const FIXED_BYTES: usize = 14;
@@ -290,6 +296,31 @@ pub enum Change {
         /// The segments.
         segments: Vec<FileNumber>,
     },
+    /// Adds a feed, or says where one of this name stands now.
+    SetFeed {
+        /// The feed.
+        feed: FeedState,
+    },
+    /// Removes a feed.
+    DropFeed {
+        /// Its name.
+        name: String,
+    },
+    /// A file has the history between two LSNs, for feeds, in place of segments of the log that had it: the end of a log that a
+    /// crash left.
+    KeepLog {
+        /// The file.
+        file: FileNumber,
+        /// Where it begins.
+        first_lsn: Lsn,
+        /// Where the history goes on after it.
+        next_lsn: Lsn,
+    },
+    /// A table was created or dropped while feeds were there that will tell of it.
+    NoteTable {
+        /// What happened.
+        note: TableNote,
+    },
 }
 
 /// The value lane may hold values in several pieces, and operands.
@@ -436,6 +467,22 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             }
             put_slice(out, &pairs);
             24
+        }
+        Change::SetFeed { feed } => {
+            feed.put(out);
+            40
+        }
+        Change::DropFeed { name } => {
+            put_slice(out, name.as_bytes());
+            41
+        }
+        Change::KeepLog { file, first_lsn, next_lsn } => {
+            put_varints(out, &[file.0, *first_lsn, *next_lsn]);
+            42
+        }
+        Change::NoteTable { note } => {
+            note.put(out);
+            43
         }
     }
 }
@@ -675,6 +722,12 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             segments: fields.files()?,
         },
         24 => Change::Times { entries: fields.times()? },
+        40 => Change::SetFeed { feed: FeedState::read(&mut fields.0)? },
+        41 => Change::DropFeed { name: fields.text()? },
+        42 => {
+            Change::KeepLog { file: fields.file()?, first_lsn: fields.number()?, next_lsn: fields.number()? }
+        }
+        43 => Change::NoteTable { note: TableNote::read(&mut fields.0)? },
         _ => return Err(Malformed::Tag),
     })
 }

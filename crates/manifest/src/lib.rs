@@ -14,12 +14,16 @@
 #![forbid(unsafe_code)]
 
 pub mod times;
+pub mod feeds;
 pub mod state;
 pub mod log;
 mod examine;
 
 pub use examine::{EditFault, Examined, examine};
-pub use folddb_layout::manifest_edit::{Change, FEATURE_ROPES, IndexSegment, IndexState, PartState};
+pub use feeds::{Feeds, KeptLog};
+pub use folddb_layout::manifest_edit::{
+    Change, FEATURE_ROPES, FeedPhase, FeedState, IndexSegment, IndexState, LossCause, PartState, TableNote,
+};
 pub use log::{Loaded, ManifestLog, NumberSource, load};
 pub use state::{RangeDelete, RunState, State, TableState};
 pub use times::Times;

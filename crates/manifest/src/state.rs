@@ -9,6 +9,7 @@ use folddb_base::{FileNumber, Lsn, Seq, TableId};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, IndexState, PartState};
 
+use crate::feeds::{Feeds, KeptLog};
 use crate::times::Times;
 
 /// All that lives in a store.
@@ -42,6 +43,8 @@ pub struct State {
     pub moved_files: BTreeMap<FileNumber, u64>,
     /// When records were written.
     pub times: Times,
+    /// Change feeds, and what is kept for them.
+    pub feeds: Feeds,
 }
 
 /// What lives of a table.
@@ -165,6 +168,14 @@ impl State {
                 self.reserve(changes.file.0.saturating_add(1));
             }
             Change::Times { entries } => entries.iter().for_each(|&(seq, ms)| self.times.push(seq, ms)),
+            Change::SetFeed { feed } => self.feeds.set(feed),
+            Change::DropFeed { name } => self.feeds.remove(name)?,
+            Change::KeepLog { file, first_lsn, next_lsn } => {
+                let (file, first_lsn, next_lsn) = (*file, *first_lsn, *next_lsn);
+                self.feeds.keep(KeptLog { file, first_lsn, next_lsn })?;
+                self.reserve(file.0.saturating_add(1));
+            }
+            Change::NoteTable { note } => self.feeds.note(note)?,
         }
         Ok(())
     }
@@ -203,6 +214,7 @@ impl State {
         if !self.times.entries().is_empty() {
             changes.push(Change::Times { entries: self.times.entries().to_vec() });
         }
+        self.feeds.put_snapshot(&mut changes);
         changes.push(Change::Horizon {
             last_seq: self.last_seq,
             log_start_lsn: self.log_start_lsn,

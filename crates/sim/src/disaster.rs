@@ -42,9 +42,23 @@ impl EveryCall {
     /// It goes wrong without any disaster.
     pub fn new(append_mode: AppendMode) -> Result<EveryCall, Disagreement> {
         let program = workload(append_mode);
+        let aftermath = aftermath(program.settings);
+        EveryCall::of(program, aftermath)
+    }
+
+    /// The same program with somebody who follows its feed, and who afterwards must come to have what the store has.
+    ///
+    /// # Errors
+    /// It goes wrong without any disaster.
+    pub fn followed(append_mode: AppendMode) -> Result<EveryCall, Disagreement> {
+        let program = workload(append_mode).followed(1);
+        let aftermath = aftermath(program.settings).followed(2);
+        EveryCall::of(program, aftermath)
+    }
+
+    fn of(program: Program, aftermath: Program) -> Result<EveryCall, Disagreement> {
         let disk = SimDisk::new(WORLD);
         play_until_death(&program, &disk)?;
-        let aftermath = aftermath(program.settings);
         Ok(EveryCall { changes: disk.changes(), calls: disk.calls(), program, aftermath })
     }
 

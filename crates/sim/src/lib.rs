@@ -29,6 +29,7 @@ pub mod model;
 pub mod program;
 mod compare;
 mod known;
+mod replica;
 pub mod play;
 pub mod disaster;
 pub mod numbered;

@@ -94,6 +94,11 @@ impl Model {
         self.now_ms = now_ms;
     }
 
+    /// The time that it was told last.
+    pub fn now_ms(&self) -> u64 {
+        self.now_ms
+    }
+
     /// Applies one op whose value lasts. A table that is not there takes none.
     pub fn apply(&mut self, table: &str, op: ModelOp) {
         self.apply_at(table, op, Stamp { write_ms: self.now_ms, deadline_ms: NEVER });

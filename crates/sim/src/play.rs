@@ -6,6 +6,7 @@
 //! before: `known.rs`. `play/crash.rs` has what happens at a crash.
 
 mod crash;
+mod follow;
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -28,6 +29,7 @@ use crate::model::{Model, ModelOp, ModelRow, Present};
 use crate::program::{Action, Breakage, Broken, Crash, Program, ScanShape, Settings, TableOp, What};
 use crate::tables::{KEYS, Kind, Order, Shape, with_customs};
 use crate::world::SimDisk;
+use follow::Consumer;
 
 pub use crash::{Wreck, play_until_death};
 
@@ -87,6 +89,8 @@ struct Player {
     /// Absent for moments only.
     store: Option<Store>,
     snapshots: Vec<Snapshot>,
+    /// Who follows the store's feed.
+    consumer: Consumer,
     known: Known,
     /// How the process that is about to die will.
     pending: Option<Crash>,
@@ -112,6 +116,7 @@ impl Player {
             disk,
             store: None,
             snapshots: Vec::new(),
+            consumer: Consumer::default(),
             known: Known::default(),
             pending: None,
             was_full: false,
@@ -250,6 +255,7 @@ impl Player {
             Action::Abandon => self.abandon(),
             Action::LookOnly => self.look_only(),
             Action::Upkeep(work) => self.upkeep(*work),
+            Action::Follow(follow) => self.follow(follow),
             Action::Clock(_, _)
             | Action::Crash(_)
             | Action::Break(_)
@@ -332,6 +338,7 @@ impl Player {
 
     fn close(&mut self) -> Outcome {
         self.snapshots.clear();
+        self.consumer.feed = None;
         let store = self.store.take().ok_or("the store is not open")?;
         let closed = store.close();
         self.makes_durable("close", closed)?;
@@ -342,6 +349,7 @@ impl Player {
     fn abandon(&mut self) -> Outcome {
         let was_sound = self.store()?.stats().poisoned_by.is_none();
         self.snapshots.clear();
+        self.consumer.feed = None;
         self.store = None;
         let is_whole = self.disk.as_ref().is_none_or(|disk| disk.failed().is_empty() && !disk.is_dead());
         if was_sound && is_whole {
@@ -360,6 +368,7 @@ impl Player {
 
     fn create(&mut self, slot: u8, shape: &Shape) -> Outcome {
         let name = name_of(slot);
+        self.consumer.know(shape);
         let created = self.store()?.create_table(&name, shape.rules());
         match (created, self.known.model.shape(&name)) {
             (Ok(_), None) => {
@@ -592,6 +601,7 @@ impl Player {
             return self.look_only_aside();
         }
         self.snapshots.clear();
+        self.consumer.feed = None;
         self.store = None;
         let options = self.options().read_only(true);
         self.store = Some(Store::open(&self.dir, options).map_err(said("open for reading only"))?);

@@ -73,6 +73,8 @@ pub enum Action {
     LookOnly,
     /// Takes one step of one kind of upkeep.
     Upkeep(Work),
+    /// A consumer follows the change feed of the store.
+    Follow(Follow),
     /// Lets so many milliseconds pass, and the wall clock jump by so many seconds besides. From here on: in a simulated
     /// world only.
     Clock(u16, i32),
@@ -84,6 +86,15 @@ pub enum Action {
     Heal,
     /// Flips bits of a byte of a file, in another world that is a copy of this one.
     Rot(u8, u16, u8),
+}
+
+/// How far a consumer follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Follow {
+    /// It takes at most so many events; all that there are where it does not say.
+    pub events: Option<u8>,
+    /// And then acknowledges.
+    pub acknowledges: bool,
 }
 
 /// How a process ends, and what happens while the next one opens the store.
@@ -214,6 +225,24 @@ impl Program {
         let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, shape(chance))).collect();
         all.extend((0..actions).map(|_| action(chance, &temper)));
         Program { settings, actions: all }
+    }
+}
+
+impl Program {
+    /// The same program, with a consumer that follows from time to time, and at the end to the end.
+    pub fn followed(self, seed: u64) -> Program {
+        let chance = &mut Seeded::new(seed ^ 0x0f0f);
+        let every = *chance.pick(&[2, 5, 12]);
+        let mut actions = Vec::new();
+        for action in self.actions {
+            actions.push(action);
+            if chance.one_in(every) {
+                let events = (!chance.one_in(2)).then(|| chance.below(60) as u8);
+                actions.push(Action::Follow(Follow { events, acknowledges: !chance.one_in(3) }));
+            }
+        }
+        actions.push(Action::Follow(Follow { events: None, acknowledges: true }));
+        Program { actions, ..self }
     }
 }
 

@@ -38,7 +38,7 @@ const HELP: &str =
   stats [TABLE]   runs [TABLE]  figures; a picture of the tiers;   values   one of the value lane
   optimize [TABLE]   reclaim    merge all runs into one; give back the space of dead values
   digest TABLE   diff STORE   sync STORE     what a table holds; what differs; bring STORE up
-  doctor                        what is wrong, what it costs, what to do
+  doctor   watch FEED   feeds   what is wrong; what has changed since the last watch of this name
   check-fold --table TABLE      look for a counter-example to the laws of its fold
   backup DIR   backups DIR      copies to go back to, while writing goes on; restore DIR NEW_STORE
   dump --to FILE   load FILE    the content as text, and back

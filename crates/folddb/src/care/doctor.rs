@@ -14,6 +14,7 @@ use crate::care::finding::{Finding, Severity};
 use crate::care::survey::Survey;
 use crate::care::verify::verify;
 use crate::engine::Engine;
+use crate::feeds::FeedStats;
 use crate::options::Options;
 use crate::report::{StoreStats, TableStats};
 use crate::store::Store;
@@ -88,6 +89,8 @@ pub struct Facts {
     pub segments: u64,
     /// The size of a segment in bytes.
     pub segment_bytes: u64,
+    /// Its feeds.
+    pub feeds: Vec<FeedStats>,
 }
 
 /// What is known about a table.
@@ -121,6 +124,7 @@ pub fn advise(facts: &Facts) -> Vec<Advice> {
     of_debt(facts, &mut advice);
     of_log(facts, &mut advice);
     of_memory(facts, &mut advice);
+    facts.feeds.iter().for_each(|feed| of_feed(facts, feed, &mut advice));
     for table in &facts.tables {
         of_table(facts, table, &mut advice);
     }
@@ -273,6 +277,23 @@ fn of_memory(facts: &Facts, advice: &mut Vec<Advice>) {
     }
 }
 
+fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
+    let (name, store) = (&feed.name, &facts.store);
+    let drop = format!("drop it, if nobody reads it any more: folddb feeds {store} --drop {name}");
+    if let Some(why) = &feed.lost {
+        let what = format!("feed `{name}` has lost its place: {why}");
+        let todo = format!("let its consumer begin anew, which rows come with; or {drop}");
+        advice.push(one(Weight::Costly, what, "its consumer has not what the store has", todo));
+    } else if feed.held_bytes > feed.bytes_max / 2 {
+        let what = format!(
+            "feed `{name}` is {} records behind, and {} bytes are kept for it",
+            feed.lag, feed.held_bytes
+        );
+        let costs = format!("space; with {} bytes it loses its place", feed.bytes_max);
+        advice.push(one(Weight::Costly, what, costs, format!("let its consumer go on; or {drop}")));
+    }
+}
+
 fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
     let TableFacts { stats, missing, .. } = table;
     let (name, store) = (&stats.name, &facts.store);
@@ -393,7 +414,8 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         overdue_bytes: engine.debt.overdue_bytes.load(Ordering::Relaxed),
         sealed_bytes: engine.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
         batches_to_replay: 0,
-        segments: stats.segments,
+        segments: engine.segments_of_memory() as u64,
+        feeds: store.feeds(),
         segment_bytes: engine.options.segment_bytes,
         stats,
     })

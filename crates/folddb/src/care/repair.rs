@@ -26,7 +26,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values::header;
 use folddb_layout::version::Version;
-use folddb_manifest::{IndexSegment, IndexState, PartState, RunState, State, TableState};
+use folddb_manifest::{Feeds, IndexSegment, IndexState, PartState, RunState, State, TableState};
 use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examine, search_blocks};
@@ -307,8 +307,12 @@ impl Mender<'_> {
         past_holes: bool,
     ) -> Result<()> {
         let host = &self.options.host;
-        let mut next =
-            State { store_id: recover::new_store_id(self.options), log_open: false, ..state.clone() };
+        let mut next = State {
+            store_id: recover::new_store_id(self.options),
+            log_open: false,
+            feeds: Feeds::default(), // what they would give is not what was salvaged
+            ..state.clone()
+        };
         for table in next.tables.values_mut() {
             if let Some(rules) = rules.get(&table.id) {
                 self.table(table, rules)?;

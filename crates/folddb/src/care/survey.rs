@@ -151,6 +151,7 @@ impl Survey {
                 }
                 FileName::Shelf(number) => told.state.is_shelf(*number),
                 FileName::Moved(number) => told.state.moved_files.contains_key(number),
+                FileName::Kept(number) => state.feeds.kept().iter().any(|kept| kept.file == *number),
                 _ => true,
             };
             if is_listed {

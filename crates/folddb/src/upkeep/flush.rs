@@ -37,6 +37,7 @@ impl Engine {
         if self.health.cause().is_some() {
             return Ok(None); // memory may hold half of a batch, which only replaying makes whole
         }
+        self.mind_feeds()?;
         self.settle_values()?;
         if let Some(done) = self.drop_dead_values()? {
             return Ok(Some(done));
@@ -192,7 +193,8 @@ impl Engine {
     fn sync_log_for(&self, sealed: &Sealed, log_start: Option<Lsn>) -> Result<()> {
         match log_start {
             Some(needed) if needed < sealed.end_lsn => self.sync_to(sealed.end_lsn),
-            _ => Ok(()),
+            Some(needed) => self.sync_history(needed),
+            None => Ok(()),
         }
     }
 
@@ -224,7 +226,7 @@ impl Engine {
         const SEGMENTS_MAX: usize = 4;
         // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
         let max = if self.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
-        let kept = self.journal.as_ref().map_or(0, |journal| journal.segments().len());
+        let kept = self.segments_of_memory();
         let values_max = self.options.values_segment_bytes().saturating_mul(max as u64);
         let is_long = kept > max;
         if !is_long && self.pinned_value_bytes() <= values_max {

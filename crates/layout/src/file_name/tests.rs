@@ -5,7 +5,7 @@ use super::FileName;
 
 fn names() -> impl Strategy<Value = FileName> {
     let number = prop_oneof![0..2_000_000u64, any::<u64>()].prop_map(FileNumber);
-    (0..9, number).prop_map(|(kind, number)| match kind {
+    (0..10, number).prop_map(|(kind, number)| match kind {
         0 => FileName::Format,
         1 => FileName::Lock,
         2 => FileName::Manifest(number),
@@ -14,6 +14,7 @@ fn names() -> impl Strategy<Value = FileName> {
         5 => FileName::Moved(number),
         6 => FileName::Shelf(number),
         7 => FileName::Object(number, number.0 as u32),
+        8 => FileName::Kept(number),
         _ => FileName::Part(number),
     })
 }

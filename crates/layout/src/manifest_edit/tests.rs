@@ -21,7 +21,7 @@ prop_compose! {
 fn changes() -> impl Strategy<Value = Change> {
     let ids =
         (any::<u32>().prop_map(TableId), any::<u64>().prop_map(RunId), any::<u64>().prop_map(FileNumber));
-    (0..18, ids, any::<[u64; 3]>(), any::<u8>(), keys(), keys(), ".{0,9}", parts()).prop_map(
+    (0..22, ids, any::<[u64; 3]>(), any::<u8>(), keys(), keys(), ".{0,9}", parts()).prop_map(
         |(tag, (table, run, file), [seq, b, c], tier, from, to, name, part)| match tag {
             0 => Change::SetStore { store_id: u128::from(b) << 64 | u128::from(c), next_table_id: table.0 },
             1 => Change::ReserveNumbers { next_number: b },
@@ -40,12 +40,38 @@ fn changes() -> impl Strategy<Value = Change> {
             14 => Change::RemoveValues { segment: file },
             15 => Change::AddShelf { segment: file },
             16 => Change::SealShelf { segment: file, bytes: b, objects: c },
+            17 => Change::DropFeed { name },
+            18 => Change::KeepLog { file, first_lsn: b, next_lsn: c },
+            19 => {
+                let note = TableNote {
+                    note: b,
+                    seq,
+                    table,
+                    rules_text: name.repeat(2),
+                    name,
+                    is_dropped: c % 2 == 0,
+                };
+                Change::NoteTable { note }
+            }
+            20 => Change::SetFeed { feed: feed(name, from, [seq, b, c], tier) },
             _ => {
                 let segments = from.iter().map(|&byte| FileNumber(seq ^ u64::from(byte))).collect();
                 Change::MoveValues { file, file_bytes: b, segments }
             }
         },
     )
+}
+
+fn feed(name: String, prefix: Vec<u8>, [seq, lsn, note]: [u64; 3], phase: u8) -> FeedState {
+    let phase = match phase % 5 {
+        0 => FeedPhase::Rows,
+        1 => FeedPhase::Changes,
+        2 => FeedPhase::Lost(LossCause::Budget),
+        3 => FeedPhase::Lost(LossCause::Space),
+        _ => FeedPhase::Lost(LossCause::Gone),
+    };
+    let (bytes_max, values_from) = (note ^ seq, FileNumber(lsn ^ note));
+    FeedState { table: name.repeat(2), name, prefix, bytes_max, phase, seq, lsn, note, values_from }
 }
 
 fn encoded(offset: u64, kind: EditKind, changes: &[Change]) -> Vec<u8> {

@@ -8,6 +8,7 @@ use folddb::table_rules::TableKind;
 use folddb::{Error, ErrorKind, Store};
 use folddb_layout::file_name::FileName;
 
+use super::follow::Consumer;
 use super::{Player, said};
 use crate::chance::Seeded;
 use crate::compare::{Outcome, dump, same};
@@ -25,6 +26,7 @@ pub struct Wreck {
     dir: PathBuf,
     disk: SimDisk,
     known: Known,
+    consumer: Consumer,
     epoch_ms: u64,
     is_created: bool,
     /// How the program wanted the process to end, where it did.
@@ -91,12 +93,14 @@ impl Wreck {
 impl Player {
     fn wreck(&mut self) -> Wreck {
         self.snapshots.clear();
+        self.consumer.feed = None;
         self.store = None;
         Wreck {
             settings: self.settings,
             dir: self.dir.clone(),
             disk: self.disk.clone().unwrap_or_else(|| SimDisk::new(0)),
             known: self.known.clone(),
+            consumer: self.consumer.clone(),
             epoch_ms: self.epoch_ms,
             is_created: self.is_created,
             pending: self.pending.take(),
@@ -115,6 +119,7 @@ impl Player {
     fn rise(&mut self, wreck: &Wreck, crash: &Crash) -> Outcome {
         let chance = &mut Seeded::new(u64::from(crash.seed));
         self.known = wreck.known.clone();
+        self.consumer = wreck.consumer.clone();
         self.epoch_ms = wreck.epoch_ms;
         self.is_created = wreck.is_created;
         self.go_on_in_next_world(&wreck.disk, crash.power, chance);
@@ -211,18 +216,22 @@ impl Player {
     fn check_files(&self) -> Outcome {
         let Some(disk) = &self.disk else { return Ok(()) };
         let open = disk.fork();
-        let (wanted, logs) = files_wanted(&open, &self.dir)?;
+        let (wanted, logs, is_held) = files_wanted(&open, &self.dir)?;
         let mut found = names(&open, &self.dir);
         found.retain(|name| !logs.contains(name));
         same("the directory after opening", &found, &wanted)?;
-        same("the number of segments after opening", &logs.len(), &1)?;
+        if !is_held {
+            same("the number of segments after opening", &logs.len(), &1)?;
+        }
 
         let next = Player { disk: Some(disk.after_death()), ..Player::new(self.settings, &self.dir, None) };
         let store = Store::open(&self.dir, next.options()).map_err(said("open the store again"))?;
         store.close().map_err(said("close the store that was opened again"))?;
         let Some(disk) = &next.disk else { return Ok(()) };
-        let (wanted, _) = files_wanted(disk, &self.dir)?;
-        same("the directory after closing", &names(disk, &self.dir), &wanted)
+        let (wanted, logs, is_held) = files_wanted(disk, &self.dir)?;
+        let mut found = names(disk, &self.dir);
+        found.retain(|name| !is_held || !logs.contains(name));
+        same("the directory after closing", &found, &wanted)
     }
 
     /// Opens the store for reading in another world, where nothing may change.
@@ -301,16 +310,18 @@ fn names(disk: &SimDisk, dir: &Path) -> BTreeSet<String> {
     disk.names(dir).into_iter().map(|(name, _)| name).collect()
 }
 
-/// The files that there must be, by the manifest, and the segments that there are.
-fn files_wanted(disk: &SimDisk, dir: &Path) -> Result<(BTreeSet<String>, Vec<String>), String> {
+/// The files that there must be, by the manifest, and the segments that there are, and whether a feed holds some.
+fn files_wanted(disk: &SimDisk, dir: &Path) -> Result<(BTreeSet<String>, Vec<String>, bool), String> {
     let loaded = folddb_manifest::load(&disk.host(), dir).map_err(said("load the manifest"))?;
     let mut wanted: BTreeSet<String> =
         loaded.state.part_files().map(|number| FileName::Part(number).to_string()).collect();
     wanted.extend(loaded.state.index_files().map(|number| FileName::Index(number).to_string()));
     wanted.extend(loaded.state.values.keys().map(|&number| loaded.state.values_name(number).to_string()));
     wanted.extend(loaded.state.moved_files.keys().map(|&number| FileName::Moved(number).to_string()));
+    let kept = loaded.state.feeds.kept().iter().map(|kept| FileName::Kept(kept.file).to_string());
+    wanted.extend(kept);
     wanted
         .extend([FileName::Format, FileName::Lock, FileName::Manifest(loaded.number)].map(|f| f.to_string()));
     let logs = names(disk, dir).into_iter().filter(|name| name.ends_with(".log")).collect();
-    Ok((wanted, logs))
+    Ok((wanted, logs, loaded.state.feeds.from_lsn().is_some()))
 }

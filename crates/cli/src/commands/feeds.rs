@@ -1,0 +1,67 @@
+//! `folddb feeds STORE [--drop NAME]`: the change feeds of a store, how far their consumers are, and what is held for them.
+
+use folddb::{Datum, FeedStats};
+use serde_json::{Value, json};
+
+use crate::args::FeedsArgs;
+use crate::failure::Failure;
+use crate::human;
+use crate::render::table;
+use crate::session::Session;
+
+pub(crate) fn run(args: &FeedsArgs, session: &mut Session) -> Result<(), Failure> {
+    if let Some(name) = &args.drop {
+        let store = session.write(&args.store)?;
+        if store.feeds().iter().all(|feed| feed.name != *name) {
+            return Err(Failure::NotFound(format!("the store has no feed `{name}`")));
+        }
+        store.drop_feed(name)?;
+        return store.close();
+    }
+    let store = session.read(&args.store)?;
+    let feeds = store.feeds();
+    let report = json!({ "feeds": feeds.iter().map(as_json).collect::<Value>() });
+    session.report(&report, |out| {
+        if feeds.is_empty() {
+            return writeln!(out, "no feeds");
+        }
+        let header = ["feed", "of", "acknowledged", "behind", "holds", "at most", ""];
+        table::write(out, &header.map(str::to_owned), &feeds.iter().map(row).collect::<Vec<_>>())
+    })
+}
+
+fn as_json(feed: &FeedStats) -> Value {
+    json!({
+        "name": feed.name,
+        "table": feed.table,
+        "prefix": String::from_utf8_lossy(&feed.prefix),
+        "seq": feed.seq,
+        "lag": feed.lag,
+        "held_bytes": feed.held_bytes,
+        "bytes_max": feed.bytes_max,
+        "begun": feed.has_begun,
+        "lost": feed.lost,
+    })
+}
+
+fn row(feed: &FeedStats) -> Vec<Datum> {
+    let of = feed.table.clone().unwrap_or_else(|| "all tables".to_owned());
+    let of = match feed.prefix.is_empty() {
+        true => of,
+        false => format!("{of}, {}", Datum::Bytes(feed.prefix.clone())),
+    };
+    let state = match (&feed.lost, feed.has_begun) {
+        (Some(why), _) => format!("lost: {why}"),
+        (None, false) => "its rows are not all acknowledged".to_owned(),
+        (None, true) => String::new(),
+    };
+    vec![
+        Datum::Text(feed.name.clone()),
+        Datum::Text(of),
+        Datum::Int(feed.seq.into()),
+        Datum::Int(feed.lag.into()),
+        Datum::Text(human::bytes(feed.held_bytes)),
+        Datum::Text(human::bytes(feed.bytes_max)),
+        Datum::Text(state),
+    ]
+}

@@ -1,0 +1,471 @@
+//! What is held back for change feeds: history that the log would have given up, and the values that it leads to.
+//!
+//! ```text
+//!   log      | seg | seg | kept | seg | seg ...
+//!              ^ a feed stands here          ^ replay would begin here
+//!              |---- held for the feed ------|          and value segments that were not fenced when the log was here
+//! ```
+//!
+//! - **Held** are the files with history from where the slowest feed stands, and the value segments that batches from there on may
+//!   point to: those stay unsettled (`reclaim.rs`), so that they neither go nor move.
+//! - **Bounded**: what a feed alone keeps from going is counted, and where that is more than its budget, or the store is short of
+//!   space, the feed is *lost*: it says so when it is read, and begins anew. No writer ever waits for a feed.
+//! - **Only what is durable** is handed out, so no consumer learns of what a power cut takes back. After a crash recovery writes the
+//!   end of the log anew, which nobody has been handed (`folddb_journal::kept`).
+//!
+//! Where feeds stand is in the manifest, and changes under its lock; here is what follows from it. Called by `feed`, `recover`,
+//! `upkeep`, `store`, `install` and `reclaim`. Without feeds all of it is one load of a number.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
+use folddb_host::sync::Mutex;
+use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use folddb_journal::ReplayFrame;
+use folddb_journal::follow::{HistoryFile, history, segments_in};
+use folddb_journal::kept::{KeptWriter, kept_path};
+use folddb_layout::file_name::FileName;
+use folddb_manifest::{Change, FeedPhase, FeedState, KeptLog, LossCause, State, TableNote};
+
+use crate::engine::{Bell, Engine, Manifest};
+
+/// What of the feeds is in memory.
+#[derive(Default)]
+pub(crate) struct Feeds {
+    /// History is held from here on; [`NOTHING`] where no feed holds any.
+    from_lsn: AtomicU64,
+    /// What is below is held for feeds, and for nobody else, as far as this opening knows.
+    log_start_lsn: AtomicU64,
+    /// Counts changes of what the manifest knows of feeds.
+    pub(crate) edits: AtomicU64,
+    /// Files of history that were there before this opening, oldest first, no LSN in two of them.
+    before: Mutex<Vec<HistoryFile>>,
+    /// The feeds that are open.
+    taken: Mutex<BTreeSet<String>>,
+    /// Rings when there may be something to read.
+    pub(crate) bell: Bell,
+    /// How many sleep on it.
+    sleepers: AtomicUsize,
+    told_seq: AtomicU64,
+}
+
+/// Says that no feed holds anything.
+const NOTHING: Lsn = Lsn::MAX;
+
+/// What a feed holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedStats {
+    /// Its name.
+    pub name: String,
+    /// The table that it tells of; all where there is none.
+    pub table: Option<String>,
+    /// It tells of keys that begin so.
+    pub prefix: Vec<u8>,
+    /// All up to this seq is acknowledged.
+    pub seq: Seq,
+    /// So many seqs have been published since.
+    pub lag: u64,
+    /// Bytes that are kept only for it, in log and values. What several feeds hold counts for each.
+    pub held_bytes: u64,
+    /// It may hold so many.
+    pub bytes_max: u64,
+    /// Whether all its rows have been acknowledged, so that it gives changes.
+    pub has_begun: bool,
+    /// Why it is lost, if it is.
+    pub lost: Option<String>,
+}
+
+impl Feeds {
+    /// Those that the manifest knows.
+    pub(crate) fn of(state: &State) -> Feeds {
+        let feeds = Feeds::default();
+        feeds.note(state);
+        feeds
+    }
+
+    fn note(&self, state: &State) {
+        self.from_lsn.store(state.feeds.from_lsn().unwrap_or(NOTHING), Ordering::Release);
+        self.edits.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Of a log that is needed from `lsn` on, where what is held begins.
+    #[inline]
+    pub(crate) fn held_from(&self, lsn: Lsn) -> Lsn {
+        self.from_lsn.load(Ordering::Acquire).min(lsn)
+    }
+
+    /// Takes note that the log is needed from here on only, but by feeds.
+    pub(crate) fn log_starts_at(&self, lsn: Lsn) {
+        self.log_start_lsn.fetch_max(lsn, Ordering::AcqRel);
+    }
+
+    pub(crate) fn log_start(&self) -> Lsn {
+        self.log_start_lsn.load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(crate) fn hold_nothing(&self) -> bool {
+        self.from_lsn.load(Ordering::Acquire) == NOTHING
+    }
+
+    /// Wakes who waits for news, if there are any.
+    pub(crate) fn tell(&self, published: Seq) {
+        if self.sleepers.load(Ordering::Acquire) > 0
+            && self.told_seq.swap(published, Ordering::AcqRel) != published
+        {
+            self.bell.ring();
+        }
+    }
+
+    /// Sleeps until there may be news, at most so long.
+    pub(crate) fn sleep(&self, seen: u64, timeout: Duration) {
+        self.sleepers.fetch_add(1, Ordering::AcqRel);
+        self.bell.wait(seen, timeout);
+        self.sleepers.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// Takes a feed for its only reader.
+    pub(crate) fn take(&self, name: &str) -> Result<()> {
+        if self.taken.lock().insert(name.to_owned()) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Locked, format!("feed `{name}` is being read already")))
+    }
+
+    pub(crate) fn give_back(&self, name: &str) {
+        self.taken.lock().remove(name);
+    }
+}
+
+impl Engine {
+    // ---- where feeds stand -------------------------------------------------------------------------------
+
+    /// Changes what the manifest knows of feeds.
+    pub(crate) fn edit_feeds(&self, manifest: &mut Manifest, changes: &[Change]) -> Result<()> {
+        self.check_open()?;
+        manifest.append(changes).inspect_err(|error| self.note_write_failure(error))?;
+        self.feeds.note(manifest.state());
+        Ok(())
+    }
+
+    /// Changes what tables there are, which feeds may have to tell.
+    pub(crate) fn edit_tables(&self, manifest: &mut Manifest, changes: &[Change]) -> Result<()> {
+        manifest.append(changes).inspect_err(|error| self.note_write_failure(error))?;
+        self.feeds.note(manifest.state());
+        Ok(())
+    }
+
+    /// Gives up the history, and the files of values, that nobody needs any more. Not under the manifest's lock.
+    pub(crate) fn let_go_of_history(&self) {
+        let log_start_lsn = self.manifest.lock().state().log_start_lsn;
+        self.retire_segments(log_start_lsn);
+        let from_lsn = self.feeds.held_from(NOTHING);
+        let mut before = self.feeds.before.lock();
+        let (gone, stay) = before.drain(..).partition(|file| file.next_lsn <= from_lsn);
+        *before = stay;
+        drop(before);
+        let gone: Vec<HistoryFile> = gone;
+        self.remove_history(&gone);
+        self.values.installs.fetch_add(1, Ordering::AcqRel); // value segments may be settled
+        self.bell.ring();
+    }
+
+    fn remove_history(&self, files: &[HistoryFile]) {
+        for file in files {
+            // One that stays behind is not needed, and removed at the next opening.
+            let _ = self.host.files.remove(&file.path(&self.dir));
+        }
+    }
+
+    /// The value segment below which nothing lies that the log leads to from `lsn` on. The caller holds the manifest's lock.
+    pub(crate) fn values_from(&self, state: &State, lsn: Lsn) -> FileNumber {
+        let (settled, fences) = (self.values.settled.lock(), self.values.fences.lock());
+        let may_lead = |number: &&FileNumber| {
+            !settled.contains(number) && fences.get(number).is_none_or(|&fence| fence > lsn)
+        };
+        let next = FileNumber(self.numbers.peek());
+        state.values.keys().find(may_lead).copied().unwrap_or(next)
+    }
+
+    /// The change that says that a table was created or dropped, where feeds will tell of it. All that came before is durable then.
+    pub(crate) fn note_of_table(
+        &self,
+        state: &State,
+        (table, name, rules_text): (TableId, &str, String),
+        is_dropped: bool,
+    ) -> Result<Option<Change>> {
+        if self.feeds.hold_nothing() {
+            return Ok(None);
+        }
+        let (seq, journal) = (self.published(), self.journal.as_ref());
+        self.sync_to(journal.map_or(0, |journal| journal.end_lsn()))?;
+        let (note, name) = (state.feeds.last_note() + 1, name.to_owned());
+        let note = TableNote { note, seq, table, name, rules_text, is_dropped };
+        Ok(Some(Change::NoteTable { note }))
+    }
+
+    /// Fails where a feed tells of the table of this name: what is not in the log it could not tell.
+    pub(crate) fn check_no_feed_of(&self, state: &State, table: &str) -> Result<()> {
+        let tells = |feed: &&FeedState| feed.table.is_empty() || feed.table == table;
+        match state.feeds.holding().find(tells) {
+            None => Ok(()),
+            Some(feed) => Err(Error::invalid(format!(
+                "feed `{}` tells of table `{table}`, and a bulk load passes the log by: load in batches, or drop the feed",
+                feed.name
+            ))),
+        }
+    }
+
+    // ---- what is held ------------------------------------------------------------------------------------
+
+    /// The file that has the history at an LSN.
+    pub(crate) fn history_at(&self, lsn: Lsn) -> Option<HistoryFile> {
+        let before = self.feeds.before.lock().iter().find(|file| file.covers(lsn)).copied();
+        before.or_else(|| self.living_history().find(|file| file.covers(lsn)))
+    }
+
+    /// How many segments of the log memory holds back.
+    pub(crate) fn segments_of_memory(&self) -> usize {
+        let segments = self.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
+        let log_start = self.feeds.log_start();
+        segments.iter().filter(|segment| segment.end_lsn > log_start).count().max(1)
+    }
+
+    /// Makes durable what of the log is needed by feeds only, before it is said where else it begins: nobody else asks for it, since
+    /// what it says is in runs.
+    pub(crate) fn sync_history(&self, log_start_lsn: Lsn) -> Result<()> {
+        if self.feeds.hold_nothing() { Ok(()) } else { self.sync_to(log_start_lsn) }
+    }
+
+    /// The segments of this opening.
+    fn living_history(&self) -> impl Iterator<Item = HistoryFile> {
+        let segments = self.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
+        let last = segments.len().saturating_sub(1);
+        segments.into_iter().enumerate().map(move |(index, segment)| HistoryFile {
+            number: segment.number,
+            is_kept: false,
+            first_lsn: segment.first_lsn,
+            next_lsn: if index == last { NOTHING } else { segment.end_lsn },
+            file_bytes: segment.end_lsn - segment.first_lsn,
+        })
+    }
+
+    /// Bytes that would go if this feed were not there, in log and values; what others hold, too, counts.
+    fn held_bytes(&self, feed: &FeedState, state: &State) -> u64 {
+        if !feed.holds() {
+            return 0;
+        }
+        let needed_from = state.log_start_lsn;
+        let of = |file: &HistoryFile| {
+            file.bytes_from(feed.lsn).min(needed_from.saturating_sub(file.first_lsn.max(feed.lsn)))
+        };
+        let before: u64 = self.feeds.before.lock().iter().map(of).sum();
+        let living: u64 = self.living_history().map(|file| of(&file)).sum();
+        let fences = self.values.fences.lock();
+        let held = fences.iter().filter(|(_, fence)| (feed.lsn + 1..=needed_from).contains(*fence));
+        let values: u64 = held.filter_map(|(number, _)| state.values.get(number)).flatten().sum();
+        before + living + values
+    }
+
+    /// What all feeds hold.
+    pub(crate) fn feed_stats(&self) -> Vec<FeedStats> {
+        let state = std::sync::Arc::clone(self.manifest.lock().state());
+        let published = self.published();
+        let stats = |feed: &FeedState| FeedStats {
+            name: feed.name.clone(),
+            table: Some(feed.table.clone()).filter(|table| !table.is_empty()),
+            prefix: feed.prefix.clone(),
+            seq: feed.seq,
+            lag: published.saturating_sub(feed.seq),
+            held_bytes: self.held_bytes(feed, &state),
+            bytes_max: feed.bytes_max,
+            has_begun: feed.phase != FeedPhase::Rows,
+            lost: match feed.phase {
+                FeedPhase::Lost(cause) => Some(why_lost(feed, cause)),
+                _ => None,
+            },
+        };
+        state.feeds.all().map(stats).collect()
+    }
+
+    /// Loses the feeds that hold more than they may, or where space is short the one that holds most.
+    pub(crate) fn mind_feeds(&self) -> Result<()> {
+        if self.feeds.hold_nothing() || self.health.cause().is_some() {
+            return Ok(());
+        }
+        let state = std::sync::Arc::clone(self.manifest.lock().state());
+        let mut holding: Vec<(u64, &FeedState)> =
+            state.feeds.holding().map(|feed| (self.held_bytes(feed, &state), feed)).collect();
+        holding.sort_by_key(|(bytes, _)| *bytes);
+        let is_short =
+            self.health.is_short() || self.account.as_ref().is_some_and(|account| !account.takes_writes());
+        let mut lost: Vec<(&str, LossCause)> = holding
+            .iter()
+            .filter(|(bytes, feed)| *bytes > feed.bytes_max)
+            .map(|(_, feed)| (&feed.name[..], LossCause::Budget))
+            .collect();
+        if let (true, true, Some((bytes, feed))) = (lost.is_empty(), is_short, holding.last())
+            && *bytes > 0
+        {
+            lost.push((&feed.name, LossCause::Space));
+        }
+        self.lose_feeds(&lost)
+    }
+
+    /// Says durably that these feeds have lost their places, and gives up what they held.
+    pub(crate) fn lose_feeds(&self, lost: &[(&str, LossCause)]) -> Result<()> {
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let mut manifest = self.manifest.lock();
+        let lose = |(name, cause): &(&str, LossCause)| {
+            let feed = manifest.state().feeds.get(name)?.clone();
+            Some(Change::SetFeed { feed: FeedState { phase: FeedPhase::Lost(*cause), ..feed } })
+        };
+        let changes: Vec<Change> = lost.iter().filter_map(lose).collect();
+        self.edit_feeds(&mut manifest, &changes)?;
+        drop(manifest);
+        self.counters.feeds_lost.add(changes.len() as u64);
+        self.let_go_of_history();
+        self.feeds.bell.ring();
+        Ok(())
+    }
+
+    // ---- opening -----------------------------------------------------------------------------------------
+
+    /// Takes stock of the history from before this opening, which the log begins after at `first_lsn`, and removes the segments of
+    /// these that nobody needs. Feeds whose history has a gap are lost.
+    pub(crate) fn adopt_history(&self, old_segments: &[FileNumber], first_lsn: Lsn) -> Result<Vec<String>> {
+        self.feeds.log_starts_at(first_lsn);
+        let state = std::sync::Arc::clone(self.manifest.lock().state());
+        let mut found = self.look_at_history(&state)?;
+        found.retain(|file| file.first_lsn < first_lsn);
+        let is_needed =
+            |number: &FileNumber| found.iter().any(|file| !file.is_kept && file.number == *number);
+        for &number in old_segments.iter().filter(|number| !is_needed(number)) {
+            let _ = self.host.files.remove(&self.path(&FileName::Log(number).to_string()));
+        }
+        let is_whole = |feed: &&FeedState| {
+            let mut lsn = feed.lsn;
+            while let Some(file) = found.iter().find(|file| file.covers(lsn)) {
+                lsn = file.next_lsn;
+            }
+            lsn >= first_lsn
+        };
+        let lost =
+            state.feeds.holding().filter(|feed| !is_whole(feed)).map(|feed| feed.name.clone()).collect();
+        *self.feeds.before.lock() = found;
+        Ok(lost)
+    }
+
+    /// Takes note of what feeds hold in a store that is opened for reading.
+    pub(crate) fn note_history(&self, state: &State) -> Result<()> {
+        *self.feeds.before.lock() = self.look_at_history(state)?;
+        Ok(())
+    }
+
+    /// The files of history from where the slowest feed stands.
+    fn look_at_history(&self, state: &State) -> Result<Vec<HistoryFile>> {
+        let Some(from_lsn) = state.feeds.from_lsn() else { return Ok(Vec::new()) };
+        let segments = segments_in(&self.host, &self.dir, self.store_id)?;
+        let kept: Vec<HistoryFile> = state.feeds.kept().iter().map(|kept| self.kept_file(kept)).collect();
+        let mut found = history(&segments, &kept);
+        found.retain(|file| file.next_lsn > from_lsn);
+        Ok(found)
+    }
+
+    /// Removes a kept end of a log that nothing lists.
+    pub(crate) fn remove_kept(&self, number: FileNumber) {
+        let _ = self.host.files.remove(&kept_path(&self.dir, number));
+    }
+
+    fn kept_file(&self, kept: &KeptLog) -> HistoryFile {
+        let path = self.path(&FileName::Kept(kept.file).to_string());
+        let file_bytes = self.host.files.len_bytes(&path).unwrap_or(0);
+        let (number, first_lsn, next_lsn) = (kept.file, kept.first_lsn, kept.next_lsn);
+        HistoryFile { number, is_kept: true, first_lsn, next_lsn, file_bytes }
+    }
+}
+
+/// Whether batches that feeds have still to give may lead to a value segment. To one whose values have moved none does: it was
+/// settled.
+pub(crate) fn is_held_for_feeds(state: &State, segment: FileNumber) -> bool {
+    state.values.contains_key(&segment) && state.feeds.values_from().is_some_and(|from| segment >= from)
+}
+
+/// The end of a log that a crash left, while it is replayed: where feeds hold something, it is written anew for them.
+#[derive(Default)]
+pub(crate) struct Tail {
+    /// Where the next chain of segments will begin; none where nothing is kept.
+    next_lsn: Option<Lsn>,
+    /// All before this is durable: where a batch ends, or a feed stands. What comes between here and the next batch vouches for
+    /// nothing that matters, and need not be durable itself.
+    durable_lsn: Lsn,
+    writer: Option<KeptWriter>,
+    number: Option<FileNumber>,
+}
+
+impl Tail {
+    pub(crate) fn begin(engine: &Engine, state: &State) -> Result<Tail> {
+        if state.feeds.from_lsn().is_none() || engine.options.read_only {
+            return Ok(Tail::default());
+        }
+        let segments = segments_in(&engine.host, &engine.dir, engine.store_id)?;
+        let ends = segments.iter().map(|segment| segment.next_lsn);
+        let places = state.feeds.holding().map(|feed| feed.lsn);
+        Ok(Tail {
+            next_lsn: ends.chain([state.log_start_lsn]).max(),
+            durable_lsn: places.fold(state.log_start_lsn, Lsn::max),
+            ..Tail::default()
+        })
+    }
+
+    /// Takes the next batch.
+    pub(crate) fn put(&mut self, engine: &Engine, batch: &ReplayFrame<'_>) -> Result<()> {
+        let Some(next_lsn) = self.next_lsn else { return Ok(()) };
+        if batch.is_durable {
+            self.durable_lsn = self.durable_lsn.max(batch.end_lsn);
+            return Ok(());
+        }
+        self.writer(engine, next_lsn)?.put(batch)
+    }
+
+    fn writer(&mut self, engine: &Engine, next_lsn: Lsn) -> Result<&mut KeptWriter> {
+        let slot = &mut self.writer;
+        if slot.is_none() {
+            let (number, range) = (engine.numbers.take(), (self.durable_lsn, next_lsn));
+            *slot = Some(KeptWriter::begin(&engine.host, &engine.dir, number, engine.store_id, range)?);
+            self.number = Some(number);
+        }
+        slot.as_mut().ok_or_else(|| Error::invalid("there is no writer")) // there is
+    }
+
+    /// Ends it, where the log ended at `cut_lsn`.
+    pub(crate) fn finish(mut self, engine: &Engine, cut_lsn: Lsn) -> Result<Option<KeptLog>> {
+        let is_needed = |next_lsn: &Lsn| cut_lsn < *next_lsn || self.writer.is_some();
+        let Some(next_lsn) = self.next_lsn.filter(is_needed) else { return Ok(None) };
+        let finished = self.writer(engine, next_lsn).map(|writer| (writer.number(), writer.first_lsn()));
+        let finished = finished.and_then(|begun| match self.writer.take() {
+            Some(writer) => writer.finish().map(|()| begun),
+            None => Ok(begun),
+        });
+        let (file, first_lsn) = finished.inspect_err(|_| self.discard(engine))?;
+        engine.sync_dir().inspect_err(|_| self.discard(engine))?;
+        Ok(Some(KeptLog { file, first_lsn, next_lsn }))
+    }
+
+    /// Takes away what it has written, which nothing lists.
+    pub(crate) fn discard(&self, engine: &Engine) {
+        self.number.iter().for_each(|&number| engine.remove_kept(number));
+    }
+}
+
+/// Why a feed has lost its place.
+pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
+    match cause {
+        LossCause::Budget => format!("it would have held more than its {} bytes", feed.bytes_max),
+        LossCause::Space => "the store was short of space, and it held some".to_owned(),
+        LossCause::Gone => "some of the log that it had still to give is not there".to_owned(),
+    }
+}

@@ -1,0 +1,429 @@
+//! Change feeds as a consumer meets them: rows, then batches, over closes, deaths, merges and reclaim.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use folddb::{
+    Durability, ErrorKind, Feed, FeedChange, FeedEvent, FeedOptions, Lifetime, Options, Rules, Store, Table,
+    Upkeep, WriteOp,
+};
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(256 << 10)
+        .value_segment_bytes(256 << 10)
+        .upkeep(Upkeep::Manual)
+}
+
+fn drain(store: &Store) {
+    while store.upkeep_step().unwrap().is_some() {}
+}
+
+/// What a consumer makes of a feed, of tables that sum numbers and of tables that replace.
+#[derive(Default, Debug, PartialEq)]
+struct Replica {
+    tables: BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>,
+    begun: usize,
+    batches: Vec<(u64, u64)>,
+}
+
+fn sum(earlier: Option<&Vec<u8>>, later: &[u8]) -> Vec<u8> {
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+    (earlier.map_or(0, |bytes| number(bytes)) + number(later)).to_le_bytes().to_vec()
+}
+
+impl Replica {
+    fn take(&mut self, event: FeedEvent) {
+        match event {
+            FeedEvent::Begin { .. } => {
+                self.tables.clear();
+                self.begun += 1;
+            }
+            FeedEvent::TableCreated(table) => {
+                assert!(self.tables.insert(table.name.clone(), BTreeMap::new()).is_none(), "{}", table.name);
+            }
+            FeedEvent::TableDropped(table) => assert!(self.tables.remove(&table.name).is_some()),
+            FeedEvent::Row(row) => {
+                let rows = self.tables.get_mut(&row.table.name).unwrap();
+                assert!(rows.insert(row.key, row.value.unwrap()).is_none());
+            }
+            FeedEvent::RowsEnd => {}
+            FeedEvent::Batch(batch) => {
+                self.batches.push((batch.first_seq, batch.last_seq));
+                for op in batch.ops {
+                    let rows = self.tables.get_mut(&op.table.name).unwrap();
+                    match op.change {
+                        FeedChange::Set(value) => drop(rows.insert(op.key, value)),
+                        FeedChange::Insert(value) => drop(rows.entry(op.key).or_insert(value)),
+                        FeedChange::Fold(value) => {
+                            let folded = sum(rows.get(&op.key), &value);
+                            rows.insert(op.key, folded);
+                        }
+                        FeedChange::Delete => drop(rows.remove(&op.key)),
+                        FeedChange::DeleteRange(to) => rows.retain(|key, _| *key < op.key || *key >= to),
+                        FeedChange::SetLong(_) => panic!("no value is so long"),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes all that there is by now.
+    fn follow(&mut self, feed: &mut Feed) {
+        while let Some(event) = feed.poll().unwrap() {
+            self.take(event);
+        }
+    }
+
+    /// What it has is what the store has.
+    fn check(&self, store: &Store) {
+        let mut there = BTreeMap::new();
+        for name in store.tables() {
+            let rows = store.bytes_table(&name).unwrap().scan();
+            let rows: BTreeMap<Vec<u8>, Vec<u8>> = rows.into_iter().map(|row| row.unwrap()).collect();
+            there.insert(name, rows);
+        }
+        let sizes = |tables: &BTreeMap<String, BTreeMap<_, _>>| {
+            tables.iter().map(|(name, rows)| (name.clone(), rows.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(sizes(&self.tables), sizes(&there), "the replica differs");
+        assert!(self.tables == there, "the replica differs");
+    }
+}
+
+fn sums(store: &Store) -> Table<u64, u64> {
+    store.table("sums", Rules::sorted().fold("sum:u64")).unwrap()
+}
+
+fn texts(store: &Store) -> Table<u64, Vec<u8>> {
+    store.table("texts", Rules::sorted().separate(100)).unwrap()
+}
+
+fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
+    store.table("blobs", Rules::hashed()).unwrap()
+}
+
+fn text(key: u64, round: u64) -> Vec<u8> {
+    vec![(key * 7 + round) as u8; (key as usize * 37 + round as usize * 101) % 900]
+}
+
+/// A round of writes to three tables.
+fn write(store: &Store, round: u64) {
+    let (sums, texts, blobs) = (sums(store), texts(store), blobs(store));
+    for key in 0..200u64 {
+        let mut batch = store.batch();
+        batch.fold(&sums, &(key % 50), &round).set(&texts, &key, &text(key, round));
+        match (key + round) % 4 {
+            0 => drop(batch.delete(&blobs, &key)),
+            1 => drop(batch.insert(&blobs, &key, &text(key, round + 1))),
+            _ => drop(batch.set(&blobs, &key, &text(key, round + 2))),
+        }
+        batch.commit(Durability::Process).unwrap();
+    }
+    sums.delete_range(&(round % 40), &(round % 40 + 4)).unwrap();
+    texts.delete(&round).unwrap();
+}
+
+/// Opens the store again, in one of three ways.
+fn again(store: Store, path: &Path, round: u64) -> Store {
+    match round % 3 {
+        0 => store.close().unwrap(),
+        1 => drop(store),
+        _ => {
+            store.flush().unwrap();
+            drop(store);
+        }
+    }
+    Store::open(path, options()).unwrap()
+}
+
+#[test]
+fn rows_and_batches_give_what_the_store_has_over_closes_deaths_merges_and_reclaim() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let mut store = Store::create(&path, options()).unwrap();
+    write(&store, 0);
+    let mut replica = Replica::default();
+    for round in 1..25 {
+        let mut feed = store.feed("all", FeedOptions::default()).unwrap();
+        replica.follow(&mut feed);
+        replica.check(&store);
+        feed.acknowledge(feed.position()).unwrap();
+        write(&store, round);
+        if round % 2 == 0 {
+            drain(&store);
+        }
+        if round % 5 == 0 {
+            store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+            store.reclaim(|_| {}).unwrap();
+        }
+        drop(feed);
+        store = again(store, &path, round);
+    }
+    assert_eq!(replica.begun, 1);
+    assert!(replica.batches.windows(2).all(|pair| pair[0].1 < pair[1].0), "in order, each once");
+}
+
+#[test]
+fn what_is_not_acknowledged_comes_again_and_rows_only_all_together() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    write(&store, 0);
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::Begin { .. })));
+    assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::TableCreated(_))));
+    assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::Row(_))));
+    feed.acknowledge(feed.position()).unwrap(); // of no use
+    write(&store, 1);
+    drop(feed);
+    let store = again(store, &path, 1);
+
+    let mut replica = Replica::default();
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    replica.follow(&mut feed);
+    assert_eq!((replica.begun, replica.batches.len()), (1, 0), "it begins anew, as of now");
+    replica.check(&store);
+    feed.acknowledge(feed.position()).unwrap();
+    write(&store, 2);
+    let mut places = Vec::new();
+    while let Some(event) = feed.poll().unwrap() {
+        replica.take(event);
+        places.push(feed.position());
+    }
+    assert_eq!(replica.batches.len(), 202);
+    feed.acknowledge(places[99]).unwrap();
+    feed.acknowledge(places[50]).unwrap(); // behind, and so nothing
+    drop(feed);
+    let store = again(store, &path, 1);
+    let mut rest = Replica { tables: replica.tables, ..Replica::default() };
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    while let Some(event) = feed.poll().unwrap() {
+        let FeedEvent::Batch(batch) = event else { panic!("{event:?}") };
+        rest.batches.push((batch.first_seq, batch.last_seq));
+    }
+    assert_eq!(rest.batches, replica.batches[100..]);
+}
+
+#[test]
+fn tables_come_and_go_in_the_order_of_the_history() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    let mut replica = Replica::default();
+    replica.follow(&mut feed);
+    write(&store, 1);
+    store.drop_table("texts").unwrap();
+    store.drop_table("blobs").unwrap();
+    drain(&store);
+    write(&store, 2);
+    store.drop_table("sums").unwrap();
+    drop(feed);
+    let store = again(store, &path, 0);
+    replica = Replica::default();
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    replica.follow(&mut feed); // nothing was acknowledged, so it begins anew
+    replica.check(&store);
+    feed.acknowledge(feed.position()).unwrap();
+    write(&store, 3);
+    store.drop_table("texts").unwrap();
+    write(&store, 4);
+    store.drop_table("texts").unwrap();
+    drop(feed);
+    let store = again(store, &path, 1);
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    replica.follow(&mut feed);
+    replica.check(&store);
+    assert!(!replica.tables.contains_key("texts"));
+}
+
+#[test]
+fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_others_are_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let (words, other) = (
+        store.table("words", Rules::sorted::<String, u64>()).unwrap(),
+        store.table("other", Rules::sorted::<u64, Vec<u8>>()).unwrap(),
+    );
+    for word in ["ape", "bee", "bear", "cat"] {
+        words.set(word, &1).unwrap();
+    }
+    let prefix = b"b".to_vec();
+    let options = FeedOptions { table: Some("words".to_owned()), prefix, ..FeedOptions::default() };
+    let mut feed = store.feed("bs", options.clone()).unwrap();
+    let mut replica = Replica::default();
+    replica.follow(&mut feed);
+    assert_eq!(replica.tables["words"].len(), 2);
+    feed.acknowledge(feed.position()).unwrap();
+    for key in 0..3000u64 {
+        other.set(&key, &vec![1; 1000]).unwrap();
+    }
+    let mut batch = store.batch();
+    batch.set(&words, "dog", &2).set(&words, "bat", &3).set(&other, &1, &vec![2]);
+    batch.commit(Durability::Process).unwrap();
+    drain(&store);
+    store.flush().unwrap();
+    assert!(store.feeds()[0].held_bytes > 2_000_000, "{:?}", store.feeds());
+    replica.follow(&mut feed);
+    assert_eq!((replica.tables.len(), replica.tables["words"].len(), replica.batches.len()), (1, 3, 1));
+    feed.acknowledge(feed.position()).unwrap();
+    assert!(store.feeds()[0].held_bytes < 300_000, "{:?}", store.feeds());
+
+    // Nothing is told of this, so nothing need be acknowledged.
+    for key in 0..3000u64 {
+        other.set(&key, &vec![2; 1000]).unwrap();
+    }
+    store.flush().unwrap();
+    assert_eq!(feed.poll().unwrap(), None);
+    assert!(store.feeds()[0].held_bytes < 300_000, "{:?}", store.feeds());
+    let differs = store.feed("bs2", FeedOptions { table: None, ..options.clone() }).map(drop);
+    differs.unwrap();
+    drop(feed);
+    let refused = store.feed("bs", FeedOptions { table: None, ..options }).err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
+}
+
+#[test]
+fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let mut feed = store.feed("slow", FeedOptions { bytes_max: 1 << 20, ..FeedOptions::default() }).unwrap();
+    let mut replica = Replica::default();
+    replica.follow(&mut feed);
+    feed.acknowledge(feed.position()).unwrap();
+    let mut rounds = 0;
+    while store.stats().feeds_lost == 0 {
+        write(&store, rounds);
+        store.flush().unwrap();
+        drain(&store);
+        rounds += 1;
+        assert!(rounds < 100, "{:?}", store.feeds());
+    }
+    assert_eq!(store.stats().segments, 1, "what it held is gone");
+    let lost = feed.poll().unwrap_err();
+    assert_eq!(lost.kind(), ErrorKind::FeedLost);
+    assert!(lost.to_string().contains("slow") && lost.to_string().contains("1048576"), "{lost}");
+    assert_eq!(
+        feed.acknowledge(feed.position()).map_err(|error| error.kind()),
+        Ok(()),
+        "there is nothing new in it"
+    );
+    assert!(store.feeds()[0].lost.is_some());
+    drop(feed);
+    let store = again(store, &path, 1);
+    let mut feed = store.feed("slow", FeedOptions::default()).unwrap();
+    assert_eq!(feed.poll().unwrap_err().kind(), ErrorKind::FeedLost, "for good");
+    feed.begin_again().unwrap();
+    replica = Replica::default();
+    replica.follow(&mut feed);
+    replica.check(&store);
+    feed.acknowledge(feed.position()).unwrap();
+    write(&store, 3);
+    replica.follow(&mut feed);
+    replica.check(&store);
+}
+
+#[test]
+fn who_waits_for_news_sleeps_and_is_woken() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options().upkeep(Upkeep::Threads)).unwrap();
+    let table = sums(&store);
+    let mut feed = store
+        .feed("f", FeedOptions { from_now: true, table: Some("sums".to_owned()), ..FeedOptions::default() })
+        .unwrap();
+    assert_eq!(feed.next(Duration::from_millis(30)).unwrap(), None);
+    let since = Instant::now();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(50));
+            table.fold(&1, &2).unwrap();
+        });
+        let event = feed.next(Duration::from_secs(60)).unwrap();
+        assert!(matches!(event, Some(FeedEvent::Batch(_))), "{event:?}");
+    });
+    assert!(since.elapsed() < Duration::from_secs(30), "long before the time is over");
+}
+
+#[test]
+fn a_feed_has_one_reader_and_can_be_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let feed = store.feed("f", FeedOptions::default()).unwrap();
+    assert_eq!(store.feed("f", FeedOptions::default()).err().unwrap().kind(), ErrorKind::Locked);
+    assert_eq!(store.drop_feed("f").unwrap_err().kind(), ErrorKind::Locked);
+    drop(feed);
+    store.drop_feed("f").unwrap();
+    assert_eq!(store.drop_feed("f").unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert!(store.feeds().is_empty());
+    assert_eq!(store.feed("", FeedOptions::default()).err().unwrap().kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn deadlines_come_with_rows_and_ops() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().expire(folddb::Expire::ByWrite).separate(50);
+    let table = store.table("t", rules).unwrap();
+    let far = store.unix_millis() + 3_600_000;
+    let put = |key: u64, bytes: usize| {
+        let table = table.as_bytes();
+        table
+            .write_expiring(WriteOp::Set, &key.to_be_bytes(), &vec![7; bytes], Lifetime::Until(far))
+            .unwrap();
+    };
+    put(1, 10);
+    put(2, 100);
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    put(3, 10);
+    put(4, 100);
+    let mut found = Vec::new();
+    while let Some(event) = feed.poll().unwrap() {
+        match event {
+            FeedEvent::Row(row) => found.push((row.value.unwrap().len(), row.deadline_ms)),
+            FeedEvent::Batch(batch) => {
+                assert!(batch.written_ms.is_some());
+                for op in batch.ops {
+                    let FeedChange::Set(value) = op.change else { panic!("{op:?}") };
+                    found.push((value.len(), op.deadline_ms));
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(found, [(10, Some(far)), (100, Some(far)), (10, Some(far)), (100, Some(far))]);
+}
+
+#[test]
+fn a_backup_has_no_feeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    write(&store, 0);
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    Replica::default().follow(&mut feed);
+    let (place, restored) = (dir.path().join("backups"), dir.path().join("restored"));
+    store.backup(&place, &folddb::BackupOptions::default()).unwrap();
+    Store::restore(&place, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
+    assert!(Store::open(&restored, options()).unwrap().feeds().is_empty());
+}
+
+#[test]
+fn what_passes_the_log_by_is_refused_where_a_feed_would_have_to_tell_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let only = FeedOptions { table: Some("words".to_owned()), ..FeedOptions::default() };
+    drop(store.feed("f", only).unwrap());
+    let load = |name: &str| {
+        let mut load = store.bulk_load(name, Rules::sorted::<u64, u64>())?;
+        load.set(&1, &2)?;
+        load.finish().map(drop)
+    };
+    assert_eq!(load("words").unwrap_err().kind(), ErrorKind::InvalidInput);
+    load("other").unwrap();
+    store.drop_feed("f").unwrap();
+    load("words").unwrap();
+}

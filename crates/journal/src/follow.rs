@@ -1,0 +1,218 @@
+//! Following the log: batch by batch, from a place on, while it is written to.
+//!
+//! Who follows reads files, and of these only what is durable: a reader of frames in memory would hand out what a power cut takes
+//! back. Which file has the history at an LSN is told by who owns the files: segments, and kept ends of logs ([`crate::kept`]) in
+//! their place. A place without a whole frame is no end here but damage, since all before the end that it is told is durable.
+
+use std::path::{Path, PathBuf};
+
+use folddb_base::{Error, FileNumber, Lsn, Result, Seq};
+use folddb_host::Host;
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame::FrameKind;
+use folddb_layout::segment::SegmentHeader;
+
+use crate::kept::kept_path;
+use crate::segment_file::segment_path;
+use crate::segment_reader::SegmentReader;
+
+/// A file that has some of the history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryFile {
+    /// Its number.
+    pub number: FileNumber,
+    /// A kept end of a log; else a segment.
+    pub is_kept: bool,
+    /// Where it begins.
+    pub first_lsn: Lsn,
+    /// Where the history goes on after it.
+    pub next_lsn: Lsn,
+    /// Its length in bytes.
+    pub file_bytes: u64,
+}
+
+impl HistoryFile {
+    /// Where it lies.
+    pub fn path(&self, dir: &Path) -> PathBuf {
+        if self.is_kept { kept_path(dir, self.number) } else { segment_path(dir, self.number) }
+    }
+
+    /// Whether it has the history at an LSN.
+    pub fn covers(&self, lsn: Lsn) -> bool {
+        (self.first_lsn..self.next_lsn).contains(&lsn)
+    }
+
+    /// Bytes of it from an LSN on.
+    pub fn bytes_from(&self, lsn: Lsn) -> u64 {
+        self.file_bytes.min(self.next_lsn.saturating_sub(lsn.max(self.first_lsn)))
+    }
+}
+
+/// The segments of the log in a directory whose headers are whole, oldest first.
+///
+/// # Errors
+/// A failed call.
+pub fn segments_in(host: &Host, dir: &Path, store_id: u128) -> Result<Vec<HistoryFile>> {
+    let names = host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
+    let mut found = Vec::new();
+    for name in names {
+        let Some(FileName::Log(number)) = FileName::parse(&name) else { continue };
+        let mut reader = SegmentReader::open(host, dir, number)?;
+        let Ok(header) = reader.header(number)? else { continue };
+        if header.store_id == store_id {
+            found.push(HistoryFile {
+                number,
+                is_kept: false,
+                first_lsn: header.first_lsn,
+                next_lsn: header.next_lsn(),
+                file_bytes: reader.len_bytes(),
+            });
+        }
+    }
+    found.sort_by_key(|file| (file.first_lsn, file.number));
+    Ok(found)
+}
+
+/// The history as segments and kept ends of logs have it together, oldest first: no LSN is in two of these files. Kept ends take the
+/// place of what the segments have there.
+pub fn history(segments: &[HistoryFile], kept: &[HistoryFile]) -> Vec<HistoryFile> {
+    let clipped = |segment: &HistoryFile| {
+        let after = kept.iter().find(|kept| kept.next_lsn >= segment.next_lsn);
+        let next_lsn = after.map_or(segment.next_lsn, |kept| kept.first_lsn.min(segment.next_lsn));
+        HistoryFile { next_lsn, ..*segment }
+    };
+    let segments = segments.iter().map(clipped).filter(|segment| segment.first_lsn < segment.next_lsn);
+    let mut all: Vec<HistoryFile> = segments.chain(kept.iter().copied()).collect();
+    all.sort_by_key(|file| (file.first_lsn, file.number));
+    all
+}
+
+/// A batch of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Followed<'a> {
+    /// The LSN after it.
+    pub end_lsn: Lsn,
+    /// The seq of its first record.
+    pub first_seq: Seq,
+    /// How many records it holds.
+    pub count: u32,
+    /// When it was written, where it says so, in milliseconds since 1970.
+    pub time_ms: Option<u64>,
+    /// The records, for `folddb_layout::frame::records`.
+    pub payload: &'a [u8],
+}
+
+/// A place in the log that goes on.
+pub struct Follower {
+    host: Host,
+    dir: PathBuf,
+    lsn: Lsn,
+    open: Option<Open>,
+    payload: Vec<u8>,
+}
+
+struct Open {
+    reader: SegmentReader,
+    header: SegmentHeader,
+    /// The history goes on in another file from here on.
+    next_lsn: Lsn,
+    /// Up to here it is looked at.
+    end_lsn: Lsn,
+}
+
+/// What stands at a place.
+enum Step {
+    /// Nothing that is durable yet.
+    Wait,
+    /// No batch; the history goes on there.
+    Over(Lsn),
+    /// A batch, whose records are in the buffer.
+    Batch { end_lsn: Lsn, first_seq: Seq, count: u32, time_ms: Option<u64> },
+}
+
+impl Follower {
+    /// Stands at `lsn`: the border of a frame, or where a segment ends.
+    pub fn at(host: &Host, dir: &Path, lsn: Lsn) -> Follower {
+        Follower { host: host.clone(), dir: dir.to_owned(), lsn, open: None, payload: Vec::new() }
+    }
+
+    /// Where it stands.
+    pub fn lsn(&self) -> Lsn {
+        self.lsn
+    }
+
+    /// The next batch, and goes past it; none when there is no other that ends at or before `durable_lsn`. `file_at` tells which
+    /// file has the history at an LSN.
+    ///
+    /// # Errors
+    /// Damage; a failed read.
+    pub fn next(
+        &mut self,
+        durable_lsn: Lsn,
+        file_at: &dyn Fn(Lsn) -> Option<HistoryFile>,
+    ) -> Result<Option<Followed<'_>>> {
+        loop {
+            match self.step(durable_lsn, file_at)? {
+                Step::Wait => return Ok(None),
+                Step::Over(lsn) => self.lsn = lsn,
+                Step::Batch { end_lsn, first_seq, count, time_ms } => {
+                    self.lsn = end_lsn;
+                    let payload = &self.payload[..];
+                    return Ok(Some(Followed { end_lsn, first_seq, count, time_ms, payload }));
+                }
+            }
+        }
+    }
+
+    fn step(&mut self, durable_lsn: Lsn, file_at: &dyn Fn(Lsn) -> Option<HistoryFile>) -> Result<Step> {
+        let lsn = self.lsn;
+        if lsn >= durable_lsn {
+            return Ok(Step::Wait);
+        }
+        let (host, dir, payload) = (&self.host, &self.dir, &mut self.payload);
+        let is_there = |open: &Open| (open.header.first_lsn..open.next_lsn).contains(&lsn);
+        let open = match &mut self.open {
+            Some(open) if is_there(open) => open,
+            slot => slot.insert(Open::begin(host, dir, lsn, file_at)?),
+        };
+        if open.end_lsn != durable_lsn {
+            open.reader.end_at(&open.header, durable_lsn)?;
+            open.end_lsn = durable_lsn;
+        }
+        let path = open.reader.path.clone();
+        let Some(frame) = open.reader.frame(&open.header, lsn)? else {
+            let what = format!("no whole frame at LSN {lsn}, but the log is durable up to LSN {durable_lsn}");
+            return Err(Error::corrupt(&path, open.header.offset_of(lsn), what));
+        };
+        let (head, end_lsn) = (frame.head, lsn + frame.len_bytes as u64);
+        Ok(match head.kind {
+            FrameKind::Seal => Step::Over(open.header.next_lsn()),
+            FrameKind::Mark => Step::Over(end_lsn),
+            FrameKind::Batch => {
+                payload.clear();
+                payload.extend_from_slice(frame.payload);
+                let (first_seq, count, time_ms) = (head.first_seq, head.count, head.time_ms);
+                Step::Batch { end_lsn, first_seq, count, time_ms }
+            }
+        })
+    }
+}
+
+impl Open {
+    fn begin(
+        host: &Host,
+        dir: &Path,
+        lsn: Lsn,
+        file_at: &dyn Fn(Lsn) -> Option<HistoryFile>,
+    ) -> Result<Open> {
+        let lacks = || Error::lacking(format!("the log in {} has nothing at LSN {lsn}", dir.display()));
+        let file = file_at(lsn).ok_or_else(lacks)?;
+        let mut reader = SegmentReader::open_at(host, file.path(dir))?;
+        let header = reader.header(file.number)?.map_err(|cause| Error::corrupt(&reader.path, 0, cause))?;
+        if !(header.first_lsn..header.next_lsn()).contains(&lsn) {
+            return Err(Error::corrupt(&reader.path, 48, format!("it has nothing at LSN {lsn}")));
+        }
+        let next_lsn = file.next_lsn.min(header.next_lsn()); // of a segment that was the last one more was not known
+        Ok(Open { reader, header, next_lsn, end_lsn: 0 })
+    }
+}

@@ -1,0 +1,115 @@
+//! The end of a log that a crash left, written anew for those who follow the log.
+//!
+//! ```text
+//!   before   | seg |  seg  durable|not known to be ...torn|  ahead  |          the next chain begins at n
+//!   after    | seg |  seg  durable|
+//!                                 | kept  frames  SEAL .............|  seg  ...
+//!                                 x                                 n
+//! ```
+//!
+//! What was not known to be durable when a process died must not be read again from the file that has it: the page cache may show
+//! bytes that the disk does not have, and its values get other places. So recovery writes the frames that count into a file that is
+//! a segment by its bytes, from the first of them on; its seal leads to where the next chain of segments begins. Called by the
+//! engine's recovery, before the edit that lists it.
+
+use std::path::{Path, PathBuf};
+
+use folddb_base::{Error, FileNumber, Lsn, Result, Seq};
+use folddb_host::{Host, WriteFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame::{self, FrameHead, FrameKind};
+use folddb_layout::segment::SegmentHeader;
+
+use crate::replay::ReplayFrame;
+
+/// So many bytes are written at a time.
+const WRITE_BYTES: usize = 1 << 20;
+
+/// A file that takes the end of a log.
+pub struct KeptWriter {
+    file: Box<dyn WriteFile>,
+    path: PathBuf,
+    header: SegmentHeader,
+    lsn: Lsn,
+    next_seq: Seq,
+    prev_hash: u32,
+    buffer: Vec<u8>,
+}
+
+/// Where a kept end of a log lies.
+pub fn kept_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(FileName::Kept(number).to_string())
+}
+
+impl KeptWriter {
+    /// Begins the file numbered `number`: the history from `first_lsn` to `next_lsn`.
+    ///
+    /// # Errors
+    /// A failed call; nothing is left behind then.
+    pub fn begin(
+        host: &Host,
+        dir: &Path,
+        number: FileNumber,
+        store_id: u128,
+        (first_lsn, next_lsn): (Lsn, Lsn),
+    ) -> Result<KeptWriter> {
+        let path = kept_path(dir, number);
+        let salt = host.chance.next_u64();
+        let capacity_bytes = next_lsn.saturating_sub(first_lsn);
+        let header = SegmentHeader { number, store_id, salt, first_lsn, capacity_bytes, previous: None };
+        let file = host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+        let buffer = header.encode();
+        Ok(KeptWriter { file, path, header, lsn: first_lsn, next_seq: 0, prev_hash: 0, buffer })
+    }
+
+    /// Where it begins.
+    pub fn first_lsn(&self) -> Lsn {
+        self.header.first_lsn
+    }
+
+    /// Its number.
+    pub fn number(&self) -> FileNumber {
+        self.header.number
+    }
+
+    /// Adds a batch, those before it having been added.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn put(&mut self, batch: &ReplayFrame<'_>) -> Result<()> {
+        let (count, time_ms) = (batch.count, batch.time_ms);
+        self.next_seq = batch.first_seq;
+        self.put_frame(FrameKind::Batch, count, time_ms, batch.payload)?;
+        self.next_seq += u64::from(count);
+        if self.buffer.len() >= WRITE_BYTES { self.write() } else { Ok(()) }
+    }
+
+    /// Ends it, durably but for its name.
+    ///
+    /// # Errors
+    /// A failed call.
+    pub fn finish(mut self) -> Result<()> {
+        self.put_frame(FrameKind::Seal, 0, None, &[])?;
+        self.write()?;
+        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))
+    }
+
+    fn put_frame(&mut self, kind: FrameKind, count: u32, time_ms: Option<u64>, payload: &[u8]) -> Result<()> {
+        // All of it is durable when anybody reads it; and so no frame is longer than it was.
+        let (first_seq, durable_lsn, prev_hash) = (self.next_seq, self.lsn, self.prev_hash);
+        let head = FrameHead { kind, first_seq, count, durable_lsn, prev_hash, time_ms };
+        let len = frame::frame_len(self.lsn, &head, payload.len()) as u64;
+        if self.lsn + len > self.header.next_lsn() {
+            return Err(Error::invalid("what a crash left of the log does not fit where it stood"));
+        }
+        self.prev_hash = frame::put_frame(&mut self.buffer, self.header.salt, self.lsn, &head, payload);
+        self.lsn += len;
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<()> {
+        self.file.append(&self.buffer).map_err(|error| Error::io("write", &self.path, error))?;
+        self.buffer.clear();
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+use std::time::Duration;
+
+use folddb_base::{ErrorKind, FileNumber, Lsn, Seq};
+use folddb_host::{AppendMode, Host};
+
+use super::world::World;
+use super::{STORE, append, dir, payload, replay_from, start, start_at};
+use crate::follow::{Follower, HistoryFile, history, segments_in};
+use crate::kept::KeptWriter;
+use crate::{Handover, ReplayFrame, ReplayFrom, replay};
+
+/// The batches that a follower meets up to an LSN, by first seq, and their payloads.
+fn follow(follower: &mut Follower, upto: Lsn, files: &[HistoryFile]) -> Vec<(Seq, Vec<u8>)> {
+    let file_at = |lsn| files.iter().find(|file| file.covers(lsn)).copied();
+    let mut met = Vec::new();
+    while let Some(batch) = follower.next(upto, &file_at).unwrap() {
+        met.push((batch.first_seq, batch.payload.to_vec()));
+    }
+    met
+}
+
+fn expected(seqs: std::ops::Range<Seq>, len: usize) -> Vec<(Seq, Vec<u8>)> {
+    seqs.map(|seq| (seq, payload(seq, len))).collect()
+}
+
+#[test]
+fn what_is_appended_is_followed_while_it_is_appended() {
+    for mode in [AppendMode::Mapped, AppendMode::Written] {
+        let temp = tempfile::tempdir().unwrap();
+        let host = Host::real();
+        let mut journal = start_at(&host, temp.path(), mode, 0, 1, 1);
+        let mut follower = Follower::at(&host, temp.path(), 0);
+        for round in 0..20 {
+            let from = 1 + round * 7;
+            let ends = append(&mut journal, from..from + 7, 200);
+            let files = segments_in(&host, temp.path(), STORE).unwrap();
+            assert_eq!(follow(&mut follower, ends[4], &files), expected(from..from + 5, 200), "{mode:?}");
+            let met = follow(&mut follower, ends[6], &files);
+            assert_eq!(met, expected(from + 5..from + 7, 200), "{mode:?}");
+            assert_eq!(follower.lsn(), ends[6]);
+        }
+        assert!(journal.syncer().segments().len() > 5);
+        let mut again = Follower::at(&host, temp.path(), 0);
+        let files = segments_in(&host, temp.path(), STORE).unwrap();
+        assert_eq!(follow(&mut again, follower.lsn(), &files), expected(1..141, 200));
+    }
+}
+
+#[test]
+fn marks_are_passed_over_and_a_place_without_a_frame_is_damage() {
+    let world = World::default();
+    let host = world.host();
+    let mut journal = start(&host);
+    let ends = append(&mut journal, 1..4, 50);
+    journal.syncer().sync_to(ends[2]).unwrap();
+    journal.syncer().upkeep(Duration::ZERO).unwrap();
+    journal.syncer().upkeep(Duration::from_secs(9)).unwrap();
+    append(&mut journal, 4..5, 50);
+    let files = segments_in(&host, dir(), STORE).unwrap();
+    let end = journal.end_lsn();
+    let mut follower = Follower::at(&host, dir(), 0);
+    assert_eq!(follow(&mut follower, end, &files), expected(1..5, 50));
+    let none = follower.next(end + 100, &|_| Some(files[0])).unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::Corruption);
+    let nowhere = Follower::at(&host, dir(), 0).next(end, &|_| None).unwrap_err();
+    assert!(nowhere.is_lacking());
+}
+
+/// After a crash the history goes over the kept end into the next chain, whatever stands in the segment that had it.
+#[test]
+fn a_kept_end_leads_over_a_crash() {
+    let world = World::default();
+    let mut journal = start(&world.host());
+    let ends = append(&mut journal, 1..41, 200);
+    journal.syncer().sync_to(ends[20]).unwrap();
+    append(&mut journal, 41..50, 150);
+    let after = world.after_kill();
+    let host = after.host();
+    let durable = ends[29];
+    let end_lsn = segments_in(&host, dir(), STORE).unwrap().iter().map(|file| file.next_lsn).max().unwrap();
+
+    let mut writer: Option<KeptWriter> = None;
+    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: durable, is_open: false };
+    let replayed = replay(&host, dir(), &from, &mut |frame: ReplayFrame<'_>| {
+        if !frame.is_durable {
+            let begin = || KeptWriter::begin(&host, dir(), FileNumber(900), STORE, (frame.lsn, end_lsn));
+            writer.get_or_insert_with(|| begin().unwrap()).put(&frame)?;
+        }
+        Ok(())
+    });
+    assert_eq!(replayed.unwrap().end_lsn, end_lsn);
+    let writer = writer.unwrap();
+    let (first_lsn, number) = (writer.first_lsn(), writer.number());
+    assert_eq!(first_lsn, durable);
+    writer.finish().unwrap();
+    let kept = HistoryFile { number, is_kept: true, first_lsn, next_lsn: end_lsn, file_bytes: 0 };
+
+    let mut journal = start_at(&host, dir(), AppendMode::Mapped, end_lsn, 50, 1000);
+    journal.append(50, 1, &payload(50, 20), Handover::Process).unwrap();
+    let files = history(&segments_in(&host, dir(), STORE).unwrap(), &[kept]);
+    let mut follower = Follower::at(&host, dir(), 0);
+    let met = follow(&mut follower, journal.end_lsn(), &files);
+    let all = [expected(1..41, 200), expected(41..50, 150), expected(50..51, 20)].concat();
+    assert_eq!(met, all);
+    let (batches, _) = replay_from(&host, dir(), end_lsn, end_lsn);
+    assert_eq!(batches.len(), 1, "what is kept is no part of the log");
+}

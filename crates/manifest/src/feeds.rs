@@ -1,0 +1,119 @@
+//! The feeds of a store, and what is kept for them: where they stand, kept ends of logs, notes of tables.
+//!
+//! What no feed that is not lost still needs goes by itself. Called by `state`.
+
+use std::collections::BTreeMap;
+
+use folddb_base::bytes::Malformed;
+use folddb_base::{FileNumber, Lsn};
+use folddb_layout::manifest_edit::{Change, FeedState, TableNote};
+
+/// The end of a log that a crash left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeptLog {
+    /// Its file.
+    pub file: FileNumber,
+    /// Where it begins.
+    pub first_lsn: Lsn,
+    /// Where the history goes on after it.
+    pub next_lsn: Lsn,
+}
+
+/// See the top of this file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Feeds {
+    feeds: BTreeMap<String, FeedState>,
+    kept: Vec<KeptLog>,
+    notes: Vec<TableNote>,
+}
+
+impl Feeds {
+    /// All feeds, by name.
+    pub fn all(&self) -> impl Iterator<Item = &FeedState> {
+        self.feeds.values()
+    }
+
+    /// The feed of this name.
+    pub fn get(&self, name: &str) -> Option<&FeedState> {
+        self.feeds.get(name)
+    }
+
+    /// Those that hold what they have not given.
+    pub fn holding(&self) -> impl Iterator<Item = &FeedState> {
+        self.all().filter(|feed| feed.holds())
+    }
+
+    /// History is needed from here on; none where no feed holds any.
+    pub fn from_lsn(&self) -> Option<Lsn> {
+        self.holding().map(|feed| feed.lsn).min()
+    }
+
+    /// And value segments from this number on.
+    pub fn values_from(&self) -> Option<FileNumber> {
+        self.holding().map(|feed| feed.values_from).min()
+    }
+
+    /// The kept ends of logs, oldest first.
+    pub fn kept(&self) -> &[KeptLog] {
+        &self.kept
+    }
+
+    /// What has happened to tables, oldest first.
+    pub fn notes(&self) -> &[TableNote] {
+        &self.notes
+    }
+
+    /// The number of the newest note that there has been; 0 before the first.
+    pub fn last_note(&self) -> u64 {
+        let of_feeds = self.all().map(|feed| feed.note);
+        of_feeds.chain(self.notes.iter().map(|note| note.note)).max().unwrap_or(0)
+    }
+
+    pub(crate) fn set(&mut self, feed: &FeedState) {
+        self.feeds.insert(feed.name.clone(), feed.clone());
+        self.forget_unneeded();
+    }
+
+    pub(crate) fn remove(&mut self, name: &str) -> Result<(), Malformed> {
+        self.feeds.remove(name).ok_or(Malformed::Bounds)?;
+        self.forget_unneeded();
+        Ok(())
+    }
+
+    pub(crate) fn keep(&mut self, kept: KeptLog) -> Result<(), Malformed> {
+        let follows = self.kept.last().is_none_or(|last| last.next_lsn <= kept.first_lsn);
+        if !follows || kept.next_lsn < kept.first_lsn || self.kept.iter().any(|one| one.file == kept.file) {
+            return Err(Malformed::Order);
+        }
+        self.kept.push(kept);
+        Ok(())
+    }
+
+    pub(crate) fn note(&mut self, note: &TableNote) -> Result<(), Malformed> {
+        if self.notes.last().is_some_and(|last| last.note >= note.note) {
+            return Err(Malformed::Order);
+        }
+        self.notes.push(note.clone());
+        Ok(())
+    }
+
+    fn forget_unneeded(&mut self) {
+        let from_lsn = self.from_lsn().unwrap_or(Lsn::MAX);
+        self.kept.retain(|kept| kept.next_lsn > from_lsn);
+        let past = self.holding().map(|feed| feed.note).min().unwrap_or(u64::MAX);
+        self.notes.retain(|note| note.note > past);
+    }
+
+    pub(crate) fn put_snapshot(&self, changes: &mut Vec<Change>) {
+        changes.extend(self.all().map(|feed| Change::SetFeed { feed: feed.clone() }));
+        changes.extend(self.kept.iter().map(|kept| {
+            let KeptLog { file, first_lsn, next_lsn } = *kept;
+            Change::KeepLog { file, first_lsn, next_lsn }
+        }));
+        changes.extend(self.notes.iter().map(|note| Change::NoteTable { note: note.clone() }));
+    }
+}
+
+#[cfg(test)]
+#[path = "feeds/tests.rs"]
+mod tests;

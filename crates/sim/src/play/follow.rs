@@ -1,0 +1,114 @@
+//! A player's consumer of a change feed. What it has made of the feed outlives the processes of the store, as a consumer elsewhere
+//! does: after a crash it goes on with what it had when it last acknowledged.
+
+use std::collections::BTreeMap;
+
+use folddb::{ErrorKind, Feed, FeedOptions, FeedPosition};
+
+use super::Player;
+use crate::compare::Outcome;
+use crate::program::Follow;
+use crate::replica::Replica;
+use crate::tables::Shape;
+
+const NAME: &str = "follower";
+
+/// More events are never left over.
+const EVENTS_MAX: usize = 1_000_000;
+
+/// See the top of this file.
+#[derive(Default)]
+pub(super) struct Consumer {
+    /// Open while the store is.
+    pub(super) feed: Option<Feed>,
+    replica: Replica,
+    /// What it was at the places that may be acknowledged, oldest first: one, and another where nobody knows what came of it.
+    kept: Vec<(FeedPosition, Replica)>,
+    /// What rules as text mean.
+    shapes: BTreeMap<String, Shape>,
+}
+
+impl Clone for Consumer {
+    fn clone(&self) -> Consumer {
+        Consumer {
+            feed: None,
+            kept: self.kept.clone(),
+            shapes: self.shapes.clone(),
+            replica: Replica::default(),
+        }
+    }
+}
+
+impl Consumer {
+    /// A table may come to have these rules.
+    pub(super) fn know(&mut self, shape: &Shape) {
+        self.shapes.insert(shape.rules().to_text(), *shape);
+    }
+}
+
+impl Player {
+    /// Takes what the feed gives, as far as that is asked for; where it gives no more, the consumer has what the store has.
+    pub(super) fn follow(&mut self, follow: &Follow) -> Outcome {
+        let most = follow.events.map_or(EVENTS_MAX, usize::from);
+        if !self.open_feed()? {
+            return Ok(());
+        }
+        for _ in 0..most {
+            let consumer = &mut self.consumer;
+            let Some(feed) = &mut consumer.feed else { return Ok(()) };
+            match feed.poll() {
+                Ok(Some(event)) => consumer.replica.take(event, &consumer.shapes)?,
+                Ok(None) => {
+                    self.tell_time();
+                    let replica = &self.consumer.replica;
+                    self.with_models(&|model| replica.compare(model))?;
+                    break;
+                }
+                Err(error) if error.kind() == ErrorKind::FeedLost && self.was_full => {
+                    if let Err(error) = feed.begin_again() {
+                        return self.refused("begin a feed again", error);
+                    }
+                }
+                Err(error) => {
+                    consumer.feed = None; // the next one goes on where this one did
+                    return self.refused("read the feed", error);
+                }
+            }
+        }
+        if follow.acknowledges { self.acknowledge() } else { Ok(()) }
+    }
+
+    /// False where the feed cannot be opened now.
+    fn open_feed(&mut self) -> Result<bool, String> {
+        if self.consumer.feed.is_some() {
+            return Ok(true);
+        }
+        match self.store()?.feed(NAME, FeedOptions::default()) {
+            Ok(feed) => {
+                let place = feed.position();
+                let kept = self.consumer.kept.iter().rev().find(|(kept, _)| *kept <= place);
+                self.consumer.replica = kept.map(|(_, replica)| replica.clone()).unwrap_or_default();
+                self.consumer.feed = Some(feed);
+                Ok(true)
+            }
+            Err(error) => self.refused("open the feed", error).map(|()| false),
+        }
+    }
+
+    fn acknowledge(&mut self) -> Outcome {
+        let Consumer { feed: Some(feed), replica, kept, .. } = &mut self.consumer else { return Ok(()) };
+        if !replica.is_complete {
+            return Ok(());
+        }
+        let place = feed.position();
+        kept.push((place, replica.clone()));
+        match feed.acknowledge(place) {
+            Ok(()) => {
+                kept.drain(..kept.len() - 1);
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::FeedLost && self.was_full => Ok(()),
+            Err(error) => self.refused("acknowledge", error),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! What a consumer makes of a change feed: a model of its own, which knows of the store only what the feed has told.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use folddb::{FeedChange, FeedEvent, FeedOp, Seq};
+use folddb_base::Stamp;
+use folddb_base::stamp::NEVER;
+
+use crate::compare::{Outcome, same};
+use crate::model::{Model, ModelOp, ModelRow};
+use crate::tables::Shape;
+
+/// See the top of this file.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Replica {
+    model: Model,
+    /// Keys on which the fold had failed when the feed began: what they become is not known before they are set anew.
+    failed: BTreeSet<(String, Vec<u8>)>,
+    /// It has begun, and has all rows.
+    pub(crate) is_complete: bool,
+    has_begun: bool,
+    began_ms: u64,
+    last_seq: Seq,
+}
+
+impl Replica {
+    /// Takes what comes next. `shapes` tells what rules as text mean.
+    pub(crate) fn take(&mut self, event: FeedEvent, shapes: &BTreeMap<String, Shape>) -> Outcome {
+        match event {
+            FeedEvent::Begin { seq, unix_millis } => {
+                *self =
+                    Replica { has_begun: true, began_ms: unix_millis, last_seq: seq, ..Replica::default() };
+            }
+            _ if !self.has_begun => return Err(format!("the feed begins with {event:?}")),
+            FeedEvent::TableCreated(table) => {
+                let shape = shapes.get(&table.rules_text);
+                let shape =
+                    shape.ok_or_else(|| format!("nobody gave a table these rules: {}", table.rules_text))?;
+                same("whether the table is there", &self.model.shape(&table.name), &None)?;
+                self.model.create_table(&table.name, *shape);
+            }
+            FeedEvent::TableDropped(table) => {
+                same("whether the table is there", &self.model.shape(&table.name).is_some(), &true)?;
+                self.model.drop_table(&table.name);
+                self.failed.retain(|(name, _)| *name != table.name);
+            }
+            FeedEvent::Row(row) => {
+                same("whether rows come before changes", &self.is_complete, &false)?;
+                let Some(value) = row.value else {
+                    self.failed.insert((row.table.name.clone(), row.key));
+                    return Ok(());
+                };
+                let stamp = Stamp { write_ms: self.began_ms, deadline_ms: row.deadline_ms.unwrap_or(NEVER) };
+                self.model.apply_at(&row.table.name, ModelOp::Set(row.key, value), stamp);
+            }
+            FeedEvent::RowsEnd => self.is_complete = true,
+            FeedEvent::Batch(batch) => {
+                if batch.first_seq <= self.last_seq || batch.ops.is_empty() {
+                    return Err(format!("after seq {} comes the batch {batch:?}", self.last_seq));
+                }
+                self.last_seq = batch.last_seq;
+                for op in batch.ops {
+                    let deadline_ms = op.deadline_ms.unwrap_or(NEVER);
+                    let stamp = Stamp { write_ms: batch.written_ms.unwrap_or(0), deadline_ms };
+                    let table = op.table.name.clone();
+                    same("whether the table is there", &self.model.shape(&table).is_some(), &true)?;
+                    self.model.apply_at(&table, model_op(op)?, stamp);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// It has what the store has, at the time that `model` says it is.
+    pub(crate) fn compare(&self, model: &Model) -> Outcome {
+        let mut mine = self.model.clone();
+        mine.set_time(model.now_ms());
+        same("the tables of the replica", &mine.tables(), &model.tables())?;
+        for name in model.tables() {
+            let known = |rows: Vec<ModelRow>| -> Vec<ModelRow> {
+                rows.into_iter()
+                    .filter(|(key, _)| !self.failed.contains(&(name.clone(), key.clone())))
+                    .collect()
+            };
+            let (found, expected) =
+                (known(mine.rows_at(&name, Seq::MAX)), known(model.rows_at(&name, Seq::MAX)));
+            if found != expected {
+                let differs = found.iter().zip(&expected).find(|(a, b)| a != b);
+                return Err(format!(
+                    "the replica of {name} ({:?}) has {} rows and not {}; they differ at {differs:?}",
+                    model.shape(&name),
+                    found.len(),
+                    expected.len()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn model_op(op: FeedOp) -> Result<ModelOp, String> {
+    Ok(match op.change {
+        FeedChange::Set(value) => ModelOp::Set(op.key, value),
+        FeedChange::Insert(value) => ModelOp::Insert(op.key, value),
+        FeedChange::Fold(value) => ModelOp::Fold(op.key, value),
+        FeedChange::Delete => ModelOp::Delete(op.key),
+        FeedChange::DeleteRange(to) => ModelOp::DeleteRange(op.key, to),
+        FeedChange::SetLong(_) => return Err("no value is so long".to_owned()),
+    })
+}
