@@ -49,7 +49,7 @@ mod growth;
 use std::path::PathBuf;
 
 use folddb::table_rules::TableKind;
-use folddb::{Durability, Result};
+use folddb::{Durability, Result, ValuesIn};
 
 pub use report::Report;
 
@@ -70,6 +70,8 @@ pub struct BenchOptions {
     pub rows: Option<u64>,
     /// How the table of `elliptics` keeps its records. Default sorted.
     pub kind: TableKind,
+    /// Where the values of `elliptics` lie. Default segments.
+    pub values_in: ValuesIn,
     /// Bytes of each value of `elliptics`. Default 4,000 to 4,800.
     pub value_bytes: Option<usize>,
     /// Seconds, whatever the scale, in benches that go on for a time: `steady`.
@@ -90,6 +92,7 @@ impl Default for BenchOptions {
             batch: None,
             rows: None,
             kind: TableKind::Sorted,
+            values_in: ValuesIn::Segments,
             value_bytes: None,
             seconds: None,
             dir: None,

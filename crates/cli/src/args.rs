@@ -106,6 +106,10 @@ pub(crate) enum Verb {
     Doctor(StoreArgs),
     /// Remove a table and everything in it
     Drop(DropArgs),
+    /// Seal a store: from then on it is only read, by any number of processes
+    Seal(StoreArgs),
+    /// Take the seal off a store
+    Unseal(StoreArgs),
     /// Add a backup of a store to a directory of them; what is there already is not copied again
     Backup(BackupArgs),
     /// List the backups in a directory, and the seqs that each can be restored at
@@ -849,6 +853,9 @@ pub(crate) struct BenchArgs {
     /// How the table of elliptics keeps its records: sorted, hashed
     #[arg(long, value_name = "KIND", default_value = "sorted")]
     pub(crate) kind: String,
+    /// Where the values of elliptics lie: segments, files
+    #[arg(long, value_name = "PLACE", default_value = "segments")]
+    pub(crate) place: String,
     /// Size of each value of elliptics [default: 4,000 to 4,800]
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) value_bytes: Option<usize>,

@@ -31,6 +31,7 @@ mod repair;
 mod restore;
 mod runs;
 mod scan;
+mod seal;
 mod shell;
 mod stats;
 mod sync;
@@ -79,6 +80,8 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Repair(args) => repair::run(&args, session),
         Verb::Doctor(args) => doctor::run(&args, session),
         Verb::Drop(args) => drop::run(&args, session),
+        Verb::Seal(args) => seal::seal(&args, session),
+        Verb::Unseal(args) => seal::unseal(&args, session),
         Verb::Backup(args) => backup::run(&args, session),
         Verb::Backups(args) => backups::run(&args, session),
         Verb::Restore(args) => restore::run(&args, session),

@@ -62,9 +62,15 @@ impl Session {
         }
     }
 
-    /// Opens a store to read it. Nothing on disk changes, and others may read it at the same time.
+    /// Opens a store to read it. Nothing on disk changes, and others may read it at the same time. Where one writes to it, it is
+    /// read as it is at this moment.
     pub(crate) fn read(&self, path: &Path) -> Result<Opened, Failure> {
-        self.open(path, self.options().read_only(true))
+        match self.open(path, self.options().read_only(true)) {
+            Err(Failure::Store(error)) if error.kind() == ErrorKind::Locked => {
+                self.open(path, self.options().beside_writer(true))
+            }
+            opened => opened,
+        }
     }
 
     /// Opens a store to write it.

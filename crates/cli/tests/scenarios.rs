@@ -138,5 +138,6 @@ scenarios! {
     stores_are_compared: "compare.txt",
     values_lie_apart: "values.txt",
     feeds_are_followed: "feeds.txt",
+    values_lie_in_files_of_their_own_and_stores_are_sealed: "place.txt",
     files_become_values_and_values_files: "files.txt",
 }

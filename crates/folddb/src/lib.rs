@@ -97,6 +97,8 @@ mod objects;
 mod reclaim;
 mod upkeep;
 mod recover;
+mod beside;
+mod sealed;
 mod rules;
 mod cursor;
 mod scans;

@@ -51,6 +51,9 @@ pub struct Options {
     pub(crate) stream_piece_bytes: Option<usize>,
     pub(crate) value_space_max: f64,
     pub(crate) read_only: bool,
+    pub(crate) beside_writer: bool,
+    /// The host beneath, of a store that was opened beside a writer.
+    pub(crate) beside: Option<Host>,
     pub(crate) upkeep: Upkeep,
     pub(crate) custom: Custom,
     pub(crate) host: Host,
@@ -75,6 +78,8 @@ impl Default for Options {
             stream_piece_bytes: None,
             value_space_max: 1.4,
             read_only: false,
+            beside_writer: false,
+            beside: None,
             upkeep: Upkeep::Threads,
             custom: Custom::default(),
             host: Host::real(),
@@ -195,6 +200,15 @@ impl Options {
         self
     }
 
+    /// Opens for reading a store that may be open for writing elsewhere, without a lock: it is what there was when it was opened,
+    /// all that was acknowledged before in any mode but `Buffered`, and stays that; [`crate::Store::refresh`] opens it anew. Every file of the store
+    /// is held open, so it takes a descriptor for each. Default false. A store that nobody writes to needs it not.
+    pub fn beside_writer(mut self, beside_writer: bool) -> Options {
+        self.beside_writer = beside_writer;
+        self.read_only |= beside_writer;
+        self
+    }
+
     /// Who does the work in the background. Default [`Upkeep::Threads`].
     pub fn upkeep(mut self, upkeep: Upkeep) -> Options {
         self.upkeep = upkeep;
@@ -309,6 +323,7 @@ impl std::fmt::Debug for Options {
             .field("durability", &self.durability)
             .field("merge_factor", &self.merge_factor)
             .field("read_only", &self.read_only)
+            .field("beside_writer", &self.beside_writer)
             .finish_non_exhaustive()
     }
 }

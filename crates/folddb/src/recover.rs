@@ -38,6 +38,7 @@ use folddb_manifest::{KeptLog, Loaded, LossCause, ManifestLog, State, TableState
 use folddb_rules::table_rules::{TableKind, TableRules};
 use folddb_run::{Part, Shared};
 
+use crate::beside;
 use crate::borders::Borders;
 use crate::budget::{Account, Who};
 use crate::catalog::{Catalog, TableCore};
@@ -49,6 +50,7 @@ use crate::hashed_save::SavedIndex;
 use crate::health::Health;
 use crate::install::Installed;
 use crate::options::Options;
+use crate::sealed;
 use crate::stats::Counters;
 use crate::times::StoreTimes;
 use crate::upkeep::flush::Written;
@@ -119,9 +121,18 @@ fn sync_dir(files: &dyn Files, dir: &Path) -> Result<()> {
 
 /// Opens a store: afterwards everything that was acknowledged is there, and it can be written to.
 pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
+    if options.beside_writer && options.read_only {
+        beside::open(dir, &options)
+    } else {
+        open_once(dir, options)
+    }
+}
+
+/// The same, without regard to who writes to it meanwhile.
+pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     check_format(dir, &options)?;
     refuse_to_write_a_backup(dir, &options)?;
-    let lock = lock(dir, &options)?;
+    let lock = lock_to_open(dir, &options)?;
     let account = Account::open(dir, &options)?;
     let host =
         account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Flush));
@@ -177,7 +188,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         merges: Mutex::default(),
         counters: Counters::default(),
         options,
-        lock: Mutex::new(Some(lock)),
+        lock: Mutex::new(lock),
     };
     engine.note_listed_values(&engine.manifest.lock());
     let replayed = engine.replay(&state).map_err(|error| owed_to(&torn, error))?;
@@ -311,7 +322,12 @@ impl Engine {
         let mut slots = MovedSlots::default();
         let mut tail = Tail::begin(engine, state)?;
         let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
+        let mut is_beyond = false;
         let visit = &mut |frame: ReplayFrame<'_>| {
+            is_beyond |= engine.options.beside.is_some() && !beside::is_known(frame.payload, state);
+            if is_beyond {
+                return Ok(()); // the writer has gone on since the manifest was read
+            }
             check_tables(&frame, state)?;
             if engine.options.read_only {
                 return engine.apply_in_room(&mut committer, &mut room, &frame);
@@ -715,6 +731,19 @@ pub(crate) fn read_version(dir: &Path, options: &Options) -> Result<Version> {
     let mut bytes = vec![0; len as usize];
     file.read_exact_at(0, &mut bytes).map_err(failed)?;
     Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))
+}
+
+/// Locks the store as who opens it must: not at all beside a writer, and where it is sealed only if that goes.
+fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
+    if options.beside.is_some() {
+        return Ok(None);
+    }
+    let is_sealed = sealed::is_sealed(&*options.host.files, dir);
+    match (is_sealed, options.read_only) {
+        (true, true) => Ok(lock(dir, options).ok()),
+        (true, false) => Err(sealed::refuse(dir)),
+        (false, _) => lock(dir, options).map(Some),
+    }
 }
 
 /// Locks the store, together with other readers where it is opened for reading.

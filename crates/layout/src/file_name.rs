@@ -3,6 +3,7 @@
 //! ```text
 //!   FORMAT            what wrote the store (version.rs)
 //!   LOCK              locked by whoever has the store open
+//!   SEALED            there while the store is only to be read
 //!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
 //!   000007.log        a segment of the log lane (segment.rs)
 //!   000008.kept       the end of a log that a crash left, written anew for who follows it (segment.rs)
@@ -27,6 +28,8 @@ pub enum FileName {
     Format,
     /// What is locked while the store is open.
     Lock,
+    /// Says that the store is only to be read.
+    Sealed,
     /// A list of what lives.
     Manifest(FileNumber),
     /// A segment of the log lane.
@@ -54,6 +57,7 @@ impl FileName {
         let file = match name {
             "FORMAT" => FileName::Format,
             "LOCK" => FileName::Lock,
+            "SEALED" => FileName::Sealed,
             _ => parse_numbered(name)?,
         };
         Some(file)
@@ -62,7 +66,7 @@ impl FileName {
     /// Its number, where it has one.
     pub fn number(self) -> Option<FileNumber> {
         match self {
-            FileName::Format | FileName::Lock => None,
+            FileName::Format | FileName::Lock | FileName::Sealed => None,
             FileName::Manifest(number)
             | FileName::Log(number)
             | FileName::Kept(number)
@@ -124,6 +128,7 @@ impl fmt::Display for FileName {
         match self {
             FileName::Format => f.write_str("FORMAT"),
             FileName::Lock => f.write_str("LOCK"),
+            FileName::Sealed => f.write_str("SEALED"),
             FileName::Manifest(number) => write!(f, "MANIFEST-{:06}", number.0),
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
             FileName::Kept(number) => write!(f, "{:06}.kept", number.0),

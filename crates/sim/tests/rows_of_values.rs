@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{Durability, HeadRule, Locate, Options, Rules, Store, Table, Upkeep};
+use folddb::{Durability, HeadRule, Keep, Locate, Options, Rules, Store, Table, Upkeep, ValuesIn};
 use folddb_sim::chance::Seeded;
 use folddb_sim::place::Place;
 use folddb_sim::world::SimDisk;
@@ -433,4 +433,67 @@ fn sends_files(name: &str, rules: Rules<u64, Vec<u8>>) {
     let mut copied = Vec::new();
     out.read_to_end(&mut copied).expect("it works");
     assert_eq!(copied, blob(17, 0));
+}
+
+#[test]
+fn elliptics_versions_on_and_off() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let on: Blobs = store.table("on", rules().keep(Keep::Versions(3))).unwrap();
+    let off: Blobs = store.table("off", rules()).unwrap();
+    let hashed: Blobs = store.table("hashed", Rules::hashed()).unwrap();
+    for round in 0..5 {
+        [&on, &off, &hashed].into_iter().for_each(|table| fill(table, 20, round));
+        settle(&store);
+    }
+    let past: Vec<_> = on.history(&7, 3).unwrap().into_iter().map(|version| version.value).collect();
+    assert_eq!(past, [Some(blob(7, 4)), Some(blob(7, 3)), Some(blob(7, 2))]);
+    for table in [&on, &off, &hashed] {
+        assert_eq!(table.get(&7).unwrap(), Some(blob(7, 4)), "the newest is what a get gives");
+    }
+    optimize(&store, "off");
+    assert_eq!(store.table_stats("off").unwrap().records, 20, "without versions one record of a key stays");
+}
+
+#[test]
+fn elliptics_backend_by_option() {
+    let place = Place::new();
+    let store = place.create(manual());
+    let kinds: [(&str, Rules<u64, Vec<u8>>); 4] = [
+        ("blobs", Rules::hashed()),
+        ("files", Rules::hashed().values_in(ValuesIn::Files)),
+        ("sorted", rules()),
+        ("sorted-files", rules().values_in(ValuesIn::Files)),
+    ];
+    let tables: Vec<Blobs> =
+        kinds.into_iter().map(|(name, rules)| store.table(name, rules).expect("a table")).collect();
+    for round in 0..2 {
+        tables.iter().for_each(|table| fill(table, 50, round));
+        settle(&store);
+    }
+    for table in &tables {
+        assert!((0..50).all(|key| table.get(&key).unwrap() == Some(blob(key, 1))), "one program, any place");
+    }
+    let shelves = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+    let objects: usize = shelves.filter(|path| path.is_dir()).map(|shelf| contents(&shelf).len()).sum();
+    assert!(objects >= 100, "{objects} files for the 100 values of two tables");
+}
+
+#[test]
+fn elliptics_removal_and_compaction_started_from_outside() {
+    for rules in [rules(), Rules::hashed().values_in(ValuesIn::Files), rules().values_in(ValuesIn::Files)] {
+        let place = Place::new();
+        let store = place.create(manual().value_segment_bytes(256 << 10));
+        let table: Blobs = store.table("blobs", rules).unwrap();
+        fill(&table, 300, 0);
+        (0..300).filter(|key| key % 10 != 0).for_each(|key| assert!(table.delete(&key).is_ok()));
+        store.flush().unwrap();
+        optimize(&store, "blobs");
+        let report = store.reclaim(|_| {}).unwrap();
+        let live: u64 = (0..300).step_by(10).map(|key| blob(key, 0).len() as u64 + 48).sum();
+        let open_bytes = 256 << 10; // the segment that values are put into counts with its length
+        assert!(report.bytes_after <= live * 3 / 2 + open_bytes, "{report:?}, {live} alive");
+        assert!((0..300).step_by(10).all(|key| table.get(&key).unwrap() == Some(blob(key, 0))));
+        assert_eq!(table.scan().count().unwrap(), 30);
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! A benchmark whose final state is wrong ends with the exit code of damage, whatever its speed.
 
+use folddb::ValuesIn;
 use folddb::table_rules::TableKind;
 use folddb_bench::{BenchOptions, Progress};
 use indicatif::ProgressBar;
@@ -28,6 +29,12 @@ pub(crate) fn run(args: &BenchArgs, session: &mut Session) -> Result<(), Failure
         rows: args.rows,
         kind: TableKind::parse(&args.kind).ok_or_else(|| {
             Failure::Usage(format!("in --kind: there is no kind `{}`; there are sorted, hashed", args.kind))
+        })?,
+        values_in: ValuesIn::parse(&args.place).ok_or_else(|| {
+            Failure::Usage(format!(
+                "in --place: there is no place `{}`; there are segments, files",
+                args.place
+            ))
         })?,
         value_bytes: args.value_bytes,
         seconds: args.seconds,

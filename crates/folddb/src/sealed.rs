@@ -1,0 +1,93 @@
+//! Sealing a store: from then on it is only read, by as many as like, on media that nobody can write to as well.
+//!
+//! A store is sealed by a file `SEALED` in its directory. It is made while the store is locked, after everything that was in memory
+//! or in the log has gone to runs, so that nobody who opens it has anything to replay. Who opens a sealed store for reading takes
+//! the lock where that goes and does without where it does not; who opens it for writing is refused.
+//!
+//! ```text
+//!   seal     open, flush, close in order; lock; SEALED written, synced, and its name
+//!   unseal   lock: nobody reads who could lock; SEALED removed, and the directory synced
+//! ```
+//!
+//! A crash before the name is durable leaves a store that is not sealed, or is, and is whole either way.
+
+use std::path::Path;
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_host::Files;
+use folddb_layout::file_name::FileName;
+
+use crate::options::Options;
+use crate::recover;
+use crate::store::Store;
+
+/// What stands in the file, for people.
+const SAID: &[u8] = b"sealed: opened for reading only, until it is unsealed\n";
+
+impl Store {
+    /// Seals a store that nobody has open: it is opened for reading only from then on, by any number of processes. A store that is
+    /// sealed stays so.
+    ///
+    /// # Errors
+    /// As for [`Store::open`]; a failed write, after which the store is sealed or not, and whole.
+    pub fn seal(path: impl AsRef<Path>, options: Options) -> Result<()> {
+        let (path, options) = (path.as_ref(), options.read_only(false));
+        let files = &*options.host.files;
+        if is_sealed(files, path) {
+            return Ok(());
+        }
+        Store::open(path, options.clone())?.close()?;
+        let _lock = recover::lock(path, &options)?;
+        let to = path.join(FileName::Sealed.to_string());
+        let mut file = files.create(&to).map_err(|error| Error::io("create", &to, error))?;
+        let written = file.append(SAID).and_then(|()| file.sync()).and_then(|()| files.sync_dir(path));
+        written.map_err(|error| Error::io("write", &to, error))
+    }
+
+    /// Takes the seal off: the store can be written to again. Who reads it meanwhile without a lock, as on media that cannot be
+    /// locked, must have ended before anything is written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] while somebody reads; [`ErrorKind::NoStore`]; a failed write.
+    pub fn unseal(path: impl AsRef<Path>, options: Options) -> Result<()> {
+        let (path, options) = (path.as_ref(), options.read_only(false));
+        recover::read_version(path, &options)?; // there is a store
+        let _lock = recover::lock(path, &options)?;
+        let (files, seal) = (&*options.host.files, path.join(FileName::Sealed.to_string()));
+        match files.remove(&seal) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            removed => removed.map_err(|error| Error::io("remove", &seal, error))?,
+        }
+        files.sync_dir(path).map_err(|error| Error::io("sync", path, error))
+    }
+
+    /// Whether the store in a directory is sealed.
+    pub fn is_sealed(path: impl AsRef<Path>, options: &Options) -> bool {
+        is_sealed(&*options.host.files, path.as_ref())
+    }
+
+    /// The store as it is now, where this one was opened beside a writer ([`Options::beside_writer`]): opened anew. This one stays
+    /// what it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where it was opened otherwise; as for [`Store::open`].
+    pub fn refresh(&self) -> Result<Store> {
+        let options = &self.engine().options;
+        if options.beside.is_none() {
+            return Err(Error::invalid(
+                "only a store that was opened beside a writer is opened anew by refreshing it",
+            ));
+        }
+        Store::open(self.path(), options.clone())
+    }
+}
+
+pub(crate) fn is_sealed(files: &dyn Files, dir: &Path) -> bool {
+    files.len_bytes(&dir.join(FileName::Sealed.to_string())).is_ok()
+}
+
+/// The error of who would write to a sealed store.
+pub(crate) fn refuse(dir: &Path) -> Error {
+    let message = format!("the store {} is sealed", dir.display());
+    Error::new(ErrorKind::ReadOnly, message).advise("open it for reading, or unseal it")
+}

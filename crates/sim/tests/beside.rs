@@ -1,0 +1,302 @@
+//! Stores that others write to are read beside them, and sealed stores are read by everybody: by real processes, and in the faulty
+//! world.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use folddb::{
+    BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table, Upkeep, ValuesIn,
+};
+use folddb_sim::chance::Seeded;
+use folddb_sim::numbered::Numbered;
+use folddb_sim::world::SimDisk;
+
+const DIR: &str = "FOLDDB_BESIDE_DIR";
+
+fn small() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .value_segment_bytes(1 << 20)
+        .part_bytes(64 << 10)
+        .disk_reserve_bytes(0)
+}
+
+fn manual() -> Options {
+    small().upkeep(Upkeep::Manual)
+}
+
+type Blobs = Table<u64, Vec<u8>>;
+
+fn hashed(store: &Store) -> Blobs {
+    store.table("hashed", Rules::hashed()).unwrap()
+}
+
+fn apart(store: &Store) -> Blobs {
+    store.table("apart", Rules::sorted().separate(1024)).unwrap()
+}
+
+fn in_files(store: &Store) -> Blobs {
+    store.table("files", Rules::hashed().values_in(ValuesIn::Files)).unwrap()
+}
+
+fn blob(key: u64, round: u64) -> Vec<u8> {
+    let mut value = vec![(key + round) as u8; 1024 + (key as usize * 37) % 2000];
+    value[..8].copy_from_slice(&round.to_le_bytes());
+    value
+}
+
+// ---- beside a writer ------------------------------------------------------------------------------------
+
+/// The writer: does nothing unless the parent has called it.
+#[test]
+#[ignore = "run by `a_process_reads_what_another_writes` as a process of its own"]
+fn child_that_writes() {
+    let Some(dir) = std::env::var_os(DIR) else { return };
+    let mut out = std::io::stdout().lock();
+    let store = Store::open(PathBuf::from(dir), small()).unwrap();
+    let numbered = Numbered::open(&store).unwrap();
+    let (apart, hashed) = (apart(&store), hashed(&store));
+    let mut batch = store.batch();
+    for i in numbered.last().unwrap() + 1.. {
+        numbered.fill(&mut batch, i);
+        batch.set(&apart, &(i % 50), &blob(i % 50, i)).set(&hashed, &(i % 50), &blob(i % 50, i));
+        batch.commit(Durability::Process).unwrap();
+        out.write_all(format!("ack {i}\n").as_bytes()).unwrap();
+        out.flush().unwrap();
+        if i.is_multiple_of(300) {
+            store.optimize("apart", |_| ControlFlow::Continue(())).unwrap(); // files come and go
+        }
+    }
+}
+
+/// A process that writes, and the last batch that it has acknowledged.
+struct Writer {
+    child: Child,
+    acknowledged: Arc<AtomicU64>,
+}
+
+impl Writer {
+    fn start(dir: &Path) -> Writer {
+        let mut child = Command::new(std::env::current_exe().expect("this program has a path"))
+            .args(["--exact", "child_that_writes", "--ignored", "--nocapture", "--test-threads=1"])
+            .env(DIR, dir)
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the writer starts");
+        let acknowledged = Arc::new(AtomicU64::new(0));
+        let (stdout, told) = (child.stdout.take().expect("it is piped"), Arc::clone(&acknowledged));
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                if let Some(number) = line.strip_prefix("ack ").and_then(|number| number.parse().ok()) {
+                    told.store(number, Ordering::Release);
+                }
+            }
+        });
+        Writer { child, acknowledged }
+    }
+
+    fn acknowledged(&self) -> u64 {
+        self.acknowledged.load(Ordering::Acquire)
+    }
+
+    fn wait_for(&self, number: u64) {
+        let begun = Instant::now();
+        while self.acknowledged() < number {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "the writer stands still at {}",
+                self.acknowledged()
+            );
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The last batch that a store shows, all of whose tables say the same.
+fn last(store: &Store) -> u64 {
+    let last = Numbered::open(store).unwrap().last().unwrap();
+    for table in [apart(store), hashed(store)] {
+        let rows: BTreeMap<u64, Vec<u8>> = table.scan().into_iter().map(|row| row.unwrap()).collect();
+        let expected = (last.saturating_sub(49).max(1)..=last).map(|i| (i % 50, blob(i % 50, i))).collect();
+        assert_eq!(rows, expected, "each batch is whole, and no other is there, at {last}");
+    }
+    last
+}
+
+#[test]
+fn a_process_reads_what_another_writes() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("store");
+    let store = Store::create(&dir, small()).unwrap();
+    Numbered::open(&store).unwrap();
+    let _tables = (apart(&store), hashed(&store));
+    store.close().unwrap();
+    let writer = Writer::start(&dir);
+    writer.wait_for(1);
+    assert_eq!(Store::open(&dir, small()).err().unwrap().kind(), ErrorKind::Locked);
+    let before = writer.acknowledged();
+    let first = Store::open(&dir, small().beside_writer(true)).unwrap();
+    let seen = last(&first);
+    assert!(seen >= before, "{before} were acknowledged, {seen} are seen");
+    let (mut store, mut newest) = (first.clone(), seen);
+    for round in 1..=12 {
+        writer.wait_for(before + round * 60);
+        let acknowledged = writer.acknowledged();
+        store = store.refresh().unwrap();
+        let now = last(&store);
+        assert!(now >= acknowledged.max(newest), "{acknowledged} were acknowledged, {now} are seen");
+        newest = now;
+    }
+    assert_eq!(last(&first), seen, "what was opened stays what it was");
+    let error = apart(&first).set(&1, &vec![0; 10]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ReadOnly);
+    drop(writer); // killed
+    assert!(last(&store.refresh().unwrap()) >= newest);
+    assert!(last(&Store::open(&dir, small()).unwrap()) >= newest, "the writer's place is free");
+}
+
+#[test]
+fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("store");
+    let store = Store::create(&dir, manual()).unwrap();
+    let tables = [apart(&store), hashed(&store), in_files(&store)];
+    let fill = |round| {
+        for table in &tables {
+            (0..100).for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+        }
+    };
+    let settle = || {
+        store.flush().unwrap();
+        store.optimize("apart", |_| ControlFlow::Continue(())).unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+        store.reclaim(|_| {}).unwrap();
+    };
+    fill(0);
+    settle();
+    let reader = Store::open(&dir, manual().beside_writer(true)).unwrap();
+    assert_eq!(in_files(&reader).get(&1).unwrap(), Some(blob(1, 0)));
+    fill(1);
+    settle();
+    fill(2);
+    settle();
+    for table in [apart(&reader), hashed(&reader)] {
+        assert!((0..100).all(|key| table.get(&key).unwrap() == Some(blob(key, 0))), "it stays what it was");
+    }
+    let error = in_files(&reader).get(&2).unwrap_err();
+    assert!(error.to_string().contains("refresh"), "{error}");
+    let fresh = reader.refresh().unwrap();
+    for table in [apart(&fresh), hashed(&fresh), in_files(&fresh)] {
+        assert!((0..100).all(|key| table.get(&key).unwrap() == Some(blob(key, 2))));
+    }
+    assert_eq!(store.refresh().err().unwrap().kind(), ErrorKind::InvalidInput);
+}
+
+// ---- sealed ---------------------------------------------------------------------------------------------
+
+#[test]
+fn a_sealed_store_is_read_by_many_and_written_by_nobody() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("store");
+    let store = Store::create(&dir, manual()).unwrap();
+    (0..50).for_each(|key| assert!(apart(&store).set(&key, &blob(key, 0)).is_ok()));
+    assert_eq!(Store::seal(&dir, manual()).err().unwrap().kind(), ErrorKind::Locked);
+    store.close().unwrap();
+    Store::seal(&dir, manual()).unwrap();
+    Store::seal(&dir, manual()).unwrap();
+    assert!(Store::is_sealed(&dir, &manual()));
+    let error = Store::open(&dir, manual()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::ReadOnly);
+    assert!(error.to_string().contains("sealed"), "{error}");
+    let readers: Vec<Store> = (0..3).map(|_| Store::open(&dir, manual().read_only(true)).unwrap()).collect();
+    for reader in &readers {
+        assert_eq!(apart(reader).get(&7).unwrap(), Some(blob(7, 0)));
+        assert_eq!(apart(reader).delete(&7).unwrap_err().kind(), ErrorKind::ReadOnly);
+    }
+    let backups = temp.path().join("backups");
+    readers[0].backup(&backups, &BackupOptions::default()).unwrap();
+    assert_eq!(
+        Store::unseal(&dir, manual()).err().unwrap().kind(),
+        ErrorKind::Locked,
+        "while somebody reads"
+    );
+    drop(readers);
+    assert!(Store::verify(&dir, &manual(), true, |_, _| {}).unwrap().findings.is_empty());
+    let again = temp.path().join("again");
+    Store::restore(&backups, &again, &RestoreOptions::default(), &manual()).unwrap();
+    assert!(Store::open(&again, manual()).is_ok(), "what is restored is not sealed");
+    Store::unseal(&dir, manual()).unwrap();
+    Store::unseal(&dir, manual()).unwrap();
+    let store = Store::open(&dir, manual()).unwrap();
+    assert!(apart(&store).delete(&7).is_ok());
+    assert_eq!(Store::unseal(temp.path(), manual()).err().unwrap().kind(), ErrorKind::NoStore);
+}
+
+/// Writes, seals and unseals; says how far it came.
+fn seal_and_unseal(disk: &SimDisk) -> u64 {
+    let options = || manual().host(disk.host());
+    let dir = SimDisk::store_dir();
+    let fill = || -> folddb::Result<()> {
+        let store = Store::create(&dir, options())?;
+        let numbered = Numbered::open(&store)?;
+        let mut batch = store.batch();
+        for i in 1..=5 {
+            numbered.fill(&mut batch, i);
+            batch.commit(Durability::Sync)?;
+        }
+        Ok(())
+    };
+    let done = [fill(), Store::seal(&dir, options()), Store::unseal(&dir, options())];
+    done.iter().take_while(|done| done.is_ok()).count() as u64
+}
+
+#[test]
+fn a_crash_while_a_store_is_sealed_leaves_it_sealed_or_not_and_whole() {
+    let whole = SimDisk::new(1);
+    assert_eq!(seal_and_unseal(&whole), 3);
+    let (mut sealed, mut open) = (0, 0);
+    for moment in 0..whole.changes() {
+        let disk = SimDisk::new(1);
+        disk.die_after(moment);
+        let came = seal_and_unseal(&disk);
+        if came == 0 {
+            continue;
+        }
+        for disk in [disk.after_death(), disk.after_power_cut(&mut Seeded::new(moment))] {
+            let options = || manual().host(disk.host());
+            let is_sealed = Store::is_sealed(SimDisk::store_dir(), &options());
+            let changes = disk.changes();
+            for options in [options().read_only(true), options().beside_writer(true)] {
+                let store = Store::open(SimDisk::store_dir(), options).unwrap();
+                assert_eq!(Numbered::open(&store).unwrap().last().unwrap(), 5, "moment {moment}");
+            }
+            assert!(disk.changes() <= changes + 1, "readers change nothing but the lock");
+            if came == 2 && moment < whole.changes() - 2 {
+                assert!(is_sealed, "moment {moment}: what was acknowledged is sealed");
+            }
+            match Store::open(SimDisk::store_dir(), options()) {
+                Ok(_) => open += 1,
+                Err(error) => {
+                    assert!(is_sealed && error.kind() == ErrorKind::ReadOnly, "moment {moment}: {error}");
+                    sealed += 1;
+                }
+            }
+        }
+    }
+    assert!(sealed > 0 && open > 0, "{sealed} sealed, {open} not");
+}
