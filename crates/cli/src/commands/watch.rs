@@ -39,7 +39,7 @@ pub(crate) fn run(args: &WatchArgs, session: &mut Session) -> Result<(), Failure
         let is_batch = matches!(event, FeedEvent::Batch(_));
         printer.print(&mut session.out, &event)?;
         left -= u64::from(is_batch);
-        if !args.peek && is_batch && left % ACKNOWLEDGE_EVERY == 0 {
+        if !args.peek && is_batch && left.is_multiple_of(ACKNOWLEDGE_EVERY) {
             session.flush()?;
             feed.acknowledge(feed.position())?;
         }
