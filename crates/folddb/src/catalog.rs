@@ -8,9 +8,9 @@ use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::table_rules::BoundRules;
-use folddb_rules::{FoldRules, KeyOrder};
+use folddb_rules::{FoldRules, Keep, KeyOrder};
 
-use crate::hashed::Hashed;
+use crate::hashed::{Hashed, RecordsOf};
 use crate::stretches::Stretches;
 use crate::view::{PartFiles, TableView};
 
@@ -31,7 +31,9 @@ pub(crate) struct TableCore {
     pub(crate) keeps_past: bool,
     /// Whether its records have stamps.
     pub(crate) has_stamps: bool,
-    /// Whether it asks for the time: one of these two.
+    /// Whether its values may expire, wherever their deadlines stand.
+    pub(crate) expires: bool,
+    /// Whether it asks for the time: one of these.
     pub(crate) is_timed: bool,
     /// Up to here the past of a table that keeps a window was folded before the store was opened: what the map of times knows
     /// after a crash may be less than it was.
@@ -60,6 +62,7 @@ impl TableCore {
     ) -> TableCore {
         let fold = Arc::new(rules.fold.clone());
         let (keeps_past, has_stamps) = (rules.rules.keep.keeps_past(), fold.has_stamps());
+        let expires = rules.rules.expire.has_stamps();
         let active = new_memtable(&rules.order, &fold, keeps_past);
         let view = view(active);
         // A value that may count as deleted is asked about again and again.
@@ -75,7 +78,8 @@ impl TableCore {
             hashed,
             keeps_past,
             has_stamps,
-            is_timed: keeps_past || has_stamps,
+            expires,
+            is_timed: keeps_past || expires,
             active_since_ms: AtomicU64::new(0),
             folded_before: view.folded_up_to(),
             stretches: Stretches::default(),
@@ -83,6 +87,19 @@ impl TableCore {
             dropped: AtomicBool::new(false),
             wants_chunk_merge: AtomicBool::new(false),
         }
+    }
+
+    /// How many versions it keeps of a key.
+    pub(crate) fn versions(&self) -> usize {
+        match self.rules.rules.keep {
+            Keep::Versions(count) => count as usize,
+            _ => 1,
+        }
+    }
+
+    /// How its records in the value lane are to be read, where it is hashed.
+    pub(crate) fn records_of(&self) -> RecordsOf {
+        RecordsOf { table: self.id, has_fronts: self.is_timed }
     }
 
     /// Whether the value of an op of this kind lies apart, where it is long enough.

@@ -91,7 +91,7 @@ pub enum Lifetime {
 
 impl Lifetime {
     /// The deadline of what is written at this time.
-    fn deadline_ms(self, write_ms: u64, expire: Expire) -> u64 {
+    pub(crate) fn deadline_ms(self, write_ms: u64, expire: Expire) -> u64 {
         let deadline_ms = match self {
             Lifetime::Default => {
                 return expire.default_ms().map_or(NEVER, |ms| write_ms.saturating_add(ms).min(NEVER - 1));
@@ -176,7 +176,7 @@ impl Encoded {
         match (table.hashed.is_some(), table.has_stamps) {
             (false, false) => self.push_again(table, kind, key, value),
             (false, true) => self.push_stamped(table, kind, key, value, Lifetime::Default),
-            (true, _) => self.push_hashed(place, kind, key, value),
+            (true, _) => self.push_hashed(place, kind, key, value, Lifetime::Default),
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl Encoded {
     ) -> Result<()> {
         check_lengths(table, key, value)?;
         table.rules.check_writable()?;
-        if !table.has_stamps {
+        if !table.expires {
             let message = format!(
                 "the values of table `{}` last for ever: create it with expire=by-write, or with a time",
                 table.name
@@ -201,8 +201,11 @@ impl Encoded {
         }
         let kind = table.rules.fold.normalise(key, kind, value);
         let value = if kind == OpKind::Delete { &[][..] } else { value };
-        self.push_stamped(table, kind, key, value, lifetime);
-        self.count_in(table, kind == OpKind::Delete);
+        let place = self.count_in(table, kind == OpKind::Delete);
+        match table.hashed.is_some() {
+            true => self.push_hashed(place, kind, key, value, lifetime),
+            false => self.push_stamped(table, kind, key, value, lifetime),
+        }
         Ok(())
     }
 

@@ -52,8 +52,67 @@ pub(crate) struct Hashed {
     has_undone: AtomicBool,
     /// Bytes of values that were put since it was saved.
     pub(crate) put_bytes: AtomicU64,
+    /// How far what sweeps away expired values has come, held by it alone; and what it has taken out.
+    pub(crate) sweep: Mutex<Sweep>,
+    pub(crate) taken: Mutex<Taken>,
     /// While a store is opened for writing: what was replayed so far.
     pub(crate) replayed: Mutex<Option<Replayed>>,
+}
+
+/// How far the pass over a table has come.
+#[derive(Default)]
+pub(crate) struct Sweep {
+    pub(crate) at: Option<IndexCursor>,
+    /// When the last pass ended, or the table was first looked at.
+    pub(crate) since_ms: Option<u64>,
+}
+
+/// Slots that were taken out of an index, and that its checkpoint has still.
+#[derive(Default)]
+pub(crate) struct Taken {
+    fresh: Vec<Slot>,
+    /// The checkpoint that is being written has none of these.
+    saving: Vec<Slot>,
+}
+
+impl Taken {
+    /// All of them.
+    pub(crate) fn each(&self, tell: &mut dyn FnMut(Slot)) {
+        self.fresh.iter().chain(&self.saving).for_each(|slot| tell(*slot));
+    }
+
+    /// One more was taken out.
+    pub(crate) fn push(&mut self, slot: Slot) {
+        self.fresh.push(slot);
+    }
+
+    /// How many wait for a checkpoint without them to be begun.
+    pub(crate) fn waiting(&self) -> usize {
+        self.fresh.len()
+    }
+
+    /// A checkpoint is begun.
+    pub(crate) fn begin_saving(&mut self) {
+        self.saving.append(&mut self.fresh);
+    }
+
+    /// That is listed, and these are gone for good; or it came to nothing.
+    pub(crate) fn end_saving(&mut self, is_listed: bool) -> Vec<Slot> {
+        let saved = std::mem::take(&mut self.saving);
+        if is_listed {
+            return saved;
+        }
+        self.fresh.extend(saved);
+        Vec::new()
+    }
+}
+
+/// How the records of a table are to be read in the value lane.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RecordsOf {
+    pub(crate) table: TableId,
+    /// Whether its values have fronts.
+    pub(crate) has_fronts: bool,
 }
 
 /// See [`Hashed::saving_from`].
@@ -146,6 +205,8 @@ impl Hashed {
             saving_from: AtomicU64::new(NOT_SAVING),
             has_undone: AtomicBool::new(false),
             put_bytes: AtomicU64::new(0),
+            sweep: Mutex::default(),
+            taken: Mutex::default(),
             replayed: Mutex::default(),
         }
     }
@@ -263,6 +324,7 @@ impl Hashed {
             next = stretch.next;
         }
         self.index.each_undone(&mut add); // last: what was replaced since the walk passed it is among these
+        self.taken.lock().each(&mut add); // and these a crash may bring back
         match self.index.facts().misfits {
             0 => Ok(()),
             misfits => {
@@ -323,6 +385,15 @@ impl Hashed {
             segments.push(IndexSegment { segment: low.into(), records: 0, bytes: 0, end: used.end });
         }
         segments
+    }
+
+    /// The checkpoint that was begun is listed, and what was swept away before it is gone for good; or it came to nothing.
+    pub(crate) fn end_saving(&self, is_listed: bool) {
+        let gone = self.taken.lock().end_saving(is_listed);
+        let mut segments = self.segments.lock();
+        for slot in gone {
+            segments.entry(slot.segment()).or_default().tally.remove(slot);
+        }
     }
 
     /// A segment is gone; another may have its low bits one day.

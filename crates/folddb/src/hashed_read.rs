@@ -7,6 +7,9 @@
 //!   contains
 //! ```
 //!
+//! Where the table keeps versions, candidates are looked at from the newest on: of one key what was written later lies later. Where values
+//! have fronts (`hash_front.rs`), what was deleted or has expired is none for readers.
+//!
 //! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of now reads at the published seq,
 //! as one of a snapshot does at that of the snapshot: see `hashed.rs`. Used by `read`, `head`, `hashed_write` and `hashed_scan`.
 
@@ -14,15 +17,17 @@ use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::pointer::value_hash;
-use folddb_base::{Error, Pointer, Result, Seq, TableId, ValuePlace};
+use folddb_base::stamp::NEVER;
+use folddb_base::{Error, Pointer, Result, ValuePlace};
 use folddb_hash::Slot;
+use folddb_layout::hash_front::{FRONT_BYTES, Front};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 use folddb_rules::State;
 
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
-use crate::hashed::Hashed;
+use crate::hashed::{Hashed, RecordsOf};
 use crate::head::Head;
 use crate::value_files::{Roster, ValueFile};
 
@@ -43,13 +48,13 @@ pub(crate) enum As {
     /// A reader of what is published when he looks.
     Reader,
     /// A reader of a snapshot.
-    Snapshot(Seq),
+    Snapshot(At),
 }
 
 impl As {
     /// The reader at a snapshot's seq, or of now.
     pub(crate) fn reader(at: Option<At>) -> As {
-        at.map_or(As::Reader, |at| As::Snapshot(at.seq))
+        at.map_or(As::Reader, As::Snapshot)
     }
 }
 
@@ -58,13 +63,24 @@ impl As {
 pub(crate) struct Found {
     pub(crate) slot: Slot,
     head: RecordHead,
+    /// Of a table whose values have one.
+    pub(crate) front: Option<Front>,
 }
 
 impl Found {
+    fn front_bytes(&self) -> usize {
+        if self.front.is_some() { FRONT_BYTES } else { 0 }
+    }
+
     /// Its value in the bytes of the record.
     pub(crate) fn value<'r>(&self, record: &'r [u8]) -> &'r [u8] {
         let start = RECORD_HEAD_BYTES + usize::from(self.head.key_len);
-        &record[start..start + self.head.len as usize]
+        &record[start + self.front_bytes()..start + self.head.len as usize]
+    }
+
+    /// Whether it is what the key has at a time.
+    pub(crate) fn is_alive(&self, time_ms: u64) -> bool {
+        self.front.is_none_or(|front| front.is_alive(time_ms))
     }
 
     /// Its key in the bytes of the record.
@@ -80,10 +96,10 @@ impl Found {
     /// What is known of its value.
     pub(crate) fn head_of_value(&self) -> Head {
         Head {
-            size_bytes: self.head.len,
+            size_bytes: self.head.len.saturating_sub(self.front_bytes() as u64),
             hash: self.head.hash,
-            written_ms: None,
-            deadline_ms: None,
+            written_ms: self.front.map(|front| front.stamp.write_ms),
+            deadline_ms: self.front.map(|front| front.stamp.deadline_ms).filter(|&deadline| deadline < NEVER),
             is_apart: true,
             pieces: 1,
             bytes: Vec::new(),
@@ -92,7 +108,7 @@ impl Found {
 }
 
 impl Engine {
-    /// Reads the record of a key into `record`; none where it has none.
+    /// Reads the record of a key into `record`; none where it has none. Who writes gets the newest also where it is no value.
     ///
     /// # Errors
     /// Damage, naming table, key, file and offset; a failed read.
@@ -124,7 +140,7 @@ impl Engine {
             let at = match who {
                 As::Writer => None,
                 As::Reader => Some(self.published()),
-                As::Snapshot(seq) => Some(seq),
+                As::Snapshot(at) => Some(at.seq),
             };
             slots.clear();
             let of_table = |error: Error| error.context(format!("the index of table `{}`", table.name));
@@ -134,13 +150,57 @@ impl Engine {
                 return Ok(None);
             }
             let Some(of) = self.values.files.roster_of(round) else { continue };
+            if slots.len() > 1 && table.records_of().has_fronts {
+                newest_first(&of, &mut slots);
+            }
             for &slot in &slots {
                 let found = self.read_slot(&of, table, slot, Some(key), reading, record);
                 if let Some(found) = found.map_err(|error| of_key(table, key, error))? {
-                    return Ok(Some((found, of)));
+                    return Ok(self.is_seen(&found, who).then_some((found, of)));
                 }
             }
             return Ok(None);
+        }
+    }
+
+    /// Whether what was found is what a reader gets.
+    fn is_seen(&self, found: &Found, who: As) -> bool {
+        match (who, found.front) {
+            (As::Writer, _) | (_, None) => true,
+            (As::Reader, Some(_)) => found.is_alive(self.now_ms()),
+            (As::Snapshot(at), Some(_)) => found.is_alive(at.time_ms),
+        }
+    }
+
+    /// All versions that are kept of a key, newest first: hands each with its record to `visit`.
+    pub(crate) fn each_version(
+        &self,
+        (table, hashed): (&TableCore, &Hashed),
+        key: &[u8],
+        who: As,
+        reading: Reading,
+        visit: &mut dyn FnMut(Found, &[u8]),
+    ) -> Result<()> {
+        let (mut slots, mut record) = (Vec::new(), Vec::new());
+        loop {
+            let round = self.values.files.round();
+            let at = match who {
+                As::Writer => None,
+                As::Reader => Some(self.published()),
+                As::Snapshot(at) => Some(at.seq),
+            };
+            slots.clear();
+            hashed.index.candidates(hashed.point(key), at, &mut slots)?;
+            self.check_readable(table)?;
+            let Some(of) = self.values.files.roster_of(round) else { continue };
+            newest_first(&of, &mut slots);
+            for &slot in &slots {
+                let found = self.read_slot(&of, table, slot, Some(key), reading, &mut record);
+                if let Some(found) = found.map_err(|error| of_key(table, key, error))? {
+                    visit(found, &record);
+                }
+            }
+            return Ok(());
         }
     }
 
@@ -159,7 +219,7 @@ impl Engine {
             Reading::Head => &self.counters.value_head_reads,
             Reading::Whole => &self.counters.value_reads,
         };
-        read_record(&file, table.id, slot, key, reading, record, &|| counter.add(1))
+        read_record(&file, table.records_of(), slot, key, reading, record, &|| counter.add(1))
     }
 
     /// Hands the value of `key` to `take`.
@@ -186,6 +246,9 @@ impl Engine {
         take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
     ) -> Result<R> {
         let mut record = Vec::new();
+        if of.0.records_of().has_fronts {
+            return self.get_hashed(of, key, at, |value| take(value.map(State::Value), None));
+        }
         self.counters.gets.add(1);
         let Some((found, of)) = self.look_up_in(of, key, As::reader(at), Reading::Head, &mut record)? else {
             return take(None, None);
@@ -219,14 +282,16 @@ impl Engine {
 /// Damage, naming file and offset; a failed read.
 pub(crate) fn read_record(
     file: &ValueFile,
-    table: TableId,
+    of: RecordsOf,
     slot: Slot,
     key: Option<&[u8]>,
     reading: Reading,
     record: &mut Vec<u8>,
     read: &dyn Fn(),
 ) -> Result<Option<Found>> {
-    let front_bytes = RECORD_HEAD_BYTES as u64 + key.map_or(KEY_GUESS_BYTES, |key| key.len() as u64);
+    let own_bytes = if of.has_fronts { FRONT_BYTES as u64 } else { 0 };
+    let front_bytes =
+        RECORD_HEAD_BYTES as u64 + key.map_or(KEY_GUESS_BYTES, |key| key.len() as u64) + own_bytes;
     let len = match reading {
         Reading::Head => front_bytes,
         Reading::Whole => slot.class().read_bytes().unwrap_or(front_bytes),
@@ -240,20 +305,21 @@ pub(crate) fn read_record(
     };
     record.clear();
     need(len, record)?;
-    let Some(found) = RecordHead::decode(record).ok().map(|head| Found { slot, head }) else {
+    let Some(mut found) = RecordHead::decode(record).ok().map(|head| Found { slot, head, front: None })
+    else {
         return Err(damaged(file, slot));
     };
     // The key first: a head that is damaged must not pass for that of another key.
     let key_end = RECORD_HEAD_BYTES as u64 + u64::from(found.head.key_len);
     let is_whole = need(key_end, record)?;
-    if !is_whole || found.head.table != table || !found.head.is_of(found.key(record)) {
+    if !is_whole || found.head.table != of.table || !found.head.is_of(found.key(record)) {
         return Err(damaged(file, slot));
     }
     if key.is_some_and(|key| key != found.key(record)) {
         return Ok(None);
     }
     if reading == Reading::Whole {
-        let fits = found.head.len <= VALUE_BYTES_MAX as u64;
+        let fits = found.head.len <= VALUE_BYTES_MAX as u64 + own_bytes;
         if !fits || !need(key_end.saturating_add(found.head.len), record)? {
             return Err(damaged(file, slot));
         }
@@ -261,11 +327,23 @@ pub(crate) fn read_record(
             return Err(damaged(file, slot));
         }
     }
+    if of.has_fronts {
+        let is_there = found.head.len >= own_bytes && need(key_end + own_bytes, record)?;
+        let front = record.get(key_end as usize..).filter(|_| is_there).map(Front::split);
+        let Some(Ok((front, _))) = front else { return Err(damaged(file, slot)) };
+        found.front = Some(front);
+    }
     Ok(Some(found))
 }
 
 /// So many bytes of key are read with the head of a record whose key is not known; a longer one takes a second read.
 const KEY_GUESS_BYTES: u64 = 104;
+
+/// Orders the slots of one point by when their records were written, the newest first.
+pub(crate) fn newest_first(of: &Roster, slots: &mut [Slot]) {
+    let place = |slot: &Slot| (of.number_of(slot.segment()).unwrap_or(slot.segment()), slot.unit());
+    slots.sort_unstable_by_key(|slot| std::cmp::Reverse(place(slot)));
+}
 
 #[cold]
 fn damaged(file: &ValueFile, slot: Slot) -> Error {

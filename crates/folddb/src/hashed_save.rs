@@ -142,13 +142,15 @@ impl Engine {
             let mut committer = self.commit.lock();
             hashed.wants_save.store(false, Ordering::Release);
             let seq = committer.next_seq - 1;
-            // Where nothing was written since an opening there may be what that replayed.
+            // Where nothing was written there may be what an opening replayed, and what was swept away.
             let is_followed = hashed.file.lock().as_ref().is_some_and(|file| file.is_followed());
-            let end_lsn = committer.journal.as_ref().filter(|_| is_followed).map(Journal::end_lsn);
+            let has_more = is_followed || hashed.taken.lock().waiting() > 0;
+            let end_lsn = committer.journal.as_ref().filter(|_| has_more).map(Journal::end_lsn);
             let Some(active) = committer.active_mut(table.id) else { return Ok(None) };
             let Some(first_lsn) = active.first_lsn.take().or(end_lsn) else { return Ok(None) };
             hashed.saving_from.store(first_lsn, Ordering::Release);
             hashed.put_bytes.store(0, Ordering::Relaxed);
+            hashed.taken.lock().begin_saving();
             seq
         };
         self.new_checkpoint(hashed, seq).map(Some)
@@ -207,6 +209,7 @@ impl Engine {
             self.note_write_failure(error);
         })?;
         saved.adopt();
+        hashed.end_saving(true);
         self.values.installs.fetch_add(1, Ordering::AcqRel);
         drop(manifest);
         self.end_saving(&saved.table, hashed, true);
@@ -225,6 +228,7 @@ impl Engine {
             drop(given_up.writer);
             let _ = self.host.files.remove(&given_up.path);
         }
+        hashed.end_saving(is_listed);
         let mut committer = self.commit.lock();
         let from = hashed.saving_from.swap(NOT_SAVING, Ordering::AcqRel);
         if is_listed || from == NOT_SAVING {

@@ -13,7 +13,7 @@ use folddb_hash::{IndexCursor, Point, Slot};
 use crate::borders::{At, Held};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
-use crate::hashed_read::{Found, Reading};
+use crate::hashed_read::{Found, Reading, newest_first};
 use crate::head::Head;
 use crate::scan::{ScanPlan, Wanted};
 
@@ -22,7 +22,7 @@ pub(crate) struct HashedRows {
     engine: Arc<Engine>,
     table: Arc<TableCore>,
     plan: ScanPlan,
-    at: Seq,
+    at: At,
     /// Of the shard that is walked over, the slots to come, the next last.
     slots: Vec<(Point, Slot)>,
     next: Option<IndexCursor>,
@@ -50,7 +50,7 @@ impl HashedRows {
                 Some(engine.borders.hold(at, engine.host.clock.monotonic()))
             }
         };
-        let at = plan.at.or(held.as_ref().map(|held| held.at)).map_or(0, |at| at.seq);
+        let at = plan.at.or(held.as_ref().map(|held| held.at)).unwrap_or(At { seq: 0, time_ms: 0 });
         engine.check_readable(table)?;
         Ok(HashedRows {
             engine: Arc::clone(engine),
@@ -72,7 +72,7 @@ impl HashedRows {
 
     /// What it goes over, and the seq that it reads at.
     pub(crate) fn plan(&self) -> (&ScanPlan, Seq) {
-        (&self.plan, self.at)
+        (&self.plan, self.at.seq)
     }
 
     /// The key of the last row that could be read.
@@ -87,12 +87,39 @@ impl HashedRows {
                 return Ok(Some(slot));
             }
             let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
-            let stretch = hashed.index.stretch(from, Some(self.at))?;
+            let stretch = hashed.index.stretch(from, Some(self.at.seq))?;
             self.engine.check_readable(&self.table)?;
-            self.slots = stretch.keys;
+            let next = stretch.next;
+            self.slots = self.newest_of(stretch.keys)?;
             self.slots.reverse();
-            self.next = stretch.next;
+            self.next = next;
         }
+    }
+
+    /// Of each key the newest version, where a table keeps several: those of one key have one point.
+    fn newest_of(&mut self, keys: Vec<(Point, Slot)>) -> Result<Vec<(Point, Slot)>> {
+        if self.table.versions() == 1 {
+            return Ok(keys);
+        }
+        let of = self.engine.values.files.present();
+        let mut newest = Vec::with_capacity(keys.len());
+        for same in keys.chunk_by(|one, next| one.0 == next.0) {
+            let mut slots: Vec<Slot> = same.iter().map(|(_, slot)| *slot).collect();
+            newest_first(&of, &mut slots);
+            let mut seen: Vec<Vec<u8>> = Vec::new();
+            for slot in slots {
+                if same.len() > 1 {
+                    let Some(found) = self.read(slot, Reading::Head)? else { continue };
+                    let key = found.key(&self.record);
+                    if seen.iter().any(|other| other == key) {
+                        continue;
+                    }
+                    seen.push(key.to_vec());
+                }
+                newest.push((same[0].0, slot));
+            }
+        }
+        Ok(newest)
     }
 
     fn next_found(&mut self) -> Result<Option<Found>> {
@@ -100,6 +127,9 @@ impl HashedRows {
         loop {
             let Some(slot) = self.next_slot()? else { return Ok(None) };
             let Some(found) = self.read(slot, reading)? else { continue };
+            if !found.is_alive(self.at.time_ms) {
+                continue;
+            }
             self.last.clear();
             self.last.extend_from_slice(found.key(&self.record));
             // Where a walk is gone on with, the key that it had last comes first.
@@ -130,9 +160,16 @@ impl HashedRows {
         Ok(Some((found.key(&self.record), found.head_of_value())))
     }
 
-    /// How many keys are left. Reads no record.
+    /// How many keys are left. Reads no record, but where values may have expired or keys been deleted.
     pub(crate) fn count(&mut self, limit: usize) -> Result<u64> {
         let mut count = 0;
+        if self.table.records_of().has_fronts {
+            self.plan.wanted = Wanted::Nothing;
+            while count < limit as u64 && self.next_found()?.is_some() {
+                count += 1;
+            }
+            return Ok(count);
+        }
         while count < limit as u64 && self.next_slot()?.is_some() {
             count += 1;
         }

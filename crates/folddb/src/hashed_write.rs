@@ -8,6 +8,10 @@
 //!   encode    one record of the log each, with the slot that it replaces
 //! ```
 //!
+//! Where the table keeps versions the slot that is replaced is that of the oldest, once there are as many as it keeps, and a delete of what
+//! is there is a version of its own. Where values have fronts their times are those of this room, before the commit lock: of one key
+//! they do not go back, for it is locked.
+//!
 //! Then the batch goes on as any other (`commit.rs`), and the locks are let go of when it is published. Each op has its seq, also
 //! where it comes to nothing. A fold that fails fails the commit: nothing of the batch is written.
 
@@ -15,14 +19,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
-use folddb_base::{Error, Op, OpKind, Pointer, Result, ValuePlace};
+use folddb_base::stamp::NEVER;
+use folddb_base::{Error, Op, OpKind, Pointer, Result, Stamp, ValuePlace};
 use folddb_hash::{Point, Slot};
 use folddb_host::sync::MutexGuard;
 use folddb_layout::frame::{self, LogOp, SLOT_BYTES};
+use folddb_layout::hash_front::Front;
 use folddb_layout::values::{self, RECORD_HEAD_BYTES};
 
 use crate::catalog::TableCore;
-use crate::encode::{Apart, Encoded};
+use crate::encode::{Apart, Encoded, Lifetime};
 use crate::engine::Engine;
 use crate::hashed::Hashed;
 use crate::hashed_read::{As, Found, Reading};
@@ -36,7 +42,9 @@ pub(crate) struct HashedOp {
     /// Where its key stands, among the records of values where it brings one, else among the loose bytes.
     key: Range<usize>,
     value: Range<usize>,
+    /// Of one that brings a value, unless that has a front, which is not known yet.
     record: Option<ValueRecord>,
+    lifetime: Lifetime,
 }
 
 /// The record of a value, as the value lane will hold it.
@@ -49,9 +57,17 @@ struct ValueRecord {
 impl Encoded {
     /// Appends an op on a hashed table; its table is the one with this place in the batch.
     #[cold]
-    pub(crate) fn push_hashed(&mut self, table: usize, kind: OpKind, key: &[u8], value: &[u8]) {
+    pub(crate) fn push_hashed(
+        &mut self,
+        table: usize,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) {
+        let has_fronts = self.tables[table].records_of().has_fronts;
         let (bytes, record, key_at) = match kind {
-            OpKind::Set | OpKind::Insert => {
+            OpKind::Set | OpKind::Insert if !has_fronts => {
                 let start = self.values.len();
                 let hash = values::put_record(&mut self.values, self.tables[table].id, key, value);
                 let record = ValueRecord { range: start..self.values.len(), hash };
@@ -72,6 +88,7 @@ impl Encoded {
             key: key_at..value_at,
             value: value_at..value_at + value.len(),
             record,
+            lifetime,
         });
     }
 
@@ -101,6 +118,14 @@ impl Encoded {
         self.apart.push(Apart { pointer_at, record: record.range.clone(), is_timed: true, values_in });
     }
 
+    /// Makes the record of a value that has a front.
+    fn front_record(&mut self, table: &TableCore, key: &[u8], front: Front, value: &[u8]) -> ValueRecord {
+        let start = self.values.len();
+        let value = [&front.bytes()[..], value].concat();
+        let hash = values::put_record(&mut self.values, table.id, key, &value);
+        ValueRecord { range: start..self.values.len(), hash }
+    }
+
     /// Appends the record of the log that removes a key, or does nothing.
     fn remove_hashed(&mut self, table: &TableCore, op: &HashedOp, old: Option<Slot>) {
         let Encoded { payload, values, loose, .. } = self;
@@ -119,8 +144,8 @@ enum Outcome {
     Absent,
     /// The value of this op.
     Brought(usize),
-    /// What folding gave.
-    Folded(Vec<u8>),
+    /// What folding gave, with this op last.
+    Folded(Vec<u8>, usize),
 }
 
 /// A key of a batch, as it is being resolved.
@@ -129,7 +154,8 @@ struct Key<'a> {
     table: &'a TableCore,
     hashed: &'a Hashed,
     key: &'a [u8],
-    /// What the index says, once it was asked.
+    now_ms: u64,
+    /// What the index says, once it was asked; the newest, also where it is no value any more.
     found: Option<Option<Found>>,
     /// The record that was found, as far as it was read.
     record: Vec<u8>,
@@ -146,10 +172,46 @@ impl Key<'_> {
         Ok(found)
     }
 
+    /// Whether the key has a value now.
+    fn is_there(&mut self) -> Result<bool> {
+        let now_ms = self.now_ms;
+        Ok(self.look(Reading::Head)?.is_some_and(|found| found.is_alive(now_ms)))
+    }
+
     /// The value that the key has now.
     fn load(&mut self) -> Result<Option<Vec<u8>>> {
-        let found = self.look(Reading::Whole)?;
+        let now_ms = self.now_ms;
+        let found = self.look(Reading::Whole)?.filter(|found| found.is_alive(now_ms));
         Ok(found.map(|found| found.value(&self.record).to_vec()))
+    }
+
+    /// The slot that a new value replaces: the one that is there, or of as many versions as are kept the oldest.
+    fn replaced(&mut self) -> Result<Option<Slot>> {
+        let versions = self.table.versions();
+        if versions == 1 {
+            return Ok(self.look(Reading::Head)?.map(|found| found.slot));
+        }
+        let mut slots = Vec::new();
+        self.hashed.index.candidates(self.hashed.point(self.key), None, &mut slots)?;
+        if slots.len() < versions {
+            return Ok(None); // others than those of the key may be among them, which makes no more
+        }
+        slots.clear();
+        let of = (self.table, self.hashed);
+        let mut take = |found: Found, _: &[u8]| slots.push(found.slot);
+        self.engine.each_version(of, self.key, As::Writer, Reading::Head, &mut take)?;
+        Ok(slots.get(versions - 1).copied())
+    }
+
+    /// The front of what an op brings.
+    fn front(&self, op: &HashedOp) -> Front {
+        let deadline_ms = op.lifetime.deadline_ms(self.now_ms, self.table.rules.rules.expire);
+        Front { is_deleted: false, stamp: Stamp { write_ms: self.now_ms, deadline_ms } }
+    }
+
+    /// Whether what an op of the batch brings is there still for the next one.
+    fn lasts(&self, op: &HashedOp) -> bool {
+        !self.table.expires || self.front(op).is_alive(self.now_ms)
     }
 }
 
@@ -193,9 +255,30 @@ impl Engine {
         let table = &tables[first.table];
         let Some(hashed) = &table.hashed else { return Ok(()) };
         let key_bytes = batch.key_of(first).to_vec();
-        let mut key = Key { engine: self, table, hashed, key: &key_bytes, found: None, record: Vec::new() };
+        let has_fronts = table.records_of().has_fronts;
+        let now_ms = if has_fronts { self.now_ms() } else { 0 };
+        let mut key =
+            Key { engine: self, table, hashed, key: &key_bytes, now_ms, found: None, record: Vec::new() };
         let outcome = self.outcome(batch, ops, of_key, &mut key)?;
         match outcome {
+            Outcome::Absent if table.versions() > 1 => match key.is_there()? {
+                true => {
+                    let stamp = Stamp { write_ms: now_ms, deadline_ms: NEVER };
+                    let front = Front { is_deleted: true, stamp };
+                    let record = batch.front_record(table, &key_bytes, front, &[]);
+                    batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+                }
+                false => batch.remove_hashed(table, first, None),
+            },
+            Outcome::Brought(at) if has_fronts => {
+                let value = batch.value_of(&ops[at]).to_vec();
+                let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
+                batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+            }
+            Outcome::Folded(value, at) if has_fronts => {
+                let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
+                batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+            }
             Outcome::Unchanged => batch.remove_hashed(table, first, None),
             Outcome::Absent => {
                 let old = key.look(Reading::Head)?.map(|found| found.slot);
@@ -207,7 +290,7 @@ impl Engine {
                     batch.put_hashed(table, record, key_bytes.len(), old);
                 }
             }
-            Outcome::Folded(value) => {
+            Outcome::Folded(value, _) => {
                 let old = key.look(Reading::Head)?.map(|found| found.slot);
                 let start = batch.values.len();
                 let hash = values::put_record(&mut batch.values, table.id, &key_bytes, &value);
@@ -235,31 +318,32 @@ impl Engine {
             outcome = match (ops[at].kind, outcome) {
                 (OpKind::Set, _) => Outcome::Brought(at),
                 (OpKind::Delete, _) => Outcome::Absent,
-                (OpKind::Insert, Outcome::Unchanged) if key.look(Reading::Head)?.is_some() => {
-                    Outcome::Unchanged
+                (OpKind::Insert, Outcome::Unchanged) if key.is_there()? => Outcome::Unchanged,
+                (OpKind::Insert, Outcome::Brought(last)) if key.lasts(&ops[last]) => Outcome::Brought(last),
+                (OpKind::Insert, Outcome::Folded(value, last)) if key.lasts(&ops[last]) => {
+                    Outcome::Folded(value, last)
                 }
-                (OpKind::Insert, Outcome::Unchanged | Outcome::Absent) => {
-                    match rules.is_deleted(key.key, value) {
-                        true => Outcome::Absent,
-                        false => Outcome::Brought(at),
-                    }
-                }
-                (OpKind::Insert, there) => there,
+                (OpKind::Insert, _) => match rules.is_deleted(key.key, value) {
+                    true => Outcome::Absent,
+                    false => Outcome::Brought(at),
+                },
                 (_, before) => {
                     let mut state = match before {
                         Outcome::Unchanged => key.load()?,
                         Outcome::Absent => None,
-                        Outcome::Brought(at) => Some(batch.value_of(&ops[at]).to_vec()),
-                        Outcome::Folded(value) => Some(value),
+                        Outcome::Brought(last) => {
+                            key.lasts(&ops[last]).then(|| batch.value_of(&ops[last]).to_vec())
+                        }
+                        Outcome::Folded(value, last) => key.lasts(&ops[last]).then_some(value),
                     };
                     let folded = rules.apply(key.key, &mut state, Op::Fold(value));
                     folded.map_err(|cause| self.fold_failed(key.table, key.key, &cause))?;
-                    state.map_or(Outcome::Absent, Outcome::Folded)
+                    state.map_or(Outcome::Absent, |value| Outcome::Folded(value, at))
                 }
             };
         }
         match &outcome {
-            Outcome::Folded(value) if value.len() > VALUE_BYTES_MAX => Err(Error::invalid(format!(
+            Outcome::Folded(value, _) if value.len() > VALUE_BYTES_MAX => Err(Error::invalid(format!(
                 "folding gives a value of {} bytes in table `{}`: at most {VALUE_BYTES_MAX} bytes",
                 value.len(),
                 key.table.name

@@ -10,6 +10,7 @@
 use std::ops::ControlFlow;
 
 use folddb_base::checksum::key_hash;
+use folddb_base::stamp::NEVER;
 use folddb_base::{OpKind, Result, Seq};
 use folddb_rules::resolve::Resolver;
 use folddb_rules::{Keep, State};
@@ -17,6 +18,8 @@ use folddb_rules::{Keep, State};
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed::Hashed;
+use crate::hashed_read::{As, Found, Reading};
 use crate::read::damaged_record;
 use crate::times::AsOf;
 use crate::view::TableView;
@@ -25,7 +28,8 @@ use crate::view::TableView;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Version<V> {
-    /// The record that made it so. In tables that keep only what is, of a record that is no older.
+    /// The record that made it so. In tables that keep only what is, of a record that is no older; in hashed tables, which know versions
+    /// by their times, of one that was written at about the same time.
     pub seq: Seq,
     /// When that was written, in milliseconds since 1970, to about a second; none where it is not known.
     pub time_ms: Option<u64>,
@@ -50,6 +54,14 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<Version<Option<Vec<u8>>>>> {
         let now = At { seq: self.published(), time_ms: self.now_ms() };
+        if let Some(hashed) = table.hashed.as_ref().filter(|_| table.is_timed) {
+            let mut versions = self.hashed_versions((table, hashed), key, now)?;
+            versions.truncate(limit.min(table.versions()));
+            while versions.last().is_some_and(|version| version.value.is_none()) {
+                versions.pop();
+            }
+            return Ok(versions);
+        }
         if table.hashed.is_some() {
             let only = |value: Option<&[u8]>| {
                 Ok(value.map(|value| Version {
@@ -84,6 +96,9 @@ impl Engine {
 
     /// The value of `key` at a moment, from the versions that are kept of it.
     fn version_at(&self, table: &TableCore, key: &[u8], at: At, now: At) -> Result<Option<Vec<u8>>> {
+        if let Some(hashed) = &table.hashed {
+            return self.hashed_version_at((table, hashed), key, at, now);
+        }
         let versions = self.versions(table, key, usize::MAX, now)?;
         match versions.iter().find(|version| version.seq <= at.seq) {
             Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
@@ -138,6 +153,47 @@ impl Engine {
             }
             versions.reverse();
             return Ok(versions);
+        }
+    }
+
+    /// The versions that a hashed table keeps of `key`, newest first. It knows them by their times: their seqs are about those.
+    fn hashed_versions(
+        &self,
+        of: (&TableCore, &Hashed),
+        key: &[u8],
+        now: At,
+    ) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+        let mut versions = Vec::new();
+        let mut take = |found: Found, record: &[u8]| {
+            let Some(front) = found.front else { return };
+            let (is_deleted, stamp) = (front.is_deleted, front.stamp);
+            versions.push(Version {
+                seq: self.seq_about(stamp.write_ms).min(now.seq),
+                time_ms: Some(stamp.write_ms),
+                deadline_ms: (!is_deleted && stamp.deadline_ms < NEVER).then_some(stamp.deadline_ms),
+                value: (!is_deleted).then(|| found.value(record).to_vec()),
+            });
+        };
+        self.each_version(of, key, As::Snapshot(now), Reading::Whole, &mut take)?;
+        Ok(versions)
+    }
+
+    /// As [`Engine::version_at`], of a hashed table.
+    fn hashed_version_at(
+        &self,
+        of: (&TableCore, &Hashed),
+        key: &[u8],
+        at: At,
+        now: At,
+    ) -> Result<Option<Vec<u8>>> {
+        let versions = self.hashed_versions(of, key, now)?;
+        let kept = versions.len() >= of.0.versions();
+        let oldest = versions.last().map_or(now.seq, |version| version.seq);
+        match versions.into_iter().find(|version| version.time_ms.is_some_and(|ms| ms <= at.time_ms)) {
+            Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
+            Some(version) => Ok(version.value),
+            None if kept => Err(self.not_kept(of.0, at, oldest)),
+            None => Ok(None), // all that ever was is later
         }
     }
 

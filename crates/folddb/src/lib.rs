@@ -94,6 +94,7 @@ mod scan;
 mod hashed_scan;
 mod hashed_save;
 mod objects;
+mod hashed_sweep;
 mod reclaim;
 mod upkeep;
 mod recover;

@@ -117,7 +117,9 @@ impl<K: Key, V: Value> Rules<K, V> {
     }
 
     /// How much of the past the table keeps, for [`crate::Store::snapshot_at`], [`Table::get_at`](crate::Table::get_at) and
-    /// [`Table::history`](crate::Table::history). [`Keep::Latest`] by default, which costs nothing.
+    /// [`Table::history`](crate::Table::history). [`Keep::Latest`] by default, which costs nothing. A
+    /// hashed table keeps up to 16 versions of each key: each has its place in the index, and a write to a key that has as many reads the fronts
+    /// of all; a delete of what is there is a version, all that a batch does to a key is one, and `get_at` goes by times.
     pub fn keep(mut self, keep: Keep) -> Self {
         self.rules = self.rules.keep(keep);
         self

@@ -76,6 +76,11 @@ impl Engine {
         self.times.map.lock().time_of(seq)
     }
 
+    /// The last record that was written by about this time.
+    pub(crate) fn seq_about(&self, time_ms: u64) -> Seq {
+        self.times.map.lock().seq_at(time_ms).unwrap_or(0)
+    }
+
     // ---- merging -----------------------------------------------------------------------------------------
 
     /// How much of the past a merge keeps that begins now. To be asked before the borders.

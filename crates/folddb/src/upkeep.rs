@@ -183,7 +183,10 @@ impl Engine {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
             Worker::Flush => self.flush_step(),
             Worker::Merge => self.merge_step(),
-            Worker::Reclaim => self.reclaim_step(),
+            Worker::Reclaim => match self.sweep_step()? {
+                Some(done) => Ok(Some(done)),
+                None => self.reclaim_step(),
+            },
         }));
         let result = outcome.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))

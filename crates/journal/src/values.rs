@@ -218,13 +218,16 @@ impl ValueLane {
     }
 
     /// Takes a segment over that is durably listed: records of so many bytes find room from now on. What it held ready for later
-    /// it still does.
+    /// it still does, unless that has a lower number: what is written later lies in a segment of a higher number, or behind.
     pub fn adopt(&self, segment: OpenValues, record_bytes: u64) {
         let mut lane = self.lane.lock();
         let has_room = lane.active.as_ref().is_some_and(|active| active.fits(record_bytes));
         if has_room && lane.next.is_none() {
             lane.next = Some(segment);
         } else {
+            if let Some(passed_over) = lane.next.take_if(|next| next.number < segment.number) {
+                lane.go_on_in(passed_over); // it is sealed as it is, and goes with the first look at dead segments
+            }
             lane.go_on_in(segment);
         }
     }

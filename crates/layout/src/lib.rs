@@ -20,6 +20,7 @@ pub mod values;
 pub mod moved;
 pub mod hash_checkpoint;
 pub mod hash_changes;
+pub mod hash_front;
 pub mod backup;
 pub mod cursor_token;
 pub mod digest;

@@ -59,6 +59,9 @@ pub const FILTER_BITS_MAX: u8 = 32;
 /// From how many bytes on the values of ready-made rules for large ones lie apart.
 pub const SEPARATE_BYTES: u32 = 2048;
 
+/// Most versions that a hashed table may keep of a key: each has its slot, and a write looks at all of them.
+pub const HASHED_VERSIONS_MAX: u32 = 16;
+
 /// Least bytes from which on a table may keep values apart: less than a pointer and the head of a record gain nothing.
 pub const SEPARATE_BYTES_MIN: u32 = 32;
 
@@ -718,8 +721,11 @@ impl TableRules {
         if self.order != KeyOrder::Bytewise.name() {
             return cannot("has no order of keys", "use a sorted table for one");
         }
-        if self.keep.keeps_past() || self.expire.has_stamps() {
-            return cannot("keeps no past, and its values last", "use a sorted table for that");
+        if !matches!(self.keep, Keep::Latest | Keep::Versions(1..=HASHED_VERSIONS_MAX)) {
+            let instead = format!(
+                "give keep=versions:N up to {HASHED_VERSIONS_MAX}, or use a sorted table for more of the past"
+            );
+            return cannot("keeps of the past the newest versions of each key, and few", &instead);
         }
         if self.summaries {
             return cannot("has no ranges", "leave `summaries` out");
@@ -882,7 +888,8 @@ impl TableRules {
             Ok(fold) => (fold, None),
             Err(missing) => (FoldRules::missing(self.fold.spec(), self.fold.version()), Some(missing)),
         };
-        let fold = fold.with_stamps(self.expire.has_stamps());
+        // Records of a hashed table have their times in front of the value, where folds do not see them.
+        let fold = fold.with_stamps(self.expire.has_stamps() && self.kind == TableKind::Sorted);
         let opaque = self.fold.is_opaque().then_some(self.value);
         let (heads, missing) = match self.bind_heads(custom) {
             Ok(heads) => (heads, missing),

@@ -52,6 +52,7 @@ impl Known {
         for (table, op, stamp) in ops {
             self.model.apply_at(&table, op, stamp);
         }
+        self.model.end_batch();
         self.ends.push(self.model.last_seq());
     }
 

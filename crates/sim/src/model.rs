@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Seq, Stamp};
 
-use crate::tables::Shape;
+use crate::tables::{Order, Shape};
 
 /// One op on a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ type TableState = BTreeMap<Vec<u8>, Lasting>;
 pub struct Model {
     tables: BTreeMap<String, ModelTable>,
     last_seq: Seq,
+    /// The last seqs of batches, of those that were told.
+    ends: Vec<Seq>,
     /// The time that the store says it is.
     now_ms: u64,
 }
@@ -112,6 +114,11 @@ impl Model {
         }
     }
 
+    /// What was applied since the last time was one batch.
+    pub fn end_batch(&mut self) {
+        self.ends.push(self.last_seq);
+    }
+
     /// The store as it was at `seq`, to go on from there in another way. Tables that were dropped since are gone.
     pub fn until(&self, seq: Seq) -> Model {
         let mut model = Model { last_seq: seq.min(self.last_seq), ..self.clone() };
@@ -133,6 +140,7 @@ impl Model {
         for table in self.tables.values_mut() {
             table.history.retain(|(at, ..)| *at <= seq);
         }
+        self.ends.retain(|end| *end <= seq);
         self.last_seq = last_seq;
     }
 
@@ -163,6 +171,9 @@ impl Model {
     pub fn history(&self, table: &str, key: &[u8], count: usize) -> Vec<(Seq, Option<Present>)> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
         let mut state = TableState::new();
+        if table.shape.order == Order::Hashed {
+            return newest(self.hashed_states(table, key), count);
+        }
         let mut versions = Vec::new();
         for (seq, op, stamp) in &table.history {
             apply(&table.shape, &mut state, op, *stamp);
@@ -170,13 +181,44 @@ impl Model {
                 versions.push((*seq, state.get(key).map(|(present, _)| present.clone())));
             }
         }
-        versions.reverse();
-        versions.truncate(count);
-        while versions.last().is_some_and(|(_, present)| present.is_none()) {
-            versions.pop();
+        newest(versions, count)
+    }
+
+    /// The same of a hashed table, oldest first: all that a batch does to a key is one version, and where it comes to nothing none.
+    fn hashed_states(&self, table: &ModelTable, key: &[u8]) -> Vec<(Seq, Option<Present>)> {
+        let mut state = TableState::new();
+        let mut versions = Vec::new();
+        let batch_of = |seq: Seq| self.ends.partition_point(|end| *end < seq);
+        for batch in table.history.chunk_by(|one, next| batch_of(one.0) == batch_of(next.0)) {
+            let is_alive = |state: &TableState, stamp: &Stamp| {
+                state.get(key).is_some_and(|(_, deadline_ms)| *deadline_ms > stamp.write_ms)
+            };
+            let was_alive = batch.first().is_some_and(|(_, _, stamp)| is_alive(&state, stamp));
+            let mut touched = None;
+            for (seq, op, stamp) in batch {
+                let is_void = matches!(op, ModelOp::Insert(..)) && is_alive(&state, stamp);
+                apply(&table.shape, &mut state, op, *stamp);
+                if is_about(&table.shape, op, key) && !is_void {
+                    touched = Some(*seq);
+                }
+            }
+            let now = state.get(key).map(|(present, _)| present.clone());
+            if now.is_some() || was_alive {
+                versions.extend(touched.map(|seq| (seq, now)));
+            }
         }
         versions
     }
+}
+
+/// The newest so many versions, the newest first, without those at the old end in which the key was absent.
+fn newest(mut versions: Vec<(Seq, Option<Present>)>, count: usize) -> Vec<(Seq, Option<Present>)> {
+    versions.reverse();
+    versions.truncate(count);
+    while versions.last().is_some_and(|(_, present)| present.is_none()) {
+        versions.pop();
+    }
+    versions
 }
 
 fn is_about(shape: &Shape, op: &ModelOp, key: &[u8]) -> bool {

@@ -373,7 +373,7 @@ fn shape(chance: &mut Seeded) -> Shape {
     };
     let drawn = Shape { in_files: drawn.filter_bits == 0, ..drawn };
     match drawn.order {
-        Order::Hashed => Shape { keep: Keep::Latest, expire: Expire::Never, ..drawn },
+        Order::Hashed if !matches!(drawn.keep, Keep::Versions(_)) => Shape { keep: Keep::Latest, ..drawn },
         _ => drawn,
     }
 }

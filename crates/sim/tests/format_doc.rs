@@ -18,11 +18,13 @@ use folddb::{Durability, Host, Options, Rules, Store, Upkeep, folds};
 use folddb_base::bytes::{put_slice, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
 use folddb_base::rope::ROPE_BYTES_MAX;
-use folddb_base::{Op, OpKind, Pointer, RopeBuilder, limits};
+use folddb_base::stamp::NEVER;
+use folddb_base::{Op, OpKind, Pointer, RopeBuilder, Stamp, limits};
 use folddb_host::Chance;
 use folddb_layout::frame::LogOp;
 use folddb_layout::hash_changes::{Changed, ChangesFooter, put_changes};
 use folddb_layout::hash_checkpoint::{self, CheckpointFooter, Directory, Entry, PieceEntry, PointRange};
+use folddb_layout::hash_front::Front;
 use folddb_layout::manifest_edit::FEATURE_ROPES;
 use reader::{Found, FoundChange, Reader};
 
@@ -260,6 +262,17 @@ fn a_checkpoint_is_read_by_the_document() {
     let bytes = made(|out| directory.put(out, 7, at));
     let said = [&[64, 6, 2, 0xac, 0x02, piece.len() as u8][..], &[6, 0, 1, 8].repeat(63)].concat();
     assert_eq!(bytes, [&said[..], &hash64(place_seed(7, at), &said).to_le_bytes()].concat());
+}
+
+#[test]
+fn a_front_is_read_by_the_document() {
+    let doc = Document::read();
+    let layout = doc.layout("front");
+    let stamp = Stamp { write_ms: 1_800_000_000_000, deadline_ms: NEVER };
+    let bytes = Front { is_deleted: true, stamp }.bytes();
+    assert_eq!((bytes.len(), layout.number(&bytes, "flags")), (layout.len(), 1));
+    assert_eq!(layout.bytes(&bytes, "write"), &1_800_000_000_000u64.to_le_bytes()[..6]);
+    assert_eq!(layout.bytes(&bytes, "deadline"), [0xff; 6]);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 use folddb_manifest::{State, TableState};
 
-use crate::hashed::{Hashed, low_bits, new_salt, slot_of};
+use crate::hashed::{Hashed, RecordsOf, low_bits, new_salt, slot_of};
 use crate::hashed_files::open_saved;
 use crate::hashed_read::{Found, Reading, read_record};
 use crate::value_files::ValueFile;
@@ -59,13 +59,13 @@ impl<'a> Lane<'a> {
     /// Reads the record that a slot leads to.
     pub(crate) fn read(
         &mut self,
-        table: TableId,
+        of: RecordsOf,
         slot: Slot,
         key: Option<&[u8]>,
         record: &mut Vec<u8>,
     ) -> Result<Option<Found>> {
         let file = self.open(slot.segment())?;
-        read_record(file, table, slot, key, Reading::Whole, record, &|| {})
+        read_record(file, of, slot, key, Reading::Whole, record, &|| {})
     }
 
     /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the order in which they lie.
@@ -82,6 +82,7 @@ impl<'a> Lane<'a> {
             }
             let end =
                 self.listed.get(&low).and_then(|listed| listed.1).unwrap_or(u64::MAX).min(file.len_bytes());
+            let of = RecordsOf { table, has_fronts: false };
             let mut window = Window { file: &file, start: 0, bytes: Vec::new() };
             let mut at = VALUES_HEADER_BYTES as u64;
             while at + (RECORD_HEAD_BYTES as u64) < end {
@@ -94,8 +95,7 @@ impl<'a> Lane<'a> {
                 let slot = Slot::of_place(number, unit, head.record_bytes());
                 if let (Some(slot), true) = (slot, head.table == table) {
                     let mut record = Vec::new();
-                    let whole =
-                        read_record(&file, table, slot, Some(&key), Reading::Whole, &mut record, &|| {});
+                    let whole = read_record(&file, of, slot, Some(&key), Reading::Whole, &mut record, &|| {});
                     if let Ok(Some(_)) = whole {
                         visit(self, slot, &key)?;
                     }
@@ -123,7 +123,8 @@ impl Lane<'_> {
             let Ok(head) = RecordHead::decode(&record) else { continue };
             let slot = Slot::of_place(number, unit, head.record_bytes()).filter(|_| head.table == table);
             let Some(slot) = slot else { continue };
-            let read = read_record(file, table, slot, None, Reading::Whole, &mut record, &|| {});
+            let of = RecordsOf { table, has_fronts: false };
+            let read = read_record(file, of, slot, None, Reading::Whole, &mut record, &|| {});
             if let Ok(Some(found)) = read {
                 let key = found.key(&record).to_vec();
                 visit(self, slot, &key)?;
@@ -166,6 +167,7 @@ impl Window<'_> {
 /// See the top of this file.
 pub(crate) struct AtRest {
     pub(crate) table: TableId,
+    of: RecordsOf,
     hashed: Hashed,
     flushed_seq: Seq,
     /// What is wrong with its checkpoint: where it is empty, all that was saved can be read.
@@ -191,13 +193,14 @@ impl AtRest {
             None => Ok((new(), Vec::new())),
         });
         let (hashed, faults) = opened.unwrap_or_else(|error| (new(), vec![error]));
-        AtRest { table: state.id, hashed, flushed_seq: state.flushed_seq, faults }
+        AtRest { table: state.id, of: records_of(state), hashed, flushed_seq: state.flushed_seq, faults }
     }
 
     /// An index of nothing, for one that is built anew.
     pub(crate) fn empty(store_id: u128, state: &TableState) -> AtRest {
         let hashed = Hashed::new(new_salt(store_id, state.id), IndexOptions::default());
-        AtRest { table: state.id, hashed, flushed_seq: state.flushed_seq, faults: Vec::new() }
+        let of = records_of(state);
+        AtRest { table: state.id, of, hashed, flushed_seq: state.flushed_seq, faults: Vec::new() }
     }
 
     /// Takes a record of the log.
@@ -244,7 +247,7 @@ impl AtRest {
     fn find(&self, lane: &mut Lane<'_>, key: &[u8]) -> Result<Option<Slot>> {
         let (mut slots, mut record) = (Vec::new(), Vec::new());
         self.hashed.index.candidates(self.point(key), None, &mut slots)?;
-        let is_it = |slot: &Slot| matches!(lane.read(self.table, *slot, Some(key), &mut record), Ok(Some(_)));
+        let is_it = |slot: &Slot| matches!(lane.read(self.of, *slot, Some(key), &mut record), Ok(Some(_)));
         Ok(slots.into_iter().find(is_it))
     }
 
@@ -278,7 +281,7 @@ impl AtRest {
                 continue;
             };
             for (point, slot) in stretch.keys {
-                let found = lane.read(self.table, slot, None, &mut record);
+                let found = lane.read(self.of, slot, None, &mut record);
                 let found =
                     found.and_then(|found| found.ok_or_else(|| Error::invalid("it is of another key")));
                 visit(point, slot, found.map(|found| (found, &record[..])))?;
@@ -293,6 +296,13 @@ impl AtRest {
 pub(crate) fn is_hashed(table: &TableState) -> bool {
     let rules = folddb_rules::table_rules::TableRules::from_text(&table.rules_text);
     rules.is_ok_and(|rules| rules.kind == folddb_rules::table_rules::TableKind::Hashed)
+}
+
+/// How the records of a table are to be read, by its rules as they are stored.
+fn records_of(table: &TableState) -> RecordsOf {
+    let rules = folddb_rules::table_rules::TableRules::from_text(&table.rules_text);
+    let has_fronts = rules.is_ok_and(|rules| rules.keep.keeps_past() || rules.expire.has_stamps());
+    RecordsOf { table: table.id, has_fronts }
 }
 
 /// The file of a checkpoint.

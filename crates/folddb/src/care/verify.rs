@@ -412,7 +412,8 @@ impl Look<'_> {
             let wrong = match found {
                 Err(error) => Some(error.to_string()),
                 Ok((found, record)) => {
-                    check_hashed(&rules, (index, point), (found.key(record), found.value(record)))
+                    let value = found.is_alive(0).then(|| found.value(record));
+                    check_hashed(&rules, (index, point), (found.key(record), value))
                 }
             };
             misfits += u64::from(wrong.is_some());
@@ -459,7 +460,7 @@ impl Look<'_> {
 fn check_hashed(
     rules: &BoundRules,
     (index, point): (&AtRest, folddb_hash::Point),
-    (key, value): (&[u8], &[u8]),
+    (key, value): (&[u8], Option<&[u8]>),
 ) -> Option<String> {
     let wrong =
         |what: String| Some(format!("the record of key {}: {what}", rules.rules.key_codec().show_line(key)));
@@ -469,7 +470,7 @@ fn check_hashed(
     if let Err(cause) = rules.rules.key_codec().check(key) {
         return wrong(format!("it is no key of the table: {cause}"));
     }
-    check_value(rules, value).err().and_then(wrong)
+    value.and_then(|value| check_value(rules, value).err()).and_then(wrong)
 }
 
 /// Lets the indexes of hashed tables take what a batch says.

@@ -72,6 +72,7 @@ impl Engine {
     /// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
     /// waits; it may break off, and what is done by then stays done.
     pub(crate) fn optimize(&self, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+        self.sweep_all(table)?;
         self.flush_all()?;
         let Some(claim) = self.wait_for(table, progress, || Ok(Claim::take(self, table.id)))? else {
             return Ok(());

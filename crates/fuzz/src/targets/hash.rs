@@ -1,14 +1,17 @@
-//! Checkpoints of hashed tables: a piece, the directory, the footer. And changes after one: those and their footer.
+//! Checkpoints of hashed tables: a piece, the directory, the footer. And changes after one: those and their footer. And the fronts of values.
 //!
 //! The inputs are as they stand in a file with the number 7: a piece of the third sector at 4096, a directory at the length of
 //! what its pieces say, and the footer of a file of 1000 bytes.
 
+use folddb_base::Stamp;
 use folddb_base::checksum::{hash64, place_seed};
+use folddb_base::stamp::NEVER;
 use folddb_layout::hash_changes::{CHANGES_FOOTER_BYTES, Changed, ChangesFooter, put_changes, read_changes};
 use folddb_layout::hash_checkpoint::{
     CHECKPOINT_FOOTER_BYTES, CheckpointFooter, Directory, Entry, POINT_BITS, PieceEntry, PointRange,
     SUM_BYTES, put_piece, read_piece,
 };
+use folddb_layout::hash_front::Front;
 
 use crate::target::Target;
 
@@ -18,6 +21,7 @@ pub(super) const TARGETS: &[Target] = &[
     Target::new("hash-footer", footer, footer_seeds).sealed_by(seal_footer),
     Target::new("hash-changes", changes, changes_seeds).sealed_by(seal_changes),
     Target::new("hash-changes-footer", changes_footer, changes_footer_seeds).sealed_by(seal_changes_footer),
+    Target::new("hash-front", front, front_seeds),
 ];
 
 const NUMBER: u64 = 7;
@@ -161,4 +165,16 @@ fn changes_footer_seeds() -> Vec<Vec<u8>> {
     ChangesFooter { number: NUMBER, file_bytes: FILE_BYTES, count: 40, checkpoint: 5, salt: 1 << 60 | 5 }
         .put(&mut out);
     vec![out]
+}
+
+fn front(input: &[u8]) {
+    let Ok((front, value)) = Front::split(input) else { return };
+    assert_eq!([&front.bytes()[..], value].concat(), input);
+}
+
+fn front_seeds() -> Vec<Vec<u8>> {
+    let stamp = Stamp { write_ms: 1_800_000_000_000, deadline_ms: NEVER };
+    let deleted = Front { is_deleted: true, stamp };
+    let lasting = Front { is_deleted: false, stamp: Stamp { deadline_ms: 1_800_000_060_000, ..stamp } };
+    vec![deleted.bytes().to_vec(), [&lasting.bytes()[..], b"value"].concat()]
 }

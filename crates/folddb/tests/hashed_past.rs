@@ -1,0 +1,254 @@
+//! Hashed tables that keep versions, and whose values expire: by a clock that the test moves.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use folddb::{
+    AsOf, Durability, ErrorKind, Expire, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep,
+};
+use folddb_host::clock::Clock;
+
+const START_MS: u64 = 1_800_000_000_000;
+
+/// A clock that stands still unless it is moved.
+struct Moved(AtomicU64);
+
+impl Clock for Moved {
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::SeqCst))
+    }
+    fn unix_seconds(&self) -> u64 {
+        self.unix_millis() / 1000
+    }
+    fn unix_millis(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+struct World {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+    clock: Arc<Moved>,
+}
+
+impl World {
+    fn new() -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        World { _dir: dir, path, clock: Arc::new(Moved(AtomicU64::new(START_MS))) }
+    }
+
+    fn options(&self) -> Options {
+        let host = Host { clock: self.clock.clone(), ..Host::real() };
+        let options = Options::default().memory_bytes(4 << 20).segment_bytes(1 << 20);
+        options.value_segment_bytes(256 << 10).upkeep(Upkeep::Manual).host(host)
+    }
+
+    fn create(&self) -> Store {
+        Store::create(&self.path, self.options()).unwrap()
+    }
+
+    fn open(&self) -> Store {
+        Store::open(&self.path, self.options()).unwrap()
+    }
+
+    fn pass(&self, ms: u64) {
+        self.clock.0.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    fn is_whole(&self) {
+        let looked = Store::verify(&self.path, &self.options(), true, |_, _| {}).unwrap();
+        assert!(looked.findings.is_empty(), "{:?}", looked.findings);
+    }
+}
+
+fn texts(store: &Store, keep: Keep, expire: Expire) -> Table<u64, String> {
+    let rules = Rules::hashed::<u64, String>().fold("append:\",\"").keep(keep).expire(expire);
+    store.table("texts", rules).unwrap()
+}
+
+/// The states of a key, newest first.
+fn states(table: &Table<u64, String>, key: u64) -> Vec<Option<String>> {
+    table.history(&key, usize::MAX).unwrap().into_iter().map(|version| version.value).collect()
+}
+
+fn some(texts: &[&str]) -> Vec<Option<String>> {
+    texts.iter().map(|text| (!text.is_empty()).then(|| (*text).to_owned())).collect()
+}
+
+#[test]
+fn the_newest_versions_of_each_key_are_kept_over_crashes_and_checkpoints() {
+    let world = World::new();
+    let keep = Keep::Versions(3);
+    let mut store = world.create();
+    let mut expected: BTreeMap<u64, Vec<Option<String>>> = BTreeMap::new();
+    for round in 0..9u64 {
+        let table = texts(&store, keep, Expire::Never);
+        for key in 0..150u64 {
+            let versions = expected.entry(key).or_default();
+            match (key + round) % 5 {
+                0 => {
+                    table.delete(&key).unwrap();
+                    if versions.first().is_some_and(Option::is_some) {
+                        versions.insert(0, None);
+                    }
+                }
+                1 => {
+                    table.fold(&key, &format!("f{round}")).unwrap();
+                    let now = match versions.first() {
+                        Some(Some(before)) => format!("{before},f{round}"),
+                        _ => format!("f{round}"),
+                    };
+                    versions.insert(0, Some(now));
+                }
+                2 => {
+                    table.insert(&key, &format!("i{round}")).unwrap();
+                    if !versions.first().is_some_and(Option::is_some) {
+                        versions.insert(0, Some(format!("i{round}")));
+                    }
+                }
+                _ => {
+                    table.set(&key, &format!("s{key}-{round}")).unwrap();
+                    versions.insert(0, Some(format!("s{key}-{round}")));
+                }
+            }
+            versions.truncate(3);
+        }
+        world.pass(5_000);
+        match round % 3 {
+            0 => store.close().unwrap(),
+            1 => drop((table, store)),
+            _ => {
+                store.flush().unwrap();
+                drop((table, store));
+            }
+        }
+        store = world.open();
+        let table = texts(&store, keep, Expire::Never);
+        let mut there = BTreeMap::new();
+        for (&key, versions) in &expected {
+            let mut versions = versions.clone();
+            let now = versions.first().cloned().flatten();
+            assert_eq!(table.get(&key).unwrap(), now, "key {key} in round {round}");
+            assert_eq!(table.contains(&key).unwrap(), now.is_some(), "key {key} in round {round}");
+            while versions.last().is_some_and(Option::is_none) {
+                versions.pop();
+            }
+            assert_eq!(states(&table, key), versions, "key {key} in round {round}");
+            there.extend(now.map(|now| (key, now)));
+        }
+        let rows: BTreeMap<u64, String> = table.scan().into_iter().map(|row| row.unwrap()).collect();
+        assert_eq!(rows, there, "round {round}");
+        assert_eq!(table.scan().count().unwrap(), there.len() as u64, "round {round}");
+    }
+    store.close().unwrap();
+    world.is_whole();
+}
+
+#[test]
+fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
+    let world = World::new();
+    let store = world.create();
+    let table = texts(&store, Keep::Versions(4), Expire::Never);
+    for round in 0..6 {
+        if round == 2 {
+            table.delete(&1).unwrap();
+        } else {
+            table.set(&1, &format!("v{round}")).unwrap();
+        }
+        world.pass(10_000);
+    }
+    let snapshot = store.snapshot();
+    table.set(&1, &"v6".to_owned()).unwrap();
+    assert_eq!(states(&table, 1), some(&["v6", "v5", "v4", "v3"]));
+    assert_eq!(snapshot.get(&table, &1).unwrap().as_deref(), Some("v5"));
+    let times: Vec<_> = table.history(&1, 9).unwrap().iter().map(|version| version.time_ms).collect();
+    let at = |round: u64| Some(START_MS + round * 10_000);
+    assert_eq!(times, [at(6), at(5), at(4), at(3)]);
+    let asked = |ms: u64| table.get_at(&1, AsOf::UnixMillis(START_MS + ms));
+    assert_eq!(asked(35_000).unwrap().as_deref(), Some("v3"));
+    assert_eq!(asked(59_999).unwrap().as_deref(), Some("v5"));
+    assert!(asked(25_000).unwrap_err().message().contains("the oldest state that is kept"));
+    assert_eq!(table.get_at(&2, AsOf::UnixMillis(START_MS)).unwrap(), None, "it never was");
+    let rules = |keep| Rules::hashed::<u64, String>().keep(keep).as_table_rules().clone();
+    for keep in [Keep::Versions(17), Keep::Window(60_000), Keep::Forever] {
+        let error = store.create_table("other", rules(keep)).map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.message().contains("sorted table"), "{error}");
+    }
+}
+
+#[test]
+fn values_expire_for_readers_at_once_and_for_writers_too() {
+    let world = World::new();
+    let mut store = world.create();
+    let expire = Expire::After(60_000);
+    {
+        let table = texts(&store, Keep::Latest, expire);
+        let mut batch = store.batch();
+        for key in 0..40 {
+            batch.set(&table, &key, &"by default".to_owned());
+        }
+        batch.commit(Durability::Process).unwrap();
+        table.set_expiring(&100, &"short".to_owned(), Lifetime::For(Duration::from_secs(10))).unwrap();
+        table.set_expiring(&101, &"long".to_owned(), Lifetime::Forever).unwrap();
+        table.set_expiring(&102, &"never was".to_owned(), Lifetime::Until(START_MS)).unwrap();
+    }
+    let count = |store: &Store| {
+        let table = texts(store, Keep::Latest, expire);
+        let rows = table.scan().into_iter().filter(Result::is_ok).count() as u64;
+        assert_eq!(table.scan().count().unwrap(), rows);
+        rows
+    };
+    let table = texts(&store, Keep::Latest, expire);
+    assert_eq!(table.get(&102).unwrap(), None);
+    assert_eq!(table.head(&100).unwrap().unwrap().deadline_ms, Some(START_MS + 10_000));
+    assert_eq!(table.head(&100).unwrap().unwrap().size_bytes, 5);
+    assert_eq!(table.head(&101).unwrap().unwrap().deadline_ms, None);
+    assert_eq!(count(&store), 42);
+    let snapshot = store.snapshot();
+    world.pass(10_000);
+    assert_eq!(table.get(&100).unwrap(), None);
+    assert!(!table.contains(&100).unwrap());
+    assert_eq!(snapshot.get(&table, &100).unwrap().as_deref(), Some("short"), "as it was then");
+    // What has expired is nothing to insert beside, and nothing to fold onto.
+    table.insert(&100, &"again".to_owned()).unwrap();
+    assert_eq!(table.get(&100).unwrap().as_deref(), Some("again"));
+    table.fold(&100, &"more".to_owned()).unwrap();
+    table.fold(&102, &"first".to_owned()).unwrap();
+    assert_eq!(table.get(&100).unwrap().as_deref(), Some("again,more"));
+    assert_eq!(table.get(&102).unwrap().as_deref(), Some("first"));
+    drop((snapshot, table));
+    world.pass(50_000);
+    drop(store);
+    store = world.open();
+    assert_eq!(count(&store), 3, "100, 101 and 102");
+    let keys = |store: &Store| store.table_stats("texts").unwrap().keys_estimate;
+    assert_eq!(keys(&store), 43, "what has expired has its slots");
+    store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    assert_eq!(keys(&store), 3, "they go, and the checkpoint has none of them");
+    world.pass(60_000);
+    while store.upkeep_step().unwrap().is_some() {}
+    assert_eq!(
+        (keys(&store), count(&store)),
+        (1, 1),
+        "upkeep sweeps after half of the time that values last"
+    );
+    drop(store);
+    store = world.open();
+    assert_eq!((keys(&store), count(&store)), (1, 1), "and saves what is left");
+    store.close().unwrap();
+    store = world.open();
+    assert_eq!(count(&store), 1, "what lasts");
+    assert_eq!(texts(&store, Keep::Latest, expire).get(&101).unwrap().as_deref(), Some("long"));
+    store.close().unwrap();
+    world.is_whole();
+    let mended = world.path.with_extension("mended");
+    let how = folddb::care::RepairOptions::default();
+    assert!(Store::repair(&world.path, &mended, &how, &world.options(), |_, _| {}).unwrap().is_complete());
+    assert_eq!(count(&Store::open(&mended, world.options()).unwrap()), 1);
+}
