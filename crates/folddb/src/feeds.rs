@@ -359,10 +359,12 @@ impl Engine {
         Ok(lost)
     }
 
-    /// Takes note of what feeds hold in a store that is opened for reading.
-    pub(crate) fn note_history(&self, state: &State) -> Result<()> {
-        *self.feeds.before.lock() = self.look_at_history(state)?;
-        Ok(())
+    /// Takes note of what feeds hold in a store that is opened for reading, as far as that can be told: who writes to it may take
+    /// files away meanwhile.
+    pub(crate) fn note_history(&self, state: &State) {
+        if let Ok(found) = self.look_at_history(state) {
+            *self.feeds.before.lock() = found;
+        }
     }
 
     /// The files of history from where the slowest feed stands.

@@ -207,7 +207,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         engine.account.iter().for_each(|account| account.set_open());
         engine.note_overdue();
     } else {
-        engine.note_history(&state)?;
+        engine.note_history(&state);
     }
     Ok(Arc::new(engine))
 }
