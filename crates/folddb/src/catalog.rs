@@ -25,6 +25,8 @@ pub(crate) struct TableCore {
     pub(crate) separate_from: usize,
     /// Whether operands of that length do, too: where folding joins them without looking at them.
     pub(crate) separates_operands: bool,
+    /// Whether a value of it is dead as soon as a newer run has its key: nothing is folded, and no past is kept.
+    pub(crate) hides_values: bool,
     /// The index of a hashed table, which has neither memtables nor runs.
     pub(crate) hashed: Option<Hashed>,
     /// Whether it keeps some of its past.
@@ -74,6 +76,7 @@ impl TableCore {
             rules,
             separate_from,
             separates_operands: fold.joins().is_some(),
+            hides_values: separate_from < usize::MAX && fold.spec() == "replace" && !keeps_past,
             fold,
             hashed,
             keeps_past,

@@ -313,10 +313,11 @@ impl Engine {
         self.health.check_writable(batch.frees_only)?;
         let debt = &self.debt;
         let is_behind = debt.tier_runs_max.load(Ordering::Relaxed) > self.options.merge_factor;
-        if debt.sealed_bytes.load(Ordering::Acquire) == 0 && !is_behind {
+        let lane_is_over = debt.lane_thousandths.load(Ordering::Relaxed) > 1000 && !batch.values.is_empty();
+        if debt.sealed_bytes.load(Ordering::Acquire) == 0 && !is_behind && !lane_is_over {
             return Ok(());
         }
-        self.pay_delay(batch.payload.len());
+        self.pay_delay(batch.payload.len(), batch.values.len());
         let begun = debt.flushes_begun.load(Ordering::Acquire);
         let mut waited = false;
         while self.memory_is_full_for(batch) && self.upkeep_runs() {

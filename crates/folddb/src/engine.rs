@@ -187,6 +187,10 @@ pub(crate) struct Debt {
     pub(crate) tier_runs_max: AtomicUsize,
     /// The highest tier of any table: so often are bytes merged until they are there.
     pub(crate) tier_max: AtomicUsize,
+    /// What the value lane takes, in thousandths of its bound, while that is being worked at; else 0.
+    pub(crate) lane_thousandths: AtomicU64,
+    /// How fast reclaiming has lately given back, in bytes a second.
+    pub(crate) reclaim_bytes_per_s: Rate,
     /// How fast flushes have lately been, in bytes of memtable a second.
     pub(crate) flush_bytes_per_s: Rate,
     /// How fast merges have lately been, in bytes taken in a second.

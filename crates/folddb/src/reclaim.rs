@@ -22,6 +22,7 @@
 //! `folddb_merge::reclaim`.
 
 pub(crate) mod job;
+pub(crate) mod lane;
 pub(crate) mod live;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,7 @@ use folddb_merge::{ReclaimOptions, ReclaimPlan, ValueFile, plan_reclaim};
 use crate::budget::Who;
 use crate::engine::{Engine, Manifest};
 use crate::reclaim::job::{ReclaimJob, StepFault, freed_bytes};
+use crate::reclaim::lane::Beside;
 use crate::report::{ReclaimReport, ReclaimWant};
 
 /// What a step copies: a few milliseconds of work.
@@ -114,7 +116,7 @@ impl Engine {
     }
 
     /// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
-    fn begin_without(&self, _manifest: &Manifest, gone: &[FileNumber]) {
+    pub(crate) fn begin_without(&self, _manifest: &Manifest, gone: &[FileNumber]) {
         self.values.files.retire(gone);
         for hashed in self.catalog().all().filter_map(|table| table.hashed.as_ref()) {
             gone.iter().for_each(|&number| hashed.forget_segment(number));
@@ -167,9 +169,14 @@ impl Engine {
             if let Some(swept) = self.sweep_shelves(want)? {
                 return Ok(Some(swept));
             }
+            let hidden_bytes = self.hidden_value_bytes();
+            let uncovers = self.merges.lock().uncovers_values();
             let manifest = self.manifest.lock(); // no part is installed meanwhile
             self.check_open()?;
-            let plan = self.plan_reclaim(manifest.state(), &reclaiming.given_up, want);
+            let files = self.settled_files(manifest.state(), &reclaiming.given_up);
+            let options = self.reclaim_options(want, self.beside_settled(manifest.state()), hidden_bytes);
+            let plan = plan_reclaim(&files, &options);
+            self.note_lane(&files, &options, uncovers || plan.is_some());
             reclaiming.job = plan.map(|plan| ReclaimJob::begin(self, manifest.state(), plan));
         }
         let Some(mut job) = reclaiming.job.take() else {
@@ -201,22 +208,11 @@ impl Engine {
         }
     }
 
-    /// What is worth it now, if anything.
-    fn plan_reclaim(
-        &self,
-        state: &State,
-        given_up: &BTreeMap<FileNumber, Error>,
-        want: ReclaimWant,
-    ) -> Option<ReclaimPlan> {
-        if state.values.is_empty() && state.moved.is_empty() {
-            return None;
-        }
-        let files = self.settled_files(state, given_up);
-        if files.is_empty() { None } else { plan_reclaim(&files, &self.reclaim_options(want)) }
-    }
-
     /// The files of values of which it is known what is alive, but for those that are left alone, and those in which nothing is.
     fn settled_files(&self, state: &State, given_up: &BTreeMap<FileNumber, Error>) -> Vec<ValueFile> {
+        if state.values.is_empty() && state.moved.is_empty() {
+            return Vec::new();
+        }
         self.note_settled(state);
         let alive = self.alive();
         let file = |number: FileNumber, bytes: u64, segments: Vec<u32>| {
@@ -241,11 +237,16 @@ impl Engine {
             .collect()
     }
 
-    fn reclaim_options(&self, want: ReclaimWant) -> ReclaimOptions {
+    fn reclaim_options(&self, want: ReclaimWant, beside: Beside, hidden_bytes: u64) -> ReclaimOptions {
         let file_bytes = self.options.values_segment_bytes();
         let is_short = self.health.is_short();
         let free_bytes = self.host.files.space_free_bytes(&self.dir).unwrap_or(u64::MAX);
         let room = self.account.as_ref().map_or(u64::MAX, |account| account.room_bytes(Who::Merge));
+        // Who asks wants what can be done now.
+        let (beside, hidden_bytes) = match want {
+            ReclaimWant::WhenDue => (beside, hidden_bytes),
+            ReclaimWant::Asked => (Beside::default(), 0),
+        };
         let (bound, gain_bytes_min) = match want {
             ReclaimWant::WhenDue => {
                 let gain_bytes = (file_bytes / GAIN_SHARE).min(self.value_bytes() / GAIN_SHARE_OF_ALL);
@@ -255,6 +256,9 @@ impl Engine {
         };
         ReclaimOptions {
             bound,
+            fresh_bytes: beside.fresh_bytes,
+            spare_bytes: beside.spare_bytes,
+            hidden_bytes,
             file_bytes,
             gain_bytes_min: if is_short { 1 } else { gain_bytes_min },
             room_bytes: free_bytes.min(room) / 2, // the rest is for merges, which may be under way too
@@ -316,7 +320,7 @@ impl Engine {
         let mut files = self.settled_files(manifest.state(), &reclaiming.given_up);
         let mut next = self.numbers.peek();
         drop(manifest);
-        let options = self.reclaim_options(ReclaimWant::Asked);
+        let options = self.reclaim_options(ReclaimWant::Asked, Beside::default(), 0);
         let mut plans = Vec::new();
         while let Some(plan) = plan_reclaim(&files, &options) {
             let (gone, stay): (Vec<_>, Vec<_>) =

@@ -310,16 +310,18 @@ impl Engine {
                 / self.options.merge_factor as f64,
             flush_bytes_per_s: self.debt.flush_bytes_per_s.get(),
             merge_bytes_per_s: self.debt.merge_bytes_per_s.get(),
+            lane: self.debt.lane_thousandths.load(Ordering::Relaxed) as f64 / 1000.0,
+            reclaim_bytes_per_s: self.debt.reclaim_bytes_per_s.get(),
             merge_amplification: self.debt.tier_max.load(Ordering::Relaxed) as f64,
         }
     }
 
     /// Slows a writer down as the debt asks: see [`pace`] for the law.
-    pub(crate) fn pay_delay(&self, bytes: usize) {
+    pub(crate) fn pay_delay(&self, bytes: usize, value_bytes: usize) {
         if !self.upkeep_runs() {
             return;
         }
-        let mut toll = pace::Toll::of(bytes as u64);
+        let mut toll = pace::Toll::of(bytes as u64, value_bytes as u64);
         while let Some(delay) = toll.next(&self.debt_now(), &pace::PaceOptions::default()) {
             if delay.is_zero() || self.health.is_closed() {
                 return;

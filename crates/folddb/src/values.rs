@@ -296,6 +296,7 @@ impl Engine {
                 self.sync_values()?; // pieces of streams, of which the log does not know yet
             }
         }
+        self.shed_values()?;
         let (sealed, shelves) = (lane.take_sealed(), lane.shelves.take_sealed());
         if sealed.is_empty() && shelves.is_empty() {
             self.fence_unpinned();
@@ -308,6 +309,25 @@ impl Engine {
         sealed.iter().for_each(|&end| lane.cut(end));
         let numbers = sealed.iter().map(|segment| segment.number);
         self.fence(numbers.chain(shelves.iter().map(|shelf| shelf.number)).collect());
+        Ok(())
+    }
+
+    /// Gives up open segments that are much too long for what the lane holds by now.
+    fn shed_values(&self) -> Result<()> {
+        if self.health.cause().is_some() || self.values.unlisted.lock().is_some() {
+            return Ok(()); // what opening makes is listed by its edit
+        }
+        let _only = self.values.making.lock();
+        let Some(gone) = self.values.lane.shed(self.value_bytes()) else { return Ok(()) };
+        let number = gone.number();
+        drop(gone);
+        let mut manifest = self.manifest.lock();
+        self.check_open()?;
+        // Where the edit fails it stays as a segment without values, which the next opening takes off the list.
+        let unlisted = manifest.append(&[Change::RemoveValues { segment: number }]);
+        unlisted.inspect_err(|error| self.note_write_failure(error))?;
+        self.note_listed_values(&manifest);
+        self.begin_without(&manifest, &[number]);
         Ok(())
     }
 

@@ -241,61 +241,141 @@ fn backups_of_before_and_after_are_whole() {
 
 // ---- space ----------------------------------------------------------------------------------------------
 
-/// What a store of 2,000 keys of 4 KiB takes after each was overwritten twelve times on average: bytes of the value lane for each
-/// byte that is alive, at the end and at most; and bytes written for each byte put. `hot`: of 100 writes so many go to a fifth of
-/// the keys. At the end `deleted` of 100 keys are deleted.
-fn space(bound: f64, hot: u64, deleted: u64) -> (f64, f64, f64) {
-    const KEYS: u64 = 2_000;
-    let dir = tempfile::tempdir().expect("a directory");
-    let options = options().value_segment_bytes(512 << 10).merge_factor(4).value_space_max(bound);
-    let store = Store::create(dir.path().join("store"), options).expect("a store");
-    let table = blobs(&store);
-    let value = |at: u64| vec![at as u8; 4_000 + (drawn(at, 9) % 192) as usize];
-    let upkeep = || {
-        store.flush().expect("flushed");
-        while store.upkeep_step().expect("a step").is_some() {}
-    };
-    let (mut most, mut alive) = (0.0f64, KEYS);
-    let space = |alive: u64| store.stats().value_bytes as f64 / (alive * 4_150) as f64;
-    for at in 0..KEYS * 12 {
-        let key = match at {
-            at if at < KEYS => at,
-            at if drawn(at, 1) % 100 < hot => drawn(at, 2) % (KEYS / 5),
-            at => KEYS / 5 + drawn(at, 3) % (KEYS - KEYS / 5),
-        };
-        table.set(&key, &value(at)).expect("written");
-        if at % 250 == 249 {
-            upkeep();
-            most = most.max(if at < KEYS { 0.0 } else { space(alive) });
-        }
-    }
-    for key in (0..KEYS).filter(|key| drawn(*key, 4) % 100 < deleted) {
-        table.delete(&key).expect("written");
-        alive -= 1;
-    }
-    store.optimize("blobs", |_| ControlFlow::Continue(())).expect("merged");
-    upkeep();
-    let stats = store.stats();
-    let written =
-        stats.journal_bytes + stats.part_bytes_written + stats.value_bytes_written + stats.value_bytes_copied;
-    (space(alive), most, written as f64 / stats.user_bytes as f64)
+/// Writes keys as they are drawn, and has upkeep do all that is due now and then.
+struct Overwriting {
+    store: Store,
+    table: Table<u64, Vec<u8>>,
+    _dir: tempfile::TempDir,
+    keys: u64,
+    /// The most that the lane took for each byte that was alive, once all keys were there.
+    most: f64,
 }
 
-/// The values that are alive, a segment that is filled and one that is ready, and what merges have not met yet: with those.
-#[test]
-#[cfg_attr(debug_assertions, ignore = "writes half a gigabyte: with --release")]
-fn space_is_bounded_when_keys_are_overwritten_evenly_unevenly_and_deleted() {
-    for (name, hot, deleted) in
-        [("even", 20, 0), ("80 of 100 to a fifth", 80, 0), ("90 of 100 deleted", 20, 90)]
-    {
-        let (without, most_without, plain) = space(1e9, hot, deleted);
-        let (with, most, written) = space(1.4, hot, deleted);
-        println!(
-            "{name}: space {without:.2} (at most {most_without:.2}), written {plain:.2}; with a bound of 1.4 space {with:.2} \
-             (at most {most:.2}), written {written:.2}"
-        );
-        let open = 2.0 * (512 << 10) as f64 / (2_000.0 * 4_150.0 * (100 - deleted) as f64 / 100.0);
-        assert!(with <= 1.45 + open, "{name}: {with}");
-        assert!(written <= 3.0, "{name}: {written}");
+impl Overwriting {
+    fn new(keys: u64, options: Options) -> Overwriting {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Store::create(dir.path().join("store"), options).expect("a store");
+        // Of a range delete upkeep sees the leaves of the runs that it covers, which hold a few dozen keys here.
+        let rules = Rules::sorted::<u64, Vec<u8>>().separate(2048).block_bytes(512);
+        let table = store.table("values", rules).expect("the table");
+        Overwriting { store, table, _dir: dir, keys, most: 0.0 }
     }
+
+    fn value(at: u64) -> Vec<u8> {
+        vec![at as u8; 4_000 + (drawn(at, 9) % 192) as usize]
+    }
+
+    /// What the lane takes for each byte that is alive.
+    fn space(&self, alive: u64) -> f64 {
+        self.store.stats().value_bytes as f64 / (alive * 4_150) as f64
+    }
+
+    fn upkeep(&mut self, alive: u64) {
+        self.store.flush().expect("flushed");
+        while self.store.upkeep_step().expect("a step").is_some() {}
+        self.most = self.most.max(self.space(alive));
+    }
+
+    /// Puts all keys, and overwrites each so many times on average: of 100 writes so many go to a fifth of the keys.
+    fn overwrite(&mut self, times: u64, hot: u64) {
+        let keys = self.keys;
+        for at in 0..keys * times {
+            let key = match at {
+                at if at < keys => at,
+                at if drawn(at, 1) % 100 < hot => drawn(at, 2) % (keys / 5),
+                at => keys / 5 + drawn(at, 3) % (keys - keys / 5),
+            };
+            self.table.set(&key, &Overwriting::value(at)).expect("written");
+            if at % (keys / 8) == keys / 8 - 1 {
+                self.upkeep(keys);
+                self.most = if at < keys { 0.0 } else { self.most };
+            }
+        }
+    }
+
+    /// Deletes so many of 100 keys, and returns how many are left.
+    fn delete(&self, of_100: u64) -> u64 {
+        let gone: Vec<u64> = (0..self.keys).filter(|key| drawn(*key, 4) % 100 < of_100).collect();
+        for key in &gone {
+            self.table.delete(key).expect("written");
+        }
+        self.keys - gone.len() as u64
+    }
+
+    /// Bytes written for each byte put.
+    fn written(&self) -> f64 {
+        let stats = self.store.stats();
+        let index = stats.journal_bytes + stats.part_bytes_written;
+        (index + stats.value_bytes_written + stats.value_bytes_copied) as f64 / stats.user_bytes as f64
+    }
+}
+
+fn small_segments() -> Options {
+    options().value_segment_bytes(512 << 10).merge_factor(4)
+}
+
+/// All of the lane, at every moment when upkeep has nothing to do: the segment that is filled, the one that is ready for later, what is
+/// dead and known to be, and what is dead while no merge has met it.
+#[test]
+fn the_lane_keeps_to_its_bound_on_the_way_when_keys_are_overwritten_evenly_and_unevenly() {
+    for (name, hot) in [("even", 20), ("80 of 100 to a fifth", 80)] {
+        let mut keys = Overwriting::new(2_000, small_segments());
+        keys.overwrite(if cfg!(debug_assertions) { 5 } else { 12 }, hot);
+        let (end, written) = (keys.space(2_000), keys.written());
+        println!("{name}: space {end:.2}, at most {:.2}, written {written:.2}", keys.most);
+        assert!(keys.most <= 1.5, "{name}: at most {}", keys.most);
+        assert!(written <= 2.4, "{name}: written {written}");
+    }
+}
+
+/// The two open segments are all that is more: of 512 KiB each here.
+#[test]
+fn after_mass_deletes_space_comes_back_by_itself() {
+    for by_range in [false, true] {
+        let mut keys = Overwriting::new(2_000, small_segments());
+        keys.overwrite(2, 20);
+        let left = if by_range {
+            keys.table.delete_range(&200, &2_000).expect("written");
+            200
+        } else {
+            keys.delete(90)
+        };
+        keys.upkeep(left);
+        let space = keys.space(left);
+        let open = 2.0 * (512 << 10) as f64 / (left * 4_150) as f64;
+        println!("by range {by_range}: space {space:.2}, of it {open:.2} open segments");
+        assert!(space <= 1.5 + open, "by range {by_range}: {space}");
+    }
+}
+
+/// Open segments are as long as suits a lane that was large once.
+#[test]
+fn open_segments_of_a_lane_that_was_large_are_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options().segment_bytes(8 << 20).value_segment_bytes(256 << 20);
+    let store = Store::create(dir.path().join("store"), options).unwrap();
+    let table = blobs(&store);
+    let upkeep = || {
+        store.flush().unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+    };
+    for key in 0..300 {
+        table.set(&key, &vec![key as u8; 1 << 20]).unwrap();
+        store.upkeep_step_of(Work::Journal).unwrap();
+    }
+    upkeep();
+    let open = || store.value_segments().into_iter().filter(|file| !file.is_sealed).map(|file| file.bytes);
+    assert!(open().max().unwrap() >= 32 << 20);
+    for key in 4..300 {
+        table.delete(&key).unwrap();
+    }
+    upkeep();
+    upkeep();
+    assert!(open().sum::<u64>() <= 8 << 20, "{:?}", store.value_segments());
+    assert!(store.stats().value_bytes <= 12 << 20, "{:?}", store.value_segments());
+    for key in 0..4 {
+        assert_eq!(table.get(&key).unwrap(), Some(vec![key as u8; 1 << 20]));
+    }
+    store.close().unwrap();
+    verified(&dir.path().join("store"));
 }

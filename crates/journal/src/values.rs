@@ -122,6 +122,9 @@ const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 /// Segments are no longer than this before the lane holds eight times as much.
 const SEGMENT_BYTES_SOON: u64 = 4 << 20;
 
+/// An open segment is too long for a lane for which one so many times shorter would be made.
+const SHED_TIMES: u64 = 4;
+
 /// How long the next segment of a lane is that holds so many bytes. Segments begin small and grow with what there is, so that what
 /// is taken ahead is an eighth of it at most, and a lane of any size has some hundred segments until they are `max` long.
 pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
@@ -252,6 +255,22 @@ impl ValueLane {
         let is_half_full =
             lane.active.as_ref().is_some_and(|active| active.file.end() > active.len_bytes / 2);
         is_half_full && lane.next.is_none() && !lane.is_closed && self.poison.get().is_none()
+    }
+
+    /// Gives up open segments that are much too long for a lane that holds so many bytes, since most of what it held is gone: the one
+    /// that is being filled is full from now on, and the one that is ready for later is handed out, to be unlisted. Whoever calls this
+    /// makes the segments, and makes none meanwhile.
+    pub fn shed(&self, held_bytes: u64) -> Option<OpenValues> {
+        let wanted = next_segment_bytes(held_bytes, self.options.segment_bytes_max);
+        let is_too_long = |segment: &mut OpenValues| segment.len_bytes >= SHED_TIMES.saturating_mul(wanted);
+        let mut lane = self.lane.lock();
+        if lane.is_closed || self.poison.get().is_some() {
+            return None;
+        }
+        if let Some(active) = lane.active.take_if(|active| !active.is_unused() && is_too_long(active)) {
+            lane.fill(active);
+        }
+        lane.next.take_if(is_too_long)
     }
 
     /// Makes ready what the next appends need. Cheap when it is.
@@ -396,10 +415,15 @@ impl ValueLane {
 impl Lane {
     fn go_on_in(&mut self, next: OpenValues) {
         if let Some(full) = self.active.replace(next) {
-            let is_synced = full.file.end() <= full.synced;
-            let unsynced = (!is_synced).then(|| Arc::clone(&full.syncer));
-            self.sealed.push(SealedValues { number: full.number, end: full.file.end(), unsynced });
+            self.fill(full);
         }
+    }
+
+    /// Nothing is added to this one any more.
+    fn fill(&mut self, full: OpenValues) {
+        let is_synced = full.file.end() <= full.synced;
+        let unsynced = (!is_synced).then(|| Arc::clone(&full.syncer));
+        self.sealed.push(SealedValues { number: full.number, end: full.file.end(), unsynced });
     }
 }
 

@@ -18,6 +18,7 @@ pub mod fold_step;
 pub use fold_step::{BottomRule, Budget, Counts, FoldStep, StepResult, StepRules, Times};
 pub use kway::KWay;
 pub use pace::{Debt, PaceOptions};
+pub use plan::hidden::hidden_value_bytes;
 pub use plan::{MergeOptions, Moment, Plan, RunSummary, tier_of};
 pub use range_sweep::RangeDelete;
 pub use reclaim::{ReclaimOptions, ReclaimPlan, ReclaimReason, ValueFile, plan_reclaim};

@@ -24,6 +24,9 @@
 //! - *Memory*. With a small budget or fast upkeep it fills long before the debt counts: two memtables may be a tenth of a
 //!   second of flushing. x = (filled / memory - m0) / (m1 - m0), with the cost of flushing alone.
 //!
+//! And one more for values that lie apart: what the value lane takes, as a multiple of its bound, while something is being done about
+//! it. x = (lane - v0) / (v1 - v0), and the cost of b bytes of values is the time in which reclaiming gives back as much.
+//!
 //! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
 //! ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls (RocksDB #9423).
 //!
@@ -53,6 +56,10 @@ pub struct PaceOptions {
     pub memory_free: f64,
     /// Share of the memory at which writers are slowed to what flushes sustain. Default 0.75.
     pub memory_full: f64,
+    /// What the value lane may take before anything waits, as a multiple of its bound. Default 1.05.
+    pub lane_free: f64,
+    /// Where values come no faster than dead ones go. Default 1.25.
+    pub lane_full: f64,
     /// The most that a commit waits, as a multiple of what it costs in background work. Default 8.
     pub slowdown_max: f64,
     /// The longest that one sleeps before the debt is looked at anew. Default 2 ms.
@@ -68,6 +75,8 @@ impl Default for PaceOptions {
             runs_full: 3.0,
             memory_free: 0.55,
             memory_full: 0.75,
+            lane_free: 1.05,
+            lane_full: 1.25,
             slowdown_max: 8.0,
             sleep_max: Duration::from_millis(2),
         }
@@ -88,6 +97,10 @@ pub struct Debt {
     pub overdue_bytes: u64,
     /// Runs of the fullest tier of any table, as a multiple of the merge factor.
     pub crowding: f64,
+    /// What the value lane takes, as a multiple of its bound; 0 while nothing is done about it.
+    pub lane: f64,
+    /// Bytes that reclaiming gives back per second, as measured; 0 while unknown.
+    pub reclaim_bytes_per_s: f64,
     /// Bytes of memtable that a flush takes in per second, as measured; 0 while unknown.
     pub flush_bytes_per_s: f64,
     /// Bytes that merges take in per second, as measured; 0 while unknown.
@@ -136,6 +149,12 @@ pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
     Duration::try_from_secs_f64(behind_s.max(filled_s)).unwrap_or_default()
 }
 
+/// How long so many bytes of values wait for the value lane.
+pub fn delay_of_values(debt: &Debt, value_bytes: u64, options: &PaceOptions) -> Duration {
+    let over = slowdown(debt.lane, options.lane_free, options.lane_full).min(options.slowdown_max);
+    Duration::try_from_secs_f64(over * seconds_for(value_bytes, debt.reclaim_bytes_per_s)).unwrap_or_default()
+}
+
 /// By how much a commit is slowed down, as a factor of what it costs: 0 up to `free`, 1 at `full`, a parabola.
 fn slowdown(value: f64, free: f64, full: f64) -> f64 {
     let x = ((value - free) / (full - free).max(f64::MIN_POSITIVE)).max(0.0);
@@ -154,26 +173,28 @@ impl fmt::Display for Debt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Toll {
     bytes: u64,
+    value_bytes: u64,
 }
 
 impl Toll {
-    /// All of a commit of `bytes`.
-    pub fn of(bytes: u64) -> Toll {
-        Toll { bytes }
+    /// All of a commit of `bytes`, and of so many bytes of values that lie apart.
+    pub fn of(bytes: u64, value_bytes: u64) -> Toll {
+        Toll { bytes, value_bytes }
     }
 
     /// How long the next piece waits, at this debt; none when all of the commit has waited.
     pub fn next(&mut self, debt: &Debt, options: &PaceOptions) -> Option<Duration> {
-        if self.bytes == 0 {
+        if self.bytes == 0 && self.value_bytes == 0 {
             return None;
         }
-        let all = delay(debt, self.bytes, options);
+        let all = delay(debt, self.bytes, options).max(delay_of_values(debt, self.value_bytes, options));
         if all <= options.sleep_max {
-            self.bytes = 0;
+            (self.bytes, self.value_bytes) = (0, 0);
             return Some(all);
         }
-        let piece = self.bytes as f64 * options.sleep_max.as_secs_f64() / all.as_secs_f64();
-        self.bytes -= (piece as u64).clamp(1, self.bytes);
+        let share = options.sleep_max.as_secs_f64() / all.as_secs_f64();
+        let rest = |bytes: u64| bytes - ((bytes as f64 * share) as u64).clamp(1.min(bytes), bytes);
+        (self.bytes, self.value_bytes) = (rest(self.bytes), rest(self.value_bytes));
         Some(options.sleep_max)
     }
 }

@@ -8,13 +8,14 @@
 //! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number the one goes
 //!    that moves the fewest bytes in vain for each run saved: merging n of the T runs of a tier early wastes
 //!    (1 - n/T) of the work and saves n - 1 runs; merging two neighbours that stay in their tier wastes all.
-//! 3. *Garbage*: runs repeat one another's keys by more than σ of the live data, as their sketches show.
+//! 3. *Dead values*: runs point to more values that lie apart and are dead than is worth it: see [`hidden`].
+//! 4. *Garbage*: runs repeat one another's keys by more than σ of the live data, as their sketches show.
 //!    The oldest runs that do go into one. Where nothing is overwritten this never happens.
-//! 4. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
+//! 5. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
 //!    overlaps, or is rewritten alone when there is none.
 //!
-//! 5. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it is worth rewriting. It goes
-//!    down as in 4.
+//! 6. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it is worth rewriting. It goes
+//!    down as in 5.
 //!
 //! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
 //!
@@ -23,6 +24,8 @@
 //! Every plan but the rewriting of one run leaves fewer runs, and that one leaves no deletes, so planning
 //! comes to rest. Runs that are inputs of a merge under way are left alone; upkeep may carry out several
 //! plans at once.
+
+pub mod hidden;
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -83,6 +86,8 @@ pub struct MergeOptions {
     pub garbage_ratio: f64,
     /// Obsolete bytes that are put up with whatever the ratio, so that small tables rest. Default 32 MiB.
     pub garbage_bytes_min: u64,
+    /// Dead values that runs hide from each other and that are put up with in any case; see [`hidden`]. Default: all of them.
+    pub hidden_bytes_min: u64,
     /// Whether runs that repeat one another's keys are garbage: not where the past is kept. Default true.
     pub repeats_are_garbage: bool,
     /// Share of deletes from which a run is mostly deletes. Default 0.5.
@@ -99,6 +104,7 @@ impl MergeOptions {
             inputs_max: 2 * merge_factor,
             garbage_ratio: 0.20,
             garbage_bytes_min: 32 << 20,
+            hidden_bytes_min: u64::MAX,
             repeats_are_garbage: true,
             delete_share: 0.5,
         }
@@ -144,6 +150,8 @@ pub enum Reason {
     TierFull,
     /// So many runs are more than reads put up with.
     TooManyRuns(usize),
+    /// So many dead values, as a share of the living ones, are hidden.
+    HiddenValues(f64),
     /// So much of the live data is repeated by obsolete data.
     Garbage(f64),
     /// So many of the records of the newest input are deletes.
@@ -183,6 +191,7 @@ pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &Me
     planner
         .full_tier()
         .or_else(|| planner.too_many_runs())
+        .or_else(|| planner.hidden())
         .or_else(|| planner.garbage())
         .or_else(|| planner.deletes())
         .or_else(|| planner.outdated())
@@ -329,12 +338,13 @@ impl Planner<'_> {
     }
 
     fn outdated(&self) -> Option<Plan> {
+        let bytes_min = self.options.garbage_bytes_min.min(self.options.hidden_bytes_min);
         (0..self.runs.len()).rev().find_map(|index| {
             let run = &self.runs[index];
             let share = run.outdated as f64 / run.records.max(1) as f64;
             let bytes = (run.bytes + run.value_bytes) as f64 * share;
             let is_much = share > self.options.delete_share
-                || (share > self.options.garbage_ratio && bytes >= self.options.garbage_bytes_min as f64);
+                || (share > self.options.garbage_ratio && bytes >= bytes_min as f64);
             let range = index..self.last_overlapped(index) + 1;
             if !is_much || self.runs[range.clone()].iter().any(|run| run.busy) {
                 return None;
@@ -436,6 +446,9 @@ impl fmt::Display for Reason {
         match self {
             Reason::TierFull => f.write_str("the tier is full"),
             Reason::TooManyRuns(runs) => write!(f, "{runs} runs are too many for reads"),
+            Reason::HiddenValues(ratio) => {
+                write!(f, "dead values are {:.0} % of the living ones", 100.0 * ratio)
+            }
             Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
             Reason::Outdated(share) => write!(f, "{:.0} % of the records are outdated", 100.0 * share),

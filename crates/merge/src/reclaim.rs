@@ -1,7 +1,7 @@
 //! Which files of values are worth copying what is alive in them, so that the rest goes. Pure.
 //!
 //! ```text
-//!   over the bound   together the files take more than `bound` times their live values: those go first that give back most for
+//!   over the bound   all of the lane takes more than `bound` times what is alive, by all that is known: those go first that give back most for
 //!                    each byte that is copied, the older sooner
 //!   small files      many files of about one size that is small, as of openings that each wrote little
 //!   short of space   those first of which least is copied, and no more than there is room for
@@ -33,8 +33,14 @@ pub struct ValueFile {
 /// What a plan has to keep to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReclaimOptions {
-    /// So many times what is alive all files together may take.
+    /// So many times what is alive all of the value lane may take.
     pub bound: f64,
+    /// What the lane takes beside these files and of which nothing is known to be dead: what is being filled, or memory leads to.
+    pub fresh_bytes: u64,
+    /// What the lane takes and nothing is in yet.
+    pub spare_bytes: u64,
+    /// About how much of what counts as alive is dead in truth, and merges have not met it.
+    pub hidden_bytes: u64,
     /// How large the new file may become; one value that is larger makes it larger.
     pub file_bytes: u64,
     /// A plan that gives back less is not worth it.
@@ -109,10 +115,24 @@ impl ValueFile {
     }
 }
 
+/// An estimate makes of what is alive no less than one in so many bytes.
+const LIVE_SHARE: u64 = 2;
+/// What is ready for later counts up to one in so many bytes that are alive: a small lane has more of it.
+const SPARE_SHARE: u64 = 8;
+
+impl ReclaimOptions {
+    /// What all of the lane takes, and about how much of it is alive.
+    pub fn lane(&self, files: &[ValueFile]) -> (u64, u64) {
+        let known: u64 = files.iter().map(|file| file.live_bytes).sum::<u64>() + self.fresh_bytes;
+        let live = known.saturating_sub(self.hidden_bytes).max(known / LIVE_SHARE);
+        let filled: u64 = files.iter().map(|file| file.bytes).sum::<u64>() + self.fresh_bytes;
+        (filled + self.spare_bytes.min(live / SPARE_SHARE), live)
+    }
+}
+
 /// The next files to copy; none where nothing is worth it.
 pub fn plan_reclaim(files: &[ValueFile], options: &ReclaimOptions) -> Option<ReclaimPlan> {
-    let bytes: u64 = files.iter().map(|file| file.bytes).sum();
-    let live: u64 = files.iter().map(|file| file.live_bytes).sum();
+    let (bytes, live) = options.lane(files);
     let ratio = bytes as f64 / live.max(1) as f64;
     if options.is_short {
         return Pick::new(options, ReclaimReason::Short).take_all(by_worth(files, |_| 1.0), 0.02, u64::MAX);
@@ -252,7 +272,7 @@ impl fmt::Display for ReclaimPlan {
 impl fmt::Display for ReclaimReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ReclaimReason::Space(ratio) => write!(f, "all files take {ratio:.2} times what is alive"),
+            ReclaimReason::Space(ratio) => write!(f, "all values take {ratio:.2} times what is alive"),
             ReclaimReason::SmallFiles => f.write_str("they are small"),
             ReclaimReason::Short => f.write_str("space is short"),
         }

@@ -18,6 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_journal::ValuesEnd;
@@ -53,6 +54,8 @@ pub(crate) struct ReclaimJob {
     number: FileNumber,
     /// The new file is there, and no edit can have listed it.
     is_unlisted: bool,
+    /// How long its steps took, but for the last.
+    took: Duration,
     /// Bytes of records copied, and bytes left behind.
     copied: u64,
     dropped: u64,
@@ -110,6 +113,7 @@ impl ReclaimJob {
             writer: None,
             number: engine.numbers.take(),
             is_unlisted: false,
+            took: Duration::ZERO,
             copied: 0,
             dropped: 0,
             plan,
@@ -118,7 +122,14 @@ impl ReclaimJob {
 
     /// Takes about so many bytes. True when it is done and installed.
     pub(crate) fn step(&mut self, engine: &Engine, budget_bytes: u64) -> Result<bool, StepFault> {
+        let began = engine.host.clock.monotonic();
         engine.check_open()?; // a store that is closed gets no more files
+        let is_done = self.take(engine, budget_bytes, began)?;
+        self.took += engine.host.clock.monotonic().saturating_sub(began);
+        Ok(is_done)
+    }
+
+    fn take(&mut self, engine: &Engine, budget_bytes: u64, began: Duration) -> Result<bool, StepFault> {
         let mut taken = 0;
         while taken < budget_bytes {
             if let Some(holder) = self.holders.pop() {
@@ -135,6 +146,7 @@ impl ReclaimJob {
                 let moves = self.begin_segment(engine, segment)?;
                 self.current = Some((segment, moves));
             } else {
+                self.took += engine.host.clock.monotonic().saturating_sub(began);
                 return self.install(engine).map(|()| true).map_err(StepFault::Other);
             }
         }
@@ -258,6 +270,7 @@ impl ReclaimJob {
         let gone: u64 = freed_bytes(&state, manifest.state());
         drop(manifest);
         let counters = &engine.counters;
+        engine.debt.reclaim_bytes_per_s.note(gone.saturating_sub(file_bytes), self.took);
         counters.reclaims.add(1);
         counters.value_bytes_copied.add(file_bytes);
         counters.value_bytes_given_back.add(gone.saturating_sub(file_bytes));

@@ -7,6 +7,9 @@
 //! 2. Merges sweep away what they meet; and where the facts of a run tell that much of it would go, a merge is planned for
 //!    that alone. How much is estimated as if deadlines and seqs were spread evenly between the first and the last.
 //!
+//!
+//! Beside what has expired it counts what a range delete covers: merges leave that out too, and nothing else would make one due.
+//!
 //! Called by `merge`.
 
 use std::sync::Arc;
@@ -14,6 +17,7 @@ use std::sync::Arc;
 use folddb_base::{Result, Seq};
 use folddb_layout::manifest_edit::Change;
 use folddb_layout::part::StampFacts;
+use folddb_manifest::RangeDelete;
 use folddb_merge::RunSummary;
 use folddb_run::PartFacts;
 
@@ -63,8 +67,27 @@ impl Engine {
         Ok(())
     }
 
+    /// Whether range deletes may cover something. Where values expire, or the past is kept, merges come by themselves in time.
+    pub(super) fn has_covered(&self, table: &TableCore) -> bool {
+        !table.is_timed && !table.view().range_deletes.is_empty()
+    }
+
+    /// Adds to what is outdated of each run the records of its parts that range deletes cover.
+    pub(crate) fn count_covered(&self, table: &TableCore, runs: &mut [RunSummary]) {
+        if !self.has_covered(table) {
+            return;
+        }
+        let (view, borders, flushed_seq) = (table.view(), self.borders.all(), self.flushed_seq(table));
+        for summary in runs.iter_mut() {
+            let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
+            let covered = |part| covered_records(table, &view, part, (&borders, flushed_seq));
+            summary.outdated =
+                (summary.outdated + run.parts.iter().map(covered).sum::<u64>()).min(summary.records);
+        }
+    }
+
     /// Says of each run about how many of its records time has outdated.
-    pub(super) fn count_outdated(&self, table: &TableCore, runs: &mut [RunSummary]) {
+    pub(crate) fn count_outdated(&self, table: &TableCore, runs: &mut [RunSummary]) {
         let view = table.view();
         let since = self.times_to_keep(table).since;
         for summary in runs.iter_mut() {
@@ -81,6 +104,40 @@ impl Engine {
             }
         }
     }
+}
+
+/// About how many records of a part range deletes cover that merges apply: those in the manifest, where no snapshot stands before
+/// them. By leaves that are covered as a whole, so that a merge that is planned for this always finds some.
+fn covered_records(
+    table: &TableCore,
+    view: &TableView,
+    part: &PartView,
+    (borders, flushed_seq): (&[Seq], Seq),
+) -> u64 {
+    let (order, facts) = (&table.rules.order, part.file.part.facts());
+    let applied = |range: &&RangeDelete| {
+        let is_pinned = || borders.iter().any(|border| (facts.min_seq..range.seq).contains(border));
+        range.seq <= flushed_seq && range.seq > facts.max_seq && !is_pinned()
+    };
+    let ranges: Vec<&RangeDelete> = view.range_deletes.iter().filter(applied).collect();
+    if ranges.is_empty() {
+        return 0;
+    }
+    let separators = part.file.part.borders();
+    let leaves = separators.len().max(1);
+    let covers = |first: &[u8], last: &[u8], is_behind: bool| {
+        ranges.iter().any(|range| {
+            let upto = order.compare(last, &range.to);
+            order.compare(&range.from, first).is_le() && (upto.is_lt() || (is_behind && upto.is_eq()))
+        })
+    };
+    let (mut covered, mut first) = (0, part.low.as_slice());
+    for next in separators.skip(1) {
+        covered += usize::from(covers(first, next, true));
+        first = next;
+    }
+    covered += usize::from(covers(first, &part.high, false));
+    (facts.records as f64 * covered as f64 / leaves as f64) as u64
 }
 
 /// The last deadline of a part in which all values have one; deletes need none.

@@ -30,6 +30,9 @@ impl Written {
     }
 }
 
+/// So many bytes of values may memory keep in full segments whatever the lane holds.
+const PINNED_BYTES_MIN: u64 = 16 << 20;
+
 impl Engine {
     /// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
     pub(crate) fn flush_step(&self) -> Result<Option<String>> {
@@ -227,7 +230,9 @@ impl Engine {
         // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
         let max = if self.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
         let kept = self.segments_of_memory();
+        // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a lane that is small.
         let values_max = self.options.values_segment_bytes().saturating_mul(max as u64);
+        let values_max = values_max.min((self.value_bytes() / 8).max(PINNED_BYTES_MIN));
         let is_long = kept > max;
         if !is_long && self.pinned_value_bytes() <= values_max {
             return;

@@ -13,7 +13,7 @@ use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_merge::pace;
-use folddb_merge::plan::{Way, plan};
+use folddb_merge::plan::{Reason, Way, plan};
 use folddb_merge::{
     BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, Sketch, StepResult, StepRules,
 };
@@ -73,6 +73,12 @@ impl Merges {
             (Some(begun), None) => Some(Next::Begun(Box::new(self.waiting.swap_remove(begun)))),
             (None, None) => None,
         }
+    }
+
+    /// Whether a merge is under way, or planned, that uncovers dead values.
+    pub(crate) fn uncovers_values(&self) -> bool {
+        let plans = self.waiting.iter().map(|job| &job.plan).chain(self.planned.iter().map(|(_, plan)| plan));
+        plans.map(|plan| plan.reason).any(|reason| matches!(reason, Reason::HiddenValues(_)))
     }
 
     /// Takes out what is begun, and what is planned, of a table.
@@ -237,13 +243,15 @@ impl Engine {
     /// What is due for a table with these runs.
     fn due(&self, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
         let moment = Moment { borders: self.borders.all() };
-        let mut options = MergeOptions::with_factor(self.options.merge_factor);
-        if !table.is_timed {
+        let options = MergeOptions::with_factor(self.options.merge_factor);
+        let mut options = self.with_hidden_values(table, options);
+        if !table.is_timed && !self.has_covered(table) {
             return plan(&table.rules.order, runs, &moment, &options);
         }
         options.repeats_are_garbage = !table.keeps_past;
         let mut runs = runs.to_vec();
         self.count_outdated(table, &mut runs);
+        self.count_covered(table, &mut runs);
         plan(&table.rules.order, &runs, &moment, &options)
     }
 

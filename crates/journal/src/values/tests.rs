@@ -136,3 +136,25 @@ fn segments_begin_small_and_grow_with_what_the_lane_holds() {
     }
     assert!(segments < 150 && overhead_max <= 12, "{segments} segments, {overhead_max} % ahead");
 }
+
+#[test]
+fn open_segments_that_are_much_too_long_are_given_up() {
+    const MIB: u64 = 1 << 20;
+    let world = World::default();
+    let lane = lane(&world, 64 * MIB);
+    assert!(lane.shed(0).is_none(), "there is none");
+    lane.adopt(lane.make(0, 200 * MIB).unwrap(), 0);
+    lane.adopt(lane.make(0, 200 * MIB).unwrap(), 0);
+    assert!(lane.shed(200 * MIB).is_none() && lane.shed(80 * MIB).is_none());
+    let place = put(&lane, b"key", b"a value");
+    let ready = lane.shed(10 * MIB).expect("16 MiB are too much for a lane of 10");
+    assert_ne!(ready.number(), FileNumber(u64::from(place.segment)));
+    lane.unmake(ready);
+    assert!(lane.shed(10 * MIB).is_none());
+    lane.sync().unwrap();
+    let sealed = lane.take_sealed();
+    assert_eq!(sealed.iter().map(|end| end.number.0 as u32).collect::<Vec<_>>(), [place.segment]);
+    assert_eq!(read(&world, place, b"key", b"a value").unwrap(), b"a value");
+    let next = put(&lane, b"key", b"another");
+    assert_ne!(next.segment, place.segment);
+}

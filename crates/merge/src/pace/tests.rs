@@ -28,6 +28,7 @@ proptest! {
             flush_bytes_per_s: rate,
             merge_bytes_per_s: 2.0 * rate,
             merge_amplification: amplification,
+            ..Debt::default()
         };
         let now = delay(&debt, bytes, &options);
         prop_assert!(now.as_secs_f64() <= options.slowdown_max * debt.cost_s(bytes) + 2e-9);
@@ -74,11 +75,11 @@ fn runs_slow_writers_whatever_their_bytes() {
 #[test]
 fn a_long_delay_is_waited_in_pieces_each_at_the_debt_of_its_moment() {
     let options = PaceOptions::default();
-    let mut toll = Toll::of(1_000_000); // 15 ms of work
+    let mut toll = Toll::of(1_000_000, 0); // 15 ms of work
     let pieces: Vec<_> = std::iter::from_fn(|| toll.next(&debt_of(200_000_000), &options)).collect();
     assert_eq!(pieces.len(), 8);
     assert!(pieces[..7].iter().all(|piece| *piece == options.sleep_max) && pieces[7] < options.sleep_max);
-    let mut toll = Toll::of(1_000_000);
+    let mut toll = Toll::of(1_000_000, 0);
     assert_eq!(toll.next(&debt_of(200_000_000), &options), Some(options.sleep_max));
     assert_eq!(toll.next(&debt_of(0), &options), Some(Duration::ZERO), "the debt is paid meanwhile");
     assert_eq!(toll.next(&debt_of(200_000_000), &options), None);
@@ -201,6 +202,7 @@ impl World {
             flush_bytes_per_s: self.flush_rate,
             merge_bytes_per_s: self.merge_rate,
             merge_amplification: 1.0,
+            ..Debt::default()
         }
     }
 
@@ -226,7 +228,7 @@ impl World {
         total: f64,
     ) -> (usize, f64) {
         let options = PaceOptions::default();
-        let mut at: Vec<(f64, Toll)> = vec![(0.0, Toll::of((batch * payload_share) as u64)); writers];
+        let mut at: Vec<(f64, Toll)> = vec![(0.0, Toll::of((batch * payload_share) as u64, 0)); writers];
         let (mut owed, mut turn_over, mut lock_free) = (OwedDelay::default(), 0.0f64, 0.0f64);
         let (mut written, mut stalls) = (0.0, 0);
         while written < total {
@@ -247,7 +249,7 @@ impl World {
             }
             lock_free = lock_free.max(self.now) + batch / offered;
             *time = lock_free;
-            *toll = Toll::of((batch * payload_share) as u64);
+            *toll = Toll::of((batch * payload_share) as u64, 0);
             self.commit(batch);
             written += batch;
         }
@@ -313,4 +315,28 @@ fn prints() {
     let shown =
         [999, 1_000, 1_234_567, 1_200_000_000, 3_000_000_000_000].map(|bytes| Bytes(bytes).to_string());
     assert_eq!(shown, ["999 B", "1.0 KB", "1.2 MB", "1.2 GB", "3.0 TB"]);
+}
+
+/// Values come ever more slowly as the lane goes over its bound, and no faster than dead ones go where it is full.
+#[test]
+fn a_lane_over_its_bound_slows_values_down_and_nothing_else() {
+    let options = PaceOptions::default();
+    let at = |lane: f64| {
+        let debt = Debt { lane, reclaim_bytes_per_s: 100e6, ..Debt::default() };
+        delay_of_values(&debt, 1_000_000, &options).as_secs_f64()
+    };
+    assert_eq!((at(0.0), at(1.0), at(options.lane_free)), (0.0, 0.0, 0.0));
+    assert!((at(options.lane_full) - 0.01).abs() < 1e-6, "as long as giving back as much takes");
+    assert!(at(1.1) > 0.0 && at(1.1) < at(1.2) && at(9.0) <= 0.08 + 1e-9);
+    let debt = Debt { lane: 1.25, ..Debt::default() };
+    assert_eq!(delay_of_values(&debt, 1_000_000, &options), Duration::ZERO, "at a rate that is not known");
+    let debt = Debt { reclaim_bytes_per_s: 100e6, ..debt };
+    assert_eq!(Toll::of(1000, 0).next(&debt, &options), Some(Duration::ZERO));
+    let mut toll = Toll::of(1000, 1_000_000);
+    let mut slept = Duration::ZERO;
+    while let Some(piece) = toll.next(&debt, &options) {
+        assert!(piece <= options.sleep_max);
+        slept += piece;
+    }
+    assert!((slept.as_secs_f64() - 0.01).abs() < 1e-4, "{slept:?}");
 }

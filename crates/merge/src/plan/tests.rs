@@ -5,6 +5,7 @@ use folddb_base::checksum::key_hash;
 use proptest::prelude::*;
 
 use super::*;
+use crate::plan::hidden::hidden_value_bytes;
 use crate::sketch::PART_HASHES_MAX;
 
 /// A table that only knows which keys its runs hold, and which of them are deletes.
@@ -17,6 +18,8 @@ struct Table {
     moment: Moment,
     moved_bytes: u64,
     written_bytes: u64,
+    /// Bytes of each value that lies apart.
+    value_bytes: u64,
 }
 
 const RECORD_BYTES: u64 = 100;
@@ -43,7 +46,7 @@ impl Table {
             tier,
             age,
             bytes: records.len() as u64 * RECORD_BYTES,
-            value_bytes: 0,
+            value_bytes: (records.len() as u64 - deletes) * self.value_bytes,
             records: records.len() as u64,
             deletes,
             outdated: 0,
@@ -356,4 +359,78 @@ fn a_run_from_elsewhere_stands_where_merges_would_have_put_it() {
     let tiers = [0, 1, 100, 101, 800, 801, 6400, 6401].map(|bytes| tier_of(bytes, 100, 8));
     assert_eq!(tiers, [0, 0, 0, 1, 1, 2, 2, 3]);
     assert_eq!(tier_of(u64::MAX, 0, 0), 64);
+}
+
+/// What runs point to beyond the newest value of each key.
+fn hidden_bytes(table: &Table) -> u64 {
+    let mut newest: BTreeMap<u32, bool> = BTreeMap::new();
+    let mut pointers = 0;
+    for (_, records) in table.runs.iter().rev() {
+        pointers += records.values().filter(|is_delete| !**is_delete).count() as u64;
+        newest.extend(records.iter());
+    }
+    let alive = newest.values().filter(|is_delete| !**is_delete).count() as u64;
+    (pointers - alive) * table.value_bytes
+}
+
+/// Overwrites 20,000 keys eight times, by what is drawn, and lets a tenth of them be deleted at last. Gives the most that is hidden for
+/// each byte that is alive, and what merges move for each byte of value that is put.
+fn overwrite_values(hot_draws_of_100: u32, value_bytes: u64) -> (f64, f64) {
+    const KEYS: u32 = 20_000;
+    let options = MergeOptions::default().hiding_values(1 << 20);
+    let mut table = Table { value_bytes, ..Table::default() };
+    let mut state = 1u64;
+    let mut draw = |below: u32| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as u32 % below
+    };
+    table.flush(0..KEYS, false);
+    let alive = (u64::from(KEYS) * value_bytes) as f64;
+    let mut most = 0.0f64;
+    for _ in 0..8 * KEYS / 500 {
+        let hot = KEYS / 5;
+        let keys: Vec<u32> = (0..500)
+            .map(|_| if draw(100) < hot_draws_of_100 { draw(hot) } else { hot + draw(KEYS - hot) })
+            .collect();
+        table.flush(keys, false);
+        table.settle(&options);
+        most = most.max(hidden_bytes(&table) as f64 / alive);
+    }
+    let moved = table.moved_bytes as f64 / (8.0 * alive);
+    table.flush(0..KEYS / 10 * 9, true);
+    table.settle(&options);
+    most = most.max(hidden_bytes(&table) as f64 / alive);
+    (most, moved)
+}
+
+#[test]
+fn few_dead_values_are_hidden_and_little_is_moved_for_it() {
+    for (hot, value_bytes) in [(20, 4096), (80, 4096), (95, 4096), (20, 16 << 10), (20, 1024)] {
+        let (hidden, moved) = overwrite_values(hot, value_bytes);
+        println!(
+            "{hot} of 100 to a fifth, {value_bytes} bytes: hidden {hidden:.3}, moved {moved:.3} for each byte put"
+        );
+        let (h, v) =
+            ((RECORD_BYTES as f64 / (3.5 * value_bytes as f64)).sqrt().max(0.03), value_bytes as f64);
+        // A part's sketch has 256 keys: of what is hidden ten to thirty.
+        assert!(hidden <= 2.0 * h, "{hot} {value_bytes}: {hidden} hidden");
+        assert!(moved <= 1.6 * RECORD_BYTES as f64 / v / h, "{hot} {value_bytes}: {moved} moved");
+    }
+}
+
+#[test]
+fn values_that_a_snapshot_keeps_are_not_hidden() {
+    let options = MergeOptions::default().hiding_values(1 << 10);
+    let mut table = Table { value_bytes: 4096, ..Table::default() };
+    table.flush(0..1000, false);
+    table.moment.borders.push(table.seq);
+    table.flush(0..1000, false);
+    assert_eq!(hidden_value_bytes(&table.summaries(), &table.moment), 0);
+    assert_eq!(table.plan(&options), None);
+    table.moment.borders.clear();
+    let hidden = hidden_value_bytes(&table.summaries(), &table.moment);
+    assert!((3_600_000..4_600_000).contains(&hidden), "{hidden}");
+    let plan = table.plan(&options).expect("half of them are dead");
+    assert!(matches!(plan.reason, Reason::HiddenValues(_)), "{plan}");
+    assert_eq!(table.plan(&MergeOptions::default()), None, "not where nobody asks for it");
 }

@@ -13,6 +13,9 @@ fn file(number: u64, bytes: u64, live_bytes: u64) -> ValueFile {
 fn options() -> ReclaimOptions {
     ReclaimOptions {
         bound: 1.4,
+        fresh_bytes: 0,
+        spare_bytes: 0,
+        hidden_bytes: 0,
         file_bytes: 64 * MB,
         gain_bytes_min: 4 * MB,
         room_bytes: u64::MAX,
@@ -50,6 +53,18 @@ fn a_copy_is_no_longer_than_a_file() {
 }
 
 #[test]
+fn what_no_merge_has_met_counts_as_dead_and_what_is_ready_for_later_counts() {
+    let files = [file(1, 64 * MB, 50 * MB), file(2, 64 * MB, 50 * MB)];
+    assert_eq!(plan_reclaim(&files, &options()), None, "1.28 times what is said to be alive");
+    let hidden = ReclaimOptions { hidden_bytes: 12 * MB, ..options() };
+    assert_eq!(plan_reclaim(&files, &hidden).unwrap().files, [1]);
+    let spare = ReclaimOptions { spare_bytes: 100 * MB, ..options() };
+    assert_eq!(plan_reclaim(&files, &spare).unwrap().files, [1], "an eighth of what is alive counts");
+    let fresh = ReclaimOptions { fresh_bytes: 64 * MB, ..spare };
+    assert_eq!(plan_reclaim(&files, &fresh), None, "what is fresh is alive");
+}
+
+#[test]
 fn where_space_is_short_least_is_copied_and_no_more_than_there_is_room() {
     let files = [file(1, 64 * MB, 20 * MB), file(2, 64 * MB, MB), file(3, 64 * MB, 5 * MB)];
     let short = ReclaimOptions { is_short: true, gain_bytes_min: 1, room_bytes: 3 * MB, ..options() };
@@ -74,7 +89,7 @@ fn small_files_are_gathered_by_size() {
 fn a_plan_is_said_in_a_line() {
     let files = [file(1, 64 * MB, 0), file(2, 64 * MB, 10 * MB)];
     let plan = plan_reclaim(&files, &options()).unwrap();
-    let said = "reclaim 2 files of values: 134.2 MB, 10.5 MB live -> 1 file: all files take 12.80 times what is alive";
+    let said = "reclaim 2 files of values: 134.2 MB, 10.5 MB live -> 1 file: all values take 12.80 times what is alive";
     assert_eq!(plan.to_string(), said);
 }
 
@@ -93,7 +108,7 @@ proptest! {
             .map(|(&(bytes, share), number)| file(number, bytes, bytes * share / 100))
             .collect();
         let options =
-            ReclaimOptions { bound, file_bytes: 100_000, gain_bytes_min: 2000, room_bytes, is_short };
+            ReclaimOptions { bound, file_bytes: 100_000, gain_bytes_min: 2000, room_bytes, is_short, ..options() };
         if let Some(plan) = plan_reclaim(&files, &options) {
             prop_assert!(plan.new_bytes <= room_bytes);
             prop_assert!(plan.files.is_sorted_by(|a, b| a < b) && !plan.files.is_empty());

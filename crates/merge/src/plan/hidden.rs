@@ -1,0 +1,159 @@
+//! Values that are dead without anybody knowing: a run points to them, and a newer run has another value for the key, or a delete.
+//!
+//! Only a merge that meets both lets go of the older pointer, and only then may the value's space be given back. What merges have
+//! to move for that is small beside what it frees: a few dozen bytes for each value that lies apart. So of these tables runs are
+//! merged for the sake of their values long before tiers are full:
+//!
+//! ```text
+//!   hidden   what runs point to and newer runs have replaced, as the sketches of their keys show
+//!   bound    h = sqrt( M / (K · V) )     of the values that are alive. M: bytes of all runs, V: those values' bytes
+//!   range    among the neighbours whose merge uncovers a third of what is hidden: most uncovered for each byte moved
+//! ```
+//!
+//! The bound makes both costs together least. With h of the living values hidden a merge of all runs is due each time that
+//! h · V bytes were overwritten: M / (h · V) for each byte put. And what is hidden must be made up for by copying more, about
+//! K · h for each byte put, where K says how much more is copied the less space there is.
+//!
+//! Called by [`super::plan`]; the engine asks [`hidden_value_bytes`] for what reclaiming should not take for alive.
+
+use std::ops::Range;
+
+use super::{MergeOptions, Moment, Plan, Planner, Reason, RunSummary, make};
+
+/// What is copied more for each byte put, where the bound on space is lower by one time what is alive: 0.94 times what is put at
+/// 1.4, 1.3 times at 1.3, with keys overwritten evenly.
+const COPY_SLOPE: f64 = 3.5;
+/// The bound on what is hidden, as a share of what is alive, is not below this nor above that.
+const HIDDEN_MIN: f64 = 0.03;
+const HIDDEN_MAX: f64 = 0.25;
+/// A merge must uncover so much of what is hidden.
+const UNCOVERED_SHARE: f64 = 1.0 / 3.0;
+/// And so many times what it moves.
+const UNCOVERED_PER_MOVED: f64 = 2.0;
+
+/// About how many bytes of the values that these runs point to are dead, as far as merges could let go of them.
+pub fn hidden_value_bytes(runs: &[RunSummary], moment: &Moment) -> u64 {
+    let apart = |at: usize| is_border_between(moment, &runs[at - 1], &runs[at]);
+    let hidden: f64 =
+        stretches(runs.len(), apart).into_iter().map(|range| Hidden::of(&runs[range]).all()).sum();
+    let outdated = runs
+        .iter()
+        .map(|run| run.value_bytes as f64 * run.outdated.min(run.records) as f64 / run.records.max(1) as f64);
+    (hidden + outdated.sum::<f64>()) as u64
+}
+
+impl Planner<'_> {
+    /// The merge that uncovers dead values, where too many are hidden.
+    pub(super) fn hidden(&self) -> Option<Plan> {
+        let value_bytes: u64 = self.runs.iter().map(|run| run.value_bytes).sum();
+        if value_bytes < self.options.hidden_bytes_min {
+            return None;
+        }
+        let is_apart = |at: usize| {
+            let (newer, older) = (&self.runs[at - 1], &self.runs[at]);
+            newer.busy || older.busy || is_border_between(self.moment, newer, older)
+        };
+        let found: Vec<(Range<usize>, Hidden)> = stretches(self.runs.len(), is_apart)
+            .into_iter()
+            .map(|range| (range.clone(), Hidden::of(&self.runs[range])))
+            .collect();
+        let hidden: f64 = found.iter().map(|(_, hidden)| hidden.all()).sum();
+        let alive = (value_bytes as f64 - hidden).max(1.0);
+        if hidden < self.options.hidden_bytes_min as f64 || hidden <= self.hidden_max(alive) {
+            return None;
+        }
+        let best = found.iter().flat_map(|(stretch, of)| self.ranges_worth_it(stretch, of, hidden));
+        let (_, range) = best.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let target_tier = self.runs[range.end - 1].tier;
+        Some(make(self.order, self.runs, range, target_tier, Reason::HiddenValues(hidden / alive)))
+    }
+
+    /// So much may be hidden where so much is alive.
+    fn hidden_max(&self, alive: f64) -> f64 {
+        let moved: u64 = self.runs.iter().map(|run| run.bytes).sum();
+        (moved as f64 / (COPY_SLOPE * alive)).sqrt().clamp(HIDDEN_MIN, HIDDEN_MAX) * alive
+    }
+
+    /// Neighbours in a stretch whose merge would uncover enough, each with what it uncovers for each byte that it moves.
+    fn ranges_worth_it(&self, stretch: &Range<usize>, of: &Hidden, hidden: f64) -> Vec<(f64, Range<usize>)> {
+        let mut worthy = Vec::new();
+        for from in 0..stretch.len() {
+            for to in from + 2..=stretch.len() {
+                let range = stretch.start + from..stretch.start + to;
+                let moved: u64 = self.runs[range.clone()].iter().map(|run| run.bytes).sum();
+                let uncovered = of.uncovered(from..to);
+                let worth = uncovered / moved.max(1) as f64;
+                if uncovered >= UNCOVERED_SHARE * hidden && worth >= UNCOVERED_PER_MOVED {
+                    worthy.push((worth, range));
+                }
+            }
+        }
+        worthy
+    }
+}
+
+impl MergeOptions {
+    /// With an eye on values that lie apart, where those of older runs are dead as soon as newer ones have the key: so many bytes of
+    /// dead values are put up with in any case.
+    pub fn hiding_values(mut self, bytes_min: u64) -> MergeOptions {
+        self.hidden_bytes_min = bytes_min.max(1);
+        self
+    }
+}
+
+fn is_border_between(moment: &Moment, newer: &RunSummary, older: &RunSummary) -> bool {
+    moment.borders.iter().any(|&border| older.max_seq <= border && border < newer.min_seq)
+}
+
+/// The longest ranges within which no run is apart from the one before it.
+fn stretches(runs: usize, is_apart: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+    let mut stretches = Vec::new();
+    let mut start = 0;
+    for at in 1..=runs {
+        if at == runs || is_apart(at) {
+            stretches.push(start..at);
+            start = at;
+        }
+    }
+    stretches
+}
+
+/// Dead values of some runs, by the runs that hide them from each other.
+struct Hidden {
+    runs: usize,
+    /// At `newer * runs + older`: bytes of values of the older run whose keys come next in the newer one.
+    pairs: Vec<f64>,
+}
+
+impl Hidden {
+    /// Those of these runs, which are neighbours in age, the newest first.
+    fn of(runs: &[RunSummary]) -> Hidden {
+        let mut hidden = Hidden { runs: runs.len(), pairs: vec![0.0; runs.len() * runs.len()] };
+        let weight = |run: &RunSummary| run.value_bytes as f64 / run.records.max(1) as f64;
+        let threshold = runs.iter().map(|run| run.sketch.threshold()).min().unwrap_or(u64::MAX);
+        let mut sample: Vec<(u64, usize)> = Vec::new();
+        for (at, run) in runs.iter().enumerate() {
+            sample.extend(run.sketch.below(threshold).iter().map(|&hash| (hash, at)));
+        }
+        sample.sort_unstable();
+        let sampled: f64 = sample.iter().map(|&(_, at)| weight(&runs[at])).sum();
+        let bytes: u64 = runs.iter().map(|run| run.value_bytes).sum();
+        let scale = if sampled > 0.0 { bytes as f64 / sampled } else { 0.0 };
+        for pair in sample.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
+            let (newer, older) = (pair[0].1, pair[1].1);
+            hidden.pairs[newer * runs.len() + older] += scale * weight(&runs[older]);
+        }
+        hidden
+    }
+
+    /// All of it.
+    fn all(&self) -> f64 {
+        self.pairs.iter().sum()
+    }
+
+    /// What a merge of these would let go of.
+    fn uncovered(&self, range: Range<usize>) -> f64 {
+        let of = |newer: usize| &self.pairs[newer * self.runs + range.start..newer * self.runs + range.end];
+        range.clone().map(|newer| of(newer).iter().sum::<f64>()).sum()
+    }
+}
