@@ -312,19 +312,50 @@ impl Hashed {
     /// # Errors
     /// A shard cannot be read; what the log said did not fit the index, so that nothing may be taken away.
     pub(crate) fn add_units(&self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<()> {
-        let mut add = |slot: Slot| {
-            if let Some(units) = units.get_mut(&slot.segment()) {
-                units.push(slot.unit());
-            }
-        };
         let mut next = Some(IndexCursor::default());
         while let Some(from) = next {
-            let stretch = self.index.stretch(from, None)?;
-            stretch.keys.iter().for_each(|(_, slot)| add(*slot));
-            next = stretch.next;
+            next = self.add_units_from(from, &mut |low, unit| {
+                units.get_mut(&low).into_iter().for_each(|units| units.push(unit));
+            })?;
         }
-        self.index.each_undone(&mut add); // last: what was replaced since the walk passed it is among these
-        self.taken.lock().each(&mut add); // and these a crash may bring back
+        Ok(())
+    }
+
+    /// The same of a shard and what follows, which it returns; after the last of all come those that only snapshots want. Hands them to
+    /// `add`, with the low bits of their segments.
+    ///
+    /// # Errors
+    /// As [`Hashed::add_units`].
+    pub(crate) fn add_units_from(
+        &self,
+        from: IndexCursor,
+        add: &mut dyn FnMut(u32, u32),
+    ) -> Result<Option<IndexCursor>> {
+        let stretch = self.index.stretch(from, None)?;
+        stretch.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
+        if stretch.next.is_none() {
+            // Last: what was replaced since its shard was asked is among these, and these a crash may bring back.
+            self.index.each_undone(&mut |slot| add(slot.segment(), slot.unit()));
+            self.taken.lock().each(&mut |slot| add(slot.segment(), slot.unit()));
+            self.check_sure()?;
+        }
+        Ok(stretch.next)
+    }
+
+    /// What somebody may read, by the low bits of the segments' numbers: what its keys lead to, and what is kept for snapshots.
+    pub(crate) fn read_segments(&self) -> BTreeMap<u32, SegmentTally> {
+        let mut tallies: BTreeMap<u32, SegmentTally> =
+            self.segments().into_iter().map(|(low, used)| (low, used.tally)).collect();
+        self.index.each_replaced(&mut |slot| tallies.entry(slot.segment()).or_default().add(slot));
+        tallies
+    }
+
+    /// Whether the log spoke of what the index does not have: what it leads to is not known then.
+    pub(crate) fn is_unsure(&self) -> bool {
+        self.index.facts().misfits > 0
+    }
+
+    fn check_sure(&self) -> Result<()> {
         match self.index.facts().misfits {
             0 => Ok(()),
             misfits => {

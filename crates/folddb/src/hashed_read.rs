@@ -299,7 +299,7 @@ pub(crate) fn read_record(
     let need = |len: u64, record: &mut Vec<u8>| {
         if (record.len() as u64) < len {
             read();
-            file.front(slot.unit(), len, record)?;
+            file.front_of(slot, len, record)?;
         }
         Ok::<_, Error>(record.len() as u64 >= len)
     };

@@ -24,7 +24,6 @@ use folddb_manifest::State;
 use folddb_rules::place::ValuesIn;
 
 use crate::engine::Engine;
-use crate::hashed::low_bits;
 use crate::report::ReclaimWant;
 
 /// Shelves that are looked through at once: what leads there is asked once for all of them, and a million units take 4 MiB.
@@ -124,13 +123,10 @@ impl Engine {
         }
         let borders = self.borders.version();
         let _roster = self.values.files.present(); // what it has stays, also a shelf that goes meanwhile
-        let holders = self.holders(&|segment| due.contains_key(&FileNumber(u64::from(segment))));
+        let holders = self.holders(&due.keys().map(|number| number.0 as u32).collect());
         drop(manifest);
         let mut units: Units = due.keys().map(|number| (number.0 as u32, Vec::new())).collect();
-        holders.iter().try_for_each(|holder| holder.add_to(&mut units))?;
-        if !self.add_hashed_units(&mut units) {
-            return Ok(None);
-        }
+        holders.into_iter().try_for_each(|holder| holder.add_all_to(&mut units))?;
         // An index leads there no more as of now: a power cut must not bring back one that does.
         self.sync_for_hashed()?;
         let mut dead = Vec::new();
@@ -156,7 +152,9 @@ impl Engine {
     fn shelves_due(&self, state: &State, want: ReclaimWant) -> BTreeMap<FileNumber, u64> {
         self.note_settled(state);
         let (alive, borders) = (self.alive(), self.borders.version());
-        let (settled, swept) = (self.values.settled.lock(), self.values.swept.lock());
+        let mut settled = self.values.settled.lock().clone();
+        self.leave_unsure(&mut settled);
+        let swept = self.values.swept.lock();
         let sealed = state.shelves.iter().filter_map(|(&number, objects)| Some((number, (*objects)?)));
         let due = sealed.filter(|(number, _)| settled.contains(number)).filter_map(|(number, objects)| {
             let alive = alive.get(&(number.0 as u32)).map_or(0, |alive| alive.values);
@@ -170,19 +168,6 @@ impl Engine {
             (alive > 0 && has_changed && dead >= least).then_some((number, alive)) // those without any go as a whole
         });
         due.take(SHELVES_AT_ONCE).collect()
-    }
-
-    /// Adds what the indexes of hashed tables lead to. False where that is not known.
-    fn add_hashed_units(&self, units: &mut Units) -> bool {
-        let mut low: BTreeMap<u32, Vec<u32>> =
-            units.keys().map(|&segment| (low_bits(u64::from(segment)), Vec::new())).collect();
-        let catalog = self.catalog();
-        let mut hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
-        let is_known = hashed.all(|hashed| hashed.add_units(&mut low).is_ok());
-        for (segment, units) in units {
-            units.extend(low.get(&low_bits(u64::from(*segment))).into_iter().flatten());
-        }
-        is_known
     }
 
     /// Which objects of a shelf are dead, and their bytes. Notes what will be left.
@@ -212,13 +197,11 @@ impl Engine {
             return Ok(());
         }
         let mut now: Units = dead.iter().map(|(number, _)| (number.0 as u32, Vec::new())).collect();
-        let holders = self.holders(&|segment| now.contains_key(&segment));
-        holders.iter().try_for_each(|holder| holder.add_to(&mut now))?;
-        if self.add_hashed_units(&mut now) {
-            for (number, units) in dead {
-                let missed = now[&(number.0 as u32)].iter().find(|unit| units.contains(unit));
-                assert_eq!(missed, None, "an object of shelf {number} that something leads to is not dead");
-            }
+        let holders = self.holders(&now.keys().copied().collect());
+        holders.into_iter().try_for_each(|holder| holder.add_all_to(&mut now))?;
+        for (number, units) in dead {
+            let missed = now[&(number.0 as u32)].iter().find(|unit| units.contains(unit));
+            assert_eq!(missed, None, "an object of shelf {number} that something leads to is not dead");
         }
         Ok(())
     }

@@ -221,9 +221,8 @@ impl Engine {
             let live_values = segments.iter().map(|segment| of(segment).values).sum();
             ValueFile { number: number.0, segments, bytes, live_values, live_bytes }
         };
-        // Where the index of a hashed table may lead, nothing moves: which units it leads to is not asked yet.
         let mut settled = self.values.settled.lock().clone();
-        self.spare_hashed(&mut settled);
+        self.leave_unsure(&mut settled);
         let own =
             state.values.iter().filter(|(number, _)| settled.contains(number) && !state.is_shelf(**number));
         let own = own.filter_map(|(&number, end)| Some(file(number, (*end)?, vec![number.0 as u32])));

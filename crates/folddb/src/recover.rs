@@ -539,7 +539,8 @@ impl Engine {
         let has_misfits = catalog.all().map(index).sum::<u64>() > 0;
         for (low, used) in catalog.all().filter_map(|table| table.hashed.as_ref()).flat_map(Hashed::segments)
         {
-            let number = manifest.state().values.keys().find(|number| low_bits(number.0) == low);
+            let mut listed = manifest.state().values.keys().chain(manifest.state().moved.keys());
+            let number = listed.find(|number| low_bits(number.0) == low);
             if let (Some(&number), true) = (number, used.tally.records > 0 || has_misfits) {
                 let end = ends.entry(number).or_default();
                 *end = (*end).max(used.end);

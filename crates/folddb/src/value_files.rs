@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, TableId, ValuePlace};
-use folddb_hash::SEGMENT_BITS;
+use folddb_hash::{SEGMENT_BITS, Slot};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock};
 use folddb_host::{Files, ReadFile};
@@ -418,24 +418,38 @@ impl ValueFile {
         file.read_exact_at(offset, buf)
     }
 
-    /// Reads the front of the record that begins at a unit, so many bytes of it or as many as there are, into `record`. It is not
-    /// looked at.
+    /// Reads the front of the record that a slot leads to, as [`ValueFile::front`] does.
+    pub(crate) fn front_of(&self, slot: Slot, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
+        let unit = match self {
+            ValueFile::Segment { .. } | ValueFile::Object { .. } | ValueFile::Shelf(_) => slot.unit(),
+            ValueFile::Moved(file, cache) => {
+                let Some(segment) = file.segment_of_low(slot.segment(), SEGMENT_BITS) else {
+                    return Err(self.damaged(0, "a hashed table leads to a segment that it does not carry"));
+                };
+                file.find(ValuePlace { segment, unit: slot.unit() }, |at| page(file, cache, at))?
+            }
+        };
+        self.front(unit, bytes, record)
+    }
+
+    /// Reads the front of the record that begins at a unit of the file, so many bytes of it or as many as there are, into `record`. It is
+    /// not looked at.
     pub(crate) fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
         let (offset, path, file) = match (self, self.file()) {
             (ValueFile::Shelf(shelf), _) => return shelf.object(unit)?.front(0, bytes, record),
             (_, Some(file)) => (u64::from(unit) * VALUE_ALIGN, self.path(), file),
             (_, None) => return Ok(()), // cannot be
         };
-        let mut file_bytes = self.len_bytes();
-        if matches!(self, ValueFile::Moved(..)) {
-            return Err(self.damaged(unit, "a hashed table leads there, and its values do not move"));
-        }
+        let (mut file_bytes, may_be_cut) = match self {
+            ValueFile::Moved(file, _) => (file.records_end(), false),
+            _ => (self.len_bytes(), true),
+        };
         loop {
             record.resize(bytes.min(file_bytes.saturating_sub(offset)) as usize, 0);
             match file.read_exact_at(offset, record) {
                 Ok(()) => return Ok(()),
                 // It was cut to what counts since it was opened.
-                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                Err(error) if may_be_cut && error.kind() == std::io::ErrorKind::UnexpectedEof => {
                     let now = file.len_bytes().map_err(|error| Error::io("read", path, error))?;
                     if now >= file_bytes {
                         return Err(Error::io("read", path, error));
@@ -456,10 +470,13 @@ impl ValueFile {
         }
     }
 
-    /// The error of a record that is not what it should be.
+    /// The error of a record that is not what it should be, by where pointers say that it stands.
     pub(crate) fn damaged(&self, unit: u32, what: &str) -> Error {
         match self {
             ValueFile::Shelf(shelf) => Error::corrupt(&object_path(&shelf.dir, shelf.number, unit), 0, what),
+            ValueFile::Moved(..) => {
+                Error::corrupt(self.path(), 0, format!("{what}; its map tells where unit {unit} stands"))
+            }
             _ => Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what),
         }
     }

@@ -264,6 +264,11 @@ impl HashIndex {
         self.sectors.iter().for_each(|sector| sector.read().undone.each_slot(tell));
     }
 
+    /// Tells every slot that was replaced or removed and that a snapshot may still read, each once.
+    pub fn each_replaced(&self, tell: &mut dyn FnMut(Slot)) {
+        self.sectors.iter().for_each(|sector| sector.read().undone.each_replaced(tell));
+    }
+
     /// Lets go of everything: what it is the index of is gone, or closed.
     pub fn clear(&self) {
         for (number, sector) in self.sectors.iter().enumerate() {

@@ -81,6 +81,15 @@ impl Undone {
         self.changes.values().for_each(|change| slots_of(&mut change.clone()).for_each(|slot| tell(*slot)));
     }
 
+    /// Tells every slot that a noted change has replaced or removed, each once: what only readers of before still read.
+    pub(crate) fn each_replaced(&self, tell: &mut dyn FnMut(Slot)) {
+        for change in self.changes.values() {
+            if let Change::Replace { old, .. } | Change::Remove(old) = change {
+                tell(*old);
+            }
+        }
+    }
+
     /// Says of a slot that it is now another, wherever it stands. False where it does not.
     pub(crate) fn relocate(&mut self, point: Point, from: Slot, to: Slot) -> bool {
         let mut was_there = false;

@@ -137,6 +137,12 @@ impl MovedFile {
         read_value((&*self.file, self.top.map_at), &self.path, of, &Pointer { place, ..*pointer }, record)
     }
 
+    /// The segment among those that it carries whose number ends in these low bits.
+    pub fn segment_of_low(&self, low: u32, bits: u32) -> Option<u32> {
+        let mask = (1u32 << bits) - 1;
+        self.carried().iter().map(|carried| carried.segment).find(|segment| segment & mask == low)
+    }
+
     /// The unit of this file at which a record stands.
     ///
     /// # Errors

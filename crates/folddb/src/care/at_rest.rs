@@ -13,6 +13,7 @@ use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, Seq, TableId};
 use folddb_hash::{Change, IndexCursor, IndexOptions, Past, Point, Slot};
 use folddb_host::Files;
+use folddb_journal::moved::MovedFile;
 use folddb_journal::shelves::objects_in;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, LogOp};
@@ -31,29 +32,55 @@ const WINDOW_BYTES: u64 = 1 << 20;
 pub(crate) struct Lane<'a> {
     files: &'a Arc<dyn Files>,
     dir: &'a Path,
-    /// By the low bits of their numbers; with the bytes that count, where that is known.
-    listed: BTreeMap<u32, (FileName, Option<u64>)>,
+    /// By the low bits of their numbers.
+    listed: BTreeMap<u32, Listed>,
     open: BTreeMap<u32, ValueFile>,
+}
+
+/// Where the values of a segment lie.
+#[derive(Clone, Copy)]
+struct Listed {
+    number: FileNumber,
+    /// A file or directory of its own, or a file of moved values.
+    name: FileName,
+    /// The bytes that count of a file of its own, where that is known.
+    end: Option<u64>,
 }
 
 impl<'a> Lane<'a> {
     pub(crate) fn new(files: &'a Arc<dyn Files>, dir: &'a Path, state: &State) -> Lane<'a> {
-        let listed =
-            state.values.iter().map(|(&number, end)| (low_bits(number.0), (state.values_name(number), *end)));
+        let own = state.values.iter().map(|(&number, &end)| Listed {
+            number,
+            name: state.values_name(number),
+            end,
+        });
+        let moved = state.moved.iter();
+        let moved = moved.map(|(&number, &file)| Listed { number, name: FileName::Moved(file), end: None });
+        let listed = own.chain(moved).map(|listed| (low_bits(listed.number.0), listed));
         Lane { files, dir, listed: listed.collect(), open: BTreeMap::new() }
     }
 
     fn open(&mut self, low: u32) -> Result<&ValueFile> {
-        let Some(&(name, _)) = self.listed.get(&low) else {
+        let Some(&listed) = self.listed.get(&low) else {
             return Err(Error::invalid(format!("no value segment is listed whose number ends in {low}")));
         };
         if !self.open.contains_key(&low) {
             if self.open.len() >= 16 {
                 self.open.pop_first();
             }
-            self.open.insert(low, ValueFile::named(self.files, self.dir, name)?);
+            self.open.insert(low, self.open_file(listed)?);
         }
         Ok(&self.open[&low])
+    }
+
+    fn open_file(&self, listed: Listed) -> Result<ValueFile> {
+        match listed.name {
+            FileName::Moved(file) => {
+                let file = MovedFile::open(&**self.files, self.dir, file)?;
+                Ok(ValueFile::Moved(Box::new(file), None))
+            }
+            name => ValueFile::named(self.files, self.dir, name),
+        }
     }
 
     /// Reads the record that a slot leads to.
@@ -68,30 +95,21 @@ impl<'a> Lane<'a> {
         read_record(file, of, slot, key, Reading::Whole, record, &|| {})
     }
 
-    /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the order in which they lie.
+    /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the order in which they were written.
     fn each(&mut self, table: TableId, visit: &mut VisitRecord<'_>) -> Result<()> {
-        let mut by_number: Vec<(FileNumber, FileName, u32)> =
-            self.listed.iter().filter_map(|(&low, &(name, _))| Some((name.number()?, name, low))).collect();
-        by_number.sort_unstable();
-        for (number, name, low) in by_number {
-            let Ok(file) = ValueFile::named(self.files, self.dir, name) else { continue };
-            let number = number.0 as u32;
-            if matches!(name, FileName::Shelf(_)) {
+        let mut by_number: Vec<Listed> = self.listed.values().copied().collect();
+        by_number.sort_unstable_by_key(|listed| listed.number);
+        for listed in by_number {
+            let Ok(file) = self.open_file(listed) else { continue };
+            let number = listed.number.0 as u32;
+            if matches!(listed.name, FileName::Shelf(_)) {
                 self.each_object(table, (&file, number), visit)?;
                 continue;
             }
-            let end =
-                self.listed.get(&low).and_then(|listed| listed.1).unwrap_or(u64::MAX).min(file.len_bytes());
             let of = RecordsOf { table, has_fronts: false };
             let mut window = Window { file: &file, start: 0, bytes: Vec::new() };
-            let mut at = VALUES_HEADER_BYTES as u64;
-            while at + (RECORD_HEAD_BYTES as u64) < end {
-                let Some((head, key)) = window.record(at)? else {
-                    at += VALUE_ALIGN;
-                    continue;
-                };
-                let unit = u32::try_from(at / VALUE_ALIGN).unwrap_or(u32::MAX);
-                at += head.record_bytes();
+            let mut take = |at: u64, unit: u32| {
+                let Some((head, key)) = window.record(at)? else { return Ok(None) };
                 let slot = Slot::of_place(number, unit, head.record_bytes());
                 if let (Some(slot), true) = (slot, head.table == table) {
                     let mut record = Vec::new();
@@ -100,10 +118,33 @@ impl<'a> Lane<'a> {
                         visit(self, slot, &key)?;
                     }
                 }
+                Ok(Some(head.record_bytes()))
+            };
+            match &file {
+                ValueFile::Moved(moved, _) => {
+                    let mut units = Vec::new();
+                    // What a damaged page tells of is passed over.
+                    let _ = moved.moves(number, &mut |one| {
+                        units.push((u64::from(one.new) * VALUE_ALIGN, one.old));
+                        Ok(())
+                    });
+                    units.into_iter().try_for_each(|(at, unit)| take(at, unit).map(drop))?;
+                }
+                _ => each_offset(listed.end.unwrap_or(u64::MAX).min(file.len_bytes()), &mut take)?,
             }
         }
         Ok(())
     }
+}
+
+/// Tries every place of a segment at which a record may begin. `take` says how long the one is that does.
+fn each_offset(end: u64, take: &mut dyn FnMut(u64, u32) -> Result<Option<u64>>) -> Result<()> {
+    let mut at = VALUES_HEADER_BYTES as u64;
+    while at + (RECORD_HEAD_BYTES as u64) < end {
+        let unit = u32::try_from(at / VALUE_ALIGN).unwrap_or(u32::MAX);
+        at += take(at, unit)?.unwrap_or(VALUE_ALIGN);
+    }
+    Ok(())
 }
 
 impl Lane<'_> {

@@ -6,8 +6,10 @@
 //!   install  the new file is synced, its name too; one edit; a new roster
 //! ```
 //!
-//! **Why nothing is lost.** The files are settled when the job begins: only parts point into them, and all those that are listed
-//! then are asked. Whatever is listed later was merged from those and points to no unit that they did not. Readers with a
+//! **Why nothing is lost.** The files are settled when the job begins: only parts and the indexes of hashed tables point into them, and
+//! all those parts that are listed then are asked. Whatever is listed later was merged from those and points to no unit that they did
+//! not. Of an index what it leads to is asked shard by shard, and last what it keeps for snapshots: what was replaced since its shard
+//! was asked, or is being replaced, is there as long as a snapshot wants it. Readers with a
 //! picture of before the edit have a roster of before it as well, and with it the old files whole; those with a later picture
 //! find in the new file every unit that any part of it leads to. Nobody else is met: no index changes, no writer waits.
 //!
@@ -101,7 +103,7 @@ impl ReclaimJob {
             Some((segment, own.or_else(|| state.moved.get(&number).copied().map(Place::Moved))?))
         };
         let places: BTreeMap<u32, Place> = plan.segments.iter().filter_map(place).collect();
-        let holders = engine.holders(&|segment| places.contains_key(&segment));
+        let holders = engine.holders(&places.keys().copied().collect());
         ReclaimJob {
             _roster: engine.values.files.present(),
             holders,
@@ -133,7 +135,7 @@ impl ReclaimJob {
         let mut taken = 0;
         while taken < budget_bytes {
             if let Some(holder) = self.holders.pop() {
-                holder.add_to(&mut self.units)?;
+                self.holders.extend(holder.add_to(&mut self.units)?);
                 taken += budget_bytes / 16;
             } else if let Some((segment, mut moves)) = self.current.take() {
                 taken += self.copy(segment, &mut moves, budget_bytes - taken)?;
@@ -284,8 +286,8 @@ impl ReclaimJob {
         }
         let mut now: BTreeMap<u32, Vec<u32>> =
             self.places.keys().map(|&segment| (segment, Vec::new())).collect();
-        for holder in engine.holders(&|segment| self.places.contains_key(&segment)) {
-            holder.add_to(&mut now)?;
+        for holder in engine.holders(&self.places.keys().copied().collect()) {
+            holder.add_all_to(&mut now)?;
         }
         for (segment, units) in now {
             let copied: BTreeSet<u32> = self.units.get(&segment).into_iter().flatten().copied().collect();

@@ -1,0 +1,232 @@
+//! Reclaim of values that hashed tables lead to: they move, and slots, snapshots, walks and crashes do not notice.
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use folddb::care::RepairOptions;
+use folddb::{BackupOptions, Options, RestoreOptions, Rules, Store, Table, Upkeep, Work};
+
+const KEYS: u64 = 300;
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .value_segment_bytes(256 << 10)
+        .upkeep(Upkeep::Manual)
+}
+
+fn blobs(store: &Store) -> Table<u64, Vec<u8>> {
+    store.table("blobs", Rules::hashed::<u64, Vec<u8>>()).unwrap()
+}
+
+fn blob(key: u64, round: u64) -> Vec<u8> {
+    vec![(key * 7 + round * 31) as u8; 1024 + (key as usize * 37 + round as usize) % 5000]
+}
+
+/// The round in which a key was written last, when all were in round 0 and every third in each round to `rounds`.
+fn round_of(key: u64, rounds: u64) -> u64 {
+    if key.is_multiple_of(3) { rounds } else { 0 }
+}
+
+fn overwrite(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
+    let table = blobs(store);
+    for round in rounds {
+        for key in (0..KEYS).filter(|key| round == 0 || key.is_multiple_of(3)) {
+            table.set(&key, &blob(key, round)).unwrap();
+        }
+        store.upkeep_step_of(Work::Journal).unwrap();
+    }
+}
+
+/// Every segment holds what is alive beside what is dead.
+fn filled(path: &Path, rounds: u64) -> Store {
+    let store = Store::create(path, options()).unwrap();
+    overwrite(&store, 0..=rounds);
+    store
+}
+
+fn check(store: &Store, rounds: u64) {
+    let table = blobs(store);
+    for key in 0..KEYS {
+        assert_eq!(table.get(&key).unwrap(), Some(blob(key, round_of(key, rounds))), "key {key}");
+        assert_eq!(
+            table.head(&key).unwrap().unwrap().size_bytes,
+            blob(key, round_of(key, rounds)).len() as u64
+        );
+    }
+    let mut rows: Vec<_> = table.scan().into_iter().map(|row| row.unwrap()).collect();
+    rows.sort();
+    assert_eq!(rows.len() as u64, KEYS);
+    assert!(rows.iter().all(|(key, value)| *value == blob(*key, round_of(*key, rounds))));
+}
+
+fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> = names.filter(|path| path.to_string_lossy().ends_with(suffix)).collect();
+    found.sort();
+    found
+}
+
+fn reclaim(store: &Store) -> u64 {
+    store.reclaim(|_| {}).unwrap().plans
+}
+
+fn verified(path: &Path) {
+    let report = Store::verify(path, &options(), true, |_, _| {}).unwrap();
+    assert_eq!(report.findings, [], "verified");
+}
+
+#[test]
+fn what_is_alive_moves_together_and_is_found_as_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = filled(&path, 6);
+    let before = store.stats();
+    assert!(reclaim(&store) > 0, "{:?}", store.value_segments());
+    let after = store.stats();
+    assert!(after.value_bytes < before.value_bytes / 2, "{} of {}", after.value_bytes, before.value_bytes);
+    assert_eq!(after.value_live_bytes, before.value_live_bytes, "no slot has changed");
+    assert!(!files(&path, ".moved").is_empty());
+    assert_eq!(reclaim(&store), 0, "nothing more is worth it");
+    check(&store, 6);
+    overwrite(&store, 7..=7); // heads of moved records are looked at
+    check(&store, 7);
+    drop(store); // as a process that dies
+    let store = Store::open(&path, options()).unwrap();
+    check(&store, 7);
+    store.close().unwrap();
+    verified(&path);
+    check(&Store::open(&path, options().read_only(true)).unwrap(), 7);
+    drop(Store::open(&path, options()).unwrap());
+    check(&Store::open(&path, options()).unwrap(), 7);
+}
+
+#[test]
+fn what_has_moved_moves_on_and_goes_when_nothing_leads_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = filled(&path, 3);
+    assert!(reclaim(&store) > 0);
+    let first = files(&path, ".moved");
+    let table = blobs(&store);
+    for gone in 0..4 {
+        for key in (0..KEYS).filter(|key| key % 7 == gone) {
+            table.set(&key, &blob(key, round_of(key, 3))).unwrap();
+        }
+        reclaim(&store);
+        check(&store, 3);
+    }
+    assert!(first.iter().all(|file| !file.exists()), "{first:?}");
+    drop(table);
+    store.close().unwrap();
+    verified(&path);
+    let store = Store::open(&path, options()).unwrap();
+    check(&store, 3);
+    for key in 0..KEYS {
+        blobs(&store).delete(&key).unwrap();
+    }
+    reclaim(&store);
+    assert_eq!(store.stats().value_live_bytes, 0);
+    assert_eq!(files(&path, ".moved"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn walks_and_snapshots_of_before_read_what_they_saw() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = filled(&path, 2);
+    let table = blobs(&store);
+    let snapshot = store.snapshot();
+    let mut walk = table.scan().into_iter();
+    let mut walked = vec![walk.next().unwrap().unwrap()];
+    overwrite(&store, 3..=8);
+    // What only they read is alive, and moves with the rest; what nobody reads goes.
+    assert!(reclaim(&store) > 0);
+    check(&store, 8);
+    for key in 0..KEYS {
+        assert_eq!(snapshot.get(&table, &key).unwrap(), Some(blob(key, round_of(key, 2))), "key {key}");
+    }
+    walked.extend(walk.map(|row| row.unwrap()));
+    walked.sort();
+    assert_eq!(walked.len() as u64, KEYS);
+    assert!(walked.iter().all(|(key, value)| *value == blob(*key, round_of(*key, 2))));
+    let held = store.stats().value_bytes;
+    drop(snapshot);
+    overwrite(&store, 9..=9);
+    reclaim(&store);
+    check(&store, 9);
+    assert!(store.stats().value_bytes < held, "{} of {held}", store.stats().value_bytes);
+    drop((table, store));
+    check(&Store::open(&path, options()).unwrap(), 9);
+}
+
+#[test]
+fn upkeep_does_it_by_itself_and_keeps_to_the_bound() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let table = blobs(&store);
+    let mut most = 0.0f64;
+    for round in 0..24 {
+        for key in
+            (0..KEYS).filter(|key| round == 0 || (key * 1009 + round).wrapping_mul(0x9e37_79b9) >> 7 & 3 == 0)
+        {
+            table.set(&key, &vec![round as u8; 4000 + key as usize]).unwrap();
+        }
+        store.flush().unwrap();
+        while store.upkeep_step().unwrap().is_some() {}
+        let alive: u64 = (0..KEYS).map(|key| 4032 + key).sum();
+        let sealed: u64 =
+            store.value_segments().iter().filter(|file| file.is_sealed).map(|file| file.bytes).sum();
+        most = most.max(sealed as f64 / alive as f64);
+    }
+    let stats = store.stats();
+    assert!(stats.reclaims > 2, "{stats:?}");
+    assert!(most <= 1.6, "{most}: {stats:?}");
+}
+
+#[test]
+fn a_store_whose_values_have_moved_is_mended_also_where_the_index_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = filled(&path, 5);
+    assert!(reclaim(&store) > 0);
+    store.close().unwrap();
+    for index in files(&path, ".index") {
+        std::fs::write(&index, b"no index").unwrap();
+    }
+    let mended = dir.path().join("mended");
+    let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    assert!(report.verified.is_clean(), "{:?}", report.verified.findings);
+    let store = Store::open(&mended, options()).unwrap();
+    let table = blobs(&store);
+    for key in 0..KEYS {
+        assert_eq!(table.get(&key).unwrap(), Some(blob(key, round_of(key, 5))), "key {key}");
+    }
+    drop(table);
+    store.close().unwrap();
+    verified(&mended);
+}
+
+#[test]
+fn backups_of_before_and_after_are_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, place) = (dir.path().join("store"), dir.path().join("backups"));
+    let store = filled(&path, 5);
+    let before = store.backup(&place, &BackupOptions::default()).unwrap();
+    assert!(reclaim(&store) > 0);
+    let after = store.backup(&place, &BackupOptions::default()).unwrap();
+    for key in (0..KEYS).step_by(2) {
+        blobs(&store).delete(&key).unwrap();
+    }
+    assert!(reclaim(&store) > 0);
+    store.close().unwrap();
+    for (number, generation) in [before, after].iter().enumerate() {
+        verified(&generation.path);
+        let restored = dir.path().join(format!("restored-{number}"));
+        let what = RestoreOptions::default().generation(Some(generation.generation));
+        Store::restore(&place, &restored, &what, &options()).unwrap();
+        verified(&restored);
+        check(&Store::open(&restored, options()).unwrap(), 5);
+    }
+}
