@@ -136,6 +136,64 @@ fn values_that_lie_apart_keep_to_the_budget() {
     world.assert_kept();
 }
 
+/// Every segment is dead by three quarters then, and none of them wholly.
+fn dead_values_are_given_back_at_the_bound(rules: Rules<u64, Vec<u8>>, asks: bool) {
+    let world = World::new();
+    let store = Store::create(world.temp.path().join("store"), world.options()).expect("a store");
+    let table = store.table("t", rules).expect("a table");
+    let refused = write_until_refused(&store, &table, 0);
+    assert!(refused > 5000, "only {refused} writes went through");
+    let is_kept = |key: u64| key.is_multiple_of(4);
+    for key in (0..refused).filter(|key| !is_kept(*key)) {
+        let began = Instant::now();
+        while let Err(error) = table.delete(&key) {
+            assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+            assert!(began.elapsed() < PATIENCE, "deletes do not go through: {error}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    store.flush().expect("there is room for that");
+    // What is deleted is dead once a merge has met it, which upkeep does by itself, and then what is left moves together.
+    let began = Instant::now();
+    let is_half_free = || store.stats().value_bytes < BUDGET_BYTES / 3;
+    while !is_half_free() {
+        if asks {
+            store.reclaim(|_| {}).expect("there is room for that");
+        }
+        assert!(began.elapsed() < PATIENCE, "asked {asks}: it never comes back: {:?}", store.stats());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let last = write_until_refused(&store, &table, refused);
+    assert!(last - refused > refused / 3, "only {} writes went through again, of {refused}", last - refused);
+    let holds = |table: &Table<u64, Vec<u8>>| {
+        for key in 0..last {
+            let expected = (key >= refused || is_kept(key)).then(|| value(key));
+            assert_eq!(table.get(&key).expect("it reads"), expected, "key {key}");
+        }
+    };
+    holds(&table);
+    drop((store, table)); // as a process that dies
+    let store = Store::open(world.temp.path().join("store"), world.options()).expect("it opens");
+    assert!(store.stats().value_bytes > 0);
+    world.assert_kept();
+    let opened = store.tables();
+    assert_eq!(opened, ["t"]);
+}
+
+#[test]
+fn dead_values_of_sorted_tables_are_given_back_at_the_bound() {
+    for asks in [false, true] {
+        dead_values_are_given_back_at_the_bound(Rules::sorted::<u64, Vec<u8>>().separate(100), asks);
+    }
+}
+
+#[test]
+fn dead_values_of_hashed_tables_are_given_back_at_the_bound() {
+    for asks in [false, true] {
+        dead_values_are_given_back_at_the_bound(Rules::hashed::<u64, Vec<u8>>(), asks);
+    }
+}
+
 #[test]
 fn files_that_readers_hold_count_and_merges_stop_before_they_pass_the_budget() {
     let world = World::new();
