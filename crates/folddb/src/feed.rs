@@ -22,8 +22,9 @@ use folddb_base::{Error, ErrorKind, Lsn, OpKind, Piece, Pointer, Result, Rope, S
 use folddb_host::sync::atomic::Ordering;
 use folddb_journal::follow::{Followed, Follower};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
+use folddb_layout::hash_front::{FRONT_BYTES, Front};
 use folddb_manifest::{Change, FeedPhase, FeedState, TableNote};
-use folddb_rules::table_rules::TableRules;
+use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::engine::Engine;
 use crate::feeds::why_lost;
@@ -192,6 +193,8 @@ pub struct Feed {
 struct Met {
     table: Arc<FeedTable>,
     has_stamps: bool,
+    /// Its values have fronts, as those of hashed tables that know times.
+    has_fronts: bool,
 }
 
 enum Stage {
@@ -738,6 +741,11 @@ impl Reading<'_> {
                 let rope = Rope::decode(pointer).map_err(malformed)?;
                 match self.value(record, &rope)? {
                     None => FeedChange::SetLong(rope.len),
+                    Some(value) if met.has_fronts && record.op == LogOp::PutHashed => {
+                        let (front, value) = Front::split(&value).map_err(malformed)?;
+                        stamp = Some(front.stamp);
+                        if front.is_deleted { FeedChange::Delete } else { FeedChange::Set(value.to_vec()) }
+                    }
                     Some(value) => match record.op {
                         LogOp::Op(OpKind::InsertApart) => FeedChange::Insert(value),
                         LogOp::Op(OpKind::FoldApart) => FeedChange::Fold(value),
@@ -753,7 +761,7 @@ impl Reading<'_> {
 
     /// A value that lies apart; none where it is too long to be held.
     fn value(&self, record: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<Option<Vec<u8>>> {
-        if rope.len > VALUE_BYTES_MAX as u64 {
+        if rope.len > (VALUE_BYTES_MAX + FRONT_BYTES) as u64 {
             return Ok(None);
         }
         if let Some(pointer) = rope.as_pointer() {
@@ -788,9 +796,13 @@ fn place_of(state: &FeedState) -> FeedPosition {
 }
 
 fn met(id: TableId, name: &str, rules_text: &str) -> Met {
-    let has_stamps = TableRules::from_text(rules_text).is_ok_and(|rules| rules.expire.has_stamps());
+    let rules = TableRules::from_text(rules_text).ok();
+    let has_stamps = rules.as_ref().is_some_and(|rules| rules.expire.has_stamps());
+    let keeps_past = rules.as_ref().is_some_and(|rules| rules.keep.keeps_past());
+    let is_hashed = rules.is_some_and(|rules| rules.kind == TableKind::Hashed);
+    let has_fronts = is_hashed && (has_stamps || keeps_past);
     let table = FeedTable { id: id.0, name: name.to_owned(), rules_text: rules_text.to_owned() };
-    Met { table: Arc::new(table), has_stamps }
+    Met { table: Arc::new(table), has_stamps, has_fronts }
 }
 
 fn check_name(name: &str) -> Result<()> {

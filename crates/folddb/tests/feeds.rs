@@ -378,9 +378,18 @@ fn deadlines_come_with_rows_and_ops() {
     };
     put(1, 10);
     put(2, 100);
+    let hashed = store.table("h", Rules::hashed::<u64, Vec<u8>>().expire(folddb::Expire::ByWrite)).unwrap();
+    let put_hashed = |key: u64, bytes: usize| {
+        let table = hashed.as_bytes();
+        table
+            .write_expiring(WriteOp::Set, &key.to_be_bytes(), &vec![8; bytes], Lifetime::Until(far))
+            .unwrap();
+    };
+    put_hashed(1, 30);
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     put(3, 10);
     put(4, 100);
+    put_hashed(2, 40);
     let mut found = Vec::new();
     while let Some(event) = feed.poll().unwrap() {
         match event {
@@ -395,7 +404,7 @@ fn deadlines_come_with_rows_and_ops() {
             _ => {}
         }
     }
-    assert_eq!(found, [(10, Some(far)), (100, Some(far)), (10, Some(far)), (100, Some(far))]);
+    assert_eq!(found, [10, 100, 30, 10, 100, 40].map(|bytes| (bytes, Some(far))));
 }
 
 #[test]
