@@ -341,8 +341,7 @@ impl Tiling<'_> {
     /// What lies behind the last part.
     fn rest(mut self) -> Result<()> {
         let high = self.range.1.as_ref().map(Vec::as_slice);
-        if self.is_over || !self.others.have_a_key(&self.from, high)? {
-            // A block that goes on beyond the range was taken as a whole.
+        if !self.others.have_a_key(&self.from, high)? {
             let Some(low) = self.scan_from.take() else { return Ok(()) };
             return (self.visit)(Tile::Scanned { low, high: self.range.1.clone() });
         }
