@@ -60,7 +60,7 @@ proptest! {
     fn meta_comes_back(facts in facts(), order_name in "[a-z]{0,12}", filter_bits in 0u32..20) {
         let liveness = Some(Place { offset: 1 << 40, len_bytes: 77 });
         let total = (filter_bits % 3 > 0).then(|| Summary { rows: 7, fold: (filter_bits % 3 > 1).then(|| vec![1, 2]) });
-        let summaries = (filter_bits % 2 == 0).then(|| SummariesAt { place: Place { offset: 3, len_bytes: 4 }, total });
+        let summaries = (filter_bits % 2 == 0).then_some(SummariesAt { place: Place { offset: 3, len_bytes: 4 }, total });
         let meta = Meta { facts, order_name, data_bytes: 123_456, filter_bits, liveness, summaries };
         let mut stored = Vec::new();
         meta.put(&mut stored, 9);

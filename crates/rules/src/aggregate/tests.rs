@@ -1,10 +1,8 @@
-use std::sync::Arc;
-
 use super::*;
 use crate::folds;
 
 fn rules(spec: &str) -> FoldRules {
-    FoldRules::new(Arc::from(folds::parse(spec).unwrap()))
+    FoldRules::new(folds::parse(spec).unwrap())
 }
 
 fn aggregate(rules: &FoldRules, values: &[&[u8]]) -> Aggregate {

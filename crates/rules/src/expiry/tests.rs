@@ -215,7 +215,7 @@ fn what_is_apart_lets_go_of_its_value_once_it_has_expired() {
 #[test]
 fn what_fails_to_fold_lasts_as_long_as_a_value_would() {
     let sum = crate::folds::parse("sum:u64").expect("a fold that comes with it");
-    let rules = FoldRules::new(Arc::from(sum)).with_stamps(true);
+    let rules = FoldRules::new(sum).with_stamps(true);
     let stamped =
         |write_ms, deadline_ms, value: &[u8]| [&Stamp { write_ms, deadline_ms }.bytes()[..], value].concat();
     let ops = [
