@@ -19,12 +19,17 @@ pub mod codec;
 pub mod law;
 pub mod head;
 pub mod place;
+pub mod terms;
 pub mod table_rules;
+pub mod extract;
+pub mod term_law;
 
 pub use aggregate::Aggregate;
 pub use algebra::{Composed, FoldRules, State};
 pub use datum::Datum;
+pub use extract::Extractor;
 pub use fold::{Fold, FoldFailure, Outcome};
 pub use order::KeyOrder;
 pub use rope::Joins;
+pub use terms::{IndexRule, TermRule, Terms};
 pub use time::{Expire, Keep};

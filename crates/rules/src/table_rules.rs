@@ -15,6 +15,8 @@
 //!   custom_fold=NAME             a custom one, together with
 //!   fold_version=1
 //!   head=none                    none first:N json:POINTER named:NAME; only when given
+//!   index=NAME:RULE              its indexes, %0a between them, see terms.rs; of an index that one; only when given
+//!   index_of=NAME                the table that this is an index of; only of an index
 //!   ?key_names=NAMES             names of its elements, %0a between them; only when given
 //!   keep=forever                 latest versions:N window:TIME forever, see time.rs; only when given
 //!   key=tuple(text,text)
@@ -30,7 +32,7 @@
 //! A reader that does not know a name refuses the table, unless the name begins with `?`: those are kept
 //! and otherwise ignored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind};
@@ -43,6 +45,7 @@ use crate::folds;
 use crate::head::{HeadFunction, HeadRule, Heads};
 use crate::order::{CustomOrder, KeyOrder};
 use crate::place::ValuesIn;
+use crate::terms::{IndexRule, TermFunction};
 use crate::time::{Expire, Keep};
 
 const FIRST_LINE: &str = "rules 1";
@@ -101,6 +104,10 @@ pub struct TableRules {
     pub expire: Expire,
     /// Whether blocks of the bottom run say how many rows they show and what these fold to.
     pub summaries: bool,
+    /// The indexes that a table is created with. Each is a table of its own, which has the one that it is.
+    pub indexes: Vec<IndexRule>,
+    /// The table that this is an index of.
+    pub index_of: Option<String>,
     /// What does not change the meaning, and what a newer version said and this one may ignore, by names that begin
     /// with `?`.
     unknown: BTreeMap<String, Vec<u8>>,
@@ -182,6 +189,8 @@ impl TableRules {
             keep: Keep::Latest,
             expire: Expire::Never,
             summaries: false,
+            indexes: Vec::new(),
+            index_of: None,
             unknown: BTreeMap::new(),
         }
     }
@@ -307,6 +316,17 @@ impl TableRules {
         self
     }
 
+    /// Has this index from the beginning.
+    pub fn index(mut self, rule: IndexRule) -> TableRules {
+        self.indexes.push(rule);
+        self
+    }
+
+    /// The rules of the table that is this index of a table.
+    pub fn of_index(rule: IndexRule, table: &str) -> TableRules {
+        TableRules { index_of: Some(table.to_owned()), ..TableRules::new(KeyCodec::Bytes).index(rule) }
+    }
+
     /// Whether values are asked something when they are written, which those that lie apart could not answer later.
     fn asks_values(&self) -> bool {
         self.delete != PredicateRule::Never || self.short_circuit != PredicateRule::Never
@@ -424,6 +444,13 @@ impl TableRules {
         if self.keep != Keep::Latest {
             put("keep", &self.keep.to_string());
         }
+        if !self.indexes.is_empty() {
+            let rules: Vec<String> = self.indexes.iter().map(IndexRule::to_string).collect();
+            put("index", &rules.join("\n"));
+        }
+        if let Some(table) = &self.index_of {
+            put("index_of", table);
+        }
         put("key", &self.key.name());
         put("kind", self.kind.name());
         put("order", &self.order);
@@ -477,6 +504,8 @@ impl TableRules {
         fields.take("keep", Keep::parse, &mut rules.keep)?;
         fields.take("expire", Expire::parse, &mut rules.expire)?;
         fields.take("summaries", |word| (word == "on").then_some(true), &mut rules.summaries)?;
+        fields.take("index", parse_indexes, &mut rules.indexes)?;
+        fields.take("index_of", |name| Some(Some(name.to_owned())), &mut rules.index_of)?;
         rules.fold = fields.take_fold()?;
         fields.take_predicate("delete", &mut rules.delete)?;
         fields.take_predicate("short_circuit", &mut rules.short_circuit)?;
@@ -611,6 +640,12 @@ impl Fields {
     }
 }
 
+fn parse_indexes(text: &str) -> Option<Vec<IndexRule>> {
+    let rules: Vec<IndexRule> = text.split('\n').map(IndexRule::parse).collect::<Option<_>>()?;
+    let names: BTreeSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
+    (names.len() == rules.len()).then_some(rules)
+}
+
 fn wrong_first_line(first: &str) -> Error {
     let is_newer = first.strip_prefix("rules ").is_some_and(|version| version.parse::<u32>().is_ok());
     if is_newer { newer(first) } else { malformed(first) }
@@ -685,6 +720,11 @@ impl TableRules {
         if asked.expire.has_stamps() {
             compare("its values last", self.expire.to_string(), asked.expire.to_string());
         }
+        for index in &asked.indexes {
+            let has = self.indexes.iter().find(|has| has.name == index.name);
+            let has = has.map_or("none".to_owned(), |has| has.terms.to_string());
+            compare(&format!("its index `{}` is", index.name), has, index.terms.to_string());
+        }
         if self.fold.is_opaque() && self.value != ValueCodec::Bytes && asked.value != ValueCodec::Bytes {
             compare("its values are", self.value.to_string(), asked.value.to_string());
         }
@@ -751,6 +791,17 @@ impl TableRules {
         Ok(())
     }
 
+    fn check_indexes(&self) -> Result<(), Error> {
+        let names: BTreeSet<&str> = self.indexes.iter().map(|index| index.name.as_str()).collect();
+        if names.len() < self.indexes.len() {
+            return Err(Error::invalid("two indexes have the same name"));
+        }
+        if self.kind == TableKind::Hashed && !self.indexes.is_empty() {
+            return Err(Error::invalid("a hashed table has no indexes; use a sorted table for them"));
+        }
+        Ok(())
+    }
+
     /// Checks that a table may be created by these rules with what is at hand.
     ///
     /// # Errors
@@ -776,6 +827,7 @@ impl TableRules {
         self.check_separation(&bound)?;
         self.check_kind()?;
         self.check_summaries()?;
+        self.check_indexes()?;
         match bound.missing {
             Some(missing) => Err(Error::invalid(missing)),
             None => Ok(()),
@@ -826,9 +878,31 @@ pub struct Custom {
     orders: BTreeMap<String, Arc<dyn CustomOrder>>,
     predicates: BTreeMap<String, Predicate>,
     heads: BTreeMap<String, HeadFunction>,
+    terms: BTreeMap<String, (u32, TermFunction)>,
 }
 
 impl Custom {
+    /// Makes a function that takes terms known by this name and version; a later one of the same name takes its place.
+    pub fn add_terms(&mut self, name: &str, version: u32, take: TermFunction) {
+        self.terms.insert(name.to_owned(), (version, take));
+    }
+
+    /// The function that takes terms of this name and version.
+    ///
+    /// # Errors
+    /// Says what is not at hand, in words.
+    pub fn terms(&self, name: &str, version: u32) -> Result<TermFunction, String> {
+        match self.terms.get(name) {
+            Some((known, take)) if *known == version => Ok(Arc::clone(take)),
+            Some((known, _)) => Err(format!(
+                "its terms are those of the custom `{name}` version {version}; at hand is version {known}"
+            )),
+            None => Err(format!(
+                "its terms are those of the custom `{name}` version {version}, which is not at hand"
+            )),
+        }
+    }
+
     /// Makes a fold known by its name; a later one of the same name takes its place.
     pub fn add_fold(&mut self, fold: Arc<dyn Fold>) {
         self.folds.insert(fold.spec(), fold);
@@ -854,7 +928,8 @@ impl std::fmt::Debug for Custom {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut known = f.debug_struct("Custom");
         known.field("folds", &self.folds.keys()).field("orders", &self.orders.keys());
-        known.field("predicates", &self.predicates.keys()).field("heads", &self.heads.keys()).finish()
+        known.field("predicates", &self.predicates.keys()).field("heads", &self.heads.keys());
+        known.field("terms", &self.terms.keys()).finish()
     }
 }
 
@@ -1000,6 +1075,11 @@ impl BoundRules {
             (None, Some(fold)) => fold.check(value).map_err(|failure| CodecError(failure.0)),
             (None, None) => Ok(()),
         }
+    }
+
+    /// The codec of values, where the fold leaves it to say what they are.
+    pub(crate) fn opaque_codec(&self) -> Option<ValueCodec> {
+        self.opaque
     }
 
     /// True when any bytes are a value, so that nobody need look at all of one at once; of values that expire somebody must.

@@ -187,6 +187,18 @@ impl<'a> From<&'a [u8]> for Element<'a> {
     }
 }
 
+impl From<i32> for Element<'static> {
+    fn from(value: i32) -> Self {
+        Element::Int(i128::from(value))
+    }
+}
+
+impl From<u32> for Element<'static> {
+    fn from(value: u32) -> Self {
+        Element::Int(i128::from(value))
+    }
+}
+
 impl From<i64> for Element<'static> {
     fn from(value: i64) -> Self {
         Element::Int(i128::from(value))
@@ -465,6 +477,14 @@ fn take_nested<'a>(reader: &mut Reader<'a>, depth: usize) -> Result<Vec<Element<
         items.push(take_element(reader, true, depth + 1)?);
     }
     Ok(items)
+}
+
+/// Passes over the next element, which stands at the top, checking it.
+///
+/// # Errors
+/// When what stands there is none.
+pub fn skip(reader: &mut Reader<'_>) -> Result<(), CodecError> {
+    skip_element(reader, false, 0).map(|_| ())
 }
 
 /// Passes over the next element, checking it, and returns its code.

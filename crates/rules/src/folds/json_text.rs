@@ -169,6 +169,20 @@ pub(crate) fn put_at(value: &[u8], pointer: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// The steps of a JSON pointer (RFC 6901).
+pub(crate) fn steps(pointer: &str) -> Vec<String> {
+    pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect()
+}
+
+/// What stands at the end of these steps in a text; none where the text is not JSON or has nothing there. Only what stands
+/// there becomes a tree. With `sees_through_set` an object that holds nothing but [`SET`] stands for what that holds.
+pub(crate) fn find<'a>(text: &'a str, steps: &[String], sees_through_set: bool) -> Option<Node<'a>> {
+    let mut parser = Parser { text, at: 0 };
+    let found = parser.find(Some(steps), DEPTH_MAX, sees_through_set).ok()?;
+    parser.skip_space();
+    found.filter(|_| parser.at == text.len())
+}
+
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -207,6 +221,63 @@ impl<'a> Parser<'a> {
             Some(b'-' | b'0'..=b'9') => self.number(),
             _ => self.word(),
         }
+    }
+
+    /// Passes over a value, and gives what stands in it at the end of these steps, if there are any.
+    fn find(
+        &mut self,
+        steps: Option<&[String]>,
+        depth_left: usize,
+        sees_through_set: bool,
+    ) -> Result<Option<Node<'a>>, FoldFailure> {
+        self.skip_space();
+        let is_object = self.peek() == Some(b'{');
+        let is_here = steps.is_some_and(<[String]>::is_empty);
+        if !is_object && self.peek() != Some(b'[') {
+            return Ok(Some(self.value(depth_left, false)?).filter(|_| is_here));
+        }
+        if is_here && !(is_object && sees_through_set) {
+            return self.value(depth_left, false).map(Some);
+        }
+        let Some(depth_left) = depth_left.checked_sub(1) else { return self.fail("less nesting") };
+        let close = if is_object { b'}' } else { b']' };
+        self.at += 1;
+        self.skip_space();
+        if self.take(close) {
+            return Ok(None);
+        }
+        let step = steps.and_then(<[String]>::split_first);
+        let (mut found, mut count) = (None, 0usize);
+        loop {
+            let name = if is_object { Some(self.member_name()?) } else { None };
+            let is_step = step.is_some_and(|(step, _)| match &name {
+                Some(name) => step == name,
+                None => *step == count.to_string(),
+            });
+            count += 1;
+            if is_step {
+                // Of repeated names the last counts.
+                found = self.find(step.map(|(_, rest)| rest), depth_left, sees_through_set)?;
+            } else if sees_through_set && name.is_some_and(|name| name == SET) {
+                found = self.find(steps, depth_left, true)?;
+            } else {
+                self.find(None, depth_left, false)?;
+            }
+            self.skip_space();
+            if self.take(close) {
+                return Ok(found);
+            }
+            if !self.take(b',') {
+                return self.fail("the next, or an end");
+            }
+        }
+    }
+
+    fn member_name(&mut self) -> Result<Cow<'a, str>, FoldFailure> {
+        self.skip_space();
+        let name = self.string()?;
+        self.skip_space();
+        if self.take(b':') { Ok(name) } else { self.fail("`:`") }
     }
 
     fn word(&mut self) -> Result<Node<'a>, FoldFailure> {

@@ -1,0 +1,271 @@
+//! Terms: what an index finds records by, and how they are taken out of records.
+//!
+//! ```text
+//!   json:POINTER      what stands there in a value that is JSON (RFC 6901); of an array each element
+//!   value             the value itself; of a list or a set each member
+//!   field:NAME        this field of a record; of a list or a set each member
+//!   tuple:N           element N of a value that is a tuple, from 0
+//!   key:N             element N of a key that is a tuple, from 0; the whole key of another one is its element 0
+//!   head              the head of the value; head:POINTER what stands there in a head that is JSON
+//!   custom:NAME@V     what a function that the user brings along gives, in its version V
+//! ```
+//!
+//! A term is an element of a tuple, so terms have the order of tuples: by type, then by value. Numbers in JSON are doubles, whether
+//! they have a point or not; those beyond 2^53 that are the same double are one term. Text and bytes count for their first
+//! [`TERM_BYTES_MAX`] bytes. Nothing, `null`, an object, and a list in a list have no term. Neither has a value that is not of
+//! the form that the rule asks for: it is found by no term, which is no error.
+//!
+//! **The law**: terms(x·m) ⊆ terms(x) ∪ terms(m), for a value x and an operand m of one key. An index is written to without
+//! looking at what was there, so what folding brings about must have been in one of the two. It holds by itself where values
+//! replace, and for terms that come from keys; it does not for sums. [`crate::law::check_terms`] looks for counter-examples.
+//!
+//! What takes them is in `extract.rs`.
+
+use std::sync::Arc;
+
+use folddb_base::bytes::Reader;
+
+use crate::codec::tuple::{self, Element};
+use crate::datum::Datum;
+
+/// So many bytes of a text or a byte string count.
+pub const TERM_BYTES_MAX: usize = 1024;
+
+/// The longest term as bytes: with each of its bytes escaped, and its ends.
+const PACKED_BYTES_MAX: usize = 2 * TERM_BYTES_MAX + 2;
+
+/// What an index keeps of a record beyond its key, at most: the longest term, and what stands between.
+pub const ENTRY_OVERHEAD_BYTES_MAX: usize = PACKED_BYTES_MAX + 1;
+
+/// Longest name of an index, in bytes.
+pub const INDEX_NAME_BYTES_MAX: usize = 64;
+
+/// Stands between term and key. Terms end by themselves, but for an escape, which this is not.
+const BETWEEN: u8 = 0x01;
+
+/// Takes the terms out of a record, given its key and its value. It must give the same terms whenever it is asked.
+pub type TermFunction = Arc<dyn Fn(&[u8], &[u8], &mut Terms) + Send + Sync>;
+
+/// An index of a table, as its rules say it: `NAME:RULE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexRule {
+    /// Its name, of which a table has one only.
+    pub name: String,
+    /// How terms are taken.
+    pub terms: TermRule,
+}
+
+impl IndexRule {
+    /// The rule that is written so.
+    pub fn parse(text: &str) -> Option<IndexRule> {
+        let (name, rule) = text.split_once(':')?;
+        let is_name = !name.is_empty()
+            && name.len() <= INDEX_NAME_BYTES_MAX
+            && !name.contains('/')
+            && !name.chars().any(|letter| letter.is_control() || letter.is_whitespace());
+        Some(IndexRule { name: name.to_owned(), terms: TermRule::parse(rule)? }).filter(|_| is_name)
+    }
+}
+
+impl std::fmt::Display for IndexRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.name, self.terms)
+    }
+}
+
+/// How the terms of an index are taken out of records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TermRule {
+    /// What stands there in JSON.
+    Json(String),
+    /// The value.
+    Value,
+    /// A field of a record.
+    Field(String),
+    /// An element of a value that is a tuple.
+    Tuple(u32),
+    /// An element of the key.
+    Key(u32),
+    /// The head, or what stands there in one that is JSON.
+    Head(Option<String>),
+    /// What a function gives that the user brings along.
+    Custom {
+        /// Its name.
+        name: String,
+        /// Its version: another one gives other terms.
+        version: u32,
+    },
+}
+
+impl TermRule {
+    /// The rule that is written so.
+    pub fn parse(text: &str) -> Option<TermRule> {
+        let (word, rest) = text.split_once(':').map_or((text, None), |(word, rest)| (word, Some(rest)));
+        let pointer = |rest: &str| rest.is_empty() || rest.starts_with('/');
+        match (word, rest) {
+            ("value", None) => Some(TermRule::Value),
+            ("head", None) => Some(TermRule::Head(None)),
+            ("head", Some(rest)) if pointer(rest) => Some(TermRule::Head(Some(rest.to_owned()))),
+            ("json", Some(rest)) if pointer(rest) => Some(TermRule::Json(rest.to_owned())),
+            ("field", Some(name)) if !name.is_empty() => Some(TermRule::Field(name.to_owned())),
+            ("tuple", Some(number)) => plain_number(number).map(TermRule::Tuple),
+            ("key", Some(number)) => plain_number(number).map(TermRule::Key),
+            ("custom", Some(rest)) => {
+                let (name, version) = rest.rsplit_once('@')?;
+                let version = plain_number(version)?;
+                (!name.is_empty()).then(|| TermRule::Custom { name: name.to_owned(), version })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A number in its one spelling.
+fn plain_number(text: &str) -> Option<u32> {
+    text.parse().ok().filter(|number: &u32| number.to_string() == text)
+}
+
+impl std::fmt::Display for TermRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TermRule::Json(pointer) => write!(f, "json:{pointer}"),
+            TermRule::Value => f.write_str("value"),
+            TermRule::Field(name) => write!(f, "field:{name}"),
+            TermRule::Tuple(number) => write!(f, "tuple:{number}"),
+            TermRule::Key(number) => write!(f, "key:{number}"),
+            TermRule::Head(None) => f.write_str("head"),
+            TermRule::Head(Some(pointer)) => write!(f, "head:{pointer}"),
+            TermRule::Custom { name, version } => write!(f, "custom:{name}@{version}"),
+        }
+    }
+}
+
+// ---- terms ----------------------------------------------------------------------------------------------
+
+/// Terms of a record, as bytes that have their order; each once after [`Terms::settle`].
+#[derive(Clone, Debug, Default)]
+pub struct Terms {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) ends: Vec<usize>,
+}
+
+impl Terms {
+    /// Lets go of all.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True when there are none.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Adds a term. Text and bytes are cut; a tuple that is longer than terms may be is left out.
+    pub fn push(&mut self, term: &Element<'_>) {
+        let start = self.bytes.len();
+        put_term(&mut self.bytes, term);
+        match self.bytes.len() - start <= PACKED_BYTES_MAX {
+            true => self.ends.push(self.bytes.len()),
+            false => self.bytes.truncate(start),
+        }
+    }
+
+    /// Adds a text.
+    pub fn push_text(&mut self, text: &str) {
+        self.push(&Element::from(text));
+    }
+
+    /// The terms as bytes.
+    pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start..end])
+    }
+
+    /// Whether this is one of them.
+    pub fn has(&self, term: &[u8]) -> bool {
+        self.iter().any(|one| one == term)
+    }
+
+    /// Leaves each once, in their order.
+    pub fn settle(&mut self) {
+        if self.ends.len() < 2 {
+            return;
+        }
+        let mut sorted: Vec<Vec<u8>> = self.iter().map(<[u8]>::to_vec).collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        self.clear();
+        for term in sorted {
+            self.bytes.extend_from_slice(&term);
+            self.ends.push(self.bytes.len());
+        }
+    }
+}
+
+/// Appends a term as bytes, cut to what counts.
+fn put_term(out: &mut Vec<u8>, term: &Element<'_>) {
+    match term {
+        Element::Text(text) if text.len() > TERM_BYTES_MAX => {
+            let cut = (0..=TERM_BYTES_MAX).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+            tuple::put_text(out, &text[..cut]);
+        }
+        Element::Bytes(bytes) => tuple::put_bytes(out, &bytes[..bytes.len().min(TERM_BYTES_MAX)]),
+        term => tuple::put_element(out, term, false),
+    }
+}
+
+/// A term as bytes, cut to what counts.
+pub fn pack_term(term: &Element<'_>) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_term(&mut out, term);
+    out
+}
+
+/// Appends the key of an index for this term of the record with this key.
+#[inline]
+pub fn put_entry(out: &mut Vec<u8>, term: &[u8], key: &[u8]) {
+    out.extend_from_slice(term);
+    out.push(BETWEEN);
+    out.extend_from_slice(key);
+}
+
+/// The term and the key of a record that a key of an index is made of; none where it is none.
+pub fn split_entry(entry: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut reader = Reader::new(entry);
+    tuple::skip(&mut reader).ok()?;
+    let rest = reader.rest();
+    let (&between, key) = rest.split_first()?;
+    (between == BETWEEN).then(|| (&entry[..entry.len() - rest.len()], key))
+}
+
+/// What comes before all entries of a term.
+pub fn before_entries(term: &[u8]) -> Vec<u8> {
+    term.to_vec()
+}
+
+/// What comes behind all entries of a term, and before those of the next.
+pub fn behind_entries(term: &[u8]) -> Vec<u8> {
+    let mut end = term.to_vec();
+    end.push(BETWEEN + 1);
+    end
+}
+
+/// What a term reads as, to people.
+pub fn show_term(term: &[u8]) -> Datum {
+    match tuple::unpack(term).as_deref() {
+        Ok([Element::Bytes(bytes)]) => Datum::from_bytes(bytes),
+        Ok([element]) => element.show(),
+        _ => Datum::Bytes(term.to_vec()),
+    }
+}
+
+#[cfg(test)]
+#[path = "terms/tests.rs"]
+mod tests;
