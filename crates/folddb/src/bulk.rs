@@ -101,6 +101,7 @@ fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
         rules if rules.kind == TableKind::Hashed => "it is hashed, and has no runs",
         rules if rules.separate.is_some() => "its values lie apart",
         rules if rules.expire.has_stamps() => "its values expire",
+        rules if !rules.indexes.is_empty() => "it has indexes, which may be added to it afterwards",
         _ => return bound.check_writable(),
     };
     Err(Error::invalid(format!("table `{name}` cannot be bulk loaded, since {why}; write it in batches")))

@@ -1,14 +1,15 @@
 //! The tables of a store, by number and by name.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use folddb_layout::manifest_edit::IndexStand;
 use folddb_memtable::{Memtable, MemtableLimits};
 use folddb_rules::table_rules::BoundRules;
-use folddb_rules::{FoldRules, Keep, KeyOrder};
+use folddb_rules::{Extractor, FoldRules, Keep, KeyOrder};
 
 use crate::hashed::{Hashed, RecordsOf};
 use crate::stretches::Stretches;
@@ -44,10 +45,41 @@ pub(crate) struct TableCore {
     pub(crate) active_since_ms: AtomicU64,
     /// Where scans have found nothing.
     pub(crate) stretches: Stretches,
+    /// Whether users may write to it, as far as its rules say: not to an index, and not where a function is not at hand.
+    pub(crate) takes_writes: bool,
+    /// Its indexes, by name.
+    indexes: RwLock<Arc<Vec<Arc<IndexCore>>>>,
+    /// What it is the index of, where it is one.
+    owner: RwLock<Option<Owner>>,
     view: RwLock<Arc<TableView>>,
     dropped: AtomicBool,
     /// A reader has met a memtable of many chunks, and wants them merged.
     wants_chunk_merge: AtomicBool,
+}
+
+/// An index of a table. Its entries are the keys of another table, which readers and writers know by this only.
+pub(crate) struct IndexCore {
+    pub(crate) name: String,
+    /// How terms are taken; or what for that is not at hand, in words.
+    pub(crate) extractor: std::result::Result<Extractor, String>,
+    /// The table of its entries.
+    pub(crate) table: Arc<TableCore>,
+    /// How far it has come, as the manifest says.
+    pub(crate) stand: RwLock<IndexStand>,
+    /// Somebody puts what was in the table before into it.
+    pub(crate) is_in_work: AtomicBool,
+    /// Entries that who looked something up has met, since the index was last cleaned, and how many of them were stale.
+    pub(crate) met: AtomicU64,
+    pub(crate) stale: AtomicU64,
+    /// No entry was stale at this seq, since a merge has looked at all.
+    pub(crate) cleaned_at: AtomicU64,
+}
+
+/// Whose index a table is.
+#[derive(Clone)]
+struct Owner {
+    table: Weak<TableCore>,
+    index: Weak<IndexCore>,
 }
 
 /// So many chunks may a reader look through before they are merged for it.
@@ -73,6 +105,7 @@ impl TableCore {
         TableCore {
             id,
             name: name.to_owned(),
+            takes_writes: rules.missing.is_none() && rules.rules.index_of.is_none(),
             rules,
             separate_from,
             separates_operands: fold.joins().is_some(),
@@ -86,6 +119,8 @@ impl TableCore {
             active_since_ms: AtomicU64::new(0),
             folded_before: view.folded_up_to(),
             stretches: Stretches::default(),
+            indexes: RwLock::default(),
+            owner: RwLock::default(),
             view: RwLock::new(Arc::new(view)),
             dropped: AtomicBool::new(false),
             wants_chunk_merge: AtomicBool::new(false),
@@ -146,6 +181,50 @@ impl TableCore {
         let before = std::mem::replace(&mut *self.view.write(), Arc::new(empty));
         self.hashed.iter().for_each(Hashed::let_go);
         drop(before); // memtables and files may go with it, which no reader should wait for
+    }
+
+    /// Its indexes.
+    pub(crate) fn indexes(&self) -> Arc<Vec<Arc<IndexCore>>> {
+        Arc::clone(&self.indexes.read())
+    }
+
+    /// The index of this name.
+    pub(crate) fn index(&self, name: &str) -> Option<Arc<IndexCore>> {
+        self.indexes.read().iter().find(|index| index.name == name).cloned()
+    }
+
+    /// Gives it other indexes. The caller sees to it that writers look again: see [`crate::engine::Engine::index_epoch`].
+    pub(crate) fn set_indexes(self: &Arc<TableCore>, mut indexes: Vec<Arc<IndexCore>>) {
+        indexes.sort_by(|a, b| a.name.cmp(&b.name));
+        for index in &indexes {
+            let owner = Owner { table: Arc::downgrade(self), index: Arc::downgrade(index) };
+            *index.table.owner.write() = Some(owner);
+        }
+        *self.indexes.write() = Arc::new(indexes);
+    }
+
+    /// The table that this is an index of, and as which; none where it is no index, or they are gone.
+    pub(crate) fn owner(&self) -> Option<(Arc<TableCore>, Arc<IndexCore>)> {
+        let owner = self.owner.read().clone()?;
+        Some((owner.table.upgrade()?, owner.index.upgrade()?))
+    }
+
+    /// Whether it is an index of another table.
+    pub(crate) fn is_index(&self) -> bool {
+        self.rules.rules.index_of.is_some()
+    }
+
+    /// Fails where users may not write to it.
+    #[cold]
+    pub(crate) fn check_takes_writes(&self) -> Result<()> {
+        self.rules.check_writable()?;
+        match &self.rules.rules.index_of {
+            None => Ok(()),
+            Some(of) => Err(Error::invalid(format!(
+                "`{}` is an index: write to table `{of}`, which it follows",
+                self.name
+            ))),
+        }
     }
 
     /// Fails once the table is dropped.
@@ -212,9 +291,14 @@ impl Catalog {
         self.by_name.values()
     }
 
+    /// The tables that users made, by name: all but indexes.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &Arc<TableCore>> {
+        self.all().filter(|table| !table.is_index())
+    }
+
     /// The error for a name that is not there, with the names that are.
     pub(crate) fn unknown(&self, name: &str) -> Error {
-        let names: Vec<&str> = self.by_name.keys().map(String::as_str).collect();
+        let names: Vec<&str> = self.own().map(|table| table.name.as_str()).collect();
         let has = if names.is_empty() {
             "it has no tables yet".to_owned()
         } else {

@@ -5,6 +5,7 @@
 //!   check   what a transaction has read      no lock; once more of the newest under the commit lock
 //!   resolve ops on hashed tables             locks of their points, up to the end
 //!   values  those that lie apart             no lock but the value lane's
+//!   derive  what indexes need                no lock; again where one has come or gone meanwhile
 //!   append  one frame                        commit lock
 //!   apply   each record to its memtable      commit lock; replay calls the same function
 //!   publish the last seq                     commit lock
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, Lsn, Record, Result, Seq};
 use folddb_hash::Past;
+use folddb_host::sync::MutexGuard;
 use folddb_host::sync::atomic::Ordering;
 use folddb_journal::{Handover, Journal};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
@@ -84,7 +86,7 @@ impl Engine {
         checked: Option<(&Reads, Seq)>,
         durability: Durability,
     ) -> Result<(Lsn, Seq)> {
-        let mut committer = self.commit.lock();
+        let mut committer = self.derive_and_lock(batch)?;
         let committer = &mut *committer;
         self.health.check_writable(batch.frees_only)?;
         if let Some((reads, seq)) = checked {
@@ -131,6 +133,18 @@ impl Engine {
         self.counters.journal_bytes.add(end_lsn - start_lsn);
         self.seal_full(committer, &batch.tables);
         Ok((end_lsn, last_seq))
+    }
+
+    /// Takes the commit lock, with what the indexes need that there are by then.
+    #[inline]
+    fn derive_and_lock(&self, batch: &mut Encoded) -> Result<MutexGuard<'_, Committer>> {
+        loop {
+            self.derive(batch)?;
+            let committer = self.commit.lock();
+            if batch.derived.epoch == self.index_epoch.load(Ordering::Relaxed) {
+                return Ok(committer);
+            }
+        }
     }
 
     /// What readers of now asked the indexes of hashed tables for while a batch went in need not be known any more.

@@ -18,6 +18,7 @@ use folddb_rules::Expire;
 use folddb_rules::place::ValuesIn;
 
 use crate::catalog::TableCore;
+use crate::derive::Derived;
 use crate::hashed_write::HashedOp;
 
 /// Buffers that outlive a write keep at most so much.
@@ -74,6 +75,8 @@ pub(crate) struct Encoded {
     pub(crate) loose: Vec<u8>,
     /// Their points, each with its table's place in the batch, once that is known.
     pub(crate) points: Vec<(usize, Point)>,
+    /// What its records mean for indexes, as far as that has been found out.
+    pub(crate) derived: Derived,
 }
 
 /// How long a value lasts, in a table whose values may expire.
@@ -142,6 +145,7 @@ impl Encoded {
         self.hashed.clear();
         self.loose.clear();
         self.points.clear();
+        self.derived.clear();
     }
 
     /// Bytes that it takes in the journal, values that lie apart included.
@@ -167,8 +171,8 @@ impl Encoded {
         value: &[u8],
     ) -> Result<()> {
         check_lengths(table, key, value)?;
-        if table.rules.missing.is_some() {
-            table.rules.check_writable()?;
+        if !table.takes_writes {
+            table.check_takes_writes()?;
         }
         let kind = table.rules.fold.normalise(key, kind, value);
         let value = if kind == OpKind::Delete { &[][..] } else { value };
@@ -191,7 +195,7 @@ impl Encoded {
         lifetime: Lifetime,
     ) -> Result<()> {
         check_lengths(table, key, value)?;
-        table.rules.check_writable()?;
+        table.check_takes_writes()?;
         if !table.expires {
             let message = format!(
                 "the values of table `{}` last for ever: create it with expire=by-write, or with a time",
@@ -356,6 +360,9 @@ impl Encoded {
     pub(crate) fn push_range_delete(&mut self, table: &Arc<TableCore>, from: &[u8], to: &[u8]) -> Result<()> {
         check_lengths(table, from, &[])?;
         check_lengths(table, to, &[])?;
+        if table.is_index() {
+            table.check_takes_writes()?;
+        }
         if table.hashed.is_some() {
             return Err(Error::invalid(format!(
                 "table `{}` is hashed, and has no ranges of keys: delete its keys one by one, or drop it; or use a sorted table",
@@ -377,7 +384,7 @@ impl Encoded {
 
     /// Counts an op, and returns the place of its table among those of the batch.
     #[inline]
-    fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) -> usize {
+    pub(crate) fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) -> usize {
         self.count += 1;
         self.frees_only &= frees;
         if let Some(place) = self.tables.iter().position(|known| Arc::ptr_eq(known, table)) {

@@ -43,6 +43,9 @@ pub(crate) struct Engine {
     pub(crate) host: Host,
     pub(crate) options: Options,
     pub(crate) catalog: RwLock<Arc<Catalog>>,
+    /// Grows whenever a table gets or loses an index, under the commit lock; 0 while none has ever had one. So that each batch has
+    /// what the indexes need that there are when it is appended.
+    pub(crate) index_epoch: AtomicU64,
     pub(crate) commit: Mutex<Committer>,
     pub(crate) published: AtomicU64,
     pub(crate) journal: Option<Arc<JournalSync>>,
@@ -280,6 +283,23 @@ impl Engine {
     /// The present tables.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         Arc::clone(&self.catalog.read())
+    }
+
+    /// Makes the next list of tables from the present one and swaps it in. The caller holds the manifest's lock.
+    pub(crate) fn change_catalog(&self, change: impl FnOnce(&mut Catalog)) {
+        let mut slot = self.catalog.write();
+        let mut next = slot.as_ref().clone();
+        change(&mut next);
+        *slot = Arc::new(next);
+    }
+
+    /// Takes no more records of a table: it is dropped.
+    pub(crate) fn retire_active(&self, committer: &mut Committer, table: &crate::catalog::TableCore) {
+        table.mark_dropped();
+        let slot = committer.active.get_mut(table.id.0 as usize);
+        if let Some(active) = slot.and_then(Option::take) {
+            committer.active_bytes -= active.bytes_counted;
+        }
     }
 
     /// The path of a file of the store.

@@ -321,7 +321,7 @@ impl Feed {
         let feed = self.state(self.place, phase, engine.values_from(manifest.state(), lsn));
         engine.edit_feeds(&mut manifest, &[Change::SetFeed { feed }])?;
         let catalog = engine.catalog();
-        let wanted = catalog.all().filter(|core| self.tells_of(&core.name)).cloned();
+        let wanted = catalog.own().filter(|core| self.tells_of(&core.name)).cloned();
         let durability = engine.options.durability;
         let tables =
             wanted.map(|core| BytesTable { engine: Arc::clone(&engine), core, durability }).collect();
@@ -709,7 +709,7 @@ impl Reading<'_> {
         }
         let catalog = self.engine.catalog();
         let living =
-            catalog.all().find(|core| core.id == id).map(|core| (&core.name, core.rules.rules.to_text()));
+            catalog.own().find(|core| core.id == id).map(|core| (&core.name, core.rules.rules.to_text()));
         let noted = self.notes.iter().find(|note| note.table == id);
         let known = living.or_else(|| noted.map(|note| (&note.name, note.rules_text.clone())));
         let told = known.filter(|(name, _)| self.options.table.as_ref().is_none_or(|only| only == *name));

@@ -76,6 +76,7 @@ mod catalog;
 mod engine;
 mod times;
 mod install;
+mod derive;
 mod encode;
 mod feeds;
 mod value_files;
@@ -86,6 +87,7 @@ mod reads;
 mod commit;
 mod read;
 mod head;
+mod looked;
 mod locate;
 mod stream;
 mod hashed_read;
@@ -107,6 +109,8 @@ mod table;
 mod batch;
 mod snapshot;
 mod aggregate;
+mod indexing;
+mod find;
 mod spread;
 mod digest;
 mod transaction;
@@ -120,8 +124,8 @@ pub use aggregate::{Aggregate, AggregateCost};
 pub use batch::Batch;
 pub use bulk::{BulkLoad, BytesBulkLoad};
 pub use care::{
-    BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, LoadOptions, LoadReport,
-    Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
+    BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, IndexCheck, LoadOptions,
+    LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
 pub use cursor::{Cursor, Resume};
 pub use digest::Digest;
@@ -130,8 +134,10 @@ pub use feed::{
     Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
 };
 pub use feeds::FeedStats;
+pub use find::{BytesFind, Find, Hit, Hits};
 pub use head::Head;
 pub use history::Version;
+pub use indexing::{IndexInfo, IndexProgress};
 pub use locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use options::{Durability, Options, Upkeep};
 pub use report::{Explained, PartInfo, Place, ReclaimReport, RunInfo, StoreStats, TableStats, ValueSegment};
@@ -152,6 +158,6 @@ pub use folddb_merge::{ReclaimPlan, ReclaimReason};
 pub use folddb_rules::head::HeadRule;
 pub use folddb_rules::place::ValuesIn;
 pub use folddb_rules::{
-    Datum, Expire, Fold, FoldFailure, Keep, KeyOrder, Outcome, codec, datum, folds, law, order, table_rules,
-    time,
+    Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, TermRule, Terms, codec, datum,
+    folds, law, order, table_rules, terms, time,
 };

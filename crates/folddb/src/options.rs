@@ -247,6 +247,18 @@ impl Options {
         self
     }
 
+    /// Makes a function of yours that takes terms out of keys and values known by this name and version ([`crate::TermRule::Custom`]).
+    /// It gives the same terms whenever it is asked.
+    pub fn custom_terms(
+        mut self,
+        name: &str,
+        version: u32,
+        take: impl Fn(&[u8], &[u8], &mut folddb_rules::Terms) + Send + Sync + 'static,
+    ) -> Options {
+        self.custom.add_terms(name, version, Arc::new(take));
+        self
+    }
+
     /// The world that the store lives in. Default the operating system; tests bring a simulated one.
     pub fn host(mut self, host: Host) -> Options {
         self.host = host;

@@ -48,6 +48,7 @@ use crate::hashed::{Hashed, PointLocks, low_bits, new_salt};
 use crate::hashed_files::open_saved;
 use crate::hashed_save::SavedIndex;
 use crate::health::Health;
+use crate::indexing::link_indexes;
 use crate::install::Installed;
 use crate::options::Options;
 use crate::sealed;
@@ -169,6 +170,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         dir: dir.to_owned(),
         store_id: state.store_id,
         host,
+        index_epoch: AtomicU64::new(link_indexes(&catalog, &state, &options.custom)),
         catalog: RwLock::new(Arc::new(catalog)),
         commit: Mutex::new(committer),
         published: AtomicU64::new(0),

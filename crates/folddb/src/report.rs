@@ -96,6 +96,12 @@ pub struct StoreStats {
     pub records_expired: u64,
     /// Times that a feed has lost its place.
     pub feeds_lost: u64,
+    /// Entries of indexes that finds have met.
+    pub index_entries_met: u64,
+    /// As many of those were stale: their records have other terms by now.
+    pub index_entries_stale: u64,
+    /// Stale entries that merges have left out.
+    pub index_entries_cleaned: u64,
     /// Live snapshots.
     pub snapshots: u64,
     /// Seconds since the oldest live snapshot was taken.
@@ -379,7 +385,7 @@ fn why_kept(records: &[Explained], index: usize, borders: &[Seq]) -> String {
     }
 }
 
-fn table_stats(core: &Arc<TableCore>) -> TableStats {
+pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     if let Some(hashed) = &core.hashed {
         return hashed_stats(core, hashed);
     }
@@ -515,6 +521,9 @@ impl Engine {
             value_bytes_given_back: counters.value_bytes_given_back.get(),
             records_expired: counters.records_expired.get(),
             feeds_lost: counters.feeds_lost.get(),
+            index_entries_met: counters.entries_met.get(),
+            index_entries_stale: counters.entries_stale.get(),
+            index_entries_cleaned: counters.entries_cleaned.get(),
             snapshots: snapshots as u64,
             oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),
             damage: self.damage_met().into_iter().chain(self.damaged_values()).collect(),

@@ -6,7 +6,7 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::head::HeadRule;
 use folddb_rules::place::ValuesIn;
 use folddb_rules::table_rules::{Compression, TableRules};
-use folddb_rules::{Expire, Fold, Keep};
+use folddb_rules::{Expire, Fold, IndexRule, Keep};
 
 /// What a table of keys `K` and values `V` means. Begin with [`Rules::sorted`] or [`Rules::hashed`].
 ///
@@ -18,24 +18,36 @@ use folddb_rules::{Expire, Fold, Keep};
 #[derive(Clone, Debug)]
 pub struct Rules<K, V> {
     rules: TableRules,
+    /// What of it is none, in words.
+    pub(crate) mistake: Option<String>,
     types: PhantomData<fn() -> (K, V)>,
 }
 
 impl Rules<(), ()> {
     /// A sorted table. Without a fold, a later value replaces the earlier one.
     pub fn sorted<K: Key, V: Value>() -> Rules<K, V> {
-        Rules { rules: TableRules::new(K::codec()).value(V::codec()), types: PhantomData }
+        Rules { rules: TableRules::new(K::codec()).value(V::codec()), mistake: None, types: PhantomData }
     }
 
     /// A hashed table: for large sets of values by key, which nobody asks for in order. An index in memory, of about fourteen
     /// bytes a key, says where each value lies, and a get is one read. Scans go over the whole table, in no order of the keys. A
     /// write looks its key up: what it replaces, and what a fold folds onto, is read when it is written.
     pub fn hashed<K: Key, V: Value>() -> Rules<K, V> {
-        Rules { rules: TableRules::hashed(K::codec()).value(V::codec()), types: PhantomData }
+        Rules { rules: TableRules::hashed(K::codec()).value(V::codec()), mistake: None, types: PhantomData }
     }
 }
 
 impl<K: Key, V: Value> Rules<K, V> {
+    /// Has this index from the beginning, named `name`, by a rule of [`crate::terms`]: `json:/city`. A wrong rule is an error when
+    /// the table is opened. Indexes of a table that is there are added by [`crate::Store::add_index`].
+    pub fn index(mut self, name: &str, rule: &str) -> Self {
+        match IndexRule::parse(&format!("{name}:{rule}")) {
+            Some(index) => self.rules = self.rules.index(index),
+            None => self.mistake = Some(format!("`{name}:{rule}` is no index")),
+        }
+        self
+    }
+
     /// How values fold: the spec string of a built-in fold (see [`crate::folds`]). A wrong spec is an error when the
     /// table is opened.
     pub fn fold(mut self, spec: &str) -> Self {

@@ -328,6 +328,11 @@ impl Rows {
         (&self.key, &self.value)
     }
 
+    /// The head of the last row, where it has one: where heads are wanted, and where its value was left out because it is long.
+    pub(crate) fn take_head(&mut self) -> Option<Head> {
+        self.head.take()
+    }
+
     /// Whether the value of the last row was left out because it is long.
     pub(crate) fn is_long(&mut self) -> bool {
         self.head.take().is_some()

@@ -71,6 +71,12 @@ impl Snapshot {
         Ok(Some(self.held.at))
     }
 
+    /// What keeps it, for a reader of `table`, where that is kept; and whether it is of a moment that is over.
+    pub(crate) fn hold_for(&self, table: &BytesTable) -> Result<(Arc<Held>, bool)> {
+        self.at(table)?;
+        Ok((Arc::clone(&self.held), self.asked.is_some()))
+    }
+
     /// What keeps it.
     pub(crate) fn into_held(self) -> Arc<Held> {
         self.held

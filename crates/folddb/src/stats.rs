@@ -55,4 +55,7 @@ pub(crate) struct Counters {
     pub(crate) value_bytes_given_back: Counter,
     pub(crate) records_expired: Counter,
     pub(crate) feeds_lost: Counter,
+    pub(crate) entries_met: Counter,
+    pub(crate) entries_stale: Counter,
+    pub(crate) entries_cleaned: Counter,
 }

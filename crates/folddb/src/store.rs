@@ -9,16 +9,18 @@ use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::Ordering;
-use folddb_layout::manifest_edit::Change;
+use folddb_layout::manifest_edit::{Change, IndexStand};
 use folddb_merge::{ReclaimPlan, tier_of};
+use folddb_rules::IndexRule;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_run::PartFacts;
 
 use crate::batch::Batch;
-use crate::catalog::{Catalog, TableCore};
+use crate::catalog::TableCore;
 use crate::engine::{Active, Engine};
 use crate::hashed::{Hashed, new_salt};
+use crate::indexing::{IndexInfo, IndexProgress, NewIndexes};
 use crate::install::{Installed, part_state};
 use crate::options::{Durability, Options};
 use crate::recover;
@@ -108,11 +110,14 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::RulesDiffer`] when the table exists under other rules; the message names both.
     pub fn table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
+        if let Some(mistake) = &rules.mistake {
+            return Err(Error::invalid(format!("table `{name}`: {mistake}")));
+        }
         let wanted = rules.as_table_rules();
         loop {
             match self.bytes_table(name) {
                 Ok(table) => {
-                    if let Some(difference) = table.rules().rules.diff(wanted) {
+                    if let Some(difference) = table.core().rules_with_indexes().diff(wanted) {
                         let message = format!("table `{name}` has other rules: {difference}");
                         return Err(Error::new(ErrorKind::RulesDiffer, message));
                     }
@@ -144,14 +149,17 @@ impl Store {
         check_name(name)?;
         let in_table = |error: Error| error.context(format!("table `{name}`"));
         rules.validate(&engine.options.custom).map_err(in_table)?;
+        if rules.index_of.is_some() {
+            return Err(Error::invalid("an index is made with its table, or added to it")); // see Store::add_index
+        }
         rules.bind(&engine.options.custom).map_err(in_table)
     }
 
-    /// Makes a table with this content, by one edit.
+    /// Makes a table with this content, by one edit. One with indexes has none.
     pub(crate) fn make_table(&self, name: &str, rules: TableRules, content: Content) -> Result<BytesTable> {
         let engine = self.engine();
         let discard = || content.parts.iter().for_each(|(part, _)| part.retire());
-        let bound = self.check_new_table(name, &rules).inspect_err(|_| discard())?;
+        let mut bound = self.check_new_table(name, &rules).inspect_err(|_| discard())?;
         let mut manifest = engine.manifest.lock();
         if engine.catalog().by_name(name).is_some() {
             discard();
@@ -160,14 +168,19 @@ impl Store {
         }
         engine.check_open().and_then(|()| engine.health.check_writable(false)).inspect_err(|_| discard())?;
         let id = TableId(manifest.state().next_table_id);
-        let mut changes =
-            vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text: rules.to_text() }];
+        let indexes = std::mem::take(&mut bound.rules.indexes);
+        let catalog = engine.catalog();
+        let with = (&*catalog, &engine.options.custom);
+        let new = NewIndexes::prepare((name, &bound), &indexes, IndexStand::default(), id.0 + 1, with)?;
+        let rules_text = bound.rules.to_text();
+        let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
         changes.extend(content.changes(engine, id));
         if !content.parts.is_empty() {
             engine.check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
         }
-        let told = engine.note_of_table(manifest.state(), (id, name, rules.to_text()), false);
+        let told = engine.note_of_table(manifest.state(), (id, name, bound.rules.to_text()), false);
         changes.extend(told.inspect_err(|_| discard())?);
+        changes.extend(new.changes.iter().cloned());
         engine.edit_tables(&mut manifest, &changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
                 discard(); // the edit surely did not take place
@@ -182,7 +195,8 @@ impl Store {
             engine.show(&core, state, &Installed { parts, flushed: None });
         }
         engine.commit.lock().install_active(Active::new(Arc::clone(&core), content.seq));
-        self.change_catalog(|catalog| catalog.insert(Arc::clone(&core)));
+        new.link(engine, &core);
+        engine.change_catalog(|catalog| catalog.insert(Arc::clone(&core)));
         drop(manifest);
         Ok(self.handle(core))
     }
@@ -206,16 +220,9 @@ impl Store {
         BytesTable { engine, core, durability }
     }
 
-    fn change_catalog(&self, change: impl FnOnce(&mut Catalog)) {
-        let mut slot = self.engine().catalog.write();
-        let mut next = slot.as_ref().clone();
-        change(&mut next);
-        *slot = Arc::new(next);
-    }
-
-    /// The names of the tables, in order.
+    /// The names of the tables, in order. Indexes are not among them: see [`Store::indexes`].
     pub fn tables(&self) -> Vec<String> {
-        self.engine().catalog().all().map(|table| table.name.clone()).collect()
+        self.engine().catalog().own().map(|table| table.name.clone()).collect()
     }
 
     /// Removes a table and everything in it. Handles of it fail from now on; readers that are under way end first.
@@ -226,26 +233,63 @@ impl Store {
         let engine = self.engine();
         engine.check_not_read_only()?;
         let core = Arc::clone(self.bytes_table(name)?.core());
+        if let Some(of) = &core.rules.rules.index_of {
+            return Err(Error::invalid(format!("`{name}` is an index of table `{of}`: drop the index")));
+        }
         let mut manifest = engine.manifest.lock();
         core.check_alive()?;
         engine.health.check_writable(true)?;
         let rules_text = core.rules.rules.to_text();
         let told = engine.note_of_table(manifest.state(), (core.id, name, rules_text), true)?;
-        let edit: Vec<Change> = std::iter::once(Change::DropTable { table: core.id }).chain(told).collect();
+        let indexes = core.indexes();
+        let gone: Vec<&Arc<TableCore>> =
+            std::iter::once(&core).chain(indexes.iter().map(|index| &index.table)).collect();
+        let dropped = gone.iter().map(|table| Change::DropTable { table: table.id });
+        let edit: Vec<Change> = dropped.chain(told).collect();
         engine.edit_tables(&mut manifest, &edit)?;
         {
             let mut committer = engine.commit.lock();
-            core.mark_dropped();
-            let slot = committer.active.get_mut(core.id.0 as usize);
-            if let Some(active) = slot.and_then(Option::take) {
-                committer.active_bytes -= active.bytes_counted;
-            }
+            gone.iter().for_each(|table| engine.retire_active(&mut committer, table));
         }
-        self.change_catalog(|catalog| catalog.remove(&core));
+        engine.change_catalog(|catalog| gone.iter().for_each(|table| catalog.remove(table)));
         drop(manifest);
-        engine.forget_table(&core);
+        gone.iter().for_each(|table| engine.forget_table(table));
         engine.note_overdue();
         Ok(())
+    }
+
+    /// The indexes of a table, by name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTable`].
+    pub fn indexes(&self, table: &str) -> Result<Vec<IndexInfo>> {
+        Ok(self.bytes_table(table)?.core().index_infos())
+    }
+
+    /// Adds an index to a table, and builds it of what the table has, here and now, while writes go on. `progress` is told after
+    /// every few thousand keys and may break off: the index is then there, is followed by all that is written, and finds nothing
+    /// until it is built. Adding it once more goes on with that, as it does after a crash.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a rule that breaks the law of terms under the table's fold, with a counter-example; for a
+    /// table that has another index of this name, or is hashed; a failed write.
+    pub fn add_index(
+        &self,
+        table: &str,
+        rule: &IndexRule,
+        mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let table = self.bytes_table(table)?;
+        self.engine().add_index(table.core(), rule, &mut progress)
+    }
+
+    /// Removes an index of a table, and its entries.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTable`]; [`ErrorKind::InvalidInput`] where the table has no such index; a failed write.
+    pub fn drop_index(&self, table: &str, index: &str) -> Result<()> {
+        let table = self.bytes_table(table)?;
+        self.engine().drop_index(table.core(), index)
     }
 
     /// An empty batch.
@@ -312,7 +356,8 @@ impl Store {
         self.engine().flush_all()
     }
 
-    /// Merges all runs of a table into one, slice by slice, here and now. `progress` is told after every few
+    /// Merges all runs of a table into one, slice by slice, here and now, and then those of its indexes, without what is stale in
+    /// them. `progress` is told after every few
     /// thousand keys and may break off; what is merged by then stays merged, and a later call goes on.
     ///
     /// # Errors
@@ -320,7 +365,19 @@ impl Store {
     pub fn optimize(&self, table: &str, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
         self.engine().check_not_read_only()?;
         let table = self.bytes_table(table)?;
-        self.engine().optimize(table.core(), &mut progress)
+        let is_broken_off = std::cell::Cell::new(false);
+        let mut told = |at: Progress| {
+            let flow = progress(at);
+            is_broken_off.set(is_broken_off.get() | flow.is_break());
+            flow
+        };
+        self.engine().optimize(table.core(), &mut told)?;
+        for index in table.core().indexes().iter() {
+            if !is_broken_off.get() {
+                self.engine().optimize(&index.table, &mut told)?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives back the space of dead values, here and now: files of values in which little is alive are copied into fewer, as long
@@ -411,7 +468,7 @@ impl Drop for Open {
     }
 }
 
-fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let fits = !name.is_empty() && name.len() <= TABLE_NAME_BYTES_MAX && !name.chars().any(char::is_control);
     if fits {
         return Ok(());

@@ -4,6 +4,7 @@
 //! between the steps of merges.
 //! With [`Upkeep::Manual`] there are none and the caller takes single steps.
 
+mod clean;
 mod expire;
 pub(crate) mod flush;
 pub(crate) mod merge;

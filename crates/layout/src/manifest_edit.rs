@@ -40,6 +40,7 @@
 //! | 41 | `DropFeed` | name text |
 //! | 42 | `KeepLog` | file, first_lsn, next_lsn |
 //! | 43 | `NoteTable` | note, seq, table, name text, rules text, is_dropped bool |
+//! | 48 | `BuildIndex` | table, since, building bool, through slice |
 //!
 //! What the changes do to the state is told by the crate `folddb-manifest`. A change with an unknown tag is refused:
 //! what it changed is not known, so neither is what lives.
@@ -116,6 +117,15 @@ pub struct IndexSegment {
     pub bytes: u64,
     /// Where the last record ends that the table has ever had in it, in bytes; at least.
     pub end: u64,
+}
+
+/// How far an index has come with what was in its table before it was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexStand {
+    /// Who reads at this seq or a later one finds all; of no meaning while it is being built.
+    pub since: Seq,
+    /// While it is being built: the last key of the table whose terms are in it, empty where none are yet.
+    pub building: Option<Vec<u8>>,
 }
 
 /// A change to what lives.
@@ -286,6 +296,13 @@ pub enum Change {
         table: TableId,
         /// The changes.
         changes: IndexState,
+    },
+    /// How far an index has come.
+    BuildIndex {
+        /// The table that is the index.
+        table: TableId,
+        /// How far.
+        stand: IndexStand,
     },
     /// The values of these segments that anything points to lie in another file now.
     MoveValues {
@@ -459,6 +476,12 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             put_index(out, *table, changes);
             33
         }
+        Change::BuildIndex { table, stand } => {
+            put_varints(out, &[u64::from(table.0), stand.since]);
+            out.push(u8::from(stand.building.is_some()));
+            put_slice(out, stand.building.as_deref().unwrap_or_default());
+            48
+        }
         Change::Times { entries } => {
             let (mut pairs, mut before) = (Vec::new(), (0, 0));
             for &(seq, time_ms) in entries {
@@ -623,6 +646,14 @@ impl Fields<'_> {
         })
     }
 
+    fn stand(&mut self) -> Result<IndexStand, Malformed> {
+        let (since, is_building, through) = (self.number()?, self.flag()?, self.bytes()?);
+        if !is_building && !through.is_empty() {
+            return Err(Malformed::Bounds);
+        }
+        Ok(IndexStand { since, building: is_building.then_some(through) })
+    }
+
     fn index(&mut self) -> Result<IndexState, Malformed> {
         let (file, file_bytes) = (self.file()?, self.number()?);
         let (keys, max_seq) = (self.number()?, self.number()?);
@@ -728,6 +759,7 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             Change::KeepLog { file: fields.file()?, first_lsn: fields.number()?, next_lsn: fields.number()? }
         }
         43 => Change::NoteTable { note: TableNote::read(&mut fields.0)? },
+        48 => Change::BuildIndex { table: fields.table()?, stand: fields.stand()? },
         _ => return Err(Malformed::Tag),
     })
 }

@@ -7,7 +7,7 @@ use folddb_base::bytes::Malformed;
 use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, Lsn, Seq, TableId};
 use folddb_layout::file_name::FileName;
-use folddb_layout::manifest_edit::{Change, IndexState, PartState};
+use folddb_layout::manifest_edit::{Change, IndexStand, IndexState, PartState};
 
 use crate::feeds::{Feeds, KeptLog};
 use crate::times::Times;
@@ -66,6 +66,8 @@ pub struct TableState {
     pub index: Option<IndexState>,
     /// What that takes after its checkpoint.
     pub changes: Option<IndexState>,
+    /// How far it has come, where it is an index of another table.
+    pub stand: IndexStand,
 }
 
 /// A run.
@@ -167,6 +169,7 @@ impl State {
                 table.changes = Some(changes.clone());
                 self.reserve(changes.file.0.saturating_add(1));
             }
+            Change::BuildIndex { table, stand } => self.table_mut(*table)?.stand = stand.clone(),
             Change::Times { entries } => entries.iter().for_each(|&(seq, ms)| self.times.push(seq, ms)),
             Change::SetFeed { feed } => self.feeds.set(feed),
             Change::DropFeed { name } => self.feeds.remove(name)?,
@@ -329,6 +332,7 @@ impl State {
             range_deletes: Vec::new(),
             index: None,
             changes: None,
+            stand: IndexStand::default(),
         };
         self.tables.insert(table, state);
         Ok(())
@@ -441,6 +445,9 @@ impl TableState {
         changes.extend(self.index.iter().map(|index| Change::SaveIndex { table, index: index.clone() }));
         let later = self.changes.iter();
         changes.extend(later.map(|later| Change::SaveChanges { table, changes: later.clone() }));
+        if self.stand != IndexStand::default() {
+            changes.push(Change::BuildIndex { table, stand: self.stand.clone() });
+        }
     }
 }
 

@@ -543,7 +543,8 @@ fn a_store_is_read_back_by_the_document_alone() {
             "SetFeed",
             "DropFeed",
             "KeepLog",
-            "NoteTable"
+            "NoteTable",
+            "BuildIndex"
         ],
         "the changes that this store does not make"
     );

@@ -76,7 +76,7 @@ struct Dump<'a> {
 
 impl Dump<'_> {
     fn table(&mut self, core: &std::sync::Arc<TableCore>) -> Result<()> {
-        put_table(&core.name, &core.rules.rules.to_text(), &mut self.line);
+        put_table(&core.name, &core.rules_with_indexes().to_text(), &mut self.line);
         self.hand_on()?;
         let mut writer = RowWriter::new(&core.rules);
         let wanted = if core.hashed.is_some() { Wanted::Value } else { Wanted::Short };

@@ -180,7 +180,7 @@ impl Load<'_> {
             }
             Err(error) => return Err(error),
         };
-        if let Some(difference) = table.rules().rules.diff(&rules) {
+        if let Some(difference) = table.core().rules_with_indexes().diff(&rules) {
             let message = format!("table `{name}` is there under other rules: {difference}");
             return Err(Error::new(ErrorKind::RulesDiffer, message));
         }

@@ -12,6 +12,7 @@
 //! what the older ones say: which keys that may be is told by the report.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values::header;
 use folddb_layout::version::Version;
-use folddb_manifest::{Feeds, IndexSegment, IndexState, PartState, RunState, State, TableState};
+use folddb_manifest::{Feeds, IndexSegment, IndexStand, IndexState, PartState, RunState, State, TableState};
 use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examine, search_blocks};
@@ -41,6 +42,7 @@ use crate::care::verify::VerifyReport;
 use crate::catalog::TableCore;
 use crate::encode::Encoded;
 use crate::engine::Numbers;
+use crate::indexing::extractor;
 use crate::install::part_state;
 use crate::options::{Durability, Options};
 use crate::recover;
@@ -313,9 +315,12 @@ impl Mender<'_> {
             feeds: Feeds::default(), // what they would give is not what was salvaged
             ..state.clone()
         };
+        self.drop_indexes_not_at_hand(&mut next, rules);
         for table in next.tables.values_mut() {
-            if let Some(rules) = rules.get(&table.id) {
-                self.table(table, rules)?;
+            match rules.get(&table.id) {
+                rules if index_of(rules).is_some() => to_be_built(table),
+                Some(rules) => self.table(table, rules)?,
+                None => {}
             }
             next.last_seq = next.last_seq.max(table.flushed_seq);
         }
@@ -334,7 +339,38 @@ impl Mender<'_> {
         recover::write_format(&*host.files, self.draft, &version)?;
         let store = Store::open(self.draft, self.options.clone().read_only(false))?;
         self.log(&store, state, past_holes)?;
+        self.build_indexes(&store)?;
         store.close()
+    }
+
+    /// Leaves out indexes whose table is gone, or whose terms cannot be taken here.
+    fn drop_indexes_not_at_hand(&mut self, next: &mut State, rules: &BTreeMap<TableId, BoundRules>) {
+        let names: BTreeSet<String> = next.tables.values().map(|table| table.name.clone()).collect();
+        let findings = &mut self.report.findings;
+        next.tables.retain(|id, table| {
+            let Some((rules, of)) = rules.get(id).and_then(|rules| Some((rules, index_of(Some(rules))?)))
+            else {
+                return true;
+            };
+            let taken = rules.rules.indexes.first().map(|rule| &rule.terms);
+            let taken = taken.map_or(Ok(()), |rule| extractor(rule, rules, &self.options.custom).map(drop));
+            if let Err(why) = &taken {
+                let what = format!("the index is left out, to be added again: {why}");
+                findings.push(Finding::note(table.name.as_str(), what));
+            }
+            taken.is_ok() && names.contains(of)
+        });
+    }
+
+    /// Builds the indexes anew, of what is left of their tables.
+    fn build_indexes(&self, store: &Store) -> Result<()> {
+        let engine = store.engine();
+        for table in engine.catalog().own() {
+            for index in table.indexes().iter() {
+                engine.build_index(table, index, &mut |_| ControlFlow::Continue(()))?;
+            }
+        }
+        Ok(())
     }
 
     /// Saves the index of a hashed table anew, with all keys whose records are whole.
@@ -744,6 +780,18 @@ impl Mender<'_> {
     }
 }
 
+/// The table that this is an index of, where it is one.
+fn index_of(rules: Option<&BoundRules>) -> Option<&String> {
+    rules?.rules.index_of.as_ref()
+}
+
+/// An index is not salvaged, but built anew.
+fn to_be_built(index: &mut TableState) {
+    index.runs.clear();
+    index.range_deletes.clear();
+    index.stand = IndexStand { since: 0, building: Some(Vec::new()) };
+}
+
 fn whole_part(table: &TableState, rules: &BoundRules, part: &PartState) -> Loss {
     Loss::of_range(&table.name, rules.rules.key_codec(), &part.low, &part.high, Some(part.records))
 }
@@ -766,8 +814,8 @@ fn encode(
         if seq <= table.flushed_seq {
             continue;
         }
-        if core.hashed.is_some() {
-            continue; // it is in the index that was saved
+        if core.hashed.is_some() || core.is_index() {
+            continue; // it is in the index that was saved, or comes with the record that it is of
         }
         let is_range = record.op == LogOp::RangeDelete;
         if is_range && core.rules.order.compare(record.key, record.payload).is_ge() {

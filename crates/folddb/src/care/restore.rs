@@ -20,7 +20,7 @@ use folddb_layout::backup::BackupList;
 use folddb_layout::file_name::FileName;
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_layout::version::Version;
-use folddb_manifest::State;
+use folddb_manifest::{IndexStand, State};
 
 use crate::care::backup::write_manifest;
 use crate::care::copying;
@@ -276,13 +276,14 @@ impl Making<'_> {
                 self.segment(number, store_id, end_lsn)?;
             }
         }
-        let state = State {
+        let mut state = State {
             store_id,
             last_seq,
             durable_lsn: end_lsn,
             log_open: end_lsn > checked.state.log_start_lsn,
             ..checked.state.clone()
         };
+        forget_later_indexes(&mut state);
         write_manifest(self.host, self.to, state.clone())?;
         self.check(&state)?;
         write_format(&*files, self.to, &Version { store_id, ..checked.version })?;
@@ -337,6 +338,16 @@ impl Making<'_> {
         }
         let message = format!("the log in {} reads otherwise than it was copied", self.to.display());
         Err(Error::new(ErrorKind::Corruption, message))
+    }
+}
+
+/// An index that was built later than the state that is restored may lack entries which the log had by then: it is to be built
+/// again, from the first key.
+fn forget_later_indexes(state: &mut State) {
+    for table in state.tables.values_mut() {
+        if table.stand.building.is_some() || table.stand.since > state.last_seq {
+            table.stand = IndexStand { since: 0, building: Some(Vec::new()) };
+        }
     }
 }
 

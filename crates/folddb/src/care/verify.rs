@@ -24,6 +24,7 @@ use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
 
 use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::finding::{Finding, Loss, Severity};
+use crate::care::indexes;
 use crate::care::refolded::Refolded;
 use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
 use crate::options::Options;
@@ -130,9 +131,23 @@ pub(crate) fn verify(
         look.values(&told.state);
         look.tables(&told.state);
         look.log(&told.state)?;
+        let has_indexes = told.state.tables.values().any(|table| is_index(table, options));
+        if deep && has_indexes && report.is_clean() {
+            report.findings.extend(indexes::findings(&survey.dir, options, &manifest_name(survey)));
+        }
     }
     report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(report)
+}
+
+fn manifest_name(survey: &Survey) -> String {
+    let told = survey.told.as_ref();
+    told.map_or_else(|| "MANIFEST".to_owned(), |told| FileName::Manifest(told.number).to_string())
+}
+
+/// Whether a table is an index of another.
+fn is_index(table: &TableState, options: &Options) -> bool {
+    bind(table, options).is_ok_and(|rules| rules.rules.index_of.is_some())
 }
 
 fn parts_of(table: &TableState) -> impl Iterator<Item = &PartState> {
@@ -226,8 +241,7 @@ impl Look<'_> {
     }
 
     fn manifest_name(&self) -> String {
-        let told = self.survey.told.as_ref();
-        told.map_or_else(|| "MANIFEST".to_owned(), |told| FileName::Manifest(told.number).to_string())
+        manifest_name(self.survey)
     }
 
     fn table(&mut self, table: &TableState, rules: &BoundRules) {

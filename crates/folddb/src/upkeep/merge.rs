@@ -19,6 +19,7 @@ use folddb_merge::{
 };
 use folddb_run::{PartFacts, ReadMode, RunCursor};
 
+use super::clean::{Cleaner, clean_plan};
 use super::flush::{gone, step_ranges};
 use super::optimize::Turn;
 use super::output::Output;
@@ -99,6 +100,8 @@ pub(crate) struct MergeJob {
     /// input of a lower tier, or a later merge of its tier would lift old records over newer ones.
     age: Seq,
     step: FoldStep<KWay<RunCursor>>,
+    /// What leaves stale entries out, where the table is an index.
+    cleaner: Option<Cleaner>,
     output: Output,
     /// The seqs of the range deletes that the merge applies.
     range_deletes: Vec<Seq>,
@@ -186,6 +189,7 @@ impl Engine {
         self.counters.records_merged.add(job.step.counts().records_in);
         self.counters.fold_failures.add(job.step.counts().declined_failed);
         self.counters.records_expired.add(job.step.counts().expired);
+        job.cleaner.iter().for_each(Cleaner::finish);
         let (table, plan, run) = (job.table.id, job.plan.clone(), job.run);
         drop(job); // with the files that it has read
         self.release(table, &plan, Some(run));
@@ -213,7 +217,8 @@ impl Engine {
             let second = if table.is_timed { self.now_ms() / 1000 } else { 0 };
             let is_present =
                 |seen: &(Weak<_>, u64, u64)| seen.0.ptr_eq(&runs) && (seen.1, seen.2) == (version, second);
-            if self.merges.lock().looked_at.get(&table.id).is_some_and(is_present) {
+            let to_clean = table.index_to_clean().is_some();
+            if !to_clean && self.merges.lock().looked_at.get(&table.id).is_some_and(is_present) {
                 continue;
             }
             if table.has_stamps {
@@ -242,6 +247,12 @@ impl Engine {
 
     /// What is due for a table with these runs.
     fn due(&self, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
+        if let Some(index) = table.index_to_clean()
+            && let Some(plan) = clean_plan(table, runs)
+        {
+            index.forget_met();
+            return Some(plan);
+        }
         let moment = Moment { borders: self.borders.all() };
         let options = MergeOptions::with_factor(self.options.merge_factor);
         let mut options = self.with_hidden_values(table, options);
@@ -410,6 +421,7 @@ impl Engine {
             run,
             age,
             step: FoldStep::new(stream, rules).with_times(times),
+            cleaner: Cleaner::of(table, &plan),
             output: Output::new(self, table, (keep_seqs, plan.is_bottom, times), Who::Merge),
             range_deletes: range_seqs,
             lowest_border: borders.first().copied(),
@@ -476,7 +488,7 @@ impl MergeJob {
     pub(super) fn step(&mut self, engine: &Engine) -> Result<bool> {
         engine.check_readable(&self.table)?; // a store that is closed gets no more files
         let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
-        let result = self.step.step(engine.step_budget(), self.output.writer(engine)?)?;
+        let result = self.take_in(engine)?;
         let took = engine.host.clock.monotonic().saturating_sub(started);
         engine.debt.merge_bytes_per_s.note(self.step.counts().bytes_in - bytes_before, took);
         match result {
@@ -490,6 +502,17 @@ impl MergeJob {
             }
             _ => Ok(false),
         }
+    }
+
+    /// Takes in some keys, and lets out what becomes of them.
+    fn take_in(&mut self, engine: &Engine) -> Result<StepResult> {
+        let writer = self.output.writer(engine)?;
+        let Some(cleaner) = &mut self.cleaner else {
+            return self.step.step(engine.step_budget(), writer);
+        };
+        let result = self.step.step(cleaner.budget(engine.step_budget()), cleaner.sink())?;
+        cleaner.hand_on(engine, writer)?;
+        Ok(result)
     }
 
     /// Installs the part written so far, and takes from the inputs what is in it.

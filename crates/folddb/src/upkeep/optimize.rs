@@ -14,6 +14,7 @@ use folddb_base::{Result, TableId};
 use folddb_merge::Plan;
 use folddb_merge::plan::optimize_plan;
 
+use super::clean::clean_plan;
 use super::merge::{MergeJob, Progress, contain, taken_in_bytes};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
@@ -116,7 +117,11 @@ impl Engine {
         let mut is_free = false;
         let plan = self.reserve(table, |runs| {
             is_free = !runs.iter().any(|run| run.busy);
-            if is_free { optimize_plan(&table.rules.order, runs) } else { None }
+            match (is_free, table.may_be_stale(self.published())) {
+                (false, _) => None,
+                (true, false) => optimize_plan(&table.rules.order, runs),
+                (true, true) => clean_plan(table, runs),
+            }
         });
         Ok(is_free.then_some(plan))
     }

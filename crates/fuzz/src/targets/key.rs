@@ -8,6 +8,7 @@ use folddb_rules::codec::tuple::{Element, unpack};
 use folddb_rules::codec::{CodecError, ElementType, Key, KeyCodec, Value, ValueCodec};
 use folddb_rules::datum::{Datum, from_hex, hex};
 use folddb_rules::folds::{Bitmap, ByteSet, Counters, ExactSum, Patch, Stats, TopK};
+use folddb_rules::terms::{before_entries, behind_entries, put_entry, show_term, split_entry};
 
 use crate::carve::Carver;
 use crate::target::Target;
@@ -44,6 +45,7 @@ fn key(input: &[u8]) {
     let mut carver = Carver::new(input);
     let codec = KeyCodec::parse(carver.choice(&CODECS)).expect("the name of a codec");
     let bytes = carver.rest();
+    entry(bytes);
     let line = codec.show_line(bytes);
     assert!(!line.is_empty() || bytes.is_empty());
     let is_key = codec.check(bytes).is_ok();
@@ -62,6 +64,16 @@ fn key(input: &[u8]) {
         return; // without a type, what is typed is what it looks like: 1 may have been 1.0
     }
     assert_eq!(typed.as_deref(), Ok(bytes), "{shown} typed is another key");
+}
+
+/// What is an entry of an index is made of its term and its key, and of nothing else.
+fn entry(bytes: &[u8]) {
+    let Some((term, key)) = split_entry(bytes) else { return };
+    let mut again = Vec::new();
+    put_entry(&mut again, term, key);
+    assert_eq!(again, bytes);
+    assert!(before_entries(term)[..] <= *bytes && *bytes < behind_entries(term)[..]);
+    assert!(!show_term(term).to_string().is_empty() || term.len() == 2);
 }
 
 /// True when showing a tuple leaves something out: which of the types that look alike it was, or the bits of a NaN.

@@ -5,7 +5,7 @@ use folddb_base::ids::RunId;
 use folddb_base::{FileNumber, TableId};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{
-    Change, EditKind, IndexSegment, IndexState, PartState, decode_edit, put_edit,
+    Change, EditKind, IndexSegment, IndexStand, IndexState, PartState, decode_edit, put_edit,
 };
 use folddb_manifest::{State, examine, load};
 
@@ -139,6 +139,11 @@ fn value_changes() -> Vec<Change> {
         Change::Require { features: 1 },
         Change::MoveValues { file: FileNumber(50), file_bytes: 20_000, segments: vec![segment] },
         Change::Times { entries: vec![(7, 1_800_000_000_000), (9, 1_800_000_001_000)] },
+        Change::BuildIndex {
+            table: TableId(1),
+            stand: IndexStand { since: 0, building: Some(b"key".to_vec()) },
+        },
+        Change::BuildIndex { table: TableId(1), stand: IndexStand { since: 310, building: None } },
     ]
 }
 

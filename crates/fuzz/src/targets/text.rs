@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use folddb_rules::Fold;
 use folddb_rules::codec::KeyCodec;
 use folddb_rules::datum::Datum;
 use folddb_rules::folds::{self, Columns, Record, SPECS, SpecError};
 use folddb_rules::table_rules::{Custom, TableRules};
+use folddb_rules::{Fold, IndexRule};
 
 use crate::carve::Carver;
 use crate::target::Target;
@@ -293,6 +293,10 @@ fn table_rules_seeds() -> Vec<Vec<u8>> {
             .block_bytes(512)
             .filter_bits(0),
         TableRules::default().custom_fold("latest", 3),
+        ["by_city:json:/a~1b/c", "by_age:field:age", "by_word:custom:words@7"]
+            .iter()
+            .filter_map(|index| IndexRule::parse(index))
+            .fold(TableRules::replace(), TableRules::index),
     ];
     all.iter().map(|rules| rules.to_text().into_bytes()).collect()
 }

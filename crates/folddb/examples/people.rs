@@ -1,0 +1,50 @@
+//! Records found by what is in them: documents that are merged field by field, two indexes, and one that is added later.
+//!
+//! ```text
+//! cargo run -p folddb --example people
+//! ```
+
+use std::ops::ControlFlow;
+
+use folddb::{IndexRule, Options, Rules, Store};
+
+fn main() -> folddb::Result<()> {
+    let dir = std::env::temp_dir().join(format!("folddb-people-{}", std::process::id()));
+    let store = Store::create(&dir, Options::default())?;
+
+    // Values are documents; a fold merges what is known by now. Each write brings entries for its terms, and reads nothing.
+    let rules = Rules::sorted::<String, Vec<u8>>()
+        .fold("json-merge")
+        .index("by_city", "json:/home/city")
+        .index("by_language", "json:/speaks");
+    let people = store.table("people", rules)?;
+    for (name, known) in [
+        ("ann", r#"{"home":{"city":"Berlin"},"speaks":["German","English"]}"#),
+        ("bob", r#"{"home":{"city":"Rome"},"speaks":["Italian"],"age":41}"#),
+        ("cid", r#"{"home":{"city":"Berlin"},"age":30}"#),
+        ("ann", r#"{"age":28}"#),               // what was known of her stays
+        ("cid", r#"{"home":{"city":"Oslo"}}"#), // he has moved: his entry under Berlin is stale, and nobody sees it
+    ] {
+        people.fold(name, known.as_bytes())?;
+    }
+    let in_berlin: Vec<String> = people.find("by_city")?.term("Berlin").keys().collect::<Result<_, _>>()?;
+    println!("in Berlin: {in_berlin:?}");
+    let speak: Vec<String> = people.find("by_language")?.prefix("I").keys().collect::<Result<_, _>>()?;
+    println!("speak a language with I: {speak:?}");
+
+    // Added to a table that is full, while writes could go on.
+    let rule = IndexRule::parse("by_age:json:/age").ok_or_else(|| folddb::Error::invalid("a rule"))?;
+    store.add_index("people", &rule, |at| {
+        println!("built of {} keys", at.keys_done);
+        ControlFlow::Continue(())
+    })?;
+    for found in people.find("by_age")?.range(29..).reverse().values() {
+        let (name, document) = found?;
+        println!("{name}: {}", String::from_utf8_lossy(&document));
+    }
+    assert_eq!(in_berlin, ["ann"]);
+    assert_eq!(speak, ["bob"]);
+    store.close()?;
+    let _ = std::fs::remove_dir_all(&dir); // an example leaves nothing behind
+    Ok(())
+}

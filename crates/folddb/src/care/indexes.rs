@@ -1,0 +1,141 @@
+//! Do the indexes of a store hold what their tables say? Every record is taken, and for each of its terms the entry is looked up;
+//! what is in the index beyond these is stale, which is no fault.
+//!
+//! Called by `verify`, of a store that is whole otherwise, and by `Store::check_index`.
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_rules::Terms;
+use folddb_rules::terms::{put_entry, show_term};
+
+use crate::care::finding::Finding;
+use crate::care::survey::in_words;
+use crate::catalog::{IndexCore, TableCore};
+use crate::derive::{Taken, not_at_hand, take_terms};
+use crate::options::Options;
+use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::store::Store;
+
+/// What looking an index over came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IndexCheck {
+    /// Keys of the table.
+    pub keys: u64,
+    /// Entries of the index.
+    pub entries: u64,
+    /// Terms of records that have no entry: records that are not found by them.
+    pub missing: u64,
+    /// The first of these: the term, and the key of the record.
+    pub first_missing: Option<(String, String)>,
+    /// Entries whose records have not their terms any more. They cost space and time until a merge cleans them.
+    pub stale: u64,
+}
+
+impl Store {
+    /// Compares an index with its table, as both are now: reads all of the table.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTable`]; [`ErrorKind::InvalidInput`] where the table has no such index, or it is being built; a failed
+    /// read.
+    pub fn check_index(&self, table: &str, index: &str) -> Result<IndexCheck> {
+        let table = self.bytes_table(table)?;
+        let index = self.engine().index_of(table.core(), index)?;
+        if !index.is_built() {
+            return Err(Error::invalid(format!("index `{}` is being built", index.table.name)));
+        }
+        check(self, table.core(), &index)
+    }
+}
+
+fn check(store: &Store, table: &std::sync::Arc<TableCore>, index: &IndexCore) -> Result<IndexCheck> {
+    let engine = store.engine();
+    let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
+    let past = store.snapshot();
+    let at = Some(past.seen());
+    let wanted = match (extractor.is_of_key(), extractor.is_of_head()) {
+        (true, _) => Wanted::Nothing,
+        (_, true) => Wanted::Head,
+        _ => Wanted::Short,
+    };
+    let mut rows = Rows::start(engine, table, ScanPlan { wanted, ..ScanPlan::everything(at) })?;
+    let (mut found, mut terms, mut entry) = (IndexCheck::default(), Terms::default(), Vec::new());
+    let mut living = 0;
+    loop {
+        match rows.next_row() {
+            Ok(Some(_)) => {}
+            Ok(None) => break,
+            Err(error) if error.kind() == ErrorKind::FoldFailed => continue,
+            Err(error) => return Err(error),
+        }
+        found.keys += 1;
+        let head = rows.take_head();
+        let (key, value) = rows.row();
+        let taken = head.as_ref().map_or(Taken::Value(value), |head| Taken::Head(&head.bytes));
+        terms.clear();
+        take_terms(extractor, table, key, taken, &mut terms);
+        for term in terms.iter() {
+            entry.clear();
+            put_entry(&mut entry, term, key);
+            if engine.contains(&index.table, &entry, at)? {
+                living += 1;
+                continue;
+            }
+            found.missing += 1;
+            let key = || table.rules.rules.key_codec().show_line(key);
+            found.first_missing.get_or_insert_with(|| (show_term(term).to_string(), key()));
+        }
+    }
+    let plan = ScanPlan { wanted: Wanted::Nothing, ..ScanPlan::everything(at) };
+    let mut entries = Rows::start(engine, &index.table, plan)?;
+    while entries.next_row()?.is_some() {
+        found.entries += 1;
+    }
+    found.stale = found.entries.saturating_sub(living);
+    Ok(found)
+}
+
+/// What is wrong with the indexes of a store that is whole otherwise.
+pub(crate) fn findings(dir: &std::path::Path, options: &Options, manifest: &str) -> Vec<Finding> {
+    let store = match Store::open(dir, options.clone().read_only(true)) {
+        Ok(store) => store,
+        Err(error) => {
+            let what = format!("the indexes are not compared with their tables: {}", in_words(&error));
+            return vec![Finding::note(manifest, what)];
+        }
+    };
+    let mut findings = Vec::new();
+    for table in store.engine().catalog().own() {
+        for index in table.indexes().iter() {
+            findings.extend(finding(&store, table, index, manifest));
+        }
+    }
+    findings
+}
+
+fn finding(
+    store: &Store,
+    table: &std::sync::Arc<TableCore>,
+    index: &IndexCore,
+    manifest: &str,
+) -> Option<Finding> {
+    let (name, of) = (&index.name, &table.name);
+    if !index.is_built() {
+        let what =
+            format!("index `{name}` of table `{of}` is being built: adding it again goes on with that");
+        return Some(Finding::note(manifest, what));
+    }
+    let check = match check(store, table, index) {
+        Ok(check) => check,
+        Err(error) => {
+            let what =
+                format!("index `{name}` of table `{of}` is not compared with it: {}", in_words(&error));
+            return Some(Finding::note(manifest, what));
+        }
+    };
+    let (term, key) = check.first_missing?;
+    let what = format!(
+        "index `{name}` of table `{of}` lacks {} of its entries, first that of term {term} of key {key}: \
+         drop the index and add it again, or repair",
+        check.missing
+    );
+    Some(Finding::damage(manifest, None, what))
+}

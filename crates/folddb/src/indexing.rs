@@ -1,0 +1,538 @@
+//! Indexes come and go: an index is made with its table, added to a full one while writes go on, and dropped.
+//!
+//! ```text
+//!   add     one edit creates the table of the entries and says that it is being built; under the commit lock it becomes an
+//!           index of its table: from here on batches bring its entries
+//!   build   slice by slice, in the order of the keys: the terms of what a slice of the table has now become entries, in batches
+//!           of their own; now and then the log is synced, and an edit says through which key they are in
+//!   built   an edit says so, and since when: whoever reads at that seq or later finds all
+//! ```
+//!
+//! Why a slice needs no snapshot of its own: whatever is written after it was read brings its own entries. A process that dies
+//! leaves the index as it is being built; it goes on from the last edit when it is asked to. What is looked up in it is refused
+//! until it is built.
+//!
+//! The manifest knows an index as a table whose rules say whose it is, named `TABLE/INDEX`. Called by `store`, `recover`, `care`.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+use std::sync::{Arc, Weak};
+
+use folddb_base::{Error, ErrorKind, Op, Result, Seq, TableId};
+use folddb_host::sync::RwLock;
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_layout::manifest_edit::{Change, IndexStand};
+use folddb_manifest::State;
+use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
+use folddb_rules::term_law::check_terms;
+use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
+use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
+
+use crate::catalog::{Catalog, IndexCore, TableCore};
+use crate::derive::{Taken, not_at_hand, take_terms};
+use crate::encode::Encoded;
+use crate::engine::{Active, Engine};
+use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::view::TableView;
+
+/// So many rows, or bytes of entries, does a slice take in.
+const SLICE_ROWS: usize = 2048;
+const SLICE_BYTES: usize = 1 << 20;
+
+/// After so many rows an edit says how far it has come. Few in builds for tests, whose tables are small.
+const TOLD_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
+
+/// So many rows are looked at for counter-examples to the law.
+const SAMPLES: usize = 48;
+
+/// An index of a table, as it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IndexInfo {
+    /// Its name and how it takes its terms.
+    pub rule: IndexRule,
+    /// The table of its entries, which [`crate::Store::bytes_table`], `optimize` and figures know it by.
+    pub table: String,
+    /// Whether all that was in the table before is in it.
+    pub is_built: bool,
+    /// Who reads at this seq or a later one finds all, once it is built.
+    pub since: Seq,
+    /// What of it is not at hand: its table cannot be written to without.
+    pub missing: Option<String>,
+    /// Entries that finds have met since it was last cleaned, and how many of them were stale.
+    pub met: u64,
+    /// See `met`.
+    pub stale: u64,
+}
+
+/// How far the building of an index has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexProgress {
+    /// Keys of the table that are in it, since this was begun.
+    pub keys_done: u64,
+    /// About how many keys there are.
+    pub keys_total: u64,
+    /// Entries written.
+    pub entries: u64,
+}
+
+/// Who is told, and may break off.
+pub(crate) type Told<'a> = &'a mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
+
+// ---- what there is --------------------------------------------------------------------------------------
+
+/// The name of the table of an index.
+pub(crate) fn entries_name(table: &str, index: &str) -> String {
+    format!("{table}/{index}")
+}
+
+/// Gives the tables of a store that is being opened their indexes. Returns the epoch to begin with: 0 where there are none.
+pub(crate) fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) -> u64 {
+    let mut found: BTreeMap<&str, Vec<Arc<IndexCore>>> = BTreeMap::new();
+    for entries in catalog.all() {
+        let rules = &entries.rules.rules;
+        let (Some(of), Some(rule)) = (&rules.index_of, rules.indexes.first()) else { continue };
+        let Some(table) = catalog.by_name(of) else { continue };
+        let stand = state.tables.get(&entries.id).map(|table| table.stand.clone()).unwrap_or_default();
+        found.entry(of).or_default().push(new_index(rule, &table.rules, entries, stand, custom));
+    }
+    for (name, indexes) in &found {
+        catalog.by_name(name).iter().for_each(|table| table.set_indexes(indexes.clone()));
+    }
+    u64::from(!found.is_empty())
+}
+
+fn new_index(
+    rule: &IndexRule,
+    table: &BoundRules,
+    entries: &Arc<TableCore>,
+    stand: IndexStand,
+    custom: &Custom,
+) -> Arc<IndexCore> {
+    Arc::new(IndexCore {
+        name: rule.name.clone(),
+        extractor: extractor(&rule.terms, table, custom),
+        table: Arc::clone(entries),
+        stand: RwLock::new(stand),
+        is_in_work: AtomicBool::new(false),
+        met: AtomicU64::new(0),
+        stale: AtomicU64::new(0),
+        cleaned_at: AtomicU64::new(0),
+    })
+}
+
+/// The extractor of a rule, or what for it is not at hand.
+pub(crate) fn extractor(
+    rule: &TermRule,
+    table: &BoundRules,
+    custom: &Custom,
+) -> std::result::Result<Extractor, String> {
+    let function = match rule {
+        TermRule::Custom { name, version } => Some(custom.terms(name, *version)?),
+        _ => None,
+    };
+    Ok(Extractor::new(rule, table, function))
+}
+
+impl TableCore {
+    /// Its indexes, as they stand.
+    pub(crate) fn index_infos(&self) -> Vec<IndexInfo> {
+        self.indexes().iter().map(|index| index.info()).collect()
+    }
+
+    /// Its rules, with the indexes that it has.
+    pub(crate) fn rules_with_indexes(&self) -> TableRules {
+        let rules = self.rules.rules.clone();
+        self.indexes().iter().filter_map(|index| index.rule().cloned()).fold(rules, TableRules::index)
+    }
+}
+
+impl IndexCore {
+    fn rule(&self) -> Option<&IndexRule> {
+        self.table.rules.rules.indexes.first()
+    }
+
+    /// Whether all that was in the table before is in it.
+    pub(crate) fn is_built(&self) -> bool {
+        self.stand.read().building.is_none()
+    }
+
+    pub(crate) fn info(&self) -> IndexInfo {
+        let stand = self.stand.read();
+        IndexInfo {
+            rule: self
+                .rule()
+                .cloned()
+                .unwrap_or(IndexRule { name: self.name.clone(), terms: TermRule::Value }),
+            table: self.table.name.clone(),
+            is_built: stand.building.is_none(),
+            since: stand.since,
+            missing: self.extractor.as_ref().err().cloned(),
+            met: self.met.load(Ordering::Relaxed),
+            stale: self.stale.load(Ordering::Relaxed),
+        }
+    }
+}
+
+// ---- coming and going -----------------------------------------------------------------------------------
+
+/// Tables of entries that are being made: the changes that make them, and how they are then.
+pub(crate) struct NewIndexes {
+    pub(crate) changes: Vec<Change>,
+    cores: Vec<Arc<TableCore>>,
+    rules: Vec<IndexRule>,
+    stand: IndexStand,
+}
+
+impl NewIndexes {
+    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on.
+    pub(crate) fn prepare(
+        (name, table): (&str, &BoundRules),
+        rules: &[IndexRule],
+        stand: IndexStand,
+        first_id: u32,
+        (catalog, custom): (&Catalog, &Custom),
+    ) -> Result<NewIndexes> {
+        let mut new = NewIndexes { changes: Vec::new(), cores: Vec::new(), rules: rules.to_vec(), stand };
+        for (rule, number) in rules.iter().zip(first_id..) {
+            check_rule(name, table, rule, custom)?;
+            let (id, entries) = (TableId(number), entries_name(name, &rule.name));
+            let own = TableRules::of_index(rule.clone(), name);
+            if catalog.by_name(&entries).is_some() {
+                let message = format!(
+                    "the store has a table `{entries}` already, as the entries of the index would be called"
+                );
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            crate::store::check_name(&entries)?;
+            let bound = own.bind(custom)?;
+            new.changes.push(Change::CreateTable {
+                table: id,
+                name: entries.clone(),
+                rules_text: own.to_text(),
+            });
+            if new.stand != IndexStand::default() {
+                new.changes.push(Change::BuildIndex { table: id, stand: new.stand.clone() });
+            }
+            new.cores.push(Arc::new(TableCore::new(id, &entries, bound, None, TableView::of)));
+        }
+        Ok(new)
+    }
+
+    /// Makes them indexes of their table, together with those that it has. From here on batches bring their entries.
+    pub(crate) fn link(&self, engine: &Engine, table: &Arc<TableCore>) -> Vec<Arc<IndexCore>> {
+        let custom = &engine.options.custom;
+        let index = |(rule, entries)| new_index(rule, &table.rules, entries, self.stand.clone(), custom);
+        let new: Vec<Arc<IndexCore>> = self.rules.iter().zip(&self.cores).map(index).collect();
+        engine.change_catalog(|catalog| self.cores.iter().for_each(|core| catalog.insert(Arc::clone(core))));
+        let mut committer = engine.commit.lock();
+        self.cores.iter().for_each(|core| committer.install_active(Active::new(Arc::clone(core), 0)));
+        if !new.is_empty() {
+            table.set_indexes(table.indexes().iter().chain(&new).cloned().collect());
+            engine.index_epoch.fetch_add(1, Ordering::AcqRel);
+        }
+        new
+    }
+}
+
+/// Checks that a table can have this index.
+fn check_rule(name: &str, table: &BoundRules, rule: &IndexRule, custom: &Custom) -> Result<()> {
+    let wrong = |why: &str| Error::invalid(format!("index `{}` of table `{name}`: {why}", rule.name));
+    if table.rules.kind == TableKind::Hashed {
+        return Err(wrong("a hashed table has no indexes; use a sorted table for them"));
+    }
+    if table.rules.index_of.is_some() {
+        return Err(wrong("an index has no indexes"));
+    }
+    let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
+    check_law(table, &extractor, &[]).map_err(|why| wrong(&why))
+}
+
+/// Looks for a counter-example to the law of terms, among these records and some that are made up.
+fn check_law(
+    table: &BoundRules,
+    extractor: &Extractor,
+    samples: &[(Vec<u8>, Vec<u8>)],
+) -> std::result::Result<(), String> {
+    check_terms(table, extractor, samples).map_or(Ok(()), |case| Err(case.to_string()))
+}
+
+impl Engine {
+    /// The table of this name, and its index.
+    pub(crate) fn index_of(&self, table: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCore>> {
+        table.index(name).ok_or_else(|| {
+            let names: Vec<String> = table.indexes().iter().map(|index| index.name.clone()).collect();
+            let has = if names.is_empty() {
+                "it has none".to_owned()
+            } else {
+                format!("it has {}", names.join(", "))
+            };
+            Error::invalid(format!("table `{}` has no index `{name}`; {has}", table.name))
+        })
+    }
+
+    /// Adds an index to a table and builds it; where it is there and was not built to its end, goes on with that.
+    pub(crate) fn add_index(
+        self: &Arc<Engine>,
+        table: &Arc<TableCore>,
+        rule: &IndexRule,
+        progress: Told<'_>,
+    ) -> Result<()> {
+        self.check_not_read_only()?;
+        table.rules.check_writable()?;
+        let index = match table.index(&rule.name) {
+            None => self.begin_index(table, rule)?,
+            Some(index) if index.rule() != Some(rule) => {
+                let has = index.rule().map(IndexRule::to_string).unwrap_or_default();
+                return Err(Error::invalid(format!(
+                    "table `{}` has an index `{has}`: drop that first",
+                    table.name
+                )));
+            }
+            Some(index) => index,
+        };
+        self.build_index(table, &index, progress)
+    }
+
+    /// Makes an index, which is to be built.
+    fn begin_index(self: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -> Result<Arc<IndexCore>> {
+        let samples = self.sample(table)?;
+        let wrong =
+            |why: &str| Error::invalid(format!("index `{}` of table `{}`: {why}", rule.name, table.name));
+        let of = extractor(&rule.terms, &table.rules, &self.options.custom).map_err(|why| wrong(&why))?;
+        check_law(&table.rules, &of, &samples).map_err(|why| wrong(&why))?;
+        let mut manifest = self.manifest.lock();
+        table.check_alive()?;
+        if table.index(&rule.name).is_some() {
+            return Err(Error::new(
+                ErrorKind::AlreadyExists,
+                format!("table `{}` has an index `{}` already", table.name, rule.name),
+            ));
+        }
+        self.health.check_writable(false)?;
+        let stand = IndexStand { since: 0, building: Some(Vec::new()) };
+        let first_id = manifest.state().next_table_id;
+        let catalog = self.catalog();
+        let with = (&*catalog, &self.options.custom);
+        let new = NewIndexes::prepare(
+            (&table.name, &table.rules),
+            std::slice::from_ref(rule),
+            stand,
+            first_id,
+            with,
+        )?;
+        manifest.append(&new.changes).inspect_err(|error| self.note_write_failure(error))?;
+        let made = new.link(self, table).pop();
+        made.ok_or_else(|| Error::invalid("an index was to be made"))
+    }
+
+    /// Some records of a table.
+    fn sample(self: &Arc<Engine>, table: &Arc<TableCore>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let plan = ScanPlan { wanted: Wanted::Short, ..ScanPlan::everything(None) };
+        let mut rows = Rows::start(self, table, plan)?;
+        let mut samples = Vec::new();
+        while samples.len() < SAMPLES {
+            match rows.next_row() {
+                Ok(Some((key, value))) => samples.push((key.to_vec(), value.to_vec())),
+                Ok(None) => break,
+                Err(error) if error.kind() == ErrorKind::FoldFailed => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(samples)
+    }
+
+    /// Removes an index of a table and its entries.
+    pub(crate) fn drop_index(&self, table: &Arc<TableCore>, name: &str) -> Result<()> {
+        self.check_not_read_only()?;
+        let mut manifest = self.manifest.lock();
+        table.check_alive()?;
+        let index = self.index_of(table, name)?;
+        self.health.check_writable(true)?;
+        let edit = [Change::DropTable { table: index.table.id }];
+        manifest.append(&edit).inspect_err(|error| self.note_write_failure(error))?;
+        {
+            let mut committer = self.commit.lock();
+            let left = table.indexes().iter().filter(|other| !Arc::ptr_eq(other, &index)).cloned().collect();
+            table.set_indexes(left);
+            self.index_epoch.fetch_add(1, Ordering::AcqRel);
+            self.retire_active(&mut committer, &index.table);
+        }
+        self.change_catalog(|catalog| catalog.remove(&index.table));
+        drop(manifest);
+        self.forget_table(&index.table);
+        self.note_overdue();
+        Ok(())
+    }
+}
+
+// ---- building -------------------------------------------------------------------------------------------
+
+/// The right to build an index, which one has at a time.
+struct Claim(Weak<IndexCore>);
+
+impl Claim {
+    fn take(index: &Arc<IndexCore>) -> Result<Claim> {
+        if index.is_in_work.swap(true, Ordering::AcqRel) {
+            return Err(Error::invalid(format!("index `{}` is being built already", index.table.name)));
+        }
+        Ok(Claim(Arc::downgrade(index)))
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.0.upgrade().iter().for_each(|index| index.is_in_work.store(false, Ordering::Release));
+    }
+}
+
+/// An index that is being built.
+struct Building<'a> {
+    engine: &'a Arc<Engine>,
+    table: &'a Arc<TableCore>,
+    index: &'a Arc<IndexCore>,
+    extractor: &'a Extractor,
+    /// The last key that was taken in, if one was.
+    through: Option<Vec<u8>>,
+    progress: IndexProgress,
+    batch: Encoded,
+    terms: Terms,
+}
+
+impl Engine {
+    /// Puts what is in a table into an index, from where that has come to. Does nothing to one that is built.
+    pub(crate) fn build_index(
+        self: &Arc<Engine>,
+        table: &Arc<TableCore>,
+        index: &Arc<IndexCore>,
+        progress: Told<'_>,
+    ) -> Result<()> {
+        let _claim = Claim::take(index)?;
+        let Some(through) = index.stand.read().building.clone() else { return Ok(()) };
+        let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
+        let keys_total = crate::report::table_stats(table).keys_estimate;
+        let mut building = Building {
+            engine: self,
+            table,
+            index,
+            extractor,
+            through: Some(through).filter(|key| !key.is_empty()), // an empty key is taken in twice, which does no harm
+            progress: IndexProgress { keys_done: 0, keys_total, entries: 0 },
+            batch: Encoded::default(),
+            terms: Terms::default(),
+        };
+        let mut told_at = 0;
+        loop {
+            let is_done = building.slice()?;
+            let IndexProgress { keys_done, .. } = building.progress;
+            building.progress.keys_total = keys_total.max(keys_done);
+            if is_done || keys_done - told_at >= TOLD_ROWS {
+                told_at = keys_done;
+                building.tell(is_done)?;
+            }
+            if progress(building.progress).is_break() || is_done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Says in the manifest how far an index has come. What is in it by then is durable.
+    pub(crate) fn note_stand(&self, index: &IndexCore, stand: IndexStand) -> Result<()> {
+        let end_lsn = self.journal.as_ref().map_or(0, |journal| journal.end_lsn());
+        self.sync_to(end_lsn)?;
+        let mut manifest = self.manifest.lock();
+        index.table.check_alive()?;
+        let edit = [Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
+        manifest.append(&edit).inspect_err(|error| self.note_write_failure(error))?;
+        *index.stand.write() = stand;
+        Ok(())
+    }
+}
+
+impl Building<'_> {
+    /// Takes in the next rows. True when there are no more.
+    fn slice(&mut self) -> Result<bool> {
+        let wanted = match (self.extractor.is_of_key(), self.extractor.is_of_head()) {
+            (true, _) => Wanted::Nothing,
+            (_, true) => Wanted::Head,
+            _ => Wanted::Short,
+        };
+        let low = self.through.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        let plan = ScanPlan { low, wanted, ..ScanPlan::everything(None) };
+        let mut rows = Rows::start(self.engine, self.table, plan)?;
+        self.batch.clear();
+        let mut taken = 0;
+        let is_done = loop {
+            if taken >= SLICE_ROWS || self.batch.len_bytes() >= SLICE_BYTES {
+                break false;
+            }
+            match rows.next_row() {
+                Ok(None) => break true,
+                Ok(Some(_)) => self.row(&mut rows)?,
+                // What is on it may fold once it is set anew, or by another version of the fold.
+                Err(error) if error.kind() == ErrorKind::FoldFailed => self.operands(&rows)?,
+                Err(error) => return Err(error),
+            }
+            taken += 1;
+            self.through = Some(rows.key().to_vec());
+        };
+        drop(rows);
+        self.progress.keys_done += taken as u64;
+        self.progress.entries += u64::from(self.batch.count);
+        self.engine.commit(&mut self.batch, crate::options::Durability::Process)?;
+        Ok(is_done)
+    }
+
+    fn row(&mut self, rows: &mut Rows) -> Result<()> {
+        let head = rows.take_head();
+        self.terms.clear();
+        let (key, value) = rows.row();
+        let taken = head.as_ref().map_or(Taken::Value(value), |head| Taken::Head(&head.bytes));
+        take_terms(self.extractor, self.table, key, taken, &mut self.terms);
+        self.put(rows.key())
+    }
+
+    /// The terms of all that was written to a key whose fold fails.
+    fn operands(&mut self, rows: &Rows) -> Result<()> {
+        let key = rows.key().to_vec();
+        for operand in rows.loaded_operands()? {
+            self.terms.clear();
+            let values = match operand.op().map_err(|cause| crate::read::damaged_record(self.table, cause))? {
+                Op::Set(value) | Op::Insert(value) | Op::Fold(value) => [Some(value), None],
+                Op::InsertFold { absent, present } => [Some(absent), Some(present)],
+                _ => [None, None],
+            };
+            for value in values.into_iter().flatten() {
+                take_terms(self.extractor, self.table, &key, Taken::Value(value), &mut self.terms);
+            }
+            self.put(&key)?;
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, key: &[u8]) -> Result<()> {
+        let most = folddb_base::limits::KEY_BYTES_MAX - ENTRY_OVERHEAD_BYTES_MAX;
+        if key.len() > most {
+            let len = key.len();
+            let name = &self.table.name;
+            return Err(Error::invalid(format!(
+                "table `{name}` has a key of {len} bytes, which is too long for an index: at most {most}"
+            )));
+        }
+        let mut entry = Vec::new();
+        for term in self.terms.iter() {
+            entry.clear();
+            put_entry(&mut entry, term, key);
+            self.batch.push_entry(&self.index.table, &entry);
+        }
+        Ok(())
+    }
+
+    /// Says how far it has come.
+    fn tell(&self, is_done: bool) -> Result<()> {
+        let stand = match is_done {
+            true => IndexStand { since: self.engine.published(), building: None },
+            false => IndexStand { since: 0, building: Some(self.through.clone().unwrap_or_default()) },
+        };
+        self.engine.note_stand(self.index, stand)
+    }
+}

@@ -1,0 +1,580 @@
+//! Secondary indexes as a user meets them: declared, added to a full table, asked, cleaned, dropped.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use folddb::codec::tuple::Element;
+use folddb::{
+    AsOf, Durability, ErrorKind, HeadRule, IndexRule, Keep, Lifetime, Options, Rules, Snapshot, Store, Table,
+    Upkeep, WriteOp,
+};
+
+fn manual() -> Options {
+    Options::default().upkeep(Upkeep::Manual)
+}
+
+struct World {
+    _dir: tempfile::TempDir,
+    path: PathBuf,
+}
+
+fn fresh(options: Options) -> (World, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.folddb");
+    let store = Store::create(&path, options).unwrap();
+    (World { _dir: dir, path }, store)
+}
+
+fn drain(store: &Store) {
+    while store.upkeep_step().unwrap().is_some() {}
+}
+
+fn on(_: impl Sized) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn rule(text: &str) -> IndexRule {
+    IndexRule::parse(text).unwrap()
+}
+
+type People = Table<String, Vec<u8>>;
+
+fn people(store: &Store) -> People {
+    store.table("people", Rules::sorted::<String, Vec<u8>>().index("by_city", "json:/city")).unwrap()
+}
+
+fn person(city: &str, age: u32) -> Vec<u8> {
+    format!(r#"{{"city":"{city}","age":{age},"tags":["t{}","t{}"]}}"#, age % 3, age % 5).into_bytes()
+}
+
+fn in_city(people: &People, city: &str) -> Vec<String> {
+    people.find("by_city").unwrap().term(city).keys().map(Result::unwrap).collect()
+}
+
+fn in_city_at(people: &People, city: &str, at: &Snapshot) -> Vec<String> {
+    people.find("by_city").unwrap().term(city).at(at).keys().map(Result::unwrap).collect()
+}
+
+#[test]
+fn records_are_found_by_their_terms_wherever_they_lie() {
+    let (_world, store) = fresh(manual());
+    let people = people(&store);
+    for (name, city) in [("ann", "Berlin"), ("bob", "Rome"), ("cid", "Berlin")] {
+        people.set(name, &person(city, 30)).unwrap();
+    }
+    let check = || {
+        assert_eq!(in_city(&people, "Berlin"), ["ann", "cid"]);
+        assert_eq!(in_city(&people, "Rome"), ["bob"]);
+        assert_eq!(in_city(&people, "Paris"), [""; 0]);
+        let all: Vec<_> = people.find("by_city").unwrap().keys().map(Result::unwrap).collect();
+        assert_eq!(all, ["ann", "cid", "bob"], "in the order of terms, then of keys");
+    };
+    check();
+    store.flush().unwrap();
+    check();
+    store.optimize("people", on).unwrap();
+    check();
+    assert_eq!(store.tables(), ["people"], "an index is no table of its own");
+}
+
+#[test]
+fn what_was_overwritten_deleted_or_never_took_place_is_not_found() {
+    let (_world, store) = fresh(manual());
+    let people = people(&store);
+    people.set("ann", &person("Berlin", 1)).unwrap();
+    people.set("bob", &person("Berlin", 1)).unwrap();
+    people.set("cid", &person("Berlin", 1)).unwrap();
+    people.insert("cid", &person("Rome", 1)).unwrap();
+    people.set("ann", &person("Rome", 2)).unwrap();
+    people.delete("bob").unwrap();
+    assert_eq!(in_city(&people, "Berlin"), ["cid"]);
+    assert_eq!(in_city(&people, "Rome"), ["ann"]);
+    people.set("bob", &person("Berlin", 3)).unwrap();
+    people.set("dan", b"no JSON".as_slice()).unwrap();
+    people.delete_range("a", "b").unwrap();
+    assert_eq!(in_city(&people, "Berlin"), ["bob", "cid"]);
+    assert_eq!(in_city(&people, "Rome"), [""; 0]);
+    let stats = store.stats();
+    assert!(stats.index_entries_met > stats.index_entries_stale && stats.index_entries_stale > 0);
+}
+
+#[test]
+fn a_record_may_have_several_terms_and_ranges_run_both_ways() {
+    let (_world, store) = fresh(manual());
+    let rules = Rules::sorted::<String, Vec<u8>>().index("by_age", "json:/age").index("by_tag", "json:/tags");
+    let people: People = store.table("people", rules).unwrap();
+    for age in 0..30u32 {
+        people.set(&format!("p{age:02}"), &person("x", age)).unwrap();
+    }
+    let by_age = || people.find("by_age").unwrap();
+    let keys =
+        |find: folddb::Find<String, Vec<u8>>| -> Vec<String> { find.keys().map(Result::unwrap).collect() };
+    assert_eq!(keys(by_age().range(3..6)), ["p03", "p04", "p05"]);
+    assert_eq!(keys(by_age().range(3..=6).reverse()), ["p06", "p05", "p04", "p03"]);
+    assert_eq!(keys(by_age().range(28..)), ["p28", "p29"]);
+    assert_eq!(keys(by_age().range(..2)), ["p00", "p01"]);
+    assert_eq!(keys(by_age().range(27.5..).limit(2)), ["p28", "p29"]);
+    assert_eq!(by_age().count().unwrap(), 30);
+    let expected: Vec<String> =
+        (0..30u32).filter(|age| age % 3 == 1 || age % 5 == 1).map(|age| format!("p{age:02}")).collect();
+    assert_eq!(keys(people.find("by_tag").unwrap().term("t1")), expected);
+    assert_eq!(keys(people.find("by_tag").unwrap().prefix("t4")), ["p04", "p09", "p14", "p19", "p24", "p29"]);
+    let row = people.find("by_tag").unwrap().term("t4").limit(1).values().next().unwrap().unwrap();
+    assert_eq!(row, ("p04".to_owned(), person("x", 4)));
+    let head = people.find("by_tag").unwrap().term("t4").limit(1).heads().next().unwrap().unwrap();
+    assert_eq!(head.1.size_bytes, person("x", 4).len() as u64);
+}
+
+#[test]
+fn a_snapshot_finds_what_was() {
+    let (_world, store) = fresh(manual());
+    let people = people(&store);
+    let mut snapshots = Vec::new();
+    for round in 0..6 {
+        for name in 0..20 {
+            let city = ["Berlin", "Rome", "Oslo"][(name + round) % 3];
+            people.set(&format!("p{name:02}"), &person(city, round as u32)).unwrap();
+        }
+        let expected: Vec<Vec<String>> = ["Berlin", "Rome", "Oslo"].map(|city| in_city(&people, city)).into();
+        assert_eq!(expected.iter().map(Vec::len).sum::<usize>(), 20);
+        snapshots.push((store.snapshot(), expected));
+        store.flush().unwrap();
+        drain(&store);
+    }
+    let check = |snapshots: &[(Snapshot, Vec<Vec<String>>)]| {
+        for (at, expected) in snapshots {
+            let found: Vec<_> = ["Berlin", "Rome", "Oslo"].map(|city| in_city_at(&people, city, at)).into();
+            assert_eq!(&found, expected);
+        }
+    };
+    check(&snapshots);
+    store.optimize("people", on).unwrap();
+    check(&snapshots);
+    snapshots.drain(..3);
+    store.optimize("people", on).unwrap();
+    check(&snapshots);
+}
+
+#[test]
+fn optimizing_leaves_no_stale_entry_and_gives_its_space_back() {
+    let (_world, store) = fresh(manual().part_bytes(64 << 10));
+    let people = people(&store);
+    for round in 0..8u32 {
+        for name in 0..1500 {
+            people.set(&format!("p{name:04}"), &person(&format!("city{round}-{}", name % 7), round)).unwrap();
+        }
+        store.flush().unwrap();
+    }
+    drain(&store);
+    let before = store.table_stats("people/by_city").unwrap();
+    assert!(before.records >= 8 * 1500, "every entry is still there: {}", before.records);
+    store.optimize("people", on).unwrap();
+    let after = store.table_stats("people/by_city").unwrap();
+    assert_eq!(after.records, 1500, "one entry for each record");
+    assert!(after.disk_bytes < before.disk_bytes / 4, "{} of {}", after.disk_bytes, before.disk_bytes);
+    assert_eq!(store.stats().index_entries_cleaned, 7 * 1500);
+    let met = store.stats().index_entries_met;
+    assert_eq!(people.find("by_city").unwrap().count().unwrap(), 1500);
+    assert_eq!((store.stats().index_entries_met - met, store.stats().index_entries_stale), (1500, 0));
+}
+
+#[test]
+fn a_snapshot_keeps_the_entries_that_it_needs_from_being_cleaned() {
+    let (_world, store) = fresh(manual());
+    let people = people(&store);
+    for name in 0..50 {
+        people.set(&format!("p{name}"), &person("Berlin", 1)).unwrap();
+    }
+    let past = store.snapshot();
+    for name in 0..50 {
+        people.set(&format!("p{name}"), &person("Rome", 1)).unwrap();
+    }
+    store.optimize("people", on).unwrap();
+    assert_eq!((in_city_at(&people, "Berlin", &past).len(), in_city(&people, "Berlin").len()), (50, 0));
+    drop(past);
+    store.optimize("people", on).unwrap();
+    assert_eq!(store.table_stats("people/by_city").unwrap().records, 50);
+    assert_eq!(in_city(&people, "Rome").len(), 50);
+}
+
+#[test]
+fn upkeep_cleans_an_index_of_which_finds_have_met_too_much_that_is_stale() {
+    let (_world, store) = fresh(manual());
+    let people = people(&store);
+    for city in ["Berlin", "Rome"] {
+        for name in 0..900 {
+            people.set(&format!("p{name:03}"), &person(city, 1)).unwrap();
+        }
+    }
+    store.flush().unwrap();
+    drain(&store);
+    assert_eq!(store.table_stats("people/by_city").unwrap().records, 1800);
+    assert_eq!(people.find("by_city").unwrap().count().unwrap(), 900);
+    drain(&store);
+    assert_eq!(store.table_stats("people/by_city").unwrap().records, 900);
+    assert_eq!(people.find("by_city").unwrap().count().unwrap(), 900);
+}
+
+#[test]
+fn an_index_is_added_to_a_full_table_and_dropped() {
+    let (world, store) = fresh(manual());
+    let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
+    for name in 0..5000u32 {
+        people.set(&format!("p{name:04}"), &person(["Berlin", "Rome"][name as usize % 2], name)).unwrap();
+    }
+    let before = store.snapshot();
+    let mut told = Vec::new();
+    store
+        .add_index("people", &rule("by_city:json:/city"), |at| {
+            told.push(at);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(told.len() > 1 && told.is_sorted_by_key(|at| at.keys_done));
+    assert_eq!(told.last().map(|at| (at.keys_done, at.entries)), Some((5000, 5000)));
+    assert_eq!(in_city(&people, "Rome").len(), 2500);
+    let asked = people.find("by_city").unwrap().at(&before).keys().next().unwrap();
+    assert!(asked.unwrap_err().message().contains("when it was built"));
+    drop(before);
+
+    store.add_index("people", &rule("by_age:json:/age"), on).unwrap();
+    let infos = store.indexes("people").unwrap();
+    assert_eq!(
+        infos.iter().map(|index| index.rule.to_string()).collect::<Vec<_>>(),
+        ["by_age:json:/age", "by_city:json:/city"]
+    );
+    let other = store.add_index("people", &rule("by_age:json:/city"), on).unwrap_err();
+    assert!(other.message().contains("drop that first"), "{other}");
+
+    drop((people, store));
+    let store = Store::open(&world.path, manual()).unwrap();
+    let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
+    assert_eq!(people.find("by_age").unwrap().range(10..20).count().unwrap(), 10);
+    people.set("p0010", &person("Oslo", 70_000)).unwrap();
+    assert_eq!(
+        (in_city(&people, "Oslo"), people.find("by_age").unwrap().range(10..20).count().unwrap()),
+        (vec!["p0010".to_owned()], 9)
+    );
+    store.drop_index("people", "by_city").unwrap();
+    assert_eq!(people.find("by_city").unwrap_err().kind(), ErrorKind::InvalidInput);
+    people.set("p0011", &person("Oslo", 11)).unwrap();
+    assert_eq!(store.indexes("people").unwrap().len(), 1);
+    store.drop_table("people").unwrap();
+    assert_eq!(store.tables(), [""; 0]);
+    let again = people_with_index_anew(&store);
+    assert_eq!(again.find("by_city").unwrap().count().unwrap(), 0);
+}
+
+fn people_with_index_anew(store: &Store) -> People {
+    people(store)
+}
+
+#[test]
+fn building_goes_on_where_it_was_broken_off() {
+    let (world, store) = fresh(manual());
+    let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
+    for name in 0..9000u32 {
+        people.set(&format!("p{name:04}"), &person(["Berlin", "Rome"][name as usize % 2], name)).unwrap();
+    }
+    store.add_index("people", &rule("by_city:json:/city"), |_| ControlFlow::Break(())).unwrap();
+    assert!(!store.indexes("people").unwrap()[0].is_built);
+    let refused = people.find("by_city").unwrap().term("Rome").keys().next().unwrap().unwrap_err();
+    assert!(refused.message().contains("is being built"), "{refused}");
+    // Behind and before where it stands.
+    people.set("p0001", &person("Oslo", 1)).unwrap();
+    people.set("p8999", &person("Oslo", 1)).unwrap();
+    drop((people, store));
+
+    let store = Store::open(&world.path, manual()).unwrap();
+    let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
+    let mut last = None;
+    store
+        .add_index("people", &rule("by_city:json:/city"), |at| {
+            last = Some(at.keys_done);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert!(last < Some(9000), "what was done before the store was closed stays done: {last:?}");
+    assert_eq!(in_city(&people, "Oslo"), ["p0001", "p8999"]);
+    assert_eq!((in_city(&people, "Rome").len(), in_city(&people, "Berlin").len()), (4498, 4500));
+}
+
+#[test]
+fn writes_go_on_while_an_index_is_built() {
+    let (_world, store) = fresh(Options::default().memory_bytes(4 << 20));
+    let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
+    let city = |n: u32| ["Berlin", "Rome", "Oslo"][n as usize % 3];
+    for n in 0..20_000u32 {
+        people.set(&format!("p{n:05}"), &person(city(n), n)).unwrap();
+    }
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        for thread in 0..2u32 {
+            let (people, store, is_done) = (&people, &store, &is_done);
+            threads.spawn(move || {
+                let mut n = thread;
+                while !is_done.load(Ordering::Relaxed) {
+                    n = (n.wrapping_mul(2_654_435_761).wrapping_add(thread)) % 25_000;
+                    let mut batch = store.batch();
+                    batch.set(people, &format!("p{n:05}"), &person(city(n + 1), n));
+                    std::thread::yield_now();
+                    batch.commit(Durability::Process).unwrap();
+                }
+            });
+        }
+        store.add_index("people", &rule("by_city:json:/city"), on).unwrap();
+        is_done.store(true, Ordering::Relaxed);
+    });
+    for town in ["Berlin", "Rome", "Oslo"] {
+        let found: BTreeSet<String> = in_city(&people, town).into_iter().collect();
+        let rows = people.scan().into_iter().map(Result::unwrap);
+        let has = |value: &[u8]| std::str::from_utf8(value).unwrap().contains(town);
+        let expected: BTreeSet<String> = rows.filter(|(_, value)| has(value)).map(|(key, _)| key).collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn a_batch_that_was_filled_before_an_index_came_brings_its_entries() {
+    let (_world, store) = fresh(manual());
+    let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
+    let mut batch = store.batch();
+    batch.set(&people, "ann", &person("Berlin", 1));
+    store.add_index("people", &rule("by_city:json:/city"), on).unwrap();
+    batch.commit(Durability::Process).unwrap();
+    assert_eq!(in_city(&people, "Berlin"), ["ann"]);
+    batch.set(&people, "bob", &person("Berlin", 1));
+    store.drop_index("people", "by_city").unwrap();
+    batch.commit(Durability::Process).unwrap();
+    assert!(people.get("bob").unwrap().is_some());
+}
+
+#[test]
+fn an_index_that_folding_would_deceive_is_refused_with_a_counter_example() {
+    let (_world, store) = fresh(manual());
+    let sums = Rules::sorted::<String, u64>().fold("sum:u64");
+    let refused = store.table("sums", sums.clone().index("by_sum", "value")).unwrap_err();
+    assert!(refused.message().contains("1 and 1 have 2 together"), "{refused}");
+    let table = store.table("sums", sums).unwrap();
+    table.fold("a", &7).unwrap();
+    assert!(store.add_index("sums", &rule("by_sum:value"), on).is_err());
+    let peaks = Rules::sorted::<String, u64>().fold("max:u64").index("by_peak", "value");
+    let peaks = store.table("peaks", peaks).unwrap();
+    for (key, value) in [("a", 5), ("b", 9), ("a", 12), ("b", 2)] {
+        peaks.fold(key, &value).unwrap();
+    }
+    let top: Vec<_> = peaks.find("by_peak").unwrap().reverse().keys().map(Result::unwrap).collect();
+    assert_eq!(top, ["a", "b"]);
+    assert_eq!(peaks.find("by_peak").unwrap().term(5).count().unwrap(), 0);
+}
+
+#[test]
+fn sets_are_found_by_their_members_and_documents_by_what_is_merged_into_them() {
+    let (_world, store) = fresh(manual());
+    let words = store
+        .create_table("words", folddb::table_rules::TableRules::postings().index(rule("by_doc:value")))
+        .unwrap();
+    let write = |word: &str, doc: &str| {
+        let mut operand = Vec::new();
+        words.rules().read_value(&folddb::Datum::Text(doc.to_owned()), &mut operand).unwrap();
+        words.write(WriteOp::Fold, word.as_bytes(), &operand).unwrap();
+    };
+    for (word, doc) in [("apple", "d1"), ("pear", "d1"), ("apple", "d2")] {
+        write(word, doc);
+    }
+    store.flush().unwrap();
+    let of = |doc: &str| -> Vec<_> {
+        words.find("by_doc").unwrap().term(doc).keys().map(Result::unwrap).collect()
+    };
+    assert_eq!(of("d1"), [b"apple".to_vec(), b"pear".to_vec()]);
+    assert_eq!(of("d2"), [b"apple".to_vec()]);
+
+    let docs = Rules::sorted::<String, Vec<u8>>().fold("json-merge").index("by_city", "json:/home/city");
+    let docs: People = store.table("docs", docs).unwrap();
+    docs.fold("ann", br#"{"home":{"city":"Berlin"}}"#.as_slice()).unwrap();
+    docs.fold("ann", br#"{"name":"Ann"}"#.as_slice()).unwrap();
+    assert_eq!(in_city(&docs, "Berlin"), ["ann"]);
+    docs.fold("ann", br#"{"home":{"$set":{"city":"Rome"}}}"#.as_slice()).unwrap();
+    assert_eq!((in_city(&docs, "Berlin").len(), in_city(&docs, "Rome").len()), (0, 1));
+    docs.fold("ann", br#"{"home":null}"#.as_slice()).unwrap();
+    assert_eq!(in_city(&docs, "Rome").len(), 0);
+}
+
+#[test]
+fn where_heads_tell_the_terms_no_value_is_read() {
+    let (_world, store) = fresh(manual());
+    let rules = Rules::sorted::<String, Vec<u8>>()
+        .separate(256)
+        .head(HeadRule::Json("/meta".into()))
+        .index("by_kind", "head:/kind")
+        .index("by_body", "json:/body")
+        .index("by_key", "key:0");
+    let table: People = store.table("objects", rules).unwrap();
+    for n in 0..60 {
+        let value =
+            format!(r#"{{"meta":{{"kind":"k{}"}},"body":{},"pad":"{}"}}"#, n % 4, n % 5, "x".repeat(1000));
+        table.set(&format!("o{n:02}"), value.as_bytes()).unwrap();
+    }
+    store.flush().unwrap();
+    let reads = || store.stats().value_reads;
+    let before = reads();
+    assert_eq!(table.find("by_kind").unwrap().term("k1").count().unwrap(), 15);
+    assert_eq!(table.find("by_key").unwrap().prefix("o1").count().unwrap(), 10);
+    assert_eq!(table.find("by_kind").unwrap().term("k1").heads().count(), 15);
+    assert_eq!(reads(), before);
+    assert_eq!(table.find("by_body").unwrap().term(3).count().unwrap(), 12);
+    assert_eq!(reads(), before + 12);
+    assert_eq!(table.find("by_kind").unwrap().term("k1").values().map(Result::unwrap).count(), 15);
+    store.add_index("objects", &rule("again:head:/kind"), on).unwrap();
+    assert_eq!(table.find("again").unwrap().term("k1").count().unwrap(), 15);
+}
+
+#[test]
+fn streamed_values_are_found_and_those_too_long_to_be_looked_at_are_not() {
+    let (_world, store) = fresh(manual().stream_piece_bytes(4 << 10));
+    let rules = Rules::sorted::<String, Vec<u8>>().separate(2048).index("by_city", "json:/city");
+    let table: People = store.table("people", rules).unwrap();
+    let long = format!(r#"{{"city":"Berlin","pad":"{}"}}"#, "y".repeat(50_000));
+    table.put_from("streamed", &mut long.as_bytes()).unwrap();
+    table.set("whole", long.as_bytes()).unwrap();
+    let longest = format!(r#"{{"city":"Berlin","pad":"{}"}}"#, "y".repeat(17 << 20));
+    table.put_from("longest", &mut longest.as_bytes()).unwrap();
+    assert_eq!(in_city(&table, "Berlin"), ["streamed", "whole"]);
+    store.add_index("people", &rule("again:json:/city"), on).unwrap();
+    let again: Vec<_> = table.find("again").unwrap().keys().map(Result::unwrap).collect();
+    assert_eq!(again, ["streamed", "whole"]);
+}
+
+#[test]
+fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
+    let (_world, store) = fresh(manual());
+    let rules =
+        Rules::sorted::<String, Vec<u8>>().expire(folddb::Expire::ByWrite).index("by_city", "json:/city");
+    let table: People = store.table("brief", rules).unwrap();
+    table.set("stays", &person("Berlin", 1)).unwrap();
+    table.set_expiring("goes", &person("Berlin", 1), Lifetime::Until(1)).unwrap();
+    assert_eq!(in_city(&table, "Berlin"), ["stays"]);
+    store.optimize("brief", on).unwrap();
+    assert_eq!(in_city(&table, "Berlin"), ["stays"]);
+    assert_eq!(store.table_stats("brief/by_city").unwrap().records, 1);
+
+    let rules = Rules::sorted::<String, Vec<u8>>().keep(Keep::Forever).index("by_city", "json:/city");
+    let kept: People = store.table("kept", rules).unwrap();
+    let first = kept.set("ann", &person("Berlin", 1)).unwrap();
+    let second = kept.set("ann", &person("Rome", 1)).unwrap();
+    kept.set("ann", &person("Berlin", 1)).unwrap();
+    let fourth = kept.delete("ann").unwrap();
+    store.optimize("kept", on).unwrap();
+    let at = |seq, city: &str| in_city_at(&kept, city, &store.snapshot_at(AsOf::Seq(seq))).len();
+    assert_eq!((at(first, "Berlin"), at(first, "Rome")), (1, 0));
+    assert_eq!((at(second, "Berlin"), at(second, "Rome")), (0, 1));
+    assert_eq!((at(fourth, "Berlin"), at(fourth, "Rome")), (0, 0));
+}
+
+#[test]
+fn an_index_is_written_by_its_table_alone_and_hashed_tables_have_none() {
+    let (_world, store) = fresh(manual());
+    let people = people(&store);
+    people.set("ann", &person("Berlin", 1)).unwrap();
+    let entries = store.bytes_table("people/by_city").unwrap();
+    assert_eq!(entries.scan().count().unwrap(), 1);
+    for refused in [
+        entries.write(WriteOp::Set, b"k", b"").unwrap_err(),
+        entries.write(WriteOp::Delete, b"k", b"").unwrap_err(),
+        entries.delete_range(b"a", b"b").unwrap_err(),
+        store.drop_table("people/by_city").unwrap_err(),
+        store.add_index("people/by_city", &rule("x:value"), on).unwrap_err(),
+    ] {
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
+        assert!(refused.message().contains("index"), "{refused}");
+    }
+    let hashed = Rules::hashed::<String, Vec<u8>>();
+    assert!(store.table("h", hashed.clone().index("a", "value")).is_err());
+    store.table("h", hashed).unwrap();
+    assert!(store.add_index("h", &rule("a:value"), on).unwrap_err().message().contains("hashed"));
+    assert!(store.table("bad", Rules::sorted::<String, u64>().index("a b", "value")).is_err());
+    let long = "k".repeat(65_000);
+    assert!(people.set(&long, b"".as_slice()).unwrap_err().message().contains("too long"));
+}
+
+#[test]
+fn a_table_whose_terms_are_taken_by_a_function_is_written_only_where_that_is_at_hand() {
+    let with = |version| {
+        manual().custom_terms("initial", version, |key, _value, terms| {
+            key.first().iter().for_each(|first| terms.push(&Element::from(&[**first][..])));
+        })
+    };
+    let (world, store) = fresh(with(1));
+    let rules = || Rules::sorted::<String, u64>().index("initial", "custom:initial@1");
+    let table = store.table("t", rules()).unwrap();
+    table.set("ann", &1).unwrap();
+    table.set("bob", &1).unwrap();
+    let of =
+        |table: &Table<String, u64>, initial: &[u8]| table.find("initial").unwrap().term(initial).count();
+    assert_eq!(of(&table, b"a").unwrap(), 1);
+    drop((table, store));
+    for options in [manual(), with(2)] {
+        let store = Store::open(&world.path, options).unwrap();
+        let table = store.table("t", rules()).unwrap();
+        assert_eq!(table.get("ann").unwrap(), Some(1));
+        for refused in [table.set("cid", &1).unwrap_err(), of(&table, b"a").unwrap_err()] {
+            assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
+            assert!(refused.message().contains("custom `initial` version 1"), "{refused}");
+        }
+    }
+    let store = Store::open(&world.path, with(1)).unwrap();
+    let table = store.table("t", rules()).unwrap();
+    table.set("abe", &1).unwrap();
+    assert_eq!(of(&table, b"a").unwrap(), 2);
+    let other = store.table("t", Rules::sorted::<String, u64>().index("other", "value")).unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::RulesDiffer);
+}
+
+#[test]
+fn a_store_opened_for_reading_finds_and_closed_ones_open_with_their_indexes() {
+    let (world, store) = fresh(manual());
+    let table = people(&store);
+    table.set("ann", &person("Berlin", 1)).unwrap();
+    store.close().unwrap();
+    let store = Store::open(&world.path, manual().read_only(true)).unwrap();
+    let table: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
+    assert_eq!(in_city(&table, "Berlin"), ["ann"]);
+    assert_eq!(store.drop_index("people", "by_city").unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+#[test]
+fn verify_compares_indexes_with_their_tables_and_repair_and_dumps_make_them_anew() {
+    let (world, store) = fresh(manual());
+    let table = people(&store);
+    for n in 0..300u32 {
+        table.set(&format!("p{n:03}"), &person(["Berlin", "Rome"][n as usize % 2], n)).unwrap();
+    }
+    store.flush().unwrap();
+    for n in 0..50u32 {
+        table.set(&format!("p{n:03}"), &person("Oslo", n)).unwrap();
+    }
+    let check = store.check_index("people", "by_city").unwrap();
+    assert_eq!((check.keys, check.entries, check.missing, check.stale), (300, 350, 0, 50));
+    let mut text = Vec::new();
+    store.dump(&[], &mut text).unwrap();
+    drop((table, store));
+
+    let report = Store::verify(&world.path, &manual(), true, |_, _| {}).unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+    let mended = world.path.with_extension("mended");
+    let how = folddb::care::RepairOptions::default();
+    let report = Store::repair(&world.path, &mended, &how, &manual(), |_, _| {}).unwrap();
+    assert!(report.verified.is_clean(), "{:?}", report.verified.findings);
+    let loaded = Store::create(world.path.with_extension("loaded"), manual()).unwrap();
+    loaded.load(&mut text.as_slice(), &folddb::LoadOptions::default()).unwrap();
+    for store in [Store::open(&mended, manual()).unwrap(), loaded] {
+        let table = people(&store);
+        let found = ["Berlin", "Rome", "Oslo", "Paris"].map(|city| in_city(&table, city).len());
+        assert_eq!(found, [125, 125, 50, 0]);
+        let check = store.check_index("people", "by_city").unwrap();
+        assert_eq!((check.keys, check.missing, check.stale), (300, 0, 0));
+    }
+}
