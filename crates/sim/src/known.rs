@@ -10,7 +10,7 @@ use folddb::{Durability, Seq};
 use folddb_base::Stamp;
 
 use crate::compare::{Dumped, Outcome, is_dump_of, same};
-use crate::model::{Model, ModelOp};
+use crate::model::{Index, Model, ModelOp};
 use crate::tables::Shape;
 
 /// The ops of a batch, with their tables and times.
@@ -35,6 +35,8 @@ struct Doubt {
     batch: Ops,
     created: Vec<(String, Shape)>,
     dropped: Vec<String>,
+    /// Tables whose indexes may have come, gone, or been built.
+    indexed: Vec<String>,
 }
 
 impl Known {
@@ -49,9 +51,11 @@ impl Known {
     }
 
     fn apply(&mut self, ops: Ops) {
+        let entries = self.model.entries_of(ops.iter().map(|(table, op, _)| (table, op)));
         for (table, op, stamp) in ops {
             self.model.apply_at(&table, op, stamp);
         }
+        self.model.pass_to(self.model.last_seq() + entries);
         self.model.end_batch();
         self.ends.push(self.model.last_seq());
     }
@@ -66,6 +70,32 @@ impl Known {
     /// A table's creation failed, and it may be there or not.
     pub(crate) fn doubt_created(&mut self, name: &str, shape: Shape) {
         self.doubt.created.push((name.to_owned(), shape));
+    }
+
+    /// Entries of an index have been written up to this seq, which nobody has promised yet.
+    pub(crate) fn entries_written(&mut self, last_seq: Seq) {
+        self.model.pass_to(last_seq);
+        self.ends.push(last_seq);
+    }
+
+    /// What was done to an index of a table failed, and may have happened or not.
+    pub(crate) fn doubt_index(&mut self, name: &str) {
+        self.doubt.indexed.push(name.to_owned());
+    }
+
+    /// Takes over whether a table of an opened store has its index, which must be so unless it is in doubt.
+    pub(crate) fn settle_index(&mut self, name: &str, found: Index) -> Outcome {
+        let is_in_doubt = self.doubt.indexed.iter().any(|doubted| doubted == name);
+        if !is_in_doubt {
+            same(&format!("the index of table {name}"), &found, &self.model.index(name))?;
+        }
+        self.model.set_index(name, found);
+        Ok(())
+    }
+
+    /// No index is in doubt any more.
+    pub(crate) fn indexes_are_settled(&mut self) {
+        self.doubt.indexed.clear();
     }
 
     /// A table's removal failed, and it may be there or not.
@@ -143,7 +173,7 @@ impl Known {
                 self.model.create_table(name, *shape);
             }
         }
-        self.doubt.batch = doubt.batch;
+        (self.doubt.batch, self.doubt.indexed) = (doubt.batch, doubt.indexed);
         let found: Vec<String> = contents.iter().map(|(name, _)| name.clone()).collect();
         same("the tables", &found, &self.model.tables())
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Seq, Stamp};
 
-use crate::tables::{Order, Shape};
+use crate::tables::{Mark, Order, Shape};
 
 /// One op on a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +41,19 @@ pub type ModelRow = (Vec<u8>, Present);
 struct ModelTable {
     shape: Shape,
     history: Vec<(Seq, ModelOp, Stamp)>,
+    index: Index,
+}
+
+/// Whether a table has its index.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Index {
+    /// It has none.
+    #[default]
+    None,
+    /// It is being built: all that is written is in it.
+    Begun,
+    /// All is in it.
+    Built,
 }
 
 /// What a key is, and until when.
@@ -68,7 +81,7 @@ impl Model {
 
     /// Adds a table.
     pub fn create_table(&mut self, name: &str, shape: Shape) {
-        self.tables.insert(name.to_owned(), ModelTable { shape, history: Vec::new() });
+        self.tables.insert(name.to_owned(), ModelTable { shape, history: Vec::new(), index: Index::None });
     }
 
     /// Removes a table.
@@ -84,6 +97,53 @@ impl Model {
     /// The rules of a table.
     pub fn shape(&self, name: &str) -> Option<Shape> {
         self.tables.get(name).map(|table| table.shape)
+    }
+
+    /// Whether a table has its index.
+    pub fn index(&self, name: &str) -> Index {
+        self.tables.get(name).map(|table| table.index).unwrap_or_default()
+    }
+
+    /// It has it so now.
+    pub fn set_index(&mut self, name: &str, index: Index) {
+        if let Some(table) = self.tables.get_mut(name) {
+            table.index = index;
+        }
+    }
+
+    /// Takes note that entries of indexes have the seqs up to this one.
+    pub fn pass_to(&mut self, last_seq: Seq) {
+        self.last_seq = last_seq;
+    }
+
+    /// How many entries of indexes a batch brings: one for each term of what it writes.
+    pub fn entries_of<'o>(&self, ops: impl Iterator<Item = (&'o String, &'o ModelOp)>) -> u64 {
+        let of_op = |(name, op): (&String, &ModelOp)| {
+            let Some(table) = self.tables.get(name).filter(|table| table.index != Index::None) else {
+                return 0;
+            };
+            match op {
+                ModelOp::Set(_, value) if table.shape.is_deleted(value) => 0,
+                ModelOp::Set(key, value) | ModelOp::Insert(key, value) | ModelOp::Fold(key, value) => {
+                    table.shape.marks(key, value).len() as u64
+                }
+                ModelOp::Delete(_) | ModelOp::DeleteRange(..) => 0,
+            }
+        };
+        ops.map(of_op).sum()
+    }
+
+    /// What an index finds in these rows of a table: each term with each key that has it, in their order.
+    pub fn found(shape: &Shape, rows: &[ModelRow]) -> Vec<(Mark, Vec<u8>)> {
+        let marks = |(key, present): &ModelRow| match present {
+            Present::Value(value) => {
+                shape.marks(key, value).into_iter().map(|mark| (mark, key.clone())).collect()
+            }
+            Present::Failed => Vec::new(),
+        };
+        let mut found: Vec<_> = rows.iter().flat_map(marks).collect();
+        found.sort();
+        found
     }
 
     /// The seq of the last op.

@@ -7,6 +7,7 @@
 
 mod crash;
 mod follow;
+mod index;
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -246,6 +247,8 @@ impl Player {
                 self.makes_durable("reclaim", reclaimed)
             }
             Action::Optimize(slot, stop_after) => self.optimize(*slot, *stop_after),
+            Action::AddIndex(slot, stop_after) => self.add_index(*slot, *stop_after),
+            Action::DropIndex(slot) => self.drop_index(*slot),
             Action::Scan(slot, at, scan) => self.scan(*slot, *at, scan),
             Action::Sync => {
                 let synced = self.store()?.sync();
@@ -693,6 +696,7 @@ impl Player {
             let in_table = |message| format!("table {name} ({shape:?}): {message}");
             compare_table(&now, &shape, &|key| get(&table, key), &|| table.scan()).map_err(in_table)?;
             self.compare_past(model, &table, &shape).map_err(in_table)?;
+            self.compare_index(model, &table, &shape).map_err(in_table)?;
             for snapshot in &self.snapshots {
                 let past = model.rows_seen(&name, snapshot.seq(), snapshot.unix_millis());
                 let get = |key: &[u8]| snapshot.get_bytes(&table, key);

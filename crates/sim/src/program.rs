@@ -61,6 +61,10 @@ pub enum Action {
     Optimize(u8, Option<u8>),
     /// Gives back the space of dead values.
     Reclaim,
+    /// Adds an index to a table, or goes on with that, or breaks it off after so many looks at the progress.
+    AddIndex(u8, Option<u8>),
+    /// Drops it.
+    DropIndex(u8),
     /// Scans a table, at the present or at a snapshot, and compares.
     Scan(u8, Option<u8>, ScanShape),
     /// Makes everything durable.
@@ -224,7 +228,7 @@ impl Program {
             Temper { large_values: chance.one_in(3), snapshots: chance.below(4), ranges: chance.below(3) };
         let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, shape(chance))).collect();
         all.extend((0..actions).map(|_| action(chance, &temper)));
-        Program { settings, actions: all }
+        Program { settings, actions: with_indexes(all, seed) }
     }
 }
 
@@ -275,8 +279,24 @@ impl Program {
             ])),
             _ => action(chance, &temper),
         }));
-        Program { settings, actions: all }
+        Program { settings, actions: with_indexes(all, seed) }
     }
+}
+
+/// Strews what is done to indexes among the actions of a program, by chances of its own: the rest of it stays the same.
+fn with_indexes(actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    let chance = &mut Seeded::new(!seed);
+    let mut all = Vec::with_capacity(actions.len());
+    for action in actions {
+        all.push(action);
+        match chance.below(60) {
+            0..=1 => all.push(Action::AddIndex(slot(chance), None)),
+            2 => all.push(Action::AddIndex(slot(chance), Some(chance.below(2) as u8))),
+            3 if chance.one_in(3) => all.push(Action::DropIndex(slot(chance))),
+            _ => {}
+        }
+    }
+    all
 }
 
 fn any_shape(chance: &mut Seeded) -> Shape {

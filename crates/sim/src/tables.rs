@@ -2,15 +2,17 @@
 //! time, naively, for the model. Nothing here asks the store's own algebra.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::stamp::NEVER;
 
 use folddb::codec::KeyCodec;
+use folddb::codec::tuple::Element;
 use folddb::order::CustomOrder;
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Expire, Fold, FoldFailure, Keep, Lifetime, Options, Outcome, ValuesIn};
+use folddb::{Expire, Fold, FoldFailure, IndexRule, Keep, Lifetime, Options, Outcome, Terms, ValuesIn};
 
 /// How the values of a table fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,18 @@ pub const KEYS: u8 = 28;
 
 const NAME_BY_LENGTH: &str = "by-length";
 const PREDICATE_FULL: &str = "is-full";
+
+/// The name of the index that a table may have.
+pub const INDEX: &str = "idx";
+
+/// A term, in the order of terms as far as one index has them.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mark {
+    /// A byte string.
+    Bytes(Vec<u8>),
+    /// A number.
+    Number(i128),
+}
 
 impl Shape {
     /// A table whose blocks hold few rows and which lets values lie apart early: much happens with little data.
@@ -194,6 +208,28 @@ impl Shape {
         }
     }
 
+    /// The index that the table may have; none where it is hashed.
+    pub fn index(&self) -> Option<IndexRule> {
+        let rule = match self.kind {
+            _ if self.order == Order::Hashed => return None,
+            Kind::SumU64 | Kind::Balance => "key:0",
+            _ => "custom:marks@1",
+        };
+        IndexRule::parse(&format!("{INDEX}:{rule}"))
+    }
+
+    /// The terms of a record in that index.
+    pub fn marks(&self, key: &[u8], value: &[u8]) -> BTreeSet<Mark> {
+        match self.kind {
+            Kind::SumU64 => {
+                let number = key.iter().fold(0, |number, &byte| number << 8 | i128::from(byte));
+                BTreeSet::from([Mark::Number(number)])
+            }
+            Kind::Balance => BTreeSet::from([Mark::Bytes(key.to_vec())]),
+            _ => marks(value).into_iter().map(|mark| Mark::Number(i128::from(mark))).collect(),
+        }
+    }
+
     /// Compares two keys as the table does.
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self.order {
@@ -234,13 +270,21 @@ impl Shape {
     }
 }
 
-/// Makes the custom folds, orders and predicates of all shapes known.
+/// What letters a value has, roughly: whatever joins or chooses of two values has no others than they.
+fn marks(value: &[u8]) -> BTreeSet<u8> {
+    value.iter().filter(|byte| **byte != b',').map(|byte| byte % 5).collect()
+}
+
+/// Makes the custom folds, orders, predicates and terms of all shapes known.
 pub fn with_customs(options: Options) -> Options {
     options
         .custom_fold(Arc::new(Brittle))
         .custom_fold(Arc::new(Tomb))
         .custom_order(Arc::new(ByLength))
         .custom_predicate(PREDICATE_FULL, |_key, value| value == u64::MAX.to_le_bytes())
+        .custom_terms("marks", 1, |_key, value, terms: &mut Terms| {
+            marks(value).iter().for_each(|mark| terms.push(&Element::from(u32::from(*mark))));
+        })
 }
 
 struct ByLength;

@@ -207,6 +207,7 @@ impl Player {
         }
         self.known.model.set_time(store.unix_millis());
         self.known.settle(&contents, store.last_seq())?;
+        self.settle_indexes(&store)?;
         self.is_created = true;
         self.store = Some(store);
         disk.aside(|| self.compare())

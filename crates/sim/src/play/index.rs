@@ -1,0 +1,135 @@
+//! What a player does with indexes: it adds, breaks off, drops them, and asks them at every live snapshot.
+
+use std::ops::ControlFlow;
+
+use folddb::codec::tuple::{self, Element};
+use folddb::{AsOf, BytesFind, BytesTable, ErrorKind, Expire, IndexRule, Keep, Seq, Store};
+
+use super::{Player, said};
+use crate::compare::{Outcome, same};
+use crate::model::{Index, Model, ModelRow, Present};
+use crate::tables::{INDEX, Mark, Shape};
+
+impl Player {
+    pub(super) fn add_index(&mut self, slot: u8, stop_after: Option<u8>) -> Outcome {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
+        let Some(rule) = shape.index() else { return self.indexless(&table) };
+        let (mut looks, mut broke_off) = (0, false);
+        let added = self.store()?.add_index(table.name(), &rule, |_| {
+            looks += 1;
+            broke_off = stop_after.is_some_and(|stop| looks > u32::from(stop));
+            if broke_off { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let found = index_of(self.store()?, table.name())?;
+        self.known.entries_written(self.store()?.last_seq());
+        self.known.model.set_index(table.name(), found);
+        match added {
+            Ok(()) if found == Index::Built || broke_off => Ok(()),
+            Ok(()) => Err(format!("an index was added, and is {found:?}")),
+            Err(error) => {
+                self.known.doubt_index(table.name());
+                self.refused("add an index", error)
+            }
+        }
+    }
+
+    pub(super) fn drop_index(&mut self, slot: u8) -> Outcome {
+        let Some((table, _)) = self.table(slot)? else { return Ok(()) };
+        let had = self.known.model.index(table.name());
+        let dropped = self.store()?.drop_index(table.name(), INDEX);
+        let found = index_of(self.store()?, table.name())?;
+        self.known.model.set_index(table.name(), found);
+        match dropped {
+            Ok(()) => same("the index that was dropped", &found, &Index::None),
+            Err(error) if had == Index::None => {
+                same("dropping an index that is not there", &error.kind(), &ErrorKind::InvalidInput)
+            }
+            Err(error) => {
+                self.known.doubt_index(table.name());
+                self.refused("drop an index", error)
+            }
+        }
+    }
+
+    /// A hashed table has no indexes.
+    fn indexless(&self, table: &BytesTable) -> Outcome {
+        let Some(rule) = IndexRule::parse("idx:value") else { return Ok(()) };
+        let refused = self.store()?.add_index(table.name(), &rule, |_| ControlFlow::Continue(()));
+        match refused {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+            other => Err(format!("an index of a hashed table: {other:?}")),
+        }
+    }
+
+    /// Takes over which indexes an opened store has.
+    pub(super) fn settle_indexes(&mut self, store: &Store) -> Outcome {
+        for name in store.tables() {
+            self.known.settle_index(&name, index_of(store, &name)?)?;
+        }
+        self.known.indexes_are_settled();
+        Ok(())
+    }
+
+    /// Asks the index of a table for everything, at the present, at every snapshot, and in the past that the table keeps.
+    pub(super) fn compare_index(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
+        if model.index(table.name()) != Index::Built {
+            return Ok(());
+        }
+        let find = || table.find(INDEX).map_err(said("ask the index"));
+        let at = |seq: Seq| move |why: String| format!("the index at {seq}: {why}");
+        compare_found(shape, &model.rows_at(table.name(), Seq::MAX), find()?).map_err(at(Seq::MAX))?;
+        for snapshot in &self.snapshots {
+            let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
+            compare_found(shape, &rows, find()?.at(snapshot)).map_err(at(snapshot.seq()))?;
+        }
+        let store = self.store()?;
+        if shape.keep == Keep::Forever && shape.expire == Expire::Never {
+            let seq = model.last_seq() / 3 * 2;
+            let rows = model.rows_at(table.name(), seq);
+            let past = store.snapshot_at(AsOf::Seq(seq));
+            compare_found(shape, &rows, find()?.at(&past)).map_err(at(seq))?;
+        }
+        let check = store.check_index(table.name(), INDEX).map_err(said("check the index"))?;
+        same("what the index lacks", &check.first_missing, &None)
+    }
+}
+
+fn index_of(store: &Store, name: &str) -> Result<Index, String> {
+    let indexes = store.indexes(name).map_err(said("list the indexes"))?;
+    Ok(match indexes.first() {
+        None => Index::None,
+        Some(index) if index.is_built => Index::Built,
+        Some(_) => Index::Begun,
+    })
+}
+
+/// Compares all that an index finds with what rows have, forwards and backwards. Of keys whose fold fails there are errors; and
+/// an index that was built later than what is asked for refuses.
+fn compare_found(shape: &Shape, rows: &[ModelRow], find: BytesFind) -> Outcome {
+    let mut expected = Model::found(shape, rows);
+    for find in [find.clone(), find.reverse()] {
+        let mut found = Vec::new();
+        for hit in find.hits(false) {
+            match hit {
+                Ok(hit) => found.push((mark(&hit.term)?, hit.key)),
+                Err(error) if error.kind() == ErrorKind::FoldFailed => {
+                    let fails = rows.iter().any(|(_, present)| *present == Present::Failed);
+                    same("whether a fold fails", &fails, &true)?;
+                }
+                Err(error) if error.message().contains("when it was built") => return Ok(()),
+                Err(error) => return Err(format!("{error:?}")),
+            }
+        }
+        same("what is found", &found, &expected)?;
+        expected.reverse();
+    }
+    Ok(())
+}
+
+fn mark(term: &[u8]) -> Result<Mark, String> {
+    match tuple::unpack(term).as_deref() {
+        Ok([Element::Int(number)]) => Ok(Mark::Number(*number)),
+        Ok([Element::Bytes(bytes)]) => Ok(Mark::Bytes(bytes.to_vec())),
+        other => Err(format!("a term is {other:?}")),
+    }
+}
