@@ -14,6 +14,7 @@
 //! | `open` | opening a store of 100 M rows, cold, closed in order and not |
 //! | `elliptics` | 3 M blobs of 4.4 KB under ids of 64 bytes, hashed or sorted; a cold opening; gets by eight threads |
 //! | `steady` | no stalls: ten minutes at 95 % of the rate that is sustained; a quiet table beside a load |
+//! | `indexes` | 1 M records of JSON to tables with 0, 1 and 4 indexes; finds while half of the entries are stale, and when none is |
 //! | `growth` | `hugedb` and `osmos` at 1, 10 and 100 M rows: what a row costs, beside the model |
 //!
 //! ```
@@ -45,6 +46,7 @@ mod open;
 mod elliptics;
 mod steady;
 mod growth;
+mod indexes;
 
 use std::path::PathBuf;
 
@@ -121,7 +123,7 @@ pub struct Progress {
 
 /// The names of the benches.
 pub fn names() -> &'static [&'static str] {
-    &["hugedb", "osmos", "append-one", "drain", "commit", "open", "elliptics", "steady", "growth"]
+    &["hugedb", "osmos", "append-one", "drain", "commit", "open", "elliptics", "steady", "growth", "indexes"]
 }
 
 /// Runs a bench. `progress` hears of every tenth of its longer phases.
@@ -143,6 +145,7 @@ pub fn run(name: &str, options: &BenchOptions, progress: &mut dyn FnMut(Progress
         "open" => open::run(options, progress),
         "elliptics" => elliptics::run(options, progress),
         "growth" => growth::run(options, progress),
+        "indexes" => indexes::run(options, progress),
         "steady" => steady::run(options, progress),
         _ => Err(workplace::unknown(name, names())),
     }

@@ -110,6 +110,10 @@ pub(crate) enum Verb {
     Seal(StoreArgs),
     /// Take the seal off a store
     Unseal(StoreArgs),
+    /// Print the rows that an index finds by a term, or by a range of terms, in the order of the terms
+    Find(Box<FindArgs>),
+    /// Add an index to a table, drop one, or list what there are
+    Index(IndexArgs),
     /// Add a backup of a store to a directory of them; what is there already is not copied again
     Backup(BackupArgs),
     /// List the backups in a directory, and the seqs that each can be restored at
@@ -171,6 +175,9 @@ pub(crate) struct CreateArgs {
     /// Names of the parts of the key, which head its columns
     #[arg(long, value_name = "NAMES", requires = "table", value_delimiter = ',')]
     pub(crate) key_names: Vec<String>,
+    /// An index, as NAME:RULE, see `index add`; may be given several times
+    #[arg(long, value_name = "INDEX", requires = "table")]
+    pub(crate) index: Vec<String>,
     /// How values fold: sum:u64, stats:f64, set, {name: fold, ...}, ... [default: replace]
     #[arg(long, value_name = "SPEC", requires = "table")]
     pub(crate) fold: Option<String>,
@@ -440,6 +447,112 @@ pub(crate) struct GetArgs {
     /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
+}
+
+/// `find`.
+#[derive(Args, Debug)]
+pub(crate) struct FindArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The index
+    pub(crate) index: String,
+    /// The term; numbers and true as they are, in quotes as text; without it all terms, or a range
+    #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "to", "through"])]
+    pub(crate) term: Option<String>,
+    /// Only terms that begin with this text
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["from", "after", "to", "through"])]
+    pub(crate) prefix: Option<String>,
+    /// Begin at this term, included
+    #[arg(long, value_name = "TERM", conflicts_with = "after", allow_negative_numbers = true)]
+    pub(crate) from: Option<String>,
+    /// Begin after this term
+    #[arg(long, value_name = "TERM", allow_negative_numbers = true)]
+    pub(crate) after: Option<String>,
+    /// End before this term
+    #[arg(long, value_name = "TERM", conflicts_with = "through", allow_negative_numbers = true)]
+    pub(crate) to: Option<String>,
+    /// End with this term, included
+    #[arg(long, value_name = "TERM", allow_negative_numbers = true)]
+    pub(crate) through: Option<String>,
+    /// From the last term to the first
+    #[arg(long)]
+    pub(crate) reverse: bool,
+    /// At most so many rows
+    #[arg(long, value_name = "ROWS")]
+    pub(crate) limit: Option<usize>,
+    /// Only the keys
+    #[arg(long)]
+    pub(crate) keys: bool,
+    /// Heads instead of values
+    #[arg(long, conflicts_with = "keys")]
+    pub(crate) heads: bool,
+    /// How many there are, and nothing else
+    #[arg(long, conflicts_with_all = ["keys", "heads"])]
+    pub(crate) count: bool,
+    /// Keys are shown as hexadecimal digits
+    #[arg(long)]
+    pub(crate) hex: bool,
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
+    /// How rows look [default: table, or ndjson with --json]
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<OutputFormat>,
+}
+
+/// `index`.
+#[derive(Args, Debug)]
+pub(crate) struct IndexArgs {
+    /// What to do
+    #[command(subcommand)]
+    pub(crate) verb: IndexVerb,
+}
+
+/// What `index` does.
+#[derive(Subcommand, Debug)]
+pub(crate) enum IndexVerb {
+    /// Add an index to a table, and build it of what the table has; one that was broken off goes on
+    ///
+    /// The rule says what records are found by: `json:/a/b` what stands there in a JSON value (of an array each element), `value`,
+    /// `field:NAME` of a record, `tuple:N` and `key:N` an element of a tuple, `head`, `head:/a/b`, `custom:NAME@VERSION`.
+    Add(IndexAddArgs),
+    /// Drop an index and its entries
+    Drop(IndexDropArgs),
+    /// List the indexes of a table, or of all
+    List(IndexListArgs),
+}
+
+/// `index add`.
+#[derive(Args, Debug)]
+pub(crate) struct IndexAddArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The index, as NAME:RULE
+    pub(crate) index: String,
+}
+
+/// `index drop`.
+#[derive(Args, Debug)]
+pub(crate) struct IndexDropArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The name of the index
+    pub(crate) index: String,
+}
+
+/// `index list`.
+#[derive(Args, Debug)]
+pub(crate) struct IndexListArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// The table; all without it
+    pub(crate) table: Option<String>,
 }
 
 /// `history`.

@@ -17,12 +17,14 @@ mod explain;
 mod export;
 mod export_dir;
 mod feeds;
+mod find;
 mod generate;
 mod get;
 mod head;
 mod history;
 mod import;
 mod import_dir;
+mod index;
 mod load;
 mod optimize;
 mod put;
@@ -82,6 +84,8 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Drop(args) => drop::run(&args, session),
         Verb::Seal(args) => seal::seal(&args, session),
         Verb::Unseal(args) => seal::unseal(&args, session),
+        Verb::Find(args) => find::run(&args, session),
+        Verb::Index(args) => index::run(&args, session),
         Verb::Backup(args) => backup::run(&args, session),
         Verb::Backups(args) => backups::run(&args, session),
         Verb::Restore(args) => restore::run(&args, session),

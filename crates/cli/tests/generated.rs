@@ -5,7 +5,7 @@ mod support;
 
 use support::Place;
 
-const VERBS: [&str; 27] = [
+const VERBS: [&str; 29] = [
     "create",
     "tables",
     "import",
@@ -26,6 +26,8 @@ const VERBS: [&str; 27] = [
     "doctor",
     "check-fold",
     "drop",
+    "find",
+    "index",
     "digest",
     "diff",
     "sync",

@@ -140,4 +140,5 @@ scenarios! {
     feeds_are_followed: "feeds.txt",
     values_lie_in_files_of_their_own_and_stores_are_sealed: "place.txt",
     files_become_values_and_values_files: "files.txt",
+    records_are_found_by_what_is_in_them: "indexes.txt",
 }

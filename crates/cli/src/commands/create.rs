@@ -47,6 +47,9 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     if !args.key_names.is_empty() {
         rules = rules.key_names(args.key_names.iter().map(String::as_str));
     }
+    for index in &args.index {
+        rules = rules.index(super::index::rule(index)?);
+    }
     if args.reversed {
         rules = rules.order("reversed");
     }

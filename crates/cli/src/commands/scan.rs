@@ -93,7 +93,7 @@ fn print_heads(
 }
 
 /// Tells of a key whose fold fails; other errors end the scan.
-fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
+pub(crate) fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
     if error.kind() != ErrorKind::FoldFailed {
         return Err(error.into());
     }
@@ -101,7 +101,8 @@ fn tell_failed(error: folddb::Error) -> Result<u64, Failure> {
     Ok(1)
 }
 
-fn told(failed_keys: u64) -> Result<(), Failure> {
+/// What the exit code says of keys whose folds failed.
+pub(crate) fn told(failed_keys: u64) -> Result<(), Failure> {
     if failed_keys > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
 }
 

@@ -27,10 +27,10 @@ const HELP: &str =
     "  get TABLE KEY...              the value of a key; a word for each element; history: its past
   head TABLE KEY...             size, hash and head of a value, which is not read for it
   scan TABLE [--prefix KEY]     rows; --from --after --to --through KEY, --reverse, --limit N
-  count TABLE   aggregate TABLE how many keys; what their values fold to
+  count | aggregate TABLE       how many keys; what they fold to;   find TABLE INDEX TERM
   set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE
   delete TABLE KEY...           or: delete TABLE --range FROM TO
-  create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables
+  create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
   export TABLE [FILE]           rows as CSV or NDJSON
   import-dir | export-dir TABLE DIR         files as values, and back
@@ -171,7 +171,8 @@ impl Shell {
 /// The line as a command line of the program: the store comes after the verb.
 fn with_store(words: &[String], path: &Path) -> Vec<OsString> {
     let verb_at = words.iter().position(|word| !word.starts_with('-')).unwrap_or(0);
-    let (before, rest) = words.split_at((verb_at + 1).min(words.len()));
+    let of_two = words.get(verb_at).is_some_and(|verb| verb == "index"); // `index add`
+    let (before, rest) = words.split_at((verb_at + 1 + usize::from(of_two)).min(words.len()));
     let verb = before.last().map(String::as_str).unwrap_or_default();
     let mut line: Vec<OsString> = vec!["folddb".into()];
     line.extend(before.iter().map(Into::into));

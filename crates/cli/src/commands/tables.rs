@@ -16,17 +16,19 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
     for name in store.tables() {
         let (stats, table) = (store.table_stats(&name)?, store.known_table(&name)?);
         let rules = &table.rules().rules;
+        let indexes: Vec<String> = store.indexes(&name)?.iter().map(|index| index.rule.to_string()).collect();
         let bytes = stats.disk_bytes + stats.memtable_bytes;
         report.push(json!({
             "table": name,
             "rules": rules_json(rules),
+            "indexes": indexes,
             "records": stats.records,
             "bytes": bytes,
         }));
         rows.push(vec![
             Datum::Text(name),
             Datum::Text(rules.key_codec().name()),
-            Datum::Text(fold_words(rules)),
+            Datum::Text(fold_words(rules, indexes.len() as u64)),
             Datum::Text(human::count(stats.records)),
             Datum::Text(human::bytes(bytes)),
         ]);
@@ -36,7 +38,7 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
 }
 
 /// How values fold, or what they are where they replace, and anything that is not usual.
-fn fold_words(rules: &TableRules) -> String {
+fn fold_words(rules: &TableRules, indexes: u64) -> String {
     let mut words = match rules.fold.spec() {
         spec @ ("replace" | "first") => format!("{spec} ({})", rules.value_codec()),
         spec => spec.to_owned(),
@@ -46,6 +48,11 @@ fn fold_words(rules: &TableRules) -> String {
     }
     if rules.order != "bytewise" {
         words.push_str(&format!(", {} keys", rules.order));
+    }
+    match indexes {
+        0 => {}
+        1 => words.push_str(", 1 index"),
+        count => words.push_str(&format!(", {count} indexes")),
     }
     words
 }

@@ -1,0 +1,65 @@
+//! `folddb find STORE TABLE INDEX [TERM]`: the rows that an index finds by a term, or by a range of terms, in their order.
+
+use std::ops::Bound;
+
+use folddb::{BytesFind, BytesTable, Datum};
+
+use crate::args::{FindArgs, OutputFormat};
+use crate::commands::head;
+use crate::commands::scan::{tell_failed, told};
+use crate::failure::Failure;
+use crate::render::columns::Columns;
+use crate::render::rows::RowWriter;
+use crate::session::Session;
+
+pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    let mut find = narrow(&table, args)?;
+    if let Some(as_of) = args.at {
+        find = find.at(&store.snapshot_at(as_of));
+    }
+    if args.count {
+        let count = find.count()?;
+        return session.report(&serde_json::json!({ "count": count }), |out| writeln!(out, "{count}"));
+    }
+    let usual = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
+    let columns = match args.heads {
+        true => Columns::of_heads(table.rules(), args.hex),
+        false => Columns::of(table.rules(), args.keys, args.hex),
+    };
+    let mut writer = RowWriter::new(&mut session.out, args.format.unwrap_or(usual), &columns)?;
+    let mut failed_keys = 0;
+    let shown =
+        |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
+    let mut row = |found: folddb::Result<(Vec<u8>, Datum)>| match found {
+        Ok((key, datum)) => writer.row(columns.key(table.rules(), &key), datum),
+        Err(error) => tell_failed(error).map(|count| failed_keys += count),
+    };
+    if args.heads {
+        find.heads().try_for_each(|hit| row(hit.map(|(key, of)| (key, head::shown(&of)))))?;
+    } else if args.keys {
+        find.keys().try_for_each(|hit| row(hit.map(|key| (key, Datum::Null))))?;
+    } else {
+        find.values().try_for_each(|hit| row(hit.map(|(key, value)| (key, shown(&value)))))?;
+    }
+    writer.finish()?;
+    told(failed_keys)
+}
+
+/// What is asked of the index.
+fn narrow(table: &BytesTable, args: &FindArgs) -> Result<BytesFind, Failure> {
+    let find = table.find(&args.index)?;
+    let bound = |included: &Option<String>, excluded: &Option<String>| match (included, excluded) {
+        (Some(term), _) => Bound::Included(term.clone()),
+        (None, Some(term)) => Bound::Excluded(term.clone()),
+        (None, None) => Bound::Unbounded,
+    };
+    let find = match (&args.term, &args.prefix) {
+        (Some(term), _) => find.typed((Bound::Included(term.clone()), Bound::Included(term.clone()))),
+        (None, Some(prefix)) => find.prefix(prefix.as_str()),
+        (None, None) => find.typed((bound(&args.from, &args.after), bound(&args.through, &args.to))),
+    };
+    let find = if args.reverse { find.reverse() } else { find };
+    Ok(find.limit(args.limit.unwrap_or(usize::MAX)))
+}

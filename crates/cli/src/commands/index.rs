@@ -1,0 +1,106 @@
+//! `folddb index add|drop|list STORE TABLE`: the indexes of a table.
+
+use std::ops::ControlFlow;
+
+use folddb::{Datum, IndexInfo, IndexRule};
+use serde_json::{Value, json};
+
+use crate::args::{IndexAddArgs, IndexArgs, IndexDropArgs, IndexListArgs, IndexVerb};
+use crate::failure::Failure;
+use crate::human;
+use crate::progress;
+use crate::render::table;
+use crate::session::Session;
+
+pub(crate) fn run(args: &IndexArgs, session: &mut Session) -> Result<(), Failure> {
+    match &args.verb {
+        IndexVerb::Add(args) => add(args, session),
+        IndexVerb::Drop(args) => drop(args, session),
+        IndexVerb::List(args) => list(args, session),
+    }
+}
+
+/// An index as it is typed: `NAME:RULE`.
+pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {
+    IndexRule::parse(text).ok_or_else(|| {
+        Failure::Usage(format!(
+            "`{text}` is no index: write NAME:RULE, with one of json:/POINTER, value, field:NAME, tuple:N, key:N, head, \
+             head:/POINTER, custom:NAME@VERSION"
+        ))
+    })
+}
+
+fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
+    let rule = rule(&args.index)?;
+    let store = session.write(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    let bar = progress::share_bar(&rule.name);
+    let mut done = None;
+    store.add_index(table.name(), &rule, |at| {
+        bar.set_position((at.keys_done.saturating_mul(1000) / at.keys_total.max(1)).min(1000));
+        done = Some(at);
+        ControlFlow::Continue(())
+    })?;
+    bar.finish_and_clear();
+    store.close()?;
+    let (keys, entries) = done.map_or((0, 0), |at| (at.keys_done, at.entries));
+    let report = json!({ "index": rule.to_string(), "keys": keys, "entries": entries });
+    session.report(&report, |out| {
+        let (keys, entries) = (human::plural(keys, "key"), entries_words(entries));
+        writeln!(out, "added index {} to table {}: {entries} of {keys}", rule.name, args.table)
+    })
+}
+
+fn drop(args: &IndexDropArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.write(&args.store)?;
+    let table = store.known_table(&args.table)?;
+    store.drop_index(table.name(), &args.index)?;
+    let report = json!({ "dropped": args.index, "table": args.table });
+    session.report(&report, |out| writeln!(out, "dropped index {} of table {}", args.index, args.table))
+}
+
+fn list(args: &IndexListArgs, session: &mut Session) -> Result<(), Failure> {
+    let store = session.read(&args.store)?;
+    let tables = match &args.table {
+        Some(name) => vec![store.known_table(name)?.name().to_owned()],
+        None => store.tables(),
+    };
+    let (mut rows, mut report) = (Vec::new(), Vec::new());
+    for name in tables {
+        for index in store.indexes(&name)? {
+            let stats = store.table_stats(&index.table)?;
+            let bytes = stats.disk_bytes + stats.memtable_bytes;
+            report.push(json!({
+                "table": name,
+                "index": index.rule.name,
+                "rule": index.rule.terms.to_string(),
+                "built": index.is_built,
+                "entries": stats.records,
+                "bytes": bytes,
+                "missing": index.missing,
+            }));
+            rows.push(vec![
+                Datum::Text(name.clone()),
+                Datum::Text(index.rule.name.clone()),
+                Datum::Text(index.rule.terms.to_string()),
+                Datum::Text(stand(&index)),
+                Datum::Text(human::count(stats.records)),
+                Datum::Text(human::bytes(bytes)),
+            ]);
+        }
+    }
+    let header = ["table", "index", "rule", "stand", "entries", "size"].map(str::to_owned);
+    session.report(&Value::Array(report), |out| table::write(out, &header, &rows))
+}
+
+fn stand(index: &IndexInfo) -> String {
+    match (&index.missing, index.is_built) {
+        (Some(missing), _) => missing.clone(),
+        (None, true) => "built".to_owned(),
+        (None, false) => "being built: `index add` goes on with it".to_owned(),
+    }
+}
+
+fn entries_words(entries: u64) -> String {
+    format!("{} {}", human::count(entries), if entries == 1 { "entry" } else { "entries" })
+}
