@@ -84,7 +84,7 @@ fn keys_on_both_sides_of_the_bottom_run_are_counted() {
     let table = store.create_table("t", rules("sum:u64")).unwrap();
     (100..200).for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
     optimize(&store);
-    [5, 205].map(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
+    [5, 205].into_iter().for_each(|number| write(&table, WriteOp::Fold, number, &number.to_le_bytes()));
     for (from, to, rows) in [(0, 50, 1), (0, 6, 1), (150, 300, 51), (201, 300, 1), (0, 300, 102), (6, 100, 0)]
     {
         assert_eq!(assert_same(&table.scan().from(&key(from)).before(&key(to))).rows, rows);
