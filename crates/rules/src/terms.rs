@@ -17,7 +17,7 @@
 //!
 //! **The law**: terms(x·m) ⊆ terms(x) ∪ terms(m), for a value x and an operand m of one key. An index is written to without
 //! looking at what was there, so what folding brings about must have been in one of the two. It holds by itself where values
-//! replace, and for terms that come from keys; it does not for sums. [`crate::law::check_terms`] looks for counter-examples.
+//! replace, and for terms that come from keys; it does not for sums. [`crate::term_law::check_terms`] looks for counter-examples.
 //!
 //! What takes them is in `extract.rs`.
 
