@@ -404,7 +404,7 @@ fn deadlines_come_with_rows_and_ops() {
             _ => {}
         }
     }
-    assert_eq!(found, [10, 100, 30, 10, 100, 40].map(|bytes| (bytes, Some(far))));
+    assert_eq!(found, [30, 10, 100, 10, 100, 40].map(|bytes| (bytes, Some(far))));
 }
 
 #[test]

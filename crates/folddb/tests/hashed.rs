@@ -438,29 +438,26 @@ fn backups_and_dumps_have_them() {
     let at = store.last_seq();
     let mut expected = expected;
     expected.insert(1000, blob(1000, 0));
+    expected.insert(1001, blob(1001, 0));
     table.set(&1001, &blob(1001, 0)).unwrap();
     let backups = dir.path().join("backups");
     store.backup(&backups, &folddb::BackupOptions::default().check_all(true)).unwrap();
     table.delete(&1000).unwrap();
     let restored = dir.path().join("restored");
-    let what = folddb::RestoreOptions::default().at_seq(Some(at));
-    Store::restore(&backups, &restored, &what, &options()).unwrap();
+    Store::restore(&backups, &restored, &folddb::RestoreOptions::default(), &options()).unwrap();
     let again = Store::open(&restored, options()).unwrap();
     check(&blobs(&again), &expected, 1010);
     again.close().unwrap();
     assert!(Store::verify(&restored, &options(), true, |_, _| {}).unwrap().findings.is_empty());
-    // What a checkpoint has is no part of the log, and cannot be gone back behind.
-    store.flush().unwrap();
-    store.backup(&backups, &folddb::BackupOptions::default()).unwrap();
-    let what = folddb::RestoreOptions::default().at_seq(Some(at)).generation(Some(2));
+    // Values that the index had led to by then may be gone: nobody goes back behind the end.
+    let what = folddb::RestoreOptions::default().at_seq(Some(at));
     assert!(Store::restore(&backups, dir.path().join("no"), &what, &options()).is_err());
+    expected.remove(&1000);
     let mut text = Vec::new();
     let report = store.dump(&[], &mut text).unwrap();
     assert_eq!(report.records, 200 + expected.len() as u64);
     let loaded = Store::create(dir.path().join("loaded"), options()).unwrap();
     loaded.load(&mut &text[..], &Default::default()).unwrap();
-    expected.remove(&1000);
-    expected.insert(1001, blob(1001, 0));
     check(&blobs(&loaded), &expected, 1010);
 }
 

@@ -28,7 +28,7 @@ use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_manifest::{Feeds, Loaded, ManifestLog, State};
 
 use crate::care::copying::{self, sync_dir, tail_hash};
-use crate::care::generation::{check, first_seq, read_log, read_version};
+use crate::care::generation::{check, first_restorable, read_log, read_version};
 use crate::care::place::Place;
 use crate::engine::{Engine, Numbers};
 use crate::hashed_files::{IndexFile, listed_indexes};
@@ -107,7 +107,7 @@ pub struct BackupReport {
     pub generation: u64,
     /// Its directory.
     pub path: PathBuf,
-    /// The first seq that can be restored from it.
+    /// The first seq that can be restored from it: where a table is hashed, the last.
     pub first_seq: Seq,
     /// The seq at which it is consistent: all batches up to here are in it, whole, and none after.
     pub last_seq: Seq,
@@ -582,7 +582,7 @@ impl<'a> Making<'a> {
     /// Checks what was made and writes its list; then all of it is durable but for its name.
     fn finish(mut self, generation: u64) -> Result<BackupReport> {
         self.list.sort_by_key(|file| file.name);
-        let first_seq = first_seq(&self.capture.state);
+        let first_seq = first_restorable(&self.capture.state, self.capture.last_seq);
         let list = BackupList {
             generation,
             store_id: self.capture.state.store_id,

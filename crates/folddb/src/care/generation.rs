@@ -13,7 +13,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{State, TableState};
 use folddb_rules::KeyOrder;
-use folddb_rules::table_rules::{Custom, TableRules};
+use folddb_rules::table_rules::{Custom, TableKind, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::care::copying::{read_small, tail_hash};
@@ -208,6 +208,15 @@ fn parts_of(state: &State, custom: &Custom) -> Result<Vec<(FileNumber, KeyOrder,
 /// the log.
 pub(crate) fn first_seq(state: &State) -> Seq {
     state.tables.values().map(TableState::last_seq).max().unwrap_or(0)
+}
+
+/// The first seq that a backup of this state, whose log ends with `last_seq`, can be restored at. The values that an index has led to
+/// on the way to its end may be gone by then, so a backup with a hashed table is of its end only.
+pub(crate) fn first_restorable(state: &State, last_seq: Seq) -> Seq {
+    let is_hashed = |table: &TableState| {
+        TableRules::from_text(&table.rules_text).is_ok_and(|rules| rules.kind == TableKind::Hashed)
+    };
+    if state.tables.values().any(is_hashed) { last_seq } else { first_seq(state) }
 }
 
 /// Reads the log of a store directory from end to end; `wanted_seq` is where a restored one is to be cut.
