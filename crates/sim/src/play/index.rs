@@ -57,7 +57,8 @@ impl Player {
         let refused = self.store()?.add_index(table.name(), &rule, |_| ControlFlow::Continue(()));
         match refused {
             Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
-            other => Err(format!("an index of a hashed table: {other:?}")),
+            Ok(()) => Err("a hashed table was given an index".to_owned()),
+            Err(error) => self.refused("add an index to a hashed table", error),
         }
     }
 

@@ -4,7 +4,10 @@ use super::*;
 fn a_seed_is_a_program() {
     assert_eq!(Program::random(5, 40), Program::random(5, 40));
     assert_ne!(Program::random(5, 40), Program::random(6, 40));
-    assert_eq!(Program::random(5, 40).actions.len(), 40 + usize::from(TABLES));
+    let is_of_index = |action: &&Action| matches!(action, Action::AddIndex(..) | Action::DropIndex(_));
+    let program = Program::random(5, 40);
+    let of_indexes = program.actions.iter().filter(is_of_index).count();
+    assert_eq!(program.actions.len() - of_indexes, 40 + usize::from(TABLES));
 }
 
 #[test]
