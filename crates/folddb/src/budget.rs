@@ -300,6 +300,10 @@ impl Files for Accounted {
         Ok(())
     }
 
+    fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.inner.write_over(path, offset, bytes)
+    }
+
     fn sync_file(&self, path: &Path) -> io::Result<()> {
         self.inner.sync_file(path)
     }

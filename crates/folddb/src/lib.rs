@@ -82,6 +82,7 @@ mod feeds;
 mod value_files;
 mod values;
 mod values_at_rest;
+mod renewal;
 mod hashed_write;
 mod reads;
 mod commit;

@@ -17,11 +17,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folddb_base::{ErrorKind, FileNumber, Result, TableId, ValuePlace};
+use folddb_base::{ErrorKind, FileNumber, Result, ValuePlace};
 use folddb_journal::shelves::{object_path, objects_in};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::State;
-use folddb_rules::place::ValuesIn;
 
 use crate::engine::Engine;
 use crate::report::ReclaimWant;
@@ -92,15 +91,6 @@ impl Engine {
             }
         }
         Ok(())
-    }
-
-    /// Where the values of a table lie that lie apart.
-    pub(crate) fn values_in(&self, table: TableId) -> ValuesIn {
-        let catalog = self.catalog();
-        catalog
-            .all()
-            .find(|one| one.id == table)
-            .map_or(ValuesIn::Segments, |table| table.rules.rules.values_in)
     }
 
     /// Bytes of a shelf that is sealed, as far as is known; of one that is open the lane knows.

@@ -51,12 +51,13 @@ use crate::health::Health;
 use crate::indexing::link_indexes;
 use crate::install::Installed;
 use crate::options::Options;
+use crate::renewal::Renewal;
 use crate::sealed;
 use crate::stats::Counters;
 use crate::times::StoreTimes;
 use crate::upkeep::flush::Written;
 use crate::value_files::ValueFiles;
-use crate::values::{MovedSlots, Values, add_change, remove_leftover, seal_change, seal_shelf_change};
+use crate::values::{Values, remove_leftover, seal_change, seal_shelf_change};
 use crate::values_at_rest::ValuesAtRest;
 use crate::view::{PartFile, PartFiles, TableView, runs_of};
 
@@ -198,7 +199,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     if !engine.options.read_only {
         let numbers = Arc::clone(&engine.numbers);
         let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))
-            .inspect_err(|_| engine.discard_replayed(&replayed.rewritten))?;
+            .inspect_err(|_| replayed.rewritten.discard())?;
         *engine.manifest.lock() = Manifest::Log(Box::new(log));
         for name in leftovers {
             remove_leftover(&*engine.host.files, dir, name); // what stays is tried again at the next opening
@@ -321,7 +322,7 @@ impl Engine {
         };
         let mut rewritten = Rewrites::default();
         let mut room = ReadOnlyRoom::default();
-        let mut slots = MovedSlots::default();
+        let mut renewal = Renewal::new(&*engine.host.files, &engine.dir, state);
         let mut tail = Tail::begin(engine, state)?;
         let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
         let mut is_beyond = false;
@@ -334,10 +335,9 @@ impl Engine {
             if engine.options.read_only {
                 return engine.apply_in_room(&mut committer, &mut room, &frame);
             }
-            let moved =
-                if frame.is_durable { None } else { engine.put_again(&values, &frame, &mut slots)? };
-            let payload = moved.as_deref().unwrap_or(frame.payload);
-            let frame = ReplayFrame { payload, ..frame };
+            if !frame.is_durable {
+                renewal.take(&values, &frame)?;
+            }
             engine.apply_replayed(&mut committer, &frame)?;
             tail.put(engine, &frame)?;
             // A log may hold more than fits the memory.
@@ -351,8 +351,9 @@ impl Engine {
             true => folddb_journal::replay(&engine.host, &engine.dir, &from, visit),
             false => folddb_journal::replay_checked(&engine.host, &engine.dir, &from, has_values, visit),
         };
-        let replayed = replayed.inspect_err(|_| {
-            engine.discard_replayed(&rewritten);
+        let renewed = replayed.and_then(|replayed| renewal.finish().map(|()| replayed));
+        let replayed = renewed.inspect_err(|_| {
+            rewritten.discard();
             tail.discard(engine);
         })?;
         if let Some(needed_bytes) = room.needed_bytes() {
@@ -366,7 +367,7 @@ impl Engine {
         committer.next_seq = committer.next_seq.max(state.last_seq.max(flushed_seq) + 1);
         engine.published.store(committer.next_seq - 1, Ordering::Release);
         let kept = tail.finish(engine, replayed.cut_lsn);
-        let kept = kept.inspect_err(|_| engine.discard_replayed(&rewritten))?;
+        let kept = kept.inspect_err(|_| rewritten.discard())?;
         Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments, kept, rewritten })
     }
 
@@ -466,9 +467,9 @@ impl Engine {
     /// may be in several tables. Then the old segments go.
     fn install_replayed(&self, replayed: Replay) -> Result<()> {
         let Replay { end_lsn, old_segments, kept, mut rewritten } = replayed;
-        let written = self.rewrite_all(&mut rewritten).and_then(|()| self.sync_values());
+        let written = self.rewrite_all(&mut rewritten);
         let saved = written.and_then(|()| self.save_all_replayed());
-        let saved = saved.inspect_err(|_| self.discard_replayed(&rewritten))?;
+        let saved = saved.inspect_err(|_| rewritten.discard())?;
         let mut changes = rewritten.take_changes();
         changes.extend(saved.iter().flat_map(SavedIndex::changes));
         let old_values = self.look_over_values(&rewritten, &mut changes);
@@ -479,13 +480,12 @@ impl Engine {
         }));
         self.record_log_start(end_lsn, changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
-                self.discard_replayed(&rewritten); // after any other failure the edit may be on the disk
+                rewritten.discard(); // after any other failure the edit may be on the disk
                 saved.iter().for_each(SavedIndex::discard);
                 kept.iter().for_each(|kept| self.remove_kept(kept.file));
             }
         })?;
         saved.iter().for_each(SavedIndex::adopt);
-        self.values.take_unlisted();
         self.values.files.retire(&old_values.unused);
         // All that points to what was there before is in parts.
         let state = Arc::clone(self.manifest.lock().state());
@@ -516,14 +516,8 @@ impl Engine {
         Ok(saved)
     }
 
-    /// Takes away what a replay has written, which nothing lists.
-    fn discard_replayed(&self, rewritten: &Rewrites) {
-        rewritten.discard();
-        self.remove_values(&self.values.unlisted());
-    }
-
-    /// What becomes of the value segments now that all pointers are in parts: those that opening has made are listed, those that
-    /// nothing points to go, and nothing is added to the others.
+    /// What becomes of the value segments now that all pointers are in parts: those that nothing points to go, and nothing is added
+    /// to the others.
     fn look_over_values(&self, rewritten: &Rewrites, changes: &mut Vec<Change>) -> OldValues {
         let manifest = self.manifest.lock();
         let mut ends: BTreeMap<FileNumber, u64> = BTreeMap::new();
@@ -577,7 +571,6 @@ impl Engine {
             old.unused.push(number);
         }
         changes.extend(old.sealed.iter().map(seal_change));
-        changes.extend(self.values.unlisted().into_iter().filter_map(add_change));
         old
     }
 

@@ -11,45 +11,39 @@
 //! A batch that fails after its values were put leaves them behind: dead bytes, which nothing points to. Called by `commit`,
 //! `read`, `scan`, `upkeep` and `recover`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Piece, Pointer, Result, Rope, TableId, ValuePlace};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Piece, Pointer, Result, Rope, ValuePlace};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, MutexGuard, RwLock};
 use folddb_host::{Files, Host};
 use folddb_journal::shelves::{ShelfEnd, remove_shelf};
 use folddb_journal::values::{ValueLane, values_path};
-use folddb_journal::{NumberSource, ReplayFrame, ValueOptions, ValuesEnd};
+use folddb_journal::{NumberSource, ValueOptions, ValuesEnd};
 use folddb_layout::file_name::FileName;
-use folddb_layout::frame::{self, LogOp};
+use folddb_layout::frame;
 use folddb_manifest::{Change, FEATURE_ROPES, State};
 use folddb_rules::place::ValuesIn;
 
 use crate::catalog::TableCore;
 use crate::encode::Encoded;
 use crate::engine::{Engine, Manifest};
-use crate::hashed::{low_bits, slot_of};
+use crate::hashed::low_bits;
 use crate::install::NUMBERS_RESERVED;
 use crate::objects::Swept;
 use crate::reclaim::Reclaiming;
 use crate::value_files::{Roster, ValueFiles};
-use crate::values_at_rest::ValuesAtRest;
 
 /// So many numbers are passed over at most before a new segment is refused.
 const SEGMENTS_PASSED_MAX: usize = 64;
-
-/// Slots of hashed tables whose values were put again, by what they were, and what they are now.
-pub(crate) type MovedSlots = HashMap<(TableId, u64), u64>;
 
 /// The value lane of an open store, and its files for reading.
 pub(crate) struct Values {
     pub(crate) lane: Arc<ValueLane>,
     /// Held by whoever makes a segment: nobody makes a second one for the same want.
     making: Mutex<()>,
-    /// Segments made while the store is opened, which no manifest lists yet; none once it is open.
-    unlisted: Mutex<Option<Vec<FileName>>>,
     pub(crate) files: ValueFiles,
     /// Held for reading from before values are put until what points to them is in a memtable: see `reclaim.rs`.
     pub(crate) placing: RwLock<()>,
@@ -90,7 +84,6 @@ impl Values {
         Values {
             lane: Arc::new(ValueLane::new(host, dir, options, numbers)),
             making: Mutex::default(),
-            unlisted: Mutex::new(Some(Vec::new())),
             files,
             placing: RwLock::default(),
             fences: Mutex::default(),
@@ -106,11 +99,6 @@ impl Values {
             listed: AtomicU64::new(0),
             listed_bytes: AtomicU64::new(0),
         }
-    }
-
-    /// The segments that opening has made: an edit is to list them, and from now on each is listed when it is made.
-    pub(crate) fn take_unlisted(&self) -> Vec<FileName> {
-        self.unlisted.lock().take().unwrap_or_default()
     }
 
     /// Closes all files: the store is closed.
@@ -138,11 +126,6 @@ impl Values {
                 pins.remove(&segment);
             }
         }
-    }
-
-    /// Those same, as long as they are listed nowhere.
-    pub(crate) fn unlisted(&self) -> Vec<FileName> {
-        self.unlisted.lock().clone().unwrap_or_default()
     }
 }
 
@@ -213,7 +196,7 @@ impl Engine {
     fn make_segment(&self, record_bytes: u64) -> Result<()> {
         let values = &self.values;
         let segment = self.make_numbered(
-            &|| values.lane.make(record_bytes, self.value_bytes() + self.unlisted_bytes()),
+            &|| values.lane.make(record_bytes, self.value_bytes()),
             &|segment| segment.number(),
             &|segment| values.lane.unmake(segment),
         )?;
@@ -248,14 +231,9 @@ impl Engine {
         Err(Error::invalid("the store has too many value segments: no number is free for another"))
     }
 
-    /// Says durably that pointers may lead to a segment that was made; while the store is opened that is said later.
+    /// Says durably that pointers may lead to a segment that was made.
     pub(crate) fn list_values(&self, name: FileName) -> Result<()> {
         let values = &self.values;
-        if let Some(unlisted) = &mut *values.unlisted.lock() {
-            unlisted.push(name);
-            values.files.join(name);
-            return Ok(());
-        }
         let mut manifest = self.manifest.lock();
         let mut changes: Vec<Change> = add_change(name).into_iter().collect();
         if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
@@ -314,8 +292,8 @@ impl Engine {
 
     /// Gives up open segments that are much too long for what the lane holds by now.
     fn shed_values(&self) -> Result<()> {
-        if self.health.cause().is_some() || self.values.unlisted.lock().is_some() {
-            return Ok(()); // what opening makes is listed by its edit
+        if self.health.cause().is_some() {
+            return Ok(());
         }
         let _only = self.values.making.lock();
         let Some(gone) = self.values.lane.shed(self.value_bytes()) else { return Ok(()) };
@@ -418,14 +396,6 @@ impl Engine {
         sealed_end.or_else(made).or_else(there).unwrap_or(0)
     }
 
-    /// What the segments hold that opening has made and no manifest lists yet.
-    fn unlisted_bytes(&self) -> u64 {
-        match &*self.values.unlisted.lock() {
-            Some(_) => self.values.lane.ends().iter().map(|segment| segment.end).sum(),
-            None => 0,
-        }
-    }
-
     /// How many files of values there are.
     pub(crate) fn value_segments_listed(&self) -> u64 {
         self.values.listed.load(Ordering::Relaxed)
@@ -523,43 +493,6 @@ impl Engine {
     pub(crate) fn of_key(&self, table: &TableCore, key: &[u8], error: Error) -> Error {
         let key = table.rules.rules.key_codec().show_line(key);
         error.context(format!("the value of key {key} of table `{}`", table.name))
-    }
-
-    /// Puts the values that a replayed frame points to into the lane of this opening: what the page cache shows of them may not
-    /// be on the disk. Returns the payload with their new places; none where it points to nothing.
-    pub(crate) fn put_again(
-        &self,
-        from: &ValuesAtRest<'_>,
-        frame: &ReplayFrame<'_>,
-        slots: &mut MovedSlots,
-    ) -> Result<Option<Vec<u8>>> {
-        let mut moved: Option<Vec<u8>> = None;
-        let mut again = Vec::new();
-        let start = frame.payload.as_ptr() as usize;
-        for one in frame::records(frame.payload).flatten() {
-            if let Some(now) = one.old_slot().and_then(|old| slots.get(&(one.table, old))) {
-                let at = one.payload.as_ptr() as usize - start;
-                let moved = moved.get_or_insert_with(|| frame.payload.to_vec());
-                moved[at..at + frame::SLOT_BYTES].copy_from_slice(&now.to_le_bytes());
-            }
-            let (Some(rope), Some(bytes)) = (rope_of(&one), one.pointer()) else { continue };
-            let payload_at = bytes.as_ptr() as usize - start; // it lies inside of the frame's
-            for piece in rope.iter() {
-                let (Piece::Apart { at, .. }, Some(pointer)) = (piece, piece.pointer()) else { continue };
-                let value = from.piece((one.table, one.key), &pointer)?;
-                again.clear();
-                folddb_layout::values::put_record(&mut again, one.table, one.key, &value);
-                let place = self.put_value(self.values_in(one.table), &again)?;
-                let moved = moved.get_or_insert_with(|| frame.payload.to_vec());
-                Pointer::move_to(&mut moved[payload_at + at..], place);
-                let now = slot_of(one.key, &Pointer { place, ..pointer });
-                if let (LogOp::PutHashed, Some(before), Some(now)) = (one.op, slot_of(one.key, &pointer), now)
-                {
-                    slots.insert((one.table, before.bits()), now.bits());
-                }
-            }
-        }
-        Ok(moved)
     }
 }
 

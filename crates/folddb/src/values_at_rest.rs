@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
+use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{ErrorKind, FileNumber, Piece, Pointer, Result, Rope, TableId, ValuePlace};
 use folddb_host::Files;
 use folddb_journal::ReplayFrame;
@@ -42,6 +43,17 @@ impl<'a> ValuesAtRest<'a> {
         let mut record = Vec::new();
         let value = self.open(pointer.place.segment)?.value(of, pointer, &mut record)?.len();
         record.drain(..record.len() - value);
+        Ok(record)
+    }
+
+    /// Reads the record of such a piece: all the bytes that it takes in its file.
+    ///
+    /// # Errors
+    /// Damage, a failed read.
+    pub(crate) fn record(&self, of: (TableId, &[u8]), pointer: &Pointer<'_>) -> Result<Vec<u8>> {
+        let mut record = Vec::new();
+        self.open(pointer.place.segment)?.value(of, pointer, &mut record)?;
+        record.resize(record.len().next_multiple_of(VALUE_ALIGN as usize), 0);
         Ok(record)
     }
 

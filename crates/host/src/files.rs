@@ -49,6 +49,13 @@ pub trait Files: Send + Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
+    /// Writes bytes over those that a file has at `offset`, within its length, and lets go of it. A world without it cannot recover
+    /// values that its log does not vouch for.
+    fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let _ = (path, offset, bytes);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
     /// Makes a file durable that was written and let go of. Its name is another matter: see [`Files::sync_dir`]. A world without it
     /// has no values in files of their own.
     fn sync_file(&self, path: &Path) -> io::Result<()> {

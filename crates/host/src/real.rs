@@ -93,6 +93,10 @@ impl Files for RealFiles {
         OpenOptions::new().write(true).open(path)?.set_len(len_bytes)
     }
 
+    fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        OpenOptions::new().write(true).open(path)?.write_all_at(bytes, offset)
+    }
+
     fn sync_file(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_data()
     }

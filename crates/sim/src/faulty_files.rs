@@ -28,6 +28,8 @@ pub enum Call {
     Write,
     /// Syncs such a file.
     WriteSync,
+    /// Writes once more over what a file has.
+    WriteOver,
     /// Creates a segment.
     CreateAppend,
     /// Appends to a segment.
@@ -293,6 +295,11 @@ impl Files for FaultyFiles {
     fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
         self.check(Call::Cut, path)?;
         self.inner.cut(path, len_bytes)
+    }
+
+    fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.check(Call::WriteOver, path)?;
+        self.inner.write_over(path, offset, bytes)
     }
 
     fn sync_file(&self, path: &Path) -> io::Result<()> {

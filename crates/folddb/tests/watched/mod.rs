@@ -50,6 +50,9 @@ impl Files for Watched {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.inner.remove(path)
     }
+    fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.inner.write_over(path, offset, bytes)
+    }
     fn sync_file(&self, path: &Path) -> io::Result<()> {
         self.inner.sync_file(path)
     }

@@ -52,6 +52,20 @@ fn nothing_that_is_there_is_created_again() {
 }
 
 #[test]
+fn what_a_file_has_is_written_over_and_nothing_else() {
+    let (_temp, dir) = dir();
+    let (files, path) = (RealFiles::default(), dir.join("a"));
+    files.create(&path).unwrap().append(b"0123456789").unwrap();
+    files.write_over(&path, 3, b"345").unwrap();
+    files.sync_file(&path).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"0123456789");
+    files.write_over(&path, 8, b"xy").unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"01234567xy");
+    let missing = files.write_over(&dir.join("b"), 0, b"x").unwrap_err();
+    assert_eq!(missing.kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
 fn names_are_renamed_linked_listed_and_removed() {
     let (_keep, dir) = dir();
     let files = RealFiles::default();

@@ -110,6 +110,11 @@ impl Files for SimDisk {
         })
     }
 
+    fn write_over(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let id = self.machine.lock().file_id(path)?;
+        Handle { end: offset, ..self.handle(id, path) }.put(Call::WriteOver, bytes)
+    }
+
     fn sync_file(&self, path: &Path) -> io::Result<()> {
         let id = self.machine.lock().file_id(path)?;
         self.handle(id, path).sync_as(Call::WriteSync)
