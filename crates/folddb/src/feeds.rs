@@ -22,9 +22,9 @@ use std::time::Duration;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use folddb_journal::ReplayFrame;
 use folddb_journal::follow::{HistoryFile, history, segments_in};
 use folddb_journal::kept::{KeptWriter, kept_path};
+use folddb_journal::{ReplayFrame, Replayed};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{Change, FeedPhase, FeedState, KeptLog, LossCause, State, TableNote};
 
@@ -401,8 +401,7 @@ pub(crate) fn is_held_for_feeds(state: &State, segment: FileNumber) -> bool {
 pub(crate) struct Tail {
     /// Where the next chain of segments will begin; none where nothing is kept.
     next_lsn: Option<Lsn>,
-    /// All before this is durable: where a batch ends, or a feed stands. What comes between here and the next batch vouches for
-    /// nothing that matters, and need not be durable itself.
+    /// All before this is durable: where a batch ends, or a feed stands.
     durable_lsn: Lsn,
     writer: Option<KeptWriter>,
     number: Option<FileNumber>,
@@ -443,9 +442,10 @@ impl Tail {
         slot.as_mut().ok_or_else(|| Error::invalid("there is no writer")) // there is
     }
 
-    /// Ends it, where the log ended at `cut_lsn`.
-    pub(crate) fn finish(mut self, engine: &Engine, cut_lsn: Lsn) -> Result<Option<KeptLog>> {
-        let is_needed = |next_lsn: &Lsn| cut_lsn < *next_lsn || self.writer.is_some();
+    /// Ends it, where the log ended. A seal that only the page cache has would leave who follows with a segment that does not end.
+    pub(crate) fn finish(mut self, engine: &Engine, log: &Replayed) -> Result<Option<KeptLog>> {
+        let is_whole = |next_lsn: Lsn| log.cut_lsn >= next_lsn && log.is_end_durable;
+        let is_needed = |next_lsn: &Lsn| !is_whole(*next_lsn) || self.writer.is_some();
         let Some(next_lsn) = self.next_lsn.filter(is_needed) else { return Ok(None) };
         let finished = self.writer(engine, next_lsn).map(|writer| (writer.number(), writer.first_lsn()));
         let finished = finished.and_then(|begun| match self.writer.take() {

@@ -366,7 +366,7 @@ impl Engine {
         let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
         committer.next_seq = committer.next_seq.max(state.last_seq.max(flushed_seq) + 1);
         engine.published.store(committer.next_seq - 1, Ordering::Release);
-        let kept = tail.finish(engine, replayed.cut_lsn);
+        let kept = tail.finish(engine, &replayed);
         let kept = kept.inspect_err(|_| rewritten.discard())?;
         Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments, kept, rewritten })
     }

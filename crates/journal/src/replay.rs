@@ -74,6 +74,9 @@ pub struct Replayed {
     pub end_lsn: Lsn,
     /// Where the log ended: all frames before it were visited.
     pub cut_lsn: Lsn,
+    /// False where it ended with a seal that is not known to be durable: the power may still take that, and then the last segment
+    /// ends at its last batch.
+    pub is_end_durable: bool,
     /// Bytes beyond `cut_lsn` that were there and do not count.
     pub cut_bytes: u64,
     /// The seq of the last record; none when the log tells of none.
@@ -162,6 +165,7 @@ fn walk_over(
     Ok(Replayed {
         end_lsn: found.end_lsn.max(walk.lsn),
         cut_lsn: walk.lsn,
+        is_end_durable: walk.sealed_lsn <= durable_lsn,
         cut_bytes,
         last_seq: walk.next_seq.and_then(|next| next.checked_sub(1)),
         batches: walk.batches,
@@ -240,6 +244,8 @@ struct Walk {
     /// Where the next frame should stand.
     lsn: Lsn,
     vouched_lsn: Lsn,
+    /// Where the last seal ended.
+    sealed_lsn: Lsn,
     next_seq: Option<Seq>,
     /// The hash of the frame before, once one is known.
     prev_hash: Option<u32>,
@@ -297,7 +303,7 @@ impl Walk {
             self.prev_hash = Some(frame.hash);
             self.vouched_lsn = self.vouched_lsn.max(head.durable_lsn);
             if head.kind == FrameKind::Seal {
-                self.lsn = segment.next_lsn();
+                (self.sealed_lsn, self.lsn) = (end_lsn, segment.next_lsn());
                 return Ok(true);
             }
             self.lsn = end_lsn;
