@@ -347,7 +347,7 @@ pub(crate) fn newest_first(of: &Roster, slots: &mut [Slot]) {
 
 #[cold]
 fn damaged(file: &ValueFile, slot: Slot) -> Error {
-    file.damaged(slot.unit(), "the record is not the one that the index leads to")
+    file.damaged(slot, "the record is not the one that the index leads to")
 }
 
 fn of_key(table: &TableCore, key: &[u8], error: Error) -> Error {

@@ -420,16 +420,17 @@ impl ValueFile {
 
     /// Reads the front of the record that a slot leads to, as [`ValueFile::front`] does.
     pub(crate) fn front_of(&self, slot: Slot, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
-        let unit = match self {
-            ValueFile::Segment { .. } | ValueFile::Object { .. } | ValueFile::Shelf(_) => slot.unit(),
-            ValueFile::Moved(file, cache) => {
-                let Some(segment) = file.segment_of_low(slot.segment(), SEGMENT_BITS) else {
-                    return Err(self.damaged(0, "a hashed table leads to a segment that it does not carry"));
-                };
-                file.find(ValuePlace { segment, unit: slot.unit() }, |at| page(file, cache, at))?
-            }
+        self.front(self.unit_of(slot)?, bytes, record)
+    }
+
+    /// Where in this file the record begins that a slot leads to.
+    fn unit_of(&self, slot: Slot) -> Result<u32> {
+        let ValueFile::Moved(file, cache) = self else { return Ok(slot.unit()) };
+        let Some(segment) = file.segment_of_low(slot.segment(), SEGMENT_BITS) else {
+            let what = "a hashed table leads to a segment that it does not carry";
+            return Err(Error::corrupt(self.path(), 0, what));
         };
-        self.front(unit, bytes, record)
+        file.find(ValuePlace { segment, unit: slot.unit() }, |at| page(file, cache, at))
     }
 
     /// Reads the front of the record that begins at a unit of the file, so many bytes of it or as many as there are, into `record`. It is
@@ -470,14 +471,14 @@ impl ValueFile {
         }
     }
 
-    /// The error of a record that is not what it should be, by where pointers say that it stands.
-    pub(crate) fn damaged(&self, unit: u32, what: &str) -> Error {
-        match self {
-            ValueFile::Shelf(shelf) => Error::corrupt(&object_path(&shelf.dir, shelf.number, unit), 0, what),
-            ValueFile::Moved(..) => {
-                Error::corrupt(self.path(), 0, format!("{what}; its map tells where unit {unit} stands"))
+    /// The error of a record that a slot leads to and that is not what it should be.
+    pub(crate) fn damaged(&self, slot: Slot, what: &str) -> Error {
+        match (self, self.unit_of(slot)) {
+            (ValueFile::Shelf(shelf), _) => {
+                Error::corrupt(&object_path(&shelf.dir, shelf.number, slot.unit()), 0, what)
             }
-            _ => Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what),
+            (_, Ok(unit)) => Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what),
+            (_, Err(error)) => error,
         }
     }
 

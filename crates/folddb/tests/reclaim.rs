@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use folddb::{BackupOptions, Options, RestoreOptions, Rules, Store, Table, Upkeep, Work};
+use folddb::care::{Finding, Loss, RepairOptions};
+use folddb::{BackupOptions, Locate, Options, RestoreOptions, Rules, Store, Table, Upkeep, Work};
 
 const KEYS: u64 = 300;
 
@@ -236,6 +237,152 @@ fn backups_of_before_and_after_are_whole() {
         Store::restore(&place, &restored, &what, &options()).unwrap();
         verified(&restored);
         check(&Store::open(&restored, options()).unwrap(), 5);
+    }
+}
+
+// ---- salvaging ------------------------------------------------------------------------------------------
+
+fn manifests(dir: &Path) -> Vec<PathBuf> {
+    let is_manifest =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("MANIFEST"));
+    files(dir, "").into_iter().filter(is_manifest).collect()
+}
+
+/// A store whose table `blobs` is as it was when it was backed up, while its values have been moved since, twice, as others beside them
+/// died. Returns that backup, and the manifest of then.
+fn moved_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>)) {
+    let store = Store::create(path, options()).expect("a store");
+    let others = store.table("others", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
+    let optimize = |table: &str| {
+        store.optimize(table, |_| ControlFlow::Continue(())).expect("it goes");
+    };
+    for key in 0..KEYS {
+        blobs(&store).set(&key, &blob(key, 0)).expect("it goes");
+        others.set(&key, &blob(key, 1)).expect("it goes");
+        others.set(&(key + KEYS), &blob(key, 2)).expect("it goes");
+        if key % 100 == 99 {
+            store.upkeep_step_of(Work::Journal).expect("it goes");
+        }
+    }
+    ["blobs", "others"].into_iter().for_each(optimize);
+    let backup = store.backup(backups, &BackupOptions::default()).expect("it goes").path;
+    let manifest = manifests(path).pop().expect("a manifest");
+    let before = (manifest.clone(), std::fs::read(manifest).expect("it reads"));
+    let mut moved = Vec::new();
+    for from in [0, KEYS] {
+        for key in from..from + KEYS {
+            others.delete(&key).expect("it goes");
+        }
+        optimize("others");
+        assert!(reclaim(&store) > 0);
+        assert!(moved.iter().all(|file: &PathBuf| !file.exists()), "what has moved moves on");
+        moved = files(path, ".moved");
+        assert!(!moved.is_empty());
+    }
+    drop(others);
+    store.close().expect("it goes");
+    (backup, before)
+}
+
+#[test]
+fn values_that_were_moved_since_an_older_list_are_found_by_repair() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, place) = (dir.path().join("store"), dir.path().join("backups"));
+    let (backup, (manifest, before)) = moved_since(&path, &place);
+    manifests(&path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    let lost = dir.path().join("lost");
+    let how = RepairOptions::default();
+    assert!(Store::repair(&path, &lost, &how, &options(), |_, _| {}).is_err(), "no list is at hand");
+    // Once by the list of a backup, and once by an old manifest that stands where the newest did.
+    for (name, list_from) in [("by_backup", Some(backup)), ("by_manifest", None)] {
+        if list_from.is_none() {
+            std::fs::write(&manifest, &before).unwrap();
+        }
+        let to = dir.path().join(name);
+        let how = RepairOptions::default().list_from(list_from);
+        let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+        assert!(report.verified.is_clean(), "{name}: {report:?}");
+        let of_values = |file: &str| file.ends_with(".values") || file.ends_with(".moved");
+        assert!(!report.lost().any(|one| of_values(&one.file)), "{name}: {:?}", report.findings);
+        let store = Store::open(&to, options()).unwrap();
+        check(&store, 0);
+        store.close().unwrap();
+        verified(&to);
+    }
+}
+
+#[test]
+fn moved_values_whose_top_or_footer_is_lost_are_salvaged_all_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    fill(&store, 6);
+    assert!(reclaim(&store) > 0);
+    store.close().unwrap();
+    for moved in files(&path, ".moved") {
+        let len = std::fs::metadata(&moved).unwrap().len();
+        std::fs::File::options().write(true).open(&moved).unwrap().set_len(len - 70).unwrap();
+    }
+    let error = Store::open(&path, options()).unwrap_err();
+    assert!(error.message().contains(".moved"), "{error}");
+    let to = dir.path().join("mended");
+    let report = Store::repair(&path, &to, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    assert!(report.is_complete() && report.verified.is_clean(), "{report:?}");
+    let told = |finding: &&Finding| finding.file.ends_with(".moved") && finding.what.contains("written anew");
+    assert!(report.findings.iter().any(|finding| told(&finding)), "{:?}", report.findings);
+    let store = Store::open(&to, options()).unwrap();
+    check(&store, 6);
+    for key in (0..KEYS).filter(|key| key % 2 == 0) {
+        blobs(&store).delete(&key).unwrap();
+    }
+    store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
+    assert!(reclaim(&store) > 0, "and what was salvaged moves on");
+    for key in 0..KEYS {
+        let kept = (key % 2 == 1).then(|| blob(key, round_of(key, 6)));
+        assert_eq!(blobs(&store).get(&key).unwrap(), kept);
+    }
+    store.close().unwrap();
+    verified(&to);
+}
+
+#[test]
+fn repair_leaves_out_what_is_lost_names_each_key_of_it_and_the_rest_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    fill(&store, 4);
+    assert!(reclaim(&store) > 0);
+    let located = |key: u64| {
+        let located = blobs(&store).locate(&key, Locate::default()).unwrap().unwrap();
+        let piece = located.as_file().unwrap();
+        (piece.path().to_owned(), piece.offset())
+    };
+    let damaged = [3, 4, 100, 299];
+    let places = damaged.map(located);
+    store.close().unwrap();
+    for (file, offset) in &places {
+        let mut bytes = std::fs::read(file).unwrap();
+        bytes[*offset as usize + 17] ^= 1;
+        std::fs::write(file, bytes).unwrap();
+    }
+    let to = dir.path().join("mended");
+    let report = Store::repair(&path, &to, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    assert!(!report.is_complete() && report.verified.is_clean(), "{report:?}");
+    assert_eq!(report.records_lost, 4);
+    for (key, (file, _)) in damaged.iter().zip(&places) {
+        let name = file.file_name().unwrap().to_string_lossy();
+        let is_told = report.lost().any(|one| {
+            let key = key.to_be_bytes().to_vec();
+            let is_in = |loss: &Loss| loss.after.as_ref().is_none_or(|after| *after < key);
+            one.file == name
+                && one.losses.iter().any(|loss| is_in(loss) && loss.through.as_ref() >= Some(&key))
+        });
+        assert!(is_told, "key {key}: {:?}", report.findings);
+    }
+    let store = Store::open(&to, options()).unwrap();
+    for key in 0..KEYS {
+        let kept = (!damaged.contains(&key)).then(|| blob(key, round_of(key, 4)));
+        assert_eq!(blobs(&store).get(&key).unwrap(), kept, "key {key}");
     }
 }
 

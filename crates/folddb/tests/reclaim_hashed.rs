@@ -209,6 +209,38 @@ fn a_store_whose_values_have_moved_is_mended_also_where_the_index_is_lost() {
 }
 
 #[test]
+fn moved_values_whose_footer_is_lost_are_salvaged_also_by_an_older_list_and_without_the_index() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, place) = (dir.path().join("store"), dir.path().join("backups"));
+    let store = filled(&path, 5);
+    let backup = store.backup(&place, &BackupOptions::default()).unwrap().path;
+    assert!(reclaim(&store) > 0);
+    store.close().unwrap();
+    for moved in files(&path, ".moved") {
+        let len = std::fs::metadata(&moved).unwrap().len();
+        std::fs::File::options().write(true).open(&moved).unwrap().set_len(len - 1).unwrap();
+    }
+    let mend = |name: &str, list_from: Option<PathBuf>| {
+        let (to, how) = (dir.path().join(name), RepairOptions::default().list_from(list_from));
+        let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+        assert!(report.verified.is_clean(), "{name}: {report:?}");
+        let store = Store::open(&to, options()).unwrap();
+        check(&store, 5);
+        store.close().unwrap();
+        verified(&to);
+        report
+    };
+    assert!(mend("mended", None).is_complete());
+    for index in files(&path, ".index") {
+        std::fs::remove_file(&index).unwrap();
+    }
+    mend("without the index", None);
+    let manifests = files(&path, "").into_iter().filter(|path| path.to_string_lossy().contains("MANIFEST"));
+    manifests.for_each(|manifest| std::fs::remove_file(manifest).unwrap());
+    mend("by an older list", Some(backup));
+}
+
+#[test]
 fn backups_of_before_and_after_are_whole() {
     let dir = tempfile::tempdir().unwrap();
     let (path, place) = (dir.path().join("store"), dir.path().join("backups"));

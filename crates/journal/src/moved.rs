@@ -11,6 +11,7 @@
 //! manifest list it. The bytes are in `folddb_layout::moved`.
 
 mod copy;
+mod mend;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

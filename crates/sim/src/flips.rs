@@ -5,9 +5,14 @@
 //!                  ->  verify --deep                    names the file, wherever the data is not as it was
 //! ```
 //!
+//! One of the stores has values that lie apart and that reclaim has moved; there every way of reading a value is tried, and heads, which
+//! no damage to values reaches ([`values`]).
+//!
 //! What is left is listed by [`Outcome`]: bytes that nobody reads, and the two limits that docs/DURABILITY.md states.
 //! A step that fails while the store is being made panics: without it there is nothing to flip.
 //! `tests/flips.rs` takes a share, `cargo run -p folddb-sim --release --example flips` all of them.
+
+pub mod values;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,9 +20,13 @@ use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use folddb::care::{Loss, RepairOptions, RepairReport, VerifyReport};
+use folddb::care::{Loss, RepairOptions, RepairReport, VerifyReport, Weight};
 use folddb::table_rules::{Compression, TableRules};
-use folddb::{Batch, BytesTable, Durability, ErrorKind, Options, Store, Upkeep, WriteOp, codec::KeyCodec};
+use folddb::{
+    Batch, BytesTable, Durability, ErrorKind, Head, Options, Store, Upkeep, WriteOp, codec::KeyCodec,
+};
+
+use self::values::PieceKind;
 
 /// Batches that are flushed, and batches that only the log has.
 const BATCHES: u64 = 45;
@@ -47,6 +56,8 @@ pub struct Fixture {
     vouched_offset: u64,
     /// Where in the log its first frame stands that is needed.
     needed_offset: u64,
+    /// Where values lie apart: the heads of all keys.
+    heads: Option<Vec<Option<Head>>>,
 }
 
 /// What came of a flip.
@@ -79,14 +90,16 @@ fn tables(store: &Store) -> folddb::Result<Vec<BytesTable>> {
         ("sums", TableRules::new(KeyCodec::U64).fold("sum:u64").block_bytes(512)),
         ("back", TableRules::new(KeyCodec::Bytes).fold("append:\",\"").order("reversed").filter_bits(0)),
     ];
-    let mut tables = Vec::new();
-    for (name, rules) in rules {
-        tables.push(match store.bytes_table(name) {
-            Ok(table) => table,
-            Err(_) => store.create_table(name, rules)?,
-        });
-    }
-    Ok(tables)
+    tables_of(store, rules)
+}
+
+/// The tables of these names, which are made where they are not there.
+fn tables_of<const N: usize>(
+    store: &Store,
+    rules: [(&str, TableRules); N],
+) -> folddb::Result<Vec<BytesTable>> {
+    let table = |(name, rules)| store.bytes_table(name).or_else(|_| store.create_table(name, rules));
+    rules.into_iter().map(table).collect()
 }
 
 /// Batch `i`, over all tables.
@@ -153,6 +166,25 @@ impl Fixture {
             drop(store);
         }
         fs::remove_dir_all(&written).ok();
+        Fixture::of(dir, vouched_dumps)
+    }
+
+    /// The same of a store whose values lie apart, closed in order.
+    ///
+    /// # Errors
+    /// The store's.
+    ///
+    /// # Panics
+    /// The directory cannot be written to.
+    pub fn of_values(within: &Path) -> folddb::Result<Fixture> {
+        let dir = within.join("store");
+        let store = values::fill(Store::create(&dir, options())?, &|| Store::open(&dir, options()))?;
+        let heads = values::heads(&store)?;
+        store.close()?;
+        Ok(Fixture { heads: Some(heads), ..Fixture::of(dir, Vec::new())? })
+    }
+
+    fn of(dir: PathBuf, vouched_dumps: Vec<Dump>) -> folddb::Result<Fixture> {
         let mut fixture = Fixture {
             files: read_all(&dir),
             dir,
@@ -160,6 +192,7 @@ impl Fixture {
             vouched_dumps,
             vouched_offset: 0,
             needed_offset: 0,
+            heads: None,
         };
         let store = Store::open(&fixture.dir, options().read_only(true))?;
         fixture.dump = dump(&store)?;
@@ -260,6 +293,9 @@ impl Fixture {
     }
 
     fn judge(&self, file: &Whole, at: usize) -> Outcome {
+        if let Some(heads) = &self.heads {
+            return self.judge_values(heads, file, at);
+        }
         let read = Store::open(&self.dir, options().read_only(true)).and_then(|store| self.look(&store));
         let verified = Store::verify(&self.dir, &options().read_only(true), true, |_, _| {});
         let report = match verified {
@@ -279,6 +315,54 @@ impl Fixture {
                 false => Outcome::Wrong(format!("a poor error: {error:?}")),
             },
         }
+    }
+
+    /// The same where values lie apart: what the damage does not reach is read on.
+    fn judge_values(&self, heads: &[Option<Head>], file: &Whole, at: usize) -> Outcome {
+        let verified = Store::verify(&self.dir, &options().read_only(true), true, |_, _| {});
+        let is_named = verified.as_ref().is_ok_and(|report| names(report, &file.name));
+        let advice = match Store::diagnose(&self.dir, &options()) {
+            Ok(advice) => advice,
+            Err(error) => return Outcome::Wrong(format!("no advice: {error:?}")),
+        };
+        let kind =
+            values::pieces(file).into_iter().find(|piece| piece.range.contains(&at)).map(|piece| piece.kind);
+        let store = match Store::open(&self.dir, options().read_only(true)) {
+            Ok(store) => store,
+            Err(error) => {
+                let is_advised = advice.iter().any(|one| one.weight == Weight::Broken);
+                return match is_named && names_file(&error, &file.name) && is_advised {
+                    true => Outcome::Refused,
+                    false => {
+                        Outcome::Wrong(format!("{error:?}, of which are told {verified:?} and {advice:?}"))
+                    }
+                };
+            }
+        };
+        match values::heads(&store) {
+            Ok(found) if found == heads => {}
+            Err(error) if kind.is_none() && is_named && names_file(&error, &file.name) => {
+                return Outcome::Refused;
+            }
+            found => return Outcome::Wrong(format!("heads are not as they were: {found:?}")),
+        }
+        match values::read_all_ways(&store, &self.dump, &file.name) {
+            Err(why) => Outcome::Wrong(why),
+            Ok(0) if is_named => Outcome::Named,
+            Ok(0) if kind == Some(PieceKind::Padding) => Outcome::Unused("zeros between records"),
+            Ok(0) if self.is_dead(file, at) => Outcome::Unused("a dead value"),
+            Ok(0) => Outcome::Wrong(format!("nobody sees it: {verified:?}")),
+            Ok(_) if is_named => Outcome::Refused,
+            Ok(errors) => Outcome::Wrong(format!("{errors} errors, and verifying finds {verified:?}")),
+        }
+    }
+
+    /// Whether the record in which this byte stands has a value that no key has.
+    fn is_dead(&self, file: &Whole, at: usize) -> bool {
+        values::value_at(file, at).is_some_and(|value| {
+            let has = |held: &[u8]| held.windows(value.len()).any(|stretch| stretch == value);
+            !self.dump.values().flatten().any(|(_, held)| has(held))
+        })
     }
 
     /// True when the store holds what it should, by scans and by gets.
@@ -367,21 +451,29 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn read_all(dir: &Path) -> Vec<Whole> {
-    let entries = fs::read_dir(dir).expect("the directory lists");
-    let mut files: Vec<Whole> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let mut bytes = fs::read(entry.path()).ok()?;
-            if name.ends_with(".log") {
-                let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-                bytes.truncate(used);
-            }
-            (name != "LOCK").then_some(Whole { name, bytes })
-        })
-        .collect();
+    let mut files = Vec::new();
+    read_into(dir, "", &mut files);
     files.sort_by(|a, b| a.name.cmp(&b.name));
     files
+}
+
+/// Reads the files of a directory, and of the directories in it, whose names begin with those of these.
+fn read_into(dir: &Path, before: &str, files: &mut Vec<Whole>) {
+    for entry in fs::read_dir(dir).expect("the directory lists").flatten() {
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        if entry.path().is_dir() {
+            read_into(&entry.path(), &format!("{name}/"), files);
+            continue;
+        }
+        let Ok(mut bytes) = fs::read(entry.path()) else { continue };
+        if name.ends_with(".log") {
+            let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+            bytes.truncate(used);
+        }
+        if name != "LOCK" {
+            files.push(Whole { name: format!("{before}{name}"), bytes });
+        }
+    }
 }
 
 fn poke(path: &Path, at: usize, byte: u8) -> std::io::Result<()> {

@@ -1,8 +1,10 @@
 //! A share of the byte flips: the headers and ends of all files, and every k-th byte between, beginning elsewhere each day.
 //! All of them: `cargo run -p folddb-sim --release --example flips`.
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use folddb_sim::flips::values::{PieceKind, pieces};
 use folddb_sim::flips::{Fixture, Outcome, Whole};
 
 /// Every so many bytes of a file one is flipped.
@@ -20,8 +22,7 @@ fn chosen(file: &Whole, day: usize) -> Vec<usize> {
 fn flip(closed: bool) {
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let fixture = Fixture::new(temp.path(), closed).expect("the store is written");
-    let day =
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400) as usize;
+    let day = today();
     let (mut wrong, mut refused) = (Vec::new(), 0);
     for file in fixture.files() {
         for at in chosen(file, day) {
@@ -45,6 +46,91 @@ fn a_flipped_byte_of_a_closed_store_is_named_or_unused() {
 #[test]
 fn a_flipped_byte_of_a_store_whose_process_died_is_named_or_unused_or_at_a_limit_that_is_stated() {
     flip(false);
+}
+
+/// Of files that hold values: all bytes of what is short, and of the rest the edges and every k-th byte between.
+fn chosen_of_values(file: &Whole, day: usize) -> Vec<(PieceKind, usize)> {
+    let mut chosen = Vec::new();
+    for piece in pieces(file) {
+        let (start, end) = (piece.range.start, piece.range.end);
+        let is_edge = |at: &usize| *at < start + 8 || at + 8 >= end;
+        let is_short = piece.range.len() <= 24;
+        // The rest of a header, or of what is behind the last record, is zeros; the rest of a page counts as a whole.
+        let every = if piece.range.len() > 1000 { 331 } else { 37 };
+        let wanted = piece.range.filter(|at| is_short || is_edge(at) || (at + day).is_multiple_of(every));
+        chosen.extend(wanted.map(|at| (piece.kind, at)));
+    }
+    chosen
+}
+
+fn today() -> usize {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400) as usize
+}
+
+#[test]
+fn a_flipped_byte_of_values_that_lie_apart_or_have_moved_is_named_whatever_reads_them_and_no_head_knows_of_it()
+ {
+    let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let fixture = Fixture::of_values(temp.path()).expect("the store is written");
+    let (mut wrong, mut counts) = (Vec::new(), BTreeMap::<(PieceKind, bool), [u64; 3]>::new());
+    for file in fixture.files() {
+        for (kind, at) in chosen_of_values(file, today()) {
+            let mask = if at % 2 == 0 { 0xff } else { 1 << (at / 2 % 8) };
+            let counts = counts.entry((kind, file.name.ends_with(".moved"))).or_default();
+            match fixture.flip(file, at, mask) {
+                Outcome::Wrong(why) => {
+                    wrong.push(format!("{} byte {at} ({kind:?}) ^ {mask:#04x}: {why}", file.name))
+                }
+                Outcome::Refused => counts[0] += 1,
+                Outcome::Named => counts[1] += 1,
+                Outcome::Unused(_) | Outcome::Limit(_) => counts[2] += 1,
+            }
+        }
+    }
+    println!("{counts:?}");
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
+    let refused = |kind, moved| counts.get(&(kind, moved)).map_or(0, |[refused, ..]| *refused);
+    for moved in [false, true] {
+        for kind in [PieceKind::Header, PieceKind::RecordHead, PieceKind::Key, PieceKind::Value] {
+            assert!(refused(kind, moved) > 10, "{kind:?} of moved values {moved}: {counts:?}");
+        }
+    }
+    for kind in [PieceKind::Page, PieceKind::Top, PieceKind::Footer] {
+        assert!(refused(kind, true) > 10, "{kind:?}: {counts:?}");
+    }
+}
+
+#[test]
+fn what_is_salvaged_of_values_is_all_but_those_that_are_damaged_and_they_are_told() {
+    let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let fixture = Fixture::of_values(temp.path()).expect("the store is written");
+    let mut wrong = Vec::new();
+    for file in fixture.files() {
+        let mut last = None;
+        for piece in pieces(file) {
+            // Of pieces of one kind in a row one in three will do.
+            if last.replace(piece.kind) == Some(piece.kind) && piece.range.start % 3 != today() % 3 {
+                continue;
+            }
+            let (at, to) = (piece.range.start + piece.range.len() / 3, temp.path().join("new"));
+            match fixture.salvage(file, at, 1 << (at % 8), &to) {
+                Ok(report) => {
+                    let is_framing =
+                        !matches!(piece.kind, PieceKind::RecordHead | PieceKind::Key | PieceKind::Value);
+                    // A page is lost with what it tells of, until it is told by something else.
+                    if is_framing && piece.kind != PieceKind::Page && !report.is_complete() {
+                        wrong.push(format!(
+                            "{} byte {at} ({:?}): {:?}",
+                            file.name, piece.kind, report.findings
+                        ));
+                    }
+                }
+                Err(why) => wrong.push(format!("{} byte {at} ({:?}): {why}", file.name, piece.kind)),
+            }
+            std::fs::remove_dir_all(&to).ok();
+        }
+    }
+    assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
 
 #[test]

@@ -1,7 +1,10 @@
 //! What is wrong with a file of a store, where, and which keys it may cost.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 
+use folddb_base::Error;
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
 
@@ -112,6 +115,63 @@ impl Loss {
         let through = Some(high.to_vec());
         Loss { table: table.to_owned(), after: None, through, keys, records }
     }
+}
+
+/// Records that are not what they should be, by the file that is at fault: the one that holds them, or the one that should hold their
+/// values.
+#[derive(Default)]
+pub(crate) struct Misfits {
+    by_file: BTreeMap<String, Misfit>,
+}
+
+/// Those of one file.
+pub(crate) struct Misfit {
+    /// Where the first of them stands, and what is wrong with it.
+    offset: Option<u64>,
+    first: String,
+    pub(crate) records: u64,
+    /// The key of the last of them, where they come in order.
+    pub(crate) last_key: Option<Vec<u8>>,
+}
+
+impl Misfits {
+    /// Takes note of a record.
+    pub(crate) fn add(&mut self, file: &str, offset: Option<u64>, key: Option<&[u8]>, what: String) {
+        let new = || Misfit { offset, first: what, records: 0, last_key: None };
+        let misfit = match self.by_file.get_mut(file) {
+            Some(misfit) => misfit,
+            None => self.by_file.entry(file.to_owned()).or_insert_with(new),
+        };
+        misfit.records += 1;
+        misfit.last_key = key.map(<[u8]>::to_vec);
+    }
+
+    /// Takes note of a record whose value cannot be read. Where the error names a file, in that; `dir` is the store's.
+    pub(crate) fn add_value(&mut self, dir: &Path, own_file: &str, key: &[u8], error: &Error, said: &str) {
+        match error.damage() {
+            Some(damage) => {
+                let what = format!("{said}: {}", damage.what);
+                self.add(&name_in(dir, &damage.file), damage.offset, Some(key), what);
+            }
+            None => self.add(own_file, None, Some(key), format!("{said}: {}", error.message())),
+        }
+    }
+
+    /// A finding for each file, with what it is about.
+    pub(crate) fn findings(self) -> impl Iterator<Item = (Finding, Misfit)> {
+        self.by_file.into_iter().map(|(file, misfit)| {
+            let more = match misfit.records {
+                1 => String::new(),
+                records => format!(", and {} more", records - 1),
+            };
+            (Finding::damage(file, misfit.offset, format!("{}{more}", misfit.first)), misfit)
+        })
+    }
+}
+
+/// The name of a file in a store's directory.
+pub(crate) fn name_in(dir: &Path, file: &Path) -> String {
+    file.strip_prefix(dir).unwrap_or(file).display().to_string()
 }
 
 impl fmt::Display for Finding {

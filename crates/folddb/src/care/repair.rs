@@ -4,6 +4,8 @@
 //!   manifest   the newest, as far as it is whole, and the whole edits beyond; or the list of a backup
 //!   parts      copied when every record can be read; else their whole blocks are written anew
 //!   indexes    of hashed tables, as the checkpoint and the log have them, else as the value segments tell; saved anew
+//!   values     copied as they are, with headers and maps written anew where these are damaged; what leads to a value that is lost is
+//!              left out
 //!   log        whole batches up to the first hole, or with `past_holes` all that can be found
 //!   new store  built under another name, verified in every record, then given its own
 //! ```
@@ -11,21 +13,19 @@
 //! The new store has an identity of its own, and batches of the log get new seqs. A key whose newest records are lost shows
 //! what the older ones say: which keys that may be is told by the report.
 
+mod values;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, ErrorKind, FileNumber, Pointer, Record, RecordSink, Result, Seq, Stamp, TableId};
+use folddb_base::{Error, ErrorKind, Pointer, Record, RecordSink, Result, Seq, Stamp, TableId};
 use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
-use folddb_host::Files;
-use folddb_journal::moved::MovedFile;
-use folddb_journal::shelves::{ShelfEnd, objects_in};
-use folddb_journal::{LogReport, ReplayFrame};
+use folddb_journal::{LogFault, LogReport, ReplayFrame};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
-use folddb_layout::values::header;
 use folddb_layout::version::Version;
 use folddb_manifest::{Feeds, IndexSegment, IndexStand, IndexState, PartState, RunState, State, TableState};
 use folddb_rules::KeyOrder;
@@ -35,8 +35,9 @@ use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examin
 use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::backup::write_manifest;
 use crate::care::copying;
-use crate::care::finding::{Finding, Loss, Severity};
+use crate::care::finding::{Finding, Loss, Misfits, Severity};
 use crate::care::place::refuse_inside_store;
+use crate::care::repair::values::{LostValues, find_values};
 use crate::care::survey::{Survey, Told, bind, in_words, log_findings, log_start};
 use crate::care::verify::VerifyReport;
 use crate::catalog::TableCore;
@@ -201,45 +202,6 @@ fn list(survey: &Survey, how: &RepairOptions, options: &Options) -> Result<Told>
     Ok(Told { is_whole: false, ..told })
 }
 
-/// Where the list is older than the store, values may have been moved since: a segment that does not lie where the list says is
-/// looked for in the files of moved values, which say themselves what they carry. Of two that carry it the younger counts: what
-/// the older one has besides was dead.
-fn find_values(survey: &Survey, files: &dyn Files, state: &mut State) {
-    let open = |number: FileNumber| MovedFile::open(files, &survey.dir, number).ok();
-    let is_there = |segment: FileNumber| match state.moved.get(&segment) {
-        Some(&file) => open(file).is_some(),
-        None => files.len_bytes(&survey.path(FileName::Values(segment))).is_ok(),
-    };
-    let listed = state.values.keys().chain(state.moved.keys()).filter(|&&segment| !state.is_shelf(segment));
-    let gone: Vec<FileNumber> = listed.copied().filter(|&segment| !is_there(segment)).collect();
-    if gone.is_empty() {
-        return;
-    }
-    let moved = survey.files.iter().filter_map(|name| match name {
-        FileName::Moved(number) => open(*number),
-        _ => None,
-    });
-    for file in moved {
-        let carries =
-            |segment: &&FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
-        for &segment in gone.iter().filter(carries) {
-            state.values.remove(&segment);
-            state.moved.insert(segment, file.number());
-            state.moved_files.insert(file.number(), file.file_bytes());
-        }
-    }
-    for segment in gone {
-        let is_in_own = files.len_bytes(&survey.path(FileName::Values(segment))).is_ok();
-        let is_moved = state.moved.get(&segment).is_some_and(|&file| open(file).is_some());
-        if is_in_own && !is_moved {
-            state.moved.remove(&segment);
-            state.values.insert(segment, None);
-        }
-    }
-    let used: BTreeSet<FileNumber> = state.moved.values().copied().collect();
-    state.moved_files.retain(|file, _| used.contains(file));
-}
-
 fn rules_of(state: &State, options: &Options) -> Result<BTreeMap<TableId, BoundRules>> {
     state.tables.values().map(|table| Ok((table.id, bind(table, options)?))).collect()
 }
@@ -316,19 +278,21 @@ impl Mender<'_> {
             ..state.clone()
         };
         self.drop_indexes_not_at_hand(&mut next, rules);
+        self.values(&mut next)?;
+        let (placed, options, draft) = (next.clone(), self.options, self.draft);
+        let values = ValuesAtRest::new(&options.host.files, draft, &placed);
         for table in next.tables.values_mut() {
             match rules.get(&table.id) {
                 rules if index_of(rules).is_some() => to_be_built(table),
-                Some(rules) => self.table(table, rules)?,
+                Some(rules) => self.table(table, rules, &values)?,
                 None => {}
             }
             next.last_seq = next.last_seq.max(table.flushed_seq);
         }
-        self.values(&mut next)?;
         let hashed: Vec<TableId> =
             state.tables.values().filter(|table| is_hashed(table)).map(|table| table.id).collect();
         for &table in &hashed {
-            self.index(state, table, &mut next, past_holes)?;
+            self.index((state, &placed), table, &mut next, past_holes)?;
         }
         next.log_start_lsn = next.log_start_lsn.max(next.durable_lsn);
         next.durable_lsn = next.log_start_lsn;
@@ -373,23 +337,35 @@ impl Mender<'_> {
         Ok(())
     }
 
-    /// Saves the index of a hashed table anew, with all keys whose records are whole.
-    fn index(&mut self, state: &State, id: TableId, next: &mut State, past_holes: bool) -> Result<()> {
+    /// Saves the index of a hashed table anew, with all keys whose records are whole. `placed` is where the values lie in the new store.
+    fn index(
+        &mut self,
+        (state, placed): (&State, &State),
+        id: TableId,
+        next: &mut State,
+        past_holes: bool,
+    ) -> Result<()> {
         let (Some(table), Some(new)) = (state.tables.get(&id), next.tables.get_mut(&id)) else {
             return Ok(());
         };
         let (files, dir) = (&self.options.host.files, &self.survey.dir);
         let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
-        let mut lane = Lane::new(files, dir, state);
+        let mut lane = Lane::new(files, self.draft, placed);
         let mut index = AtRest::open(files, dir, state.store_id, table, true);
         let whole_loss =
             || Loss { keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) };
-        let is_rebuilt = !index.faults.is_empty();
-        if is_rebuilt {
+        let why = match index.faults.first() {
+            Some(fault) => Some(in_words(fault)),
+            None if self.is_log_lost(state)? => {
+                Some("the log is lost from where it goes on behind this index".to_owned())
+            }
+            None => None,
+        };
+        let is_rebuilt = why.is_some();
+        if let Some(why) = why {
             let what = format!(
-                "{}; the index was made anew from the value segments: keys that were deleted, and values whose batch failed, may be \
-                 back",
-                in_words(&index.faults[0])
+                "{why}; the index was made anew from the value segments: keys that were deleted, and values whose batch failed, may be \
+                 back"
             );
             self.report.findings.push(Finding::damage(&name, None, what).costs(whole_loss()));
             index = AtRest::empty(state.store_id, table);
@@ -416,26 +392,35 @@ impl Mender<'_> {
         if let Some(error) = failed {
             return Err(error.context(format!("the index of table `{}`", table.name)));
         }
-        let saved = self.save_index(&index, &mut lane)?;
-        let (state, lost, first) = saved;
+        let saved = self.save_index(&name, &index, &mut lane)?;
+        let (state, misfits) = saved;
         self.report.records += state.keys;
-        self.report.records_lost += lost;
-        if let Some(first) = first {
-            let loss = Loss { records: Some(lost), ..whole_loss() };
-            self.report.findings.push(Finding::damage(&name, None, first).costs(loss));
+        for (finding, misfit) in misfits.findings() {
+            self.report.records_lost += misfit.records;
+            let loss = Loss { records: Some(misfit.records), ..whole_loss() };
+            self.report.findings.push(finding.costs(loss));
         }
         (new.index, new.changes) = (Some(state), None);
         Ok(())
     }
 
-    /// Writes a checkpoint of the keys of an index whose records are whole. Says how many are not, and what is wrong with the first.
+    /// Whether files of the log are missing that were needed when the list was written, from the first on: it is older than the
+    /// store. Values that an index of then leads to may be dead and gone since; of what took their place only segments tell.
+    fn is_log_lost(&self, state: &State) -> Result<bool> {
+        let log = self.survey.read_log(self.options, &log_start(state), &mut |_, _| Ok(()))?;
+        let is_gone = |fault: &LogFault| fault.file.is_none() && fault.lsn <= log.start_lsn;
+        Ok(log.batches == 0 && log.faults.iter().any(is_gone))
+    }
+
+    /// Writes a checkpoint of the keys of an index whose records are whole. Says which are not.
     fn save_index(
         &mut self,
+        name: &str,
         index: &AtRest,
         lane: &mut Lane<'_>,
-    ) -> Result<(IndexState, u64, Option<String>)> {
+    ) -> Result<(IndexState, Misfits)> {
         let whole = HashIndex::new(IndexOptions::default());
-        let (mut lost, mut first) = (0, None);
+        let mut misfits = Misfits::default();
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
         index.each(lane, &mut |point, slot, found| {
             match found {
@@ -444,12 +429,9 @@ impl Mender<'_> {
                     let end = ends.entry(slot.segment()).or_default();
                     *end = (*end).max(u64::from(slot.unit()) * VALUE_ALIGN + found.record_bytes());
                 }
-                wrong => {
-                    lost += 1;
-                    let what = wrong
-                        .err()
-                        .map_or_else(|| "it is of another key".to_owned(), |error| error.to_string());
-                    first.get_or_insert(what);
+                Ok(_) => misfits.add(name, None, None, "a record is of another key".to_owned()),
+                Err(error) => {
+                    misfits.add_value(self.draft, name, &[], &error, "the value of a key is lost");
                 }
             }
             Ok(())
@@ -468,111 +450,15 @@ impl Mender<'_> {
         };
         let segments = facts.segments.iter().map(segment).collect();
         let (file_bytes, keys, max_seq) = (facts.file_bytes, facts.keys, facts.max_seq);
-        Ok((IndexState { file: number, file_bytes, keys, max_seq, segments }, lost, first))
+        Ok((IndexState { file: number, file_bytes, keys, max_seq, segments }, misfits))
     }
 
-    /// Copies the value segments, as they are: whether a value is whole shows when it is read, and verifying reads all of them.
-    /// Those that are not there are written as empty ones, so that the store opens and only their values are missing.
-    fn values(&mut self, state: &mut State) -> Result<()> {
-        let files = &*self.options.host.files;
-        let shelves: Vec<FileNumber> = state.shelves.keys().copied().collect();
-        for &number in &shelves {
-            self.shelf(state, number)?;
-        }
-        for (&number, end) in state.values.iter_mut().filter(|(number, _)| !shelves.contains(number)) {
-            let name = FileName::Values(number);
-            let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
-            let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
-            let header = header(number);
-            let from = header.len() as u64;
-            match opened {
-                Ok((len, file)) if len >= from => {
-                    let len = end.map_or(len, |end| end.min(len));
-                    copying::copy(files, (&header, &*file, from..len), (&path, &to), &mut |_| {})?;
-                    *end = Some(len);
-                }
-                lost => {
-                    copying::write(files, &to, &header)?;
-                    *end = Some(from);
-                    let why =
-                        lost.err().map_or_else(|| "it is cut short".to_owned(), |error| error.to_string());
-                    let what = format!("the values in it are lost: {why}");
-                    self.report.findings.push(Finding::damage(name.to_string(), None, what));
-                }
-            }
-        }
-        for file in std::mem::take(&mut state.moved_files).into_keys() {
-            self.moved_values(state, file)?;
-        }
-        Ok(())
-    }
-
-    /// Copies values in files of their own as they are. Where their directory is lost, it becomes an empty one.
-    fn shelf(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
-        let files = &*self.options.host.files;
-        let name = FileName::Shelf(number).to_string();
-        copying::make_shelf(files, &self.draft.join(&name))?;
-        let there = objects_in(files, &self.survey.dir, number);
-        if let Err(error) = &there {
-            let what = format!("the values in it are lost: {}", in_words(error));
-            self.report.findings.push(Finding::damage(name.clone(), None, what));
-        }
-        let mut end = ShelfEnd { number, bytes: 0, objects: 0 };
-        for unit in there.unwrap_or_default() {
-            let object = FileName::Object(number, unit).to_string();
-            let (path, to) = (self.survey.dir.join(&object), self.draft.join(&object));
-            let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
-            match opened {
-                Ok((len, file)) => {
-                    copying::copy(files, (&[], &*file, 0..len), (&path, &to), &mut |_| {})?;
-                    (end.bytes, end.objects) = (end.bytes + len, end.objects + 1);
-                }
-                Err(error) => {
-                    let what = format!("the value in it is lost: {error}");
-                    self.report.findings.push(Finding::damage(object, None, what));
-                }
-            }
-        }
-        copying::sync_dir(files, &self.draft.join(&name))?;
-        state.values.insert(number, Some(end.bytes));
-        state.shelves.insert(number, Some(end.objects));
-        Ok(())
-    }
-
-    /// Copies a file of moved values as it is. Where what leads to its records is lost, its segments become empty ones.
-    fn moved_values(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
-        let files = &*self.options.host.files;
-        let name = FileName::Moved(number);
-        let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
-        match MovedFile::open(files, &self.survey.dir, number) {
-            Ok(moved) => {
-                let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
-                let bytes = moved.file_bytes();
-                copying::copy(files, (&[], &*file, 0..bytes), (&path, &to), &mut |_| {})?;
-                state.moved_files.insert(number, bytes);
-            }
-            Err(error) => {
-                let segments: Vec<FileNumber> = state.moved_in(number).collect();
-                for segment in segments {
-                    let header = header(segment);
-                    let to = self.draft.join(FileName::Values(segment).to_string());
-                    copying::write(files, &to, &header)?;
-                    state.moved.remove(&segment);
-                    state.values.insert(segment, Some(header.len() as u64));
-                }
-                let what = format!("the values in it are lost: {}", in_words(&error));
-                self.report.findings.push(Finding::damage(name.to_string(), None, what));
-            }
-        }
-        Ok(())
-    }
-
-    fn table(&mut self, table: &mut TableState, rules: &BoundRules) -> Result<()> {
+    fn table(&mut self, table: &mut TableState, rules: &BoundRules, values: &ValuesAtRest<'_>) -> Result<()> {
         let mut runs = Vec::new();
         for run in std::mem::take(&mut table.runs) {
             let mut parts = Vec::new();
             for part in &run.parts {
-                parts.extend(self.part(table, rules, part)?);
+                parts.extend(self.part(table, rules, part, values)?);
                 self.bytes_done += part.file_bytes;
                 (self.progress)(self.bytes_done, self.bytes_total);
             }
@@ -590,6 +476,7 @@ impl Mender<'_> {
         table: &TableState,
         rules: &BoundRules,
         part: &PartState,
+        values: &ValuesAtRest<'_>,
     ) -> Result<Option<PartState>> {
         let files = &self.options.host.files;
         let name = FileName::Part(part.file);
@@ -611,13 +498,13 @@ impl Mender<'_> {
             false => Err(Error::corrupt(&path, 0, "it is of another length than the manifest says")),
         });
         if let Ok(opened) = &opened {
-            let mut look = Faults::default();
+            let mut look = Faults { any: false, lost: LostValues::new(values, table.id, self.draft) };
             examine(opened, Depth::Records, &mut look);
-            if look.0.is_empty() {
+            if !look.any && look.lost.is_empty() {
                 return self.copy(part, &path, &*file.1, file.0).map(Some);
             }
         }
-        self.salvage(table, rules, part, (&path, file), opened)
+        self.salvage((table, rules, values), part, (&path, file), opened)
     }
 
     fn copy(
@@ -638,8 +525,7 @@ impl Mender<'_> {
     /// Writes the records of a damaged part that can be read to a new one.
     fn salvage(
         &mut self,
-        table: &TableState,
-        rules: &BoundRules,
+        (table, rules, values): (&TableState, &BoundRules, &ValuesAtRest<'_>),
         part: &PartState,
         (path, (len_bytes, file)): (&Path, (u64, Arc<dyn folddb_host::ReadFile>)),
         opened: Result<Arc<Part>>,
@@ -660,6 +546,7 @@ impl Mender<'_> {
             low: part.trimmed.then_some(&part.low),
             last: None,
             out_of_order: 0,
+            lost: LostValues::new(values, table.id, self.draft),
             faults: Vec::new(),
             error: None,
             file: &*file,
@@ -674,12 +561,12 @@ impl Mender<'_> {
                 salvager.faults.push(Fault { offset, what, keys: Default::default(), unreached: None });
             }
         }
-        let Salvager { writer, faults, error, .. } = salvager;
+        let Salvager { writer, faults, error, lost, .. } = salvager;
         if let Some(error) = error {
             return Err(error);
         }
         let kept = writer.records();
-        self.tell(table, rules, part, &faults, kept, opened.is_ok());
+        self.tell(table, rules, part, (&faults, lost), kept, opened.is_ok());
         if kept == 0 {
             drop(writer);
             let _ = self.options.host.files.remove(&to);
@@ -697,13 +584,15 @@ impl Mender<'_> {
         table: &TableState,
         rules: &BoundRules,
         part: &PartState,
-        faults: &[Fault],
+        (faults, lost_values): (&[Fault], LostValues<'_>),
         kept: u64,
         by_index: bool,
     ) {
         let name = FileName::Part(part.file).to_string();
         let lost = if part.trimmed { None } else { Some(part.records.saturating_sub(kept)) };
-        self.report.records_lost += lost.unwrap_or(0);
+        self.report.records_lost += lost.unwrap_or(lost_values.records());
+        let lost = lost.map(|lost| lost.saturating_sub(lost_values.records()));
+        self.report.findings.extend(lost_values.findings(&table.name, rules.rules.key_codec()));
         let of = if part.trimmed { String::new() } else { format!(" of {}", part.records) };
         for (index, fault) in faults.iter().enumerate() {
             let what = match index {
@@ -844,14 +733,19 @@ fn encode(
     Ok(())
 }
 
-/// The faults of a part.
-#[derive(Default)]
-struct Faults(Vec<Fault>);
+/// Whether a part is whole, and the values that its records lead to.
+struct Faults<'a> {
+    any: bool,
+    lost: LostValues<'a>,
+}
 
-impl Inspect for Faults {
-    fn record(&mut self, _: u64, _: Record<'_>) {}
-    fn fault(&mut self, fault: Fault) {
-        self.0.push(fault);
+impl Inspect for Faults<'_> {
+    fn record(&mut self, _: u64, record: Record<'_>) {
+        self.lost.is_lost(&record);
+    }
+
+    fn fault(&mut self, _: Fault) {
+        self.any = true;
     }
 }
 
@@ -863,6 +757,8 @@ struct Salvager<'a> {
     low: Option<&'a Vec<u8>>,
     last: Option<(Vec<u8>, Seq)>,
     out_of_order: u64,
+    /// Records whose values are lost are left out.
+    lost: LostValues<'a>,
     faults: Vec<Fault>,
     error: Option<Error>,
     file: &'a dyn folddb_host::ReadFile,
@@ -889,7 +785,9 @@ impl Inspect for Salvager<'_> {
             self.out_of_order += 1;
             return;
         }
-        self.error = self.writer.push(record).err();
+        if !self.lost.is_lost(&record) {
+            self.error = self.writer.push(record).err();
+        }
         let (key, seq) = self.last.get_or_insert_default();
         key.clear();
         key.extend_from_slice(record.key);

@@ -13,17 +13,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{FileNumber, Lsn, Op, Record, Result, Rope, Seq, Stamp};
+use folddb_base::{Error, FileNumber, Lsn, Op, Record, Result, Rope, Seq, Stamp};
 use folddb_journal::ReplayFrame;
 use folddb_journal::moved::MovedFile;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
+use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
 
 use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
-use crate::care::finding::{Finding, Loss, Severity};
+use crate::care::finding::{Finding, Loss, Misfits, Severity};
 use crate::care::indexes;
 use crate::care::refolded::Refolded;
 use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
@@ -189,7 +190,10 @@ impl Look<'_> {
                     continue;
                 }
                 Ok(_) if state.is_shelf(number) => continue,
-                Ok(len) if end.is_none_or(|end| len >= end) => continue,
+                Ok(len) if end.is_none_or(|end| len >= end) => match self.values_header(number) {
+                    Ok(()) => continue,
+                    Err(error) => in_words(&error),
+                },
                 Ok(len) => format!("it has {len} bytes, and its values need {}", end.unwrap_or(0)),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     "the manifest lists it, and it is not there".to_owned()
@@ -199,6 +203,15 @@ impl Look<'_> {
             self.lost_values(state, Finding::damage(name.to_string(), None, what));
         }
         self.moved_values(state);
+    }
+
+    /// The header of a value segment is that of this segment.
+    fn values_header(&self, number: FileNumber) -> Result<()> {
+        let path = self.survey.path(FileName::Values(number));
+        let mut header = vec![0; VALUES_HEADER_BYTES];
+        let read = self.options.host.files.open(&path).and_then(|file| file.read_exact_at(0, &mut header));
+        read.map_err(|error| Error::io("read", &path, error))?;
+        check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))
     }
 
     /// Each file of moved values that is listed is whole in what leads to its records; every page of its map is read where all is.
@@ -336,9 +349,7 @@ impl Look<'_> {
             rules,
             name: &name,
             records: 0,
-            misfits: 0,
-            first_misfit: None,
-            last_key: Vec::new(),
+            misfits: Misfits::default(),
             has_faults: false,
             refolded: rules.rules.summaries.then(Refolded::default),
         };
@@ -418,30 +429,30 @@ impl Look<'_> {
             return;
         }
         let mut lane = Lane::new(&self.options.host.files, &self.survey.dir, state);
-        let (mut records, mut misfits, mut first) = (0, 0, None);
+        let (mut records, mut misfits) = (0, Misfits::default());
         let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
         let walked = index.each(&mut lane, &mut |point, slot, found| {
             records += 1;
             *counted.entry(slot.segment()).or_default() += 1;
-            let wrong = match found {
-                Err(error) => Some(error.to_string()),
+            match found {
+                Err(error) => {
+                    misfits.add_value(&self.survey.dir, &name, &[], &error, "the value of a key");
+                }
                 Ok((found, record)) => {
                     let value = found.is_alive(0).then(|| found.value(record));
-                    check_hashed(&rules, (index, point), (found.key(record), value))
+                    let wrong = check_hashed(&rules, (index, point), (found.key(record), value));
+                    wrong.into_iter().for_each(|wrong| misfits.add(&name, None, None, wrong));
                 }
-            };
-            misfits += u64::from(wrong.is_some());
-            if let (Some(wrong), true) = (wrong, first.is_none()) {
-                first = Some(wrong);
             }
             Ok(())
         });
         self.report.checked.records += records;
-        let unread = walked.err().map(|error| error.to_string());
-        if let Some(first) = first.or(unread) {
-            let more = if misfits > 1 { format!(", and {} more", misfits - 1) } else { String::new() };
-            let loss = Loss { records: Some(misfits), ..loss() };
-            self.report.findings.push(Finding::damage(&name, None, format!("{first}{more}")).costs(loss));
+        if let Err(unread) = walked {
+            misfits.add(&name, None, None, unread.to_string());
+        }
+        for (finding, misfit) in misfits.findings() {
+            let loss = Loss { records: Some(misfit.records), ..loss() };
+            self.report.findings.push(finding.costs(loss));
         }
         if index.faults.is_empty() && counted != index.account() {
             let what = format!(
@@ -556,10 +567,8 @@ struct Inspector<'a, 'l> {
     rules: &'a BoundRules,
     name: &'a str,
     records: u64,
-    /// Records that are none of the table.
-    misfits: u64,
-    first_misfit: Option<(u64, String)>,
-    last_key: Vec<u8>,
+    /// Records that are none of the table, or whose values are lost.
+    misfits: Misfits,
     has_faults: bool,
     /// What the blocks come to, in tables whose blocks say so.
     refolded: Option<Refolded>,
@@ -573,11 +582,18 @@ impl Inspect for Inspector<'_, '_> {
         }
         let values = &self.look.at_rest;
         let load = |rope: &Rope<'_>| values.value((self.table.id, record.key), rope);
-        if let Err(what) = check_record(self.rules, &record, self.table.flushed_seq, &load) {
-            self.misfits += 1;
-            self.last_key = record.key.to_vec();
-            let key = self.rules.rules.key_codec().show_line(record.key);
-            self.first_misfit.get_or_insert_with(|| (offset, format!("the record of key {key}: {what}")));
+        let checked = check_record(self.rules, &record, self.table.flushed_seq, &load);
+        let Err(wrong) = checked else { return };
+        let key = self.rules.rules.key_codec().show_line(record.key);
+        match wrong {
+            Wrong::Record(what) => {
+                let what = format!("the record of key {key}: {what}");
+                self.misfits.add(self.name, Some(offset), Some(record.key), what);
+            }
+            Wrong::Value(error) => {
+                let (dir, said) = (&self.look.survey.dir, format!("the value of key {key}"));
+                self.misfits.add_value(dir, self.name, record.key, &error, &said);
+            }
         }
     }
 
@@ -604,17 +620,35 @@ impl Inspector<'_, '_> {
     }
 
     fn tell_misfits(&mut self) {
-        let Some((offset, first)) = self.first_misfit.take() else { return };
-        let more = match self.misfits {
-            1 => String::new(),
-            misfits => format!(", and {} more", misfits - 1),
-        };
-        let through = Some(std::mem::take(&mut self.last_key));
-        let span = KeySpan { through, ..KeySpan::default() };
-        let mut loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &span);
-        loss.records = Some(self.misfits);
-        let finding = Finding::damage(self.name, Some(offset), format!("{first}{more}")).costs(loss);
-        self.look.report.findings.push(finding);
+        for (finding, misfit) in std::mem::take(&mut self.misfits).findings() {
+            let span = KeySpan { through: misfit.last_key, ..KeySpan::default() };
+            let mut loss = Loss::of_span(&self.table.name, self.rules.rules.key_codec(), &span);
+            loss.records = Some(misfit.records);
+            self.look.report.findings.push(finding.costs(loss));
+        }
+    }
+}
+
+/// What is wrong with a record.
+enum Wrong {
+    /// The record itself is none of the table.
+    Record(String),
+    /// The value that it leads to cannot be read.
+    Value(Error),
+}
+
+impl From<String> for Wrong {
+    fn from(what: String) -> Wrong {
+        Wrong::Record(what)
+    }
+}
+
+impl Wrong {
+    fn into_words(self) -> String {
+        match self {
+            Wrong::Record(what) => what,
+            Wrong::Value(error) => error.message().to_owned(),
+        }
     }
 }
 
@@ -624,9 +658,10 @@ fn check_record(
     record: &Record<'_>,
     seq_max: Seq,
     load: &dyn Fn(&Rope<'_>) -> folddb_base::Result<Option<Vec<u8>>>,
-) -> Result<(), String> {
+) -> Result<(), Wrong> {
     if record.seq > seq_max {
-        return Err(format!("its seq is {}, and the table is flushed only up to {seq_max}", record.seq));
+        let what = format!("its seq is {}, and the table is flushed only up to {seq_max}", record.seq);
+        return Err(Wrong::Record(what));
     }
     rules
         .rules
@@ -640,15 +675,17 @@ fn check_record(
                 Stamp::split(payload)
                     .map_err(|_| "it has no stamp, and values of the table expire".to_owned())?;
             }
-            check_value(rules, rules.fold.value_in(payload))
+            Ok(check_value(rules, rules.fold.value_in(payload))?)
         }
         Op::InsertFold { absent, present } => {
-            check_value(rules, absent).and_then(|()| check_value(rules, present))
+            Ok(check_value(rules, absent).and_then(|()| check_value(rules, present))?)
         }
         Op::SetApart(rope) | Op::InsertApart(rope) | Op::FoldApart(rope) => {
             let rope = Rope::decode(rope).map_err(|cause| cause.to_string())?;
-            let value = load(&rope).map_err(|error| error.message().to_owned())?;
-            value.map_or(Ok(()), |value| check_value(rules, &value)) // of what nobody holds, the pieces are whole
+            match load(&rope).map_err(Wrong::Value)? {
+                Some(value) => Ok(check_value(rules, &value)?),
+                None => Ok(()), // of what nobody holds, the pieces are whole
+            }
         }
     }
 }
@@ -690,7 +727,8 @@ fn check_frame(
                 let checks = frame.is_durable || !kind.is_apart();
                 let load = |rope: &Rope<'_>| values.value((table.id, record.key), rope);
                 if checks {
-                    check_record(rules, &record, Seq::MAX, &load).map_err(in_table)?;
+                    check_record(rules, &record, Seq::MAX, &load)
+                        .map_err(|wrong| in_table(wrong.into_words()))?;
                 }
             }
             _ => {}

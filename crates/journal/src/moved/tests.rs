@@ -152,3 +152,92 @@ fn what_is_copied_is_checked() {
     assert!(matches!(copy(&whole, 41, &[units[0] + 1]), Err(CopyFault::Source(_))), "no record begins there");
     assert!(matches!(copy(&whole[..seventh], 42, &units), Err(CopyFault::Source(_))), "the file ends");
 }
+
+/// What is done to the bytes of a file.
+type Damage<'a> = dyn Fn(&mut Vec<u8>) + 'a;
+
+/// What a damaged file leads to when it has been written anew: each value, or an error.
+fn mended(files: &dyn Files, dir: &Path, damage: &Damage<'_>) -> Result<(MovedFile, u64)> {
+    let (path, to) = (moved_path(dir, FileNumber(9)), tempfile::tempdir().unwrap());
+    let whole = std::fs::read(&path).unwrap();
+    let mut bytes = whole.clone();
+    damage(&mut bytes);
+    std::fs::write(&path, bytes).unwrap();
+    assert!(MovedFile::open(files, dir, FileNumber(9)).is_err() || damage_is_in_a_page(files, dir));
+    let written = MovedFile::open_damaged(files, dir, FileNumber(9))
+        .and_then(|file| file.write_anew(files, to.path()))
+        .and_then(|(bytes, lost)| Ok((MovedFile::open(files, to.path(), FileNumber(9))?, bytes, lost)));
+    std::fs::write(&path, whole).unwrap();
+    let (file, bytes, lost) = written?;
+    assert_eq!(file.file_bytes(), bytes);
+    Ok((file, lost))
+}
+
+fn damage_is_in_a_page(files: &dyn Files, dir: &Path) -> bool {
+    let file = MovedFile::open(files, dir, FileNumber(9)).unwrap();
+    file.carried().iter().any(|one| file.moves(one.segment, &mut |_| Ok(())).is_err())
+}
+
+#[test]
+fn what_leads_to_moved_values_is_written_anew_from_the_pages_that_are_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = &*Host::real().files;
+    let mut writer = MovedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
+    let mut of = Vec::new();
+    for (number, from, upto) in [(3, 0, 1200), (5, 1200, 1300)] {
+        let (units, end) = segment(dir.path(), number, from, upto);
+        let mut source = Source::segment(files, dir.path(), end).unwrap();
+        writer.begin_segment(number as u32);
+        for &unit in &units {
+            source.copy(unit, unit, &mut writer).unwrap();
+        }
+        of.extend(units.into_iter().zip(from..).map(|(unit, at)| (number as u32, unit, at)));
+    }
+    writer.finish().unwrap();
+    let moved = MovedFile::open(files, dir.path(), FileNumber(9)).unwrap();
+    let pages: Vec<usize> = moved.top.pages(3).chain(moved.top.pages(5)).map(|at| at as usize).collect();
+    assert_eq!(pages.len(), 4);
+    let end = moved.top.map_end() as usize;
+    let found = |file: &MovedFile| -> Vec<u32> {
+        let whole = |&(segment, unit, at): &(u32, u32, u32)| match read(file, segment, unit, at) {
+            Ok(found) => {
+                assert_eq!(found, value(at));
+                Some(at)
+            }
+            Err(error) => {
+                assert!(error.damage().is_some(), "{error}");
+                None
+            }
+        };
+        of.iter().filter_map(whole).collect()
+    };
+    let all: Vec<u32> = (0..1300).collect();
+    let framing: [&Damage<'_>; 6] = [
+        &|bytes| bytes[20] ^= 1,
+        &|bytes| bytes[end] ^= 1,
+        &|bytes| *bytes.last_mut().unwrap() ^= 1,
+        &|bytes| bytes.truncate(end),
+        &|bytes| bytes.truncate(end + 3),
+        &|bytes| bytes[end..].fill(0),
+    ];
+    for damage in framing {
+        let (file, lost) = mended(files, dir.path(), damage).unwrap();
+        assert_eq!((found(&file), lost), (all.clone(), 0));
+    }
+    // A page that is lost costs what it told of, whether or not the top is there: 510 values.
+    let of_page = [0..510, 510..1020, 1020..1200, 1200..1300];
+    for (page, gone) in pages.iter().zip(of_page) {
+        for has_top in [true, false] {
+            let cut = |bytes: &mut Vec<u8>| {
+                bytes[page + 30] ^= 1;
+                bytes.truncate(if has_top { bytes.len() } else { end });
+            };
+            let (file, _) = mended(files, dir.path(), &cut).unwrap();
+            let left: Vec<u32> = all.iter().copied().filter(|at| !gone.contains(at)).collect();
+            assert_eq!(found(&file), left, "without the page of {gone:?}, with the top {has_top}");
+        }
+    }
+    let none = mended(files, dir.path(), &|bytes| bytes.truncate(pages[0])).map(|_| ()).unwrap_err();
+    assert!(none.message().contains("no page of its map is whole"), "{none}");
+    assert!(mended(files, dir.path(), &|bytes| bytes.truncate(10)).is_err());
+}

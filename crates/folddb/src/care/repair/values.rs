@@ -1,0 +1,319 @@
+//! The value lane of a store that is salvaged: its files are taken over with every byte that holds values where it stands, and
+//! what leads to them is written anew where it is damaged. Which values are lost shows where pointers lead.
+//!
+//! ```text
+//!   .values   copied, under a new header; an empty one for one that is not there
+//!   .shelf    file by file
+//!   .moved    copied where it is whole; else with a map of what its whole pages tell of
+//! ```
+//!
+//! Called by `repair`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use folddb_base::{Error, FileNumber, Record, Result, Rope, TableId};
+use folddb_host::Files;
+use folddb_journal::moved::MovedFile;
+use folddb_journal::shelves::{ShelfEnd, objects_in};
+use folddb_layout::file_name::FileName;
+use folddb_layout::values::{check_header, header};
+use folddb_manifest::State;
+use folddb_rules::codec::KeyCodec;
+use folddb_run::KeySpan;
+
+use super::Mender;
+use crate::care::copying;
+use crate::care::finding::{Finding, Loss, name_in};
+use crate::care::survey::{Survey, in_words};
+use crate::values_at_rest::ValuesAtRest;
+
+/// So many stretches of keys whose values are lost are told one by one of a part; the last stands for all beyond it.
+const STRETCHES_MAX: usize = 64;
+
+// ---- where values lie -------------------------------------------------------------------------------------
+
+/// Where the list is older than the store, values may have been moved since: a segment that does not lie where the list says is
+/// looked for in the files of moved values, which say themselves what they carry. Of two that carry it the younger counts: what
+/// the older one has besides was dead. One that is damaged counts only for what no whole one carries.
+pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State) {
+    let whole = |number: FileNumber| MovedFile::open(files, &survey.dir, number).ok();
+    let damaged = |number: FileNumber| match whole(number) {
+        Some(_) => None,
+        None => MovedFile::open_damaged(files, &survey.dir, number).ok(),
+    };
+    let is_there = |segment: FileNumber| match state.moved.get(&segment) {
+        Some(&file) => whole(file).or_else(|| damaged(file)).is_some(),
+        None => files.len_bytes(&survey.path(FileName::Values(segment))).is_ok(),
+    };
+    let listed = state.values.keys().chain(state.moved.keys()).filter(|&&segment| !state.is_shelf(segment));
+    let gone: Vec<FileNumber> = listed.copied().filter(|&segment| !is_there(segment)).collect();
+    if gone.is_empty() {
+        return;
+    }
+    let numbers = || {
+        survey.files.iter().filter_map(|name| match name {
+            FileName::Moved(number) => Some(*number),
+            _ => None,
+        })
+    };
+    for file in numbers().filter_map(damaged).chain(numbers().filter_map(whole)) {
+        let carries =
+            |segment: &&FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
+        for &segment in gone.iter().filter(carries) {
+            state.values.remove(&segment);
+            state.moved.insert(segment, file.number());
+            state.moved_files.insert(file.number(), file.file_bytes());
+        }
+    }
+    for segment in gone {
+        let is_in_own = files.len_bytes(&survey.path(FileName::Values(segment))).is_ok();
+        let is_moved =
+            state.moved.get(&segment).is_some_and(|&file| whole(file).or_else(|| damaged(file)).is_some());
+        if is_in_own && !is_moved {
+            state.moved.remove(&segment);
+            state.values.insert(segment, None);
+        }
+    }
+    let used: BTreeSet<FileNumber> = state.moved.values().copied().collect();
+    state.moved_files.retain(|file, _| used.contains(file));
+}
+
+// ---- taking them over -------------------------------------------------------------------------------------
+
+impl Mender<'_> {
+    /// Copies the values, as they are. Segments that are not there are written as empty ones, so that the store opens and only
+    /// their values are missing.
+    pub(super) fn values(&mut self, state: &mut State) -> Result<()> {
+        let shelves: Vec<FileNumber> = state.shelves.keys().copied().collect();
+        for &number in &shelves {
+            self.shelf(state, number)?;
+        }
+        for (&number, end) in state.values.iter_mut().filter(|(number, _)| !shelves.contains(number)) {
+            self.segment(number, end)?;
+        }
+        for file in std::mem::take(&mut state.moved_files).into_keys() {
+            self.moved_values(state, file)?;
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, number: FileNumber, end: &mut Option<u64>) -> Result<()> {
+        let files = &*self.options.host.files;
+        let name = FileName::Values(number);
+        let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
+        let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
+        let new_header = header(number);
+        let from = new_header.len() as u64;
+        match opened {
+            Ok((len, file)) if len >= from => {
+                let mut old_header = vec![0; new_header.len()];
+                let read = file.read_exact_at(0, &mut old_header);
+                read.map_err(|error| Error::io("read", &path, error))?;
+                if let Err(cause) = check_header(&old_header, number) {
+                    let what = format!("its header is damaged, and written anew: {cause}");
+                    self.report.findings.push(Finding::note(name.to_string(), what));
+                }
+                let len = end.map_or(len, |end| end.min(len));
+                copying::copy(files, (&new_header, &*file, from..len), (&path, &to), &mut |_| {})?;
+                *end = Some(len);
+            }
+            lost => {
+                copying::write(files, &to, &new_header)?;
+                *end = Some(from);
+                let why = lost.err().map_or_else(|| "it is cut short".to_owned(), |error| error.to_string());
+                let what = format!("the values in it are lost: {why}");
+                self.report.findings.push(Finding::damage(name.to_string(), None, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies values in files of their own as they are. Where their directory is lost, it becomes an empty one.
+    fn shelf(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
+        let files = &*self.options.host.files;
+        let name = FileName::Shelf(number).to_string();
+        copying::make_shelf(files, &self.draft.join(&name))?;
+        let there = objects_in(files, &self.survey.dir, number);
+        if let Err(error) = &there {
+            let what = format!("the values in it are lost: {}", in_words(error));
+            self.report.findings.push(Finding::damage(name.clone(), None, what));
+        }
+        let mut end = ShelfEnd { number, bytes: 0, objects: 0 };
+        for unit in there.unwrap_or_default() {
+            let object = FileName::Object(number, unit).to_string();
+            let (path, to) = (self.survey.dir.join(&object), self.draft.join(&object));
+            let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
+            match opened {
+                Ok((len, file)) => {
+                    copying::copy(files, (&[], &*file, 0..len), (&path, &to), &mut |_| {})?;
+                    (end.bytes, end.objects) = (end.bytes + len, end.objects + 1);
+                }
+                Err(error) => {
+                    let what = format!("the value in it is lost: {error}");
+                    self.report.findings.push(Finding::damage(object, None, what));
+                }
+            }
+        }
+        copying::sync_dir(files, &self.draft.join(&name))?;
+        state.values.insert(number, Some(end.bytes));
+        state.shelves.insert(number, Some(end.objects));
+        Ok(())
+    }
+
+    /// Copies a file of moved values. What leads to its records is written anew where it is damaged; where all of that is lost, its
+    /// segments become empty ones.
+    fn moved_values(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
+        let files = &*self.options.host.files;
+        let name = FileName::Moved(number);
+        let dir = &self.survey.dir;
+        let opened = MovedFile::open(files, dir, number).and_then(|file| {
+            file.carried().iter().try_for_each(|one| file.moves(one.segment, &mut |_| Ok(())))?;
+            Ok(file)
+        });
+        match (opened, MovedFile::open_damaged(files, dir, number)) {
+            (Ok(moved), _) => {
+                let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
+                let bytes = moved.file_bytes();
+                copying::copy(files, (&[], moved.file(), 0..bytes), (&path, &to), &mut |_| {})?;
+                state.moved_files.insert(number, bytes);
+            }
+            (Err(error), Ok(damaged)) => {
+                let (bytes, lost) = damaged.write_anew(files, self.draft)?;
+                state.moved_files.insert(number, bytes);
+                let pages = match lost {
+                    0 => String::new(),
+                    lost => format!("; {lost} pages of its map are lost"),
+                };
+                let what = format!("what leads to its values is written anew: {}{pages}", in_words(&error));
+                self.report.findings.push(Finding::note(name.to_string(), what));
+                self.leave_out_what_is_not_carried(state, &damaged)?;
+            }
+            (Err(_), Err(error)) => {
+                let segments: Vec<FileNumber> = state.moved_in(number).collect();
+                segments.into_iter().try_for_each(|segment| self.empty_segment(state, segment))?;
+                let what = format!("the values in it are lost: {}", in_words(&error));
+                self.report.findings.push(Finding::damage(name.to_string(), None, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Segments of which all pages are lost become empty ones.
+    fn leave_out_what_is_not_carried(&mut self, state: &mut State, file: &MovedFile) -> Result<()> {
+        let is_carried =
+            |segment: &FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
+        let listed: Vec<FileNumber> = state.moved_in(file.number()).collect();
+        for segment in listed.into_iter().filter(|segment| !is_carried(segment)) {
+            self.empty_segment(state, segment)?;
+            let what = format!("the values of segment {segment} are lost: no page of its map is whole");
+            let name = FileName::Moved(file.number()).to_string();
+            self.report.findings.push(Finding::damage(name, None, what));
+        }
+        Ok(())
+    }
+
+    fn empty_segment(&self, state: &mut State, segment: FileNumber) -> Result<()> {
+        let header = header(segment);
+        let to = self.draft.join(FileName::Values(segment).to_string());
+        copying::write(&*self.options.host.files, &to, &header)?;
+        state.moved.remove(&segment);
+        state.values.insert(segment, Some(header.len() as u64));
+        Ok(())
+    }
+}
+
+// ---- what is lost -----------------------------------------------------------------------------------------
+
+/// Records of a part whose values are lost: they are left out, as records are that cannot be read.
+pub(super) struct LostValues<'a> {
+    values: &'a ValuesAtRest<'a>,
+    table: TableId,
+    /// Where the values are read.
+    dir: &'a Path,
+    stretches: Vec<Stretch>,
+    records: u64,
+    /// The key of the record before, and whether its value is lost.
+    before: Option<(Vec<u8>, bool)>,
+}
+
+/// Neighbouring keys whose values should be in one file.
+struct Stretch {
+    file: String,
+    offset: Option<u64>,
+    what: String,
+    after: Option<Vec<u8>>,
+    through: Vec<u8>,
+    records: u64,
+}
+
+impl<'a> LostValues<'a> {
+    pub(super) fn new(values: &'a ValuesAtRest<'a>, table: TableId, dir: &'a Path) -> LostValues<'a> {
+        LostValues { values, table, dir, stretches: Vec::new(), records: 0, before: None }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.records == 0
+    }
+
+    /// How many records there are.
+    pub(super) fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Whether some of the value of this record is lost. Records come in the order of their keys.
+    pub(super) fn is_lost(&mut self, record: &Record<'_>) -> bool {
+        let error = match record.kind.is_apart().then(|| Rope::decode(record.payload)) {
+            Some(Ok(rope)) => rope
+                .pointers()
+                .find_map(|pointer| self.values.piece((self.table, record.key), &pointer).err()),
+            _ => None,
+        };
+        if let Some(error) = &error {
+            self.note(record.key, error);
+        }
+        let is_same = self.before.as_ref().is_some_and(|(key, _)| key == record.key);
+        let was_lost = is_same && self.before.as_ref().is_some_and(|(_, lost)| *lost);
+        self.before = Some((record.key.to_vec(), was_lost || error.is_some()));
+        error.is_some()
+    }
+
+    fn note(&mut self, key: &[u8], error: &Error) {
+        self.records += 1;
+        let (file, offset, what) = match error.damage() {
+            Some(damage) => (name_in(self.dir, &damage.file), damage.offset, damage.what.clone()),
+            None => (String::new(), None, error.message().to_owned()),
+        };
+        let is_full = self.stretches.len() == STRETCHES_MAX;
+        let goes_on = self.before.as_ref().is_some_and(|(_, lost)| *lost);
+        match self.stretches.last_mut() {
+            Some(last) if is_full || goes_on && last.file == file => {
+                last.through = key.to_vec();
+                last.records += 1;
+            }
+            _ => {
+                let after = self.before.as_ref().map(|(before, _)| before.clone());
+                let after = after.filter(|after| after != key);
+                let through = key.to_vec();
+                self.stretches.push(Stretch { file, offset, what, after, through, records: 1 });
+            }
+        }
+    }
+
+    /// What is lost, stretch by stretch.
+    pub(super) fn findings(self, table: &str, codec: &KeyCodec) -> impl Iterator<Item = Finding> {
+        self.stretches.into_iter().map(move |stretch| {
+            let last = codec.show_line(&stretch.through);
+            let what = match stretch.records {
+                1 => format!("the value of key {last} of table `{table}` is lost: {}", stretch.what),
+                more => format!(
+                    "the values of {more} records up to key {last} of table `{table}` are lost: {}",
+                    stretch.what
+                ),
+            };
+            let span = KeySpan { after: stretch.after, through: Some(stretch.through), ..KeySpan::default() };
+            let loss = Loss { records: Some(stretch.records), ..Loss::of_span(table, codec, &span) };
+            Finding::damage(stretch.file, stretch.offset, what).costs(loss)
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! A file of moved values of which what leads to its records is damaged: read as far as its pages are whole, and written anew.
+//!
+//! Each page of the map says which segment it is of and is hashed with its place, so pages are found without the top. What a page told
+//! of that is lost is not led to any more; its records stay where they are, as dead bytes.
+//!
+//! Called for `repair`.
+
+use std::path::Path;
+
+use folddb_base::{Error, FileNumber, Result};
+use folddb_host::{Files, ReadFile};
+use folddb_layout::moved::{
+    Carried, Footer, MAP_PAGE_BYTES, MAP_PAGE_VALUES, MOVED_FOOTER_BYTES, MOVED_HEADER_BYTES, Move, Page,
+    Top, header, put_pages,
+};
+
+use super::{BUFFER_BYTES, MovedFile, moved_path, read_at};
+
+const PAGE: u64 = MAP_PAGE_BYTES as u64;
+
+/// Page by page of a map: the segment and the first unit that it tells of; none where it is lost.
+type Pages = Vec<Option<(u32, u32)>>;
+
+impl MovedFile {
+    /// Opens what can be read of file `number` of the store in `dir`, whatever of its header, pages, top and footer is lost.
+    ///
+    /// # Errors
+    /// `Corruption` where no page is whole, so that nothing leads to its records; a failed call.
+    pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedFile> {
+        let path = moved_path(dir, number);
+        let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
+        let file_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
+        let footer = footer_of(&*file, &path, number, file_bytes)?;
+        let told = footer.map(|footer| top_of(&*file, &path, number, &footer)).transpose()?.flatten();
+        let top = match told {
+            Some(top) => top,
+            None => {
+                let (from, to) = footer.map_or((PAGE, file_bytes), |footer| (footer.map_at, footer.top_at));
+                search(&*file, &path, number, from..to)?
+            }
+        };
+        Ok(MovedFile { file, path, number, top, file_bytes })
+    }
+
+    /// Writes it into `dir` under its name: its records where they stood, and a map of what its whole pages tell of. Returns its length,
+    /// and how many pages are lost.
+    ///
+    /// # Errors
+    /// A failed read, write or sync.
+    pub fn write_anew(&self, files: &dyn Files, dir: &Path) -> Result<(u64, u64)> {
+        let path = moved_path(dir, self.number);
+        let failed = |error| Error::io("write", &path, error);
+        let mut file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+        file.append(&header(self.number)).map_err(failed)?;
+        let (mut at, mut window) = (MOVED_HEADER_BYTES as u64, Vec::new());
+        while at < self.top.map_at {
+            window.resize((self.top.map_at - at).min(BUFFER_BYTES as u64) as usize, 0);
+            read_at(&*self.file, &self.path, at, &mut window)?;
+            file.append(&window).map_err(failed)?;
+            at += window.len() as u64;
+        }
+        let (mut lost, mut carried) = (0, Vec::new());
+        for one in &self.top.carried {
+            let moves = self.whole_moves(one.segment, &mut lost)?;
+            let mut pages = Vec::new();
+            carried.push(put_pages(&mut pages, (self.number, at), one.segment, one.bytes, &moves));
+            file.append(&pages).map_err(failed)?;
+            at += pages.len() as u64;
+        }
+        let mut end = Vec::new();
+        Top::new(self.top.map_at, carried).put(&mut end, self.number);
+        file.append(&end).map_err(failed)?;
+        file.sync().map_err(|error| Error::io("sync", &path, error))?;
+        Ok((at + end.len() as u64, lost))
+    }
+
+    /// What the whole pages of a segment tell.
+    fn whole_moves(&self, segment: u32, lost: &mut u64) -> Result<Vec<Move>> {
+        let mut moves: Vec<Move> = Vec::new();
+        for offset in self.top.pages(segment) {
+            match page_at(&*self.file, &self.path, self.number, offset)? {
+                Some((of, page)) if of == segment => moves.extend(page),
+                _ => *lost += 1,
+            }
+        }
+        moves.dedup_by(|next, before| next.old <= before.old); // cannot be: each page has a hash
+        Ok(moves)
+    }
+}
+
+/// Fills `buf`; false where the file ends before or what is there cannot be read.
+fn fill(file: &dyn ReadFile, path: &Path, offset: u64, buf: &mut [u8]) -> Result<bool> {
+    match read_at(file, path, offset, buf) {
+        Ok(()) => Ok(true),
+        Err(error) if error.damage().is_some() => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn footer_of(
+    file: &dyn ReadFile,
+    path: &Path,
+    number: FileNumber,
+    file_bytes: u64,
+) -> Result<Option<Footer>> {
+    let mut bytes = [0; MOVED_FOOTER_BYTES];
+    let Some(at) = file_bytes.checked_sub(MOVED_FOOTER_BYTES as u64) else { return Ok(None) };
+    let is_read = fill(file, path, at, &mut bytes)?;
+    Ok(Footer::decode(&bytes, number, file_bytes).ok().filter(|_| is_read))
+}
+
+fn top_of(file: &dyn ReadFile, path: &Path, number: FileNumber, footer: &Footer) -> Result<Option<Top>> {
+    let mut bytes = vec![0; footer.top_bytes as usize];
+    let is_read = fill(file, path, footer.top_at, &mut bytes)?;
+    Ok(Top::open(&bytes, number, footer).ok().filter(|_| is_read))
+}
+
+/// The page at this offset, if one is there and whole: its segment, and what it tells.
+fn page_at(
+    file: &dyn ReadFile,
+    path: &Path,
+    number: FileNumber,
+    offset: u64,
+) -> Result<Option<(u32, Vec<Move>)>> {
+    let mut bytes = vec![0; MAP_PAGE_BYTES];
+    if !fill(file, path, offset, &mut bytes)? {
+        return Ok(None);
+    }
+    let segment = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
+    let page = Page::open(&bytes, (number, offset), segment).ok();
+    Ok(page.map(|page| (segment, page.moves().collect())))
+}
+
+/// Finds pages between two offsets, and makes a top of them. What stands between two of them is taken for a lost one.
+fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops::Range<u64>) -> Result<Top> {
+    let (mut map_at, mut pages) = (range.start, Pages::new());
+    for offset in range.clone().step_by(MAP_PAGE_BYTES).filter(|offset| offset + PAGE <= range.end) {
+        let found = page_at(file, path, number, offset)?;
+        let found = found.and_then(|(segment, moves)| Some((segment, moves.first()?.old)));
+        if found.is_some() && pages.is_empty() {
+            map_at = offset;
+        }
+        if found.is_some() || !pages.is_empty() {
+            pages.push(found);
+        }
+    }
+    while pages.last().is_some_and(Option::is_none) {
+        pages.pop();
+    }
+    if pages.is_empty() {
+        return Err(Error::corrupt(
+            path,
+            range.start,
+            "no page of its map is whole, so nothing leads to its values",
+        ));
+    }
+    Ok(Top::new(map_at, carried_by(&pages)))
+}
+
+/// The segments that these pages are of. A lost one counts with the segment before it: whoever is led there finds that it is lost.
+fn carried_by(pages: &Pages) -> Vec<Carried> {
+    let mut carried: Vec<Carried> = Vec::new();
+    for page in pages {
+        let last = carried.last_mut();
+        match (page, last) {
+            (Some((segment, first)), Some(last)) if last.segment == *segment => last.page_firsts.push(*first),
+            (Some((segment, first)), _) => {
+                carried.push(Carried { segment: *segment, page_firsts: vec![*first], ..Carried::default() });
+            }
+            (None, Some(last)) => {
+                let before = last.page_firsts.last().copied().unwrap_or(0);
+                last.page_firsts.push(before.saturating_add(1));
+            }
+            (None, None) => {}
+        }
+    }
+    for one in &mut carried {
+        one.values = (one.page_firsts.len() * MAP_PAGE_VALUES) as u64; // at most
+    }
+    carried
+}
