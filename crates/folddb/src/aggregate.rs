@@ -6,7 +6,6 @@
 
 use std::cmp::Ordering;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use folddb_base::stream::Direction;
 use folddb_base::{Error, RecordStream, Result, Seq};
@@ -92,8 +91,7 @@ impl BytesScan {
         let scan = self.pinned()?;
         let mut sum = Summing { scan: &scan, wanted, sum: Sum::default(), found: Aggregate::default() };
         let range = (&scan.plan.low, &scan.plan.high);
-        let view = Arc::clone(&scan.table.pinned_view());
-        scan.engine.check_readable(&scan.table)?;
+        let view = scan.engine.view_at(&scan.table, scan.plan.at)?;
         match base_of(&scan.table, &view) {
             None => sum.take(Tile::Scanned { low: range.0.clone(), high: range.1.clone() })?,
             Some(base) => {

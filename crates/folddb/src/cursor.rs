@@ -12,7 +12,7 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_layout::cursor_token::CursorToken;
 
-use crate::borders::{At, Held};
+use crate::borders::{At, Held, HeldFor};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::scan::{ScanPlan, Wanted};
@@ -120,7 +120,7 @@ impl Cursor {
         }
         let held = match how {
             Resume::Relaxed => None,
-            Resume::Strict => Some(engine.hold_again(self.token.seq)?),
+            Resume::Strict => Some(engine.hold_again(table, self.token.seq)?),
         };
         let plan = ScanPlan { at: held.as_ref().map(|held| held.at), ..self.plan() };
         Ok((plan, held))
@@ -141,20 +141,27 @@ impl Stand {
 }
 
 impl Engine {
-    /// A snapshot at `seq`, where that can still be seen.
-    fn hold_again(&self, seq: u64) -> Result<Held> {
+    /// A snapshot at `seq`, where `table` can still be seen as it was then.
+    fn hold_again(&self, table: &TableCore, seq: Seq) -> Result<Held> {
         let _committer = self.commit.lock(); // no batch is half applied
         if seq == self.published() {
-            let at = At { seq, time_ms: self.now_ms() };
-            return Ok(self.borders.hold(at, self.host.clock.monotonic()));
+            let at = At::new(seq, self.now_ms());
+            return Ok(self.borders.hold(at, HeldFor::Snapshot, self.host.clock.monotonic()));
         }
-        self.borders.hold_if_live(seq).ok_or_else(|| {
-            let message = format!(
-                "the snapshot at seq {seq} that the cursor was made at is gone, and the store has gone on to {}",
-                self.published()
-            );
-            Error::new(ErrorKind::SnapshotGone, message)
-        })
+        match self.borders.hold_if_live(seq) {
+            Some((held, HeldFor::Past(asked))) => {
+                self.check_kept(table, held.at, asked)?;
+                Ok(held)
+            }
+            Some((held, _)) => Ok(held),
+            None => {
+                let message = format!(
+                    "the snapshot at seq {seq} that the cursor was made at is gone, and the store has gone on to {}",
+                    self.published()
+                );
+                Err(Error::new(ErrorKind::SnapshotGone, message))
+            }
+        }
     }
 }
 

@@ -338,6 +338,7 @@ impl Engine {
     pub(crate) fn let_go(&self) {
         self.manifest.lock().let_go();
         self.values.let_go();
+        self.borders.let_go();
         self.commit.lock().active = Vec::new();
         self.catalog().all().for_each(|table| table.let_go());
         if let Some(journal) = &self.journal {

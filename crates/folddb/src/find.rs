@@ -25,7 +25,7 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::terms::{before_entries, behind_entries, pack_term, show_term, split_entry};
 use folddb_rules::{Datum, Extractor};
 
-use crate::borders::{At, Held};
+use crate::borders::{At, Held, HeldFor};
 use crate::catalog::{IndexCore, TableCore};
 use crate::derive::not_at_hand;
 use crate::engine::Engine;
@@ -388,7 +388,7 @@ impl Search {
         table.rules.check_writable()?; // without its fold nothing can be looked at
         let (held, is_past) = match find.seen {
             Some(seen) => seen,
-            None => (Snapshot::take(&engine).into_held(), false),
+            None => (Snapshot::take(&engine, HeldFor::Work).into_held(), false),
         };
         let at = held.at;
         check_stand(&table, &index, at)?;

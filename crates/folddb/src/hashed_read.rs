@@ -146,6 +146,7 @@ impl Engine {
             let of_table = |error: Error| error.context(format!("the index of table `{}`", table.name));
             hashed.index.candidates(point, at, &mut slots).map_err(of_table)?;
             self.check_readable(table)?;
+            self.check_not_over(who)?;
             if slots.is_empty() {
                 return Ok(None);
             }
@@ -160,6 +161,15 @@ impl Engine {
                 }
             }
             return Ok(None);
+        }
+    }
+
+    /// Fails where a snapshot has ended for its age: then the index may have forgotten what it sees. To be asked after the index.
+    #[inline]
+    fn check_not_over(&self, who: As) -> Result<()> {
+        match who {
+            As::Snapshot(at) => self.own_files_at(Some(at)).map(drop),
+            As::Writer | As::Reader => Ok(()),
         }
     }
 
@@ -192,6 +202,7 @@ impl Engine {
             slots.clear();
             hashed.index.candidates(hashed.point(key), at, &mut slots)?;
             self.check_readable(table)?;
+            self.check_not_over(who)?;
             let Some(of) = self.values.files.roster_of(round) else { continue };
             newest_first(&of, &mut slots);
             for &slot in &slots {

@@ -93,7 +93,7 @@ impl Engine {
         let catalog = self.catalog();
         // In this order: a snapshot that is taken meanwhile reads at what is published now, or later.
         let published = self.published();
-        let oldest = self.borders.all().first().copied();
+        let oldest = self.borders.oldest_held();
         for table in catalog.all() {
             let Some(hashed) = &table.hashed else { continue };
             hashed.forget(oldest, published);

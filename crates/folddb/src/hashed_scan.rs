@@ -10,7 +10,7 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, Result, Seq};
 use folddb_hash::{IndexCursor, Point, Slot};
 
-use crate::borders::{At, Held};
+use crate::borders::{At, Held, HeldFor};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::hashed_read::{Found, Reading, newest_first};
@@ -46,11 +46,11 @@ impl HashedRows {
             Some(_) => None,
             None => {
                 let _committer = engine.commit.lock(); // as a snapshot is taken
-                let at = At { seq: engine.published(), time_ms: engine.now_ms() };
-                Some(engine.borders.hold(at, engine.host.clock.monotonic()))
+                let at = At::new(engine.published(), engine.now_ms());
+                Some(engine.borders.hold(at, HeldFor::Work, engine.host.clock.monotonic()))
             }
         };
-        let at = plan.at.or(held.as_ref().map(|held| held.at)).unwrap_or(At { seq: 0, time_ms: 0 });
+        let at = plan.at.or(held.as_ref().map(|held| held.at)).unwrap_or(At::new(0, 0));
         engine.check_readable(table)?;
         Ok(HashedRows {
             engine: Arc::clone(engine),
@@ -89,6 +89,7 @@ impl HashedRows {
             let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
             let stretch = hashed.index.stretch(from, Some(self.at.seq))?;
             self.engine.check_readable(&self.table)?;
+            self.engine.own_files_at(Some(self.at))?; // where it is over, what it sees is forgotten
             let next = stretch.next;
             self.slots = self.newest_of(stretch.keys)?;
             self.slots.reverse();
@@ -142,9 +143,11 @@ impl HashedRows {
     fn read(&mut self, slot: Slot, reading: Reading) -> Result<Option<Found>> {
         // What the border sees is on every list that begins while it is held.
         let of = self.engine.values.files.present();
-        let in_table = |error: Error| error.context(format!("a value of table `{}`", self.table.name));
         let found = self.engine.read_slot(&of, &self.table, slot, None, reading, &mut self.record);
-        found.map_err(in_table)
+        found.map_err(|error| match self.engine.own_files_at(Some(self.at)) {
+            Err(over) => over, // so the value may be gone, too
+            Ok(_) => error.context(format!("a value of table `{}`", self.table.name)),
+        })
     }
 
     /// The next key, and its value where that is wanted.

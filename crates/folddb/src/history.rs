@@ -53,7 +53,7 @@ impl Engine {
         key: &[u8],
         limit: usize,
     ) -> Result<Vec<Version<Option<Vec<u8>>>>> {
-        let now = At { seq: self.published(), time_ms: self.now_ms() };
+        let now = At::new(self.published(), self.now_ms());
         if let Some(hashed) = table.hashed.as_ref().filter(|_| table.is_timed) {
             let mut versions = self.hashed_versions((table, hashed), key, now)?;
             versions.truncate(limit.min(table.versions()));
@@ -84,7 +84,7 @@ impl Engine {
     pub(crate) fn get_at(&self, table: &TableCore, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
         let (at, now) = {
             let _committer = self.commit.lock(); // the moment is over, and nothing of it is still going in
-            (self.moment_of(as_of), At { seq: self.published(), time_ms: self.now_ms() })
+            (self.moment_of(as_of), At::new(self.published(), self.now_ms()))
         };
         if at.seq < now.seq && matches!(table.rules.rules.keep, Keep::Versions(_)) {
             return self.version_at(table, key, at, now);

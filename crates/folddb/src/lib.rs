@@ -66,6 +66,7 @@
 mod options;
 mod stats;
 mod borders;
+mod own_files;
 mod health;
 mod budget;
 mod view;

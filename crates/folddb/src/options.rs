@@ -1,6 +1,7 @@
 //! Every setting of a store: its unit, its default, and when to change it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_hash::{IndexOptions, UNIT_BITS};
@@ -50,6 +51,8 @@ pub struct Options {
     pub(crate) values_direct: bool,
     pub(crate) stream_piece_bytes: Option<usize>,
     pub(crate) value_space_max: f64,
+    pub(crate) snapshot_files_after: Duration,
+    pub(crate) snapshot_age_max: Option<Duration>,
     pub(crate) read_only: bool,
     pub(crate) beside_writer: bool,
     /// The host beneath, of a store that was opened beside a writer.
@@ -77,6 +80,8 @@ impl Default for Options {
             values_direct: false,
             stream_piece_bytes: None,
             value_space_max: 1.4,
+            snapshot_files_after: Duration::from_secs(60),
+            snapshot_age_max: None,
             read_only: false,
             beside_writer: false,
             beside: None,
@@ -190,6 +195,24 @@ impl Options {
     /// as is written at 1.4, twice as much at 1.2, where keys are overwritten uniformly.
     pub fn value_space_max(mut self, times: f64) -> Options {
         self.value_space_max = if times.is_nan() { 1.4 } else { times.max(1.05) };
+        self
+    }
+
+    /// How old a snapshot becomes before it keeps files of its own, and merges no longer keep versions for it. Default 60 s. Sooner
+    /// makes merges cheaper where many keys are overwritten meanwhile, and takes the space of files that are merged away meanwhile.
+    /// Hashed tables keep what it sees in memory for as long as it lives. Memtables are flushed for it, at most twice in this time.
+    /// A transaction keeps no files: merges keep versions for it to its end.
+    pub fn snapshot_files_after(mut self, age: Duration) -> Options {
+        self.snapshot_files_after = age;
+        self
+    }
+
+    /// How old a snapshot or a transaction may become. Default as old as it likes. Reading at an older one, and committing one that
+    /// has read, is [`crate::ErrorKind::SnapshotGone`]; it keeps nothing any more. A scan of a sorted table that is under way goes on to
+    /// its end; one of a hashed table ends with that error. Work that needs no snapshot of yours does not end for its age: scans
+    /// without one, dumps, backups, the rows that a feed begins with.
+    pub fn snapshot_age_max(mut self, age: Option<Duration>) -> Options {
+        self.snapshot_age_max = age;
         self
     }
 

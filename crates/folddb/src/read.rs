@@ -16,6 +16,7 @@ use folddb_run::{Rank, Tally};
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::own_files::OwnFiles;
 use crate::value_files::Roster;
 use crate::view::{TableView, covering_seq};
 
@@ -181,19 +182,29 @@ impl Engine {
     ) -> Result<Option<Arc<Roster>>> {
         loop {
             let round = self.values.files.round();
-            self.collect(table, key, at, resolver)?;
+            let own = self.collect(table, key, at, resolver)?;
             if !resolver.is_apart() {
                 return Ok(None);
             }
-            let of = self.values.files.roster_of(round);
+            let of = match own {
+                Some(own) => Some(Arc::clone(&own.roster)),
+                None => self.values.files.roster_of(round),
+            };
             if of.is_some() {
                 return Ok(of);
             }
         }
     }
 
-    /// Feeds the records of `key` to the resolver, newest first.
-    fn collect(&self, table: &TableCore, key: &[u8], at: Option<At>, resolver: &mut Resolver) -> Result<()> {
+    /// Feeds the records of `key` to the resolver, newest first. Returns the files that they are from, where those are not
+    /// everybody's.
+    fn collect(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        at: Option<At>,
+        resolver: &mut Resolver,
+    ) -> Result<Option<Arc<OwnFiles>>> {
         resolver.clear();
         let limit = at.map_or(Seq::MAX, |at| at.seq);
         let read_at = at.map_or(ReadAt::Published(&self.published), |at| ReadAt::Seq(at.seq));
@@ -204,6 +215,10 @@ impl Engine {
         let found = pinned.active.find(key, read_at);
         let view = Arc::clone(&pinned);
         drop(pinned); // before the user's fold is called: it may take its time, or read
+        if let Some(own) = self.own_files_at(at)? {
+            search.own_runs(self, &own)?;
+            return Ok(Some(own));
+        }
         let mut done = found.visit(&table.rules.order, key, &mut |record| search.take(record)).done;
         if table.ask_for_chunk_merge(found.chunks()) {
             self.bell.ring();
@@ -217,13 +232,10 @@ impl Engine {
         if let Some(failure) = search.failure.take() {
             return Err(failure);
         }
-        if done {
-            return Ok(());
+        if !done {
+            search.runs(self, &view)?;
         }
-        let mut tally = Tally::default();
-        let searched = search.runs(&view, &mut tally);
-        self.parts.count(&tally);
-        searched
+        Ok(None)
     }
 
     /// The error of a key whose operands do not fold.
@@ -284,7 +296,23 @@ impl Search<'_> {
         }
     }
 
-    fn runs(&mut self, view: &TableView, tally: &mut Tally) -> Result<()> {
+    /// Takes what files of the past have.
+    #[cold]
+    fn own_runs(&mut self, engine: &Engine, own: &OwnFiles) -> Result<()> {
+        let view = own.view(self.table);
+        engine.check_readable(self.table)?;
+        self.cover = cover_of(&view, self.table, self.key, self.limit);
+        self.runs(engine, &view)
+    }
+
+    fn runs(&mut self, engine: &Engine, view: &TableView) -> Result<()> {
+        let mut tally = Tally::default();
+        let searched = self.runs_counted(view, &mut tally);
+        engine.parts.count(&tally);
+        searched
+    }
+
+    fn runs_counted(&mut self, view: &TableView, tally: &mut Tally) -> Result<()> {
         if view.runs.is_empty() {
             return Ok(());
         }

@@ -8,6 +8,9 @@
 //! Only what was *read* counts: two transactions that fold onto the same key without looking at it do not meet. A conflict is told,
 //! too, where what was written between the two checks has been flushed already, so that nobody waits for the disk under the lock.
 //!
+//! What is newer stays a record of its own as long as the snapshot is a border, which that of a transaction is until it ends. Where it
+//! has ended for its age, a delete may be merged away that would be a conflict, and so the look does not count.
+//!
 //! Called by `transaction` and `commit`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,19 +22,20 @@ use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_memtable::ReadAt;
 use folddb_run::{Rank, Tally};
 
+use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::view::{TableView, covering_seq};
 
 /// The keys that a transaction has read at a snapshot.
 pub(crate) struct Reads {
-    at: Seq,
+    at: At,
     tables: BTreeMap<TableId, (Arc<TableCore>, BTreeSet<Vec<u8>>)>,
 }
 
 impl Reads {
     /// Nothing was read yet, at the snapshot `at`, which lives as long as this.
-    pub(crate) fn new(at: Seq) -> Reads {
+    pub(crate) fn new(at: At) -> Reads {
         Reads { at, tables: BTreeMap::new() }
     }
 
@@ -46,29 +50,30 @@ impl Reads {
     /// Checks that nothing was written to these keys since they were read; returns up to which seq that is so.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]; a failed read.
+    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`]; a failed read.
     pub(crate) fn check(&self, engine: &Engine) -> Result<Seq> {
         let checked = engine.published();
-        if checked == self.at {
+        if checked == self.at.seq {
             return Ok(checked);
         }
         for (table, keys) in self.tables.values() {
             let view = Arc::clone(&table.pinned_view());
             for key in keys {
-                if is_in_memory(engine, table, &view, key, self.at)
-                    || is_in_runs(engine, table, &view, key, self.at)?
+                if is_in_memory(engine, table, &view, key, self.at.seq)
+                    || is_in_runs(engine, table, &view, key, self.at.seq)?
                 {
                     return Err(conflict(table, key));
                 }
             }
         }
+        engine.own_files_at(Some(self.at))?;
         Ok(checked)
     }
 
     /// The same of what was written since `checked`. The caller holds the commit lock.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`].
+    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`].
     pub(crate) fn check_rest(&self, engine: &Engine, checked: Seq) -> Result<()> {
         if checked == engine.published() {
             return Ok(());
@@ -81,7 +86,7 @@ impl Reads {
                 return Err(conflict(table, key));
             }
         }
-        Ok(())
+        engine.own_files_at(Some(self.at)).map(drop)
     }
 }
 

@@ -104,6 +104,10 @@ pub struct StoreStats {
     pub index_entries_cleaned: u64,
     /// Live snapshots.
     pub snapshots: u64,
+    /// As many of them as read files of their own.
+    pub snapshots_in_files: u64,
+    /// Bytes of files, of runs and of values, that only those keep.
+    pub snapshot_file_bytes: u64,
     /// Seconds since the oldest live snapshot was taken.
     pub oldest_snapshot_s: Option<f64>,
     /// Damage that merges have met, and what moves values: the tables and files that they leave alone since, and why.
@@ -475,7 +479,7 @@ impl Engine {
         let counters = &self.counters;
         let reads = self.parts.stats();
         let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
-        let (snapshots, since) = self.borders.summary();
+        let snapshots = self.borders.summary();
         let now = self.host.clock.monotonic();
         let catalog = self.catalog();
         let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
@@ -524,8 +528,10 @@ impl Engine {
             index_entries_met: counters.entries_met.get(),
             index_entries_stale: counters.entries_stale.get(),
             index_entries_cleaned: counters.entries_cleaned.get(),
-            snapshots: snapshots as u64,
-            oldest_snapshot_s: since.map(|since| now.saturating_sub(since).as_secs_f64()),
+            snapshots: snapshots.holders as u64,
+            snapshots_in_files: snapshots.in_files as u64,
+            snapshot_file_bytes: self.own_file_bytes(),
+            oldest_snapshot_s: snapshots.since.map(|since| now.saturating_sub(since).as_secs_f64()),
             damage: self.damage_met().into_iter().chain(self.damaged_values()).collect(),
             short_of_space: self.health.short_of_space(),
             poisoned_by: self.health.cause().map(|cause| cause.message().to_owned()),

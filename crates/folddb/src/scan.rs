@@ -21,7 +21,7 @@ use crate::head::Head;
 use crate::read::damaged_record;
 use crate::stretches::Stretch;
 use crate::value_files::Roster;
-use crate::view::{PartFile, RunView, covering_seq};
+use crate::view::{PartFile, RunView, TableView, covering_seq};
 
 /// What part of a table a scan goes over, which way, and as whom.
 #[derive(Clone, Debug)]
@@ -125,6 +125,9 @@ impl Rows {
         loop {
             let round = engine.values.files.round();
             let mut rows = Rows::start_once(engine, table, plan)?;
+            if rows.of.is_some() {
+                return Ok(rows);
+            }
             rows.of = engine.values.files.roster_of(round);
             if rows.of.is_some() || table.separate_from == usize::MAX {
                 return Ok(rows);
@@ -139,9 +142,26 @@ impl Rows {
         let captured = pinned.active.capture(&engine.published);
         let view = Arc::clone(&pinned);
         drop(pinned);
+        if let Some(own) = engine.own_files_at(plan.at)? {
+            let view = own.view(table);
+            engine.check_readable(table)?;
+            let captured = view.active.capture(&engine.published);
+            let rows = Rows::start_on(engine, table, plan, (&view, captured))?;
+            return Ok(Rows { of: Some(Arc::clone(&own.roster)), ..rows });
+        }
         if table.ask_for_chunk_merge(view.active.chunks()) {
             engine.bell.ring();
         }
+        Rows::start_on(engine, table, plan, (&view, captured))
+    }
+
+    /// Starts on a picture, the active memtable of which has been captured.
+    fn start_on(
+        engine: &Arc<Engine>,
+        table: &Arc<TableCore>,
+        plan: ScanPlan,
+        (view, captured): (&TableView, Captured),
+    ) -> Result<Rows> {
         let start = match plan.direction {
             Direction::Forward => &plan.low,
             Direction::Reversed => &plan.high,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_rules::codec::{AsKey, Key, Value};
 
-use crate::borders::{At, Held};
-use crate::engine::Engine;
+use crate::borders::{At, Held, HeldFor};
+use crate::engine::{Committer, Engine};
 use crate::head::Head;
 use crate::locate::{Locate, Located};
 use crate::scan::ScanPlan;
@@ -15,8 +15,9 @@ use crate::stream::ValueReader;
 use crate::table::{BytesTable, Table};
 use crate::times::AsOf;
 
-/// The whole store as it was when the snapshot was taken. Free to take; while it lives, merges keep what it
-/// can see, so drop it when done.
+/// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges keep what it can see; later
+/// it keeps files of its own (`Options::snapshot_files_after`), and with [`Options::snapshot_age_max`](crate::Options::snapshot_age_max)
+/// it ends by itself. So drop it when done.
 #[derive(Debug)]
 pub struct Snapshot {
     engine: EngineRef,
@@ -36,24 +37,25 @@ impl std::fmt::Debug for EngineRef {
 
 impl Snapshot {
     /// Takes a snapshot of what is published.
-    pub(crate) fn take(engine: &Arc<Engine>) -> Snapshot {
-        let _committer = engine.commit.lock(); // no batch is half applied, no memtable is being sealed
-        let at = At { seq: engine.published(), time_ms: engine.now_ms() };
-        let held = engine.borders.hold(at, engine.host.clock.monotonic());
+    pub(crate) fn take(engine: &Arc<Engine>, held_for: HeldFor) -> Snapshot {
+        let committer = engine.commit.lock(); // no batch is half applied, no memtable is being sealed
+        Snapshot::take_locked(engine, &committer, held_for)
+    }
+
+    fn take_locked(engine: &Arc<Engine>, _committer: &Committer, held_for: HeldFor) -> Snapshot {
+        let at = At::new(engine.published(), engine.now_ms());
+        let held = engine.borders.hold(at, held_for, engine.host.clock.monotonic());
         Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None }
     }
 
-    /// Takes a snapshot, and says where the log ends that has all that it sees.
+    /// Takes a snapshot for work under way, and says where the log ends that has all that it sees.
     pub(crate) fn take_with_lsn(engine: &Arc<Engine>) -> Result<(Snapshot, Lsn)> {
         let committer = engine.commit.lock();
         let Some(journal) = &committer.journal else {
             return Err(Error::new(ErrorKind::Closed, "the store is closed"));
         };
         let lsn = journal.end_lsn();
-        let at = At { seq: engine.published(), time_ms: engine.now_ms() };
-        let held = engine.borders.hold(at, engine.host.clock.monotonic());
-        let snapshot = Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None };
-        Ok((snapshot, lsn))
+        Ok((Snapshot::take_locked(engine, &committer, HeldFor::Work), lsn))
     }
 
     /// A snapshot of a moment that is over.
@@ -65,6 +67,7 @@ impl Snapshot {
     /// What a reader of `table` reads at, where that is kept.
     fn at(&self, table: &BytesTable) -> Result<Option<At>> {
         self.check_own(&table.engine)?;
+        table.engine.own_files_at(Some(self.held.at))?; // whether it is over: hashed tables do not ask
         if let Some(asked) = self.asked {
             table.engine.check_kept(&table.core, self.held.at, asked)?;
         }
@@ -97,10 +100,15 @@ impl Snapshot {
         self.held.at.time_ms
     }
 
+    /// Whether it has ended: for its age ([`Options::snapshot_age_max`](crate::Options::snapshot_age_max)), or with its store.
+    pub fn has_ended(&self) -> bool {
+        self.engine.0.check_open().is_err() || self.engine.0.own_files_at(Some(self.held.at)).is_err()
+    }
+
     /// The value of `key` at the snapshot.
     ///
     /// # Errors
-    /// As [`Table::get`]; and a table of another store.
+    /// As [`Table::get`]; and a table of another store; [`ErrorKind::SnapshotGone`] where it has ended for its age.
     pub fn get<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
         &self,
         table: &Table<K, V>,

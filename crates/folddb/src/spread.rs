@@ -4,7 +4,6 @@
 //! on who was faster.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use folddb_base::stream::Direction;
@@ -13,6 +12,7 @@ use folddb_host::sync::{Mutex, thread};
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::{Key, Value};
 
+use crate::borders::HeldFor;
 use crate::head::Head;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, LentRows, Scan, wrong_row};
@@ -32,7 +32,7 @@ impl BytesScan {
     /// As [`BytesScan::rows`].
     pub fn split(self, pieces: usize) -> Result<Vec<BytesScan>> {
         let (scan, pieces) = (self.pinned()?, pieces.max(1));
-        let cuts = cuts(borders(&scan, pieces), pieces);
+        let cuts = cuts(borders(&scan, pieces)?, pieces);
         let mut lows = vec![scan.plan.low.clone()];
         lows.extend(cuts.iter().map(|key| Bound::Included(key.clone())));
         let mut highs: Vec<_> = cuts.into_iter().map(Bound::Excluded).collect();
@@ -233,7 +233,7 @@ impl BytesScan {
             return Err(mistake);
         }
         if self.plan.at.is_none() {
-            let held = Snapshot::take(&self.engine).into_held();
+            let held = Snapshot::take(&self.engine, HeldFor::Work).into_held();
             self.plan.at = Some(held.at);
             self.held = Some(held);
         }
@@ -242,9 +242,9 @@ impl BytesScan {
 }
 
 /// Keys inside the range between which about the same number of bytes lies, in order: enough of them for so many pieces.
-fn borders(scan: &BytesScan, pieces: usize) -> Vec<Vec<u8>> {
+fn borders(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
     let order = &scan.table.rules.order;
-    let view = Arc::clone(&scan.table.pinned_view());
+    let view = scan.engine.view_at(&scan.table, scan.plan.at)?;
     let parts = || view.runs.iter().flat_map(|run| &run.parts);
     let all: usize = parts().map(|part| part.file.part.borders().len()).sum();
     let step = (all / (pieces * BORDERS_PER_PIECE)).max(1);
@@ -253,7 +253,7 @@ fn borders(scan: &BytesScan, pieces: usize) -> Vec<Vec<u8>> {
     let mut borders: Vec<Vec<u8>> = within.map(<[u8]>::to_vec).collect();
     borders.sort_by(|a, b| order.compare(a, b));
     borders.dedup();
-    borders
+    Ok(borders)
 }
 
 /// Whether a cut before `key` leaves something of the range on both sides.

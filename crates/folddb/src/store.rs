@@ -17,6 +17,7 @@ use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_run::PartFacts;
 
 use crate::batch::Batch;
+use crate::borders::HeldFor;
 use crate::catalog::TableCore;
 use crate::engine::{Active, Engine};
 use crate::hashed::{Hashed, new_salt};
@@ -299,7 +300,7 @@ impl Store {
 
     /// A pinned view of the whole store as it is now.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::take(self.engine())
+        Snapshot::take(self.engine(), HeldFor::Snapshot)
     }
 
     /// Begins a transaction: reads at one snapshot, and writes that are committed only if nobody has written to what was read.

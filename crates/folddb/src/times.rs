@@ -20,7 +20,7 @@ use folddb_manifest::{State, Times};
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 
-use crate::borders::{At, Held};
+use crate::borders::{At, Held, HeldFor};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::view::{PartView, RunView, Sealed};
@@ -182,22 +182,23 @@ impl Engine {
     pub(crate) fn moment_of(&self, as_of: AsOf) -> At {
         let (published, now_ms) = (self.published(), self.now_ms());
         let map = self.times.map.lock();
-        let at = match as_of {
+        let (seq, time_ms) = match as_of {
             AsOf::Seq(seq) => {
                 let next = map.time_of(seq.saturating_add(1)).unwrap_or(now_ms);
-                At { seq, time_ms: if seq >= published { now_ms } else { next } }
+                (seq, if seq >= published { now_ms } else { next })
             }
-            AsOf::UnixMillis(time_ms) => At { seq: map.seq_at(time_ms).unwrap_or(0), time_ms },
+            AsOf::UnixMillis(time_ms) => (map.seq_at(time_ms).unwrap_or(0), time_ms),
         };
-        At { seq: at.seq.min(published), time_ms: at.time_ms.min(now_ms) }
+        At::new(seq.min(published), time_ms.min(now_ms))
     }
 
     /// Holds the moment that somebody names, so that merges keep what was; and gives when that was asked for.
     pub(crate) fn hold_at(&self, as_of: AsOf) -> (Held, At) {
         let _committer = self.commit.lock();
         let at = self.moment_of(as_of);
-        let asked = At { seq: self.published(), time_ms: self.now_ms() };
-        (self.borders.hold(at, self.host.clock.monotonic()), asked)
+        let asked = At::new(self.published(), self.now_ms());
+        let held_for = if at.seq >= asked.seq { HeldFor::Snapshot } else { HeldFor::Past(asked) };
+        (self.borders.hold(at, held_for, self.host.clock.monotonic()), asked)
     }
 
     /// Fails where a table does not keep all of its states at `at`; `now` is when that was asked for.

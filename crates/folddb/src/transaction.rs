@@ -11,6 +11,7 @@ use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Result, Seq, TableId};
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
 use crate::batch::Batch;
+use crate::borders::HeldFor;
 use crate::catalog::TableCore;
 use crate::encode::WriteOp;
 use crate::engine::Engine;
@@ -38,10 +39,10 @@ pub(crate) const TRIES_MAX: usize = 1000;
 
 impl Transaction {
     pub(crate) fn begin(engine: &Arc<Engine>) -> Transaction {
-        let past = Snapshot::take(engine);
+        let past = Snapshot::take(engine, HeldFor::Transaction);
         Transaction {
             engine: Arc::clone(engine),
-            reads: Reads::new(past.seq()),
+            reads: Reads::new(past.seen()),
             past,
             batch: Batch::new(Arc::clone(engine)),
             own: BTreeMap::new(),

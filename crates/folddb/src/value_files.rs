@@ -14,9 +14,9 @@
 //! So a search that meets no pointer costs one load of a number. And nobody looks into file 60 for what it does not hold: who
 //! has a picture of before round r+1 has an older roster too, whose files are whole.
 //!
-//! Called by `values`, `read`, `scan`, `reclaim` and `backup`.
+//! Called by `values`, `read`, `scan`, `own_files`, `reclaim` and `backup`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock};
 use folddb_host::{Files, ReadFile};
 use folddb_journal::moved::MovedFile;
-use folddb_journal::shelves::{object_path, remove_shelf, shelf_path};
+use folddb_journal::shelves::{object_path, objects_in, remove_shelf, shelf_path};
 use folddb_journal::values::{read_bytes, read_value, values_path};
 use folddb_layout::file_name::{FileName, object_name};
 use folddb_manifest::State;
@@ -68,6 +68,25 @@ struct ListedFile {
     /// Of a shelf that has been looked through: the units that later rosters do not have, and the shelf as those have it, which so
     /// stays as long as this. What is dead for both goes with the older.
     swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
+}
+
+impl ListedFile {
+    /// Bytes that go with it.
+    fn retired_bytes(&self) -> u64 {
+        let len = |path: &Path| self.files.len_bytes(path).unwrap_or(0);
+        let objects = |units: &[u32]| units.iter().map(|&unit| len(&self.path.join(object_name(unit)))).sum();
+        match (self.retired.load(Ordering::Acquire), self.is_shelf) {
+            (true, true) => objects(&self.dir_units()),
+            (true, false) => len(&self.path),
+            (false, _) => self.swept.lock().as_ref().map_or(0, |(units, _)| objects(units)),
+        }
+    }
+
+    /// The objects of a shelf.
+    fn dir_units(&self) -> Vec<u32> {
+        let dir = self.path.parent().unwrap_or(&self.path);
+        objects_in(&*self.files, dir, self.number).unwrap_or_default()
+    }
 }
 
 impl Drop for ListedFile {
@@ -267,6 +286,19 @@ impl ValueFiles {
 }
 
 impl Roster {
+    /// The files of these segments alone.
+    pub(crate) fn only(&self, segments: &BTreeSet<u32>) -> Roster {
+        let all = self.segments.read();
+        let listed = |number: &u32| Some((*number, Arc::clone(all.get(number)?)));
+        Roster { segments: RwLock::new(segments.iter().filter_map(listed).collect()) }
+    }
+
+    /// Bytes that later rosters do not have, of files that are not among `seen` yet.
+    pub(crate) fn retired_bytes(&self, seen: &mut BTreeSet<FileNumber>) -> u64 {
+        let segments = self.segments.read();
+        segments.values().filter(|file| seen.insert(file.number)).map(|file| file.retired_bytes()).sum()
+    }
+
     /// The number of the segment with these low bits, if it has one.
     pub(crate) fn number_of(&self, low: u32) -> Option<u32> {
         let segments = self.segments.read();

@@ -182,6 +182,28 @@ fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
     }
 }
 
+/// What has files of its own of sorted tables reads a hashed one from its index still.
+#[test]
+fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
+    let world = World::new();
+    let store = Store::create(&world.path, world.options().snapshot_files_after(Duration::ZERO)).unwrap();
+    let table = texts(&store, Keep::Latest, Expire::After(60_000));
+    for key in 0..20 {
+        table.set(&key, "here").unwrap();
+    }
+    let snapshot = store.snapshot();
+    while store.upkeep_step().unwrap().is_some() {}
+    assert_eq!(store.stats().snapshots_in_files, 1);
+    world.pass(120_000);
+    store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    assert_eq!(table.scan().count().unwrap(), 0);
+    assert_eq!(snapshot.scan(&table).count().unwrap(), 20);
+    assert_eq!(snapshot.get(&table, &7).unwrap().as_deref(), Some("here"));
+    drop(snapshot);
+    store.optimize("texts", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    assert_eq!(store.table_stats("texts").unwrap().records, 0, "and then it is");
+}
+
 #[test]
 fn values_expire_for_readers_at_once_and_for_writers_too() {
     let world = World::new();

@@ -78,6 +78,8 @@ fn figures(stats: &StoreStats) -> Vec<(&'static str, Datum)> {
         ("pieces_read", number(stats.pieces_read)),
         ("bytes_read", number(stats.bytes_read)),
         ("snapshots", number(stats.snapshots)),
+        ("snapshots_in_files", number(stats.snapshots_in_files)),
+        ("snapshot_file_bytes", number(stats.snapshot_file_bytes)),
         ("oldest_snapshot_s", stats.oldest_snapshot_s.map_or(Datum::Null, Datum::Float)),
         ("short_of_space", text(&stats.short_of_space)),
         ("poisoned_by", text(&stats.poisoned_by)),

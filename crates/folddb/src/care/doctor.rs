@@ -219,13 +219,18 @@ fn of_folds(facts: &Facts, advice: &mut Vec<Advice>) {
 fn of_snapshots(facts: &Facts, advice: &mut Vec<Advice>) {
     let Some(age_s) = facts.stats.oldest_snapshot_s.filter(|age_s| *age_s > SNAPSHOT_S_MAX) else { return };
     let what = format!("{} snapshots are live, the oldest for {age_s:.0} seconds", facts.stats.snapshots);
-    let costs =
-        "records on the two sides of a snapshot are not folded together, and what it sees is not removed";
+    let costs = match facts.stats.snapshot_file_bytes {
+        0 => {
+            "records on the two sides of a snapshot are not folded together, and what it sees is not removed"
+                .to_owned()
+        }
+        bytes => format!("{bytes} bytes of files that nobody else needs"),
+    };
     advice.push(one(
         Weight::Costly,
         what,
         costs,
-        "drop the snapshot, or the iterator that holds it, in your program",
+        "drop the snapshot, or the iterator that holds it, in your program; with snapshot_age_max they end by themselves",
     ));
 }
 

@@ -8,11 +8,12 @@ use std::path::Path;
 
 use folddb_base::{Error, ErrorKind, Result, Seq};
 
-use crate::borders::At;
+use crate::borders::{At, HeldFor};
 use crate::care::lines::{self, RowWriter, Totals, put_end, put_piece, put_start, put_table};
 use crate::catalog::TableCore;
 use crate::scan::{Rows, ScanPlan, Wanted};
 use crate::scans::AnyRows;
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::stream::cause_of;
 
@@ -43,7 +44,7 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::UnknownTable`]; damage, a failed read, or a failed write of `out`.
     pub fn dump(&self, tables: &[String], out: &mut dyn Write) -> Result<DumpReport> {
-        let past = self.snapshot();
+        let past = Snapshot::take(self.engine(), HeldFor::Work);
         let names = if tables.is_empty() { self.tables() } else { tables.to_vec() };
         let cores: Vec<_> =
             names.iter().map(|name| Ok(self.bytes_table(name)?.core().clone())).collect::<Result<_>>()?;

@@ -7,12 +7,14 @@ use folddb_base::{Error, ErrorKind, Result};
 use folddb_rules::Terms;
 use folddb_rules::terms::{put_entry, show_term};
 
+use crate::borders::HeldFor;
 use crate::care::finding::Finding;
 use crate::care::survey::in_words;
 use crate::catalog::{IndexCore, TableCore};
 use crate::derive::{Taken, not_at_hand, take_terms};
 use crate::options::Options;
 use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::snapshot::Snapshot;
 use crate::store::Store;
 
 /// What looking an index over came to.
@@ -49,7 +51,7 @@ impl Store {
 fn check(store: &Store, table: &std::sync::Arc<TableCore>, index: &IndexCore) -> Result<IndexCheck> {
     let engine = store.engine();
     let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
-    let past = store.snapshot();
+    let past = Snapshot::take(engine, HeldFor::Work);
     let at = Some(past.seen());
     let wanted = match (extractor.is_of_key(), extractor.is_of_head()) {
         (true, _) => Wanted::Nothing,

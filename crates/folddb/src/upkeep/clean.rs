@@ -24,7 +24,7 @@ use folddb_merge::{Budget, Plan, RunSummary};
 use folddb_rules::Extractor;
 use folddb_rules::terms::split_entry;
 
-use crate::borders::{At, Held};
+use crate::borders::{At, Held, HeldFor};
 use crate::catalog::{IndexCore, TableCore};
 use crate::engine::Engine;
 use crate::looked::Want;
@@ -195,12 +195,13 @@ impl Engine {
     fn hold_oldest(&self) -> Held {
         let _committer = self.commit.lock(); // no snapshot is taken meanwhile
         loop {
-            let Some(&oldest) = self.borders.all().first() else {
-                let at = At { seq: self.published(), time_ms: self.now_ms() };
-                return self.borders.hold(at, self.host.clock.monotonic());
+            let Some(oldest) = self.borders.oldest_of_all_tables() else {
+                let at = At::new(self.published(), self.now_ms());
+                return self.borders.hold(at, HeldFor::Work, self.host.clock.monotonic());
             };
-            if let Some(held) = self.borders.hold_if_live(oldest) {
-                return held;
+            match self.borders.hold_if_live(oldest) {
+                Some((held, held_for)) if !matches!(held_for, HeldFor::Past(_)) => return held,
+                _ => {} // it went meanwhile
             }
         }
     }

@@ -41,6 +41,7 @@ impl Engine {
             return Ok(None); // memory may hold half of a batch, which only replaying makes whole
         }
         self.mind_feeds()?;
+        self.age_snapshots();
         self.settle_values()?;
         if let Some(done) = self.drop_dead_values()? {
             return Ok(Some(done));

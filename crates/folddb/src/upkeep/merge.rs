@@ -353,6 +353,7 @@ impl Engine {
         for file in table.part_files().values() {
             file.retire();
         }
+        self.forget_own_files(table);
         self.abandon_saving(table);
         if let Some(hashed) = &table.hashed {
             hashed.file.lock().iter().for_each(|file| file.retire());

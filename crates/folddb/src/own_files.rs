@@ -1,0 +1,170 @@
+//! Files of the past: what old snapshots read, so that merges need not keep versions for them.
+//!
+//! A snapshot is a border, and as long as it is one, memtables and merges keep apart what lies below and above it. Once it is older
+//! than `snapshot_files_after`, everything that it sees is brought to runs, and it takes the runs, and the files of values that they
+//! lead to, as they are then: those were made with its border in force. From then on it costs their space and nothing else: merges
+//! go on without it, and the files go when it does. All snapshots that come of age together share them.
+//!
+//! After `snapshot_age_max`, where there is one, it reads nothing any more.
+//!
+//! **Who reads at a moment looks first, and then asks whether it has aged** ([`Engine::own_files_at`]). In the other order merges
+//! could come between that pass over the border already.
+//!
+//! Called by `upkeep`, with the flushes, and by `read`, `scan`, `aggregate` and `reads` for who reads at a snapshot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
+use folddb_host::sync::Mutex;
+use folddb_manifest::State;
+
+use crate::borders::At;
+use crate::catalog::{TableCore, new_memtable};
+use crate::engine::{Committer, Engine};
+use crate::value_files::Roster;
+use crate::view::{PartFile, TableView};
+
+/// See the top of this file.
+#[derive(Default)]
+pub(crate) struct OwnFiles {
+    /// The pictures of sorted tables, without what is in memory.
+    views: Mutex<BTreeMap<TableId, Arc<TableView>>>,
+    /// Where the values are that they lead to.
+    pub(crate) roster: Arc<Roster>,
+}
+
+impl std::fmt::Debug for OwnFiles {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "OwnFiles of {} tables", self.views.lock().len())
+    }
+}
+
+impl OwnFiles {
+    /// The picture of a table. One that was created later is empty; one that is dropped, too, and its readers see to that.
+    pub(crate) fn view(&self, table: &TableCore) -> Arc<TableView> {
+        let view = self.views.lock().get(&table.id).cloned();
+        view.unwrap_or_else(|| {
+            Arc::new(TableView::of(new_memtable(&table.rules.order, &table.fold, table.keeps_past)))
+        })
+    }
+
+    /// The files of runs among them.
+    fn part_files(&self) -> Vec<Arc<PartFile>> {
+        let views = self.views.lock();
+        let parts = views.values().flat_map(|view| view.runs.iter()).flat_map(|run| &run.parts);
+        parts.map(|part| Arc::clone(&part.file)).collect()
+    }
+}
+
+impl Engine {
+    /// The files that a reader at `at` reads, where those are its own. To be asked once the picture of everybody, and what is in its
+    /// memtable, is taken.
+    ///
+    /// # Errors
+    /// [`ErrorKind::SnapshotGone`] where it is too old.
+    #[inline]
+    pub(crate) fn own_files_at(&self, at: Option<At>) -> Result<Option<Arc<OwnFiles>>> {
+        match at {
+            Some(at) if self.borders.may_have_aged(at) => self.own_files_of_old(at),
+            _ => Ok(None),
+        }
+    }
+
+    #[cold]
+    fn own_files_of_old(&self, at: At) -> Result<Option<Arc<OwnFiles>>> {
+        self.check_open()?; // it ends with the store, too
+        self.borders.files_of(at).map_err(|()| {
+            let max_s = self.options.snapshot_age_max.unwrap_or_default().as_secs_f64();
+            let message = format!("the snapshot at seq {} has become older than {max_s} s", at.seq);
+            Error::new(ErrorKind::SnapshotGone, message)
+        })
+    }
+
+    /// The picture of `table` that a reader at `at` reads. What is in memory there is only to be asked where keys are, not what they
+    /// have: that may be folded by now.
+    ///
+    /// # Errors
+    /// As [`Engine::own_files_at`]; the table is dropped.
+    pub(crate) fn view_at(&self, table: &TableCore, at: Option<At>) -> Result<Arc<TableView>> {
+        let view = Arc::clone(&table.pinned_view());
+        let own = self.own_files_at(at)?.map(|files| files.view(table));
+        self.check_readable(table)?;
+        Ok(own.unwrap_or(view))
+    }
+
+    // ---- growing old -------------------------------------------------------------------------------------
+
+    /// Gives snapshots that have come of age files of their own, once all that they see is in runs, and lets go of those that are too
+    /// old.
+    pub(crate) fn age_snapshots(&self) {
+        if self.borders.is_empty() {
+            return;
+        }
+        let now = self.host.clock.monotonic();
+        if let Some(max) = self.options.snapshot_age_max {
+            self.borders.end_of_age(now, max);
+        }
+        let aging = self.borders.of_age(now, self.options.snapshot_files_after);
+        let Some(newest) = aging.last().map(|at| at.seq) else { return };
+        let manifest = self.manifest.lock(); // no part is installed meanwhile
+        let mut committer = self.commit.lock(); // and no memtable begins
+        if self.is_in_runs(manifest.state(), &mut committer, newest) {
+            let files = Arc::new(self.present_files());
+            self.borders.give_files(&aging, &files);
+        }
+    }
+
+    /// Whether all that sorted tables have up to `seq` is in runs. What is in memory still is sealed: the flushes come next.
+    fn is_in_runs(&self, state: &State, committer: &mut Committer, seq: Seq) -> bool {
+        let mut all = true;
+        for table in self.catalog().all().filter(|table| table.hashed.is_none()) {
+            if state.tables.get(&table.id).is_some_and(|state| state.flushed_seq >= seq) {
+                continue;
+            }
+            let sealed_to = table.view().sealed.first().map(|sealed| sealed.last_seq);
+            if sealed_to.is_none_or(|last_seq| last_seq < seq) {
+                self.seal(committer, table);
+            }
+            all &= table.view().sealed.is_empty();
+        }
+        all
+    }
+
+    /// What sorted tables have in runs, as it is now. The caller holds the manifest's lock.
+    fn present_files(&self) -> OwnFiles {
+        let mut views = BTreeMap::new();
+        for table in self.catalog().all().filter(|table| table.hashed.is_none()) {
+            let view = table.view();
+            let (runs, range_deletes) = (Arc::clone(&view.runs), Arc::clone(&view.range_deletes));
+            let active = new_memtable(&table.rules.order, &table.fold, table.keeps_past);
+            views.insert(table.id, Arc::new(TableView { runs, range_deletes, ..TableView::of(active) }));
+        }
+        let files = OwnFiles { views: Mutex::new(views), roster: Arc::default() };
+        let parts = files.part_files();
+        let led_to = parts.iter().flat_map(|file| &file.part.facts().values).map(|used| used.segment);
+        let roster = self.values.files.present().only(&led_to.collect());
+        OwnFiles { roster: Arc::new(roster), ..files }
+    }
+
+    /// A table is dropped, and so nobody reads what old snapshots have of it.
+    pub(crate) fn forget_own_files(&self, table: &TableCore) {
+        self.borders.all_files().iter().for_each(|files| {
+            let gone = files.views.lock().remove(&table.id);
+            drop(gone);
+        });
+    }
+
+    /// Bytes of files, of runs and of values, that only snapshots keep.
+    pub(crate) fn own_file_bytes(&self) -> u64 {
+        let (mut parts, mut values) = (BTreeSet::new(), BTreeSet::new());
+        let mut bytes = 0;
+        for files in self.borders.all_files() {
+            let retired = files.part_files().into_iter().filter(|file| file.is_retired());
+            let new = retired.filter(|file| parts.insert(file.number));
+            bytes += new.map(|file| file.part.facts().file_bytes).sum::<u64>();
+            bytes += files.roster.retired_bytes(&mut values);
+        }
+        bytes
+    }
+}
