@@ -5,6 +5,7 @@
 //! middle of anything, and where calls may fail. What a store must hold after that is told by what was acknowledged
 //! before: `known.rs`. `play/crash.rs` has what happens at a crash.
 
+mod ages;
 mod crash;
 mod follow;
 mod index;
@@ -160,6 +161,7 @@ impl Player {
             return self.perish();
         }
         self.tell_time();
+        self.let_go_of_ended()?;
         if !self.compares {
             return Ok(());
         }
@@ -184,7 +186,7 @@ impl Player {
             Some(disk) => options.host(disk.host()),
             None => options,
         };
-        with_customs(options)
+        with_customs(self.with_ages(options))
     }
 
     /// What an error means: where the process is dead or calls have failed, that is what they do; else it is a

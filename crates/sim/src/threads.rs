@@ -101,6 +101,7 @@ fn options(plan: &Plan, chance: &mut Seeded) -> (Options, Upkeep) {
         .value_segment_bytes(64 << 10)
         .part_bytes(64 << 10)
         .merge_factor(2 + chance.below(3) as usize)
+        .snapshot_files_after(Duration::from_millis(*chance.pick(&[0, 2, 60_000])))
         .open_files_max(8)
         .disk_reserve_bytes(0)
         .append_mode(append_mode)
