@@ -205,6 +205,9 @@ pub(crate) struct CreateArgs {
     /// How long values last: a time (90s, 15m, 30d), or by-write: as `set --ttl` says, else for ever
     #[arg(long, value_name = "TIME", requires = "table")]
     pub(crate) expire: Option<String>,
+    /// Keep its log for ever, so that repair --rebuild-index can make its runs anew
+    #[arg(long, requires = "table")]
+    pub(crate) keep_log: bool,
     /// Blocks say what they come to, so that count and aggregate read little once runs are merged
     #[arg(long, requires = "table")]
     pub(crate) summaries: bool,
@@ -851,6 +854,9 @@ pub(crate) struct RepairArgs {
     /// Take batches of the log beyond a hole too, although those in the hole are missing
     #[arg(long)]
     pub(crate) past_holes: bool,
+    /// Make the runs of this table anew from its log, as it keeps that for ever; may be given several times
+    #[arg(long, value_name = "TABLE")]
+    pub(crate) rebuild_index: Vec<String>,
     /// Take the list of what lives from this backup of the store, where its own manifest is lost
     #[arg(long, value_name = "BACKUP")]
     pub(crate) list_from: Option<PathBuf>,

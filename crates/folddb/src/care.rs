@@ -14,6 +14,7 @@ mod place;
 mod generation;
 mod backup;
 mod restore;
+mod rebuilt;
 mod repair;
 mod doctor;
 mod lines;

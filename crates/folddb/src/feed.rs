@@ -28,6 +28,7 @@ use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::engine::Engine;
 use crate::feeds::why_lost;
+use crate::kept_logs::check_feed_is_no_log;
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
@@ -233,6 +234,7 @@ impl Store {
         let engine = self.engine();
         engine.check_not_read_only()?;
         check_name(name)?;
+        check_feed_is_no_log(name)?;
         engine.feeds.take(name)?;
         Feed::open(engine, name, options)
     }

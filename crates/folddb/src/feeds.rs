@@ -17,9 +17,11 @@
 //! `upkeep`, `store`, `install` and `reclaim`. Without feeds all of it is one load of a number.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
+use folddb_host::Host;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use folddb_journal::follow::{HistoryFile, history, segments_in};
@@ -305,7 +307,8 @@ impl Engine {
             .filter(|(bytes, feed)| *bytes > feed.bytes_max)
             .map(|(_, feed)| (&feed.name[..], LossCause::Budget))
             .collect();
-        if let (true, true, Some((bytes, feed))) = (lost.is_empty(), is_short, holding.last())
+        let greediest = holding.iter().rfind(|(_, feed)| feed.bytes_max < u64::MAX); // others have no budget, and are never lost
+        if let (true, true, Some((bytes, feed))) = (lost.is_empty(), is_short, greediest)
             && *bytes > 0
         {
             lost.push((&feed.name, LossCause::Space));
@@ -370,9 +373,7 @@ impl Engine {
     /// The files of history from where the slowest feed stands.
     fn look_at_history(&self, state: &State) -> Result<Vec<HistoryFile>> {
         let Some(from_lsn) = state.feeds.from_lsn() else { return Ok(Vec::new()) };
-        let segments = segments_in(&self.host, &self.dir, self.store_id)?;
-        let kept: Vec<HistoryFile> = state.feeds.kept().iter().map(|kept| self.kept_file(kept)).collect();
-        let mut found = history(&segments, &kept);
+        let mut found = history_in(&self.host, &self.dir, state)?;
         found.retain(|file| file.next_lsn > from_lsn);
         Ok(found)
     }
@@ -381,13 +382,20 @@ impl Engine {
     pub(crate) fn remove_kept(&self, number: FileNumber) {
         let _ = self.host.files.remove(&kept_path(&self.dir, number));
     }
+}
 
-    fn kept_file(&self, kept: &KeptLog) -> HistoryFile {
-        let path = self.path(&FileName::Kept(kept.file).to_string());
-        let file_bytes = self.host.files.len_bytes(&path).unwrap_or(0);
+/// The files in the directory of a store that have history.
+///
+/// # Errors
+/// A failed call.
+pub(crate) fn history_in(host: &Host, dir: &Path, state: &State) -> Result<Vec<HistoryFile>> {
+    let segments = segments_in(host, dir, state.store_id)?;
+    let kept = state.feeds.kept().iter().map(|kept| {
+        let file_bytes = host.files.len_bytes(&kept_path(dir, kept.file)).unwrap_or(0);
         let (number, first_lsn, next_lsn) = (kept.file, kept.first_lsn, kept.next_lsn);
         HistoryFile { number, is_kept: true, first_lsn, next_lsn, file_bytes }
-    }
+    });
+    Ok(history(&segments, &kept.collect::<Vec<_>>()))
 }
 
 /// Whether batches that feeds have still to give may lead to a value segment. To one whose values have moved none does: it was

@@ -80,6 +80,7 @@ mod install;
 mod derive;
 mod encode;
 mod feeds;
+mod kept_logs;
 mod value_files;
 mod values;
 mod values_at_rest;

@@ -23,6 +23,7 @@ use crate::engine::{Active, Engine};
 use crate::hashed::{Hashed, new_salt};
 use crate::indexing::{IndexInfo, IndexProgress, NewIndexes};
 use crate::install::{Installed, part_state};
+use crate::kept_logs::kept_log;
 use crate::options::{Durability, Options};
 use crate::recover;
 use crate::report::ReclaimReport;
@@ -176,6 +177,9 @@ impl Store {
         let rules_text = bound.rules.to_text();
         let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
         changes.extend(content.changes(engine, id));
+        if bound.rules.keeps_log {
+            changes.push(engine.keep_log(manifest.state(), name).inspect_err(|_| discard())?);
+        }
         if !content.parts.is_empty() {
             engine.check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
         }
@@ -246,7 +250,8 @@ impl Store {
         let gone: Vec<&Arc<TableCore>> =
             std::iter::once(&core).chain(indexes.iter().map(|index| &index.table)).collect();
         let dropped = gone.iter().map(|table| Change::DropTable { table: table.id });
-        let edit: Vec<Change> = dropped.chain(told).collect();
+        let kept = kept_log(manifest.state(), name).map(|log| Change::DropFeed { name: log.name.clone() });
+        let edit: Vec<Change> = dropped.chain(told).chain(kept).collect();
         engine.edit_tables(&mut manifest, &edit)?;
         {
             let mut committer = engine.commit.lock();
@@ -255,6 +260,7 @@ impl Store {
         engine.change_catalog(|catalog| gone.iter().for_each(|table| catalog.remove(table)));
         drop(manifest);
         gone.iter().for_each(|table| engine.forget_table(table));
+        engine.let_go_of_history();
         engine.note_overdue();
         Ok(())
     }

@@ -59,7 +59,7 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     if let Some(bytes) = args.block {
         rules = rules.block_bytes(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
-    rules = rules.summaries(args.summaries);
+    rules = rules.summaries(args.summaries).keep_log(args.keep_log);
     if let Some(bytes) = args.separate {
         rules = rules.separate(Some(u32::try_from(bytes).unwrap_or(u32::MAX)));
     }

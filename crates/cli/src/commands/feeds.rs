@@ -61,7 +61,11 @@ fn row(feed: &FeedStats) -> Vec<Datum> {
         Datum::Int(feed.seq.into()),
         Datum::Int(feed.lag.into()),
         Datum::Text(human::bytes(feed.held_bytes)),
-        Datum::Text(human::bytes(feed.bytes_max)),
+        Datum::Text(bound(feed.bytes_max)),
         Datum::Text(state),
     ]
+}
+
+fn bound(bytes_max: u64) -> String {
+    if bytes_max == u64::MAX { "no bound".to_owned() } else { human::bytes(bytes_max) }
 }

@@ -18,6 +18,7 @@ pub(crate) fn run(args: &RepairArgs, session: &mut Session) -> Result<(), Failur
     }
     let bar = progress::bytes_bar(Some(0), "salvaging");
     let how = RepairOptions::default().past_holes(args.past_holes).list_from(args.list_from.clone());
+    let how = args.rebuild_index.iter().fold(how, |how, table| how.rebuild_index(table));
     let report = Store::repair(&args.store, &args.new, &how, &session.options(), |done, total| {
         bar.set_length(total);
         bar.set_position(done);

@@ -37,6 +37,7 @@ use crate::care::backup::write_manifest;
 use crate::care::copying;
 use crate::care::finding::{Finding, Loss, Misfits, Severity};
 use crate::care::place::refuse_inside_store;
+use crate::care::rebuilt::Rebuilt;
 use crate::care::repair::values::{LostValues, find_values};
 use crate::care::survey::{Survey, Told, bind, in_words, log_findings, log_start};
 use crate::care::verify::VerifyReport;
@@ -57,6 +58,7 @@ use crate::values_at_rest::ValuesAtRest;
 pub struct RepairOptions {
     past_holes: bool,
     list_from: Option<PathBuf>,
+    rebuilt: Vec<String>,
 }
 
 impl RepairOptions {
@@ -64,6 +66,14 @@ impl RepairOptions {
     /// there whose predecessor is missing.
     pub fn past_holes(mut self, past_holes: bool) -> RepairOptions {
         self.past_holes = past_holes;
+        self
+    }
+
+    /// Makes the runs of this table anew from its log, which the rules of the table keep for ever (`keep_log`), instead of taking
+    /// over what can be read of them. May be said of several. Of the past of such a table there is then what was written, and not
+    /// when.
+    pub fn rebuild_index(mut self, table: &str) -> RepairOptions {
+        self.rebuilt.push(table.to_owned());
         self
     }
 
@@ -142,6 +152,7 @@ fn repair(
     let survey = Survey::take(path, options)?;
     let mut told = list(&survey, how, options)?;
     find_values(&survey, files, &mut told.state);
+    let rebuilt = Rebuilt::prepare(&mut told.state, &how.rebuilt)?;
     let rules = rules_of(&told.state, options)?;
     refuse_inside_store(files, to, "the new store")?;
     check_free(options, to)?;
@@ -159,7 +170,7 @@ fn repair(
         bytes_total: told.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
         progress,
     };
-    let mended = mender.build(&told.state, &rules, how.past_holes);
+    let mended = mender.build(&told.state, &rules, &rebuilt, how.past_holes);
     let mut report = mender.report;
     let named = mended.and_then(|()| {
         files.rename(&draft, to).map_err(|error| Error::io("rename", &draft, error))?;
@@ -268,6 +279,7 @@ impl Mender<'_> {
         &mut self,
         state: &State,
         rules: &BTreeMap<TableId, BoundRules>,
+        rebuilt: &Rebuilt,
         past_holes: bool,
     ) -> Result<()> {
         let host = &self.options.host;
@@ -302,6 +314,7 @@ impl Mender<'_> {
         write_manifest(host, self.draft, next)?;
         recover::write_format(&*host.files, self.draft, &version)?;
         let store = Store::open(self.draft, self.options.clone().read_only(false))?;
+        self.rebuild(&store, state, rebuilt)?;
         self.log(&store, state, past_holes)?;
         self.build_indexes(&store)?;
         store.close()
@@ -614,6 +627,30 @@ impl Mender<'_> {
     }
 
     // ---- the log -------------------------------------------------------------------------------------------
+
+    /// Commits what the logs hold that tables keep for ever, up to where the log of all begins.
+    fn rebuild(&mut self, store: &Store, state: &State, rebuilt: &Rebuilt) -> Result<()> {
+        let engine = store.engine();
+        rebuilt.keep_logs(engine)?;
+        let values = ValuesAtRest::new(&self.options.host.files, &self.survey.dir, state);
+        let mut encoded = Encoded::default();
+        for log in &rebuilt.logs {
+            let core = Arc::clone(store.bytes_table(&log.table)?.core());
+            let cores = BTreeMap::from([(core.id, core)]);
+            let mut batches = 0_u64;
+            log.each(&self.options.host, &self.survey.dir, state, &mut |frame| {
+                encode(frame, state, &cores, &values, &mut encoded).map_err(Error::invalid)?;
+                if encoded.count > 0 {
+                    batches += 1;
+                    engine.commit(&mut encoded, Durability::Process)?;
+                }
+                Ok(())
+            })?;
+            let what = format!("table `{}` was made anew from the {batches} batches of its log", log.table);
+            self.report.findings.push(Finding::note("the log", what));
+        }
+        Ok(())
+    }
 
     /// Commits the batches of the old log to the new store, in their order.
     fn log(&mut self, store: &Store, state: &State, past_holes: bool) -> Result<()> {

@@ -1,0 +1,225 @@
+//! Tables that keep their log for ever: whatever becomes of their runs, a repair makes them anew, over restarts, crashes, reclaim
+//! and batches that go to other tables too.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use folddb::care::RepairOptions;
+use folddb::{ErrorKind, FeedOptions, Options, Rules, Store, Table, Upkeep};
+
+const KEYS: u64 = 60;
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .value_segment_bytes(256 << 10)
+        .part_bytes(64 << 10)
+        .upkeep(Upkeep::Manual)
+}
+
+struct Tables {
+    sums: Table<u64, u64>,
+    blobs: Table<u64, Vec<u8>>,
+    others: Table<u64, u64>,
+}
+
+fn tables(store: &Store) -> Tables {
+    Tables {
+        sums: store
+            .table("sums", Rules::sorted::<u64, u64>().fold("sum:u64").keep_log(true))
+            .expect("a table"),
+        blobs: store
+            .table("blobs", Rules::sorted::<u64, Vec<u8>>().separate(512).keep_log(true))
+            .expect("a table"),
+        others: store.table("others", Rules::sorted::<u64, u64>()).expect("a table"),
+    }
+}
+
+#[derive(Default)]
+struct Model {
+    sums: BTreeMap<u64, u64>,
+    blobs: BTreeMap<u64, Vec<u8>>,
+    others: BTreeMap<u64, u64>,
+}
+
+fn drawn(step: u64) -> u64 {
+    step.wrapping_add(1)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(23)
+        .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+        >> 17
+}
+
+impl Model {
+    fn step(&mut self, store: &Store, tables: &Tables, step: u64) {
+        let (chance, key) = (drawn(step), drawn(step * 7 + 3) % KEYS);
+        let mut batch = store.batch();
+        batch.set(&tables.others, &key, &step);
+        self.others.insert(key, step);
+        match chance % 16 {
+            0 => {
+                batch.delete(&tables.sums, &key);
+                self.sums.remove(&key);
+            }
+            1 => {
+                batch.delete(&tables.blobs, &key);
+                self.blobs.remove(&key);
+            }
+            2..=9 => {
+                batch.fold(&tables.sums, &key, &(chance % 1000));
+                *self.sums.entry(key).or_default() += chance % 1000;
+            }
+            _ => {
+                let blob = vec![chance as u8; 100 + (chance % 3000) as usize]; // some of them inline
+                batch.set(&tables.blobs, &key, &blob);
+                self.blobs.insert(key, blob);
+            }
+        }
+        batch.commit(folddb::Durability::Process).expect("it goes");
+        if chance % 97 == 0 {
+            tables.blobs.delete_range(&key, &(key + 5)).expect("it goes");
+            (key..key + 5).for_each(|key| drop(self.blobs.remove(&key)));
+        }
+    }
+
+    fn check(&self, store: &Store) {
+        let tables = tables(store);
+        let rows =
+            |table: &Table<u64, u64>| table.scan().into_iter().map(|row| row.expect("it reads")).collect();
+        let (sums, others): (BTreeMap<_, _>, BTreeMap<_, _>) = (rows(&tables.sums), rows(&tables.others));
+        assert_eq!((sums, others), (self.sums.clone(), self.others.clone()));
+        let blobs: BTreeMap<u64, Vec<u8>> =
+            tables.blobs.scan().into_iter().map(|row| row.expect("it reads")).collect();
+        assert!(blobs == self.blobs, "{:?} {:?}", blobs.keys(), self.blobs.keys());
+    }
+}
+
+/// A store with a past: flushes, merges, reclaim, and openings after a close and after a death.
+fn lived(path: &Path, steps: u64) -> Model {
+    let (mut model, mut store) = (Model::default(), Store::create(path, options()).expect("a store"));
+    let mut at = tables(&store);
+    for step in 0..steps {
+        model.step(&store, &at, step);
+        match step % 211 {
+            40 | 90 => store.flush().expect("it flushes"),
+            120 => store.optimize("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it merges"),
+            150 => drop(store.reclaim(|_| {}).expect("it reclaims")),
+            200 => {
+                drop(at);
+                match step % 2 {
+                    0 => store.close().expect("it closes"),
+                    _ => drop(store), // as a process that dies
+                }
+                store = Store::open(path, options()).expect("it opens");
+                at = tables(&store);
+            }
+            _ => {}
+        }
+    }
+    model.check(&store);
+    model
+}
+
+fn ruin_parts(path: &Path) -> usize {
+    let parts: Vec<PathBuf> = std::fs::read_dir(path)
+        .expect("a directory")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "part"))
+        .collect();
+    parts.iter().for_each(|part| std::fs::write(part, b"no part").expect("it is written"));
+    parts.len()
+}
+
+fn rebuild(path: &Path, to: &Path, names: &[&str]) -> folddb::Result<folddb::care::RepairReport> {
+    let how = names.iter().fold(RepairOptions::default(), |how, name| how.rebuild_index(name));
+    Store::repair(path, to, &how, &options(), |_, _| {})
+}
+
+#[test]
+fn runs_that_are_lost_are_made_anew_from_the_log_and_so_again_in_the_new_store() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    let model = lived(&path, 2000);
+    assert!(ruin_parts(&path) > 2);
+    let plain =
+        Store::repair(&path, temp.path().join("plain"), &RepairOptions::default(), &options(), |_, _| {});
+    assert!(!plain.expect("it repairs").is_complete());
+    let mut from = path;
+    for round in 0..2 {
+        let to = temp.path().join(format!("new{round}"));
+        let report = rebuild(&from, &to, &["sums", "blobs"]).expect("it rebuilds");
+        assert!(report.verified.is_clean(), "{report:?}");
+        let told: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
+        assert!(told.iter().any(|line| line.contains("table `sums` was made anew")), "{told:?}");
+        let store = Store::open(&to, options()).expect("it opens");
+        let others = store.table("others", Rules::sorted::<u64, u64>()).expect("a table");
+        let left: BTreeMap<u64, u64> = others.scan().into_iter().map(|row| row.expect("it reads")).collect();
+        Model { others: left, sums: model.sums.clone(), blobs: model.blobs.clone() }.check(&store);
+        store.flush().expect("it flushes");
+        store.close().expect("it closes");
+        assert!(ruin_parts(&to) > 0);
+        from = to;
+    }
+}
+
+#[test]
+fn whole_runs_and_a_log_come_to_the_same() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    let model = lived(&path, 1500);
+    let to = temp.path().join("new");
+    assert!(rebuild(&path, &to, &["blobs"]).expect("it rebuilds").is_complete());
+    model.check(&Store::open(&to, options()).expect("it opens"));
+}
+
+#[test]
+fn who_keeps_no_log_is_not_rebuilt() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    lived(&path, 300);
+    for (name, says) in [("others", "nothing keeps all of its log"), ("missing", "no table `missing`")] {
+        let refused = rebuild(&path, &temp.path().join("new"), &[name]).expect_err("it is refused");
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.message().contains(says), "{refused}");
+    }
+    assert!(!temp.path().join("new").exists());
+}
+
+#[test]
+fn a_log_that_is_kept_goes_with_its_table_and_is_not_for_reading() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let store = Store::create(temp.path().join("store"), options()).expect("a store");
+    let at = tables(&store);
+    let mut model = Model::default();
+    (0..3000).for_each(|step| model.step(&store, &at, step));
+    store.flush().expect("it flushes");
+    let held = |store: &Store| {
+        store.feeds().iter().map(|feed| (feed.name.clone(), feed.held_bytes > 0)).collect::<Vec<_>>()
+    };
+    assert_eq!(held(&store), [("log:blobs".to_owned(), true), ("log:sums".to_owned(), true)]);
+    let refused = store.feed("log:sums", FeedOptions::default()).map(drop).expect_err("it is refused");
+    assert!(refused.message().contains("the log that table `sums` keeps"), "{refused}");
+    store.drop_table("sums").expect("it is dropped");
+    store.drop_table("blobs").expect("it is dropped");
+    assert_eq!(store.feeds(), []);
+    let refused = store.table("hashed", Rules::hashed::<u64, Vec<u8>>().keep_log(true)).map(drop);
+    assert!(refused.expect_err("it is refused").message().contains("made anew from its values"));
+}
+
+#[test]
+fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    lived(&path, 2000);
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
+    let entries = std::fs::read_dir(&path).expect("a directory").map(|entry| entry.expect("an entry").path());
+    let oldest = entries.filter(is_log).min().expect("a log");
+    let mut bytes = std::fs::read(&oldest).expect("it reads");
+    bytes[6000] ^= 0x40;
+    std::fs::write(&oldest, bytes).expect("it is written");
+    let refused = rebuild(&path, &temp.path().join("new"), &["sums"]).expect_err("it is refused");
+    assert_eq!(refused.kind(), ErrorKind::Corruption);
+    assert!(refused.to_string().contains("table `sums` cannot be rebuilt"), "{refused}");
+    assert!(!temp.path().join("new").exists());
+}
