@@ -313,11 +313,11 @@ impl Player {
             Broken::Name => on(&NAMES),
             Broken::Read => on(&[Call::Read, Call::Open, Call::List, Call::Len]),
             Broken::NoSpace => {
-                self.was_full = true;
+                (self.was_full, self.consumer.may_be_lost) = (true, true);
                 Fault { os_error: 28, ..on(&[Call::Write, Call::Create, Call::CreateAppend]) }
             }
             Broken::FullDisk => {
-                self.was_full = true;
+                (self.was_full, self.consumer.may_be_lost) = (true, true);
                 return disk.leave_free(Some(u64::from(skip) * (16 << 10)));
             }
             Broken::Slow => return disk.slow_down(4, Duration::from_millis(10 * u64::from(times))),

@@ -26,6 +26,8 @@ pub(super) struct Consumer {
     kept: Vec<(FeedPosition, Replica)>,
     /// What rules as text mean.
     shapes: BTreeMap<String, Shape>,
+    /// The disk was full once, so the store may have given the feed up: that outlives the process.
+    pub(super) may_be_lost: bool,
 }
 
 impl Clone for Consumer {
@@ -34,6 +36,7 @@ impl Clone for Consumer {
             feed: None,
             kept: self.kept.clone(),
             shapes: self.shapes.clone(),
+            may_be_lost: self.may_be_lost,
             replica: Replica::default(),
         }
     }
@@ -64,7 +67,7 @@ impl Player {
                     self.with_models(&|model| replica.compare(model))?;
                     break;
                 }
-                Err(error) if error.kind() == ErrorKind::FeedLost && self.was_full => {
+                Err(error) if error.kind() == ErrorKind::FeedLost && consumer.may_be_lost => {
                     if let Err(error) = feed.begin_again() {
                         return self.refused("begin a feed again", error);
                     }
@@ -107,7 +110,7 @@ impl Player {
                 kept.drain(..kept.len() - 1);
                 Ok(())
             }
-            Err(error) if error.kind() == ErrorKind::FeedLost && self.was_full => Ok(()),
+            Err(error) if error.kind() == ErrorKind::FeedLost && self.consumer.may_be_lost => Ok(()),
             Err(error) => self.refused("acknowledge", error),
         }
     }
