@@ -27,6 +27,7 @@ pub(crate) mod live;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::sync::atomic::Ordering;
@@ -57,8 +58,25 @@ pub(crate) struct Reclaiming {
     /// Files that are damaged, or could not be read.
     given_up: BTreeMap<FileNumber, Error>,
     /// How things stood when nothing was worth it, or nothing could be done.
-    looked_at: Option<(u64, bool)>,
+    looked_at: Option<Looked>,
 }
+
+/// How things stood.
+#[derive(Clone, Copy)]
+struct Looked {
+    installs: u64,
+    is_short: bool,
+    /// What there was room for.
+    room_bytes: u64,
+    /// Where the disk refused, though there seemed to be room: when it is asked again.
+    again_at: Option<Duration>,
+}
+
+/// After the disk has refused, so long passes before it is asked again, if nothing else has changed.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// Room that has not doubled is no reason to look again; less than so much is none.
+const ROOM_BYTES_MIN: u64 = 1 << 20;
 
 impl Engine {
     // ---- dead segments -----------------------------------------------------------------------------------
@@ -161,9 +179,9 @@ impl Engine {
         if self.health.cause().is_some() {
             return Ok(None);
         }
-        let seen = (self.values.installs.load(Ordering::Acquire), self.health.is_short());
+        let seen = self.how_things_stand();
         if reclaiming.job.is_none() {
-            if want == ReclaimWant::WhenDue && reclaiming.looked_at == Some(seen) {
+            if want == ReclaimWant::WhenDue && self.is_as_it_was(reclaiming) {
                 return Ok(None);
             }
             if let Some(swept) = self.sweep_shelves(want)? {
@@ -200,7 +218,9 @@ impl Engine {
                     }
                     StepFault::Other(error) => {
                         // Tried again when something has changed, or there is space.
-                        reclaiming.looked_at = Some(seen).filter(|_| error.kind() == ErrorKind::NoSpace);
+                        let again_at = Some(self.host.clock.monotonic() + ASK_AGAIN_AFTER);
+                        reclaiming.looked_at =
+                            Some(Looked { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
                         Err(error)
                     }
                 }
@@ -239,8 +259,6 @@ impl Engine {
     fn reclaim_options(&self, want: ReclaimWant, beside: Beside, hidden_bytes: u64) -> ReclaimOptions {
         let file_bytes = self.options.values_segment_bytes();
         let is_short = self.health.is_short();
-        let free_bytes = self.host.files.space_free_bytes(&self.dir).unwrap_or(u64::MAX);
-        let room = self.account.as_ref().map_or(u64::MAX, |account| account.room_bytes(Who::Merge));
         // Who asks wants what can be done now.
         let (beside, hidden_bytes) = match want {
             ReclaimWant::WhenDue => (beside, hidden_bytes),
@@ -260,7 +278,7 @@ impl Engine {
             hidden_bytes,
             file_bytes,
             gain_bytes_min: if is_short { 1 } else { gain_bytes_min },
-            room_bytes: free_bytes.min(room) / 2, // the rest is for merges, which may be under way too
+            room_bytes: self.room_bytes() / 2, // the rest is for merges, which may be under way too
             is_short,
         }
     }
@@ -268,8 +286,31 @@ impl Engine {
     /// True when nothing is under way, and nothing is due that can be done.
     pub(crate) fn is_reclaimed(&self) -> bool {
         let reclaiming = self.values.reclaiming.lock();
-        let seen = (self.values.installs.load(Ordering::Acquire), self.health.is_short());
-        reclaiming.job.is_none() && reclaiming.looked_at == Some(seen)
+        reclaiming.job.is_none() && self.is_as_it_was(&reclaiming)
+    }
+
+    fn how_things_stand(&self) -> Looked {
+        Looked {
+            installs: self.values.installs.load(Ordering::Acquire),
+            is_short: self.health.is_short(),
+            room_bytes: self.room_bytes(),
+            again_at: None,
+        }
+    }
+
+    /// Whether there is no reason to look again: no part has changed, and there is hardly more room than there was.
+    fn is_as_it_was(&self, reclaiming: &Reclaiming) -> bool {
+        let Some(then) = reclaiming.looked_at else { return false };
+        then.installs == self.values.installs.load(Ordering::Acquire)
+            && then.is_short == self.health.is_short()
+            && then.again_at.is_none_or(|at| self.host.clock.monotonic() < at)
+            && self.room_bytes() / 2 < then.room_bytes.max(ROOM_BYTES_MIN)
+    }
+
+    /// What new files may take.
+    fn room_bytes(&self) -> u64 {
+        let free_bytes = self.host.files.space_free_bytes(&self.dir).unwrap_or(u64::MAX);
+        free_bytes.min(self.account.as_ref().map_or(u64::MAX, |account| account.room_bytes(Who::Merge)))
     }
 
     /// Gives up what is under way: the store is closed.
@@ -312,10 +353,19 @@ impl Engine {
         Ok(report)
     }
 
+    /// Who only reads has settled nothing, and moves nothing: what is full counts, as if its log had been flushed.
+    fn settle_for_looking(&self, state: &State) {
+        let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
+        self.values.settled.lock().extend(sealed.chain(state.moved.keys().copied()));
+    }
+
     /// What would be done, plan by plan, as far as that can be told.
     pub(crate) fn reclaim_plans(&self) -> Vec<ReclaimPlan> {
         let reclaiming = self.values.reclaiming.lock();
         let manifest = self.manifest.lock();
+        if self.options.read_only {
+            self.settle_for_looking(manifest.state());
+        }
         let mut files = self.settled_files(manifest.state(), &reclaiming.given_up);
         let mut next = self.numbers.peek();
         drop(manifest);

@@ -1,0 +1,248 @@
+//! Values of every kind, read in every way, while reclaim moves them: long ones in several pieces, joined ones, values of hashed tables,
+//! and values in files of their own.
+#![allow(clippy::unwrap_used)]
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use folddb::{
+    BytesTable, Locate, Located, Options, Rules, Snapshot, Store, Upkeep, ValueReader, ValuesIn, Work,
+    WriteOp,
+};
+
+const PIECE: usize = 16 << 10;
+const KEYS: u64 = 24;
+/// Every third key is overwritten in each round.
+const STEP: u64 = 3;
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .value_segment_bytes(256 << 10)
+        .part_bytes(64 << 10)
+        .stream_piece_bytes(PIECE)
+        .upkeep(Upkeep::Manual)
+}
+
+/// Tables by name: `long` takes streams, `joined` operands that lie apart.
+fn tables(store: &Store) -> [BytesTable; 4] {
+    let sorted = || Rules::sorted::<u64, Vec<u8>>().separate(1024);
+    let joined = sorted().fold("append:,");
+    let table = |name, rules| store.table(name, rules).unwrap().as_bytes().clone();
+    [
+        table("long", sorted()),
+        table("joined", joined),
+        table("objects", sorted().values_in(ValuesIn::Files)),
+        table("hashed", Rules::hashed::<u64, Vec<u8>>()),
+    ]
+}
+
+fn bytes(salt: u64, len: usize) -> Vec<u8> {
+    (0..len as u64).map(|at| ((at ^ (at >> 9)).wrapping_mul(salt | 1) >> 3) as u8).collect()
+}
+
+/// What is written to a key in a round.
+fn written(table: usize, key: u64, round: u64) -> Vec<u8> {
+    let len = match table {
+        0 => 2 * PIECE + 1000 * key as usize, // in three pieces or four
+        _ => 1500 + 211 * key as usize,
+    };
+    bytes(1 + key * 977 + round * 31 + table as u64, len)
+}
+
+/// What a key has after a round.
+fn expected(table: usize, key: u64, round: u64) -> Vec<u8> {
+    let last = if key.is_multiple_of(STEP) { round } else { 0 };
+    match table {
+        1 => (0..=last).map(|round| written(table, key, round)).collect::<Vec<_>>().join(&b","[..]),
+        _ => written(table, key, last),
+    }
+}
+
+fn write(store: &Store, round: u64) {
+    for (at, table) in tables(store).iter().enumerate() {
+        for key in (0..KEYS).filter(|key| round == 0 || key.is_multiple_of(STEP)) {
+            let value = written(at, key, round);
+            match at {
+                0 => {
+                    let mut writer = table.writer(WriteOp::Set, &key.to_be_bytes()).unwrap();
+                    writer.write_from(&mut &value[..]).unwrap();
+                    writer.finish().unwrap();
+                }
+                1 => drop(table.write(WriteOp::Fold, &key.to_be_bytes(), &value).unwrap()),
+                _ => drop(table.write(WriteOp::Set, &key.to_be_bytes(), &value).unwrap()),
+            }
+        }
+        store.upkeep_step_of(Work::Journal).unwrap();
+    }
+}
+
+fn merge_and_reclaim(store: &Store) -> u64 {
+    for table in ["long", "joined", "objects"] {
+        store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
+    }
+    store.reclaim(|_| {}).unwrap().plans
+}
+
+fn moved(path: &Path) -> usize {
+    let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_string_lossy().ends_with(".moved")).count()
+}
+
+fn all_of(mut reader: ValueReader) -> Vec<u8> {
+    let mut value = Vec::new();
+    reader.read_to_end(&mut value).unwrap();
+    value
+}
+
+/// All of it by the calls for whoever copies it: of the store's own handle, and of a file opened by name.
+fn copied(located: &Located) -> Vec<u8> {
+    let mut value = Vec::new();
+    assert_eq!(located.write_to(&mut value).unwrap(), located.len_bytes());
+    let mut by_offset = Vec::new();
+    for piece in located.pieces() {
+        match piece {
+            folddb::LocatedPiece::Bytes(bytes) => by_offset.extend_from_slice(bytes),
+            folddb::LocatedPiece::InFile(piece) => {
+                let mut part = vec![0; piece.len_bytes() as usize];
+                piece.read_exact_at(0, &mut part).unwrap();
+                let mut again = Vec::new();
+                piece.open().unwrap().take(piece.len_bytes()).read_to_end(&mut again).unwrap();
+                assert_eq!(part, again, "{piece:?}");
+                by_offset.extend(part);
+            }
+        }
+    }
+    assert_eq!(value, by_offset);
+    value
+}
+
+/// Reads a key in every way, at a snapshot or now.
+fn check_key(tables: &[BytesTable; 4], at: usize, key: u64, round: u64, snapshot: Option<&Snapshot>) {
+    let (table, key_bytes) = (&tables[at], key.to_be_bytes());
+    let expected = expected(at, key, round);
+    let what = || format!("key {key} of {} after round {round}", table.name());
+    let got = match snapshot {
+        None => table.get(&key_bytes).unwrap(),
+        Some(snapshot) => snapshot.get_bytes(table, &key_bytes).unwrap(),
+    };
+    assert!(got.as_ref() == Some(&expected), "get of {}", what());
+    let reader = match snapshot {
+        None => table.read(&key_bytes).unwrap(),
+        Some(snapshot) => snapshot.read(table, &key_bytes).unwrap(),
+    };
+    assert!(all_of(reader.unwrap()) == expected, "stream of {}", what());
+    for how in [Locate::default(), Locate::default().verify(false).read_ahead(true)] {
+        let located = match snapshot {
+            None => table.locate(&key_bytes, how).unwrap(),
+            Some(snapshot) => snapshot.locate(table, &key_bytes, how).unwrap(),
+        };
+        assert!(copied(&located.unwrap()) == expected, "locate of {}", what());
+    }
+    let head = match snapshot {
+        None => table.head(&key_bytes).unwrap(),
+        Some(snapshot) => snapshot.head(table, &key_bytes).unwrap(),
+    };
+    assert_eq!(head.unwrap().size_bytes, expected.len() as u64, "head of {}", what());
+}
+
+fn check(store: &Store, round: u64, snapshot: Option<&Snapshot>) {
+    let tables = tables(store);
+    for at in 0..tables.len() {
+        (0..KEYS).for_each(|key| check_key(&tables, at, key, round, snapshot));
+    }
+}
+
+#[test]
+fn streams_and_located_values_of_before_a_move_go_on_and_those_after_it_are_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    write(&store, 0);
+    merge_and_reclaim(&store);
+    let snapshot = store.snapshot();
+    let tables = tables(&store);
+    let mut held = Vec::new();
+    for (at, table) in tables.iter().enumerate() {
+        for key in 0..KEYS {
+            let mut reader = table.read(&key.to_be_bytes()).unwrap().unwrap();
+            let mut begun = vec![0; 700];
+            reader.read_exact(&mut begun).unwrap();
+            let located = table.locate(&key.to_be_bytes(), Locate::default()).unwrap().unwrap();
+            held.push((at, key, begun, reader, located));
+        }
+    }
+    for round in 1..=6 {
+        write(&store, round);
+        merge_and_reclaim(&store);
+        check(&store, round, None);
+        check(&store, 0, Some(&snapshot));
+    }
+    assert!(moved(&path) > 0, "{:?}", store.value_segments());
+    for (at, key, mut begun, reader, located) in held {
+        begun.extend(all_of(reader));
+        assert!(begun == expected(at, key, 0), "a stream of key {key} of {}", tables[at].name());
+        assert!(copied(&located) == expected(at, key, 0), "key {key} of {}, located", tables[at].name());
+    }
+    drop(snapshot);
+    write(&store, 7);
+    assert!(merge_and_reclaim(&store) > 0);
+    check(&store, 7, None);
+    drop(tables);
+    drop(store); // as a process that dies
+    let store = Store::open(&path, options()).unwrap();
+    check(&store, 7, None);
+    store.close().unwrap();
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    assert_eq!(report.findings, []);
+    check(&Store::open(&path, options().read_only(true)).unwrap(), 7, None);
+}
+
+#[test]
+fn readers_meet_only_whole_values_while_others_overwrite_and_reclaim() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    write(&store, 0);
+    let snapshot = store.snapshot();
+    let (is_done, reads, plans) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for first in 0..2 {
+            let (store, snapshot, is_done, reads) = (&store, &snapshot, &is_done, &reads);
+            scope.spawn(move || {
+                let tables = tables(store);
+                let mut held: Vec<(usize, u64, Located)> = Vec::new();
+                for turn in first.. {
+                    let (at, key) = ((turn % 4) as usize, turn / 4 % KEYS);
+                    match key.is_multiple_of(STEP) {
+                        false => check_key(&tables, at, key, 0, None), // nobody overwrites it
+                        true => check_key(&tables, at, key, 0, Some(snapshot)),
+                    }
+                    if held.len() == 16 {
+                        let (at, key, located) = held.remove(0);
+                        assert!(copied(&located) == expected(at, key, 0), "key {key}, located a while ago");
+                    }
+                    let at_snapshot = snapshot.locate(&tables[at], &key.to_be_bytes(), Locate::default());
+                    held.push((at, key, at_snapshot.unwrap().unwrap()));
+                    reads.fetch_add(1, Ordering::Relaxed);
+                    if is_done.load(Ordering::Relaxed) && turn > 2 * KEYS {
+                        break;
+                    }
+                }
+            });
+        }
+        for round in 1..=5 {
+            write(&store, round);
+            plans.fetch_add(merge_and_reclaim(&store), Ordering::Relaxed);
+        }
+        is_done.store(true, Ordering::Relaxed);
+    });
+    assert!(plans.into_inner() > 0 && moved(&path) > 0, "{:?}", store.value_segments());
+    assert!(reads.into_inner() > KEYS);
+    check(&store, 5, None);
+    check(&store, 0, Some(&snapshot));
+}
