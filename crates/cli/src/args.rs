@@ -82,7 +82,7 @@ pub(crate) enum Verb {
     /// Draw the tiers of a table: runs, parts, sizes
     Runs(StoreTableArgs),
     /// Draw the value lane: its segments, and how much of each is alive
-    Values(StoreArgs),
+    Values(ValuesArgs),
     /// Print what a change feed has to give: the rows the first time, then every batch since
     ///
     /// A feed is a name under which the store keeps what its consumer has not acknowledged. A store is open in one process at a
@@ -145,6 +145,16 @@ pub(crate) enum Verb {
 pub(crate) struct StoreArgs {
     /// The directory of the store
     pub(crate) store: PathBuf,
+}
+
+/// `values`.
+#[derive(Args, Debug)]
+pub(crate) struct ValuesArgs {
+    /// The directory of the store
+    pub(crate) store: PathBuf,
+    /// Also say when the living values of each segment were written, as far as keys tell it; reads all keys, and no value
+    #[arg(long)]
+    pub(crate) ages: bool,
 }
 
 /// A store, and perhaps one of its tables.

@@ -137,6 +137,7 @@ scenarios! {
     stores_are_cared_for: "care.txt",
     stores_are_compared: "compare.txt",
     values_lie_apart: "values.txt",
+    dead_values_of_a_hashed_table_are_given_back: "reclaim.txt",
     feeds_are_followed: "feeds.txt",
     values_lie_in_files_of_their_own_and_stores_are_sealed: "place.txt",
     files_become_values_and_values_files: "files.txt",

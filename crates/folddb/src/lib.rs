@@ -121,6 +121,7 @@ mod store;
 mod bulk;
 mod feed;
 mod report;
+mod value_times;
 pub mod care;
 
 pub use aggregate::{Aggregate, AggregateCost};
@@ -154,6 +155,7 @@ pub use times::AsOf;
 pub use transaction::Transaction;
 pub use upkeep::Work;
 pub use upkeep::merge::Progress;
+pub use value_times::ValueTimes;
 
 pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Piece, Pointer, Result, Rope, Seq, limits};
 pub use folddb_host::{AppendMode, Host};

@@ -1,9 +1,11 @@
-//! `folddb values STORE`: a picture of the value lane, segment by segment.
+//! `folddb values STORE [--ages]`: a picture of the value lane, segment by segment.
 
-use folddb::{Datum, ValueSegment};
+use std::collections::BTreeMap;
+
+use folddb::{Datum, ValueSegment, ValueTimes};
 use serde_json::{Value, json};
 
-use crate::args::StoreArgs;
+use crate::args::ValuesArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::render::table;
@@ -12,16 +14,23 @@ use crate::session::Session;
 /// Characters of the bar that shows how much of a segment is alive.
 const BAR_CHARS: u64 = 20;
 
-pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure> {
+pub(crate) fn run(args: &ValuesArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let segments = store.value_segments();
-    let report = json!({ "segments": segments.iter().map(as_json).collect::<Value>() });
+    let times = if args.ages { Some(store.value_times()?) } else { None };
+    let times = times.as_ref();
+    let report = json!({ "segments": segments.iter().map(|one| as_json(one, times)).collect::<Value>() });
     session.report(&report, |out| {
         if segments.is_empty() {
             return writeln!(out, "no value lies apart");
         }
-        let header = ["segment", "state", "bytes", "values", "live", "dead", ""];
-        table::write(out, &header.map(str::to_owned), &segments.iter().map(row).collect::<Vec<_>>())?;
+        let mut header =
+            ["segment", "state", "bytes", "values", "live", "dead", ""].map(str::to_owned).to_vec();
+        if times.is_some() {
+            header.splice(6..6, ["oldest", "youngest"].map(str::to_owned));
+        }
+        let rows: Vec<_> = segments.iter().map(|segment| row(segment, times)).collect();
+        table::write(out, &header, &rows)?;
         let bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
         let live: u64 = segments.iter().map(|segment| segment.live_bytes).sum();
         let of = human::plural(segments.len() as u64, "segment");
@@ -29,8 +38,13 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
     })
 }
 
-fn as_json(segment: &ValueSegment) -> Value {
-    json!({
+/// When the living values of a file were written, by those of the segments that lie in it; none where no key tells.
+fn times_of(segment: &ValueSegment, times: &BTreeMap<u64, ValueTimes>) -> Option<ValueTimes> {
+    segment.segments.iter().filter_map(|number| times.get(number).copied()).reduce(ValueTimes::and)
+}
+
+fn as_json(segment: &ValueSegment, times: Option<&BTreeMap<u64, ValueTimes>>) -> Value {
+    let mut report = json!({
         "number": segment.number,
         "sealed": segment.is_sealed,
         "in_files": segment.in_files,
@@ -38,7 +52,18 @@ fn as_json(segment: &ValueSegment) -> Value {
         "live_values": segment.live_values,
         "live_bytes": segment.live_bytes,
         "segments": segment.segments,
-    })
+    });
+    if let (Some(times), Some(report)) = (times, report.as_object_mut()) {
+        let times = times_of(segment, times);
+        let mut put = |name: &str, ms: Option<u64>| report.insert(name.to_owned(), json!(ms.map(utc)));
+        put("oldest", times.map(|times| times.oldest_ms));
+        put("youngest", times.map(|times| times.youngest_ms));
+    }
+    report
+}
+
+fn utc(unix_ms: u64) -> String {
+    human::utc(unix_ms / 1000)
 }
 
 /// What a file of the lane is.
@@ -52,13 +77,13 @@ fn state(segment: &ValueSegment) -> String {
     }
 }
 
-fn row(segment: &ValueSegment) -> Vec<Datum> {
+fn row(segment: &ValueSegment, times: Option<&BTreeMap<u64, ValueTimes>>) -> Vec<Datum> {
     let text = |text: String| Datum::Text(text);
     let dead = segment.bytes.saturating_sub(segment.live_bytes);
     let full =
         (segment.live_bytes * BAR_CHARS).checked_div(segment.bytes).unwrap_or(0).min(BAR_CHARS) as usize;
     let bar = "█".repeat(full) + &"·".repeat(BAR_CHARS as usize - full);
-    vec![
+    let mut row = vec![
         Datum::Int(segment.number.into()),
         text(state(segment)),
         text(human::bytes(segment.bytes)),
@@ -66,5 +91,12 @@ fn row(segment: &ValueSegment) -> Vec<Datum> {
         text(human::bytes(segment.live_bytes)),
         text(if segment.is_sealed { human::bytes(dead) } else { String::new() }),
         text(bar),
-    ]
+    ];
+    if let Some(times) = times {
+        let times = times_of(segment, times);
+        let shown = |ms: Option<u64>| text(ms.map(utc).unwrap_or_default());
+        let (oldest, youngest) = (times.map(|one| one.oldest_ms), times.map(|one| one.youngest_ms));
+        row.splice(6..6, [shown(oldest), shown(youngest)]);
+    }
+    row
 }
