@@ -72,8 +72,12 @@ impl Known {
         self.doubt.created.push((name.to_owned(), shape));
     }
 
-    /// Entries of an index have been written up to this seq, which nobody has promised yet.
+    /// Entries of an index have been written up to this seq, which nobody has promised yet. Where a batch is in doubt the store takes
+    /// no writes any more, and the seq is that batch's.
     pub(crate) fn entries_written(&mut self, last_seq: Seq) {
+        if !self.doubt.batch.is_empty() {
+            return;
+        }
         self.model.pass_to(last_seq);
         self.ends.push(last_seq);
     }
