@@ -17,7 +17,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use folddb_base::{ErrorKind, FileNumber, Result, ValuePlace};
+use folddb_base::{Error, ErrorKind, FileNumber, Result, ValuePlace};
 use folddb_journal::shelves::{object_path, objects_in};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::State;
@@ -100,14 +100,21 @@ impl Engine {
     }
 
     /// Takes dead objects away where that is worth it; says how many, if any.
-    pub(crate) fn sweep_shelves(&self, want: ReclaimWant) -> Result<Option<String>> {
+    ///
+    /// Shelves are given up where what leads to them is damaged, so that it is not known what of them is alive.
+    pub(crate) fn sweep_shelves(
+        &self,
+        want: ReclaimWant,
+        given_up: &mut BTreeMap<FileNumber, Error>,
+    ) -> Result<Option<String>> {
         let manifest = self.manifest.lock(); // no part is installed meanwhile
         self.values.swept.lock().retain(|&number, _| manifest.state().is_shelf(number));
         if manifest.state().shelves.is_empty() {
             return Ok(None);
         }
         self.check_open()?;
-        let due = self.shelves_due(manifest.state(), want);
+        let mut due = self.shelves_due(manifest.state(), want);
+        due.retain(|number, _| !given_up.contains_key(number));
         if due.is_empty() {
             return Ok(None);
         }
@@ -116,7 +123,14 @@ impl Engine {
         let holders = self.holders(&due.keys().map(|number| number.0 as u32).collect());
         drop(manifest);
         let mut units: Units = due.keys().map(|number| (number.0 as u32, Vec::new())).collect();
-        holders.into_iter().try_for_each(|holder| holder.add_all_to(&mut units))?;
+        match holders.into_iter().try_for_each(|holder| holder.add_all_to(&mut units)) {
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                let said = format!("left {} directories of values alone: {}", due.len(), error.message());
+                given_up.extend(due.into_keys().map(|number| (number, error.clone())));
+                return Ok(Some(said));
+            }
+            found => found?,
+        }
         // An index leads there no more as of now: a power cut must not bring back one that does.
         self.sync_for_hashed()?;
         let mut dead = Vec::new();
@@ -173,9 +187,7 @@ impl Engine {
         let there = objects_in(files, &self.dir, number)?;
         let bytes_of = |unit: &u32| files.len_bytes(&object_path(&self.dir, number, *unit)).unwrap_or(0);
         let (kept, dead): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|unit| kept.contains(unit));
-        let dead_bytes: u64 = dead.iter().map(bytes_of).sum();
-        let sealed = self.manifest.lock().state().values.get(&number).copied().flatten();
-        let bytes = self.shelf_bytes(number, sealed).saturating_sub(dead_bytes);
+        let (dead_bytes, bytes) = (dead.iter().map(bytes_of).sum(), kept.iter().map(bytes_of).sum());
         let left = Swept { objects: kept.len() as u64, bytes, alive, borders };
         self.values.swept.lock().insert(number, left);
         Ok((dead, dead_bytes))

@@ -36,6 +36,7 @@ use folddb_merge::{ReclaimOptions, ReclaimPlan, ValueFile, plan_reclaim};
 
 use crate::budget::Who;
 use crate::engine::{Engine, Manifest};
+use crate::feeds::is_held_for_feeds;
 use crate::reclaim::job::{ReclaimJob, StepFault, freed_bytes};
 use crate::reclaim::lane::Beside;
 use crate::report::{ReclaimReport, ReclaimWant};
@@ -184,7 +185,7 @@ impl Engine {
             if want == ReclaimWant::WhenDue && self.is_as_it_was(reclaiming) {
                 return Ok(None);
             }
-            if let Some(swept) = self.sweep_shelves(want)? {
+            if let Some(swept) = self.sweep_shelves(want, &mut reclaiming.given_up)? {
                 return Ok(Some(swept));
             }
             let hidden_bytes = self.hidden_value_bytes();
@@ -209,11 +210,18 @@ impl Engine {
             }
             Ok(true) => Ok(Some(format!("done: {}", job.plan))),
             Err(fault) => {
+                let planned: Vec<FileNumber> = job.plan.files.iter().copied().map(FileNumber).collect();
                 job.discard(self);
                 match fault {
                     StepFault::File(file, error) => {
                         let said = format!("left file {file} of values alone: {}", error.message());
                         reclaiming.given_up.insert(file, error);
+                        Ok(Some(said))
+                    }
+                    StepFault::Holder(error) => {
+                        let said =
+                            format!("left {} files of values alone: {}", planned.len(), error.message());
+                        reclaiming.given_up.extend(planned.into_iter().map(|file| (file, error.clone())));
                         Ok(Some(said))
                     }
                     StepFault::Other(error) => {
@@ -356,7 +364,8 @@ impl Engine {
     /// Who only reads has settled nothing, and moves nothing: what is full counts, as if its log had been flushed.
     fn settle_for_looking(&self, state: &State) {
         let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
-        self.values.settled.lock().extend(sealed.chain(state.moved.keys().copied()));
+        let free = sealed.filter(|&number| !is_held_for_feeds(state, number));
+        self.values.settled.lock().extend(free.chain(state.moved.keys().copied()));
     }
 
     /// What would be done, plan by plan, as far as that can be told.

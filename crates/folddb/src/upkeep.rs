@@ -173,21 +173,33 @@ impl Engine {
     /// A step of a merge, and one of what moves values: neither waits for the end of the other.
     fn merge_and_reclaim(&self) -> Result<Option<String>> {
         let merged = self.contained(Worker::Merge);
-        let reclaimed = self.contained(Worker::Reclaim)?;
+        let reclaimed = match self.contained(Worker::Reclaim) {
+            Err(error) if error.kind() == ErrorKind::Corruption => None, // merges do not wait for it
+            reclaimed => reclaimed?,
+        };
         Ok(merged?.or(reclaimed))
+    }
+
+    /// Sweeping that meets damage does not keep values from moving.
+    fn sweep_and_reclaim(&self) -> Result<Option<String>> {
+        match self.sweep_step() {
+            Ok(None) => self.reclaim_step(),
+            Err(error) if error.kind() == ErrorKind::Corruption => match self.reclaim_step()? {
+                None => Err(error),
+                done => Ok(done),
+            },
+            swept => swept,
+        }
     }
 
     /// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
     /// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
-    /// or a user's comparison function) is a failure too. A damaged input of a merge is given up, not tried again.
+    /// or a user's comparison function) is a failure too. A damaged input of a merge or of reclaim is given up, not tried again.
     fn contained(&self, work: Worker) -> Result<Option<String>> {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
             Worker::Flush => self.flush_step(),
             Worker::Merge => self.merge_step(),
-            Worker::Reclaim => match self.sweep_step()? {
-                Some(done) => Ok(Some(done)),
-                None => self.reclaim_step(),
-            },
+            Worker::Reclaim => self.sweep_and_reclaim(),
         }));
         let result = outcome.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))
@@ -204,7 +216,7 @@ impl Engine {
             ErrorKind::NoSpace if work == Worker::Reclaim => {} // others may still have room
             ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),
             ErrorKind::Closed => {}
-            ErrorKind::Corruption if work == Worker::Merge => {}
+            ErrorKind::Corruption if matches!(work, Worker::Merge | Worker::Reclaim) => {}
             _ => {
                 // Each counts for itself: merges that go well must not hide that no memtable gets to disk.
                 let failures = &self.debt.failures_in_a_row[work as usize];

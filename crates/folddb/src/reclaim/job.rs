@@ -84,6 +84,8 @@ struct From {
 pub(crate) enum StepFault {
     /// A file of values is damaged, or cannot be read: it is left alone from now on.
     File(FileNumber, Error),
+    /// What leads to the values is damaged, so it is not known what of them is alive: all that was planned is left alone.
+    Holder(Error),
     /// Anything else.
     Other(Error),
 }
@@ -91,6 +93,14 @@ pub(crate) enum StepFault {
 impl std::convert::From<Error> for StepFault {
     fn from(error: Error) -> StepFault {
         StepFault::Other(error)
+    }
+}
+
+/// Why what leads to values does not say to which.
+fn at_holder(error: Error) -> StepFault {
+    match error.kind() {
+        ErrorKind::Corruption => StepFault::Holder(error),
+        _ => StepFault::Other(error),
     }
 }
 
@@ -135,7 +145,7 @@ impl ReclaimJob {
         let mut taken = 0;
         while taken < budget_bytes {
             if let Some(holder) = self.holders.pop() {
-                self.holders.extend(holder.add_to(&mut self.units)?);
+                self.holders.extend(holder.add_to(&mut self.units).map_err(at_holder)?);
                 taken += budget_bytes / 16;
             } else if let Some((segment, mut moves)) = self.current.take() {
                 taken += self.copy(segment, &mut moves, budget_bytes - taken)?;

@@ -1,0 +1,107 @@
+//! What leads to values is damaged: then it is not known what of them is alive, so it stays, and writes go on.
+
+use std::path::{Path, PathBuf};
+
+use folddb::{Options, Rules, Store, Upkeep, ValuesIn, Work};
+
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .value_segment_bytes(256 << 10)
+        .upkeep(Upkeep::Manual)
+}
+
+fn blob(key: u64, round: u64) -> Vec<u8> {
+    vec![(key * 7 + round) as u8; 4000 + key as usize]
+}
+
+/// A store of which most values are dead, whose parts and indexes know that.
+fn make(path: &Path, rules: &Rules<u64, Vec<u8>>) {
+    let store = Store::create(path, options()).expect("a store");
+    let table = store.table("t", rules.clone()).expect("a table");
+    for round in 0..5 {
+        (0..40).filter(|key| round == 0 || key % 5 != 0).for_each(|key| {
+            table.set(&key, &blob(key, round)).expect("it goes");
+        });
+        store.flush().expect("it flushes");
+    }
+    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).expect("it merges");
+    store.close().expect("it closes");
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry").path();
+        let target = to.join(entry.file_name().expect("a name"));
+        if entry.is_dir() {
+            copy(&entry, &target)
+        } else {
+            drop(std::fs::copy(&entry, &target).expect("it is copied"))
+        }
+    }
+}
+
+fn files_with(path: &Path, extension: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).expect("a directory").map(|entry| entry.expect("an entry").path());
+    entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
+}
+
+/// Flips bytes of the files with this extension, one after the other; how often reclaim met it.
+fn flip(rules: Rules<u64, Vec<u8>>, extension: &str, step: usize) -> usize {
+    let temp = tempfile::tempdir().expect("a directory");
+    let whole = temp.path().join("whole");
+    make(&whole, &rules);
+    let mut met = 0;
+    for file in files_with(&whole, extension) {
+        let bytes = std::fs::read(&file).expect("it reads");
+        for at in (0..bytes.len()).step_by(step) {
+            let path = temp.path().join("damaged");
+            copy(&whole, &path);
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            std::fs::write(path.join(file.file_name().expect("a name")), damaged).expect("it is written");
+            met += usize::from(goes_on(&path, &rules));
+            std::fs::remove_dir_all(&path).expect("it goes");
+        }
+    }
+    met
+}
+
+/// Whether reclaim met damage in this store, which takes writes whatever it meets.
+fn goes_on(path: &Path, rules: &Rules<u64, Vec<u8>>) -> bool {
+    let Ok(store) = Store::open(path, options()) else { return false }; // opening tells, and there is no more to say
+    let Ok(table) = store.table("t", rules.clone()) else { return false };
+    let mut has_met = false;
+    for _ in 0..12 {
+        has_met |= store.upkeep_step_of(Work::Reclaim).is_err();
+    }
+    has_met |= store.stats().damage.iter().any(|damage| damage.contains("values"));
+    table.set(&1000, &blob(1, 9)).expect("writes go on");
+    assert_eq!(table.get(&1000).expect("it reads"), Some(blob(1, 9)));
+    assert_eq!(store.stats().poisoned_by, None);
+    for key in 0..40 {
+        let expected = blob(key, if key % 5 == 0 { 0 } else { 4 });
+        assert!(
+            table.get(&key).is_ok_and(|found| found == Some(expected)) || table.get(&key).is_err(),
+            "key {key}"
+        );
+    }
+    has_met
+}
+
+#[test]
+fn reclaim_that_meets_a_damaged_part_leaves_values_alone_and_writes_go_on() {
+    assert!(flip(Rules::sorted::<u64, Vec<u8>>().separate(512), "part", 8) > 0);
+}
+
+#[test]
+fn so_it_is_with_values_in_files_of_their_own() {
+    assert!(flip(Rules::sorted::<u64, Vec<u8>>().separate(512).values_in(ValuesIn::Files), "part", 32) > 0);
+}
+
+#[test]
+fn so_it_is_with_a_damaged_index_of_a_hashed_table() {
+    assert!(flip(Rules::hashed::<u64, Vec<u8>>(), "index", 16) > 0);
+}
