@@ -28,6 +28,7 @@ use folddb_journal::follow::{HistoryFile, history, segments_in};
 use folddb_journal::kept::{KeptWriter, kept_path};
 use folddb_journal::{ReplayFrame, Replayed};
 use folddb_layout::file_name::FileName;
+use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 use folddb_manifest::{Change, FeedPhase, FeedState, KeptLog, LossCause, State, TableNote};
 
 use crate::engine::{Bell, Engine, Manifest};
@@ -349,6 +350,7 @@ impl Engine {
         for &number in old_segments.iter().filter(|number| !is_needed(number)) {
             let _ = self.host.files.remove(&self.path(&FileName::Log(number).to_string()));
         }
+        found.iter_mut().filter(|file| !file.is_kept).for_each(|segment| self.cut_history(segment));
         let is_whole = |feed: &&FeedState| {
             let mut lsn = feed.lsn;
             while let Some(file) = found.iter().find(|file| file.covers(lsn)) {
@@ -360,6 +362,16 @@ impl Engine {
             state.feeds.holding().filter(|feed| !is_whole(feed)).map(|feed| feed.name.clone()).collect();
         *self.feeds.before.lock() = found;
         Ok(lost)
+    }
+
+    /// Gives back what a segment has beyond where the history goes on in another file.
+    fn cut_history(&self, segment: &mut HistoryFile) {
+        let needed_bytes = SEGMENT_HEADER_BYTES as u64 + (segment.next_lsn - segment.first_lsn);
+        if segment.file_bytes > needed_bytes
+            && self.host.files.cut(&segment.path(&self.dir), needed_bytes).is_ok()
+        {
+            segment.file_bytes = needed_bytes;
+        }
     }
 
     /// Takes note of what feeds hold in a store that is opened for reading, as far as that can be told: who writes to it may take

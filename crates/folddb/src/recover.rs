@@ -634,6 +634,7 @@ impl Engine {
             let segments = sync.segments().into_iter().filter(|segment| segment.end_lsn <= held_from);
             let numbers: Vec<FileNumber> = segments.map(|segment| segment.number).collect();
             self.remove_segments(&numbers);
+            sync.cut_closed(); // a feed may keep it
         }
         Ok(())
     }

@@ -436,3 +436,45 @@ fn what_passes_the_log_by_is_refused_where_a_feed_would_have_to_tell_it() {
     store.drop_feed("f").unwrap();
     load("words").unwrap();
 }
+
+/// Bytes on the disk of the segments of a store.
+fn log_bytes(path: &Path) -> u64 {
+    let files = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap());
+    let logs = files.filter(|file| file.path().extension().is_some_and(|end| end == "log"));
+    logs.map(|file| file.metadata().unwrap().len()).sum()
+}
+
+#[test]
+fn what_a_feed_holds_of_a_short_session_is_short() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    store.feed("f", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap();
+    sums(&store);
+    store.close().unwrap();
+    for round in 0..20_u64 {
+        let store = Store::open(&path, options()).unwrap();
+        sums(&store).fold(&round, &1).unwrap();
+        match round % 2 {
+            0 => {
+                store.flush().unwrap();
+                store.close().unwrap();
+            }
+            _ => {
+                store.sync().unwrap();
+                drop(store); // as a process that dies
+            }
+        }
+    }
+    let store = Store::open(&path, options()).unwrap();
+    assert!(log_bytes(&path) < 3 << 19, "{}", log_bytes(&path)); // a segment has 1 MiB at least
+    assert!(store.feeds()[0].held_bytes < 256 << 10, "{:?}", store.feeds());
+    let mut feed = store.feed("f", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap();
+    let (mut batches, mut events) = (0, 0);
+    while let Some(event) = feed.poll().unwrap() {
+        batches += usize::from(matches!(event, FeedEvent::Batch(_)));
+        events += 1;
+        assert!(events < 1000);
+    }
+    assert_eq!(batches, 20);
+}

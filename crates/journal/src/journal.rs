@@ -367,6 +367,15 @@ impl JournalSync {
         lane.sealed.drain(..count).map(|segment| segment.number).collect()
     }
 
+    /// Gives back what the last segment does not need behind its seal, where somebody keeps it after [`Journal::close`]. What stays is
+    /// harmless.
+    pub fn cut_closed(&self) {
+        let lane = self.lane.lock();
+        if let Some(sealed_lsn) = lane.sealed_lsn {
+            let _ = self.maker.host.files.cut(&lane.active.path, lane.active.header.offset_of(sealed_lsn));
+        }
+    }
+
     /// Lets go of files and windows; to be called after [`Journal::close`], or instead of it when the journal has failed.
     pub fn let_go(&self) {
         let unused = self.ahead.end();
@@ -478,7 +487,7 @@ impl JournalSync {
     fn close(&self) -> Result<Lsn> {
         let mut lane = self.open_lane()?;
         match lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0) {
-            Ok(()) => {}
+            Ok(()) => lane.sealed_lsn = Some(lane.end_lsn),
             // Without its seal the log ends like that of a process that died, which loses nothing.
             Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
             Err(error) => return Err(self.write_failed(&lane, error)),

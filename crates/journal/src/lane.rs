@@ -28,6 +28,8 @@ pub(crate) struct Lane {
     /// Counts frames, so that upkeep sees idleness without a clock on the path of an append.
     pub(crate) frames: u64,
     pub(crate) is_closed: bool,
+    /// Where the seal of a log that was closed ends.
+    pub(crate) sealed_lsn: Option<Lsn>,
     prev_hash: u32,
     /// Frames that the active segment does not have yet: they end at `end_lsn`.
     buffer: Vec<u8>,
@@ -54,6 +56,7 @@ impl Lane {
             vouched_lsn: first_lsn,
             frames: 0,
             is_closed: false,
+            sealed_lsn: None,
             prev_hash: 0,
             buffer: Vec::new(),
         }
