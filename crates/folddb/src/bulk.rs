@@ -40,6 +40,8 @@ pub struct BytesBulkLoad {
     pending: Option<(Vec<u8>, OpBuf)>,
     scratch: OpBuf,
     rows: u64,
+    /// A write failed, and rows went with it.
+    is_broken: bool,
 }
 
 /// A load under way, of a table whose keys are `K` and whose values are `V`.
@@ -86,6 +88,7 @@ impl Store {
             pending: None,
             scratch: OpBuf::default(),
             rows: 0,
+            is_broken: false,
         })
     }
 }
@@ -115,6 +118,7 @@ impl BytesBulkLoad {
     /// [`ErrorKind::InvalidInput`] for a key that comes before the last one, or what is no key or value of the table;
     /// [`ErrorKind::FoldFailed`]; a failed write. The load can only be given up then.
     pub fn push(&mut self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_whole()?;
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         BytesTable::check_row(&self.table, op, key, value)?;
         check_lengths(&self.table, key, value)?;
@@ -125,7 +129,7 @@ impl BytesBulkLoad {
             None => self.begin_key(key, row),
             Some((last, _)) => match self.table.rules.order.compare(last, key) {
                 Ordering::Less => {
-                    self.end_key()?;
+                    self.end_key().inspect_err(|_| self.is_broken = true)?;
                     self.begin_key(key, row);
                 }
                 Ordering::Equal => return self.fold_in(row),
@@ -150,6 +154,7 @@ impl BytesBulkLoad {
     /// # Errors
     /// A failed write; [`ErrorKind::AlreadyExists`] when somebody else made a table of this name meanwhile. Nothing is loaded then.
     pub fn finish(mut self) -> Result<BytesTable> {
+        self.check_whole()?;
         self.end_key()?;
         let engine = Arc::clone(self.store.engine());
         self.parts.extend(self.output.close_part(&engine, &self.table)?);
@@ -157,6 +162,17 @@ impl BytesBulkLoad {
         self.store.sync()?;
         let content = Content { parts: mem::take(&mut self.parts), seq: self.seq };
         self.store.make_table(&self.table.name, self.table.rules.rules.clone(), content)
+    }
+
+    /// Fails after a write that failed: rows that were taken are gone with it.
+    fn check_whole(&self) -> Result<()> {
+        match self.is_broken {
+            false => Ok(()),
+            true => Err(Error::invalid(format!(
+                "a write of the bulk load of table `{}` failed, and rows went with it: give it up, and begin anew",
+                self.table.name
+            ))),
+        }
     }
 
     fn begin_key(&mut self, key: &[u8], row: Op<'_>) {

@@ -50,9 +50,10 @@ impl Reads {
     /// Checks that nothing was written to these keys since they were read; returns up to which seq that is so.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`]; a failed read.
+    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`]; [`ErrorKind::Closed`] for a table that was dropped; a failed read.
     pub(crate) fn check(&self, engine: &Engine) -> Result<Seq> {
         let checked = engine.published();
+        self.check_alive()?;
         if checked == self.at.seq {
             return Ok(checked);
         }
@@ -70,11 +71,17 @@ impl Reads {
         Ok(checked)
     }
 
+    /// Of a table that is dropped nothing is known any more.
+    fn check_alive(&self) -> Result<()> {
+        self.tables.values().try_for_each(|(table, _)| table.check_alive())
+    }
+
     /// The same of what was written since `checked`. The caller holds the commit lock.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`].
     pub(crate) fn check_rest(&self, engine: &Engine, checked: Seq) -> Result<()> {
+        self.check_alive()?; // a table goes without a seq
         if checked == engine.published() {
             return Ok(());
         }

@@ -1,7 +1,10 @@
 //! Bulk load: a new table from rows in the order of their keys, all at once or not at all.
 #![allow(clippy::unwrap_used)]
 
+mod watched;
+
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use folddb::codec::KeyCodec;
 use folddb::folds::Stats;
@@ -166,4 +169,25 @@ fn snapshots_see_a_table_that_is_loaded_whole_and_backups_have_it() {
     batch.set(&sums, &7, &0).set(&other, &7, &0);
     batch.commit(Durability::Sync).unwrap();
     assert_eq!(during.get(&sums, &7).unwrap(), Some(7));
+}
+
+#[test]
+fn a_load_whose_write_failed_can_only_be_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let made = AtomicUsize::new(0);
+    let host = watched::host(move || match made.fetch_add(1, Ordering::Relaxed) {
+        1 => Err(std::io::ErrorKind::StorageFull.into()),
+        _ => Ok(()),
+    });
+    let store = Store::create(dir.path().join("store"), options().host(host)).unwrap();
+    let mut load = store.bulk_load("sums", rules()).unwrap();
+    let refused = (0..100_000_u64).find_map(|number| load.set(&number, &mix(number)).err()).unwrap();
+    assert_eq!(refused.kind(), ErrorKind::NoSpace);
+    let refused = load.set(&1_000_000, &1).unwrap_err();
+    assert!(refused.to_string().contains("give it up"), "{refused}");
+    assert!(load.finish().is_err());
+    assert!(store.tables().is_empty());
+    let mut load = store.bulk_load("sums", rules()).unwrap();
+    load.set(&1, &1).unwrap();
+    assert_eq!(load.finish().unwrap().get(&1).unwrap(), Some(1));
 }

@@ -46,6 +46,22 @@ fn a_transaction_sees_one_snapshot_and_what_it_has_written_itself() {
 }
 
 #[test]
+fn what_was_read_of_a_table_that_is_dropped_holds_no_more() {
+    let (_dir, store) = fresh(Upkeep::Manual);
+    let (table, other) = (sums(&store, "t"), sums(&store, "other"));
+    table.set(&1, &10).unwrap();
+    let mut transaction = store.transaction();
+    assert_eq!(transaction.get(&table, &1).unwrap(), Some(10));
+    transaction.fold(&other, &1, &1);
+    store.drop_table("t").unwrap();
+    sums(&store, "t").set(&1, &11).unwrap();
+    let refused = transaction.commit(PROCESS).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Closed);
+    assert!(refused.to_string().contains("table `t` has been dropped"), "{refused}");
+    assert_eq!(other.get(&1).unwrap(), None);
+}
+
+#[test]
 fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then() {
     // What happens between the others' write and the commit.
     type Between = fn(&Store, &Table<u64, u64>);
