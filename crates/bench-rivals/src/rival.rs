@@ -33,6 +33,8 @@ pub(crate) enum Meaning {
     Bytes,
     /// It does not occur: keys of any bytes, values of some kilobytes among them.
     Objects,
+    /// It does not occur: keys of 8 bytes, values that so many indexes are of, by their first numbers of four bytes.
+    Indexed(u8),
     /// Keys of text; the operand is added to the value, both little-endian numbers of 8 bytes.
     Sum,
     /// Keys of text; the operand is put behind the value.
@@ -58,7 +60,9 @@ impl Meaning {
                 value.extend_from_slice(before.unwrap_or_default());
                 value.extend_from_slice(operand);
             }
-            Meaning::Numbers | Meaning::Bytes | Meaning::Objects => value.extend_from_slice(operand),
+            Meaning::Numbers | Meaning::Bytes | Meaning::Objects | Meaning::Indexed(_) => {
+                value.extend_from_slice(operand)
+            }
         }
     }
 }
@@ -109,6 +113,17 @@ pub(crate) trait Rival: Send + Sync {
     /// Does what the store has for making reads as fast as they can be. False where it has nothing of the kind.
     fn optimize(&self) -> Result<bool> {
         Ok(false)
+    }
+
+    /// Whether it keeps the indexes of [`Meaning::Indexed`] by itself. Otherwise the program does, which reads before it writes.
+    fn keeps_indexes(&self) -> bool {
+        false
+    }
+
+    /// How many records its own index 0 finds by a term.
+    fn find(&self, term: u32) -> Result<u64> {
+        let _ = term;
+        Ok(0)
     }
 
     /// Closes in good order.

@@ -15,6 +15,7 @@ mod ydb;
 mod objects;
 mod more_than_ram;
 mod leveled;
+mod indexed;
 mod heads;
 mod elliptics;
 
@@ -50,6 +51,8 @@ pub(crate) enum Workload {
     Leveled,
     /// Blobs put once, then a cold opening and gets by several threads.
     Elliptics,
+    /// Records with indexes, each written more than once: a program that reads the old one first, where the store has none.
+    Indexed,
 }
 
 impl Workload {
@@ -67,6 +70,7 @@ impl Workload {
             Workload::MoreThanRam => "more-than-ram",
             Workload::Leveled => "leveled",
             Workload::Elliptics => "elliptics",
+            Workload::Indexed => "indexed",
         }
     }
 }
@@ -100,6 +104,9 @@ pub(crate) struct Job {
     /// Bytes of a value of leveled
     #[arg(long, default_value_t = VALUE_BYTES)]
     pub(crate) value_bytes: u64,
+    /// Indexes of indexed, 0 to 4
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=4))]
+    pub(crate) indexes: u8,
     /// Decides the data
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -118,6 +125,9 @@ impl Job {
         if self.workload == Workload::Leveled {
             name += &format!("-value-{}", self.value_bytes);
         }
+        if self.workload == Workload::Indexed {
+            name += &format!("-indexes-{}", self.indexes);
+        }
         if self.durability != Durability::Process {
             name += &format!("-{}", self.durability.name());
         }
@@ -130,6 +140,7 @@ impl Job {
             Workload::Ydb | Workload::YdbRmw => 10,
             Workload::MoreThanRam => more_than_ram::ROUNDS,
             Workload::Leveled => leveled::OPS_PER_KEY,
+            Workload::Indexed => indexed::WRITES_PER_KEY,
             _ => 5,
         };
         self.keys.unwrap_or(self.rows / rows_per_key).max(1)
@@ -151,6 +162,7 @@ pub(crate) fn run(rival: &str, job: &Job, dir: PathBuf) -> Result<Value> {
         Workload::MoreThanRam => more_than_ram::run(&mut child)?,
         Workload::Leveled => leveled::run(&mut child)?,
         Workload::Elliptics => elliptics::run(&mut child)?,
+        Workload::Indexed => indexed::run(&mut child)?,
     }
     child.end()
 }

@@ -53,6 +53,9 @@ fn arguments(rival: &str, job: &Job) -> Vec<String> {
     if job.workload == Workload::Leveled {
         arguments.extend(["--value-bytes".to_owned(), job.value_bytes.to_string()]);
     }
+    if job.workload == Workload::Indexed {
+        arguments.extend(["--indexes".to_owned(), job.indexes.to_string()]);
+    }
     if job.optimize {
         arguments.push("--optimize".to_owned());
     }

@@ -3,6 +3,7 @@
 //! the tables' own. Values from 1 KiB on lie apart where a workload has such. Compression is off by default.
 
 use anyhow::Result;
+use folddb::codec::tuple::Element;
 use folddb::{Batch, BytesTable, Options, Rules, Store, WriteOp};
 
 use super::{Entry, locked_version};
@@ -34,12 +35,22 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
     };
     let path = setup.dir.join("store.folddb");
     let options = Options::default().memory_bytes(setup.memory_bytes as usize).durability(durability);
+    let options = match setup.meaning {
+        Meaning::Indexed(count) => (0..count).fold(options, with_terms),
+        _ => options,
+    };
     let store = if path.exists() { Store::open(&path, options)? } else { Store::create(&path, options)? };
     let table = match setup.meaning {
         Meaning::Numbers => store.table(TABLE, Rules::sorted::<u64, u64>())?.as_bytes().clone(),
         Meaning::Bytes => store.table(TABLE, Rules::sorted::<u64, Vec<u8>>())?.as_bytes().clone(),
         Meaning::Objects => {
             let rules = Rules::sorted::<Vec<u8>, Vec<u8>>().separate(SEPARATE_FROM_BYTES);
+            store.table(TABLE, rules)?.as_bytes().clone()
+        }
+        Meaning::Indexed(count) => {
+            let rules = Rules::sorted::<u64, Vec<u8>>();
+            let rules =
+                (0..count).fold(rules, |rules, index| rules.index(&format!("by{index}"), &terms_of(index)));
             store.table(TABLE, rules)?.as_bytes().clone()
         }
         Meaning::Sum => {
@@ -52,7 +63,31 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
     Ok(Box::new(FoldDb { store, table: table.with_durability(durability), durability }))
 }
 
+/// The rule of an index, for which [`with_terms`] brings the function.
+fn terms_of(index: u8) -> String {
+    format!("custom:number{index}@1")
+}
+
+/// The number of four bytes that stands at `index` in a value.
+fn with_terms(options: Options, index: u8) -> Options {
+    let at = usize::from(index) * 4;
+    options.custom_terms(&format!("number{index}"), 1, move |_, value, terms| {
+        if let Some(number) = value.get(at..).and_then(|rest| rest.first_chunk::<4>()) {
+            terms.push(&Element::Int(i128::from(u32::from_le_bytes(*number))));
+        }
+    })
+}
+
 impl Rival for FoldDb {
+    fn keeps_indexes(&self) -> bool {
+        true
+    }
+
+    fn find(&self, term: u32) -> Result<u64> {
+        let keys = self.table.find("by0")?.term(i64::from(term)).keys();
+        keys.map(|key| Ok(key.map(|_| 1)?)).sum()
+    }
+
     fn writer(&self) -> Result<Box<dyn Writer + '_>> {
         Ok(Box::new(FoldDbWriter {
             table: &self.table,
