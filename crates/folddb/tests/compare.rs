@@ -1,13 +1,15 @@
 //! Two stores are compared, and one is brought up to the other.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use folddb::{
-    BytesTable, DiffReport, Difference, ErrorKind, Fold, FoldFailure, Options, Outcome, Rules, Store,
-    SyncOptions, Table, Upkeep,
+    BytesTable, DiffReport, Difference, ErrorKind, Expire, Fold, FoldFailure, Lifetime, Options, Outcome,
+    Rules, Store, SyncOptions, Table, Upkeep,
 };
+use folddb_base::pointer::value_hash;
 
 struct Side {
     _dir: tempfile::TempDir,
@@ -16,10 +18,14 @@ struct Side {
 }
 
 fn side(separate: u32) -> Side {
+    side_of(Rules::sorted::<u64, Vec<u8>>().separate(separate))
+}
+
+fn side_of(rules: Rules<u64, Vec<u8>>) -> Side {
     let dir = tempfile::tempdir().unwrap();
     let options = Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).upkeep(Upkeep::Manual);
     let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
-    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(separate)).unwrap();
+    let table = store.table("t", rules).unwrap();
     Side { _dir: dir, store, table }
 }
 
@@ -125,6 +131,90 @@ fn tables_that_mean_other_things_are_refused() {
     let (forward, back) = (first.table.as_bytes().scan(), first.table.as_bytes().scan().reverse());
     let refused = forward.compare(back, |_| ControlFlow::Continue(())).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+}
+
+/// A time that does not come while this is tried, in milliseconds since 1970.
+const FAR_MS: u64 = 4_000_000_000_000;
+
+fn bring_up(ours: &Side, theirs: &Side) -> folddb::Result<folddb::SyncReport> {
+    let (to, from) = (ours.table.as_bytes().scan(), theirs.table.as_bytes().scan());
+    ours.store.bring_up(to, from, &SyncOptions::default())
+}
+
+fn deadline(side: &Side, key: u64) -> Option<u64> {
+    side.table.head(&key).unwrap().unwrap().deadline_ms
+}
+
+#[test]
+fn what_is_brought_over_lasts_as_long_as_it_does_there() {
+    let expiring = |expire| side_of(Rules::sorted::<u64, Vec<u8>>().separate(512).expire(expire));
+    let (first, second) = (expiring(Expire::ByWrite), expiring(Expire::After(3_600_000)));
+    let long = blob(24); // lies apart
+    assert!(long.len() > 512);
+    first.table.set_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
+    first.table.set_expiring(&2, &long, Lifetime::Until(FAR_MS + 2)).unwrap();
+    first.table.set(&3, &blob(3)).unwrap();
+    for key in 1..=3 {
+        second.table.set(&key, &first.table.get(&key).unwrap().unwrap()).unwrap();
+    }
+    let (report, found) = compared(first.table.as_bytes(), second.table.as_bytes());
+    assert_eq!((report.same, report.differing, report.is_same()), (0, 3, false));
+    assert_eq!(found[0].first.as_ref().unwrap().deadline_ms, Some(FAR_MS));
+
+    assert_eq!(bring_up(&second, &first).unwrap().set, 3);
+    assert_eq!((deadline(&second, 1), deadline(&second, 2)), (Some(FAR_MS), Some(FAR_MS + 2)));
+    assert_eq!(deadline(&second, 3), None, "also where the rules here say a time");
+    assert!(compared(first.table.as_bytes(), second.table.as_bytes()).0.is_same());
+    assert_eq!(bring_up(&second, &first).unwrap().set, 0);
+    second.store.flush().unwrap();
+    assert!(compared(first.table.as_bytes(), second.table.as_bytes()).0.is_same());
+}
+
+#[test]
+fn a_table_whose_values_last_for_ever_is_not_brought_up_to_one_where_they_may_expire() {
+    let (first, second) = (side_of(Rules::sorted().expire(Expire::ByWrite)), side_of(Rules::sorted()));
+    first.table.set_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
+    second.table.set(&2, &blob(2)).unwrap();
+    let refused = bring_up(&second, &first).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
+    assert!(refused.to_string().contains("last for ever"), "{refused}");
+    assert_eq!(second.table.get(&2).unwrap(), Some(blob(2)), "nothing was done");
+    bring_up(&first, &second).unwrap();
+    assert_eq!((first.table.get(&1).unwrap(), deadline(&first, 2)), (None, None));
+}
+
+/// Two values of one length that have one hash under a key.
+fn alike(key: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let mut met = HashMap::new();
+    for number in 0u64.. {
+        let value = number.to_le_bytes();
+        if let Some(other) = met.insert(value_hash(key, &value), number) {
+            return (other.to_le_bytes().to_vec(), value.to_vec());
+        }
+    }
+    unreachable!("there are more numbers than hashes")
+}
+
+#[test]
+fn inline_values_are_compared_by_their_bytes_and_not_by_their_hashes() {
+    let plain = || side_of(Rules::sorted());
+    let expiring = || side_of(Rules::sorted().expire(Expire::ByWrite));
+    for (first, second) in
+        [(plain(), plain()), (side(512), side(512)), (expiring(), plain()), (plain(), side(512))]
+    {
+        first.table.set(&7, &blob(7)).unwrap();
+        let key = first.table.as_bytes().scan().into_iter().next().unwrap().unwrap().0;
+        let (one, other) = alike(&key);
+        first.table.set(&7, &one).unwrap();
+        second.table.set(&7, &other).unwrap();
+        let hash = |side: &Side| side.table.head(&7).unwrap().unwrap().hash;
+        assert_eq!(hash(&first), hash(&second));
+        let (report, found) = compared(first.table.as_bytes(), second.table.as_bytes());
+        assert_eq!((report.same, report.differing), (0, 1));
+        assert_eq!(found[0].first, first.table.head(&7).unwrap());
+        assert_eq!(bring_up(&first, &second).unwrap().set, 1);
+        assert_eq!(first.table.get(&7).unwrap(), Some(other));
+    }
 }
 
 /// Fails on any operand of one byte.

@@ -1,7 +1,9 @@
 //! Comparing two stores, and bringing one up to the other.
 //!
-//! Both are read at one snapshot each, key by key, side by side, by their heads: a value that lies apart is read only where the
-//! heads leave it open whether two values are the same. What is compared is what reads see: the folded values, however they came there.
+//! Both are read at one snapshot each, key by key, side by side: by their values where all of these lie beside their keys, and else by
+//! their heads. A value that lies apart is read only where the heads leave it open whether two values are the same; two that both lie
+//! inline are always compared byte by byte. What is compared is what reads see: the folded values, however they came there, and
+//! until when they last.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -11,7 +13,7 @@ use folddb_base::{Error, ErrorKind, Result};
 
 use crate::batch::Batch;
 use crate::catalog::TableCore;
-use crate::encode::WriteOp;
+use crate::encode::{Lifetime, WriteOp};
 use crate::hashed_scan::no_order;
 use crate::head::Head;
 use crate::options::Durability;
@@ -45,7 +47,7 @@ pub struct DiffReport {
     pub only_first: u64,
     /// Keys that only the second has.
     pub only_second: u64,
-    /// Keys whose values differ.
+    /// Keys whose values differ, or until when these last.
     pub differing: u64,
     /// Keys whose value could not be told, in one or the other, because its fold fails: they are not compared.
     pub failing: u64,
@@ -88,7 +90,10 @@ impl SyncOptions {
 
 impl BytesScan {
     /// Compares the rows of this scan with those of another, of the same table in another store, say, and hands what differs to `visit`,
-    /// in the order of the keys, until it breaks.
+    /// in the order of the keys, until it breaks. Values are the same that have the same bytes and last equally long.
+    ///
+    /// Of a value that lies apart the size and a hash of 32 bits are taken for its bytes: where one of two lies apart, or both do, other
+    /// bytes of the same size pass for the same in one case of 2^32. Values that lie inline are compared byte by byte.
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] where the two do not go the same way in the same order of keys; otherwise as [`BytesScan::rows`].
@@ -98,8 +103,7 @@ impl BytesScan {
         mut visit: impl FnMut(Difference) -> ControlFlow<()>,
     ) -> Result<DiffReport> {
         check_comparable(&self, &other)?;
-        let mut compared =
-            Compared { first: Side::new(self)?, second: Side::new(other)?, report: DiffReport::default() };
+        let mut compared = Compared::of(self, other)?;
         while let Some(difference) = compared.next()? {
             if visit(difference).is_break() {
                 break;
@@ -112,10 +116,12 @@ impl BytesScan {
 impl Store {
     /// Makes the rows of `to`, a scan of a table of this store, those of `from`, a scan over the same range of a table of another one:
     /// what differs is set, and what only `to` has is deleted. In batches, each atomic; as durable as [`Durability::Sync`] when this returns.
-    /// Values are set as they are folded, so a table that is brought up so has the values of the other, and not its history.
+    /// Values are set as they are folded, so a table that is brought up so has the values of the other, and not its history. They last until
+    /// they do there. What differs is what [`BytesScan::compare`] finds: of values that lie apart it misses one case of 2^32.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesDiffer`] where the two tables do not have the same rules; otherwise as [`BytesScan::compare`] and
+    /// [`ErrorKind::RulesDiffer`] where keys and values of the two tables mean other things, or where those of `from` may expire and those of
+    /// `to` may not; otherwise as [`BytesScan::compare`] and
     /// [`Batch::commit`]. Batches before the failure stay, and what is brought up once is not again.
     pub fn bring_up(&self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<SyncReport> {
         if !Arc::ptr_eq(&to.engine, self.engine()) {
@@ -155,21 +161,39 @@ struct Compared {
 struct Side {
     scan: BytesScan,
     rows: LentRows,
-    row: Option<(Vec<u8>, Option<Head>)>,
+    by_value: bool,
+    row: Option<Row>,
+}
+
+/// A key, and what it has; none where its fold fails.
+type Row = (Vec<u8>, Option<Had>);
+
+/// What is at hand of a value.
+enum Had {
+    Value(Vec<u8>),
+    Head(Head),
 }
 
 impl Side {
-    fn new(scan: BytesScan) -> Result<Side> {
+    fn new(scan: BytesScan, by_value: bool) -> Result<Side> {
         let scan = scan.pinned()?;
-        let mut side = Side { rows: scan.clone().with_heads().rows()?, scan, row: None };
+        let rows = if by_value { scan.clone().rows()? } else { scan.clone().with_heads().rows()? };
+        let mut side = Side { rows, scan, by_value, row: None };
         side.advance()?;
         Ok(side)
     }
 
-    /// Goes to the next row. One whose fold fails has no head.
+    /// Goes to the next row.
     fn advance(&mut self) -> Result<()> {
-        self.row = match self.rows.next_head() {
-            Ok(row) => row.map(|(key, head)| (key.to_vec(), Some(head))),
+        let row = match self.by_value {
+            true => self
+                .rows
+                .next_row()
+                .map(|row| row.map(|(key, value)| (key.to_vec(), Had::Value(value.to_vec())))),
+            false => self.rows.next_head().map(|row| row.map(|(key, head)| (key.to_vec(), Had::Head(head)))),
+        };
+        self.row = match row {
+            Ok(row) => row.map(|(key, had)| (key, Some(had))),
             Err(error) if error.kind() == ErrorKind::FoldFailed => Some((self.rows.key().to_vec(), None)),
             Err(error) => return Err(error),
         };
@@ -177,16 +201,32 @@ impl Side {
     }
 
     /// Takes the row that it stands at.
-    fn take(&mut self) -> Result<Option<(Vec<u8>, Option<Head>)>> {
+    fn take(&mut self) -> Result<Option<Row>> {
         let row = self.row.take();
         if row.is_some() {
             self.advance()?;
         }
         Ok(row)
     }
+
+    /// The head of what it has of a key.
+    fn head(&self, key: &[u8], had: Had) -> Head {
+        match had {
+            Had::Head(head) => head,
+            Had::Value(value) => Head::of_value(&self.scan.table, key, &value),
+        }
+    }
 }
 
 impl Compared {
+    fn of(first: BytesScan, second: BytesScan) -> Result<Compared> {
+        // A value by itself is enough where it is no more than its bytes, and none is read from elsewhere.
+        let is_plain = |scan: &BytesScan| scan.table.separate_from == usize::MAX && !scan.table.has_stamps;
+        let by_value = is_plain(&first) && is_plain(&second);
+        let (first, second) = (Side::new(first, by_value)?, Side::new(second, by_value)?);
+        Ok(Compared { first, second, report: DiffReport::default() })
+    }
+
     /// The next key that the two do not have alike.
     fn next(&mut self) -> Result<Option<Difference>> {
         loop {
@@ -205,13 +245,8 @@ impl Compared {
     }
 
     /// Whether what the two have of one key differs.
-    #[allow(clippy::type_complexity)]
-    fn judge(
-        &mut self,
-        first: Option<(Vec<u8>, Option<Head>)>,
-        second: Option<(Vec<u8>, Option<Head>)>,
-    ) -> Result<Option<Difference>> {
-        let fails = |row: &Option<(Vec<u8>, Option<Head>)>| matches!(row, Some((_, None)));
+    fn judge(&mut self, first: Option<Row>, second: Option<Row>) -> Result<Option<Difference>> {
+        let fails = |row: &Option<Row>| matches!(row, Some((_, None)));
         if fails(&first) || fails(&second) {
             self.report.failing += 1;
             return Ok(None);
@@ -230,16 +265,30 @@ impl Compared {
             (None, _) => &mut self.report.only_second,
         };
         *count += 1;
+        let first = first.map(|had| self.first.head(&key, had));
+        let second = second.map(|had| self.second.head(&key, had));
         Ok(Some(Difference { key, first, second }))
     }
 
-    /// Values of one size and one hash are the same; those of one size and other hashes may be: the hash of one in several pieces
-    /// tells how it was cut, too.
-    fn is_same(&self, key: &[u8], first: &Head, second: &Head) -> Result<bool> {
-        if first.size_bytes != second.size_bytes {
+    fn is_same(&self, key: &[u8], first: &Had, second: &Had) -> Result<bool> {
+        match (first, second) {
+            (Had::Value(first), Had::Value(second)) => Ok(first == second),
+            (Had::Head(first), Had::Head(second)) => self.are_same_by_heads(key, first, second),
+            _ => Ok(false), // cannot happen: both are read in one way
+        }
+    }
+
+    /// Where one of them lies apart, values of one size and one hash are taken for the same; those of one size and other hashes may be:
+    /// the hash of one in several pieces tells how it was cut, too.
+    fn are_same_by_heads(&self, key: &[u8], first: &Head, second: &Head) -> Result<bool> {
+        if (first.size_bytes, first.deadline_ms) != (second.size_bytes, second.deadline_ms) {
             return Ok(false);
         }
-        Ok(first.hash == second.hash || self.first.scan.value(key)? == self.second.scan.value(key)?)
+        let (is_inline, has_one_hash) = (!first.is_apart && !second.is_apart, first.hash == second.hash);
+        if is_inline != has_one_hash {
+            return Ok(has_one_hash); // inline values are one piece each, so other hashes are other bytes
+        }
+        Ok(self.first.scan.value(key)? == self.second.scan.value(key)?)
     }
 }
 
@@ -255,9 +304,9 @@ impl Sync {
     fn mend(&mut self, difference: &Difference, keep_others: bool) -> Result<()> {
         let key = &difference.key;
         match &difference.second {
-            Some(_) => {
+            Some(head) => {
                 let value = self.theirs.value(key)?.unwrap_or_default();
-                self.batch.write(&self.ours, WriteOp::Set, key, &value);
+                self.set(key, &value, head.deadline_ms);
                 self.report.set += 1;
                 self.report.value_bytes += value.len() as u64;
             }
@@ -271,6 +320,16 @@ impl Sync {
             self.commit()?;
         }
         Ok(())
+    }
+
+    /// Sets what lasts as long as it does there: also for ever, whatever the rules here say of who says nothing.
+    fn set(&mut self, key: &[u8], value: &[u8], deadline_ms: Option<u64>) {
+        if self.ours.core().expires {
+            let lifetime = deadline_ms.map_or(Lifetime::Forever, Lifetime::Until);
+            self.batch.write_expiring(&self.ours, WriteOp::Set, key, value, lifetime);
+        } else {
+            self.batch.write(&self.ours, WriteOp::Set, key, value);
+        }
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -295,13 +354,18 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
 
 fn check_rules(ours: &TableCore, theirs: &TableCore) -> Result<()> {
     let (here, there) = (meaning(ours), meaning(theirs));
-    if here == there {
+    let name = &ours.name;
+    let message = if here != there {
+        format!(
+            "table `{name}` means other things than the one that it is to be brought up to: here {here}, there {there}"
+        )
+    } else if theirs.expires && !ours.expires {
+        format!(
+            "the values of table `{name}` last for ever, and those that it is to be brought up to may expire"
+        )
+    } else {
         return Ok(());
-    }
-    let message = format!(
-        "table `{}` means other things than the one that it is to be brought up to: here {here}, there {there}",
-        ours.name
-    );
+    };
     Err(Error::new(ErrorKind::RulesDiffer, message))
 }
 
