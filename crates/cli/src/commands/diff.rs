@@ -1,7 +1,9 @@
-//! `folddb diff STORE OTHER [TABLE]`: the keys that two stores do not have alike. `sync` brings one up to the other.
+//! `folddb diff STORE OTHER [TABLE]`: the keys that two stores do not have alike. `sync` brings one up to the other. Hashed tables are
+//! passed over, and told of.
 
 use std::ops::ControlFlow;
 
+use folddb::table_rules::TableKind;
 use folddb::{BytesTable, Datum, DiffReport, Difference, Head};
 use serde_json::{Value, json};
 
@@ -19,6 +21,13 @@ pub(crate) fn run(args: &DiffArgs, session: &mut Session) -> Result<(), Failure>
     let mut same = true;
     for name in tables_of(&first, &second, args.table.as_deref())? {
         same &= match (first.bytes_table(&name), second.bytes_table(&name)) {
+            (Ok(ours), Ok(theirs)) if is_hashed(&ours) || is_hashed(&theirs) => {
+                let (first, second) = (args.store.display(), args.other.display());
+                let compare = format!(
+                    "folddb digest {first} {name} --save FILE; folddb digest {second} {name} --against FILE"
+                );
+                not_compared(session, &name, &compare)?
+            }
             (Ok(ours), Ok(theirs)) => compare(&ours, &theirs, args, session)?,
             (Ok(_), Err(_)) => only_in(session, &name, &args.store.display().to_string())?,
             _ => only_in(session, &name, &args.other.display().to_string())?,
@@ -38,6 +47,20 @@ pub(crate) fn tables_of(first: &Opened, second: &Opened, only: Option<&str>) -> 
         Some(name) if names.iter().any(|one| one == name) => Ok(vec![name.to_owned()]),
         Some(name) => first.known_table(name).map(|_| vec![name.to_owned()]),
     }
+}
+
+/// Whether a table cannot be gone through side by side with another.
+pub(crate) fn is_hashed(table: &BytesTable) -> bool {
+    table.rules().rules.kind == TableKind::Hashed
+}
+
+/// Tells of a hashed table what there is instead of comparing it.
+fn not_compared(session: &mut Session, table: &str, instead: &str) -> Result<bool, Failure> {
+    let line = json!({ "table": table, "compared": false, "reason": "hashed", "instead": instead });
+    session.report(&line, |out| {
+        writeln!(out, "table {table}: not compared: a hashed table has no order of keys; instead: {instead}")
+    })?;
+    Ok(false)
 }
 
 fn only_in(session: &mut Session, table: &str, store: &str) -> Result<bool, Failure> {
@@ -72,7 +95,10 @@ fn compare(
         return Err(failure);
     }
     let table = ours.name();
-    session.report(&summary(table, &report), |out| writeln!(out, "table {table}: {}", in_words(&report)))?;
+    let expires = [ours, theirs].iter().any(|table| table.rules().rules.expire.has_stamps());
+    session.report(&summary(table, &report), |out| {
+        writeln!(out, "table {table}: {}", in_words(&report, expires))
+    })?;
     Ok(report.is_same())
 }
 
@@ -80,21 +106,30 @@ fn compare(
 fn tell(difference: &Difference, table: &BytesTable, session: &mut Session) -> Result<(), Failure> {
     let Difference { key, first, second, .. } = difference;
     let shown = table.rules().rules.key_codec().show(key).unwrap_or(Datum::from_bytes(key));
-    let size =
-        |head: &Option<Head>| head.as_ref().map(|head| json!({ "size": head.size_bytes, "hash": head.hash }));
+    let known = |head: &Option<Head>| {
+        head.as_ref().map(|head| {
+            let until = head.deadline_ms.map(|ms| human::utc(ms / 1000));
+            json!({ "size": head.size_bytes, "hash": head.hash, "deadline": until })
+        })
+    };
     let line = json!({
         "table": table.name(),
         "key": json::from_datum(&shown),
-        "first": size(first),
-        "second": size(second),
+        "first": known(first),
+        "second": known(second),
     });
-    let bytes =
-        |head: &Option<Head>| head.as_ref().map_or(String::new(), |head| human::bytes(head.size_bytes));
     session.report(&line, |out| match (first, second) {
-        (Some(_), None) => writeln!(out, "< {shown}  {}", bytes(first)),
-        (None, _) => writeln!(out, "> {shown}  {}", bytes(second)),
-        _ => writeln!(out, "| {shown}  {} | {}", bytes(first), bytes(second)),
+        (Some(_), None) => writeln!(out, "< {shown}  {}", value_in_words(first)),
+        (None, _) => writeln!(out, "> {shown}  {}", value_in_words(second)),
+        _ => writeln!(out, "| {shown}  {} | {}", value_in_words(first), value_in_words(second)),
     })
+}
+
+/// How long a value is, and until when it lasts.
+fn value_in_words(head: &Option<Head>) -> String {
+    let Some(head) = head else { return String::new() };
+    let until = head.deadline_ms.map(|ms| format!(" until {}", human::utc(ms / 1000)));
+    human::bytes(head.size_bytes) + &until.unwrap_or_default()
 }
 
 /// The figures of a comparison.
@@ -109,11 +144,11 @@ pub(crate) fn summary(table: &str, report: &DiffReport) -> Value {
     })
 }
 
-fn in_words(report: &DiffReport) -> String {
+fn in_words(report: &DiffReport, expires: bool) -> String {
     let kinds = [
         (report.only_first, "only in the first"),
         (report.only_second, "only in the second"),
-        (report.differing, "with other values"),
+        (report.differing, if expires { "with other values or deadlines" } else { "with other values" }),
         (report.failing, "whose fold fails"),
     ];
     let said: Vec<String> = kinds

@@ -1,11 +1,12 @@
 //! `folddb sync SOURCE TARGET [TABLE]`: makes the tables of one store, or a range of one, what those of another are. Only what differs is
-//! written.
+//! written. Hashed tables are passed over, and told of.
 
 use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
 use serde_json::json;
 
 use crate::args::SyncArgs;
 use crate::commands::{diff, scan};
+use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::session::{Opened, Session};
@@ -13,6 +14,7 @@ use crate::session::{Opened, Session};
 pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure> {
     let from = session.read(&args.source)?;
     let to = session.write_other(&args.target)?;
+    let mut all = true;
     for name in diff::tables_of(&from, &to, args.table.as_deref())? {
         let theirs = match from.bytes_table(&name) {
             Ok(theirs) => theirs,
@@ -25,10 +27,29 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
             }
             Err(error) => return Err(error.into()),
         };
+        if diff::is_hashed(&theirs) || to.bytes_table(&name).is_ok_and(|ours| diff::is_hashed(&ours)) {
+            pass_over(session, &name, args)?;
+            all = false;
+            continue;
+        }
         let report = bring_up(&to, &theirs, args)?;
         tell(session, &name, &report)?;
     }
-    to.close()
+    to.close()?;
+    if all { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
+}
+
+/// Tells of a hashed table how else it may be brought over.
+fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<(), Failure> {
+    let (source, target) = (args.source.display(), args.target.display());
+    let instead = format!("folddb dump {source} {table} --to FILE; folddb load {target} FILE --over");
+    let line = json!({ "table": table, "synced": false, "reason": "hashed", "instead": instead });
+    session.report(&line, |out| {
+        writeln!(
+            out,
+            "table {table}: left as it is: a hashed table has no order of keys; to set all that {source} has: {instead}"
+        )
+    })
 }
 
 fn bring_up(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<SyncReport, Failure> {
