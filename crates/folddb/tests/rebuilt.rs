@@ -208,6 +208,49 @@ fn a_log_that_is_kept_goes_with_its_table_and_is_not_for_reading() {
 }
 
 #[test]
+fn a_value_that_is_damaged_costs_its_batch_and_not_the_table() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    let store = Store::create(&path, options()).expect("a store");
+    let at = tables(&store);
+    (1..=6_u64).for_each(|key| assert!(at.blobs.set(&key, &vec![key as u8; 2000]).is_ok()));
+    at.blobs.delete(&3).expect("it goes");
+    at.sums.fold(&1, &7).expect("it goes");
+    store.flush().expect("it flushes");
+    store.optimize("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it merges");
+    drop(at);
+    store.close().expect("it closes");
+    // The value that is gone, and one that is still there.
+    for (dead_or_alive, keys) in [(3, &[1_u64, 2, 4, 5, 6][..]), (5, &[1, 2, 4, 6][..])] {
+        flip_value(&path, dead_or_alive);
+        let to = temp.path().join(format!("without {dead_or_alive}"));
+        let report = rebuild(&path, &to, &["blobs", "sums"]).expect("it rebuilds");
+        assert!(report.verified.is_clean(), "{report:?}");
+        let told: Vec<&folddb::care::Finding> = report.lost().collect();
+        let is_of_blobs = |one: &&folddb::care::Finding| one.losses.iter().all(|loss| loss.table == "blobs");
+        assert!(told.len() == 1 && told.iter().all(is_of_blobs), "{told:?}");
+        assert!(told[0].what.contains("its batch is lost"), "{told:?}");
+        let store = Store::open(&to, options()).expect("it opens");
+        let at = tables(&store);
+        let left: Vec<u64> = at.blobs.scan().into_iter().map(|row| row.expect("it reads").0).collect();
+        assert_eq!((left.as_slice(), at.sums.get(&1).expect("it reads")), (keys, Some(7)));
+    }
+}
+
+/// Flips a byte of the one value of 2000 bytes that are all this.
+fn flip_value(path: &Path, byte: u8) {
+    let values = std::fs::read_dir(path).expect("a directory").map(|entry| entry.expect("an entry").path());
+    for file in values.filter(|path| path.extension().is_some_and(|extension| extension == "values")) {
+        let mut bytes = std::fs::read(&file).expect("it reads");
+        if let Some(at) = bytes.windows(1000).position(|window| window.iter().all(|&one| one == byte)) {
+            bytes[at] ^= 0x40;
+            return std::fs::write(&file, bytes).expect("it is written");
+        }
+    }
+    panic!("no value of {byte}");
+}
+
+#[test]
 fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("store");

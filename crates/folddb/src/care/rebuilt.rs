@@ -10,6 +10,7 @@ use folddb_journal::ReplayFrame;
 use folddb_journal::follow::Follower;
 use folddb_manifest::State;
 
+use crate::care::finding::{Finding, Loss};
 use crate::engine::Engine;
 use crate::feeds::history_in;
 use crate::kept_logs::kept_log;
@@ -98,5 +99,31 @@ impl RebuiltLog {
             let payload = batch.payload;
             visit(&ReplayFrame { lsn, end_lsn, first_seq, count, time_ms, payload, is_durable: true })?;
         }
+    }
+}
+
+/// Batches of the log of a table that its new runs lack. Of many the first says what is wrong.
+#[derive(Default)]
+pub(crate) struct LostBatches {
+    count: u64,
+    first: Option<(Lsn, String)>,
+}
+
+impl LostBatches {
+    /// Takes note of one.
+    pub(crate) fn add(&mut self, frame: &ReplayFrame<'_>, why: String) {
+        self.count += 1;
+        self.first.get_or_insert((frame.lsn, why));
+    }
+
+    /// What is lost, if anything is.
+    pub(crate) fn finding(self, table: &str) -> Option<Finding> {
+        let (lsn, why) = self.first?;
+        let more = match self.count {
+            1 => String::new(),
+            count => format!(", and {} more", count - 1),
+        };
+        let what = format!("a batch that table `{table}` is made anew from, at LSN {lsn}: {why}{more}");
+        Some(Finding::damage("the log", None, what).costs(Loss::whole_table(table)))
     }
 }

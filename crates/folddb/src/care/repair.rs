@@ -37,7 +37,7 @@ use crate::care::backup::write_manifest;
 use crate::care::copying;
 use crate::care::finding::{Finding, Loss, Misfits, Severity};
 use crate::care::place::refuse_inside_store;
-use crate::care::rebuilt::Rebuilt;
+use crate::care::rebuilt::{LostBatches, Rebuilt};
 use crate::care::repair::values::{LostValues, find_values};
 use crate::care::survey::{Survey, Told, bind, in_words, log_findings, log_start};
 use crate::care::verify::VerifyReport;
@@ -637,10 +637,11 @@ impl Mender<'_> {
         for log in &rebuilt.logs {
             let core = Arc::clone(store.bytes_table(&log.table)?.core());
             let cores = BTreeMap::from([(core.id, core)]);
-            let mut batches = 0_u64;
+            let (mut batches, mut lost) = (0_u64, LostBatches::default());
             log.each(&self.options.host, &self.survey.dir, state, &mut |frame| {
-                encode(frame, state, &cores, &values, &mut encoded).map_err(Error::invalid)?;
-                if encoded.count > 0 {
+                if let Err(why) = encode(frame, state, &cores, &values, &mut encoded) {
+                    lost.add(frame, why);
+                } else if encoded.count > 0 {
                     batches += 1;
                     engine.commit(&mut encoded, Durability::Process)?;
                 }
@@ -648,6 +649,7 @@ impl Mender<'_> {
             })?;
             let what = format!("table `{}` was made anew from the {batches} batches of its log", log.table);
             self.report.findings.push(Finding::note("the log", what));
+            self.report.findings.extend(lost.finding(&log.table));
         }
         Ok(())
     }
