@@ -28,6 +28,7 @@ use folddb_layout::moved::{
 use crate::values::read_value;
 
 pub use copy::{CopyFault, Source};
+pub use mend::read_past_errors;
 
 /// Bytes that a writer gathers before it hands them on.
 const BUFFER_BYTES: usize = 256 << 10;

@@ -3,11 +3,13 @@
 //! What these return with `Ok` is durable but for the names in the directory, which the caller syncs once for all.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 
 use folddb_base::checksum::hash64;
 use folddb_base::{Error, Result};
 use folddb_host::{Files, ReadFile};
+use folddb_journal::moved::read_past_errors;
 use folddb_journal::shelves::remove_shelf;
 use folddb_layout::backup::TAIL_BYTES_MAX;
 use folddb_layout::file_name::FileName;
@@ -18,12 +20,38 @@ const PIECE_BYTES: usize = 1 << 20;
 /// After so many bytes the system is asked to write them, so that the sync at the end is short.
 const WRITEBACK_BYTES: u64 = 16 << 20;
 
+/// What a copy is made of: bytes to begin with, and a range of a file.
+type Source<'a> = (&'a [u8], &'a dyn ReadFile, Range<u64>);
+
 /// Writes a new file that begins with `head` and goes on with the bytes `range` of `from`. Tells `moved` of every piece.
 pub(crate) fn copy(
     files: &dyn Files,
-    (head, from, range): (&[u8], &dyn ReadFile, std::ops::Range<u64>),
+    (head, from, range): Source<'_>,
     (source, to): (&Path, &Path),
     moved: &mut dyn FnMut(u64),
+) -> Result<()> {
+    copy_by(files, (head, from, range), to, &mut |at, piece| {
+        from.read_exact_at(at, piece).map_err(|error| Error::io("read", source, error))?;
+        moved(piece.len() as u64);
+        Ok(())
+    })
+}
+
+/// The same with zeros for what cannot be read. Returns how many bytes those are.
+pub(crate) fn copy_past_errors(files: &dyn Files, (head, from, range): Source<'_>, to: &Path) -> Result<u64> {
+    let mut unread = 0;
+    copy_by(files, (head, from, range), to, &mut |at, piece| {
+        unread += read_past_errors(from, at, piece);
+        Ok(())
+    })?;
+    Ok(unread)
+}
+
+fn copy_by(
+    files: &dyn Files,
+    (head, from, range): Source<'_>,
+    to: &Path,
+    read: &mut dyn FnMut(u64, &mut [u8]) -> Result<()>,
 ) -> Result<()> {
     let mut file = files.create(to).map_err(|error| Error::io("create", to, error))?;
     let failed = |error| Error::io("write", to, error);
@@ -36,7 +64,7 @@ pub(crate) fn copy(
     from.will_need(at, range.end - at);
     while at < range.end {
         let len = (range.end - at).min(piece.len() as u64) as usize;
-        from.read_exact_at(at, &mut piece[..len]).map_err(|error| Error::io("read", source, error))?;
+        read(at, &mut piece[..len])?;
         file.append(&piece[..len]).map_err(failed)?;
         at += len as u64;
         unsent += len as u64;
@@ -44,7 +72,6 @@ pub(crate) fn copy(
             file.start_writeback();
             unsent = 0;
         }
-        moved(len as u64);
     }
     file.sync().map_err(|error| Error::io("sync", to, error))
 }

@@ -14,25 +14,28 @@ use folddb_layout::moved::{
     Top, header, put_pages,
 };
 
-use super::{BUFFER_BYTES, MovedFile, moved_path, read_at};
+use super::{BUFFER_BYTES, MovedFile, moved_path};
 
 const PAGE: u64 = MAP_PAGE_BYTES as u64;
+
+/// What a disk loses at once, or less.
+const BLOCK_BYTES: u64 = 4096;
 
 /// Page by page of a map: the segment and the first unit that it tells of; none where it is lost.
 type Pages = Vec<Option<(u32, u32)>>;
 
 impl MovedFile {
-    /// Opens what can be read of file `number` of the store in `dir`, whatever of its header, pages, top and footer is lost.
+    /// Opens what can be read of file `number` of the store in `dir`, whatever of its header, pages, top and footer is lost or
+    /// cannot be read.
     ///
     /// # Errors
-    /// `Corruption` where no page is whole, so that nothing leads to its records; a failed call.
+    /// `Corruption` where no page is whole, so that nothing leads to its records; it cannot be opened.
     pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedFile> {
         let path = moved_path(dir, number);
         let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
         let file_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
-        let footer = footer_of(&*file, &path, number, file_bytes)?;
-        let told = footer.map(|footer| top_of(&*file, &path, number, &footer)).transpose()?.flatten();
-        let top = match told {
+        let footer = footer_of(&*file, number, file_bytes);
+        let top = match footer.and_then(|footer| top_of(&*file, number, &footer)) {
             Some(top) => top,
             None => {
                 let (from, to) = footer.map_or((PAGE, file_bytes), |footer| (footer.map_at, footer.top_at));
@@ -42,11 +45,11 @@ impl MovedFile {
         Ok(MovedFile { file, path, number, top, file_bytes })
     }
 
-    /// Writes it into `dir` under its name: its records where they stood, and a map of what its whole pages tell of. Returns its length,
-    /// and how many pages are lost.
+    /// Writes it into `dir` under its name: its records where they stood, zeros where they cannot be read, and a map of what its whole
+    /// pages tell of. Returns its length, and how many pages are lost.
     ///
     /// # Errors
-    /// A failed read, write or sync.
+    /// A failed write or sync.
     pub fn write_anew(&self, files: &dyn Files, dir: &Path) -> Result<(u64, u64)> {
         let path = moved_path(dir, self.number);
         let failed = |error| Error::io("write", &path, error);
@@ -55,13 +58,13 @@ impl MovedFile {
         let (mut at, mut window) = (MOVED_HEADER_BYTES as u64, Vec::new());
         while at < self.top.map_at {
             window.resize((self.top.map_at - at).min(BUFFER_BYTES as u64) as usize, 0);
-            read_at(&*self.file, &self.path, at, &mut window)?;
+            read_past_errors(&*self.file, at, &mut window);
             file.append(&window).map_err(failed)?;
             at += window.len() as u64;
         }
         let (mut lost, mut carried) = (0, Vec::new());
         for one in &self.top.carried {
-            let moves = self.whole_moves(one.segment, &mut lost)?;
+            let moves = self.whole_moves(one.segment, &mut lost);
             let mut pages = Vec::new();
             carried.push(put_pages(&mut pages, (self.number, at), one.segment, one.bytes, &moves));
             file.append(&pages).map_err(failed)?;
@@ -75,67 +78,65 @@ impl MovedFile {
     }
 
     /// What the whole pages of a segment tell.
-    fn whole_moves(&self, segment: u32, lost: &mut u64) -> Result<Vec<Move>> {
+    fn whole_moves(&self, segment: u32, lost: &mut u64) -> Vec<Move> {
         let mut moves: Vec<Move> = Vec::new();
         for offset in self.top.pages(segment) {
-            match page_at(&*self.file, &self.path, self.number, offset)? {
+            match page_at(&*self.file, self.number, offset) {
                 Some((of, page)) if of == segment => moves.extend(page),
                 _ => *lost += 1,
             }
         }
         moves.dedup_by(|next, before| next.old <= before.old); // cannot be: each page has a hash
-        Ok(moves)
+        moves
     }
 }
 
-/// Fills `buf`; false where the file ends before or what is there cannot be read.
-fn fill(file: &dyn ReadFile, path: &Path, offset: u64, buf: &mut [u8]) -> Result<bool> {
-    match read_at(file, path, offset, buf) {
-        Ok(()) => Ok(true),
-        Err(error) if error.damage().is_some() => Ok(false),
-        Err(error) => Err(error),
+/// Fills `buf` with what can be read, and with zeros where that is nothing. Returns how many bytes those are.
+///
+/// A read that fails is tried again block by block, so that one bad sector costs the values in it and not those beside it.
+pub fn read_past_errors(file: &dyn ReadFile, offset: u64, buf: &mut [u8]) -> u64 {
+    if file.read_exact_at(offset, buf).is_ok() {
+        return 0;
     }
+    let (mut unread, mut at) = (0, 0);
+    while at < buf.len() {
+        let to_border = BLOCK_BYTES - (offset + at as u64) % BLOCK_BYTES;
+        let block = at..buf.len().min(at + to_border as usize);
+        if file.read_exact_at(offset + at as u64, &mut buf[block.clone()]).is_err() {
+            buf[block.clone()].fill(0);
+            unread += block.len() as u64;
+        }
+        at = block.end;
+    }
+    unread
 }
 
-fn footer_of(
-    file: &dyn ReadFile,
-    path: &Path,
-    number: FileNumber,
-    file_bytes: u64,
-) -> Result<Option<Footer>> {
+fn footer_of(file: &dyn ReadFile, number: FileNumber, file_bytes: u64) -> Option<Footer> {
     let mut bytes = [0; MOVED_FOOTER_BYTES];
-    let Some(at) = file_bytes.checked_sub(MOVED_FOOTER_BYTES as u64) else { return Ok(None) };
-    let is_read = fill(file, path, at, &mut bytes)?;
-    Ok(Footer::decode(&bytes, number, file_bytes).ok().filter(|_| is_read))
+    file.read_exact_at(file_bytes.checked_sub(MOVED_FOOTER_BYTES as u64)?, &mut bytes).ok()?;
+    Footer::decode(&bytes, number, file_bytes).ok()
 }
 
-fn top_of(file: &dyn ReadFile, path: &Path, number: FileNumber, footer: &Footer) -> Result<Option<Top>> {
+fn top_of(file: &dyn ReadFile, number: FileNumber, footer: &Footer) -> Option<Top> {
     let mut bytes = vec![0; footer.top_bytes as usize];
-    let is_read = fill(file, path, footer.top_at, &mut bytes)?;
-    Ok(Top::open(&bytes, number, footer).ok().filter(|_| is_read))
+    file.read_exact_at(footer.top_at, &mut bytes).ok()?;
+    Top::open(&bytes, number, footer).ok()
 }
 
-/// The page at this offset, if one is there and whole: its segment, and what it tells.
-fn page_at(
-    file: &dyn ReadFile,
-    path: &Path,
-    number: FileNumber,
-    offset: u64,
-) -> Result<Option<(u32, Vec<Move>)>> {
+/// The page at this offset, if one is there, can be read and is whole: its segment, and what it tells.
+fn page_at(file: &dyn ReadFile, number: FileNumber, offset: u64) -> Option<(u32, Vec<Move>)> {
     let mut bytes = vec![0; MAP_PAGE_BYTES];
-    if !fill(file, path, offset, &mut bytes)? {
-        return Ok(None);
-    }
+    file.read_exact_at(offset, &mut bytes).ok()?;
     let segment = u32::from_le_bytes([bytes[8], bytes[9], bytes[10], bytes[11]]);
-    let page = Page::open(&bytes, (number, offset), segment).ok();
-    Ok(page.map(|page| (segment, page.moves().collect())))
+    let page = Page::open(&bytes, (number, offset), segment).ok()?;
+    Some((segment, page.moves().collect()))
 }
 
 /// Finds pages between two offsets, and makes a top of them. What stands between two of them is taken for a lost one.
 fn search(file: &dyn ReadFile, path: &Path, number: FileNumber, range: std::ops::Range<u64>) -> Result<Top> {
     let (mut map_at, mut pages) = (range.start, Pages::new());
     for offset in range.clone().step_by(MAP_PAGE_BYTES).filter(|offset| offset + PAGE <= range.end) {
-        let found = page_at(file, path, number, offset)?;
+        let found = page_at(file, number, offset);
         let found = found.and_then(|(segment, moves)| Some((segment, moves.first()?.old)));
         if found.is_some() && pages.is_empty() {
             map_at = offset;

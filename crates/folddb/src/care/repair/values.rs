@@ -7,6 +7,8 @@
 //!   .moved    copied where it is whole; else with a map of what its whole pages tell of
 //! ```
 //!
+//! Where the disk gives nothing, zeros stand in the copy.
+//!
 //! Called by `repair`.
 
 use std::collections::BTreeSet;
@@ -108,14 +110,16 @@ impl Mender<'_> {
         match opened {
             Ok((len, file)) if len >= from => {
                 let mut old_header = vec![0; new_header.len()];
-                let read = file.read_exact_at(0, &mut old_header);
-                read.map_err(|error| Error::io("read", &path, error))?;
-                if let Err(cause) = check_header(&old_header, number) {
+                let read = file.read_exact_at(0, &mut old_header).map_err(|error| error.to_string());
+                let checked =
+                    read.and_then(|()| check_header(&old_header, number).map_err(|cause| cause.to_string()));
+                if let Err(cause) = checked {
                     let what = format!("its header is damaged, and written anew: {cause}");
                     self.report.findings.push(Finding::note(name.to_string(), what));
                 }
                 let len = end.map_or(len, |end| end.min(len));
-                copying::copy(files, (&new_header, &*file, from..len), (&path, &to), &mut |_| {})?;
+                let unread = copying::copy_past_errors(files, (&new_header, &*file, from..len), &to)?;
+                self.tell_unread(&name.to_string(), unread);
                 *end = Some(len);
             }
             lost => {
@@ -127,6 +131,14 @@ impl Mender<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Says that zeros stand for what the disk does not give. Which values that costs shows where pointers lead.
+    fn tell_unread(&mut self, file: &str, bytes: u64) {
+        if bytes > 0 {
+            let what = format!("{bytes} bytes of it cannot be read, and are zeros in the new store");
+            self.report.findings.push(Finding::note(file, what));
+        }
     }
 
     /// Copies values in files of their own as they are. Where their directory is lost, it becomes an empty one.
@@ -146,7 +158,8 @@ impl Mender<'_> {
             let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
             match opened {
                 Ok((len, file)) => {
-                    copying::copy(files, (&[], &*file, 0..len), (&path, &to), &mut |_| {})?;
+                    let unread = copying::copy_past_errors(files, (&[], &*file, 0..len), &to)?;
+                    self.tell_unread(&object, unread);
                     (end.bytes, end.objects) = (end.bytes + len, end.objects + 1);
                 }
                 Err(error) => {
@@ -173,9 +186,14 @@ impl Mender<'_> {
         });
         match (opened, MovedFile::open_damaged(files, dir, number)) {
             (Ok(moved), _) => {
-                let (path, to) = (self.survey.path(name), self.draft.join(name.to_string()));
-                let bytes = moved.file_bytes();
-                copying::copy(files, (&[], moved.file(), 0..bytes), (&path, &to), &mut |_| {})?;
+                let (mut bytes, to) = (moved.file_bytes(), self.draft.join(name.to_string()));
+                let unread = copying::copy_past_errors(files, (&[], moved.file(), 0..bytes), &to)?;
+                if unread > 0 {
+                    // Zeros may stand in what leads to its records, too; that is known, or nearly.
+                    files.remove(&to).map_err(|error| Error::io("remove", &to, error))?;
+                    (bytes, _) = moved.write_anew(files, self.draft)?;
+                }
+                self.tell_unread(&name.to_string(), unread);
                 state.moved_files.insert(number, bytes);
             }
             (Err(error), Ok(damaged)) => {
