@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use folddb::care::RepairOptions;
-use folddb::{BackupOptions, Options, RestoreOptions, Rules, Store, Table, Upkeep, Work};
+use folddb::{BackupOptions, Options, RestoreOptions, Rules, Store, Table, Upkeep, ValuesIn, Work};
 
 const KEYS: u64 = 300;
 
@@ -238,6 +238,88 @@ fn moved_values_whose_footer_is_lost_are_salvaged_also_by_an_older_list_and_with
     let manifests = files(&path, "").into_iter().filter(|path| path.to_string_lossy().contains("MANIFEST"));
     manifests.for_each(|manifest| std::fs::remove_file(manifest).unwrap());
     mend("by an older list", Some(backup));
+}
+
+/// A store whose manifest is lost, and a backup of it from before every third key was put anew, and `KEYS` more.
+fn put_since(path: &Path, values_in: ValuesIn, moves: bool) -> PathBuf {
+    let store = Store::create(path, options()).unwrap();
+    let rules = || Rules::hashed::<u64, Vec<u8>>().values_in(values_in);
+    let table = store.table("blobs", rules()).unwrap();
+    (0..KEYS).for_each(|key| assert!(table.set(&key, &blob(key, 0)).is_ok()));
+    let place = path.with_file_name("backups");
+    let backup = store.backup(place, &BackupOptions::default()).unwrap().path;
+    drop(table);
+    store.close().unwrap();
+    let store = Store::open(path, options()).unwrap();
+    let table = store.table("blobs", rules()).unwrap();
+    for key in 0..KEYS {
+        if key.is_multiple_of(3) {
+            table.set(&key, &blob(key, 1)).unwrap();
+        }
+        table.set(&(KEYS + key), &blob(KEYS + key, 9)).unwrap();
+        if moves && !key.is_multiple_of(3) {
+            table.set(&(KEYS + key), &blob(KEYS + key, 1)).unwrap();
+        }
+    }
+    store.upkeep_step_of(Work::Journal).unwrap();
+    assert!(!moves || reclaim(&store) > 0);
+    drop(table);
+    store.close().unwrap();
+    assert_eq!(!files(path, ".moved").is_empty(), moves);
+    let is_manifest = |path: &PathBuf| path.to_string_lossy().contains("MANIFEST");
+    let manifests = files(path, "").into_iter().filter(is_manifest);
+    manifests.for_each(|manifest| std::fs::remove_file(manifest).unwrap());
+    backup
+}
+
+#[test]
+fn values_that_were_put_since_an_older_list_are_found_by_repair() {
+    for (values_in, moves) in
+        [(ValuesIn::Segments, false), (ValuesIn::Segments, true), (ValuesIn::Files, false)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, to) = (dir.path().join("store"), dir.path().join("mended"));
+        let backup = put_since(&path, values_in, moves);
+        let how = RepairOptions::default().list_from(Some(backup));
+        let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+        assert!(report.verified.is_clean(), "{report:?}");
+        let is_told = |one: &folddb::care::Finding| one.what.contains("the list does not have it");
+        assert!(report.findings.iter().any(is_told), "{:?}", report.findings);
+        let store = Store::open(&to, options()).unwrap();
+        let table = store.table("blobs", Rules::hashed::<u64, Vec<u8>>().values_in(values_in)).unwrap();
+        for key in 0..2 * KEYS {
+            let round = match (key < KEYS, key.is_multiple_of(3)) {
+                (true, is_third) => u64::from(is_third),
+                (false, is_third) => {
+                    if is_third || !moves {
+                        9
+                    } else {
+                        1
+                    }
+                }
+            };
+            assert!(table.get(&key).unwrap() == Some(blob(key, round)), "key {key}: {values_in:?}, {moves}");
+        }
+        drop(table);
+        store.close().unwrap();
+        verified(&to);
+    }
+}
+
+#[test]
+fn a_segment_that_no_list_has_and_whose_header_is_damaged_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, to) = (dir.path().join("store"), dir.path().join("mended"));
+    let backup = put_since(&path, ValuesIn::Segments, false);
+    let newest = files(&path, ".values").pop().unwrap();
+    let mut bytes = std::fs::read(&newest).unwrap();
+    bytes[20] ^= 1;
+    std::fs::write(&newest, bytes).unwrap();
+    let how = RepairOptions::default().list_from(Some(backup));
+    let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
+    let name = newest.file_name().unwrap().to_string_lossy();
+    assert!(report.lost().any(|one| one.file == name && one.what.contains("header")), "{report:?}");
+    assert!(report.verified.is_clean(), "{report:?}");
 }
 
 #[test]

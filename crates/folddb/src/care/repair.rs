@@ -13,6 +13,7 @@
 //! The new store has an identity of its own, and batches of the log get new seqs. A key whose newest records are lost shows
 //! what the older ones say: which keys that may be is told by the report.
 
+mod unlisted;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,7 @@ use crate::care::copying;
 use crate::care::finding::{Finding, Loss, Misfits, Severity};
 use crate::care::place::refuse_inside_store;
 use crate::care::rebuilt::{LostBatches, Rebuilt};
+use crate::care::repair::unlisted::enter_unlisted;
 use crate::care::repair::values::{LostValues, find_values};
 use crate::care::survey::{Survey, Told, bind, in_words, log_findings, log_start};
 use crate::care::verify::VerifyReport;
@@ -151,7 +153,11 @@ fn repair(
     let files = &*options.host.files;
     let survey = Survey::take(path, options)?;
     let mut told = list(&survey, how, options)?;
+    let mut findings = without_loss(survey.findings(), &told);
     find_values(&survey, files, &mut told.state);
+    if !told.is_whole || is_log_lost(&survey, options, &told.state)? {
+        findings.extend(enter_unlisted(&survey, files, &mut told.state));
+    }
     let rebuilt = Rebuilt::prepare(&mut told.state, &how.rebuilt)?;
     let rules = rules_of(&told.state, options)?;
     refuse_inside_store(files, to, "the new store")?;
@@ -165,7 +171,7 @@ fn repair(
         draft: &draft,
         numbers: Numbers::starting_at(next_number(&survey, &told.state)),
         shared: Shared::new(1 << 20, 8),
-        report: RepairReport { findings: without_loss(survey.findings(), &told), ..RepairReport::default() },
+        report: RepairReport { findings, ..RepairReport::default() },
         bytes_done: 0,
         bytes_total: told.state.tables.values().flat_map(parts_of).map(|part| part.file_bytes).sum(),
         progress,
@@ -231,6 +237,14 @@ fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> {
         finding
     };
     findings.into_iter().map(weigh).collect()
+}
+
+/// Whether files of the log are missing that were needed when the list was written, from the first on: it is older than the store.
+/// Values that an index of then leads to may be dead and gone since; of what took their place only segments tell.
+fn is_log_lost(survey: &Survey, options: &Options, state: &State) -> Result<bool> {
+    let log = survey.read_log(options, &log_start(state), &mut |_, _| Ok(()))?;
+    let is_gone = |fault: &LogFault| fault.file.is_none() && fault.lsn <= log.start_lsn;
+    Ok(log.batches == 0 && log.faults.iter().any(is_gone))
 }
 
 fn next_number(survey: &Survey, state: &State) -> u64 {
@@ -369,7 +383,7 @@ impl Mender<'_> {
             || Loss { keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) };
         let why = match index.faults.first() {
             Some(fault) => Some(in_words(fault)),
-            None if self.is_log_lost(state)? => {
+            None if is_log_lost(self.survey, self.options, state)? => {
                 Some("the log is lost from where it goes on behind this index".to_owned())
             }
             None => None,
@@ -415,14 +429,6 @@ impl Mender<'_> {
         }
         (new.index, new.changes) = (Some(state), None);
         Ok(())
-    }
-
-    /// Whether files of the log are missing that were needed when the list was written, from the first on: it is older than the
-    /// store. Values that an index of then leads to may be dead and gone since; of what took their place only segments tell.
-    fn is_log_lost(&self, state: &State) -> Result<bool> {
-        let log = self.survey.read_log(self.options, &log_start(state), &mut |_, _| Ok(()))?;
-        let is_gone = |fault: &LogFault| fault.file.is_none() && fault.lsn <= log.start_lsn;
-        Ok(log.batches == 0 && log.faults.iter().any(is_gone))
     }
 
     /// Writes a checkpoint of the keys of an index whose records are whole. Says which are not.

@@ -1,0 +1,95 @@
+//! Values that were put since the list was written that a repair goes by: their files are not on it, and are entered.
+//!
+//! A record says its table and its key, so what it is worth shows: the index of a hashed table is made anew from all segments, or the
+//! log leads to them. What no key comes to lead to is dead weight, which a reclaim takes away.
+//!
+//! Called by `repair`.
+
+use folddb_base::FileNumber;
+use folddb_host::Files;
+use folddb_journal::moved::MovedFile;
+use folddb_layout::file_name::FileName;
+use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
+use folddb_manifest::State;
+
+use crate::care::finding::Finding;
+use crate::care::survey::Survey;
+use crate::hashed::low_bits;
+
+/// Enters every file of values that the list does not have: those that have a file of their own, then those that were moved. Of two
+/// files that carry a segment the younger counts, and one that is damaged only where no whole one does. Says what it has found.
+pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut State) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for &name in &survey.files {
+        let (FileName::Values(number) | FileName::Shelf(number)) = name else { continue };
+        if !is_free(state, number) {
+            continue;
+        }
+        match has_begun(survey, files, name, number) {
+            Ok(true) => {
+                state.values.insert(number, None);
+                if matches!(name, FileName::Shelf(_)) {
+                    state.shelves.insert(number, None);
+                }
+                findings.push(entered(name));
+            }
+            Ok(false) => {}
+            Err(cause) => {
+                let what =
+                    format!("the list does not have it, and it is left: {cause}; values in it may be lost");
+                findings.push(Finding::damage(name.to_string(), None, what));
+            }
+        }
+    }
+    let mut moved: Vec<FileNumber> = survey.files.iter().filter_map(|name| number_of_moved(*name)).collect();
+    moved.reverse();
+    let whole = |number: &FileNumber| MovedFile::open(files, &survey.dir, *number).ok();
+    let damaged = |number: &FileNumber| match whole(number) {
+        Some(_) => None,
+        None => MovedFile::open_damaged(files, &survey.dir, *number).ok(),
+    };
+    for file in moved.iter().filter_map(whole).chain(moved.iter().filter_map(damaged)) {
+        let segments = file.carried().iter().map(|one| FileNumber(u64::from(one.segment)));
+        let free: Vec<FileNumber> = segments.filter(|&segment| is_free(state, segment)).collect();
+        if free.is_empty() {
+            continue;
+        }
+        state.moved.extend(free.into_iter().map(|segment| (segment, file.number())));
+        if state.moved_files.insert(file.number(), file.file_bytes()).is_none() {
+            findings.push(entered(FileName::Moved(file.number())));
+        }
+    }
+    findings
+}
+
+fn entered(name: FileName) -> Finding {
+    Finding::note(name.to_string(), "the list does not have it: taken over with what its records say")
+}
+
+fn number_of_moved(name: FileName) -> Option<FileNumber> {
+    if let FileName::Moved(number) = name { Some(number) } else { None }
+}
+
+/// Whether no segment that lives is of this number, or of one that a slot cannot tell from it.
+fn is_free(state: &State, number: FileNumber) -> bool {
+    let mut listed = state.values.keys().chain(state.moved.keys());
+    u32::try_from(number.0).is_ok() && listed.all(|one| low_bits(one.0) != low_bits(number.0))
+}
+
+/// Whether values were ever put into a segment. One that was made ahead, and lost its header to a power cut, is all zeros there.
+fn has_begun(survey: &Survey, files: &dyn Files, name: FileName, number: FileNumber) -> Result<bool, String> {
+    if matches!(name, FileName::Shelf(_)) {
+        return Ok(true);
+    }
+    let mut header = vec![0; VALUES_HEADER_BYTES];
+    let file = files.open(&survey.path(name)).map_err(|error| error.to_string())?;
+    if file.len_bytes().map_err(|error| error.to_string())? <= header.len() as u64 {
+        return Ok(false);
+    }
+    file.read_exact_at(0, &mut header).map_err(|error| error.to_string())?;
+    match check_header(&header, number) {
+        Ok(()) => Ok(true),
+        Err(_) if header.iter().all(|&byte| byte == 0) => Ok(false),
+        Err(cause) => Err(format!("its header is damaged: {cause}")),
+    }
+}
