@@ -8,12 +8,25 @@
 //!               backup/          a place for backups with two of them
 //!               backup.dump      the content of the newest
 //!               backup-at-130.dump    of the newest, restored at seq 130
+//!   fixtures/v2/settled/         a store that was closed, with every kind of table and every kind of file: see `fixtures/varied.rs`
+//!               settled.told     what its dump does not tell: heads, pasts, indexes, feeds (`fixtures/told.rs`)
+//!               settled.tokens   cursors and digests of it, as bytes
+//!               died/            one whose process died twice, in the middle of a merge and of the building of an index
+//!               sealed/          one that is only to be read
+//!               copied/          backups of such a store
+//!               LENGTHS          how long files are that end in zeros: those are left out (`fixtures/lengths.rs`)
 //! ```
 //!
-//! What is there is never written again: another way in which a version writes is another directory.
+//! What is there is never written again: another way in which a version writes is another directory. Written by the example
+//! `write_fixtures`, looked at by the tests `fixtures` and `format_doc`.
+
+mod lengths;
+mod varied;
+pub mod told;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use folddb::{
@@ -26,11 +39,18 @@ use crate::chance::Seeded;
 use crate::everything::{fill, fill_wide};
 use crate::numbered::Numbered;
 
+pub use lengths::{copy, cut};
+
 /// The seq, in the middle of the newest backup, whose state is kept too.
 pub const RESTORED_SEQ: u64 = 130;
 
+/// When fixtures are begun, in milliseconds since 1970.
+const BEGUN_MS: u64 = 1_763_683_200_000;
+/// When they are looked at: some of what they hold has expired by then.
+const LOOKED_AT_MS: u64 = BEGUN_MS + 3_600_000;
+
 /// The settings that fixtures are written and read with: small segments, so that they take little room.
-pub fn options() -> Options {
+fn small() -> Options {
     Options::default()
         .memory_bytes(4 << 20)
         .segment_bytes(1 << 20)
@@ -40,38 +60,73 @@ pub fn options() -> Options {
         .upkeep(Upkeep::Manual)
 }
 
-/// A world whose clock stands still and whose chance is from a seed, so that fixtures come out alike.
-struct Still(Mutex<Seeded>);
+/// The settings that fixtures are read with: it is always the same moment.
+pub fn options() -> Options {
+    let still = Arc::new(Still::new(0, LOOKED_AT_MS));
+    small().host(Host { clock: still, ..Host::real() })
+}
+
+/// A world whose clock stands still unless it is moved and whose chance is from a seed, so that fixtures come out alike.
+struct Still {
+    chance: Mutex<Seeded>,
+    now_ms: AtomicU64,
+}
+
+impl Still {
+    fn new(seed: u64, now_ms: u64) -> Still {
+        Still { chance: Mutex::new(Seeded::new(seed)), now_ms: AtomicU64::new(now_ms) }
+    }
+
+    fn pass(&self, ms: u64) {
+        self.now_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+}
 
 impl Chance for Still {
     fn next_u64(&self) -> u64 {
-        self.0.lock().next_u64()
+        self.chance.lock().next_u64()
     }
 }
 
 impl Clock for Still {
     fn monotonic(&self) -> Duration {
-        Duration::ZERO
+        Duration::from_millis(self.unix_millis() - BEGUN_MS)
     }
     fn unix_seconds(&self) -> u64 {
-        1_763_683_200
+        self.unix_millis() / 1000
+    }
+    fn unix_millis(&self) -> u64 {
+        self.now_ms.load(Ordering::Relaxed)
     }
 }
 
 fn still(seed: u64) -> Options {
-    let still = Arc::new(Still(Mutex::new(Seeded::new(seed))));
-    let (clock, chance): (Arc<dyn Clock>, Arc<dyn Chance>) = (Arc::clone(&still) as _, still);
-    options().host(Host { clock, chance, ..Host::real() })
+    in_world(&Arc::new(Still::new(seed, BEGUN_MS)))
 }
 
-/// Writes all fixtures into a directory that is there and empty.
+fn in_world(still: &Arc<Still>) -> Options {
+    let (clock, chance): (Arc<dyn Clock>, Arc<dyn Chance>) = (Arc::clone(still) as _, Arc::clone(still) as _);
+    small().host(Host { clock, chance, ..Host::real() })
+}
+
+/// What fixtures there are, by name: each is a store or a place for backups, and what is known of it.
+pub const NAMES: [&str; 7] = ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied"];
+
+/// Writes one of the fixtures into a directory that is there and does not have it.
 ///
 /// # Errors
-/// A failed write.
-pub fn write_all(dir: &Path) -> Result<()> {
-    closed(dir)?;
-    unclosed(dir)?;
-    backup(dir)
+/// A failed write; a name that is none of [`NAMES`].
+pub fn write(dir: &Path, name: &str) -> Result<()> {
+    match name {
+        "closed" => closed(dir),
+        "unclosed" => unclosed(dir),
+        "backup" => backup(dir),
+        "settled" => varied::settled(dir),
+        "died" => varied::died(dir),
+        "sealed" => varied::sealed(dir),
+        "copied" => varied::copied(dir),
+        _ => Err(Error::invalid(format!("there is no fixture {name}: {NAMES:?}"))),
+    }
 }
 
 fn closed(dir: &Path) -> Result<()> {
@@ -88,10 +143,10 @@ fn closed(dir: &Path) -> Result<()> {
 
 fn unclosed(dir: &Path) -> Result<()> {
     let mut store = Store::create(dir.join("unclosed"), still(2))?;
-    write(&store, 1..=100)?;
+    write_numbered(&store, 1..=100)?;
     store.flush()?;
     fill(&mut store, &mut Seeded::new(2), 1, &mut |_| Ok(()))?;
-    write(&store, 101..=150)?;
+    write_numbered(&store, 101..=150)?;
     store.sync()?;
     dump(&store, &dir.join("unclosed.dump"))?;
     std::mem::forget(store); // as a process that dies leaves it
@@ -103,13 +158,13 @@ fn backup(dir: &Path) -> Result<()> {
     let store = Store::create(source.path().join("store"), still(3))?;
     let to = dir.join("backup");
     let copy = BackupOptions::default().copy(true);
-    write(&store, 1..=40)?;
+    write_numbered(&store, 1..=40)?;
     store.flush()?;
-    write(&store, 41..=50)?;
+    write_numbered(&store, 41..=50)?;
     store.backup(&to, &copy)?;
-    write(&store, 51..=60)?;
+    write_numbered(&store, 51..=60)?;
     store.flush()?;
-    write(&store, 61..=70)?;
+    write_numbered(&store, 61..=70)?;
     store.backup(&to, &copy)?;
     dump(&store, &dir.join("backup.dump"))?;
     let (earlier, what) =
@@ -118,7 +173,7 @@ fn backup(dir: &Path) -> Result<()> {
     dump(&Store::open(&earlier, still(5))?, &dir.join(format!("backup-at-{RESTORED_SEQ}.dump")))
 }
 
-fn write(store: &Store, range: std::ops::RangeInclusive<u64>) -> Result<()> {
+fn write_numbered(store: &Store, range: std::ops::RangeInclusive<u64>) -> Result<()> {
     let numbered = Numbered::open(store)?;
     for i in range {
         let mut batch = store.batch();

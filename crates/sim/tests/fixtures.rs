@@ -5,25 +5,30 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use folddb::{LoadOptions, RestoreOptions, Store};
-use folddb_sim::fixtures::{RESTORED_SEQ, kept, options, write_all};
-
-fn copy(from: &Path, to: &Path) {
-    std::fs::create_dir(to).expect("a directory");
-    for entry in std::fs::read_dir(from).expect("a fixture is there") {
-        let entry = entry.expect("an entry");
-        let to = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            std::fs::copy(entry.path(), to).expect("it is copied");
-        }
-    }
-}
+use folddb_sim::fixtures::told::{check_tokens, take_more, told};
+use folddb_sim::fixtures::{NAMES, copy, cut, kept, options, write};
 
 fn dump(store: &Store) -> String {
     let mut text = Vec::new();
     store.dump(&[], &mut text).expect("it is dumped");
     String::from_utf8(text).expect("text")
+}
+
+/// A dump with the rows of hashed tables in order, which in each store are in another, and so without its hash where it has such.
+fn ordered(dump: &str) -> String {
+    let mut tables: Vec<Vec<&str>> = vec![Vec::new()];
+    for line in dump.lines() {
+        if line.starts_with(r#"{"table":"#) || line.starts_with(r#"{"end":"#) {
+            tables.push(Vec::new());
+        }
+        tables.last_mut().expect("there is one").push(line);
+    }
+    let is_hashed = |lines: &[&str]| lines.first().is_some_and(|line| line.contains(r#""kind=hashed""#));
+    if tables.iter().any(|lines| is_hashed(lines)) {
+        tables.pop(); // the end
+    }
+    tables.iter_mut().filter(|lines| is_hashed(lines)).for_each(|lines| lines[1..].sort_unstable());
+    tables.concat().join("\n")
 }
 
 /// All lines are equal; where they are not, the first that differs is shown and not megabytes.
@@ -53,80 +58,139 @@ impl Fixtures {
         std::fs::read_to_string(self.dir.join(name)).expect("the dump of a fixture is there")
     }
 
+    fn has(&self, name: &str) -> bool {
+        self.dir.join(name).exists()
+    }
+
     fn copied(&self, name: &str) -> PathBuf {
-        let to = self.work.path().join(name);
-        copy(&self.dir.join(name), &to);
-        to
+        copy(&self.dir, name, self.work.path()).expect("a fixture is copied");
+        self.work.path().join(name)
+    }
+
+    /// The dump is that which is kept, and all else that the store tells.
+    fn check_content(&self, store: &Store, name: &str) {
+        assert_same(&ordered(&dump(store)), &ordered(&self.expected(&format!("{name}.dump"))), name);
+        if self.has(&format!("{name}.tokens")) {
+            let checked = check_tokens(store, &self.expected(&format!("{name}.tokens")));
+            assert!(checked.expect("tokens are understood") > 0);
+        }
+    }
+
+    /// The same of what only a store that is open for writing tells: of its feeds.
+    fn check_told(&self, store: &Store, name: &str) {
+        if self.has(&format!("{name}.told")) {
+            assert_same(&told(store).expect("it tells"), &self.expected(&format!("{name}.told")), name);
+        }
     }
 
     /// A store opens for reading and for writing, has the content, keeps it through merges, and takes more.
     fn check_store(&self, name: &str) {
-        let (dir, wanted) = (self.copied(name), self.expected(&format!("{name}.dump")));
-        let what = dir.display().to_string();
+        let dir = self.copied(name);
         assert_verifies(&dir);
-        assert_same(&dump(&Store::open(&dir, options().read_only(true)).expect("it opens")), &wanted, &what);
+        self.check_content(&Store::open(&dir, options().read_only(true)).expect("it opens"), name);
+        if Store::is_sealed(&dir, &options()) {
+            assert!(Store::open(&dir, options()).is_err(), "a sealed store is only read");
+            Store::unseal(&dir, options()).expect("the seal is taken off");
+        }
         let store = Store::open(&dir, options()).expect("it opens for writing");
-        assert_same(&dump(&store), &wanted, &what);
+        self.check_content(&store, name);
+        self.check_told(&store, name);
         for table in store.tables() {
             store.optimize(&table, |_| ControlFlow::Continue(())).expect("it merges");
         }
-        assert_same(&dump(&store), &wanted, &what);
+        store.reclaim(|_| {}).expect("values move");
+        self.check_content(&store, name);
+        self.check_told(&store, name);
+        store.close().expect("it closes");
+        assert_verifies(&dir);
+        let store = Store::open(&dir, options()).expect("it opens again");
+        self.check_content(&store, name);
+        self.check_told(&store, name);
+        Self::check_takes_more(store, &dir);
+    }
+
+    fn check_takes_more(store: Store, dir: &Path) {
         let table =
             store.create_table("one more", folddb::table_rules::TableRules::default()).expect("a table");
         table.write(folddb::WriteOp::Set, b"k", b"v").expect("it is written");
-        store.drop_table("one more").expect("it goes");
+        drop(table);
+        assert!(take_more(&store).expect("what is written is there") > 1);
+        let now = dump(&store);
+        drop(store); // as a process that dies
+        let store = Store::open(dir, options()).expect("it opens after a crash");
+        assert_same(&ordered(&dump(&store)), &ordered(&now), "after a crash");
         store.close().expect("it closes");
-        assert_verifies(&dir);
-        assert_same(&dump(&Store::open(&dir, options()).expect("it opens again")), &wanted, &what);
+        assert_verifies(dir);
     }
 
-    fn check_backups(&self) {
-        let place = self.copied("backup");
+    /// All backups are whole, the newest is restored, and those states that are kept by their seqs.
+    fn check_backups(&self, name: &str) {
+        let place = self.copied(name);
         let listed = Store::backups(&place, &options()).expect("they are listed");
         assert_eq!(listed.iter().map(|one| one.damage.clone()).collect::<Vec<_>>(), [None, None]);
         for one in &listed {
             assert_verifies(&one.path);
         }
-        for (at_seq, name) in
-            [(None, "backup.dump".to_owned()), (Some(RESTORED_SEQ), format!("backup-at-{RESTORED_SEQ}.dump"))]
-        {
-            let to = self.work.path().join(format!("restored {name}"));
+        let restored = |dump_name: &str, at_seq| {
+            let to = self.work.path().join(format!("restored {dump_name}"));
             let what = RestoreOptions::default().at_seq(at_seq);
             Store::restore(&place, &to, &what, &options()).expect("it is restored");
-            assert_same(&dump(&Store::open(&to, options()).expect("it opens")), &self.expected(&name), &name);
+            let store = Store::open(&to, options()).expect("it opens");
+            assert_same(&ordered(&dump(&store)), &ordered(&self.expected(dump_name)), dump_name);
+            drop(store);
             assert_verifies(&to);
+        };
+        restored(&format!("{name}.dump"), None);
+        let earlier: Vec<_> = self.dumps().filter(|dump| dump.starts_with(&format!("{name}-at-"))).collect();
+        assert!(!earlier.is_empty(), "an earlier state is kept");
+        for dump in earlier {
+            let seq = dump.trim_start_matches(&format!("{name}-at-")).trim_end_matches(".dump");
+            restored(&dump, Some(seq.parse().expect("a seq")));
         }
     }
 
+    fn dumps(&self) -> impl Iterator<Item = String> {
+        let entries = std::fs::read_dir(&self.dir).expect("fixtures are there");
+        let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+        names.map(|name| name.expect("a plain name")).filter(|name| name.ends_with(".dump"))
+    }
+
+    /// What is loaded of a dump has that dump.
     fn check_dump(&self, name: &str) {
         let store =
             Store::create(self.work.path().join(format!("loaded {name}")), options()).expect("a store");
         let text = self.expected(name);
         store.load(&mut text.as_bytes(), &LoadOptions::default()).expect("a dump is loaded");
-        assert_same(&dump(&store), &text, name);
+        assert_same(&ordered(&dump(&store)), &ordered(&text), name);
     }
 
-    fn check_all(&self) {
-        self.check_store("closed");
-        self.check_store("unclosed");
-        self.check_backups();
-        self.check_dump("closed.dump");
-        self.check_dump("unclosed.dump");
+    fn check_all(&self) -> usize {
+        let there: Vec<_> = NAMES.iter().filter(|name| self.has(name)).collect();
+        for name in &there {
+            if self.has(&format!("{name}/BACKUPS")) {
+                self.check_backups(name);
+            } else {
+                self.check_store(name);
+            }
+            self.check_dump(&format!("{name}.dump"));
+        }
+        there.len()
     }
 }
 
 #[test]
 fn what_earlier_versions_wrote_opens_with_the_same_content() {
     let kept = kept().expect("the fixtures are there");
-    assert!(!kept.is_empty());
-    for dir in kept {
-        Fixtures::of(dir).check_all();
-    }
+    let checked: Vec<usize> = kept.into_iter().map(|dir| Fixtures::of(dir).check_all()).collect();
+    assert_eq!(checked, [3, 4], "how many there are of each version");
 }
 
 #[test]
 fn what_this_version_would_keep_opens_too() {
     let dir = tempfile::tempdir().expect("a directory");
-    write_all(dir.path()).expect("they are written");
-    Fixtures::of(dir.path().to_owned()).check_all();
+    for name in NAMES {
+        write(dir.path(), name).expect("it is written");
+    }
+    cut(dir.path()).expect("zeros are cut");
+    assert_eq!(Fixtures::of(dir.path().to_owned()).check_all(), NAMES.len());
 }

@@ -6,6 +6,8 @@
 mod document;
 #[path = "format_doc/reader.rs"]
 mod reader;
+#[path = "format_doc/kinds.rs"]
+mod kinds;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

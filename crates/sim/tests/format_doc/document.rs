@@ -81,6 +81,24 @@ impl Document {
         *self.constants.get(name).unwrap_or_else(|| panic!("the document has no constant {name}"))
     }
 
+    /// The names of all constants that begin so.
+    pub(crate) fn constants_of(&self, prefix: &str) -> impl Iterator<Item = (&str, u64)> {
+        let begin = move |(name, _): &(&String, &u64)| name.starts_with(prefix);
+        self.constants.iter().filter(begin).map(|(name, value)| (name.as_str(), *value))
+    }
+
+    /// The names of all layouts.
+    pub(crate) fn layout_names(&self) -> impl Iterator<Item = &str> {
+        self.layouts.keys().map(String::as_str)
+    }
+
+    /// The names of files that the table of the directory has, as they stand there.
+    pub(crate) fn file_names(&self) -> Vec<&str> {
+        let rows = self.text.lines().skip_while(|line| !line.starts_with("| file |")).skip(2);
+        let rows = rows.take_while(|line| line.starts_with('|'));
+        rows.map(|row| row.split('`').nth(1).expect("a name in backticks")).collect()
+    }
+
     /// The layout of this name.
     pub(crate) fn layout(&self, name: &str) -> &Layout {
         self.layouts.get(name).unwrap_or_else(|| panic!("the document has no fields {name}"))

@@ -22,6 +22,8 @@ pub(crate) struct Found {
 /// A frame of the journal.
 pub(crate) struct FoundFrame {
     pub(crate) kind: u64,
+    /// When its batch was written, where it says that.
+    pub(crate) time: Option<u64>,
     pub(crate) first_seq: u64,
     /// Low half of its own hash, and what it says of the frame before it.
     pub(crate) hash: u64,
@@ -91,6 +93,9 @@ pub(crate) struct FoundPart {
     pub(crate) leaves: usize,
     pub(crate) has_summaries: bool,
 }
+
+/// Bit 6 of the flags of a frame: it says when it was written.
+const TIME_FLAG: u64 = 1 << 6;
 
 /// What a block comes to.
 type FoundSummary = Option<(u64, Option<Vec<u8>>)>;
@@ -186,7 +191,9 @@ impl<'d> Reader<'d> {
         }
         assert_eq!(header.number(&bytes, "number"), number);
         assert_eq!(header.wide(&bytes, "store_id"), store_id);
-        assert_eq!(bytes.len() as u64, header_bytes as u64 + header.number(&bytes, "capacity"));
+        // Less of one that was left.
+        let whole_len = header_bytes as u64 + header.number(&bytes, "capacity");
+        assert!(bytes.len() as u64 <= whole_len);
         let hash = hash64(self.place_seed(number, 0), &bytes[..header.offset("hash")]);
         assert_eq!(header.number(&bytes, "hash"), hash, "the header's hash");
         assert!(bytes[header.len()..header_bytes].iter().all(|byte| *byte == 0));
@@ -225,6 +232,8 @@ impl<'d> Reader<'d> {
         let mut rest = Bytes(&bytes[fixed.len()..]);
         let (first_seq, count, behind) = (rest.varint(), rest.varint(), rest.varint());
         assert!(behind <= lsn);
+        let flags = fixed.number(bytes, "flags");
+        let time = (flags & TIME_FLAG != 0).then(|| rest.varint());
         let mut records = Vec::new();
         while !rest.is_empty() {
             let (table, kind) = (rest.varint(), rest.fixed(1));
@@ -233,8 +242,9 @@ impl<'d> Reader<'d> {
             records.push((table, Found { seq, kind, key, payload }));
         }
         assert_eq!(records.len() as u64, count);
-        let (kind, prev_hash) = (fixed.number(bytes, "flags"), fixed.number(bytes, "prev_hash"));
-        Some(FoundFrame { kind, first_seq, hash: low_half(hash), prev_hash, bytes: bytes.to_vec(), records })
+        let (kind, prev_hash) = (flags & !TIME_FLAG, fixed.number(bytes, "prev_hash"));
+        let (hash, bytes) = (low_half(hash), bytes.to_vec());
+        Some(FoundFrame { kind, time, first_seq, hash, prev_hash, bytes, records })
     }
 
     // ---- manifest -----------------------------------------------------------------------------------------
