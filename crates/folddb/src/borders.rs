@@ -81,6 +81,8 @@ struct Hold {
     youngest: Duration,
     /// The time that the snapshot reads at, in milliseconds since 1970.
     time_ms: u64,
+    /// Since when it has been held, by the same clock.
+    taken_ms: u64,
     /// What it reads, once it is no border any more.
     files: Option<Arc<OwnFiles>>,
 }
@@ -99,9 +101,21 @@ pub(crate) struct Summary {
 impl Borders {
     /// Registers a snapshot of the present. The caller holds the commit lock.
     pub(crate) fn hold(self: &Arc<Borders>, at: At, held_for: HeldFor, now: Duration) -> Held {
+        self.hold_from(at, at.time_ms, held_for, now)
+    }
+
+    /// The same, of a moment that may be over, from the time `taken_ms` on: what was alive before that may have been swept away.
+    pub(crate) fn hold_from(
+        self: &Arc<Borders>,
+        at: At,
+        taken_ms: u64,
+        held_for: HeldFor,
+        now: Duration,
+    ) -> Held {
         let mut live = self.live.lock();
-        let alike =
-            live.range_mut((at.seq, 0)..=(at.seq, u64::MAX)).find(|(_, hold)| hold.held_for == held_for);
+        // One that reads files of its own knows no table that was loaded since: a load takes no seqs.
+        let is_alike = |hold: &Hold| hold.held_for == held_for && hold.is_border();
+        let alike = live.range_mut((at.seq, 0)..=(at.seq, u64::MAX)).find(|(_, hold)| is_alike(hold));
         let (time_ms, since, youngest) = (at.time_ms, now, now);
         let number = match alike {
             Some((&(_, number), hold)) if !matches!(held_for, HeldFor::Past(_)) => {
@@ -112,7 +126,7 @@ impl Borders {
             }
             _ => {
                 let number = self.holds.fetch_add(1, Ordering::Relaxed) + 1;
-                let hold = Hold { held_for, holders: 1, since, youngest, time_ms, files: None };
+                let hold = Hold { held_for, holders: 1, since, youngest, time_ms, taken_ms, files: None };
                 live.insert((at.seq, number), hold);
                 number
             }
@@ -121,13 +135,14 @@ impl Borders {
         self.held(At { hold: number, ..at })
     }
 
-    /// Registers one more holder of `seq`, where it has one, and says for whom it is held. The holder reads at the time that the
-    /// first does. One that sees all tables comes before one that sees only those that keep their past.
-    pub(crate) fn hold_if_live(self: &Arc<Borders>, seq: Seq) -> Option<(Held, HeldFor)> {
+    /// Registers one more holder of `seq`, where it has one since `by_ms` or before, and says for whom it is held. The
+    /// holder reads at the time that the first does. One that sees all tables comes before one that sees only those that keep their
+    /// past, and a border before one that reads files of its own.
+    pub(crate) fn hold_if_live(self: &Arc<Borders>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
         let mut live = self.live.lock();
         let is_past = |hold: &Hold| matches!(hold.held_for, HeldFor::Past(_));
-        let holds = live.range_mut((seq, 0)..=(seq, u64::MAX));
-        let (&(_, number), hold) = holds.min_by_key(|(_, hold)| is_past(hold))?;
+        let holds = live.range_mut((seq, 0)..=(seq, u64::MAX)).filter(|(_, hold)| hold.taken_ms <= by_ms);
+        let (&(_, number), hold) = holds.min_by_key(|(_, hold)| (is_past(hold), !hold.is_border()))?;
         hold.holders += 1;
         let (at, held_for) = (At { seq, time_ms: hold.time_ms, hold: number }, hold.held_for);
         drop(live);
@@ -298,6 +313,14 @@ pub(crate) struct Held {
     borders: Arc<Borders>,
     /// What the snapshot sees.
     pub(crate) at: At,
+}
+
+impl Held {
+    /// The same, for a reader at a time at which all that was alive still is.
+    pub(crate) fn reading_at(mut self, time_ms: u64) -> Held {
+        self.at.time_ms = time_ms;
+        self
+    }
 }
 
 impl Drop for Held {

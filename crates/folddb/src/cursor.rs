@@ -26,8 +26,8 @@ pub struct Cursor {
 /// What a scan that is gone on with sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
-    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since. Otherwise an
-    /// error.
+    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since. Where
+    /// values expire, the snapshot must live: what the scan saw may have gone by itself. Otherwise an error.
     Strict,
     /// What is there now. Keys that were written behind the cursor since are not seen, and those before it are.
     #[default]
@@ -49,7 +49,7 @@ impl Cursor {
     /// The cursor of a scan that stands so.
     pub(crate) fn of(
         (engine, table): (&Arc<Engine>, &Arc<TableCore>),
-        (plan, seq): (&ScanPlan, Seq),
+        (plan, at): (&ScanPlan, At),
         key: &[u8],
         stand: Stand,
     ) -> Cursor {
@@ -58,7 +58,8 @@ impl Cursor {
             table: table.id,
             direction: plan.direction,
             is_keys_only: plan.wanted == Wanted::Nothing,
-            seq,
+            seq: at.seq,
+            time_ms: table.has_stamps.then_some(at.time_ms),
             low: plan.low.clone(),
             high: plan.high.clone(),
             last: None,
@@ -120,7 +121,7 @@ impl Cursor {
         }
         let held = match how {
             Resume::Relaxed => None,
-            Resume::Strict => Some(engine.hold_again(table, self.token.seq)?),
+            Resume::Strict => Some(engine.hold_again(table, &self.token)?),
         };
         let plan = ScanPlan { at: held.as_ref().map(|held| held.at), ..self.plan() };
         Ok((plan, held))
@@ -141,27 +142,33 @@ impl Stand {
 }
 
 impl Engine {
-    /// A snapshot at `seq`, where `table` can still be seen as it was then.
-    fn hold_again(&self, table: &TableCore, seq: Seq) -> Result<Held> {
+    /// The moment that a cursor was made at, where `table` can still be seen as it was then.
+    fn hold_again(&self, table: &TableCore, token: &CursorToken) -> Result<Held> {
         let _committer = self.commit.lock(); // no batch is half applied
-        if seq == self.published() {
+        let seq = token.seq;
+        if seq == self.published() && !table.has_stamps {
             let at = At::new(seq, self.now_ms());
             return Ok(self.borders.hold(at, HeldFor::Snapshot, self.host.clock.monotonic()));
         }
-        match self.borders.hold_if_live(seq) {
-            Some((held, HeldFor::Past(asked))) => {
-                self.check_kept(table, held.at, asked)?;
-                Ok(held)
-            }
-            Some((held, _)) => Ok(held),
-            None => {
-                let message = format!(
-                    "the snapshot at seq {seq} that the cursor was made at is gone, and the store has gone on to {}",
-                    self.published()
-                );
-                Err(Error::new(ErrorKind::SnapshotGone, message))
-            }
+        // What was alive then is swept away by no merge as long as somebody reads at that time or before it.
+        let by_ms = if table.has_stamps { token.time_ms.unwrap_or(0) } else { u64::MAX };
+        let Some((held, held_for)) = self.borders.hold_if_live(seq, by_ms) else {
+            return Err(self.gone(table, seq));
+        };
+        if let HeldFor::Past(asked) = held_for {
+            self.check_kept(table, held.at, asked)?;
         }
+        Ok(if table.has_stamps { held.reading_at(by_ms) } else { held })
+    }
+
+    #[cold]
+    fn gone(&self, table: &TableCore, seq: Seq) -> Error {
+        let what = format!("the snapshot at seq {seq} that the cursor was made at is gone");
+        let message = match self.published() == seq {
+            true => format!("{what}, and values of table `{}` may have expired since", table.name),
+            false => format!("{what}, and the store has gone on to {}", self.published()),
+        };
+        Error::new(ErrorKind::SnapshotGone, message)
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use folddb_base::stream::Direction;
-use folddb_base::{Error, Result, Seq};
+use folddb_base::{Error, Result};
 use folddb_hash::{IndexCursor, Point, Slot};
 
 use crate::borders::{At, Held, HeldFor};
@@ -71,8 +71,8 @@ impl HashedRows {
     }
 
     /// What it goes over, and the seq that it reads at.
-    pub(crate) fn plan(&self) -> (&ScanPlan, Seq) {
-        (&self.plan, self.at.seq)
+    pub(crate) fn plan(&self) -> (&ScanPlan, At) {
+        (&self.plan, self.at)
     }
 
     /// The key of the last row that could be read.

@@ -82,9 +82,11 @@ impl Engine {
 
     /// The value of `key` at a moment that is over.
     pub(crate) fn get_at(&self, table: &TableCore, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
+        self.check_written(as_of)?;
         let (at, now) = {
             let _committer = self.commit.lock(); // the moment is over, and nothing of it is still going in
-            (self.moment_of(as_of), At::new(self.published(), self.now_ms()))
+            let now = At::new(self.published(), self.now_ms());
+            (self.moment_of(as_of, now), now)
         };
         if at.seq < now.seq && matches!(table.rules.rules.keep, Keep::Versions(_)) {
             return self.version_at(table, key, at, now);

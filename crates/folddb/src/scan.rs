@@ -98,6 +98,8 @@ pub(crate) struct Rows {
     plan: ScanPlan,
     /// No newer record is seen.
     limit: Seq,
+    /// The time that it reads at, where values expire.
+    time_ms: u64,
     range_deletes: Arc<Vec<RangeDelete>>,
     /// The empty stretch that the scan stands in; what is not newer is passed over.
     stretch: Option<Arc<Stretch>>,
@@ -192,8 +194,9 @@ impl Rows {
             sources.push(Source::Run(Box::new(position(cursor, start)?)));
         }
         let mut resolver = Resolver::new();
+        let time_ms = if table.has_stamps { engine.reading_ms(plan.at) } else { 0 };
         if table.has_stamps {
-            resolver.read_at(engine.reading_ms(plan.at));
+            resolver.read_at(time_ms);
         }
         Ok(Rows {
             engine: Arc::clone(engine),
@@ -201,6 +204,7 @@ impl Rows {
             stream: KWay::new(table.rules.order.clone(), plan.direction, 0, sources),
             plan,
             limit,
+            time_ms,
             range_deletes: Arc::clone(&view.range_deletes),
             stretch,
             passed: is_forward.then_some(0),
@@ -368,9 +372,9 @@ impl Rows {
         self.resolver.operands()
     }
 
-    /// What the scan goes over, and up to which seq it sees.
-    pub(crate) fn plan(&self) -> (&ScanPlan, Seq) {
-        (&self.plan, self.limit)
+    /// What the scan goes over, and the moment that it sees.
+    pub(crate) fn plan(&self) -> (&ScanPlan, At) {
+        (&self.plan, At::new(self.limit, self.time_ms))
     }
 
     /// Whose scan it is.

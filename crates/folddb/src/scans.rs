@@ -6,18 +6,19 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use folddb_base::stream::Direction;
-use folddb_base::{Error, Result, Seq};
+use folddb_base::{Error, Result};
 use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
 
 use folddb_rules::KeyOrder;
 
-use crate::borders::Held;
+use crate::borders::{At, Held};
 use crate::catalog::TableCore;
 use crate::cursor::{Cursor, Resume, Stand};
 use crate::engine::Engine;
 use crate::hashed_scan::HashedRows;
 use crate::head::Head;
 use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::stream::ValueReader;
 
 /// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
 #[derive(Clone)]
@@ -130,6 +131,11 @@ impl BytesScan {
         self.engine.get(&self.table, key, self.plan.at, |value| Ok(value.map(<[u8]>::to_vec)))
     }
 
+    /// A reader of the value of a key, as the scan sees it.
+    pub(crate) fn read(&self, key: &[u8]) -> Result<Option<ValueReader>> {
+        self.engine.read_value(&self.table, key, self.plan.at)
+    }
+
     /// How two keys stand in the order of its table, the way that it goes.
     pub(crate) fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
         let order = self.table.rules.order.compare(a, b);
@@ -184,7 +190,7 @@ impl BytesScan {
 }
 
 /// See [`AnyRows::stands`].
-type Stands<'r> = ((&'r Arc<Engine>, &'r Arc<TableCore>), (&'r ScanPlan, Seq), &'r [u8]);
+type Stands<'r> = ((&'r Arc<Engine>, &'r Arc<TableCore>), (&'r ScanPlan, At), &'r [u8]);
 
 /// Rows of either kind of table.
 pub(crate) enum AnyRows {
@@ -201,7 +207,7 @@ impl AnyRows {
         }
     }
 
-    /// Of what it is a scan, what of it with the seq that it reads at, and the key of its last row.
+    /// Of what it is a scan, what of it with the moment that it reads at, and the key of its last row.
     fn stands(&self) -> Stands<'_> {
         match self {
             AnyRows::Sorted(rows) => (rows.owner(), rows.plan(), rows.key()),

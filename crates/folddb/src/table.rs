@@ -344,7 +344,8 @@ impl BytesTable {
     pub fn scan_at(&self, as_of: AsOf) -> BytesScan {
         let (held, asked) = self.engine.hold_at(as_of);
         let scan = BytesScan::new(&self.engine, &self.core, ScanPlan::everything(Some(held.at)));
-        match self.engine.check_kept(&self.core, held.at, asked) {
+        let kept = self.engine.check_written(as_of);
+        match kept.and_then(|()| self.engine.check_kept(&self.core, held.at, asked)) {
             Ok(()) => scan.holding(Arc::new(held)),
             Err(mistake) => scan.failing(mistake),
         }

@@ -178,9 +178,20 @@ impl Engine {
 
     // ---- reading -----------------------------------------------------------------------------------------
 
+    /// Fails where a seq is named that nothing has been written with yet.
+    pub(crate) fn check_written(&self, as_of: AsOf) -> Result<()> {
+        match as_of {
+            AsOf::Seq(seq) if seq > self.published() => Err(Error::invalid(format!(
+                "nothing has been written with seq {seq} yet: the last is {}",
+                self.published()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// The moment that somebody names, where it is over.
-    pub(crate) fn moment_of(&self, as_of: AsOf) -> At {
-        let (published, now_ms) = (self.published(), self.now_ms());
+    pub(crate) fn moment_of(&self, as_of: AsOf, present: At) -> At {
+        let At { seq: published, time_ms: now_ms, .. } = present;
         let map = self.times.map.lock();
         let (seq, time_ms) = match as_of {
             AsOf::Seq(seq) => {
@@ -195,18 +206,19 @@ impl Engine {
     /// Holds the moment that somebody names, so that merges keep what was; and gives when that was asked for.
     pub(crate) fn hold_at(&self, as_of: AsOf) -> (Held, At) {
         let _committer = self.commit.lock();
-        let at = self.moment_of(as_of);
         let asked = At::new(self.published(), self.now_ms());
+        let at = self.moment_of(as_of, asked);
         let held_for = if at.seq >= asked.seq { HeldFor::Snapshot } else { HeldFor::Past(asked) };
-        (self.borders.hold(at, held_for, self.host.clock.monotonic()), asked)
+        (self.borders.hold_from(at, asked.time_ms, held_for, self.host.clock.monotonic()), asked)
     }
 
     /// Fails where a table does not keep all of its states at `at`; `now` is when that was asked for.
     pub(crate) fn check_kept(&self, table: &TableCore, at: At, now: At) -> Result<()> {
-        if at.seq >= now.seq {
+        let keep = table.rules.rules.keep;
+        let keeps_expired = keep != Keep::Latest || !table.has_stamps;
+        if at.seq >= now.seq && (at.time_ms >= now.time_ms || keeps_expired) {
             return Ok(());
         }
-        let keep = table.rules.rules.keep;
         let since = match keep {
             Keep::Forever => 0,
             Keep::Window(_) => self.kept_since(table, now.time_ms).max(table.folded_before),
@@ -222,6 +234,12 @@ impl Engine {
         };
         if at.seq >= since {
             return Ok(());
+        }
+        if at.seq >= now.seq {
+            return Err(Error::invalid(format!(
+                "table `{}` keeps no values that have expired: what was alive at {} ms since 1970 may be gone",
+                table.name, at.time_ms
+            )));
         }
         Err(self.not_kept(table, at, since.min(now.seq)))
     }

@@ -88,7 +88,7 @@ impl Transaction {
             let op = op.op().map_err(|cause| damaged_record(core, cause))?;
             core.rules
                 .fold
-                .apply(key, &mut state, op)
+                .apply_unstamped(key, &mut state, op)
                 .map_err(|cause| self.engine.fold_failed(core, key, &cause))?;
         }
         Ok(state)

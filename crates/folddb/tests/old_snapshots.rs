@@ -336,3 +336,23 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_that_came_later() {
     assert!(freed <= kept, "{freed} bytes of values went with it, and {kept} were said to");
     assert!(without_tables < kept, "runs of tables that are gone are kept for nobody");
 }
+
+/// A load takes no seqs: a snapshot of the moment after it is of the same seq as one of before it that reads files of its own.
+#[test]
+fn a_snapshot_sees_a_table_that_was_loaded_after_another_of_its_seq_had_grown_old() {
+    let (_dir, store) = create(options(AT_ONCE));
+    let sums: Table<u64, u64> = store.table("sums", Rules::sorted().fold("sum:u64")).unwrap();
+    sums.fold(&1, &1).unwrap();
+    let old = store.snapshot();
+    drain(&store);
+    assert_eq!(store.stats().snapshots_in_files, 1);
+    let mut load = store.bulk_load("loaded", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+    (0..100u64).for_each(|number| load.set(&number, &number).unwrap());
+    let loaded = load.finish().unwrap();
+    let young = store.snapshot();
+    assert_eq!(old.seq(), young.seq());
+    assert_eq!(young.scan(&loaded).count().unwrap(), 100);
+    drain(&store);
+    assert_eq!(young.get(&loaded, &7).unwrap(), Some(7));
+    assert_eq!(old.get(&sums, &1).unwrap(), Some(1));
+}

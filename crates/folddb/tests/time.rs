@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use folddb::{
-    AsOf, Durability, ErrorKind, Expire, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep, WriteOp,
+    AsOf, Cursor, Durability, ErrorKind, Expire, Host, Keep, Lifetime, Options, Resume, Rules, Snapshot,
+    Store, Table, Upkeep, WriteOp,
 };
 use folddb_host::clock::Clock;
 
@@ -441,4 +442,170 @@ fn rules_of_time_are_checked_where_the_table_is_opened() {
     assert!(differs.to_string().contains("it keeps versions:3, not forever"), "{differs}");
     assert!(open(Rules::sorted().expire(Expire::After(5))).is_err());
     assert!(Path::new(&world.path).exists());
+}
+
+#[test]
+fn a_transaction_reads_what_it_wrote_where_values_expire() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::After(10_000));
+    let texts: Table<u64, Vec<u8>> =
+        store.table("texts", Rules::sorted().fold("append").expire(Expire::After(10_000))).unwrap();
+    let text = |text: &str| text.as_bytes().to_vec();
+    texts.fold(&1, &text("a text that is longer than a stamp")).unwrap();
+    table.fold(&1, &40).unwrap();
+    for (passed, sum, said) in
+        [(0, 42, "a text that is longer than a stamp, and more"), (10_000, 2, ", and more")]
+    {
+        world.pass(passed);
+        let mut transaction = store.transaction();
+        assert_eq!(transaction.fold_and_get(&table, &1, &2).unwrap(), Some(sum));
+        assert_eq!(transaction.fold_and_get(&texts, &1, &text(", and more")).unwrap(), Some(text(said)));
+        transaction.set(&table, &2, &7).insert(&table, &2, &8).delete(&texts, &1);
+        assert_eq!(transaction.get(&table, &2).unwrap(), Some(7));
+        assert_eq!(transaction.get(&texts, &1).unwrap(), None);
+        transaction.fold(&texts, &1, &text(said));
+        assert_eq!(transaction.get(&texts, &1).unwrap(), Some(text(said)));
+        transaction.commit(Durability::Process).unwrap();
+        assert_eq!((table.get(&1).unwrap(), table.get(&2).unwrap()), (Some(sum), Some(7)));
+        assert_eq!(texts.get(&1).unwrap(), Some(text(said)));
+        texts.set(&1, &text("a text that is longer than a stamp")).unwrap();
+    }
+}
+
+/// A cursor that is gone on with strictly shows what its scan saw, also of what has expired since, or nothing.
+#[test]
+fn strict_cursors_lose_no_row_that_has_expired_since() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::After(10_000));
+    for key in 0..10 {
+        table.set(&key, &key).unwrap();
+    }
+    let left = |cursor: &Cursor, how: Resume| -> Result<Vec<u64>, ErrorKind> {
+        let rows = table.resume(cursor, how).map_err(|error| error.kind())?;
+        Ok(rows.into_iter().map(|row| row.unwrap().0).collect())
+    };
+    let begun = |snapshot: Option<&Snapshot>| {
+        let mut rows = snapshot.map_or_else(|| table.scan(), |at| at.scan(&table)).into_iter();
+        assert_eq!(rows.by_ref().take(4).count(), 4);
+        rows.cursor().unwrap()
+    };
+    let of_nobody = begun(None);
+    assert_eq!(left(&of_nobody, Resume::Strict), Err(ErrorKind::SnapshotGone), "nobody holds what it saw");
+    let snapshot = store.snapshot();
+    let of_snapshot = begun(Some(&snapshot));
+    world.pass(9_999);
+    let later = store.snapshot();
+    let of_now = begun(None);
+    for (how, passed) in [("nothing has expired", 0), ("all has expired", 1), ("and long since", 100_000)] {
+        world.pass(passed);
+        optimize(&store, "counts");
+        for cursor in [&of_snapshot, &of_now] {
+            assert_eq!(left(cursor, Resume::Strict), Ok((4..10).collect()), "{how}");
+        }
+    }
+    assert_eq!(left(&of_now, Resume::Relaxed), Ok(Vec::new()));
+    drop(snapshot);
+    assert_eq!(left(&of_snapshot, Resume::Strict), Ok((4..10).collect()), "`later` holds the same moment");
+    drop(later);
+    assert_eq!(left(&of_now, Resume::Strict), Err(ErrorKind::SnapshotGone));
+}
+
+/// What a table says of a moment does not change with a merge.
+#[test]
+fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
+    let world = World::new();
+    let store = world.create();
+    let keeps = [Keep::Latest, Keep::Forever, Keep::Versions(3), Keep::Window(1_000_000)];
+    let table = |keep: Keep| -> Table<u64, u64> {
+        let rules = Rules::sorted::<u64, u64>().keep(keep).expire(Expire::After(10_000));
+        store.table(&format!("t{}", keep.to_string().replace(':', "")), rules).unwrap()
+    };
+    for keep in keeps {
+        table(keep).set(&1, &7).unwrap();
+    }
+    let alive = AsOf::UnixMillis(world.clock.unix_millis() + 5_000);
+    world.pass(10_000);
+    for _ in 0..2 {
+        for keep in keeps {
+            let (got, now) =
+                (table(keep).get_at(&1, alive), table(keep).get_at(&1, AsOf::Seq(store.last_seq())));
+            assert_eq!(now.unwrap(), None);
+            match keep {
+                Keep::Latest => {
+                    assert!(got.unwrap_err().message().contains("keeps no values that have expired"))
+                }
+                _ => assert_eq!(got.unwrap(), Some(7), "{keep}"),
+            }
+            let scanned = table(keep).as_bytes().scan_at(alive).into_iter().next().unwrap();
+            assert_eq!(scanned.is_err(), keep == Keep::Latest, "{keep}");
+            let to_come = table(keep).get_at(&1, AsOf::Seq(store.last_seq() + 1)).unwrap_err();
+            assert!(to_come.message().contains("yet"), "{to_come}");
+        }
+        store.tables().iter().for_each(|table| optimize(&store, table));
+    }
+}
+
+/// What finds show of a moment stays what it was; what nobody can ask for any more goes.
+#[test]
+fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
+    let world = World::new();
+    let store = world.create();
+    let keeps = [Keep::Latest, Keep::Versions(2), Keep::Window(100_000), Keep::Forever];
+    let rules = |keep| Rules::sorted::<u64, u64>().keep(keep).index("by_value", "value");
+    let tables: Vec<Table<u64, u64>> = keeps
+        .iter()
+        .enumerate()
+        .map(|(at, keep)| store.table(&format!("t{at}"), rules(*keep)).unwrap())
+        .collect();
+    let mut moments = Vec::new();
+    for round in 0..30u64 {
+        for table in &tables {
+            for key in 0..4 {
+                table.set(&key, &(100 * key + round)).unwrap();
+            }
+        }
+        moments.push((store.last_seq(), round));
+        world.pass(10_000);
+        store.flush().unwrap();
+    }
+    let check = || {
+        for (at, (table, keep)) in tables.iter().zip(keeps).enumerate() {
+            let found = |term: u64, of: Option<&Snapshot>| -> folddb::Result<Vec<u64>> {
+                let find = table.find("by_value").unwrap().term(term);
+                of.map_or_else(|| find.clone(), |of| find.clone().at(of)).keys().collect()
+            };
+            assert_eq!(found(329, None).unwrap(), [3], "table {at}");
+            assert_eq!(found(328, None).unwrap(), [0; 0]);
+            for (seq, round) in &moments {
+                let past = store.snapshot_at(AsOf::Seq(*seq));
+                let is_kept = match keep {
+                    Keep::Forever => true,
+                    Keep::Window(_) => *round > 20,
+                    _ => false,
+                };
+                if is_kept {
+                    assert_eq!(found(100 + round, Some(&past)).unwrap(), [1], "table {at}, round {round}");
+                    assert_eq!(found(100 + round + 1, Some(&past)).unwrap(), [0; 0]);
+                }
+            }
+        }
+    };
+    let entries = || -> Vec<u64> {
+        (0..keeps.len()).map(|at| store.table_stats(&format!("t{at}/by_value")).unwrap().records).collect()
+    };
+    check();
+    (0..keeps.len()).for_each(|at| optimize(&store, &format!("t{at}")));
+    check();
+    let now = entries();
+    assert_eq!((now[0], now[1], now[3]), (4, 4, 120));
+    assert!((40..=52).contains(&now[2]), "those of the window, ten rounds: {now:?}");
+    world.pass(1_000_000);
+    for table in &tables {
+        table.set(&9, &9).unwrap();
+    }
+    (0..keeps.len()).for_each(|at| optimize(&store, &format!("t{at}")));
+    assert_eq!(entries(), [5, 5, 5, 121]);
+    assert_eq!(tables[2].find("by_value").unwrap().count().unwrap(), 5);
 }

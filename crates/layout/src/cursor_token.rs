@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   0  version     u8       1
-//!   1  flags       u8       bit 0 from the highest key down, bit 1 keys only
+//!   1  flags       u8       bit 0 from the highest key down, bit 1 keys only, bit 2 with a time
 //!   2  store       16 bytes the identity of the store
 //!  18  table       u32
 //!  22  seq         u64      the scan sees what was written up to here
-//!  30  low         bound    tag u8: 0 none, 1 from, 2 after, then a length varint and the key
+//!      time        u64      with bit 2 only: and of that what expires after this, in milliseconds since 1970
+//!      low         bound    tag u8: 0 none, 1 from, 2 after, then a length varint and the key
 //!      high        bound    the same: 1 through, 2 before
 //!      last        bound    0 nothing was handed out yet, 2 the last key that was
 //!      checksum    u64      xxh3-64 with seed 0 of all that stands before
@@ -26,6 +27,7 @@ pub const CURSOR_VERSION: u8 = 1;
 const CHECKSUM_BYTES: usize = 8;
 const REVERSED: u8 = 1;
 const KEYS_ONLY: u8 = 2;
+const TIMED: u8 = 4;
 
 /// Where a scan stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +42,8 @@ pub struct CursorToken {
     pub is_keys_only: bool,
     /// The scan sees what was written up to here.
     pub seq: Seq,
+    /// Where values expire, those whose deadline is after this, in milliseconds since 1970.
+    pub time_ms: Option<u64>,
     /// Where the range begins.
     pub low: Bound<Vec<u8>>,
     /// Where it ends.
@@ -53,10 +57,12 @@ impl CursorToken {
     pub fn to_bytes(&self) -> Vec<u8> {
         let reversed = if self.direction == Direction::Reversed { REVERSED } else { 0 };
         let keys_only = if self.is_keys_only { KEYS_ONLY } else { 0 };
-        let mut out = vec![CURSOR_VERSION, reversed | keys_only];
+        let timed = if self.time_ms.is_some() { TIMED } else { 0 };
+        let mut out = vec![CURSOR_VERSION, reversed | keys_only | timed];
         out.extend_from_slice(&self.store_id.to_le_bytes());
         put_u32(&mut out, self.table.0);
         put_u64(&mut out, self.seq);
+        self.time_ms.iter().for_each(|time_ms| put_u64(&mut out, *time_ms));
         put_bound(&mut out, self.low.as_ref());
         put_bound(&mut out, self.high.as_ref());
         put_bound(&mut out, self.last.as_ref().map_or(Bound::Unbounded, Bound::Excluded));
@@ -76,12 +82,13 @@ impl CursorToken {
         }
         let mut reader = Reader::new(body);
         let (version, flags) = (reader.u8()?, reader.u8()?);
-        if version != CURSOR_VERSION || flags & !(REVERSED | KEYS_ONLY) != 0 {
+        if version != CURSOR_VERSION || flags & !(REVERSED | KEYS_ONLY | TIMED) != 0 {
             return Err(Malformed::Tag);
         }
         let direction = if flags & REVERSED == 0 { Direction::Forward } else { Direction::Reversed };
         let store_id = u128::from(reader.u64()?) | u128::from(reader.u64()?) << 64;
         let (table, seq) = (TableId(reader.u32()?), reader.u64()?);
+        let time_ms = if flags & TIMED != 0 { Some(reader.u64()?) } else { None };
         let is_keys_only = flags & KEYS_ONLY != 0;
         let (low, high) = (read_bound(&mut reader)?, read_bound(&mut reader)?);
         let last = match read_bound(&mut reader)? {
@@ -90,7 +97,7 @@ impl CursorToken {
             Bound::Included(_) => return Err(Malformed::Tag),
         };
         reader.finish()?;
-        Ok(CursorToken { store_id, table, direction, is_keys_only, seq, low, high, last })
+        Ok(CursorToken { store_id, table, direction, is_keys_only, seq, time_ms, low, high, last })
     }
 }
 

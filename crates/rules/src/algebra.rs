@@ -460,13 +460,16 @@ impl FoldRules {
     /// When the fold is missing or fails, or the value of the op lies apart; the state is then unchanged.
     pub fn apply(&self, key: &[u8], state: &mut Option<Vec<u8>>, op: Op<'_>) -> Result<(), Decline> {
         match self.has_stamps {
-            false => self.apply_plain(key, state, op),
+            false => self.apply_unstamped(key, state, op),
             true => self.apply_stamped(key, state, op),
         }
     }
 
-    /// The same of an op without a stamp.
-    pub(crate) fn apply_plain(
+    /// The same of an op without a stamp on a value without one, as users know both; also where records have stamps.
+    ///
+    /// # Errors
+    /// As [`FoldRules::apply`].
+    pub fn apply_unstamped(
         &self,
         key: &[u8],
         state: &mut Option<Vec<u8>>,

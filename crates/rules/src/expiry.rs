@@ -103,7 +103,7 @@ impl FoldRules {
             (Some((met, _)), Op::Fold(_)) => write_ms = met.write_ms,
             _ => {}
         }
-        self.apply_plain(key, &mut value, op)?;
+        self.apply_unstamped(key, &mut value, op)?;
         let stamp = Stamp { write_ms, ..stamp };
         *state = value.map(|value| [&stamp.bytes()[..], &value].concat());
         Ok(())

@@ -91,9 +91,9 @@ fn who_reads_the_past_is_no_stand_in_for_a_snapshot_of_then() {
     let borders = Arc::new(Borders::default());
     let past = borders.hold(At::new(3, 0), HeldFor::Past(At::new(9, 0)), s(0));
     assert_eq!((borders.all(), borders.oldest_of_all_tables()), (vec![3], None));
-    assert!(matches!(borders.hold_if_live(3), Some((_, HeldFor::Past(_)))));
+    assert!(matches!(borders.hold_if_live(3, u64::MAX), Some((_, HeldFor::Past(_)))));
     let whole = hold(&borders, 3, 0, 0);
-    assert!(matches!(borders.hold_if_live(3), Some((_, HeldFor::Snapshot))));
+    assert!(matches!(borders.hold_if_live(3, u64::MAX), Some((_, HeldFor::Snapshot))));
     assert_eq!((borders.all(), borders.oldest_of_all_tables()), (vec![3], Some(3)));
     drop((past, whole));
     assert!(borders.is_empty());

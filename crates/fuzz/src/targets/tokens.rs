@@ -34,6 +34,7 @@ fn cursor_token_seeds() -> Vec<Vec<u8>> {
         direction: Direction::Forward,
         is_keys_only: false,
         seq: 1 << 33,
+        time_ms: None,
         low: Bound::Unbounded,
         high: Bound::Unbounded,
         last: None,

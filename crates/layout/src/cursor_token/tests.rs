@@ -15,6 +15,7 @@ fn tokens() -> Vec<CursorToken> {
                     direction,
                     is_keys_only,
                     seq: 1 << 40,
+                    time_ms: is_keys_only.then_some(1 << 41),
                     low,
                     high,
                     last,
@@ -52,7 +53,7 @@ fn what_no_version_wrote_is_refused_though_its_checksum_is_right() {
         CursorToken::from_bytes(&body)
     };
     assert_eq!(changed(0, 2), Err(Malformed::Tag), "a later version");
-    assert_eq!(changed(1, 4), Err(Malformed::Tag), "another flag");
+    assert_eq!(changed(1, 8), Err(Malformed::Tag), "another flag");
     assert_eq!(changed(30, 3), Err(Malformed::Tag), "another bound");
     assert_eq!(changed(32, 2), Err(Malformed::Short), "the last key is not there");
 }
