@@ -9,8 +9,8 @@
 //! Complete: whatever has a term at the snapshot has an entry of it, by the law of terms. Right: every hit is looked at. A key
 //! that has several of the terms that are asked for is hit by each.
 //!
-//! Who reads the past of a table that keeps it (a snapshot of a moment that is over) goes over the present entries: an index
-//! of such a table is never cleaned, so they hold all that ever were.
+//! Who reads the past of a table that keeps it (a snapshot of a moment that is over) goes over the present entries: of the index
+//! of such a table only those are cleaned that were stale before all that it keeps (`upkeep/clean.rs`).
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_rules::codec::tuple::{self, Element};
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::terms::{before_entries, behind_entries, pack_term, show_term, split_entry};
-use folddb_rules::{Datum, Extractor};
+use folddb_rules::{Datum, Extractor, Terms};
 
 use crate::borders::{At, Held, HeldFor};
 use crate::catalog::{IndexCore, TableCore};
@@ -450,7 +450,8 @@ impl Search {
         found: &mut [Option<Result<Hit>>],
     ) -> u64 {
         let key = split[same_key[0]].1;
-        let looked = match self.look(key) {
+        let holds = |terms: &Terms| same_key.iter().any(|&at| terms.has(split[at].0));
+        let looked = match self.look(key, &holds) {
             Ok(Some(looked)) => looked,
             Ok(None) => return same_key.len() as u64,
             Err(error) => {
@@ -472,8 +473,8 @@ impl Search {
     }
 
     /// What a key has at the snapshot, as far as it is wanted.
-    fn look(&self, key: &[u8]) -> Result<Option<Looked>> {
-        self.engine.look((&self.table, &self.extractor), key, self.at, self.want)
+    fn look(&self, key: &[u8], holds: &dyn Fn(&Terms) -> bool) -> Result<Option<Looked>> {
+        self.engine.look((&self.table, &self.extractor), key, self.at, self.want, holds)
     }
 }
 

@@ -31,13 +31,15 @@ pub(crate) struct Looked {
 }
 
 impl Engine {
-    /// The terms that a key has for a reader at `at`, and what else is wanted of it; none where it is absent.
+    /// The terms that a key has for a reader at `at`, and what else is wanted of it; none where it is absent. A value that lies
+    /// apart, and need not be read for its terms, is read only where it `holds` what is asked for.
     pub(crate) fn look(
         &self,
         (table, extractor): (&TableCore, &Extractor),
         key: &[u8],
         at: At,
         want: Want,
+        holds: &dyn Fn(&Terms) -> bool,
     ) -> Result<Option<Looked>> {
         let mut looked = self.with_state(table, key, Some(at), |state, of| {
             let Some(state) = state else { return Ok(None) };
@@ -58,7 +60,7 @@ impl Engine {
             if is_told {
                 take_terms(extractor, table, key, Taken::Head(&head), &mut looked.terms);
             }
-            if is_told && want != Want::Value {
+            if is_told && (want != Want::Value || !holds(&looked.terms)) {
                 return Ok(Some(looked));
             }
             with_record(|record| {

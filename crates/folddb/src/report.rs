@@ -405,7 +405,7 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     };
     TableStats {
         name: core.name.clone(),
-        records: in_memory + parts().map(|facts| facts.records).sum::<u64>(),
+        records: view.records(),
         keys_estimate: keys_estimate.max(if view.runs.is_empty() { in_memory } else { 0 }),
         disk_bytes: parts().map(|facts| facts.file_bytes).sum(),
         memtable_bytes: memtables().map(|memtable| memtable.bytes() as u64).sum(),

@@ -10,6 +10,7 @@ pub(crate) mod flush;
 pub(crate) mod merge;
 pub(crate) mod optimize;
 pub(crate) mod output;
+mod stale;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +62,7 @@ pub enum Work {
 }
 
 /// What a thread does until the store is closed.
-type Loop = fn(&Engine);
+type Loop = fn(&Arc<Engine>);
 
 /// How a thread is started: its name, and what it does.
 type Spawn<'s> = dyn FnMut(&str, Box<dyn FnOnce() + Send>) -> std::io::Result<thread::JoinHandle<()>> + 's;
@@ -84,7 +85,7 @@ impl Workers {
             return Ok(workers);
         }
         let loops: [(&str, Loop); 3] = [
-            ("folddb-journal", Engine::journal_loop),
+            ("folddb-journal", |engine| engine.journal_loop()),
             ("folddb-flush", |engine| engine.work_loop(Worker::Flush)),
             ("folddb-merge", |engine| engine.work_loop(Worker::Merge)),
         ];
@@ -146,7 +147,7 @@ impl Engine {
         }
     }
 
-    fn work_loop(&self, work: Worker) {
+    fn work_loop(self: &Arc<Engine>, work: Worker) {
         loop {
             let seen = self.bell.count();
             if self.health.is_closed() {
@@ -171,7 +172,7 @@ impl Engine {
     }
 
     /// A step of a merge, and one of what moves values: neither waits for the end of the other.
-    fn merge_and_reclaim(&self) -> Result<Option<String>> {
+    fn merge_and_reclaim(self: &Arc<Engine>) -> Result<Option<String>> {
         let merged = self.contained(Worker::Merge);
         let reclaimed = match self.contained(Worker::Reclaim) {
             Err(error) if error.kind() == ErrorKind::Corruption => None, // merges do not wait for it
@@ -195,7 +196,7 @@ impl Engine {
     /// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
     /// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
     /// or a user's comparison function) is a failure too. A damaged input of a merge or of reclaim is given up, not tried again.
-    fn contained(&self, work: Worker) -> Result<Option<String>> {
+    fn contained(self: &Arc<Engine>, work: Worker) -> Result<Option<String>> {
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
             Worker::Flush => self.flush_step(),
             Worker::Merge => self.merge_step(),
@@ -238,7 +239,7 @@ impl Engine {
     }
 
     /// One step of upkeep, the most urgent; says what it did, or nothing when there is nothing to do.
-    pub(crate) fn upkeep_step(&self) -> Result<Option<String>> {
+    pub(crate) fn upkeep_step(self: &Arc<Engine>) -> Result<Option<String>> {
         self.journal_step()?;
         match self.contained(Worker::Flush)? {
             Some(done) => Ok(Some(done)),
@@ -250,7 +251,7 @@ impl Engine {
     }
 
     /// One step of one kind of work; says what it did, or nothing when there is nothing to do.
-    pub(crate) fn upkeep_step_of(&self, work: Work) -> Result<Option<String>> {
+    pub(crate) fn upkeep_step_of(self: &Arc<Engine>, work: Work) -> Result<Option<String>> {
         match work {
             Work::Journal => self.journal_step().map(|()| None),
             Work::Seal => {
@@ -349,7 +350,7 @@ impl Engine {
     }
 
     /// Waits until there is nothing left to flush or to merge.
-    pub(crate) fn settle(&self) -> Result<()> {
+    pub(crate) fn settle(self: &Arc<Engine>) -> Result<()> {
         self.flush_all()?;
         loop {
             let seen = self.bell.count();

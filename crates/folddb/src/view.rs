@@ -41,6 +41,14 @@ impl TableView {
         parts.map(|part| part.file.part.facts().kept_since).max().unwrap_or(0)
     }
 
+    /// Records in memory and in runs.
+    pub(crate) fn records(&self) -> u64 {
+        let memtables =
+            std::iter::once(&self.active).chain(self.sealed.iter().map(|sealed| &sealed.memtable));
+        let parts = self.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts().records);
+        memtables.map(|memtable| memtable.records()).sum::<u64>() + parts.sum::<u64>()
+    }
+
     /// The same picture with one more range delete.
     pub(crate) fn with_range_delete(&self, range: RangeDelete) -> TableView {
         let mut range_deletes = self.range_deletes.as_ref().clone();

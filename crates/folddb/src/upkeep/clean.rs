@@ -6,31 +6,35 @@
 //! newer than S. No older entry of the same term comes to light that matters, for it is as stale as this one. So an entry may go
 //! in any merge, and S may be another one at each step; while a step looks, S is held.
 //!
-//! A table that keeps its past is not cleaned: somebody may yet read it as it was.
+//! Of a table that keeps a window of its past S is no later than where that begins, and its time no later than that: whoever asks
+//! for a moment gets one of the window. The index of a table that keeps its past for ever is not cleaned: somebody may yet read it as
+//! it was. Who keeps versions of each key shows none of the whole table, and so no moment that an index is asked for.
 //!
-//! **What it costs.** A look at each record. So only merges to the bottom clean, and of these only every eighth step looks, until it finds a
-//! tenth of the entries stale; then the next does, too. `optimize` looks at all. Where finds have met too many stale entries, a
-//! merge is planned for that alone.
+//! **What it costs.** A look at each record, see `stale`. So only merges to the bottom clean, and of these only every eighth step looks,
+//! until it finds a tenth of the entries stale; then the next does, too. `optimize` looks at all. Where finds have met too many
+//! stale entries, a merge is planned for that alone. A step is large where the table is so small that one walk along it is
+//! cheaper than a look for each entry, and small where each look may cost a read.
 //!
 //! What cannot be looked at, for damage or since its fold fails, stays. Called by `merge` and `optimize`.
 
 use std::sync::Arc;
 
-use folddb_base::stream::OwnedRecord;
-use folddb_base::{OpKind, Record, RecordSink, Result, Seq};
+use folddb_base::{RecordSink, Result, Seq};
 use folddb_host::sync::atomic::Ordering;
 use folddb_merge::plan::{Reason, optimize_plan};
 use folddb_merge::{Budget, Plan, RunSummary};
-use folddb_rules::Extractor;
-use folddb_rules::terms::split_entry;
+use folddb_rules::{Extractor, Keep};
 
+use super::stale::{Entries, Looks, is_walk_cheaper};
 use crate::borders::{At, Held, HeldFor};
 use crate::catalog::{IndexCore, TableCore};
 use crate::engine::Engine;
-use crate::looked::Want;
 
-/// A step takes in so many records, since each may cost a read.
+/// A step takes in so many records where each may cost a read.
 const STEP_RECORDS: u64 = 1024;
+
+/// And so many where one walk along the table looks at all of them.
+const WALK_RECORDS: u64 = 1 << 16;
 
 /// One step in so many looks, as long as hardly anything is stale.
 const LOOKS_EVERY: u64 = 8;
@@ -64,14 +68,19 @@ impl TableCore {
     }
 
     /// Whether it is an index in which a merge of all may find something stale that was none at the last one.
-    pub(super) fn may_be_stale(&self, published: Seq) -> bool {
+    pub(super) fn may_be_stale(&self, engine: &Engine) -> bool {
         let Some((table, index)) = self.owner() else { return false };
-        is_cleanable(&table, &index) && index.cleaned_at.load(Ordering::Acquire) < published
+        let kept_since = engine.kept_since(&table, engine.now_ms());
+        is_cleanable(&table, &index)
+            && index.cleaned_at.load(Ordering::Acquire) < kept_since.min(engine.published())
     }
 }
 
 fn is_cleanable(table: &TableCore, index: &IndexCore) -> bool {
-    index.is_built() && !table.keeps_past && table.rules.missing.is_none() && index.extractor.is_ok()
+    index.is_built()
+        && table.rules.rules.keep != Keep::Forever
+        && table.rules.missing.is_none()
+        && index.extractor.is_ok()
 }
 
 /// The plan that merges all runs of an index to clean it, also where they are one.
@@ -94,18 +103,7 @@ pub(super) struct Cleaner {
     steps: u64,
     /// The lowest seq that a step has looked at.
     looked_at: Seq,
-    gathered: Gathered,
-}
-
-/// What a step lets out.
-#[derive(Default)]
-struct Gathered(Vec<OwnedRecord>);
-
-impl RecordSink for Gathered {
-    fn push(&mut self, record: Record<'_>) -> Result<()> {
-        self.0.push(OwnedRecord::from_record(record));
-        Ok(())
-    }
+    entries: Entries,
 }
 
 impl Cleaner {
@@ -124,61 +122,52 @@ impl Cleaner {
             is_eager: false,
             steps: 0,
             looked_at: Seq::MAX,
-            gathered: Gathered::default(),
+            entries: Entries::default(),
         })
     }
 
     /// What a step may take in.
     pub(super) fn budget(&self, budget: Budget) -> Budget {
-        Budget { records: budget.records.min(STEP_RECORDS), ..budget }
+        let walks = is_walk_cheaper(&self.table, &self.extractor, WALK_RECORDS as usize);
+        Budget { records: if walks { WALK_RECORDS } else { STEP_RECORDS }, ..budget }
     }
 
     /// Where a step is to let its records out.
     pub(super) fn sink(&mut self) -> &mut dyn RecordSink {
-        &mut self.gathered
+        &mut self.entries
     }
 
     /// Hands on what a step has let out, without what is stale.
-    pub(super) fn hand_on(&mut self, engine: &Engine, to: &mut dyn RecordSink) -> Result<()> {
-        let records = std::mem::take(&mut self.gathered.0);
+    pub(super) fn hand_on(&mut self, engine: &Arc<Engine>, to: &mut dyn RecordSink) -> Result<()> {
+        let entries = std::mem::take(&mut self.entries);
         let looks = self.is_thorough || self.is_eager || self.steps.is_multiple_of(LOOKS_EVERY);
         self.steps += 1;
-        let stale = if looks { self.stale(engine, &records) } else { vec![false; records.len()] };
+        let stale = if looks { self.stale(engine, &entries) } else { vec![false; entries.len()] };
         let count = stale.iter().filter(|stale| **stale).count();
         if looks {
-            self.is_eager = count as f64 > records.len() as f64 * EAGER_FROM;
+            self.is_eager = count as f64 > entries.len() as f64 * EAGER_FROM;
         }
         engine.counters.entries_cleaned.add(count as u64);
-        for (record, _) in records.iter().zip(&stale).filter(|(_, stale)| !**stale) {
-            to.push(record.record())?;
+        for (at, _) in stale.iter().enumerate().filter(|(_, stale)| !**stale) {
+            to.push(entries.record(at))?;
         }
+        self.entries = entries.emptied();
         Ok(())
     }
 
     /// Which entries nobody needs any more.
-    fn stale(&mut self, engine: &Engine, records: &[OwnedRecord]) -> Vec<bool> {
-        let held = engine.hold_oldest();
+    fn stale(&mut self, engine: &Arc<Engine>, entries: &Entries) -> Vec<bool> {
+        let held = engine.hold_oldest(&self.table);
         self.looked_at = self.looked_at.min(held.at.seq);
-        let mut stale = vec![false; records.len()];
-        let may_go = |record: &OwnedRecord| record.op.kind == OpKind::Set && record.seq <= held.at.seq;
-        let split = |at: usize| split_entry(&records[at].key).unwrap_or_default();
-        let mut order: Vec<usize> = (0..records.len()).filter(|&at| may_go(&records[at])).collect();
-        order.sort_by_key(|&at| split(at).1);
-        for same_key in order.chunk_by(|&a, &b| split(a).1 == split(b).1) {
-            self.look(engine, split(same_key[0]).1, held.at, &mut |terms| {
-                for &at in same_key {
-                    stale[at] = !terms.is_some_and(|terms| terms.has(split(at).0));
-                }
-            });
-        }
-        stale
+        let stale =
+            Looks { engine, table: &self.table, extractor: &self.extractor, at: held.at }.stale(entries);
+        // A merge that was under way when the moment was held may have folded it: what was seen then was not all that it had.
+        let is_folded = self.is_windowed() && self.table.view().folded_up_to() > held.at.seq;
+        if is_folded { vec![false; entries.len()] } else { stale }
     }
 
-    /// Tells the terms of a key, where that can be looked at.
-    fn look(&self, engine: &Engine, key: &[u8], at: At, tell: &mut dyn FnMut(Option<&folddb_rules::Terms>)) {
-        if let Ok(looked) = engine.look((&self.table, &self.extractor), key, at, Want::Key) {
-            tell(looked.as_ref().map(|looked| &looked.terms));
-        }
+    fn is_windowed(&self) -> bool {
+        matches!(self.table.rules.rules.keep, Keep::Window(_))
     }
 
     /// The merge is done.
@@ -191,18 +180,32 @@ impl Cleaner {
 }
 
 impl Engine {
-    /// Holds the oldest seq that anybody reads at: of the oldest snapshot, or the present.
-    fn hold_oldest(&self) -> Held {
+    /// Holds the oldest moment of a table that anybody reads at: of the oldest snapshot, of the window that it keeps, or the present.
+    fn hold_oldest(&self, table: &TableCore) -> Held {
+        if let Keep::Window(window_ms) = table.rules.rules.keep {
+            return self.hold_window(table, window_ms);
+        }
         let _committer = self.commit.lock(); // no snapshot is taken meanwhile
         loop {
             let Some(oldest) = self.borders.oldest_of_all_tables() else {
                 let at = At::new(self.published(), self.now_ms());
                 return self.borders.hold(at, HeldFor::Work, self.host.clock.monotonic());
             };
-            match self.borders.hold_if_live(oldest) {
+            match self.borders.hold_if_live(oldest, u64::MAX) {
                 Some((held, held_for)) if !matches!(held_for, HeldFor::Past(_)) => return held,
                 _ => {} // it went meanwhile
             }
         }
+    }
+
+    /// Holds where the window begins that a table keeps, or the oldest moment that is held where that is older.
+    fn hold_window(&self, table: &TableCore, window_ms: u64) -> Held {
+        let _committer = self.commit.lock(); // no snapshot is taken meanwhile
+        let present = At::new(self.published(), self.now_ms());
+        let kept_since = self.kept_since(table, present.time_ms).max(table.folded_before);
+        let seq = self.borders.all().first().map_or(kept_since, |&oldest| oldest.min(kept_since));
+        let begins_ms = present.time_ms.saturating_sub(window_ms);
+        let time_ms = self.borders.oldest_ms().map_or(begins_ms, |oldest| oldest.min(begins_ms));
+        self.borders.hold(At::new(seq, time_ms), HeldFor::Past(present), self.host.clock.monotonic())
     }
 }

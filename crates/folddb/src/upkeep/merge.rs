@@ -128,7 +128,7 @@ pub struct Progress {
 impl Engine {
     /// Plans what is due, and takes one step of the merge that writers would miss most: the one of the
     /// lowest tier. Small merges thus overtake big ones.
-    pub(crate) fn merge_step(&self) -> Result<Option<String>> {
+    pub(crate) fn merge_step(self: &Arc<Engine>) -> Result<Option<String>> {
         if self.health.cause().is_some() {
             return Ok(None);
         }
@@ -486,7 +486,7 @@ pub(super) fn taken_in_bytes(facts: &PartFacts) -> u64 {
 
 impl MergeJob {
     /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is done.
-    pub(super) fn step(&mut self, engine: &Engine) -> Result<bool> {
+    pub(super) fn step(&mut self, engine: &Arc<Engine>) -> Result<bool> {
         engine.check_readable(&self.table)?; // a store that is closed gets no more files
         let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
         let result = self.take_in(engine)?;
@@ -506,7 +506,7 @@ impl MergeJob {
     }
 
     /// Takes in some keys, and lets out what becomes of them.
-    fn take_in(&mut self, engine: &Engine) -> Result<StepResult> {
+    fn take_in(&mut self, engine: &Arc<Engine>) -> Result<StepResult> {
         let writer = self.output.writer(engine)?;
         let Some(cleaner) = &mut self.cleaner else {
             return self.step.step(engine.step_budget(), writer);

@@ -72,7 +72,7 @@ impl Drop for Claim<'_> {
 impl Engine {
     /// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
     /// waits; it may break off, and what is done by then stays done.
-    pub(crate) fn optimize(&self, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+    pub(crate) fn optimize(self: &Arc<Engine>, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
         self.sweep_all(table)?;
         self.flush_all()?;
         let Some(claim) = self.wait_for(table, progress, || Ok(Claim::take(self, table.id)))? else {
@@ -117,7 +117,7 @@ impl Engine {
         let mut is_free = false;
         let plan = self.reserve(table, |runs| {
             is_free = !runs.iter().any(|run| run.busy);
-            match (is_free, table.may_be_stale(self.published())) {
+            match (is_free, table.may_be_stale(self)) {
                 (false, _) => None,
                 (true, false) => optimize_plan(&table.rules.order, runs),
                 (true, true) => clean_plan(table, runs),
@@ -127,7 +127,7 @@ impl Engine {
     }
 
     /// Takes a merge to its end, or to where `progress` breaks it off.
-    fn drive(&self, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
+    fn drive(self: &Arc<Engine>, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
         loop {
             match contain(|| job.step(self)) {
                 Ok(true) => {
