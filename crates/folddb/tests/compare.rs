@@ -248,3 +248,33 @@ fn a_key_whose_fold_fails_is_told_and_left_alone() {
     let synced = b_store.bring_up(b.as_bytes().scan(), a.as_bytes().scan(), &SyncOptions::default()).unwrap();
     assert_eq!((synced.set, synced.deleted, b.get(&3).unwrap()), (0, 0, Some(blob(3))));
 }
+
+/// A value longer than a batch may be is brought over piece by piece, and those around it as ever.
+#[test]
+fn values_longer_than_a_batch_are_brought_over() {
+    let (from, to) = (side(512), side(512));
+    let long = vec![7; (16 << 20) + 5];
+    for key in 0..20 {
+        from.table.set(&key, &blob(key)).unwrap();
+    }
+    from.table.put_from(&7, &mut &long[..]).unwrap();
+    let report = bring_up(&to, &from).unwrap();
+    assert_eq!(report.set, 20);
+    assert!(to.table.get(&7).unwrap() == Some(long));
+    assert!(bring_up(&to, &from).unwrap().found.is_same());
+
+    let inline = side_of(Rules::sorted::<u64, Vec<u8>>());
+    let refused = bring_up(&inline, &from).unwrap_err();
+    assert!(refused.message().contains("key 7"), "{refused}");
+}
+
+/// Where one counts a value as deleted that the other keeps, bringing up would say that it set it, each time anew.
+#[test]
+fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
+    let rules = || Rules::sorted::<u64, Vec<u8>>();
+    let (from, to) = (side_of(rules()), side_of(rules().delete_when(&vec![0])));
+    from.table.set(&1, &vec![0]).unwrap();
+    let refused = bring_up(&to, &from).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
+    assert!(refused.message().contains("delete when"), "{refused}");
+}

@@ -1,5 +1,5 @@
 //! `folddb sync SOURCE TARGET [TABLE]`: makes the tables of one store, or a range of one, what those of another are. Only what differs is
-//! written. Hashed tables are passed over, and told of.
+//! written. A table that is not there yet is made, with its indexes. Hashed tables are passed over, and told of.
 
 use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
 use serde_json::json;
@@ -32,7 +32,8 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
             all = false;
             continue;
         }
-        let report = bring_up(&to, &theirs, args)?;
+        let report = bring_up((&from, &to), &theirs, args)?;
+        all &= report.found.failing == 0;
         tell(session, &name, &report)?;
     }
     to.close()?;
@@ -52,11 +53,18 @@ fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<(), 
     })
 }
 
-fn bring_up(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<SyncReport, Failure> {
+fn bring_up(
+    (from, to): (&Opened, &Opened),
+    theirs: &BytesTable,
+    args: &SyncArgs,
+) -> Result<SyncReport, Failure> {
     let ours = match to.bytes_table(theirs.name()) {
         Ok(ours) => ours,
         Err(error) if error.kind() == ErrorKind::UnknownTable => {
-            to.create_table(theirs.name(), theirs.rules().rules.clone())?
+            let rules = theirs.rules().rules.clone();
+            let rules =
+                from.indexes(theirs.name())?.into_iter().fold(rules, |rules, index| rules.index(index.rule));
+            to.create_table(theirs.name(), rules)?
         }
         Err(error) => return Err(error.into()),
     };

@@ -9,7 +9,9 @@ use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
+use folddb_rules::table_rules::PredicateRule;
 
 use crate::batch::Batch;
 use crate::catalog::TableCore;
@@ -304,6 +306,12 @@ impl Sync {
     fn mend(&mut self, difference: &Difference, keep_others: bool) -> Result<()> {
         let key = &difference.key;
         match &difference.second {
+            Some(head) if head.size_bytes > VALUE_BYTES_MAX as u64 => {
+                self.commit()?; // in the order of the keys
+                let value_bytes = self.stream(key).map_err(|error| self.naming(key, error))?;
+                self.report.set += 1;
+                self.report.value_bytes += value_bytes;
+            }
             Some(head) => {
                 let value = self.theirs.value(key)?.unwrap_or_default();
                 self.set(key, &value, head.deadline_ms);
@@ -330,6 +338,20 @@ impl Sync {
         } else {
             self.batch.write(&self.ours, WriteOp::Set, key, value);
         }
+    }
+
+    /// Sets a value that is longer than one in a batch may be, piece by piece. Returns its bytes.
+    fn stream(&mut self, key: &[u8]) -> Result<u64> {
+        let Some(mut value) = self.theirs.read(key)? else { return Ok(0) };
+        let mut writer = self.ours.writer(WriteOp::Set, key)?;
+        writer.write_from(&mut value)?;
+        let value_bytes = writer.len_bytes();
+        writer.finish()?;
+        Ok(value_bytes)
+    }
+
+    fn naming(&self, key: &[u8], error: Error) -> Error {
+        error.context(format!("key {}", self.ours.rules().rules.key_codec().show_line(key)))
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -373,5 +395,15 @@ fn check_rules(ours: &TableCore, theirs: &TableCore) -> Result<()> {
 fn meaning(table: &TableCore) -> String {
     let rules = &table.rules;
     let (key, value) = (rules.rules.key_codec().name(), rules.rules.value_codec().name());
-    format!("key {key}, order {}, value {value}, fold {}", rules.order.name(), rules.fold.spec())
+    let (fold, version) = (rules.fold.spec(), rules.fold.version());
+    let mut meaning = format!("key {key}, order {}, value {value}, fold {fold}", rules.order.name());
+    if version != 1 {
+        meaning.push_str(&format!(" of version {version}"));
+    }
+    for (what, rule) in [("delete when", &rules.rules.delete), ("final", &rules.rules.short_circuit)] {
+        if *rule != PredicateRule::Never {
+            meaning.push_str(&format!(", {what} {rule}"));
+        }
+    }
+    meaning
 }
