@@ -28,7 +28,7 @@ use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::engine::Engine;
 use crate::feeds::why_lost;
-use crate::kept_logs::check_feed_is_no_log;
+use crate::kept_logs::{check_feed_is_no_log, check_holds_no_log};
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
@@ -624,6 +624,7 @@ impl Engine {
         if manifest.state().feeds.get(name).is_none() {
             return Err(Error::invalid(format!("the store has no feed `{name}`")));
         }
+        check_holds_no_log(manifest.state(), name)?;
         self.edit_feeds(&mut manifest, &[Change::DropFeed { name: name.to_owned() }])?;
         drop(manifest);
         self.let_go_of_history();

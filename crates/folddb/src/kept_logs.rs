@@ -13,7 +13,7 @@ use folddb_manifest::{Change, FeedPhase, FeedState, State};
 use crate::engine::Engine;
 
 /// The names of such feeds begin so.
-const PREFIX: &str = "log:";
+pub(crate) const PREFIX: &str = "log:";
 
 /// The feed that holds the log of a table.
 pub(crate) fn log_feed_name(table: &str) -> String {
@@ -32,7 +32,22 @@ pub(crate) fn check_feed_is_no_log(name: &str) -> Result<()> {
 
 /// Where the log of a table begins that is kept for ever; none where it is not.
 pub(crate) fn kept_log<'s>(state: &'s State, table: &str) -> Option<&'s FeedState> {
-    state.feeds.get(&log_feed_name(table)).filter(|feed| feed.holds() && feed.table == table)
+    log_feed(state, table).filter(|feed| feed.holds())
+}
+
+/// The feed that holds the log of a table, or was to: it may be lost.
+pub(crate) fn log_feed<'s>(state: &'s State, table: &str) -> Option<&'s FeedState> {
+    state.feeds.get(&log_feed_name(table)).filter(|feed| feed.table == table)
+}
+
+/// Fails for a feed that holds the log of a table: that is kept for as long as the table is.
+pub(crate) fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
+    match name.strip_prefix(PREFIX).filter(|table| kept_log(state, table).is_some()) {
+        None => Ok(()),
+        Some(table) => Err(Error::invalid(format!(
+            "feed `{name}` is the log that table `{table}` keeps for ever: it goes with the table"
+        ))),
+    }
 }
 
 impl Engine {

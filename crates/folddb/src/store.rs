@@ -23,7 +23,7 @@ use crate::engine::{Active, Engine};
 use crate::hashed::{Hashed, new_salt};
 use crate::indexing::{IndexInfo, IndexProgress, NewIndexes};
 use crate::install::{Installed, part_state};
-use crate::kept_logs::kept_log;
+use crate::kept_logs::log_feed;
 use crate::options::{Durability, Options};
 use crate::recover;
 use crate::report::ReclaimReport;
@@ -250,7 +250,7 @@ impl Store {
         let gone: Vec<&Arc<TableCore>> =
             std::iter::once(&core).chain(indexes.iter().map(|index| &index.table)).collect();
         let dropped = gone.iter().map(|table| Change::DropTable { table: table.id });
-        let kept = kept_log(manifest.state(), name).map(|log| Change::DropFeed { name: log.name.clone() });
+        let kept = log_feed(manifest.state(), name).map(|log| Change::DropFeed { name: log.name.clone() });
         let edit: Vec<Change> = dropped.chain(told).chain(kept).collect();
         engine.edit_tables(&mut manifest, &edit)?;
         {

@@ -200,6 +200,8 @@ fn a_log_that_is_kept_goes_with_its_table_and_is_not_for_reading() {
     assert_eq!(held(&store), [("log:blobs".to_owned(), true), ("log:sums".to_owned(), true)]);
     let refused = store.feed("log:sums", FeedOptions::default()).map(drop).expect_err("it is refused");
     assert!(refused.message().contains("the log that table `sums` keeps"), "{refused}");
+    let refused = store.drop_feed("log:sums").expect_err("it is refused");
+    assert!(refused.message().contains("goes with the table"), "{refused}");
     store.drop_table("sums").expect("it is dropped");
     store.drop_table("blobs").expect("it is dropped");
     assert_eq!(store.feeds(), []);

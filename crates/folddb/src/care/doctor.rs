@@ -15,6 +15,7 @@ use crate::care::survey::Survey;
 use crate::care::verify::verify;
 use crate::engine::Engine;
 use crate::feeds::FeedStats;
+use crate::kept_logs;
 use crate::options::Options;
 use crate::report::{StoreStats, TableStats};
 use crate::store::Store;
@@ -102,6 +103,8 @@ pub struct TableFacts {
     pub filter_bits: u32,
     /// What of its rules is not at hand, in words.
     pub missing: Option<String>,
+    /// Its rules say that its log is kept for ever, and it is not.
+    pub lacks_log: bool,
 }
 
 /// A snapshot that has lived so long was probably forgotten. In seconds.
@@ -284,6 +287,9 @@ fn of_memory(facts: &Facts, advice: &mut Vec<Advice>) {
 
 fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
     let (name, store) = (&feed.name, &facts.store);
+    if name.starts_with(kept_logs::PREFIX) {
+        return; // a lost one is told of its table, and the others hold what they are to
+    }
     let drop = format!("drop it, if nobody reads it any more: folddb feeds {store} --drop {name}");
     if let Some(why) = &feed.lost {
         let what = format!("feed `{name}` has lost its place: {why}");
@@ -302,6 +308,21 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
 fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
     let TableFacts { stats, missing, .. } = table;
     let (name, store) = (&stats.name, &facts.store);
+    if table.lacks_log {
+        let what = format!(
+            "table `{name}` is to keep its log for ever, and has lost it: by a repair, by a restore, or with damage"
+        );
+        let todo = format!(
+            "to keep one again, from then on, make the table anew: folddb dump {store} {name} --to FILE; \
+             folddb drop {store} {name}; folddb load {store} FILE"
+        );
+        advice.push(one(
+            Weight::Costly,
+            what,
+            "its runs cannot be made anew from its log, should they be lost",
+            todo,
+        ));
+    }
     if let Some(missing) = missing {
         let what = format!("table `{name}`: {missing}");
         let todo = "open it with a program that brings it along (Options::custom_fold, custom_predicate)";
@@ -402,6 +423,8 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
             stats,
             filter_bits: u32::from(rules.rules.filter_bits),
             missing: rules.missing.clone(),
+            lacks_log: rules.rules.keeps_log
+                && kept_logs::kept_log(engine.manifest.lock().state(), &name).is_none(),
         });
     }
     let stats = store.stats();

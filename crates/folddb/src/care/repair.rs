@@ -308,6 +308,11 @@ impl Mender<'_> {
         let (placed, options, draft) = (next.clone(), self.options, self.draft);
         let values = ValuesAtRest::new(&options.host.files, draft, &placed);
         for table in next.tables.values_mut() {
+            if rules.get(&table.id).is_some_and(|rules| rules.rules.keeps_log) {
+                let what =
+                    "the log that it kept for ever ends here, and what is written from now on is not kept";
+                self.report.findings.push(Finding::note(table.name.as_str(), what));
+            }
             match rules.get(&table.id) {
                 rules if index_of(rules).is_some() => to_be_built(table),
                 Some(rules) => self.table(table, rules, &values)?,

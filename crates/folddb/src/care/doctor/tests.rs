@@ -15,7 +15,7 @@ fn healthy() -> Facts {
     Facts {
         store: "s".to_owned(),
         is_live: true,
-        tables: vec![TableFacts { stats: table, filter_bits: 10, missing: None }],
+        tables: vec![TableFacts { stats: table, filter_bits: 10, missing: None, lacks_log: false }],
         free_bytes: 1 << 40,
         reserve_bytes: 64 << 20,
         cache_bytes: 10 << 20,
