@@ -18,7 +18,7 @@
 //! The hash of a value in several pieces is that of their lengths and hashes, under its key: the same bytes in other pieces have another.
 
 use crate::bytes::{Malformed, Reader, put_slice, put_u32, put_u64, put_varint};
-use crate::checksum::{GrowingHash, key_hash};
+use crate::checksum::{GrowingHash, hash64, key_hash};
 use crate::pointer::{Pointer, ValuePlace, value_hash};
 
 /// Stands where a pointer names its segment.
@@ -149,6 +149,22 @@ impl<'a> Rope<'a> {
             Body::One(pointer) => Some(pointer),
             Body::Many(..) => None,
         }
+    }
+
+    /// What tells the value from any other that its key has ever had: of where its pieces lie that lie apart, of the bytes of the
+    /// others, and of when it was written. Neither a merge nor a move of its pieces changes it.
+    pub fn version(&self) -> u64 {
+        let mut told = self.time_ms.to_le_bytes().to_vec();
+        for piece in self.iter() {
+            match piece {
+                Piece::Inline(bytes) => put_slice(&mut told, bytes),
+                Piece::Apart { place, .. } => {
+                    put_u32(&mut told, place.segment);
+                    put_u32(&mut told, place.unit);
+                }
+            }
+        }
+        hash64(0, &told)
     }
 
     /// The hash of the value under this key: see the head of this file.

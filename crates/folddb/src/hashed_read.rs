@@ -15,6 +15,7 @@
 
 use std::sync::Arc;
 
+use folddb_base::checksum::hash64;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::pointer::value_hash;
 use folddb_base::stamp::NEVER;
@@ -93,11 +94,19 @@ impl Found {
         self.head.record_bytes()
     }
 
+    /// See [`Head::version`].
+    fn version(&self) -> u64 {
+        let place = u64::from(self.slot.segment()) << 32 | u64::from(self.slot.unit());
+        let written_ms = self.front.map_or(0, |front| front.stamp.write_ms);
+        hash64(u64::from(self.head.hash), &[place.to_le_bytes(), written_ms.to_le_bytes()].concat())
+    }
+
     /// What is known of its value.
     pub(crate) fn head_of_value(&self) -> Head {
         Head {
             size_bytes: self.head.len.saturating_sub(self.front_bytes() as u64),
             hash: self.head.hash,
+            version: Some(self.version()),
             written_ms: self.front.map(|front| front.stamp.write_ms),
             deadline_ms: self.front.map(|front| front.stamp.deadline_ms).filter(|&deadline| deadline < NEVER),
             is_apart: true,

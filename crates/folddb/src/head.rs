@@ -24,6 +24,10 @@ pub struct Head {
     /// Hash of the value, seeded with its key: other bytes under the same key have another, but for one case in four thousand
     /// million. Of a value in several pieces it is that of their lengths and hashes: the same bytes in other pieces have another, too.
     pub hash: u32,
+    /// What tells the value from any other that its key has ever had in this store, of the same bytes too: each write gives another.
+    /// Merges, reclaim, backups and restarts leave it as it is; a repair, a dump or a sync gives others. It says nothing of which came
+    /// first. Known only of a value that lies apart.
+    pub version: Option<u64>,
     /// When the value was written, in milliseconds since 1970; known only of one that lies apart.
     pub written_ms: Option<u64>,
     /// Until when it lasts, in milliseconds since 1970; none where it does for ever.
@@ -53,6 +57,7 @@ impl Head {
         Head {
             size_bytes: value.len() as u64,
             hash,
+            version: None,
             written_ms: None,
             deadline_ms: None,
             is_apart: false,
@@ -72,6 +77,7 @@ impl Head {
         Ok(Head {
             size_bytes: rope.len,
             hash: rope.hash(key),
+            version: Some(rope.version()),
             written_ms: Some(rope.time_ms),
             deadline_ms: None,
             is_apart: true,

@@ -246,3 +246,53 @@ fn readers_meet_only_whole_values_while_others_overwrite_and_reclaim() {
     check(&store, 5, None);
     check(&store, 0, Some(&snapshot));
 }
+
+#[test]
+fn a_version_tells_a_write_from_every_other_and_stays_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.folddb");
+    let mut store = Store::create(&path, options()).unwrap();
+    let versions = |store: &Store| -> Vec<u64> {
+        let of =
+            |table: &BytesTable, key: u64| table.head(&key.to_be_bytes()).unwrap().unwrap().version.unwrap();
+        tables(store).iter().flat_map(|table| (0..KEYS).map(move |key| of(table, key))).collect()
+    };
+    write(&store, 0);
+    let mut seen = versions(&store);
+    for round in 1..4 {
+        let before = versions(&store);
+        write(&store, round);
+        let after = versions(&store);
+        for (at, (before, after)) in before.iter().zip(&after).enumerate() {
+            assert_eq!(before != after, (at as u64 % KEYS).is_multiple_of(STEP), "value {at}, round {round}");
+        }
+        store.flush().unwrap();
+        merge_and_reclaim(&store);
+        assert_eq!(versions(&store), after, "round {round}");
+        drop(store);
+        store = Store::open(&path, options()).unwrap();
+        assert_eq!(versions(&store), after);
+        seen.extend(
+            after
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| (*at as u64 % KEYS).is_multiple_of(STEP))
+                .map(|one| one.1),
+        );
+    }
+    assert!(moved(&path) > 0, "values have moved");
+    for table in &tables(&store)[2..] {
+        let head = || table.head(&1u64.to_be_bytes()).unwrap().unwrap();
+        let (before, value) = (head(), table.get(&1u64.to_be_bytes()).unwrap().unwrap());
+        table.write(WriteOp::Set, &1u64.to_be_bytes(), &value).unwrap();
+        assert_eq!(
+            (head().hash, head().version == before.version),
+            (before.hash, false),
+            "the same bytes again"
+        );
+    }
+    let count = seen.len();
+    seen.sort_unstable();
+    seen.dedup();
+    assert_eq!(seen.len(), count, "no two are alike");
+}

@@ -39,6 +39,7 @@ pub(crate) fn shown(head: &Head) -> Datum {
     let values = [
         Datum::Int(head.size_bytes.into()),
         Datum::Text(format!("{:08x}", head.hash)),
+        head.version.map_or(Datum::Null, |version| Datum::Text(format!("{version:016x}"))),
         Datum::Bool(head.is_apart),
         written,
         deadline,

@@ -11,7 +11,8 @@ use crate::failure::Failure;
 use crate::human;
 
 /// The fields of heads, as columns.
-pub(crate) const HEAD_FIELDS: [&str; 6] = ["size_bytes", "hash", "apart", "written", "deadline", "head"];
+pub(crate) const HEAD_FIELDS: [&str; 7] =
+    ["size_bytes", "hash", "version", "apart", "written", "deadline", "head"];
 
 /// A column of the value: its name, and the fields that lead to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
