@@ -42,15 +42,15 @@ const TOGETHER: std::ops::RangeInclusive<usize> = 16..=256;
 #[derive(Clone)]
 #[must_use = "nothing is looked up until it is iterated"]
 pub struct BytesFind {
-    table: BytesTable,
-    index: Arc<IndexCore>,
-    low: Bound<Vec<u8>>,
-    high: Bound<Vec<u8>>,
-    direction: Direction,
-    limit: usize,
+    pub(crate) table: BytesTable,
+    pub(crate) index: Arc<IndexCore>,
+    pub(crate) low: Bound<Vec<u8>>,
+    pub(crate) high: Bound<Vec<u8>>,
+    pub(crate) direction: Direction,
+    pub(crate) limit: usize,
     /// The snapshot, and whether it is of a moment that is over.
-    seen: Option<(Arc<Held>, bool)>,
-    mistake: Option<Error>,
+    pub(crate) seen: Option<(Arc<Held>, bool)>,
+    pub(crate) mistake: Option<Error>,
 }
 
 impl BytesTable {
@@ -190,6 +190,11 @@ impl BytesFind {
         Hits::start(self, if with_values { Want::Value } else { Want::Key })
     }
 
+    /// Hits, each with the head of its value.
+    pub fn hits_with_heads(self) -> Hits {
+        Hits::start(self, Want::Head)
+    }
+
     /// How many hits there are.
     ///
     /// # Errors
@@ -208,7 +213,7 @@ impl BytesFind {
 #[derive(Clone)]
 #[must_use = "nothing is looked up until it is iterated"]
 pub struct Find<K, V> {
-    bytes: BytesFind,
+    pub(crate) bytes: BytesFind,
     types: PhantomData<fn() -> (K, V)>,
 }
 
@@ -293,7 +298,7 @@ impl<K, V> std::fmt::Debug for Find<K, V> {
     }
 }
 
-fn decoded_key<K: Key>(table: &BytesTable, key: &[u8]) -> Result<K> {
+pub(crate) fn decoded_key<K: Key>(table: &BytesTable, key: &[u8]) -> Result<K> {
     K::decode(key).map_err(|cause| {
         let message = format!("a key of table `{}` is not of its type: {cause}", table.name());
         Error::new(ErrorKind::RulesDiffer, message)
@@ -309,7 +314,8 @@ pub struct Hit {
     pub key: Vec<u8>,
     /// Its value, where values were asked for.
     pub value: Vec<u8>,
-    head: Option<Head>,
+    /// The head of its value, where heads were asked for.
+    pub head: Option<Head>,
 }
 
 impl Hit {

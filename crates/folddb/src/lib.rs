@@ -114,6 +114,7 @@ mod snapshot;
 mod aggregate;
 mod indexing;
 mod find;
+mod find_fold;
 mod spread;
 mod digest;
 mod transaction;

@@ -94,34 +94,56 @@ impl BytesScan {
         threads: usize,
         start: &(impl Fn() -> A + Sync),
         step: &(impl Fn(&mut LentRows, &mut A) -> Result<Step> + Sync),
-        mut join: impl FnMut(A, A) -> A,
+        join: impl FnMut(A, A) -> A,
     ) -> Result<A> {
         if self.limit != usize::MAX {
             return Err(Error::invalid("a scan with a limit cannot be folded in pieces"));
         }
-        let threads = threads.max(1);
-        let pieces = self.split(threads * PIECES_PER_THREAD)?;
-        let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
-        let gathered: Vec<Mutex<Option<Result<A>>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
-        let work = || {
-            while !is_over.load(Relaxed) {
-                let number = next.fetch_add(1, Relaxed);
-                let Some(piece) = pieces.get(number) else { return };
-                let folded = fold_piece(piece, start(), step, &is_over);
-                is_over.fetch_or(folded.is_err(), Relaxed);
-                *gathered[number].lock() = Some(folded);
-            }
-        };
-        thread::scope(|scope| {
-            (1..threads.min(pieces.len())).for_each(|_| {
-                scope.spawn(work);
-            });
-            work();
-        });
-        let mut all = gathered.iter().filter_map(|piece| piece.lock().take());
-        let first = all.next().unwrap_or_else(|| Ok(start()))?;
-        all.try_fold(first, |sum, piece| Ok(join(sum, piece?)))
+        let pieces = self.split(pieces_for(threads))?;
+        fold_pieces(
+            &pieces,
+            threads,
+            start,
+            &|piece, start, is_over| fold_piece(piece, start, step, is_over),
+            join,
+        )
     }
+}
+
+/// Into how many pieces work is cut for so many threads.
+pub(crate) fn pieces_for(threads: usize) -> usize {
+    threads.max(1) * PIECES_PER_THREAD
+}
+
+/// Folds each piece on one of `threads` threads, and joins what they come to in the order of the pieces. `fold` is told by a flag
+/// that all work is over, and tells it so.
+pub(crate) fn fold_pieces<P: Sync, A: Send>(
+    pieces: &[P],
+    threads: usize,
+    start: &(impl Fn() -> A + Sync),
+    fold: &(impl Fn(&P, A, &AtomicBool) -> Result<A> + Sync),
+    mut join: impl FnMut(A, A) -> A,
+) -> Result<A> {
+    let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let gathered: Vec<Mutex<Option<Result<A>>>> = pieces.iter().map(|_| Mutex::new(None)).collect();
+    let work = || {
+        while !is_over.load(Relaxed) {
+            let number = next.fetch_add(1, Relaxed);
+            let Some(piece) = pieces.get(number) else { return };
+            let folded = fold(piece, start(), &is_over);
+            is_over.fetch_or(folded.is_err(), Relaxed);
+            *gathered[number].lock() = Some(folded);
+        }
+    };
+    thread::scope(|scope| {
+        (1..threads.max(1).min(pieces.len())).for_each(|_| {
+            scope.spawn(work);
+        });
+        work();
+    });
+    let mut all = gathered.iter().filter_map(|piece| piece.lock().take());
+    let first = all.next().unwrap_or_else(|| Ok(start()))?;
+    all.try_fold(first, |sum, piece| Ok(join(sum, piece?)))
 }
 
 impl<K: Key, V: Value> Scan<K, V> {

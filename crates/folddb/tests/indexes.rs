@@ -578,3 +578,74 @@ fn verify_compares_indexes_with_their_tables_and_repair_and_dumps_make_them_anew
         assert_eq!((check.keys, check.missing, check.stale), (300, 0, 0));
     }
 }
+
+/// A fold over what an index finds comes to the same on any number of threads, in the order of the terms; by range, and of keys,
+/// values and heads.
+#[test]
+fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
+    let (_world, store) = fresh(manual().part_bytes(64 << 10));
+    let rules = Rules::sorted::<String, Vec<u8>>().index("by_age", "json:/age").separate(2048);
+    let people: People = store.table("people", rules).unwrap();
+    for name in 0..6000u32 {
+        people.set(&format!("p{name:04}"), &person("Rome", name % 90)).unwrap();
+    }
+    for name in (0..6000u32).step_by(3) {
+        people.set(&format!("p{name:04}"), &person("Rome", 100)).unwrap(); // what leaves stale entries
+    }
+    store.flush().unwrap();
+    drain(&store);
+    let past = store.snapshot();
+    people.set("p0001", &person("Rome", 10)).unwrap();
+    let find = || people.find("by_age").unwrap().range(20..50).at(&past);
+    let keys: Vec<String> = find().keys().map(Result::unwrap).collect();
+    let is_found = |name: &u32| name % 3 != 0 && (20..50).contains(&(name % 90));
+    assert_eq!(keys.len(), (0..6000).filter(is_found).count());
+    let bytes: usize = find().values().map(|row| row.unwrap().1.len()).sum();
+    let join = |mut a: Vec<String>, b: Vec<String>| {
+        a.extend(b);
+        a
+    };
+    let go = ControlFlow::Continue(());
+    for threads in [0, 1, 3] {
+        let gathered = find().fold_keys(
+            threads,
+            Vec::new,
+            |keys, key| {
+                keys.push(key);
+                go
+            },
+            join,
+        );
+        assert_eq!(gathered.unwrap(), keys, "{threads} threads");
+        let sum = |sum: &mut usize, more: usize| {
+            *sum += more;
+            go
+        };
+        let add = |a, b| a + b;
+        let of_values = find().fold_values(threads, || 0, |to, _, value| sum(to, value.len()), add);
+        assert_eq!(of_values.unwrap(), bytes);
+        let of_heads = people.as_bytes().find("by_age").unwrap().range(20..50).at(&past).fold_heads(
+            threads,
+            || 0,
+            |to, hit| sum(to, hit.head.map_or(0, |head| head.size_bytes as usize)),
+            add,
+        );
+        assert_eq!(of_heads.unwrap(), bytes);
+    }
+    assert!(
+        people.as_bytes().find("by_age").unwrap().split(4).unwrap().len() > 1,
+        "there is something to cut"
+    );
+    let seen = find().fold_keys(
+        1,
+        || 0,
+        |count, _| {
+            *count += 1;
+            if *count == 10 { ControlFlow::Break(()) } else { go }
+        },
+        |a, b| a + b,
+    );
+    assert_eq!(seen.unwrap(), 10, "a step that breaks ends the work");
+    let limited = find().limit(3).fold_keys(1, || (), |(), _| go, |(), ()| ());
+    assert_eq!(limited.unwrap_err().kind(), ErrorKind::InvalidInput);
+}

@@ -74,7 +74,7 @@ fn fill(store: &Store, table: &Objects, writes: u64) -> BTreeMap<u64, (u64, Vec<
 }
 
 #[test]
-fn an_index_is_asked_for_a_term_and_for_a_range_of_terms() {
+fn leveled_secondary_indexes_an_index_is_asked_for_a_term_and_for_a_range_of_terms() {
     let place = Place::new();
     let store = Store::create(place.path(), options()).expect("the store");
     let table = objects(&store);
@@ -105,7 +105,7 @@ fn an_index_is_asked_for_a_term_and_for_a_range_of_terms() {
 }
 
 #[test]
-fn a_write_to_an_indexed_table_reads_nothing() {
+fn leveled_secondary_indexes_a_write_to_an_indexed_table_reads_nothing() {
     let place = Place::new();
     let store = Store::create(place.path(), options()).expect("the store");
     let table = objects(&store);
@@ -124,7 +124,7 @@ fn a_write_to_an_indexed_table_reads_nothing() {
 }
 
 #[test]
-fn an_object_and_its_index_entries_are_written_together_or_not_at_all() {
+fn leveled_secondary_indexes_an_object_and_its_index_entries_are_written_together_or_not_at_all() {
     let place = Place::new();
     let store = Store::create(place.path(), options()).expect("the store");
     let table = objects(&store);
@@ -146,7 +146,7 @@ fn an_object_and_its_index_entries_are_written_together_or_not_at_all() {
 }
 
 #[test]
-fn a_query_goes_on_at_its_snapshot_while_objects_change() {
+fn leveled_secondary_indexes_a_query_goes_on_at_its_snapshot_while_objects_change() {
     let place = Place::new();
     let store = Store::create(place.path(), options()).expect("the store");
     let table = objects(&store);
@@ -164,7 +164,7 @@ fn a_query_goes_on_at_its_snapshot_while_objects_change() {
 }
 
 #[test]
-fn an_index_is_rebuilt_and_checked() {
+fn leveled_secondary_indexes_an_index_is_rebuilt_and_checked() {
     let place = Place::new();
     let store = Store::create(place.path(), options()).expect("the store");
     let table = objects(&store);

@@ -1,6 +1,7 @@
 //! `folddb find STORE TABLE INDEX [TERM]`: the rows that an index finds by a term, or by a range of terms, in their order.
 
-use std::ops::Bound;
+use std::num::NonZero;
+use std::ops::{Bound, ControlFlow};
 
 use folddb::{BytesFind, BytesTable, Datum};
 
@@ -20,7 +21,7 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
         find = find.at(&store.snapshot_at(as_of));
     }
     if args.count {
-        let count = find.count()?;
+        let count = if args.limit.is_some() { find.count()? } else { count_spread(find)? };
         return session.report(&serde_json::json!({ "count": count }), |out| writeln!(out, "{count}"));
     }
     let usual = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
@@ -45,6 +46,16 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
     }
     writer.finish()?;
     told(failed_keys)
+}
+
+/// Counts on all processors.
+fn count_spread(find: BytesFind) -> folddb::Result<u64> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let step = |count: &mut u64, _| {
+        *count += 1;
+        ControlFlow::Continue(())
+    };
+    find.fold_hits(threads, false, || 0, step, |a, b| a + b)
 }
 
 /// What is asked of the index.

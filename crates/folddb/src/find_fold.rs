@@ -1,0 +1,152 @@
+//! Folds over what an index finds, spread over threads: the range of its entries is cut, and each thread takes the next piece.
+//!
+//! All pieces see the same snapshot, and what is gathered of each is joined in the order of the terms, as folds over scans are
+//! (`spread.rs`).
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use folddb_base::{Error, Result};
+use folddb_rules::codec::{Key, Value};
+
+use crate::borders::HeldFor;
+use crate::find::{BytesFind, Find, Hit, Hits, decoded_key};
+use crate::scan::{ScanPlan, Wanted};
+use crate::scans::BytesScan;
+use crate::snapshot::Snapshot;
+use crate::spread::{fold_pieces, pieces_for};
+
+impl BytesFind {
+    /// Cuts what is asked for into at most `pieces` finds over about as many entries, which follow one another and see the same
+    /// snapshot. An index that is in memory only stays whole. A limit stays that of each piece.
+    ///
+    /// # Errors
+    /// As the iterators'.
+    pub fn split(mut self, pieces: usize) -> Result<Vec<BytesFind>> {
+        if let Some(mistake) = self.mistake.take() {
+            return Err(mistake);
+        }
+        let engine = self.table.engine().clone();
+        let (held, is_past) =
+            self.seen.take().unwrap_or_else(|| (Snapshot::take(&engine, HeldFor::Work).into_held(), false));
+        let plan = ScanPlan {
+            low: self.low.clone(),
+            high: self.high.clone(),
+            direction: self.direction,
+            wanted: Wanted::Nothing,
+            ..ScanPlan::everything((!is_past).then_some(held.at))
+        };
+        let entries = BytesScan::new(&engine, &self.index.table, plan).split(pieces)?;
+        self.seen = Some((held, is_past));
+        let piece = |scan: BytesScan| BytesFind { low: scan.plan.low, high: scan.plan.high, ..self.clone() };
+        Ok(entries.into_iter().map(piece).collect())
+    }
+
+    /// Folds all hits on `threads` threads: each piece of the range of terms begins with `start`, takes its hits by `step`, and what
+    /// the pieces come to is joined, in the order of the terms, by `join`. A `step` that breaks ends the work: what was gathered until
+    /// then is joined. The values that `step` sees are empty unless it is `with_values`.
+    ///
+    /// # Errors
+    /// As the iterators', of the first piece that fails; a find with a limit is refused.
+    ///
+    /// # Panics
+    /// Where `start`, `step` or `join` does.
+    pub fn fold_hits<A: Send>(
+        self,
+        threads: usize,
+        with_values: bool,
+        start: impl Fn() -> A + Sync,
+        step: impl Fn(&mut A, Hit) -> ControlFlow<()> + Sync,
+        join: impl FnMut(A, A) -> A,
+    ) -> Result<A> {
+        self.spread(threads, &start, &|find| find.hits(with_values), &|sum, hit| Ok(step(sum, hit)), join)
+    }
+
+    /// The same with the heads of the values ([`Hit::head`]) instead of these: no value that lies apart is read where heads or keys tell
+    /// the terms.
+    ///
+    /// # Errors
+    /// As [`BytesFind::fold_hits`].
+    ///
+    /// # Panics
+    /// Where `start`, `step` or `join` does.
+    pub fn fold_heads<A: Send>(
+        self,
+        threads: usize,
+        start: impl Fn() -> A + Sync,
+        step: impl Fn(&mut A, Hit) -> ControlFlow<()> + Sync,
+        join: impl FnMut(A, A) -> A,
+    ) -> Result<A> {
+        self.spread(threads, &start, &BytesFind::hits_with_heads, &|sum, hit| Ok(step(sum, hit)), join)
+    }
+
+    fn spread<A: Send>(
+        self,
+        threads: usize,
+        start: &(impl Fn() -> A + Sync),
+        hits: &(impl Fn(BytesFind) -> Hits + Sync),
+        step: &(impl Fn(&mut A, Hit) -> Result<ControlFlow<()>> + Sync),
+        join: impl FnMut(A, A) -> A,
+    ) -> Result<A> {
+        if self.limit != usize::MAX {
+            return Err(Error::invalid("a find with a limit cannot be folded in pieces"));
+        }
+        let pieces = self.split(pieces_for(threads))?;
+        let fold = |piece: &BytesFind, mut sum: A, is_over: &AtomicBool| {
+            for hit in hits(piece.clone()) {
+                if is_over.load(Relaxed) {
+                    break;
+                }
+                if step(&mut sum, hit?)?.is_break() {
+                    is_over.store(true, Relaxed);
+                    break;
+                }
+            }
+            Ok(sum)
+        };
+        fold_pieces(&pieces, threads, start, &fold, join)
+    }
+}
+
+impl<K: Key, V: Value> Find<K, V> {
+    /// Folds keys and values of all hits on `threads` threads, as [`BytesFind::fold_hits`] does.
+    ///
+    /// # Errors
+    /// As [`BytesFind::fold_hits`]; a record that is not of the type of its table.
+    ///
+    /// # Panics
+    /// Where `start`, `step` or `join` does.
+    pub fn fold_values<A: Send>(
+        self,
+        threads: usize,
+        start: impl Fn() -> A + Sync,
+        step: impl Fn(&mut A, K, V) -> ControlFlow<()> + Sync,
+        join: impl FnMut(A, A) -> A,
+    ) -> Result<A> {
+        let table = self.bytes.table.clone();
+        let typed = |sum: &mut A, hit: Hit| {
+            let value = V::decode(&hit.value).map_err(|cause| table.undecodable(&hit.key, &cause))?;
+            Ok(step(sum, decoded_key(&table, &hit.key)?, value))
+        };
+        self.bytes.spread(threads, &start, &|find| find.hits(true), &typed, join)
+    }
+
+    /// The same of the keys alone.
+    ///
+    /// # Errors
+    /// As [`Find::fold_values`].
+    ///
+    /// # Panics
+    /// Where `start`, `step` or `join` does.
+    pub fn fold_keys<A: Send>(
+        self,
+        threads: usize,
+        start: impl Fn() -> A + Sync,
+        step: impl Fn(&mut A, K) -> ControlFlow<()> + Sync,
+        join: impl FnMut(A, A) -> A,
+    ) -> Result<A> {
+        let table = self.bytes.table.clone();
+        let typed = |sum: &mut A, hit: Hit| Ok(step(sum, decoded_key(&table, &hit.key)?));
+        self.bytes.spread(threads, &start, &|find| find.hits(false), &typed, join)
+    }
+}
