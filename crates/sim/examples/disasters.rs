@@ -1,9 +1,9 @@
 //! Disasters, as many as asked for:
 //!
 //! ```text
-//! cargo run -p folddb-sim --release --example disasters -- --every-call      a small program, crashed before every change
-//!                                                                            it makes, and with every call failing once
-//!     [--step 1] [--cuts 4] [--opening-step 1] [--from 0]                    less of it, or from a moment on
+//! cargo run -p folddb-sim --release --example disasters -- --every-call      two small programs, crashed before every change
+//!                                                                            they make, and with every call failing once
+//!     [--program small|varied] [--step 1] [--cuts 4] [--opening-step 1] [--from 0]    less of it, or from a moment on
 //! cargo run -p folddb-sim --release --example disasters -- --seeds 1000      random programs in a simulated world
 //!     [--from 0] [--actions 60]
 //! ```
@@ -24,9 +24,11 @@ use folddb_sim::world::SimDisk;
 const FAILURES_MAX: u64 = 5;
 
 fn argument(name: &str) -> Option<u64> {
-    let arguments: Vec<String> = std::env::args().collect();
-    let at = arguments.iter().position(|argument| argument == name)?;
-    arguments.get(at + 1)?.parse().ok()
+    word(name)?.parse().ok()
+}
+
+fn word(name: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != name).nth(1)
 }
 
 /// A line on standard error that tells how far it is, where somebody looks on.
@@ -62,6 +64,9 @@ fn contained<T>(work: impl FnOnce() -> Result<T, Disagreement>) -> Result<T, Dis
     outcome.unwrap_or_else(|_| Err(Disagreement { at: usize::MAX, message: "it panicked".to_owned() }))
 }
 
+/// Makes one of the programs.
+type Make = fn(AppendMode) -> Result<EveryCall, Disagreement>;
+
 fn every_call() -> u64 {
     let mut failures = 0;
     let step = argument("--step").unwrap_or(1).max(1) as usize;
@@ -70,16 +75,23 @@ fn every_call() -> u64 {
         cuts: argument("--cuts").unwrap_or(4) as u8,
         opening_step: argument("--opening-step").unwrap_or(1),
     };
-    for mode in [AppendMode::Mapped, AppendMode::Written] {
-        let every = match EveryCall::new(mode) {
-            Ok(every) => every,
-            Err(why) => {
-                println!("{mode:?}: without any disaster, {why}");
-                return 1;
-            }
-        };
-        failures += crashes(&every, mode, from, step, effort);
-        failures += failing_calls(&every, mode, from, step);
+    let programs: [(&str, Make); 2] = [("small", EveryCall::new), ("varied", EveryCall::varied)];
+    let only = word("--program");
+    for (name, make) in
+        programs.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name))
+    {
+        println!("the {name} program");
+        for mode in [AppendMode::Mapped, AppendMode::Written] {
+            let every = match make(mode) {
+                Ok(every) => every,
+                Err(why) => {
+                    println!("{mode:?}: without any disaster, {why}");
+                    return failures + 1;
+                }
+            };
+            failures += crashes(&every, mode, from, step, effort);
+            failures += failing_calls(&every, mode, from, step);
+        }
     }
     failures
 }

@@ -6,13 +6,13 @@
 //! open, hold a prefix of the history that reaches as far as was promised, in whole batches, with no file too many or
 //! too few; and it must take more writes and survive another crash.
 
-use folddb::{AppendMode, Durability, Upkeep, Work};
+use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
 
 use crate::chance::Seeded;
 use crate::faulty_files::{Call, Fault};
 use crate::play::{Disagreement, Wreck, play_until_death};
 use crate::program::{Action, Crash, Program, Settings, TableOp, What};
-use crate::tables::{KEYS, Kind, Order, Shape};
+use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape};
 use crate::world::SimDisk;
 
 /// The seed of the world that the program runs in.
@@ -52,6 +52,16 @@ impl EveryCall {
     /// It goes wrong without any disaster.
     pub fn followed(append_mode: AppendMode) -> Result<EveryCall, Disagreement> {
         let program = workload(append_mode).followed(1);
+        let aftermath = aftermath(program.settings).followed(2);
+        EveryCall::of(program, aftermath)
+    }
+
+    /// The other small program, of the kinds of tables that the first has not, with somebody who follows its feed.
+    ///
+    /// # Errors
+    /// It goes wrong without any disaster.
+    pub fn varied(append_mode: AppendMode) -> Result<EveryCall, Disagreement> {
+        let program = varied_workload(append_mode).followed(1);
         let aftermath = aftermath(program.settings).followed(2);
         EveryCall::of(program, aftermath)
     }
@@ -185,6 +195,55 @@ pub fn workload(append_mode: AppendMode) -> Program {
     all.extend([Action::Close, batch(chance, Durability::Process), batch(chance, Durability::Buffered)]);
     all.extend([Action::Settle, batch(chance, Durability::Process), Action::Close]);
     Program { settings, actions: all }
+}
+
+/// A small program over hashed tables, with versions, with deadlines, with files of their own for their values; over values in
+/// files, values that are joined, and indexes that are built, broken off and gone on with. Checkpoints of the hashed tables, and changes
+/// after them, are saved; values move, dead files go.
+pub fn varied_workload(append_mode: AppendMode) -> Program {
+    let settings = Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2 };
+    let chance = &mut Seeded::new(4);
+    let hashed = |kind| Shape::small(kind, Order::Hashed);
+    let in_files = Shape { in_files: true, ..Shape::small(Kind::Replace, Order::Bytewise) };
+    let mut all = vec![
+        Action::Create(0, Shape { keep: Keep::Versions(2), ..hashed(Kind::Append) }),
+        Action::Create(1, Shape { expire: Expire::ByWrite, ..in_files }),
+        Action::Create(2, Shape::small(Kind::Append, Order::Reversed)),
+        Action::AddIndex(1, None),
+    ];
+    for round in 0..4 {
+        all.extend([varied_batch(chance, Durability::Process), Action::Snapshot]);
+        all.extend([varied_batch(chance, Durability::Buffered), Action::Upkeep(Work::Journal)]);
+        all.push(Action::AddIndex(2, (round == 0).then_some(0)));
+        all.extend([Action::Upkeep(Work::Seal), varied_batch(chance, Durability::Sync)]);
+        for _ in 0..4 {
+            all.extend([Action::Upkeep(Work::Flush), varied_batch(chance, Durability::Process)]);
+            all.push(Action::Upkeep(Work::Merge));
+        }
+        all.extend([Action::Release(0), Action::Clock(50, if round == 1 { HOUR_S } else { 0 })]);
+        all.extend([Action::Optimize(1, None), Action::Optimize(2, None), Action::Reclaim]);
+        all.extend(match round {
+            0 => [varied_batch(chance, Durability::Process), Action::Abandon],
+            1 => [Action::Settle, varied_batch(chance, Durability::Sync)],
+            2 => [Action::Drop(0), Action::Create(0, Shape { in_files: true, ..hashed(Kind::Replace) })],
+            _ => [Action::DropIndex(1), varied_batch(chance, Durability::Buffered)],
+        });
+    }
+    all.extend([Action::Close, varied_batch(chance, Durability::Process), Action::Settle, Action::Close]);
+    Program { settings, actions: all }
+}
+
+/// An hour, by which the wall clock jumps: deadlines come.
+const HOUR_S: i32 = (HOUR_MS / 1000) as i32;
+
+/// Some short values and some that lie apart, over few keys: most of what is written is dead soon.
+fn varied_batch(chance: &mut Seeded, durability: Durability) -> Action {
+    let mut all = ops(chance, 9, 700);
+    for op in &mut all {
+        op.key %= 7;
+        op.len_bytes = if op.value.is_multiple_of(4) { 9 } else { op.len_bytes };
+    }
+    Action::Commit(all, durability)
 }
 
 fn batch(chance: &mut Seeded, durability: Durability) -> Action {

@@ -42,6 +42,7 @@ struct Doubt {
 impl Known {
     /// A batch is there and acknowledged.
     pub(crate) fn written(&mut self, ops: Ops, durability: Durability) {
+        self.takes_writes();
         self.apply(ops);
         match durability {
             Durability::Buffered => {}
@@ -80,6 +81,11 @@ impl Known {
         }
         self.model.pass_to(last_seq);
         self.ends.push(last_seq);
+    }
+
+    /// The store takes writes still: a batch whose commit has failed is not there, as where a hashed table could not be read.
+    pub(crate) fn takes_writes(&mut self) {
+        self.doubt.batch.clear();
     }
 
     /// What was done to an index of a table failed, and may have happened or not.

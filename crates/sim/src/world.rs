@@ -33,7 +33,7 @@ use parking_lot::Mutex;
 use crate::chance::Seeded;
 use crate::faulty_files::{Call, Fault, Faults};
 use diary::{Diary, Entry};
-use machine::{Dir, Machine, Node, ROOT};
+use machine::{Dir, ENOSPC, Machine, Node, ROOT};
 
 /// A simulated disk, clock and source of random numbers, as one process sees them. Clones are the same world;
 /// [`SimDisk::fork`] makes another one.
@@ -122,6 +122,15 @@ impl SimDisk {
         power::drop_nameless(&mut machine);
     }
 
+    /// Takes the power away here so many times, by seed, and shows each disk that is left.
+    pub fn after_power_cuts(&self, cuts: u64, mut judge: impl FnMut(&SimDisk)) {
+        for seed in 0..cuts {
+            let left = self.after_power_cut(&mut Seeded::new(seed));
+            left.note(format!("cut {seed}"));
+            judge(&left);
+        }
+    }
+
     /// Lets the process die before it changes anything after `changes` more changes. Calls of a dead process fail and
     /// do nothing.
     pub fn die_after(&self, changes: u64) {
@@ -153,6 +162,11 @@ impl SimDisk {
     /// Adds a fault.
     pub fn break_on(&self, fault: Fault) {
         self.machine.lock().faults.list.push(fault);
+    }
+
+    /// Whether one of the faults says that there is no space: a store may give up then what it holds for feeds.
+    pub fn will_be_full(&self) -> bool {
+        self.machine.lock().faults.list.iter().any(|fault| fault.os_error == ENOSPC)
     }
 
     /// Takes all faults away, slowness too, and gives the disk all the space it wants.

@@ -6,7 +6,7 @@
 //! A test that fails prints the moment or the seed, what is wrong, and the calls that came before.
 
 use folddb::AppendMode;
-use folddb_sim::disaster::{Effort, EveryCall, faults, workload};
+use folddb_sim::disaster::{Effort, EveryCall, faults, varied_workload, workload};
 use folddb_sim::faulty_files::Fault;
 use folddb_sim::play::play_in;
 use folddb_sim::program::{Program, shrink};
@@ -19,9 +19,12 @@ fn every(mode: AppendMode) -> EveryCall {
     EveryCall::new(mode).unwrap_or_else(|why| panic!("without any disaster: {why}"))
 }
 
-/// Crashes before each so-many-th change of the program, from a moment on.
-fn crash(mode: AppendMode, from: u64, step: usize, effort: Effort) {
-    let every = every(mode);
+fn varied(mode: AppendMode) -> EveryCall {
+    EveryCall::varied(mode).unwrap_or_else(|why| panic!("without any disaster: {why}"))
+}
+
+/// Crashes before each so-many-th change of a program, from a moment on.
+fn crash(every: &EveryCall, from: u64, step: usize, effort: Effort) {
     assert!(every.changes() > 400, "the program makes {} changes, which is little", every.changes());
     for n in (from..=every.changes()).step_by(step) {
         every.crash_before(n, effort).unwrap_or_else(|why| panic!("{why}"));
@@ -30,13 +33,19 @@ fn crash(mode: AppendMode, from: u64, step: usize, effort: Effort) {
 
 #[test]
 fn a_crash_before_any_change_loses_nothing_that_was_promised() {
-    crash(AppendMode::Mapped, 0, 9, Effort { cuts: 2, opening_step: 0 });
-    crash(AppendMode::Written, 2, 25, Effort { cuts: 2, opening_step: 0 });
+    crash(&every(AppendMode::Mapped), 0, 9, Effort { cuts: 2, opening_step: 0 });
+    crash(&every(AppendMode::Written), 2, 25, Effort { cuts: 2, opening_step: 0 });
 }
 
 #[test]
 fn a_crash_in_the_middle_of_a_recovery_loses_nothing_that_was_promised() {
-    crash(AppendMode::Mapped, 3, 29, Effort { cuts: 1, opening_step: 5 });
+    crash(&every(AppendMode::Mapped), 3, 29, Effort { cuts: 1, opening_step: 5 });
+}
+
+#[test]
+fn a_crash_before_any_change_to_tables_of_every_kind_loses_nothing_that_was_promised() {
+    crash(&varied(AppendMode::Mapped), 1, 61, Effort { cuts: 2, opening_step: 0 });
+    crash(&varied(AppendMode::Written), 5, 173, Effort { cuts: 1, opening_step: 11 });
 }
 
 #[test]
@@ -59,6 +68,21 @@ fn the_small_program_moves_values() {
     let world = play_in(&workload(AppendMode::Mapped), &disk).unwrap_or_else(|why| panic!("{why}"));
     let moved = world.diary(usize::MAX).lines().filter(|line| line.contains(".moved")).count();
     assert!(moved > 20, "{moved} calls");
+}
+
+/// And these all kinds of files.
+#[test]
+fn the_varied_program_makes_every_kind_of_file() {
+    let disk = SimDisk::new(7);
+    let program = varied_workload(AppendMode::Mapped).followed(1);
+    let world = play_in(&program, &disk).unwrap_or_else(|why| panic!("{why}"));
+    let diary = world.diary(usize::MAX);
+    for (ending, least) in
+        [(".index", 20), (".moved", 5), (".value", 50), (".values", 20), (".kept", 2), (".part", 50)]
+    {
+        let calls = diary.lines().filter(|line| line.contains(ending)).count();
+        assert!(calls >= least, "{calls} calls on files {ending}");
+    }
 }
 
 fn check(seeds: impl Iterator<Item = u64>) {

@@ -21,6 +21,10 @@ impl Player {
             if broke_off { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let found = index_of(self.store()?, table.name())?;
+        // To build it is to write; one that is built is left as it is, also by a store that takes no writes.
+        if added.is_ok() && self.known.model.index(table.name()) != Index::Built {
+            self.known.takes_writes();
+        }
         self.known.entries_written(self.store()?.last_seq());
         self.known.model.set_index(table.name(), found);
         match added {

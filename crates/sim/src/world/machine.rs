@@ -22,7 +22,7 @@ use crate::faulty_files::{Call, Failure, Faults};
 /// Bytes that a disk writes whole or not at all, but for garbage.
 pub(crate) const SECTOR_BYTES: u64 = 512;
 
-const ENOSPC: i32 = 28;
+pub(crate) const ENOSPC: i32 = 28;
 
 pub(crate) type FileId = u64;
 pub(crate) type DirId = u64;

@@ -1,0 +1,244 @@
+//! Promises about values that lie apart, one a test: what was acknowledged as durable is there after the power went, wherever its
+//! values lie by then, and no index leads to what has gone.
+//!
+//! As in `power_promises`, each test brings a small store to some moments and takes the power away there, a few dozen times by seed.
+#![allow(clippy::unwrap_used)]
+
+use std::ops::ControlFlow;
+
+use folddb::{Durability, FeedEvent, FeedOptions, Options, Rules, Store, Table, Upkeep, ValuesIn, Work};
+use folddb_sim::world::SimDisk;
+
+/// How often the power goes, at each moment.
+const CUTS: u64 = 16;
+const KEYS: u64 = 60;
+
+type Blobs = Table<u64, Vec<u8>>;
+
+fn options(disk: &SimDisk) -> Options {
+    Options::default()
+        .host(disk.host())
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .value_segment_bytes(32 << 10)
+        .value_space_max(1.05)
+        .disk_reserve_bytes(0)
+        .upkeep(Upkeep::Manual)
+}
+
+fn create(disk: &SimDisk) -> Store {
+    Store::create(SimDisk::store_dir(), options(disk)).unwrap()
+}
+
+fn open(disk: &SimDisk) -> Store {
+    Store::open(SimDisk::store_dir(), options(disk))
+        .unwrap_or_else(|error| panic!("{error}\n{}", disk.diary(40)))
+}
+
+fn sorted(store: &Store, place: ValuesIn) -> Blobs {
+    store.table("sorted", Rules::sorted::<u64, Vec<u8>>().separate(256).values_in(place)).unwrap()
+}
+
+fn hashed(store: &Store, place: ValuesIn) -> Blobs {
+    store.table("hashed", Rules::hashed::<u64, Vec<u8>>().values_in(place)).unwrap()
+}
+
+fn sums(store: &Store) -> Table<u64, u64> {
+    store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap()
+}
+
+fn blob(key: u64, round: u64) -> Vec<u8> {
+    vec![(key * 7 + round * 31) as u8; 600 + (key as usize * 37 + round as usize * 11) % 900]
+}
+
+/// Writes those of the keys of which this is true, a batch each.
+fn write(table: &Blobs, round: u64, durability: Durability, is_meant: impl Fn(u64) -> bool) {
+    let table = table.clone().with_durability(durability);
+    (0..KEYS)
+        .filter(|key| is_meant(*key))
+        .for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+}
+
+/// The round in which each key of a table was written last.
+fn rounds(table: &Blobs, rounds: u64) -> Vec<u64> {
+    let round_of = |key: u64| {
+        let value = table.get(&key).unwrap_or_else(|error| panic!("key {key}: {error}"));
+        let value = value.unwrap_or_else(|| panic!("key {key} is not there"));
+        (0..=rounds).find(|round| blob(key, *round) == value).expect("a value that was written")
+    };
+    (0..KEYS).map(round_of).collect()
+}
+
+fn optimize(store: &Store, table: &str) {
+    store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
+}
+
+/// Takes the power away here, again and again, and shows each store that is left.
+fn after_cuts(disk: &SimDisk, mut judge: impl FnMut(&SimDisk, &Store)) {
+    disk.after_power_cuts(CUTS, |left| judge(left, &open(left)));
+}
+
+#[test]
+fn what_has_moved_is_durable_before_what_it_lay_in_goes() {
+    let disk = SimDisk::new(1);
+    let store = create(&disk);
+    let tables = [sorted(&store, ValuesIn::Segments), hashed(&store, ValuesIn::Segments)];
+    let changes = |key: u64| !key.is_multiple_of(4);
+    for table in &tables {
+        write(table, 0, Durability::Sync, |_| true);
+        write(table, 1, Durability::Sync, changes);
+    }
+    store.flush().unwrap();
+    optimize(&store, "sorted");
+    assert!(store.reclaim(|_| {}).unwrap().plans > 0, "something moves");
+    let expected: Vec<u64> = (0..KEYS).map(|key| u64::from(changes(key))).collect();
+    after_cuts(&disk, |left, store| {
+        for table in [sorted(store, ValuesIn::Segments), hashed(store, ValuesIn::Segments)] {
+            assert_eq!(rounds(&table, 1), expected, "{}", left.diary(40));
+        }
+    });
+}
+
+/// What was replaced without being durable goes from the disk, by itself or with all that lay beside it: what replaced it is durable then.
+fn replaced_values_go(place: ValuesIn, work: Work, changes: impl Fn(u64) -> bool) {
+    let disk = SimDisk::new(2);
+    let store = create(&disk);
+    let table = hashed(&store, place);
+    write(&table, 0, Durability::Sync, |_| true);
+    write(&filler(&store, place), 0, Durability::Sync, |_| true); // the last segment is another
+    let nudge = store.table("nudge", Rules::sorted::<u64, u64>()).unwrap();
+    (0..2).for_each(|key| {
+        nudge.set(&key, &1).unwrap();
+        store.flush().unwrap();
+    });
+    store.reclaim(|_| {}).unwrap(); // what was written so far is settled
+    write(&table, 1, Durability::Process, changes);
+    let before = store.stats();
+    store.upkeep_step_of(Work::Journal).unwrap();
+    optimize(&store, "nudge"); // parts have changed, so upkeep looks again
+    while store.upkeep_step_of(work).unwrap().is_some() {}
+    let after = store.stats();
+    assert!(after.value_bytes_given_back > before.value_bytes_given_back, "something goes");
+    after_cuts(&disk, |_, store| drop(rounds(&hashed(store, place), 1)));
+}
+
+fn filler(store: &Store, place: ValuesIn) -> Blobs {
+    store.table("filler", Rules::hashed::<u64, Vec<u8>>().values_in(place)).unwrap()
+}
+
+#[test]
+fn what_replaced_a_value_is_durable_before_that_is_left_behind() {
+    replaced_values_go(ValuesIn::Segments, Work::Reclaim, |key| !key.is_multiple_of(4));
+}
+
+#[test]
+fn what_replaced_a_value_is_durable_before_its_segment_goes() {
+    replaced_values_go(ValuesIn::Segments, Work::Flush, |_| true);
+}
+
+#[test]
+fn what_replaced_a_value_is_durable_before_its_file_goes() {
+    replaced_values_go(ValuesIn::Files, Work::Reclaim, |key| !key.is_multiple_of(4));
+}
+
+#[test]
+fn a_synced_value_in_a_file_of_its_own_is_there() {
+    let disk = SimDisk::new(3);
+    let store = create(&disk);
+    let tables = [sorted(&store, ValuesIn::Files), hashed(&store, ValuesIn::Files)];
+    for round in 0..3 {
+        tables.iter().for_each(|table| write(table, round, Durability::Sync, |_| true));
+        if round == 1 {
+            store.flush().unwrap();
+        }
+        after_cuts(&disk, |left, store| {
+            for table in [sorted(store, ValuesIn::Files), hashed(store, ValuesIn::Files)] {
+                assert_eq!(rounds(&table, round), [round; KEYS as usize], "{}", left.diary(40));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_batch_over_a_hashed_table_and_a_sorted_one_is_whole_when_the_index_is_saved() {
+    let disk = SimDisk::new(4);
+    let store = create(&disk);
+    let (table, sums) = (hashed(&store, ValuesIn::Segments), sums(&store));
+    let put = |key: u64, round: u64| {
+        let mut batch = store.batch();
+        batch.set(&table, &key, &blob(key, round)).fold(&sums, &key, &1);
+        batch.commit(Durability::Process).unwrap();
+    };
+    (0..KEYS).for_each(|key| put(key, 0));
+    store.upkeep_step_of(Work::Seal).unwrap();
+    for round in 1..8 {
+        // Written while the index is being saved, so that some of it is in the checkpoint.
+        (0..KEYS).for_each(|key| put(key, round));
+        let step = store.upkeep_step_of(Work::Flush).unwrap();
+        after_cuts(&disk, |left, store| {
+            let (table, sums) = (hashed(store, ValuesIn::Segments), self::sums(store));
+            for key in 0..KEYS {
+                let value = table.get(&key).unwrap();
+                let written = (0..=round).find(|round| value.as_ref() == Some(&blob(key, *round)));
+                let count = written.map(|round| round + 1);
+                assert_eq!(sums.get(&key).unwrap(), count, "key {key} after {step:?}\n{}", left.diary(40));
+            }
+        });
+    }
+    assert!(store.stats().indexes_saved > 0, "the index was saved");
+}
+
+#[test]
+fn the_log_is_kept_while_an_index_that_needs_it_is_being_saved() {
+    let disk = SimDisk::new(5);
+    let store = create(&disk);
+    let (table, sums) = (hashed(&store, ValuesIn::Segments), sums(&store));
+    for round in 0..3u64 {
+        write(&table, round, Durability::Sync, |_| true);
+        store.upkeep_step_of(Work::Seal).unwrap();
+        loop {
+            // Another table is written to and flushed in between, so that the log might begin later.
+            sums.clone().with_durability(Durability::Sync).fold(&1, &1).unwrap();
+            let step = store.upkeep_step_of(Work::Flush).unwrap();
+            after_cuts(&disk, |left, store| {
+                let found = rounds(&hashed(store, ValuesIn::Segments), round);
+                assert_eq!(found, [round; KEYS as usize], "after {step:?}\n{}", left.diary(40));
+            });
+            if step.is_none() {
+                break;
+            }
+            store.upkeep_step_of(Work::Seal).unwrap();
+            if step.is_some_and(|step| step.contains("saved the index")) {
+                break;
+            }
+        }
+    }
+}
+
+/// All ops that a feed has still to give.
+fn ops_of(store: &Store) -> usize {
+    let mut feed = store.feed("all", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap();
+    let mut ops = 0;
+    while let Some(event) = feed.poll().unwrap() {
+        match event {
+            FeedEvent::Batch(batch) => ops += batch.ops.len(),
+            FeedEvent::Begin { .. } => panic!("the feed has lost its place"),
+            _ => {}
+        }
+    }
+    ops
+}
+
+#[test]
+fn what_a_feed_has_still_to_give_is_durable_before_it_is_in_runs_only() {
+    let disk = SimDisk::new(6);
+    let store = create(&disk);
+    let table = sorted(&store, ValuesIn::Segments);
+    drop(store.feed("all", FeedOptions { from_now: true, ..FeedOptions::default() }).unwrap());
+    for round in 0..2 {
+        write(&table, round, Durability::Process, |_| true);
+        store.flush().unwrap();
+        let expected = (round as usize + 1) * KEYS as usize;
+        after_cuts(&disk, |left, store| assert_eq!(ops_of(store), expected, "{}", left.diary(40)));
+    }
+}
