@@ -104,3 +104,64 @@ fn a_directory_that_is_no_store_is_left_alone() {
     assert_eq!(place.run(&["create", here]).code, 3);
     assert_eq!(place.read("note.txt"), "mine");
 }
+
+/// Keys may be called as the files of a store are.
+#[test]
+fn values_are_not_exported_into_a_store() {
+    let place = Place::new();
+    place.write("x", "x");
+    std::fs::create_dir(place.path().join("dir")).expect("a directory");
+    place.done(&["create", "dir/s", "t", "--like", "blob"]);
+    for key in ["FORMAT", "sub/x", "s/LOCK"] {
+        place.done(&["put", "dir/s", "t", key, "x"]);
+    }
+    place.done(&["backup", "dir/s", "backups"]);
+    std::os::unix::fs::symlink("dir/s", place.path().join("link")).expect("a link");
+    let before = files_in(&place.path().join("dir/s"));
+    for to in ["dir/s", "dir/s/new/deep", "dir/new/../s", "link", "backups", "backups/000001", "dir"] {
+        let refused = place.run(&["export-dir", "dir/s", "t", to, "--overwrite"]);
+        assert_eq!(refused.code, 3, "{to}: {}", refused.err);
+        assert!(refused.err.contains("is a store, or holds backups"), "{to}: {}", refused.err);
+    }
+    assert_eq!(files_in(&place.path().join("dir/s")), before);
+    assert_eq!(files_in(&place.path().join("backups")), ["000001", "BACKUPS", "LOCK"]);
+    place.done(&["verify", "dir/s", "--deep"]);
+    // A file that has the name by chance makes no store of its directory.
+    place.done(&["export-dir", "dir/s", "t", "out"]);
+    assert_eq!(place.json(&["export-dir", "dir/s", "t", "out"])["there"], 3);
+}
+
+fn files_in(dir: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry"));
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Keys and files may be called as anything that an export needs for a moment.
+#[test]
+fn an_export_leaves_every_file_alone_that_it_was_not_asked_for() {
+    let place = Place::new();
+    let names =
+        ["a", "a.folddb-unfinished", ".folddb-unfinished", ".folddb-unfinished-1", "sub/.folddb-unfinished"];
+    std::fs::create_dir_all(place.path().join("out/sub")).expect("a directory");
+    for name in ["b.folddb-unfinished", ".folddb-unfinished-2", "sub/.folddb-unfinished-1"] {
+        place.write(&format!("out/{name}"), "mine");
+    }
+    for kind in ["sorted", "hashed"] {
+        place.done(&["create", kind, "t", "--kind", kind, "--key", "utf8", "--value", "bytes"]);
+        for name in names.iter().chain(&["b"]) {
+            place.write("value", name);
+            place.done(&["put", kind, "t", name, "value"]);
+        }
+        place.done(&["export-dir", kind, "t", "out"]);
+        place.done(&["export-dir", kind, "t", "out", "--overwrite"]);
+        names.iter().chain(&["b"]).for_each(|name| assert_eq!(place.read(&format!("out/{name}")), *name));
+        for name in ["b.folddb-unfinished", ".folddb-unfinished-2", "sub/.folddb-unfinished-1"] {
+            assert_eq!(place.read(&format!("out/{name}")), "mine");
+        }
+        assert_eq!(files_in(&place.path().join("out")).len(), 8);
+        assert_eq!(files_in(&place.path().join("out/sub")).len(), 2);
+    }
+}

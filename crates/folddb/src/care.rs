@@ -10,6 +10,7 @@ mod refolded;
 mod indexes;
 mod verify;
 mod copying;
+mod keep_out;
 mod place;
 mod generation;
 mod backup;

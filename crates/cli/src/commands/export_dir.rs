@@ -1,13 +1,13 @@
 //! `folddb export-dir STORE TABLE DIR`: each value becomes a file below a directory, at the path that is its key.
 //!
 //! Keys come from anywhere: one that is no plain path below the directory (`..`, an absolute path, an empty name, a way through a link)
-//! ends the export before anything is written for it. A file is written under another name first, so that what has its name is whole.
+//! ends the export before anything is written for it, and nothing goes into a store or a place for backups. A file is written under another name first, so that what has its name is whole.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
-use folddb::{BytesTable, Datum};
+use folddb::{BytesTable, Datum, Options, Store};
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -16,19 +16,23 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::{blobs, human, progress};
 
-/// Behind the name of a file that is being written.
+/// The name of a file that is being written, or the beginning of its name. One that is there already may be the value of a key, or be
+/// anybody's: it stays.
 const UNDER_WAY: &str = ".folddb-unfinished";
 
 pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
+    let options = session.options();
+    refuse_inside_store(&args.dir, &options)?;
     fs::create_dir_all(&args.dir).map_err(|error| cannot("create", &args.dir, &error))?;
+    refuse_inside_store(&args.dir, &options)?; // its path may have led through what was not there
     let bar = progress::bytes_bar(None, "writing");
     let (mut written, mut bytes, mut there) = (0, 0, 0);
     let mut rows = table.scan().keys_only().rows()?;
     let done = (|| -> Result<(), Failure> {
         while let Some((key, _)) = rows.next_row()? {
-            match export(args, &table, key, &bar)? {
+            match export(args, &options, &table, key, &bar)? {
                 Some(len) => (written, bytes) = (written + 1, bytes + len),
                 None => there += 1,
             }
@@ -50,6 +54,7 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
 /// Writes the value of a key to its file, and returns its length; none where there is a file that is to stay.
 fn export(
     args: &ExportDirArgs,
+    options: &Options,
     table: &BytesTable,
     key: &[u8],
     bar: &ProgressBar,
@@ -59,12 +64,10 @@ fn export(
     if !args.overwrite && fs::symlink_metadata(&path).is_ok() {
         return Ok(None);
     }
-    make_parents(&args.dir, &relative)?;
-    let mut unfinished = path.clone().into_os_string();
-    unfinished.push(UNDER_WAY);
-    let unfinished = PathBuf::from(unfinished);
-    let _ = fs::remove_file(&unfinished); // of an export that was broken off
-    let got = blobs::get(table, key, || blobs::create(&unfinished), &path.display().to_string(), bar);
+    make_parents(&args.dir, &relative, options)?;
+    let mut unfinished = PathBuf::new();
+    let make = || create_beside(&path).map(|(file, name)| (file, unfinished = name).0);
+    let got = blobs::get(table, key, make, &path.display().to_string(), bar);
     let len = match got {
         Ok(Some(len)) => len,
         Ok(None) => return Ok(None), // deleted meanwhile
@@ -78,6 +81,20 @@ fn export(
         cannot("write", &path, &error)
     })?;
     Ok(Some(len))
+}
+
+/// Creates a file in the directory of another, under a name that none has.
+fn create_beside(path: &Path) -> Result<(File, PathBuf), Failure> {
+    let mut name = path.with_file_name(UNDER_WAY);
+    for next in 1.. {
+        match File::create_new(&name) {
+            Ok(file) => return Ok((file, name)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot("create", &name, &error)),
+        }
+        name = path.with_file_name(format!("{UNDER_WAY}-{next}"));
+    }
+    Err(Failure::Refused(format!("no name is free beside {}", path.display())))
 }
 
 /// The path that a key is, below any directory.
@@ -99,8 +116,25 @@ fn path_of(table: &BytesTable, key: &[u8]) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Makes the directories that a file needs, none of them through a link.
-fn make_parents(dir: &Path, relative: &Path) -> Result<(), Failure> {
+/// Nothing goes into a directory that is a store, or one of backups, or that lies in one.
+fn refuse_inside_store(dir: &Path, options: &Options) -> Result<(), Failure> {
+    let named = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let there = named.ancestors().find_map(|above| fs::canonicalize(above).ok());
+    match there.iter().flat_map(|there| there.ancestors()).find(|above| Store::keeps(above, options)) {
+        Some(kept) => Err(in_store(dir, kept)),
+        None => Ok(()),
+    }
+}
+
+fn in_store(dir: &Path, kept: &Path) -> Failure {
+    let (dir, kept) = (dir.display(), kept.display());
+    Failure::Refused(format!(
+        "{dir} is no place for files: {kept} is a store, or holds backups; name a directory elsewhere"
+    ))
+}
+
+/// Makes the directories that a file needs, none of them through a link, nor in a store.
+fn make_parents(dir: &Path, relative: &Path, options: &Options) -> Result<(), Failure> {
     let mut at = dir.to_owned();
     for name in relative.parent().into_iter().flat_map(Path::components) {
         at.push(name);
@@ -112,6 +146,9 @@ fn make_parents(dir: &Path, relative: &Path) -> Result<(), Failure> {
         let facts = fs::symlink_metadata(&at).map_err(|error| cannot("read", &at, &error))?;
         if !facts.is_dir() {
             return Err(Failure::Refused(format!("{} is in the way: it is no directory", at.display())));
+        }
+        if Store::keeps(&at, options) {
+            return Err(in_store(&dir.join(relative), &at));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! `folddb import-dir STORE TABLE DIR`: each file below a directory becomes the value of its path.
 //!
-//! A file is passed over where the table has a value of its size that was written after the file was, or that is the same. Links
-//! and what is neither file nor directory are passed over, too, and counted.
+//! A file is passed over where the table has a value of its size that was written after the file was, or that is the same. Links,
+//! what is neither file nor directory, and stores are passed over, too, and counted.
 
 use std::fs::Metadata;
 use std::io::Read;
@@ -10,7 +10,7 @@ use std::time::UNIX_EPOCH;
 
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
-use folddb::{BytesTable, Datum, ErrorKind, Head};
+use folddb::{BytesTable, Datum, ErrorKind, Head, Options, Store};
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -26,11 +26,19 @@ struct Tally {
     bytes: u64,
     unchanged: u64,
     others: u64,
+    stores: u64,
 }
 
 pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Failure> {
     let mut tally = Tally::default();
-    let files = files_below(&args.dir, &mut tally)?;
+    let options = session.options();
+    if Store::keeps(&args.dir, &options) {
+        let dir = args.dir.display();
+        return Err(Failure::Refused(format!(
+            "{dir} is a store, or holds backups, whose files are no values"
+        )));
+    }
+    let files = files_below(&args.dir, &options, &mut tally)?;
     let store = open(args, session)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
     let bar = progress::bytes_bar(Some(files.iter().map(|(_, facts)| facts.len()).sum()), "storing");
@@ -38,8 +46,8 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
     bar.finish_and_clear();
     done?;
     store.close()?;
-    let Tally { stored, bytes, unchanged, others } = tally;
-    let report = json!({ "stored": stored, "bytes": bytes, "unchanged": unchanged, "others": others });
+    let Tally { stored, bytes, unchanged, others, stores } = tally;
+    let report = json!({ "stored": stored, "bytes": bytes, "unchanged": unchanged, "others": others, "stores": stores });
     session.report(&report, |out| {
         write!(out, "{} stored, {}", human::plural(stored, "file"), human::bytes(bytes))?;
         if unchanged > 0 {
@@ -47,6 +55,10 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
         }
         if others > 0 {
             write!(out, "; {} passed over: neither a file nor a directory", human::count(others))?;
+        }
+        if stores > 0 {
+            let what = if stores == 1 { "a store, or backups" } else { "stores, or backups" };
+            write!(out, "; {} passed over: {what}", human::count(stores))?;
         }
         writeln!(out)
     })
@@ -66,8 +78,12 @@ fn open(args: &ImportDirArgs, session: &Session) -> Result<Opened, Failure> {
     Ok(store)
 }
 
-/// All files below a directory, by path.
-fn files_below(dir: &Path, tally: &mut Tally) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
+/// All files below a directory, by path; those of stores are none of them, not of the one that is written to either.
+fn files_below(
+    dir: &Path,
+    options: &Options,
+    tally: &mut Tally,
+) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
     let cannot =
         |path: &Path, error: &std::io::Error| Failure::file("read", &path.display().to_string(), error);
     let (mut files, mut dirs) = (Vec::new(), vec![dir.to_owned()]);
@@ -76,6 +92,7 @@ fn files_below(dir: &Path, tally: &mut Tally) -> Result<Vec<(PathBuf, Metadata)>
             let path = entry.map_err(|error| cannot(&dir, &error))?.path();
             let facts = std::fs::symlink_metadata(&path).map_err(|error| cannot(&path, &error))?;
             match (facts.is_dir(), facts.is_file()) {
+                (true, _) if Store::keeps(&path, options) => tally.stores += 1,
                 (true, _) => dirs.push(path),
                 (_, true) => files.push((path, facts)),
                 _ => tally.others += 1,

@@ -22,6 +22,7 @@ use folddb_layout::backup::{
 use folddb_layout::file_name::FileName;
 
 use crate::care::copying::{self, read_small, sync_dir};
+use crate::care::keep_out::refuse_inside_store;
 use crate::recover::{lock_file, sync_parent};
 
 /// A backup that can be restored, as its own list tells.
@@ -272,25 +273,6 @@ fn check_is_place_or_empty(files: &dyn Files, dir: &Path) -> Result<()> {
     }
     let of_a_first_backup = |name: &String| name == DRAFT || *name == FileName::Lock.to_string();
     if names.iter().all(of_a_first_backup) { Ok(()) } else { refuse("holds other files") }
-}
-
-/// Nothing but the store itself writes into a store's directory, nor into a backup's.
-pub(crate) fn refuse_inside_store(files: &dyn Files, dir: &Path, what: &str) -> Result<()> {
-    let absolute = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    for above in absolute.ancestors().skip(1) {
-        for (name, is) in
-            [(FileName::Format.to_string(), "store"), (PLACE_FILE.to_owned(), "place for backups")]
-        {
-            if files.len_bytes(&above.join(name)).is_ok() {
-                return Err(Error::invalid(format!(
-                    "{} lies inside the {is} {}; keep {what} elsewhere",
-                    dir.display(),
-                    above.display()
-                )));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn lock_place(files: &dyn Files, dir: &Path) -> Result<Box<dyn FileLock>> {

@@ -37,7 +37,7 @@ use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::backup::write_manifest;
 use crate::care::copying;
 use crate::care::finding::{Finding, Loss, Misfits, Severity};
-use crate::care::place::refuse_inside_store;
+use crate::care::keep_out::refuse_inside_store;
 use crate::care::rebuilt::{LostBatches, Rebuilt};
 use crate::care::repair::unlisted::enter_unlisted;
 use crate::care::repair::values::{LostValues, find_values};

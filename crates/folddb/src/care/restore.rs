@@ -25,9 +25,8 @@ use folddb_manifest::{IndexStand, State};
 use crate::care::backup::write_manifest;
 use crate::care::copying;
 use crate::care::generation::{Checked, check, read_log};
-use crate::care::place::{
-    Generation, describe, generations, no_backups, owner, read_list, refuse_inside_store,
-};
+use crate::care::keep_out::refuse_inside_store;
+use crate::care::place::{Generation, describe, generations, no_backups, owner, read_list};
 use crate::options::Options;
 use crate::recover::{lock_file, make_empty_dir, new_store_id, write_format};
 use crate::store::Store;
