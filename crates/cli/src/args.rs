@@ -1,6 +1,7 @@
 //! The command line: every verb, its arguments and its help, defined once. Help, completions and the man page
 //! are generated from here.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -575,7 +576,7 @@ pub(crate) struct HistoryArgs {
     pub(crate) of: KeyArgs,
     /// At most so many states
     #[arg(long, value_name = "STATES")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<NonZeroUsize>,
 }
 
 /// `set`.

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use folddb::limits::VALUE_BYTES_MAX;
-use folddb::{BytesTable, Seq, WriteOp};
+use folddb::{AsOf, BytesTable, Seq, WriteOp};
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
@@ -74,7 +74,29 @@ pub(crate) fn get<W: Write>(
 ) -> Result<Option<u64>, Failure> {
     let Some(reader) = table.read(key)? else { return Ok(None) };
     bar.set_length(reader.len_bytes());
-    let mut from = Counted(reader, bar, 0);
+    write(reader, to, name, bar).map(Some)
+}
+
+/// The same of the value that the key had at a moment that is over. That one is read as a whole.
+pub(crate) fn get_at<W: Write>(
+    (table, as_of): (&BytesTable, AsOf),
+    key: &[u8],
+    to: impl FnOnce() -> Result<W, Failure>,
+    name: &str,
+    bar: &ProgressBar,
+) -> Result<Option<u64>, Failure> {
+    let Some(value) = table.get_at(key, as_of)? else { return Ok(None) };
+    bar.set_length(value.len() as u64);
+    write(&value[..], to, name, bar).map(Some)
+}
+
+fn write<W: Write>(
+    from: impl Read,
+    to: impl FnOnce() -> Result<W, Failure>,
+    name: &str,
+    bar: &ProgressBar,
+) -> Result<u64, Failure> {
+    let mut from = Counted(from, bar, 0);
     let mut to = to()?;
     let mut piece = vec![0; 256 << 10];
     loop {
@@ -85,7 +107,7 @@ pub(crate) fn get<W: Write>(
         }
     }
     to.flush().map_err(|error| cannot_write(name, error))?;
-    Ok(Some(from.2))
+    Ok(from.2)
 }
 
 /// Opens a file to be read, with its length where it has one; `-` is the standard input.

@@ -39,6 +39,9 @@ pub struct Version<V> {
     pub value: V,
 }
 
+/// States of a key, newest first.
+type Past = Vec<Version<Option<Vec<u8>>>>;
+
 /// Something that happened to a key: a record, or a range delete over it.
 struct Event {
     seq: Seq,
@@ -56,10 +59,9 @@ impl Engine {
         let now = At::new(self.published(), self.now_ms());
         if let Some(hashed) = table.hashed.as_ref().filter(|_| table.is_timed) {
             let mut versions = self.hashed_versions((table, hashed), key, now)?;
-            versions.truncate(limit.min(table.versions()));
-            while versions.last().is_some_and(|version| version.value.is_none()) {
-                versions.pop();
-            }
+            versions.truncate(table.versions());
+            without_old_absence(&mut versions);
+            versions.truncate(limit);
             return Ok(versions);
         }
         if table.hashed.is_some() {
@@ -73,9 +75,9 @@ impl Engine {
             };
             return Ok(self.get(table, key, None, only)?.into_iter().take(limit).collect());
         }
-        let mut versions = self.versions(table, key, limit, now)?;
-        while versions.last().is_some_and(|version| version.value.is_none()) {
-            versions.pop();
+        let (mut versions, has_older) = self.versions(table, key, limit, now)?;
+        if !has_older {
+            without_old_absence(&mut versions);
         }
         Ok(versions)
     }
@@ -101,7 +103,7 @@ impl Engine {
         if let Some(hashed) = &table.hashed {
             return self.hashed_version_at((table, hashed), key, at, now);
         }
-        let versions = self.versions(table, key, usize::MAX, now)?;
+        let (versions, _) = self.versions(table, key, usize::MAX, now)?;
         match versions.iter().find(|version| version.seq <= at.seq) {
             Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
             Some(version) => Ok(version.value.clone()),
@@ -109,22 +111,16 @@ impl Engine {
         }
     }
 
-    /// The states of `key` that count, newest first, absent ones at the old end too.
-    fn versions(
-        &self,
-        table: &TableCore,
-        key: &[u8],
-        limit: usize,
-        now: At,
-    ) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+    /// The states of `key` that count, newest first, absent ones at the old end too; and whether it had a value in one beyond `limit`.
+    fn versions(&self, table: &TableCore, key: &[u8], limit: usize, now: At) -> Result<(Past, bool)> {
         loop {
             let round = self.values.files.round();
             let view = table.view();
             self.check_readable(table)?;
             let events = events_of(table, &view, key, now.seq)?;
             let Some(of) = self.values.files.roster_of(round) else { continue };
-            let counted = self.counted(table, &events, now).min(limit);
-            let mut versions = Vec::new();
+            let counted = self.counted(table, &events, now);
+            let (mut versions, mut has_older) = (Vec::new(), false);
             let mut resolver = Resolver::new();
             for (index, event) in events.iter().enumerate().rev() {
                 match &event.record {
@@ -133,7 +129,10 @@ impl Engine {
                         .feed_newer(&table.rules.fold, key, *kind, payload)
                         .map_err(|cause| damaged_record(table, cause))?,
                 }
-                if index < counted {
+                if index >= limit {
+                    let mut had = || matches!(resolver.state(&table.rules.fold, key), Ok(Some(_)));
+                    has_older = has_older || index < counted && had();
+                } else if index < counted {
                     self.load_waiting(Some(&of), table, key, &mut resolver)?;
                     let mut record = Vec::new();
                     let value = match resolver.state(&table.rules.fold, key) {
@@ -154,7 +153,7 @@ impl Engine {
                 }
             }
             versions.reverse();
-            return Ok(versions);
+            return Ok((versions, has_older));
         }
     }
 
@@ -211,6 +210,12 @@ impl Engine {
             }
         }
     }
+}
+
+/// Takes away the states at the old end in which the key is absent.
+fn without_old_absence(versions: &mut Past) {
+    let told = versions.iter().rposition(|version| version.value.is_some()).map_or(0, |last| last + 1);
+    versions.truncate(told);
 }
 
 /// What happened to `key` up to `limit`, newest first.

@@ -1,8 +1,9 @@
 //! `folddb get STORE TABLE KEY...`: the value of a key.
 
+use std::io::Write;
 use std::path::Path;
 
-use folddb::{BytesTable, Datum};
+use folddb::{AsOf, BytesTable, Datum};
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -21,8 +22,8 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let none =
         || Failure::NotFound(format!("table `{}` has no value for {}", table.name(), of.key.join(" ")));
     let to = args.to.as_deref().or(args.raw.then_some(Path::new("-")));
-    if let (Some(file), None) = (to, args.at) {
-        return write_to(&table, &key, file, session)?.then_some(()).ok_or_else(none);
+    if let Some(file) = to {
+        return write_to((&table, args.at), &key, file, session)?.then_some(()).ok_or_else(none);
     }
     let found = match args.at {
         None => table.get(&key)?,
@@ -37,18 +38,36 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
 
 /// Writes the value of a key to a file that is not there yet, or to the output; false where there is none. What could not be
 /// written in full goes again.
-fn write_to(table: &BytesTable, key: &[u8], file: &Path, session: &mut Session) -> Result<bool, Failure> {
+fn write_to(
+    of: (&BytesTable, Option<AsOf>),
+    key: &[u8],
+    file: &Path,
+    session: &mut Session,
+) -> Result<bool, Failure> {
     if file == Path::new("-") {
         let bar = ProgressBar::hidden(); // the output may be the terminal
-        return Ok(blobs::get(table, key, || Ok(&mut session.out), "the output", &bar)?.is_some());
+        return Ok(get(of, key, || Ok(&mut session.out), "the output", &bar)?.is_some());
     }
     let (name, bar) = (file.display().to_string(), progress::bytes_bar(Some(0), "reading"));
     let mut is_made = false;
     let make = || blobs::create(file).inspect(|_| is_made = true);
-    let got = blobs::get(table, key, make, &name, &bar);
+    let got = get(of, key, make, &name, &bar);
     bar.finish_and_clear();
     if got.is_err() && is_made {
         let _ = std::fs::remove_file(file);
     }
     Ok(got?.is_some())
+}
+
+fn get<W: Write>(
+    (table, at): (&BytesTable, Option<AsOf>),
+    key: &[u8],
+    to: impl FnOnce() -> Result<W, Failure>,
+    name: &str,
+    bar: &ProgressBar,
+) -> Result<Option<u64>, Failure> {
+    match at {
+        None => blobs::get(table, key, to, name, bar),
+        Some(as_of) => blobs::get_at((table, as_of), key, to, name, bar),
+    }
 }

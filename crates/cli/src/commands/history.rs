@@ -1,5 +1,7 @@
 //! `folddb history STORE TABLE KEY...`: what a key has been, newest first, as far as its table keeps that.
 
+use std::num::NonZeroUsize;
+
 use folddb::Datum;
 use serde_json::json;
 
@@ -15,7 +17,7 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
     let store = session.read(&of.store)?;
     let table = store.known_table(&of.table)?;
     let key = keys::key(&table, &of.key, of.hex)?;
-    let versions = table.history(&key, args.limit.unwrap_or(usize::MAX))?;
+    let versions = table.history(&key, args.limit.map_or(usize::MAX, NonZeroUsize::get))?;
     if versions.is_empty() {
         let shown = of.key.join(" ");
         return Err(Failure::NotFound(format!(
