@@ -86,14 +86,18 @@ impl ValueWriter {
     /// Takes all that `from` gives.
     ///
     /// # Errors
-    /// `from` fails; as [`ValueWriter::finish`].
+    /// `from` fails, and then the writer has; as [`ValueWriter::finish`].
     pub fn write_from(&mut self, from: &mut impl Read) -> Result<()> {
         let piece_bytes = self.engine.options.stream_piece_bytes_now();
         loop {
             let room = self.room(piece_bytes)?;
             let before = self.piece.len();
             let read = from.by_ref().take(room as u64).read_to_end(&mut self.piece);
-            read.map_err(|error| Error::new(ErrorKind::Io, format!("cannot read the value: {error}")))?;
+            if let Err(error) = read {
+                // What came before it is no value: nobody shall finish it.
+                let failure = Error::new(ErrorKind::Io, format!("cannot read the value: {error}"));
+                return Err(self.failure.insert(failure).clone());
+            }
             if self.piece.len() - before < room {
                 return Ok(());
             }

@@ -161,6 +161,15 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
     let error = table.put_from(&1, &mut Breaking(bytes(1, 2_000_000))).unwrap_err();
     assert!(error.to_string().contains("the line broke"), "{error}");
     assert_eq!(table.get(&1).unwrap(), Some(b"before".to_vec()));
+    for len in [100, 2_000_000] {
+        let mut writer = table.writer(&1).unwrap();
+        writer.write_from(&mut Breaking(bytes(1, len))).unwrap_err();
+        assert!(writer.write_from(&mut bytes(1, 10)).is_err(), "it goes on behind what is missing");
+        assert!(writer.write(b"more").is_err());
+        let error = writer.finish().unwrap_err();
+        assert!(error.to_string().contains("the line broke"), "{error}");
+        assert_eq!(table.get(&1).unwrap(), Some(b"before".to_vec()), "what came of {len} bytes is no value");
+    }
     // What they left behind goes while the store is open.
     for round in 0..40 {
         table.set(&2, &whole(round, 100_000)).unwrap();
@@ -169,7 +178,7 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
         while store.upkeep_step().unwrap().is_some() {}
     }
     let stats = store.stats();
-    assert!(stats.value_bytes_written > 7_000_000 && stats.value_bytes <= 4 << 20, "{stats:?}");
+    assert!(stats.value_bytes_written > 9_000_000 && stats.value_bytes <= 4 << 20, "{stats:?}");
 }
 
 #[test]
