@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
 use folddb_base::checksum::hash64;
-use folddb_base::{FileNumber, Lsn, Pointer, Result, Seq, TableId};
+use folddb_base::{Error, FileNumber, Lsn, Pointer, Result, Seq, TableId};
 use folddb_hash::{
     Change, CheckpointWriter, HashIndex, IndexCursor, IndexOptions, Made, Past, Point, SEGMENT_BITS,
     SegmentTally, Slot,
@@ -55,6 +55,8 @@ pub(crate) struct Hashed {
     /// How far what sweeps away expired values has come, held by it alone; and what it has taken out.
     pub(crate) sweep: Mutex<Sweep>,
     pub(crate) taken: Mutex<Taken>,
+    /// The first damage to its checkpoint that upkeep has met.
+    damage: Mutex<Option<Error>>,
     /// While a store is opened for writing: what was replayed so far.
     pub(crate) replayed: Mutex<Option<Replayed>>,
 }
@@ -207,6 +209,7 @@ impl Hashed {
             put_bytes: AtomicU64::new(0),
             sweep: Mutex::default(),
             taken: Mutex::default(),
+            damage: Mutex::default(),
             replayed: Mutex::default(),
         }
     }
@@ -366,6 +369,16 @@ impl Hashed {
         }
     }
 
+    /// Takes note of damage to its checkpoint: shards that are left out of what is done with all others.
+    pub(crate) fn note_damage(&self, damage: &Error) {
+        self.damage.lock().get_or_insert_with(|| damage.clone());
+    }
+
+    /// What was noted first.
+    pub(crate) fn damage(&self) -> Option<Error> {
+        self.damage.lock().clone()
+    }
+
     /// What the manifest is to say of a checkpoint. The account is that of its pieces, each of which is of another moment.
     pub(crate) fn state_of(
         &self,
@@ -374,7 +387,9 @@ impl Hashed {
         is_listed: impl Fn(u32) -> bool,
     ) -> IndexState {
         let (file_bytes, keys, max_seq) = (facts.file_bytes, facts.keys, facts.max_seq);
-        let segments = self.account_of(&facts.segments, is_listed);
+        let mut tallies = facts.segments.clone();
+        self.add_unreadable(facts.unreadable_keys, &mut tallies);
+        let segments = self.account_of(&tallies, is_listed);
         IndexState { file: number, file_bytes, keys, max_seq, segments }
     }
 
@@ -392,6 +407,22 @@ impl Hashed {
         let (keys, max_seq) = (changes.len() as u64, changes.last().map_or(0, |last| last.seq));
         let segments = self.account_of(&tallies, is_listed);
         IndexState { file, file_bytes, keys, max_seq, segments }
+    }
+
+    /// Adds keys of which nobody knows where they lead: they may all lead into any segment that anything leads to, and no more of them
+    /// than do in all. So none of their values is taken for dead.
+    fn add_unreadable(&self, keys: u64, tallies: &mut BTreeMap<u32, SegmentTally>) {
+        if keys == 0 {
+            return;
+        }
+        for (low, used) in self.segments() {
+            let (records, all) = (used.tally.records.min(keys), used.tally.records.max(1));
+            let bytes = u128::from(used.tally.bytes) * u128::from(records) / u128::from(all);
+            if records > 0 {
+                let tally = tallies.entry(low).or_default();
+                (tally.records, tally.bytes) = (tally.records + records, tally.bytes + bytes as u64);
+            }
+        }
     }
 
     /// An account as the manifest has it, with where the last record of each segment ended.

@@ -126,6 +126,7 @@ impl Engine {
         let Some(current) = &mut *saving else { return Ok(None) };
         for _ in 0..STEP_SHARDS {
             if !hashed.index.save_step(&mut current.writer, self.published())? {
+                current.writer.damage().iter().for_each(|damage| hashed.note_damage(damage));
                 let Some(done) = saving.take() else { return Ok(None) };
                 drop(saving);
                 let saved = self.finish_saving(table, hashed, done)?;

@@ -14,7 +14,7 @@
 //! themselves, or an hour where each write says how long. Tables that keep versions are left alone: what has expired is their past.
 //! Called by upkeep, beside what moves values, and by `optimize`.
 
-use folddb_base::Result;
+use folddb_base::{ErrorKind, Result};
 use folddb_hash::{Change, IndexCursor, Past, Point, Slot};
 use folddb_host::sync::atomic::Ordering;
 use folddb_rules::Expire;
@@ -43,7 +43,7 @@ impl Engine {
             let Some(hashed) = swept(table).filter(|_| table.check_alive().is_ok()) else { continue };
             let mut sweep = hashed.sweep.lock();
             if self.is_due(table, hashed, &mut sweep) {
-                let count = self.sweep_some(table, hashed, &mut sweep)?;
+                let count = self.sweep_on(table, hashed, &mut sweep)?;
                 return Ok(Some(format!("swept {count} expired values out of table `{}`", table.name)));
             }
         }
@@ -58,9 +58,33 @@ impl Engine {
         while sweep.at.is_some() {
             self.check_open()?;
             table.check_alive()?;
-            self.sweep_some(table, hashed, &mut sweep)?;
+            self.sweep_on(table, hashed, &mut sweep)?;
         }
         Ok(())
+    }
+
+    /// Takes a step, over a damaged shard too: that is noted, and what it leads to stays.
+    fn sweep_on(&self, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep) -> Result<u64> {
+        let Some(from) = sweep.at else { return Ok(0) };
+        match self.sweep_some(table, hashed, sweep) {
+            Err(damage) if damage.kind() == ErrorKind::Corruption => {
+                hashed.note_damage(&damage);
+                self.go_on(hashed, sweep, hashed.index.beyond(from));
+                Ok(0)
+            }
+            swept => swept,
+        }
+    }
+
+    /// The pass goes on there, or is over.
+    fn go_on(&self, hashed: &Hashed, sweep: &mut Sweep, next: Option<IndexCursor>) {
+        sweep.at = next;
+        if next.is_none() {
+            sweep.since_ms = Some(self.now_ms());
+            if hashed.taken.lock().waiting() > 0 {
+                self.want_saved(hashed);
+            }
+        }
     }
 
     fn is_due(&self, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep) -> bool {
@@ -108,13 +132,7 @@ impl Engine {
         }
         let count = self.take_out(table, hashed, &expired)?;
         let next = stretch.keys.get(STEP_KEYS).map(|(point, _)| point.bits().max(from.number() + 1));
-        sweep.at = next.map_or(stretch.next, IndexCursor::from_number);
-        if sweep.at.is_none() {
-            sweep.since_ms = Some(now_ms);
-            if hashed.taken.lock().waiting() > 0 {
-                self.want_saved(hashed);
-            }
-        }
+        self.go_on(hashed, sweep, next.map_or(stretch.next, IndexCursor::from_number));
         Ok(count)
     }
 

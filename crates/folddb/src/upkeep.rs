@@ -181,15 +181,11 @@ impl Engine {
         Ok(merged?.or(reclaimed))
     }
 
-    /// Sweeping that meets damage does not keep values from moving.
+    /// Sweeping that meets damage goes on behind it, and then values move.
     fn sweep_and_reclaim(&self) -> Result<Option<String>> {
-        match self.sweep_step() {
-            Ok(None) => self.reclaim_step(),
-            Err(error) if error.kind() == ErrorKind::Corruption => match self.reclaim_step()? {
-                None => Err(error),
-                done => Ok(done),
-            },
-            swept => swept,
+        match self.sweep_step()? {
+            None => self.reclaim_step(),
+            swept => Ok(swept),
         }
     }
 

@@ -274,3 +274,70 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     assert!(Store::repair(&world.path, &mended, &how, &world.options(), |_, _| {}).unwrap().is_complete());
     assert_eq!(count(&Store::open(&mended, world.options()).unwrap()), 1);
 }
+
+/// A byte of an index is wrong: keys of its shard stay, all others are swept, of this table and of those after it.
+#[test]
+fn what_a_damaged_index_leads_to_stays_and_all_else_that_has_expired_is_swept() {
+    const KEYS: u64 = 2000;
+    let world = World::new();
+    let expire = Expire::After(60_000);
+    let table = |store: &Store, name| {
+        store.table(name, Rules::hashed::<u64, String>().expire(expire)).expect("the table")
+    };
+    let store = world.create();
+    for name in ["a", "b"] {
+        let table = table(&store, name);
+        (0..KEYS).for_each(|key| assert!(table.set(&key, &format!("value {key}")).is_ok()));
+    }
+    store.close().unwrap();
+    world.pass(61_000);
+    let mut went_on = 0;
+    for entry in std::fs::read_dir(&world.path).unwrap() {
+        let index = entry.unwrap().path();
+        if index.extension().is_none_or(|extension| extension != "index") {
+            continue;
+        }
+        let len = std::fs::metadata(&index).unwrap().len() as usize;
+        for at in (1..8).map(|eighth| len * eighth / 8) {
+            went_on += usize::from(sweeps_the_rest(&world, (index.file_name().unwrap(), at), KEYS));
+        }
+    }
+    assert!(went_on >= 8, "only {went_on} openings met a damaged shard");
+}
+
+/// Flips a bit there in a copy of the store, whose values have all expired; whether the damage was met when they were swept.
+fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: u64) -> bool {
+    let copy = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(&world.path).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+    }
+    let mut bytes = std::fs::read(copy.path().join(index)).unwrap();
+    bytes[at] ^= 0x10;
+    std::fs::write(copy.path().join(index), bytes).unwrap();
+    let Ok(store) = Store::open(copy.path(), world.options()) else { return false }; // which says why
+    assert_eq!(store.upkeep_step().unwrap(), None);
+    world.pass(60_000);
+    let mut steps = 0;
+    while !matches!(store.upkeep_step(), Ok(None)) {
+        steps += 1;
+        assert!(steps < 2000, "upkeep never ends: {:?}", store.stats());
+    }
+    let left = ["a", "b"].map(|name| store.table_stats(name).unwrap().records).iter().sum::<u64>();
+    let stats = store.stats();
+    assert!(left < keys / 8, "{left} are left, {stats:?}");
+    assert_eq!(stats.poisoned_by, None);
+    let table = store.table("a", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
+    let taken = (keys..keys + 1000).filter(|key| table.set(key, &"new".to_owned()).is_ok());
+    assert!(taken.count() > 900, "writes went on in all other shards");
+    store.flush().unwrap();
+    drop(table);
+    store.close().unwrap();
+    let store = Store::open(copy.path(), world.options()).unwrap();
+    let table = store.table("a", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
+    let found =
+        (keys..keys + 1000).filter(|key| table.get(key).is_ok_and(|value| value.as_deref() == Some("new")));
+    assert!(found.count() > 900, "what was saved beside the damage is there");
+    assert_eq!(stats.damage.is_empty(), left == 0, "{stats:?}");
+    !stats.damage.is_empty()
+}

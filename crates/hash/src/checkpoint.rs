@@ -81,6 +81,12 @@ impl Checkpoint {
         entries.map_err(|fault| Error::corrupt(&self.path, piece.offset, fault))
     }
 
+    /// The bytes of a piece, right or not: zeros where they are not there.
+    fn stored(&self, piece: &PieceEntry) -> Vec<u8> {
+        let stored = read_at(&*self.file, &self.path, piece.offset, piece.len_bytes);
+        stored.unwrap_or_else(|_| vec![0; piece.len_bytes as usize])
+    }
+
     /// Reads every piece, and returns what is wrong with those that are not whole.
     pub fn faults(&self) -> Vec<Error> {
         self.pieces().iter().filter_map(|piece| self.read(piece).err()).collect()
@@ -147,6 +153,9 @@ pub struct CheckpointWriter {
     segments: BTreeMap<u32, SegmentTally>,
     end: u64,
     buffer: Vec<u8>,
+    /// Keys of damaged pieces, and the first damage.
+    unreadable_keys: u64,
+    damage: Option<Error>,
 }
 
 /// What the index leads to of one value segment, which is named by as much of its number as stands in an address.
@@ -185,7 +194,9 @@ pub struct CheckpointFacts {
     pub seq: Seq,
     /// No change after this seq is in it.
     pub max_seq: Seq,
-    /// What the keys as they were saved lead to, by segments.
+    /// As many of those are in damaged pieces, which were taken over as they are.
+    pub unreadable_keys: u64,
+    /// What the keys as they were saved lead to, by segments, but for those.
     pub segments: BTreeMap<u32, SegmentTally>,
 }
 
@@ -203,6 +214,8 @@ impl CheckpointWriter {
             segments: BTreeMap::new(),
             end: 0,
             buffer: Vec::new(),
+            unreadable_keys: 0,
+            damage: None,
         }
     }
 
@@ -235,6 +248,27 @@ impl CheckpointWriter {
         Ok(())
     }
 
+    /// Appends a damaged piece of an older checkpoint as it is: no number but its own fits its checksum, so it stays refused. It lacks
+    /// no change up to `applied`, since none can be made to it.
+    pub(crate) fn carry(
+        &mut self,
+        of: &Checkpoint,
+        piece: &PieceEntry,
+        applied: Seq,
+        damage: Error,
+    ) -> Result<()> {
+        self.buffer = of.stored(piece);
+        self.unreadable_keys += piece.keys;
+        self.damage.get_or_insert(damage);
+        self.directory.pieces.push(PieceEntry { seq: piece.seq.max(applied), offset: self.end, ..*piece });
+        self.append()
+    }
+
+    /// The first damage that it met in what it was to save.
+    pub fn damage(&self) -> Option<&Error> {
+        self.damage.as_ref()
+    }
+
     fn append(&mut self) -> Result<()> {
         self.file.append(&self.buffer).map_err(|error| Error::io("write", &self.path, error))?;
         self.end += self.buffer.len() as u64;
@@ -260,6 +294,7 @@ impl CheckpointWriter {
         self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
         let (keys, seq) = (self.directory.keys(), self.directory.seq());
         let max_seq = self.directory.pieces.iter().map(|piece| piece.seq).max().unwrap_or(0);
-        Ok(CheckpointFacts { file_bytes, keys, seq, max_seq, segments: self.segments })
+        let (segments, unreadable_keys) = (self.segments, self.unreadable_keys);
+        Ok(CheckpointFacts { file_bytes, keys, seq, max_seq, unreadable_keys, segments })
     }
 }

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use folddb_base::{FileNumber, Result, Seq};
+use folddb_base::{ErrorKind, FileNumber, Result, Seq};
 use folddb_host::sync::RwLock;
 use folddb_layout::hash_checkpoint::{Entry, POINT_BITS, PieceEntry};
 
@@ -309,13 +309,23 @@ impl HashIndex {
     }
 
     /// Adds a shard to a checkpoint that was begun; false when all are in it. Changes up to `applied` have all been made; others
-    /// may come meanwhile. Writers of the shard wait for a copy of it in memory, others for nothing.
+    /// may come meanwhile. Writers of the shard wait for a copy of it in memory, others for nothing. A shard whose piece is damaged
+    /// is taken over as it is: it costs its own keys, and not what is new of all others.
     ///
     /// # Errors
-    /// As [`HashIndex::candidates`], and what the system says of the file, which is of no use then.
+    /// What the system says of either file; the new one is of no use then.
     pub fn save_step(&self, writer: &mut CheckpointWriter, applied: Seq) -> Result<bool> {
         let Some(from) = writer.next_point() else { return Ok(false) };
-        writer.push(&self.image(from, applied, None, Some(writer.number()))?)?;
+        match self.image(from, applied, None, Some(writer.number())) {
+            Err(damage) if damage.kind() == ErrorKind::Corruption => {
+                let point = Point::from_bits(from);
+                let Some((of, piece)) = self.sector(point).read().held(point).saved() else {
+                    return Err(damage);
+                };
+                writer.carry(&of, &piece, applied, damage)?;
+            }
+            image => writer.push(&image?)?,
+        }
         Ok(true)
     }
 

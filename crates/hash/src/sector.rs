@@ -239,6 +239,14 @@ impl Held {
         }
     }
 
+    /// The piece that has it, where it is not in memory.
+    pub(crate) fn saved(&self) -> Option<(Arc<Checkpoint>, PieceEntry)> {
+        match self {
+            Held::Loaded(_) => None,
+            Held::Saved(saved) => Some((Arc::clone(&saved.checkpoint), saved.piece)),
+        }
+    }
+
     /// It as it is now, for this checkpoint or for none.
     pub(crate) fn take(&self, checkpoint: Option<FileNumber>) -> Taken {
         match self {

@@ -329,13 +329,18 @@ impl Engine {
         merges.waiting.is_empty() && merges.busy.is_empty() && !self.catalog().all().any(is_due)
     }
 
-    /// What damage merges have met, by table.
+    /// What damage merges have met, and what sweeps or saves indexes, by table.
     pub(crate) fn damage_met(&self) -> Vec<String> {
         let merges = self.merges.lock();
         let name =
             |id: &TableId| self.catalog().all().find(|table| table.id == *id).map(|table| table.name.clone());
         let met = merges.given_up.iter().filter_map(|(id, error)| Some((name(id)?, error)));
-        met.map(|(name, error)| format!("table `{name}`: {}", error.message())).collect()
+        let indexes = self.catalog();
+        let of_index = |table: &Arc<TableCore>| Some((table.name.clone(), table.hashed.as_ref()?.damage()?));
+        let told = |(name, error): (String, &Error)| format!("table `{name}`: {}", error.message());
+        let mut damage: Vec<String> = met.map(told).collect();
+        damage.extend(indexes.all().filter_map(of_index).map(|(name, error)| told((name, &error))));
+        damage
     }
 
     /// Forgets the merges of a table that is dropped, and the files that it had.

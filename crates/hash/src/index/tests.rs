@@ -536,9 +536,26 @@ fn every_flipped_byte_is_noticed_and_named() {
         );
         assert!(index.change(lost, Change::Insert(slot(1)), 50, Past::Forgotten).is_err());
         assert!(index.stretch(IndexCursor::from_number(lost.bits()).unwrap(), None).is_err());
-        let mut writer = writer(&path.with_file_name("other"));
-        let saved = (0..64).try_for_each(|_| index.save_step(&mut writer, 50).map(|_| ()));
-        assert_eq!(saved.unwrap_err().damage(), faults[0].damage(), "and no checkpoint without it is made");
+        // The next checkpoint has the lost one, as damaged as it was, and of all others what is new.
+        let fresh = *points.iter().find(|point| ask(point).is_ok()).unwrap();
+        assert!(index.change(fresh, Change::Insert(slot(77)), 50, Past::Forgotten).unwrap());
+        let other = path.with_file_name("other");
+        let _ = std::fs::remove_file(&other);
+        let mut writer = writer_of(&other, FileNumber(9));
+        while index.save_step(&mut writer, 50).unwrap() {}
+        assert_eq!(writer.damage().unwrap().damage(), faults[0].damage());
+        let facts = writer.finish().unwrap();
+        let of_lost = checkpoint.pieces().iter().find(|piece| piece.range.start == lost.bits()).unwrap();
+        assert_eq!(facts.unreadable_keys, of_lost.keys);
+        let saved = Checkpoint::open(&*Host::real().files, &other, FileNumber(9)).unwrap();
+        assert_eq!((saved.keys(), saved.faults().len()), (checkpoint.keys() + 1, 1));
+        index.adopt(&saved);
+        assert!(is_named(&index.candidates(lost, None, &mut Vec::new()).unwrap_err(), &other));
+        let again = HashIndex::open(&saved, IndexOptions::default());
+        let mut found = Vec::new();
+        again.candidates(fresh, None, &mut found).unwrap();
+        assert!(found.contains(&slot(77)));
+        assert!(again.candidates(lost, None, &mut Vec::new()).is_err(), "no chance makes it whole");
     }
     assert!(refused > 64 && refused < bytes.len() / 2, "footer and directory, and nothing else: {refused}");
 }
