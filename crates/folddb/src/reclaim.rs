@@ -85,9 +85,15 @@ impl Engine {
     /// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has changed.
     pub(crate) fn drop_dead_values(&self) -> Result<Option<String>> {
         let installs = self.values.installs.load(Ordering::Acquire);
-        if self.values.looked.swap(installs, Ordering::AcqRel) == installs || self.health.cause().is_some() {
+        if self.values.looked.load(Ordering::Acquire) == installs || self.health.cause().is_some() {
             return Ok(None);
         }
+        let dropped = self.drop_dead_now()?;
+        self.values.looked.store(installs, Ordering::Release); // not where it failed: it is tried again
+        Ok(dropped)
+    }
+
+    fn drop_dead_now(&self) -> Result<Option<String>> {
         let mut manifest = self.manifest.lock(); // no part is installed meanwhile
         let dead = self.dead_segments(manifest.state());
         if dead.is_empty() {

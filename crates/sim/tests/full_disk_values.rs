@@ -156,6 +156,52 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
     assert!(met >= 6 && refused >= 4 && poisoned <= met / 4, "{counts}");
 }
 
+/// The list finds no space, whichever edit it is, while everything in some segments dies: they go all the same once there is room.
+#[test]
+fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
+    let whole = SimDisk::new(4);
+    let store = create(options(&whole));
+    fill(&store);
+    store.close().expect("it closes");
+    let dead = |store: &Store| {
+        let files = store.value_segments().into_iter();
+        files
+            .filter(|file| file.is_sealed && file.live_values == 0)
+            .map(|file| file.number)
+            .collect::<Vec<_>>()
+    };
+    let (no_dead, mut refused) = (Vec::<u64>::new(), 0);
+    for skip in 0.. {
+        let what = format!("call {skip}");
+        let world = whole.fork();
+        let mut store = open(&world);
+        for table in tables(&store) {
+            (0..KEYS).for_each(|key| assert!(table.delete(&key).is_ok(), "{what}"));
+        }
+        let list = [Call::Write, Call::WriteSync];
+        let fault =
+            Fault { os_error: ENOSPC, skip, times: 1, name: "MANIFEST".to_owned(), ..Fault::on(&list) };
+        world.break_on(fault);
+        let merged = store.optimize("sorted", |_| std::ops::ControlFlow::Continue(()));
+        refused += usize::from(merged.is_err());
+        let failed = world.failed();
+        world.heal();
+        if store.stats().poisoned_by.is_some() {
+            drop(store);
+            store = open(&world);
+        }
+        upkeep(&store);
+        if failed.is_empty() {
+            assert_eq!(dead(&store), no_dead, "{what}: the last merge is the last that anything waits for");
+            break;
+        }
+        store.flush().expect("there is room");
+        upkeep(&store);
+        assert_eq!(dead(&store), no_dead, "{what}: {failed:?}, {:?}", store.value_segments());
+    }
+    assert!(refused >= 2, "{refused}");
+}
+
 /// Writes are refused for lack of space, most of the lane is dead, and there is room for a file or two: reclaim uses that.
 #[test]
 fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on() {
