@@ -139,6 +139,40 @@ fn files_in(dir: &std::path::Path) -> Vec<String> {
     names
 }
 
+/// What is damaged cannot move: the rest does, and the outcome tells it.
+#[test]
+fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--like", "blob"]);
+    std::fs::create_dir(place.path().join("blobs")).expect("a directory");
+    (0..4_u8).for_each(|key| place.write(&format!("blobs/{key}"), vec![b'0' + key; 5000]));
+    place.done(&["import-dir", "s", "t", "blobs"]);
+    (0..3).for_each(|key| assert_eq!(place.done(&["delete", "s", "t", &format!("{key}")]), ""));
+    let told = place.done(&["reclaim", "s"]);
+    assert!(told.contains("gave back 0 B") && told.contains("folddb optimize s"), "{told}");
+    assert!(place.json(&["reclaim", "s"])["hidden_bytes"].as_u64() > Some(10_000));
+
+    place.done(&["optimize", "s"]);
+    let store = place.path().join("s");
+    let values =
+        files_in(&store).into_iter().filter(|name| name.ends_with(".values")).map(|name| store.join(name));
+    let damaged = values.filter(|file| {
+        let mut bytes = std::fs::read(file).expect("it reads");
+        let at = bytes.windows(5000).position(|window| window.iter().all(|byte| *byte == b'3'));
+        at.is_some_and(|at| {
+            bytes[at + 2000] ^= 1;
+            std::fs::write(file, bytes).is_ok()
+        })
+    });
+    assert_eq!(damaged.count(), 1);
+    let ran = place.run(&["reclaim", "s"]);
+    assert_eq!(ran.code, 4, "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains("left alone: values: s/") && ran.out.contains("offset"), "{}", ran.out);
+    assert!(!ran.out.contains("folddb optimize"), "{}", ran.out);
+    let ran = place.run(&["--json", "reclaim", "s"]);
+    assert!(ran.code == 4 && ran.out.contains("\"left_alone\":[\"values: "), "{}", ran.out);
+}
+
 /// Keys and files may be called as anything that an export needs for a moment.
 #[test]
 fn an_export_leaves_every_file_alone_that_it_was_not_asked_for() {

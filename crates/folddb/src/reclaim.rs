@@ -364,6 +364,8 @@ impl Engine {
         report.bytes_before = bytes_before;
         report.bytes_after = self.value_bytes();
         report.bytes_copied = self.counters.value_bytes_copied.get() - counted;
+        report.hidden_bytes = self.hidden_value_bytes();
+        report.left_alone = self.damaged_values();
         Ok(report)
     }
 

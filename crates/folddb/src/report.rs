@@ -110,7 +110,7 @@ pub struct StoreStats {
     pub snapshot_file_bytes: u64,
     /// Seconds since the oldest live snapshot was taken.
     pub oldest_snapshot_s: Option<f64>,
-    /// Damage that merges have met, and what moves values: the tables and files that they leave alone since, and why.
+    /// Damage that merges have met, what sweeps and saves indexes, and what moves values: the tables and files that they leave alone since, and why.
     pub damage: Vec<String>,
     /// Why writes are refused for lack of space, if they are.
     pub short_of_space: Option<String>,
@@ -183,7 +183,8 @@ pub(crate) enum ReclaimWant {
 }
 
 /// What reclaiming has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReclaimReport {
     /// Plans that were carried out.
     pub plans: u64,
@@ -193,6 +194,10 @@ pub struct ReclaimReport {
     pub bytes_after: u64,
     /// Bytes written.
     pub bytes_copied: u64,
+    /// About as many bytes are of values that are dead and that no merge has met: [`Store::optimize`] makes sure of that.
+    pub hidden_bytes: u64,
+    /// Damage: files of values that stay as they are, and why.
+    pub left_alone: Vec<String>,
 }
 
 /// A file of the value lane: a segment, or values of segments that were moved.

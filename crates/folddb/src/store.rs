@@ -389,7 +389,8 @@ impl Store {
 
     /// Gives back the space of dead values, here and now: files of values in which little is alive are copied into fewer, as long
     /// as that is worth it. Upkeep does the same when [`Options::value_space_max`] is passed. What was overwritten counts as
-    /// alive until a merge has met it: [`Store::optimize`] makes sure of that. `progress` is told each plan as it begins.
+    /// alive until a merge has met it: [`Store::optimize`] makes sure of that. `progress` is told each plan as it begins. Damaged files
+    /// of values stay as they are; the report tells them.
     ///
     /// # Errors
     /// [`ErrorKind::NoSpace`]; a failed read or write.

@@ -1,13 +1,17 @@
 //! `folddb reclaim STORE [--dry-run]`: gives back the space of dead values, by copying what is alive out of the files in which
-//! little is. May be broken off at any moment; what is given back by then stays given back.
+//! little is. May be broken off at any moment; what is given back by then stays given back. Files that are damaged stay, and are told.
 
 use folddb::ReclaimPlan;
 use serde_json::{Value, json};
 
 use crate::args::ReclaimArgs;
+use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
 use crate::session::Session;
+
+/// Hidden values that are less than such a share of all are not worth telling.
+const HIDDEN_SHARE: u64 = 50;
 
 pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failure> {
     if args.dry_run {
@@ -23,12 +27,27 @@ pub(crate) fn run(args: &ReclaimArgs, session: &mut Session) -> Result<(), Failu
         "bytes_before": done.bytes_before,
         "bytes_after": done.bytes_after,
         "bytes_copied": done.bytes_copied,
+        "hidden_bytes": done.hidden_bytes,
+        "left_alone": done.left_alone,
     });
     session.report(&report, |out| {
         plans.iter().try_for_each(|plan| writeln!(out, "{plan}"))?;
+        done.left_alone.iter().try_for_each(|why| writeln!(out, "left alone: {why}"))?;
         let (given, copied) = (human::bytes(given_back), human::bytes(done.bytes_copied));
-        writeln!(out, "gave back {given}, and copied {copied} for it")
-    })
+        writeln!(out, "gave back {given}, and copied {copied} for it")?;
+        if done.hidden_bytes > done.bytes_after / HIDDEN_SHARE {
+            let (hidden, store) = (human::bytes(done.hidden_bytes), args.store.display());
+            writeln!(
+                out,
+                "about {hidden} more are dead, but no merge has met them yet: folddb optimize {store}"
+            )?;
+        }
+        Ok(())
+    })?;
+    match done.left_alone.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Told(ExitCode::Damaged)),
+    }
 }
 
 /// What would be done, and nothing is.
