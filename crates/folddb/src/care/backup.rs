@@ -465,8 +465,8 @@ impl<'a> Making<'a> {
                 continue; // a reader of before the capture had it, and it is dead
             }
             let tail_hash = self.tail_hash(&from, bytes)?;
-            let linked = may_link && !self.options.copy && self.files().link(&from, &to).is_ok();
-            if linked {
+            let may_link = may_link && !self.options.copy && self.is_durable(name, &from);
+            if may_link && self.files().link(&from, &to).is_ok() {
                 self.linked.add(bytes);
                 self.list.push(ListedFile { name, len_bytes: bytes, tail_hash, origin: Origin::Linked });
                 self.told(bytes);
@@ -479,6 +479,12 @@ impl<'a> Making<'a> {
             }
         }
         Ok(to_copy)
+    }
+
+    /// Whether a file is on the disk as it is now. A segment of values is cut when it is sealed, and nothing has needed that to last:
+    /// after a power cut it may be longer again, and so would be its second name.
+    fn is_durable(&self, name: FileName, path: &Path) -> bool {
+        !matches!(name, FileName::Values(_)) || self.files().sync_file(path).is_ok()
     }
 
     /// Gives the copy that the generation before has of a file a second name. False where it has none of these facts.
