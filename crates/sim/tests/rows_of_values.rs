@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use folddb::{Durability, HeadRule, Keep, Locate, Options, Rules, Store, Table, Upkeep, ValuesIn};
+use folddb::{
+    Durability, Expire, HeadRule, Keep, Lifetime, Locate, Options, Rules, Store, Table, Upkeep, ValuesIn,
+};
 use folddb_sim::chance::Seeded;
 use folddb_sim::place::Place;
 use folddb_sim::world::SimDisk;
@@ -32,6 +34,9 @@ fn rules() -> Rules<u64, Vec<u8>> {
 fn blobs(store: &Store) -> Blobs {
     store.table("blobs", rules()).expect("the table")
 }
+
+/// More than a hundred years.
+const LONG_MS: u64 = 4_000_000_000_000;
 
 /// A value of some kilobytes that begins with the round in which it was written.
 fn blob(key: u64, round: u64) -> Vec<u8> {
@@ -97,7 +102,7 @@ fn leveled_keys_and_metadata_apart_from_values() {
 }
 
 #[test]
-fn leveled_each_table_has_its_rules_for_metadata() {
+fn leveled_each_table_has_its_rules_for_metadata_and_retention() {
     let place = Place::new();
     let store = place.create(manual());
     let plain = blobs(&store);
@@ -113,6 +118,28 @@ fn leveled_each_table_has_its_rules_for_metadata() {
     assert_eq!(head(&first), 9_u64.to_le_bytes());
     assert!(String::from_utf8(head(&json)).unwrap().contains("letter"));
     assert_eq!(store.stats().value_reads, 0);
+
+    // How long what is kept, each table by itself: in one batch, through the same merges.
+    let kept: Vec<Blobs> = [("one", Keep::Latest), ("two", Keep::Versions(2)), ("all", Keep::Forever)]
+        .into_iter()
+        .map(|(name, keep)| store.table(name, rules().keep(keep)).expect("a table"))
+        .collect();
+    let expiring = store.table("expiring", rules().expire(Expire::ByWrite)).unwrap();
+    for round in 0..4 {
+        let mut batch = store.batch();
+        for table in &kept {
+            batch.set(table, &1, &blob(1, round));
+        }
+        batch.commit(Durability::Process).unwrap();
+        expiring.set_expiring(&round, &blob(1, round), Lifetime::Until(round * LONG_MS)).unwrap();
+        settle(&store);
+    }
+    optimize(&store, "expiring");
+    ["one", "two", "all"].into_iter().for_each(|name| optimize(&store, name));
+    let states: Vec<usize> = kept.iter().map(|table| table.history(&1, 10).unwrap().len()).collect();
+    assert_eq!(states, [1, 2, 4]);
+    assert_eq!(kept[2].history(&1, 10).unwrap()[3].value, Some(blob(1, 0)));
+    assert_eq!(expiring.scan().count().unwrap(), 3, "the first had expired when it was written");
 }
 
 #[test]
@@ -399,8 +426,17 @@ fn elliptics_the_index_is_a_file_of_its_own() {
         bytes(".part"),
         bytes(".values")
     );
+    let hashed = store.table("hashed", Rules::hashed()).unwrap();
+    fill(&hashed, 500, 0);
+    settle(&store);
+    assert!(
+        bytes(".index") > 0 && bytes(".index") * 50 < bytes(".values") / 2,
+        "{} of index",
+        bytes(".index")
+    );
     let read = store.stats().value_reads;
     assert_eq!(blobs(&store).scan().count().unwrap(), 500);
+    assert_eq!(hashed.scan().count().unwrap(), 500);
     assert_eq!(store.stats().value_reads, read, "ids are listed without the blobs");
 }
 
@@ -442,13 +478,19 @@ fn elliptics_versions_on_and_off() {
     let on: Blobs = store.table("on", rules().keep(Keep::Versions(3))).unwrap();
     let off: Blobs = store.table("off", rules()).unwrap();
     let hashed: Blobs = store.table("hashed", Rules::hashed()).unwrap();
+    let hashed_on: Blobs = store.table("hashed-on", Rules::hashed().keep(Keep::Versions(3))).unwrap();
     for round in 0..5 {
-        [&on, &off, &hashed].into_iter().for_each(|table| fill(table, 20, round));
+        [&on, &off, &hashed, &hashed_on].into_iter().for_each(|table| fill(table, 20, round));
         settle(&store);
     }
-    let past: Vec<_> = on.history(&7, 3).unwrap().into_iter().map(|version| version.value).collect();
-    assert_eq!(past, [Some(blob(7, 4)), Some(blob(7, 3)), Some(blob(7, 2))]);
-    for table in [&on, &off, &hashed] {
+    for table in [&on, &hashed_on] {
+        let past: Vec<_> = table.history(&7, 9).unwrap().into_iter().map(|version| version.value).collect();
+        assert_eq!(past, [Some(blob(7, 4)), Some(blob(7, 3)), Some(blob(7, 2))]);
+        let newest = table.history(&7, 1).unwrap();
+        assert!(newest.len() == 1 && newest[0].value == Some(blob(7, 4)));
+    }
+    assert_eq!(hashed.history(&7, 3).unwrap().len(), 1);
+    for table in [&on, &off, &hashed, &hashed_on] {
         assert_eq!(table.get(&7).unwrap(), Some(blob(7, 4)), "the newest is what a get gives");
     }
     optimize(&store, "off");
@@ -481,7 +523,9 @@ fn elliptics_backend_by_option() {
 
 #[test]
 fn elliptics_removal_and_compaction_started_from_outside() {
-    for rules in [rules(), Rules::hashed().values_in(ValuesIn::Files), rules().values_in(ValuesIn::Files)] {
+    let (sorted, hashed) = (rules, Rules::hashed::<u64, Vec<u8>>);
+    let in_files = [sorted(), hashed()].map(|rules| rules.values_in(ValuesIn::Files));
+    for rules in [sorted(), hashed()].into_iter().chain(in_files) {
         let place = Place::new();
         let store = place.create(manual().value_segment_bytes(256 << 10));
         let table: Blobs = store.table("blobs", rules).unwrap();
