@@ -82,14 +82,19 @@ impl Transaction {
                 format!("table `{}` is hashed; what a transaction reads lies in sorted tables", core.name);
             return Err(Error::invalid(message));
         }
-        let mut state = self.past.get_bytes(table, key)?;
-        self.reads.note(core, key);
-        for op in self.own.get(&(core.id, key.to_vec())).into_iter().flatten() {
+        let past = self.past.get_bytes(table, key);
+        let has_failed = past.as_ref().is_err_and(|error| error.kind() == ErrorKind::FoldFailed);
+        if past.is_ok() || has_failed {
+            self.reads.note(core, key); // that its fold fails is something to go by, too
+        }
+        let own = self.own.get(&(core.id, key.to_vec())).map_or(&[][..], |own| own);
+        let is_own = own.first().is_some_and(|op| matches!(op.kind, OpKind::Set | OpKind::Delete));
+        let mut state = if has_failed && is_own { None } else { past? };
+        for op in own {
             let op = op.op().map_err(|cause| damaged_record(core, cause))?;
-            core.rules
-                .fold
-                .apply_unstamped(key, &mut state, op)
-                .map_err(|cause| self.engine.fold_failed(core, key, &cause))?;
+            // When it is written, and until when it lasts, is known at the commit.
+            let applied = core.rules.fold.apply_unstamped(key, &mut state, op);
+            applied.map_err(|cause| self.engine.fold_failed(core, key, &cause))?;
         }
         Ok(state)
     }

@@ -1,7 +1,14 @@
 //! Transactions: what was read still holds, or nothing is written.
 #![allow(clippy::unwrap_used)]
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Transaction, Upkeep};
+use std::sync::Arc;
+
+use folddb::codec::KeyCodec;
+use folddb::table_rules::TableRules;
+use folddb::{
+    Durability, ErrorKind, Expire, Fold, FoldFailure, Options, Outcome, Rules, Store, Table, Transaction,
+    Upkeep, WriteOp,
+};
 
 const PROCESS: Durability = Durability::Process;
 
@@ -43,6 +50,60 @@ fn a_transaction_sees_one_snapshot_and_what_it_has_written_itself() {
     assert_eq!(table.get(&1).unwrap(), Some(10), "nobody else sees it yet");
     transaction.commit(PROCESS).unwrap();
     assert_eq!((table.get(&1).unwrap(), table.get(&3).unwrap()), (Some(4), Some(8)));
+}
+
+#[test]
+fn a_transaction_reads_what_it_has_written_to_a_table_whose_values_expire() {
+    let (_dir, store) = fresh(Upkeep::Manual);
+    let rules = Rules::sorted::<u64, u64>().fold("sum:u64").expire(Expire::After(3_600_000));
+    let table = store.table("t", rules).unwrap();
+    table.set(&1, &10).unwrap();
+    let mut transaction = store.transaction();
+    assert_eq!(transaction.fold_and_get(&table, &1, &5).unwrap(), Some(15));
+    assert_eq!(transaction.fold_and_get(&table, &2, &7).unwrap(), Some(7));
+    transaction.set(&table, &3, &4);
+    assert_eq!(transaction.get(&table, &3).unwrap(), Some(4));
+    transaction.commit(PROCESS).unwrap();
+    assert_eq!((table.get(&1).unwrap(), table.get(&2).unwrap()), (Some(15), Some(7)));
+}
+
+/// Joins, and fails on `!`.
+struct Brittle;
+
+impl Fold for Brittle {
+    fn spec(&self) -> String {
+        "brittle".to_owned()
+    }
+    fn fold(&self, _: &[u8], one: &[u8], other: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        out.extend([one, other].concat());
+        if out.contains(&b'!') { Err(FoldFailure::new("it met `!`")) } else { Ok(Outcome::Value) }
+    }
+}
+
+#[test]
+fn that_a_fold_fails_is_read_too_and_a_value_that_is_set_over_it_is_read_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options::default().upkeep(Upkeep::Manual).custom_fold(Arc::new(Brittle));
+    let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+    let table = store.create_table("t", TableRules::new(KeyCodec::Bytes).custom_fold("brittle", 1)).unwrap();
+    let fold = |value: &[u8]| table.write(WriteOp::Fold, b"k", value).unwrap();
+    for operand in [b"a", b"!"] {
+        fold(operand);
+    }
+    let failing = || {
+        let mut transaction = store.transaction();
+        let failed = transaction.get_bytes(&table, b"k").unwrap_err();
+        assert_eq!(failed.kind(), ErrorKind::FoldFailed);
+        transaction.write(&table, WriteOp::Set, b"broken", b"k");
+        transaction
+    };
+    assert!(!conflicts(failing()));
+    let overtaken = failing();
+    let mut mending = failing();
+    mending.write(&table, WriteOp::Set, b"k", b"b").write(&table, WriteOp::Fold, b"k", b"c");
+    assert_eq!(mending.get_bytes(&table, b"k").unwrap(), Some(b"bc".to_vec()));
+    assert!(!conflicts(mending));
+    assert!(conflicts(overtaken));
 }
 
 #[test]
