@@ -55,7 +55,8 @@ pub struct BulkLoad<K, V> {
 
 impl Store {
     /// Begins to load a new table by these rules with rows that come in the order of their keys. It is there once
-    /// [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot its rows are as old as the last write before this call.
+    /// [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot its rows are as old as the last write before this call;
+    /// only to one that was taken before the table was there and had files of its own by then the table is empty.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for rules that a load cannot serve: hashed

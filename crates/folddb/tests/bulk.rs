@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use folddb::codec::KeyCodec;
 use folddb::folds::Stats;
 use folddb::table_rules::TableRules;
-use folddb::{Durability, ErrorKind, Expire, Options, Rules, Store, Upkeep, WriteOp};
+use folddb::{Durability, ErrorKind, Expire, Keep, Options, Rules, Store, Upkeep, WriteOp};
 
 fn options() -> Options {
     Options::default()
@@ -190,4 +190,21 @@ fn a_load_whose_write_failed_can_only_be_given_up() {
     let mut load = store.bulk_load("sums", rules()).unwrap();
     load.set(&1, &1).unwrap();
     assert_eq!(load.finish().unwrap().get(&1).unwrap(), Some(1));
+}
+
+#[test]
+fn rows_that_were_loaded_before_anything_was_written_are_a_version_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    for (name, keep) in [("some", Keep::Versions(4)), ("all", Keep::Forever)] {
+        let mut load = store.bulk_load(name, rules().keep(keep)).unwrap();
+        load.set(&1, &10).unwrap();
+        let table = load.finish().unwrap();
+        let history =
+            || -> Vec<_> { table.history(&1, 9).unwrap().into_iter().map(|version| version.value).collect() };
+        assert_eq!(history(), [Some(10)]);
+        table.fold(&1, &5).unwrap();
+        store.optimize(name, |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(history(), [Some(15), Some(10)], "{name}");
+    }
 }

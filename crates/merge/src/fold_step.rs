@@ -443,7 +443,8 @@ impl KeyFolder {
         }
         let is_kept = past.note(record.seq);
         let (rest_from, above) = (past.rest_from, self.ranges.next_above(record.seq));
-        let floor = if is_kept { record.seq - 1 } else { self.floor_of(record.seq) };
+        // Rows that were loaded before anything was written have seq 0: what is below that is nobody else's floor.
+        let floor = if is_kept { record.seq.wrapping_sub(1) } else { self.floor_of(record.seq) };
         if let Some(above) = above {
             if !is_kept && above <= rest_from && self.floor_of(above) == floor {
                 self.counts.range_deleted += 1;
