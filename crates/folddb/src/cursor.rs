@@ -29,7 +29,8 @@ pub enum Resume {
     /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since. Where
     /// values expire, the snapshot must live: what the scan saw may have gone by itself. Otherwise an error.
     Strict,
-    /// What is there now. Keys that were written behind the cursor since are not seen, and those before it are.
+    /// What is there now. Keys that were written behind the cursor since are not seen, and those before it are. A scan that has come to
+    /// its end stands behind the last key that it has looked at, whether that had a value or not.
     #[default]
     Relaxed,
 }

@@ -30,10 +30,19 @@ pub(crate) struct Known {
     doubt: Doubt,
 }
 
+/// What a table came into being with.
+#[derive(Clone, Default)]
+pub(crate) struct Loaded {
+    /// The seq of its rows.
+    pub(crate) seq: Seq,
+    /// The rows.
+    pub(crate) rows: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
 #[derive(Clone, Default)]
 struct Doubt {
     batch: Ops,
-    created: Vec<(String, Shape)>,
+    created: Vec<(String, Shape, Loaded)>,
     dropped: Vec<String>,
     /// Tables whose indexes may have come, gone, or been built.
     indexed: Vec<String>,
@@ -70,7 +79,20 @@ impl Known {
 
     /// A table's creation failed, and it may be there or not.
     pub(crate) fn doubt_created(&mut self, name: &str, shape: Shape) {
-        self.doubt.created.push((name.to_owned(), shape));
+        self.doubt_loaded(name, shape, Loaded::default());
+    }
+
+    /// The same of a table that was to come into being with rows.
+    pub(crate) fn doubt_loaded(&mut self, name: &str, shape: Shape, loaded: Loaded) {
+        self.doubt.created.push((name.to_owned(), shape, loaded));
+    }
+
+    /// A table has come into being with these rows.
+    pub(crate) fn loaded(&mut self, name: &str, shape: Shape, loaded: Loaded) {
+        self.model.create_table(name, shape);
+        for (key, value) in loaded.rows {
+            self.model.load(name, loaded.seq, ModelOp::Set(key, value));
+        }
     }
 
     /// Entries of an index have been written up to this seq, which nobody has promised yet. Where a batch is in doubt the store takes
@@ -178,9 +200,9 @@ impl Known {
         for name in doubt.dropped.iter().filter(|name| !is_there(name)) {
             self.model.drop_table(name);
         }
-        for (name, shape) in doubt.created.iter().filter(|(name, _)| is_there(name)) {
-            if self.model.shape(name).is_none() {
-                self.model.create_table(name, *shape);
+        for (name, shape, loaded) in doubt.created {
+            if is_there(&name) && self.model.shape(&name).is_none() {
+                self.loaded(&name, shape, loaded);
             }
         }
         (self.doubt.batch, self.doubt.indexed) = (doubt.batch, doubt.indexed);

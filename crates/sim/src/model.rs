@@ -40,6 +40,8 @@ pub type ModelRow = (Vec<u8>, Present);
 #[derive(Clone, Debug)]
 struct ModelTable {
     shape: Shape,
+    /// Which of the tables of the store it is, in the order of their making.
+    born: u64,
     history: Vec<(Seq, ModelOp, Stamp)>,
     index: Index,
 }
@@ -66,6 +68,8 @@ type TableState = BTreeMap<Vec<u8>, Lasting>;
 #[derive(Clone, Debug, Default)]
 pub struct Model {
     tables: BTreeMap<String, ModelTable>,
+    /// How many were made.
+    made: u64,
     last_seq: Seq,
     /// The last seqs of batches, of those that were told.
     ends: Vec<Seq>,
@@ -81,7 +85,9 @@ impl Model {
 
     /// Adds a table.
     pub fn create_table(&mut self, name: &str, shape: Shape) {
-        self.tables.insert(name.to_owned(), ModelTable { shape, history: Vec::new(), index: Index::None });
+        self.made += 1;
+        let table = ModelTable { shape, born: self.made, history: Vec::new(), index: Index::None };
+        self.tables.insert(name.to_owned(), table);
     }
 
     /// Removes a table.
@@ -97,6 +103,17 @@ impl Model {
     /// The rules of a table.
     pub fn shape(&self, name: &str) -> Option<Shape> {
         self.tables.get(name).map(|table| table.shape)
+    }
+
+    /// Which table it is that has this name now: another one of the same name has another number. 0 where there is none.
+    pub fn born(&self, name: &str) -> u64 {
+        self.tables.get(name).map_or(0, |table| table.born)
+    }
+
+    /// Whether anybody has written to a key after `seq`.
+    pub fn was_written_since(&self, table: &str, key: &[u8], seq: Seq) -> bool {
+        let Some(table) = self.tables.get(table) else { return false };
+        table.history.iter().any(|(at, op, _)| *at > seq && is_about(&table.shape, op, key))
     }
 
     /// Whether a table has its index.
@@ -171,6 +188,14 @@ impl Model {
         if let Some(table) = self.tables.get_mut(table) {
             self.last_seq += 1;
             table.history.push((self.last_seq, op, stamp));
+        }
+    }
+
+    /// Applies an op of a row with which a table came into being, whose seq is an older one.
+    pub fn load(&mut self, table: &str, seq: Seq, op: ModelOp) {
+        let stamp = Stamp { write_ms: self.now_ms, deadline_ms: NEVER };
+        if let Some(table) = self.tables.get_mut(table) {
+            table.history.push((seq, op, stamp));
         }
     }
 

@@ -3,35 +3,44 @@
 //!
 //! A program is played on real files ([`play`]), or in a simulated world ([`play_in`]), where it may also crash, in the
 //! middle of anything, and where calls may fail. What a store must hold after that is told by what was acknowledged
-//! before: `known.rs`. `play/crash.rs` has what happens at a crash.
+//! before: `known.rs`.
+//!
+//! ```text
+//!   play     the player, and what opens, closes and tends its store
+//!   write    single ops, streams, batches; what is noted of them        look     comparing everything, scans
+//!   strike   time, faults                                               crash    the process ends, and the next one opens
+//!   transact transactions    load    bulk loads    cursors    scans that are left
+//!   others   a second store, readers beside, a sealed store, tables made anew from their logs
+//!   index    indexes      follow    the change feed      ages    how old snapshots become
+//! ```
 
 mod ages;
 mod crash;
+mod cursors;
 mod follow;
 mod index;
+mod load;
+mod look;
+mod others;
+mod strike;
+mod transact;
+mod write;
 
-use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use folddb::{
-    AsOf, BytesTable, Durability, Error, ErrorKind, Expire, Keep, Lifetime, Options, Seq, Snapshot, Store,
-    Upkeep, Work, WriteOp,
-};
-use folddb_base::Stamp;
+use folddb::{BytesTable, Error, ErrorKind, Options, Snapshot, Store, Upkeep, Work, WriteOp};
 
-use crate::compare::{
-    Outcome, chosen, compare_aggregate, compare_rows, compare_table, in_chunks, inside, narrow, range, same,
-    scan_hashed, scan_prefix,
-};
-use crate::faulty_files::{Call, Fault};
-use crate::known::{Known, Ops};
-use crate::model::{Model, ModelOp, ModelRow, Present};
-use crate::program::{Action, Breakage, Broken, Crash, Program, ScanShape, Settings, TableOp, What};
-use crate::tables::{KEYS, Kind, Order, Shape, with_customs};
+use crate::compare::{Outcome, same};
+use crate::known::{Contents, Known};
+use crate::model::Model;
+use crate::program::{Action, Crash, Program, Settings};
+use crate::tables::{Shape, with_customs};
 use crate::world::SimDisk;
+use cursors::Left;
 use follow::Consumer;
+use load::Loading;
+use transact::Running;
 
 pub use crash::{Wreck, play_until_death};
 
@@ -91,6 +100,14 @@ struct Player {
     /// Absent for moments only.
     store: Option<Store>,
     snapshots: Vec<Snapshot>,
+    /// Transactions under way.
+    transactions: Vec<Running>,
+    /// Scans that were left: they outlive processes.
+    left: Vec<Left>,
+    /// The store as it was opened beside this one the last time, and all that was in it.
+    beside: Option<(Store, Contents)>,
+    /// A bulk load under way.
+    loading: Option<Loading>,
     /// Who follows the store's feed.
     consumer: Consumer,
     known: Known,
@@ -118,6 +135,10 @@ impl Player {
             disk,
             store: None,
             snapshots: Vec::new(),
+            transactions: Vec::new(),
+            left: Vec::new(),
+            beside: None,
+            loading: None,
             consumer: Consumer::default(),
             known: Known::default(),
             pending: None,
@@ -149,20 +170,20 @@ impl Player {
             if let Some(disk) = &self.disk {
                 disk.note(format!("action {at}: {action:?}"));
             }
-            let done = self.act(action).and_then(|()| self.after_action());
+            let done = self.act(action).and_then(|()| self.after_action(action));
             done.map_err(|message| Disagreement { at, message: format!("{action:?}: {message}") })?;
         }
         Ok(())
     }
 
     /// Looks at what an action has left: a dead process, or a store to compare.
-    fn after_action(&mut self) -> Outcome {
+    fn after_action(&mut self, action: &Action) -> Outcome {
         if self.disk.as_ref().is_some_and(SimDisk::is_dead) {
             return self.perish();
         }
         self.tell_time();
         self.let_go_of_ended()?;
-        if !self.compares {
+        if !self.compares || action.is_look() {
             return Ok(());
         }
         match self.disk.clone() {
@@ -261,6 +282,13 @@ impl Player {
             Action::LookOnly => self.look_only(),
             Action::Upkeep(work) => self.upkeep(*work),
             Action::Follow(follow) => self.follow(follow),
+            Action::Transact(step) => self.transact(step),
+            Action::Load(step) => self.load(step),
+            Action::Cursor(step) => match self.disk.clone() {
+                Some(disk) => disk.aside(|| self.cursor(step)),
+                None => self.cursor(step),
+            },
+            Action::Other(other) => self.other(*other),
             Action::Clock(_, _)
             | Action::Crash(_)
             | Action::Break(_)
@@ -270,65 +298,6 @@ impl Player {
                 None => Ok(()),
             },
         }
-    }
-
-    /// What happens in a simulated world only.
-    fn strike(&mut self, disk: &SimDisk, action: &Action) -> Outcome {
-        match action {
-            Action::Clock(millis, wall_s) => {
-                disk.advance(Duration::from_millis(u64::from(*millis)));
-                disk.jump_wall(i64::from(*wall_s));
-                Ok(())
-            }
-            Action::Crash(crash) => {
-                self.pending = Some(crash.clone());
-                match crash.after {
-                    0 => disk.die(),
-                    changes => disk.die_after(u64::from(changes)),
-                }
-                Ok(())
-            }
-            Action::Break(breakage) => {
-                self.break_something(disk, breakage);
-                Ok(())
-            }
-            Action::Heal => self.heal(disk),
-            Action::Rot(file, place, bits) => self.rot(disk, *file, *place, *bits),
-            _ => Ok(()),
-        }
-    }
-
-    fn break_something(&mut self, disk: &SimDisk, breakage: &Breakage) {
-        let Breakage { what, skip, times } = *breakage;
-        let on =
-            |calls: &[Call]| Fault { skip: u64::from(skip), times: u64::from(times), ..Fault::on(calls) };
-        const WRITES: [Call; 2] = [Call::Write, Call::Append];
-        const NAMES: [Call; 5] =
-            [Call::Create, Call::CreateAppend, Call::Remove, Call::SyncDir, Call::Rename];
-        let fault = match what {
-            Broken::AnyCall => on(&[]),
-            Broken::Write => on(&WRITES),
-            Broken::TornWrite => Fault { half: true, ..on(&WRITES) },
-            Broken::Sync => on(&[Call::WriteSync, Call::AppendSync]),
-            Broken::Name => on(&NAMES),
-            Broken::Read => on(&[Call::Read, Call::Open, Call::List, Call::Len]),
-            Broken::NoSpace => {
-                (self.was_full, self.consumer.may_be_lost) = (true, true);
-                Fault { os_error: 28, ..on(&[Call::Write, Call::Create, Call::CreateAppend]) }
-            }
-            Broken::FullDisk => {
-                (self.was_full, self.consumer.may_be_lost) = (true, true);
-                return disk.leave_free(Some(u64::from(skip) * (16 << 10)));
-            }
-            Broken::Slow => return disk.slow_down(4, Duration::from_millis(10 * u64::from(times))),
-        };
-        disk.break_on(fault);
-    }
-
-    /// Mends all, and reopens a store that does not write any more.
-    fn heal(&mut self, disk: &SimDisk) -> Outcome {
-        disk.heal();
-        if self.store()?.stats().poisoned_by.is_some() { self.abandon() } else { Ok(()) }
     }
 
     fn makes_durable(&mut self, doing: &str, done: folddb::Result<()>) -> Outcome {
@@ -341,9 +310,16 @@ impl Player {
         }
     }
 
-    fn close(&mut self) -> Outcome {
+    /// Lets go of all that is of a store that is open.
+    fn let_go(&mut self) {
         self.snapshots.clear();
+        self.transactions.clear();
+        self.loading = None;
         self.consumer.feed = None;
+    }
+
+    fn close(&mut self) -> Outcome {
+        self.let_go();
         let store = self.store.take().ok_or("the store is not open")?;
         let closed = store.close();
         self.makes_durable("close", closed)?;
@@ -353,8 +329,7 @@ impl Player {
     /// Dropping a store flushes nothing, but hands the log on and syncs it, unless calls fail.
     fn abandon(&mut self) -> Outcome {
         let was_sound = self.store()?.stats().poisoned_by.is_none();
-        self.snapshots.clear();
-        self.consumer.feed = None;
+        self.let_go();
         self.store = None;
         let is_whole = self.disk.as_ref().is_none_or(|disk| disk.failed().is_empty() && !disk.is_dead());
         if was_sound && is_whole {
@@ -407,146 +382,6 @@ impl Player {
         self.known.model.drop_table(&name);
         let refused = table.get(b"").map_err(|error| error.kind());
         same("reading a dropped table", &refused, &Err(ErrorKind::Closed))
-    }
-
-    fn write(&mut self, op: &TableOp) -> Outcome {
-        let Some((table, shape)) = self.table(op.table)? else { return Ok(()) };
-        let key = shape.key(op.key);
-        let value = shape.value(op.value, op.len_bytes);
-        if let Some(streamed) = streamed(op, &table, &shape) {
-            return self.stream(op, &table, &shape, (streamed, &value));
-        }
-        let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
-        let written = match op.what {
-            What::DeleteRange if shape.order == Order::Hashed => return self.rangeless(&table, &shape, op),
-            What::DeleteRange => {
-                let Some((from, to)) = range(&shape, op) else { return self.upside_down(&table, &shape, op) };
-                table.delete_range(&from, &to)
-            }
-            What::Delete => table.write(WriteOp::Delete, &key, b"ignored"),
-            What::Set | What::Insert | What::Fold if lifetime == Lifetime::Default => {
-                table.write(write_op(op.what), &key, &value)
-            }
-            What::Set | What::Insert | What::Fold => {
-                table.write_expiring(write_op(op.what), &key, &value, lifetime)
-            }
-        };
-        self.committed(self.op_of(op, &shape)?.into_iter().collect(), Durability::Process, written)
-    }
-
-    /// Writes an op as a stream, with upkeep halfway; or drops the writer there.
-    fn stream(
-        &mut self,
-        op: &TableOp,
-        table: &BytesTable,
-        shape: &Shape,
-        (how, value): (WriteOp, &[u8]),
-    ) -> Outcome {
-        let mut writer = match table.writer(how, &shape.key(op.key)) {
-            Ok(writer) => writer,
-            Err(error) => return self.refused("begin a stream", error),
-        };
-        let (mut first, mut second) = value.split_at(value.len() / 2);
-        let begun = writer.write_from(&mut first);
-        self.steps(3)?;
-        if op.value.is_multiple_of(16) {
-            return begun.or_else(|error| self.refused("write to a stream", error));
-        }
-        let written = begun.and_then(|()| writer.write_from(&mut second)).and_then(|()| writer.finish());
-        self.committed(self.op_of(op, shape)?.into_iter().collect(), Durability::Process, written)
-    }
-
-    fn upside_down(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
-        let refused =
-            table.delete_range(&shape.key(op.key), &shape.key(op.key)).map_err(|error| error.kind());
-        same("an empty range", &refused, &Err(ErrorKind::InvalidInput))
-    }
-
-    fn rangeless(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
-        let refused =
-            table.delete_range(&shape.key(op.key), &shape.key(op.value % KEYS)).map_err(|error| error.kind());
-        same("a range of a hashed table", &refused, &Err(ErrorKind::InvalidInput))
-    }
-
-    fn commit(&mut self, ops: &[TableOp], durability: Durability) -> Outcome {
-        let mut batch = self.store()?.batch();
-        let mut taken = Ops::new();
-        for op in ops {
-            let Some((table, shape)) = self.table(op.table)? else { continue };
-            let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
-            let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
-            match op.what {
-                What::Set | What::Insert | What::Fold if lifetime == Lifetime::Default => {
-                    batch.write(&table, write_op(op.what), &key, &value)
-                }
-                What::Set | What::Insert | What::Fold => {
-                    batch.write_expiring(&table, write_op(op.what), &key, &value, lifetime)
-                }
-                What::Delete => batch.write(&table, WriteOp::Delete, &key, &[]),
-                What::DeleteRange if shape.order == Order::Hashed => continue,
-                What::DeleteRange => match range(&shape, op) {
-                    Some((from, to)) => batch.delete_range(&table, &from, &to),
-                    None => continue,
-                },
-            };
-            taken.extend(self.op_of(op, &shape)?);
-        }
-        same("the length of a batch", &batch.len(), &taken.len())?;
-        // What is done to hashed tables is found out last, and has the last seqs of the batch.
-        let is_hashed =
-            |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.order == Order::Hashed);
-        taken.sort_by_key(|(table, ..)| is_hashed(table));
-        let committed = batch.commit(durability);
-        self.committed(taken, durability, committed)
-    }
-
-    /// Takes note of what came of a batch.
-    fn committed(&mut self, ops: Ops, durability: Durability, outcome: folddb::Result<Seq>) -> Outcome {
-        match outcome {
-            Ok(_) if !ops.is_empty() && self.has_lost_a_sync() => {
-                Err("a commit is acknowledged after a sync of the log or the manifest has failed".to_owned())
-            }
-            // A batch that is empty is never in the way of anything.
-            Ok(_) if ops.is_empty() => Ok(()),
-            Ok(seq) => {
-                self.known.written(ops, durability);
-                same("the seq of a batch", &seq, &self.known.model.last_seq())
-            }
-            // Hashed tables fold when they are written to.
-            Err(error) if error.kind() == ErrorKind::FoldFailed => self.fails_to_fold(&ops),
-            Err(error) => {
-                // For lack of space a batch is refused before anything has happened.
-                if error.kind() != ErrorKind::NoSpace {
-                    self.known.doubt_batch(ops);
-                }
-                self.refused("commit", error)
-            }
-        }
-    }
-
-    /// Nothing of a batch is written whose fold fails on a key of a hashed table: by the model it must.
-    fn fails_to_fold(&self, ops: &Ops) -> Outcome {
-        self.with_models(&|model| {
-            let mut model = model.clone();
-            let fails = ops.iter().any(|(table, op, stamp)| {
-                model.apply_at(table, op.clone(), *stamp);
-                let is_hashed = model.shape(table).is_some_and(|shape| shape.order == Order::Hashed);
-                // Also where what it would have given is over already: it is folded when it is written.
-                let rows = model.rows_seen(table, Seq::MAX, 0);
-                is_hashed && rows.iter().any(|(_, now)| *now == Present::Failed)
-            });
-            same("whether the fold fails", &fails, &true)
-        })
-    }
-
-    /// Whether a sync has failed in this process of which nobody knows what it has left. (One that fails for lack of space
-    /// is told apart by nobody here; no fault does that.)
-    fn has_lost_a_sync(&self) -> bool {
-        let Some(disk) = &self.disk else { return false };
-        disk.failed().iter().any(|(call, path)| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            *call == Call::AppendSync || (*call == Call::WriteSync && name.starts_with("MANIFEST"))
-        })
     }
 
     fn steps(&mut self, steps: u8) -> Outcome {
@@ -607,8 +442,7 @@ impl Player {
         if self.disk.is_some() {
             return self.look_only_aside();
         }
-        self.snapshots.clear();
-        self.consumer.feed = None;
+        self.let_go();
         self.store = None;
         let options = self.options().read_only(true);
         self.store = Some(Store::open(&self.dir, options).map_err(said("open for reading only"))?);
@@ -627,186 +461,4 @@ impl Player {
             self.known.model.set_time(store.unix_millis());
         }
     }
-
-    /// An op as the model takes it; none where it does nothing.
-    fn op_of(&self, op: &TableOp, shape: &Shape) -> Result<Option<(String, ModelOp, Stamp)>, String> {
-        let write_ms = self.store()?.unix_millis();
-        let (_, deadline_ms) = shape.lifetime(op.value, write_ms, self.epoch_ms);
-        Ok(op_of(op, shape).map(|(table, model_op)| (table, model_op, Stamp { write_ms, deadline_ms })))
-    }
-
-    /// What keys have been, in a table that promises to know.
-    fn compare_past(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
-        let count = match shape.keep {
-            Keep::Versions(count) => count as usize,
-            Keep::Forever => usize::MAX,
-            Keep::Latest | Keep::Window(_) => return Ok(()),
-        };
-        for number in 0..KEYS {
-            let key = shape.key(number);
-            let expected = model.history(table.name(), &key, count);
-            let fails = expected.iter().any(|(_, present)| *present == Some(Present::Failed));
-            let found = match table.history(&key, usize::MAX) {
-                Err(error) if fails && error.kind() == ErrorKind::FoldFailed => continue,
-                found => found.map_err(said("tell the history of a key"))?,
-            };
-            let found: Vec<_> =
-                found.into_iter().map(|version| (version.seq, version.value.map(Present::Value))).collect();
-            if shape.order == Order::Hashed {
-                // It knows versions by their times, and of seqs only about which.
-                let values = |versions: Vec<(Seq, Option<Present>)>| -> Vec<Option<Present>> {
-                    versions.into_iter().map(|(_, present)| present).collect()
-                };
-                let what = format!("the states of {}", key.escape_ascii());
-                same(&what, &values(found), &values(expected))?;
-                continue;
-            }
-            same(&format!("the history of {}", key.escape_ascii()), &found, &expected)?;
-        }
-        if shape.keep == Keep::Forever && shape.expire == Expire::Never {
-            for seq in [model.last_seq() / 3, model.last_seq() / 3 * 2] {
-                let rows = model.rows_at(table.name(), seq);
-                compare_rows(&rows, table.scan_at(AsOf::Seq(seq)))
-                    .map_err(|why| format!("as of {seq}: {why}"))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Compares everything, at the present and at every snapshot.
-    fn compare(&self) -> Outcome {
-        self.with_models(&|model| self.compare_with(model))
-    }
-
-    /// Checks something against the model; while it is in doubt whether a batch is there, against the model with it too.
-    fn with_models(&self, check: &dyn Fn(&Model) -> Outcome) -> Outcome {
-        let outcome = check(&self.known.model);
-        match self.known.with_doubt() {
-            Some(model) if outcome.is_err() => check(&model).or(outcome),
-            _ => outcome,
-        }
-    }
-
-    fn compare_with(&self, model: &Model) -> Outcome {
-        let store = self.store()?;
-        same("the tables", &store.tables(), &model.tables())?;
-        same("the last seq", &store.last_seq(), &model.last_seq())?;
-        for name in model.tables() {
-            let Some(shape) = model.shape(&name) else { continue };
-            let table = store.bytes_table(&name).map_err(said("open the table"))?;
-            let now = model.rows_at(&name, Seq::MAX);
-            let in_table = |message| format!("table {name} ({shape:?}): {message}");
-            compare_table(&now, &shape, &|key| get(&table, key), &|| table.scan()).map_err(in_table)?;
-            self.compare_past(model, &table, &shape).map_err(in_table)?;
-            self.compare_index(model, &table, &shape).map_err(in_table)?;
-            for snapshot in &self.snapshots {
-                let past = model.rows_seen(&name, snapshot.seq(), snapshot.unix_millis());
-                let get = |key: &[u8]| snapshot.get_bytes(&table, key);
-                compare_table(&past, &shape, &get, &|| snapshot.scan_bytes(&table))
-                    .map_err(|message| in_table(format!("at snapshot {}: {message}", snapshot.seq())))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn scan(&self, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
-        match self.disk.clone() {
-            Some(disk) => disk.aside(|| self.scan_now(slot, at, scan)),
-            None => self.scan_now(slot, at, scan),
-        }
-    }
-
-    fn scan_now(&self, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
-        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
-        let snapshot = at.and_then(|at| self.snapshot(at));
-        let seq = snapshot.map_or(Seq::MAX, Snapshot::seq);
-        self.with_models(&|model| {
-            let rows = match snapshot {
-                Some(snapshot) => model.rows_seen(table.name(), seq, snapshot.unix_millis()),
-                None => model.rows_at(table.name(), seq),
-            };
-            scan_table(&table, &shape, snapshot, rows, scan).map_err(|why| format!("at {seq}: {why}"))
-        })
-    }
-}
-
-/// How an op is written that is written as a stream: one in four, where the table takes them.
-fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> {
-    let how = match op.what {
-        What::Set => WriteOp::Set,
-        What::Insert => WriteOp::Insert,
-        What::Fold if shape.kind == Kind::Append => WriteOp::Fold,
-        _ => return None,
-    };
-    (op.value.is_multiple_of(4) && table.takes_streams()).then_some(how)
-}
-
-/// The value of a key; of every second one as a stream.
-fn get(table: &BytesTable, key: &[u8]) -> folddb::Result<Option<Vec<u8>>> {
-    if key.last().is_none_or(|byte| byte.is_multiple_of(2)) {
-        return table.get(key);
-    }
-    let Some(mut reader) = table.read(key)? else { return Ok(None) };
-    let mut value = Vec::new();
-    match reader.read_to_end(&mut value) {
-        Ok(_) => Ok(Some(value)),
-        Err(error) => {
-            let message = error.to_string();
-            let own = error.into_inner().and_then(|inner| inner.downcast::<Error>().ok());
-            Err(own.map_or_else(|| Error::new(ErrorKind::Io, message), |own| *own))
-        }
-    }
-}
-
-fn scan_table(
-    table: &BytesTable,
-    shape: &Shape,
-    snapshot: Option<&Snapshot>,
-    rows: Vec<ModelRow>,
-    scan: &ScanShape,
-) -> Outcome {
-    let start = || match snapshot {
-        Some(snapshot) => snapshot.scan_bytes(table),
-        None => table.scan(),
-    };
-    if shape.order == Order::Hashed {
-        return scan_hashed(&rows, shape, scan, start());
-    }
-    if let Some((number, len)) = scan.prefix {
-        return scan_prefix(&rows, shape, &shape.key(number), len, scan, start());
-    }
-    let expected = chosen(rows, scan, |key| inside(shape, scan, key));
-    let narrowed = narrow(start(), shape, scan);
-    if scan.limit.is_none() && !scan.reverse {
-        compare_aggregate(&expected, shape, &narrowed)?;
-    }
-    match scan.chunk {
-        None => compare_rows(&expected, narrowed),
-        Some(chunk) => in_chunks(&expected, shape, scan, usize::from(chunk), &start),
-    }
-}
-
-fn write_op(what: What) -> WriteOp {
-    match what {
-        What::Set => WriteOp::Set,
-        What::Insert => WriteOp::Insert,
-        What::Fold => WriteOp::Fold,
-        What::Delete | What::DeleteRange => WriteOp::Delete,
-    }
-}
-
-/// An op as the model takes it; none where it does nothing.
-fn op_of(op: &TableOp, shape: &Shape) -> Option<(String, ModelOp)> {
-    let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
-    let model_op = match op.what {
-        What::Set => ModelOp::Set(key, value),
-        What::Insert => ModelOp::Insert(key, value),
-        What::Fold => ModelOp::Fold(key, value),
-        What::Delete => ModelOp::Delete(key),
-        What::DeleteRange => {
-            let (from, to) = range(shape, op)?;
-            ModelOp::DeleteRange(from, to)
-        }
-    };
-    Some((name_of(op.table), model_op))
 }

@@ -1,14 +1,20 @@
 //! Random programs over the whole public interface of a store, as values that print and shrink.
 //!
 //! Every action makes sense in every state, or does nothing: a table that is not there is passed over, an
-//! index runs round. So any subsequence of a program is a program, and a failing one shrinks by leaving out.
+//! index runs round. So any subsequence of a program is a program, and a failing one shrinks by leaving out (`program/shrink.rs`).
+//! `program/random.rs` draws them.
+
+mod random;
+mod shrink;
+mod strewn;
 
 use std::fmt;
 
-use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
+use folddb::{AppendMode, Durability, Resume, Upkeep, Work};
 
-use crate::chance::Seeded;
-use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape};
+use crate::tables::Shape;
+
+pub use shrink::shrink;
 
 /// How many tables a program may have at once.
 pub const TABLES: u8 = 3;
@@ -79,6 +85,14 @@ pub enum Action {
     Upkeep(Work),
     /// A consumer follows the change feed of the store.
     Follow(Follow),
+    /// A step of a transaction.
+    Transact(Transact),
+    /// A step of a bulk load.
+    Load(Load),
+    /// A scan is left, or gone on with.
+    Cursor(CursorStep),
+    /// Another store comes to be beside this one, or another reader.
+    Other(Other),
     /// Lets so many milliseconds pass, and the wall clock jump by so many seconds besides. From here on: in a simulated
     /// world only.
     Clock(u16, i32),
@@ -99,6 +113,67 @@ pub struct Follow {
     pub events: Option<u8>,
     /// And then acknowledges.
     pub acknowledges: bool,
+}
+
+/// A step of a transaction: of the first of those that run, of the second, and so on, round and round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transact {
+    /// Begins another one, unless enough run.
+    Begin,
+    /// Reads a key of a table.
+    Get(u8, u8, u8),
+    /// Writes.
+    Write(u8, TableOp),
+    /// Folds, and reads what that comes to.
+    FoldAndGet(u8, TableOp),
+    /// Commits.
+    Commit(u8, Durability),
+    /// Gives it up.
+    Forget(u8),
+}
+
+/// A step of a bulk load; of none that is under way all but the first do nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Begins one, of a table by these rules.
+    Begin(u8, Shape),
+    /// Hands it rows, in the order of their keys; those that come too late are left out. What they say of the table does not count.
+    Rows(Vec<TableOp>),
+    /// Makes the table.
+    Finish,
+    /// Lets it be.
+    GiveUp,
+}
+
+/// What is done with cursors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CursorStep {
+    /// A scan of a table, at the present or at a snapshot, is left after so many rows.
+    Leave {
+        /// The table.
+        slot: u8,
+        /// The snapshot.
+        at: Option<u8>,
+        /// Its ranges and its direction.
+        scan: ScanShape,
+        /// How many rows it has shown.
+        rows: u8,
+    },
+    /// One of those that were left goes on, if it can.
+    GoOn(u8, Resume),
+}
+
+/// Another store, or another reader of this one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Other {
+    /// Compares a table with another that has what it had so many 255ths of all seqs ago, and brings that up.
+    Compare(u8, u8),
+    /// Reads the store beside its writer, and what was opened so before.
+    Beside,
+    /// Seals the store, reads it, and takes the seal off.
+    Seal,
+    /// Makes the tables that keep their log anew, in another store.
+    Rebuild,
 }
 
 /// How a process ends, and what happens while the next one opens the store.
@@ -206,304 +281,24 @@ pub enum Edge {
     Beyond(u8),
 }
 
+impl Action {
+    /// Whether the store is the same afterwards.
+    pub fn is_look(&self) -> bool {
+        match self {
+            Action::Transact(step) => !matches!(step, Transact::Commit(..)),
+            Action::Load(step) => *step != Load::Finish,
+            Action::Cursor(_) | Action::Other(Other::Compare(..) | Other::Beside) => true,
+            Action::Scan(..) => true,
+            _ => false,
+        }
+    }
+}
+
 /// One action a line.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{:?}", self.settings)?;
         self.actions.iter().enumerate().try_for_each(|(at, action)| writeln!(f, "{at:3}  {action:?}"))
-    }
-}
-
-impl Program {
-    /// The program of a seed.
-    pub fn random(seed: u64, actions: usize) -> Program {
-        let chance = &mut Seeded::new(seed);
-        let settings = Settings {
-            upkeep: if chance.one_in(4) { Upkeep::Threads } else { Upkeep::Manual },
-            append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
-            merge_factor: 2 + chance.below(3) as usize,
-        };
-        // Programs differ in temper: some have large values, and so several parts a run; some hardly any snapshot.
-        let temper =
-            Temper { large_values: chance.one_in(3), snapshots: chance.below(4), ranges: chance.below(3) };
-        let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, shape(chance))).collect();
-        all.extend((0..actions).map(|_| action(chance, &temper)));
-        Program { settings, actions: with_indexes(all, seed) }
-    }
-}
-
-impl Program {
-    /// The same program, with a consumer that follows from time to time, and at the end to the end.
-    pub fn followed(self, seed: u64) -> Program {
-        let chance = &mut Seeded::new(seed ^ 0x0f0f);
-        let every = *chance.pick(&[2, 5, 12]);
-        let mut actions = Vec::new();
-        for action in self.actions {
-            actions.push(action);
-            if chance.one_in(every) {
-                let events = (!chance.one_in(2)).then(|| chance.below(60) as u8);
-                actions.push(Action::Follow(Follow { events, acknowledges: !chance.one_in(3) }));
-            }
-        }
-        actions.push(Action::Follow(Follow { events: None, acknowledges: true }));
-        Program { actions, ..self }
-    }
-}
-
-/// How likely the kinds of disaster are in a program, of 100 actions.
-const DISASTERS: u64 = 30;
-
-impl Program {
-    /// The program of a seed in a simulated world, where processes die, the power goes, calls fail and clocks jump.
-    pub fn disastrous(seed: u64, actions: usize) -> Program {
-        let chance = &mut Seeded::new(seed);
-        let settings = Settings {
-            upkeep: Upkeep::Manual,
-            append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
-            merge_factor: 2 + chance.below(2) as usize,
-        };
-        let temper =
-            Temper { large_values: chance.one_in(3), snapshots: chance.below(3), ranges: chance.below(3) };
-        let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, any_shape(chance))).collect();
-        all.extend((0..actions).map(|_| match chance.below(100) {
-            drawn if drawn < DISASTERS => disaster(chance),
-            drawn if drawn < 2 * DISASTERS => Action::Upkeep(*chance.pick(&[
-                Work::Journal,
-                Work::Seal,
-                Work::Flush,
-                Work::Flush,
-                Work::Merge,
-                Work::Merge,
-                Work::Reclaim,
-                Work::Reclaim,
-            ])),
-            _ => action(chance, &temper),
-        }));
-        Program { settings, actions: with_indexes(all, seed) }
-    }
-}
-
-/// Strews what is done to indexes among the actions of a program, by chances of its own: the rest of it stays the same.
-fn with_indexes(actions: Vec<Action>, seed: u64) -> Vec<Action> {
-    let chance = &mut Seeded::new(!seed);
-    let mut all = Vec::with_capacity(actions.len());
-    for action in actions {
-        all.push(action);
-        match chance.below(60) {
-            0..=1 => all.push(Action::AddIndex(slot(chance), None)),
-            2 => all.push(Action::AddIndex(slot(chance), Some(chance.below(2) as u8))),
-            3 if chance.one_in(3) => all.push(Action::DropIndex(slot(chance))),
-            _ => {}
-        }
-    }
-    all
-}
-
-fn any_shape(chance: &mut Seeded) -> Shape {
-    let shape = shape(chance);
-    if chance.one_in(6) { Shape { kind: Kind::Tomb, ..shape } } else { shape }
-}
-
-fn disaster(chance: &mut Seeded) -> Action {
-    match chance.below(12) {
-        0..=4 => Action::Crash(crash(chance)),
-        5..=6 => Action::Break(breakage(chance)),
-        7..=8 => Action::Heal,
-        9..=10 => Action::Clock(*chance.pick(&[1, 5, 30, 2000]), *chance.pick(&[0, 0, 3600, 7200, -86_400])),
-        _ => Action::Rot(chance.next_u64() as u8, chance.next_u64() as u16, 1 << chance.below(8)),
-    }
-}
-
-fn crash(chance: &mut Seeded) -> Crash {
-    let power = !chance.one_in(3);
-    let times = if chance.one_in(2) { 0 } else { 1 + chance.below(2) };
-    Crash {
-        after: if chance.one_in(4) { 0 } else { chance.below(40) as u8 },
-        power,
-        seed: chance.next_u64() as u8,
-        openings: (0..times).map(|_| (chance.below(40) as u8, !chance.one_in(3))).collect(),
-    }
-}
-
-fn breakage(chance: &mut Seeded) -> Breakage {
-    let what = *chance.pick(&[
-        Broken::AnyCall,
-        Broken::Write,
-        Broken::TornWrite,
-        Broken::Sync,
-        Broken::Sync,
-        Broken::Name,
-        Broken::Read,
-        Broken::NoSpace,
-        Broken::FullDisk,
-        Broken::Slow,
-    ]);
-    Breakage { what, skip: chance.below(30) as u8, times: 1 + chance.below(3) as u8 }
-}
-
-struct Temper {
-    large_values: bool,
-    snapshots: u64,
-    ranges: u64,
-}
-
-fn slot(chance: &mut Seeded) -> u8 {
-    chance.below(u64::from(TABLES)) as u8
-}
-
-fn key(chance: &mut Seeded) -> u8 {
-    chance.below(u64::from(KEYS)) as u8
-}
-
-fn shape(chance: &mut Seeded) -> Shape {
-    const KINDS: [Kind; 8] = [
-        Kind::Replace,
-        Kind::First,
-        Kind::SumU64,
-        Kind::Balance,
-        Kind::MaxU64,
-        Kind::MinBytes,
-        Kind::Append,
-        Kind::Brittle,
-    ];
-    const ORDERS: [Order; 4] = [Order::Bytewise, Order::Hashed, Order::Reversed, Order::ByLength];
-    let drawn = Shape {
-        kind: *chance.pick(&KINDS),
-        order: *chance.pick(&ORDERS),
-        lz4: chance.one_in(3),
-        block_bytes: *chance.pick(&[512, 8192]),
-        filter_bits: *chance.pick(&[0, 10]),
-        separate: chance.one_in(2).then_some(SEPARATE_FROM),
-        in_files: false,
-        keep: *chance.pick(&[
-            Keep::Latest,
-            Keep::Latest,
-            Keep::Latest,
-            Keep::Versions(2),
-            Keep::Versions(4),
-            Keep::Window(3 * HOUR_MS),
-            Keep::Forever,
-        ]),
-        expire: *chance.pick(&[
-            Expire::Never,
-            Expire::Never,
-            Expire::ByWrite,
-            Expire::After(HOUR_MS + HOUR_MS / 2),
-        ]),
-    };
-    let drawn = Shape { in_files: drawn.filter_bits == 0, ..drawn };
-    match drawn.order {
-        Order::Hashed if !matches!(drawn.keep, Keep::Versions(_)) => Shape { keep: Keep::Latest, ..drawn },
-        _ => drawn,
-    }
-}
-
-fn action(chance: &mut Seeded, temper: &Temper) -> Action {
-    match chance.below(100) {
-        0..=29 => Action::Write(op(chance, temper)),
-        30..=49 => {
-            let durability = *chance.pick(&[Durability::Buffered, Durability::Process, Durability::Sync]);
-            let longest = if temper.large_values || chance.one_in(10) { 60 } else { 12 };
-            let len = chance.below(longest);
-            Action::Commit((0..len).map(|_| op(chance, temper)).collect(), durability)
-        }
-        50..=56 if temper.snapshots > 0 => Action::Snapshot,
-        57..=60 => Action::Release(chance.below(8) as u8),
-        50..=69 => Action::Flush,
-        70..=77 => Action::Step(1 + chance.below(4) as u8),
-        78 => Action::Settle,
-        79 => Action::Reclaim,
-        80..=83 => Action::Optimize(slot(chance), (!chance.one_in(3)).then(|| chance.below(6) as u8)),
-        84..=91 => {
-            let at = chance.one_in(2).then(|| chance.below(8) as u8);
-            Action::Scan(slot(chance), at, scan(chance))
-        }
-        92 => Action::Sync,
-        93..=94 => Action::Close,
-        95..=96 => Action::Abandon,
-        97 => Action::LookOnly,
-        98 => Action::Drop(slot(chance)),
-        _ => Action::Create(slot(chance), shape(chance)),
-    }
-}
-
-fn op(chance: &mut Seeded, temper: &Temper) -> TableOp {
-    let what = match chance.below(20) {
-        0..=3 => What::Set,
-        4..=7 => What::Insert,
-        8..=14 => What::Fold,
-        15 if temper.ranges > 0 => What::DeleteRange,
-        _ => What::Delete,
-    };
-    let lengths: &[u16] = if temper.large_values { &[3, 9000, 20_000, 20_000] } else { &[0, 1, 3, 40] };
-    TableOp {
-        table: slot(chance),
-        what,
-        key: key(chance),
-        value: chance.next_u64() as u8,
-        len_bytes: *chance.pick(lengths),
-    }
-}
-
-fn scan(chance: &mut Seeded) -> ScanShape {
-    ScanShape {
-        low: edge(chance),
-        high: edge(chance),
-        prefix: chance.one_in(4).then(|| (key(chance), chance.below(6) as u8)),
-        reverse: chance.one_in(2),
-        limit: chance.one_in(3).then(|| chance.below(10) as u8),
-        chunk: chance.one_in(3).then(|| 1 + chance.below(5) as u8),
-    }
-}
-
-fn edge(chance: &mut Seeded) -> Edge {
-    match chance.below(3) {
-        0 => Edge::Open,
-        1 => Edge::At(key(chance)),
-        _ => Edge::Beyond(key(chance)),
-    }
-}
-
-/// The shortest program that still fails, as far as leaving out actions and ops finds it: halves first, then
-/// smaller pieces, down to single ones (delta debugging, Zeller and Hildebrandt 2002).
-pub fn shrink(program: &Program, fails: &mut dyn FnMut(&Program) -> bool) -> Program {
-    let mut best = program.clone();
-    let mut piece = best.actions.len().div_ceil(2);
-    while piece > 0 {
-        let mut at = 0;
-        let mut shorter = false;
-        while at < best.actions.len() {
-            let mut candidate = best.clone();
-            candidate.actions.drain(at..(at + piece).min(best.actions.len()));
-            if fails(&candidate) {
-                (best, shorter) = (candidate, true);
-            } else {
-                at += piece;
-            }
-        }
-        piece = if piece == 1 && shorter { 1 } else { piece / 2 };
-    }
-    shrink_batches(&mut best, fails);
-    best
-}
-
-fn shrink_batches(best: &mut Program, fails: &mut dyn FnMut(&Program) -> bool) {
-    for at in 0..best.actions.len() {
-        let mut index = 0;
-        while let Action::Commit(ops, _) = &best.actions[at] {
-            if index >= ops.len() {
-                break;
-            }
-            let mut candidate = best.clone();
-            if let Action::Commit(ops, _) = &mut candidate.actions[at] {
-                ops.remove(index);
-            }
-            if fails(&candidate) {
-                *best = candidate;
-            } else {
-                index += 1;
-            }
-        }
     }
 }
 

@@ -71,6 +71,8 @@ pub struct Shape {
     pub keep: Keep,
     /// How long values last.
     pub expire: Expire,
+    /// Whether all of its log is kept.
+    pub keeps_log: bool,
 }
 
 /// An hour, in milliseconds.
@@ -107,6 +109,7 @@ impl Shape {
             in_files: false,
             keep: Keep::Latest,
             expire: Expire::Never,
+            keeps_log: false,
         }
     }
 
@@ -121,6 +124,7 @@ impl Shape {
             Order::Hashed => rules.kind(TableKind::Hashed),
         };
         let rules = rules.keep(self.keep).expire(self.expire).summaries(self.has_summaries());
+        let rules = rules.keep_log(self.keeps_log);
         let rules = if self.lz4 { rules.compression(Compression::Lz4) } else { rules };
         let separate = self.separate.filter(|_| self.order != Order::Hashed);
         let rules = match (self.kind, separate) {
@@ -167,6 +171,12 @@ impl Shape {
     fn has_summaries(&self) -> bool {
         let is_of_now = self.keep == Keep::Latest && self.expire == Expire::Never;
         self.block_bytes == 512 && is_of_now && self.order != Order::Hashed
+    }
+
+    /// Whether a store that was opened beside a writer shows the same rows of the table however long it is open: values in files of
+    /// their own are opened when they are read, and may be gone.
+    pub fn lasts_beside(&self) -> bool {
+        !self.in_files && self.expire == Expire::Never
     }
 
     fn has_number_keys(&self) -> bool {

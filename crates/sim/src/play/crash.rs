@@ -93,8 +93,8 @@ impl Wreck {
 
 impl Player {
     fn wreck(&mut self) -> Wreck {
-        self.snapshots.clear();
-        self.consumer.feed = None;
+        self.let_go();
+        self.beside = None;
         self.store = None;
         Wreck {
             settings: self.settings,
@@ -143,12 +143,21 @@ impl Player {
             self.known.power_is_gone();
         }
         self.disk = Some(next);
+        self.beside = None;
         self.was_full = false;
+    }
+
+    /// Opens the store, which a process may have sealed before it died.
+    fn open_store(&self) -> folddb::Result<Store> {
+        if Store::is_sealed(&self.dir, &self.options()) {
+            Store::unseal(&self.dir, self.options())?;
+        }
+        Store::open(&self.dir, self.options())
     }
 
     /// An opening in the middle of which the process dies, or right after it.
     fn open_and_die(&mut self, disk: &SimDisk) -> Outcome {
-        match Store::open(&self.dir, self.options()) {
+        match self.open_store() {
             Ok(store) if !disk.is_dead() => {
                 let adopted = self.adopt(store);
                 disk.die();
@@ -167,7 +176,7 @@ impl Player {
         if let Some(disk) = &self.disk {
             disk.forget_failures();
         }
-        match Store::open(&self.dir, self.options()) {
+        match self.open_store() {
             Ok(store) => {
                 self.adopt(store)?;
                 self.check_files()
@@ -185,7 +194,7 @@ impl Player {
     pub(super) fn next_process(&mut self) -> Outcome {
         let Some(disk) = self.disk.clone() else { return Ok(()) };
         disk.forget_failures();
-        match Store::open(&self.dir, self.options()) {
+        match self.open_store() {
             Ok(_) if disk.is_dead() => Ok(()),
             Ok(store) => self.adopt(store),
             Err(_) if disk.is_dead() => Ok(()),
@@ -293,7 +302,7 @@ impl Player {
 }
 
 /// All that is in a store.
-fn contents(store: &Store) -> folddb::Result<Contents> {
+pub(super) fn contents(store: &Store) -> folddb::Result<Contents> {
     store
         .tables()
         .into_iter()

@@ -24,6 +24,8 @@ pub(super) struct Consumer {
     replica: Replica,
     /// What it was at the places that may be acknowledged, oldest first: one, and another where nobody knows what came of it.
     kept: Vec<(FeedPosition, Replica)>,
+    /// The store was asked for a feed, which there may be from then on.
+    pub(super) has_met_feed: bool,
     /// What rules as text mean.
     shapes: BTreeMap<String, Shape>,
     /// The disk was full once, so the store may have given the feed up: that outlives the process.
@@ -34,6 +36,7 @@ impl Clone for Consumer {
     fn clone(&self) -> Consumer {
         Consumer {
             feed: None,
+            has_met_feed: self.has_met_feed,
             kept: self.kept.clone(),
             shapes: self.shapes.clone(),
             may_be_lost: self.may_be_lost,
@@ -86,6 +89,7 @@ impl Player {
         if self.consumer.feed.is_some() {
             return Ok(true);
         }
+        self.consumer.has_met_feed = true;
         match self.store()?.feed(NAME, FeedOptions::default()) {
             Ok(feed) => {
                 let place = feed.position();

@@ -4,10 +4,21 @@ use super::*;
 fn a_seed_is_a_program() {
     assert_eq!(Program::random(5, 40), Program::random(5, 40));
     assert_ne!(Program::random(5, 40), Program::random(6, 40));
-    let is_of_index = |action: &&Action| matches!(action, Action::AddIndex(..) | Action::DropIndex(_));
+    let is_strewn = |action: &&Action| {
+        matches!(
+            action,
+            Action::AddIndex(..)
+                | Action::DropIndex(_)
+                | Action::Transact(_)
+                | Action::Load(_)
+                | Action::Cursor(_)
+                | Action::Other(_)
+        )
+    };
     let program = Program::random(5, 40);
-    let of_indexes = program.actions.iter().filter(is_of_index).count();
-    assert_eq!(program.actions.len() - of_indexes, 40 + usize::from(TABLES));
+    let strewn = program.actions.iter().filter(is_strewn).count();
+    let rest = program.actions.len() - strewn; // a load drops what is in its way first
+    assert!((40 + usize::from(TABLES)..60).contains(&rest), "{rest}");
 }
 
 #[test]

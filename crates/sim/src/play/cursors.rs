@@ -1,0 +1,197 @@
+//! What a player does with cursors: it leaves scans, keeps where they stood as bytes, over restarts and crashes too, and goes on with
+//! them. What they must show then is what the same scan showed when it was left, or what a scan shows now; those are compared with the
+//! model after every action.
+
+use std::collections::BTreeSet;
+
+use folddb::{BytesScan, BytesTable, Cursor, ErrorKind, Expire, Resume, Seq, Snapshot};
+
+use super::{Player, said};
+use crate::compare::{Dumped, Outcome, dump, narrow, same};
+use crate::program::{CursorStep, ScanShape};
+use crate::tables::{Order, Shape};
+
+/// No more are kept.
+const CURSORS_MAX: usize = 6;
+
+/// A scan that was left.
+pub(super) struct Left {
+    token: Vec<u8>,
+    table: String,
+    /// Which of the tables of that name.
+    born: u64,
+    shape: Shape,
+    scan: ScanShape,
+    /// The seq that it saw.
+    seq: Seq,
+    /// The time that it read at.
+    time_ms: u64,
+    /// It has come to its end.
+    has_ended: bool,
+    /// The rows that it has shown, and those that it would have shown.
+    shown: Vec<Dumped>,
+    rest: Vec<Dumped>,
+}
+
+impl Player {
+    pub(super) fn cursor(&mut self, step: &CursorStep) -> Outcome {
+        match *step {
+            CursorStep::Leave { slot, at, ref scan, rows } => {
+                let left = self.leave_scan(slot, at, scan, usize::from(rows));
+                self.left.extend(left?);
+                let surplus = self.left.len().saturating_sub(CURSORS_MAX);
+                self.left.drain(..surplus);
+                Ok(())
+            }
+            CursorStep::GoOn(which, how) => {
+                let left = self.left.get(usize::from(which) % self.left.len().max(1));
+                left.map_or(Ok(()), |left| self.go_on(left, how))
+            }
+        }
+    }
+
+    fn leave_scan(
+        &self,
+        slot: u8,
+        at: Option<u8>,
+        scan: &ScanShape,
+        count: usize,
+    ) -> Result<Option<Left>, String> {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(None) };
+        let scan = wanted(scan, &shape);
+        let snapshot = at.and_then(|at| self.snapshot(at));
+        let start = snapshot.map_or_else(|| table.scan(), |snapshot| snapshot.scan_bytes(&table));
+        let start = narrow(start, &shape, &scan);
+        let all = dump(start.clone()).map_err(said("scan before a cursor"))?;
+        let mut rows = start.rows().map_err(said("begin a scan"))?;
+        for _ in 0..count {
+            match rows.next_row() {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) if error.kind() == ErrorKind::FoldFailed => {}
+                Err(error) => return Err(said("scan up to a cursor")(error)),
+            }
+        }
+        let token = rows.cursor().to_bytes();
+        let (shown, rest) = all.split_at(count.min(all.len()));
+        Ok(Some(Left {
+            token,
+            table: table.name().to_owned(),
+            born: self.known.model.born(table.name()),
+            shape,
+            scan,
+            seq: snapshot.map_or(self.store()?.last_seq(), Snapshot::seq),
+            time_ms: snapshot.map_or(self.store()?.unix_millis(), Snapshot::unix_millis),
+            has_ended: count > all.len(),
+            shown: shown.to_vec(),
+            rest: rest.to_vec(),
+        }))
+    }
+
+    fn go_on(&self, left: &Left, how: Resume) -> Outcome {
+        let cursor = Cursor::from_bytes(&left.token).map_err(said("read a cursor"))?;
+        let Ok(table) = self.store()?.bytes_table(&left.table) else { return Ok(()) };
+        let is_same = self.known.model.born(&left.table) == left.born;
+        match table.resume(&cursor, how) {
+            Ok(_) if !is_same => Err("the cursor of a table that is gone is gone on with".to_owned()),
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                same("whether the cursor is of this table", &is_same, &false)
+            }
+            Err(error) if error.kind() == ErrorKind::SnapshotGone && how == Resume::Strict => {
+                self.may_be_gone(left)
+            }
+            Err(error) => Err(said("go on with a cursor")(error)),
+            Ok(rest) if how == Resume::Strict => match dump(rest) {
+                Err(error) if error.kind() == ErrorKind::SnapshotGone => self.may_be_gone(left),
+                rest => left.compare_strict(rest.map_err(said("go on with a scan"))?),
+            },
+            Ok(rest) => left.compare_relaxed(&table, rest),
+        }
+    }
+
+    /// Not if nothing was written since and nothing expires, and not as long as its snapshot lives.
+    fn may_be_gone(&self, left: &Left) -> Outcome {
+        let is_now = self.store()?.last_seq() == left.seq && left.shape.expire == Expire::Never;
+        let is_of =
+            |snapshot: &Snapshot| snapshot.seq() == left.seq && snapshot.unix_millis() <= left.time_ms;
+        let is_live = self.snapshots.iter().any(|snapshot| is_of(snapshot) && !snapshot.has_ended());
+        same("whether what a cursor saw is there still", &(is_now || is_live), &false)
+    }
+}
+
+impl Left {
+    /// It shows what it would have shown then; less what has expired since.
+    fn compare_strict(&self, mut found: Vec<Dumped>) -> Outcome {
+        let mut expected = self.rest.clone();
+        if self.shape.order == Order::Hashed {
+            found.sort();
+            expected.sort();
+        }
+        if self.shape.expire != Expire::Never {
+            let there: BTreeSet<&Dumped> = found.iter().collect();
+            expected.retain(|row| there.contains(row));
+        }
+        same("the rest of a strict scan", &keys(&found), &keys(&expected))?;
+        same("whether the values of a strict scan are the same", &(found == expected), &true)
+    }
+
+    /// It shows what is there now, from where it stood on.
+    fn compare_relaxed(&self, table: &BytesTable, rest: BytesScan) -> Outcome {
+        let found = dump(rest).map_err(said("go on with a scan"))?;
+        let now = dump(narrow(table.scan(), &self.shape, &self.scan)).map_err(said("scan"))?;
+        if self.shape.order == Order::Hashed {
+            return self.compare_walk(&found, &now);
+        }
+        // Rows on which the fold fails show no key: where they are about, only the others are compared.
+        let Some(last) = self.shown.last() else {
+            let is_right = if self.has_ended { now.ends_with(&found) } else { now == found };
+            return same("whether a scan from its beginning is right", &is_right, &true);
+        };
+        let Some((last, _)) = last else { return Ok(()) };
+        let is_beyond = |row: &Dumped| match (row, self.scan.reverse) {
+            (None, _) => false,
+            (Some((key, _)), false) => self.shape.compare(key, last).is_gt(),
+            (Some((key, _)), true) => self.shape.compare(key, last).is_lt(),
+        };
+        let expected: Vec<&Dumped> = now.iter().filter(|row| is_beyond(row)).collect();
+        let found: Vec<&Dumped> = found.iter().filter(|row| row.is_some()).collect();
+        if self.has_ended {
+            // It stands behind the last key that it has looked at, with a value or not.
+            return same(
+                "whether the rest of a scan that has ended is right",
+                &expected.ends_with(&found),
+                &true,
+            );
+        }
+        same("the rest of a relaxed scan", &found, &expected)
+    }
+
+    /// A table without an order: all that is found is there now and was not shown, and what is there now and was there then is found or
+    /// was shown.
+    fn compare_walk(&self, found: &[Dumped], now: &[Dumped]) -> Outcome {
+        let (shown, rest) = (keys(&self.shown), keys(&self.rest));
+        let (found_keys, now_keys) = (keys(found), keys(now));
+        let is_right = |row: &Dumped| now.contains(row) && !shown.contains(&key(row));
+        same("whether a walk goes on with what is there", &found.iter().all(is_right), &true)?;
+        let is_met = |key: &Option<&[u8]>| !now_keys.contains(key) || found_keys.contains(key);
+        same("whether a walk meets all that stayed", &rest.iter().all(is_met), &true)
+    }
+}
+
+/// What of a scan a cursor keeps: ranges and direction.
+fn wanted(scan: &ScanShape, shape: &Shape) -> ScanShape {
+    use crate::program::Edge::Open;
+    let scan = ScanShape { prefix: None, limit: None, chunk: None, ..*scan };
+    match shape.order {
+        Order::Hashed => ScanShape { low: Open, high: Open, reverse: false, ..scan },
+        _ => scan,
+    }
+}
+
+fn key(row: &Dumped) -> Option<&[u8]> {
+    row.as_ref().map(|(key, _)| &key[..])
+}
+
+fn keys(rows: &[Dumped]) -> Vec<Option<&[u8]>> {
+    rows.iter().map(key).collect()
+}

@@ -1,0 +1,156 @@
+//! What a player looks at after every action: all of every table, at the present, at every live snapshot, and in the past that
+//! the table keeps. And scans of a part of one.
+
+use std::io::Read;
+
+use folddb::{AsOf, BytesTable, Error, ErrorKind, Expire, Keep, Seq, Snapshot};
+
+use super::{Player, said};
+use crate::compare::{
+    Outcome, chosen, compare_aggregate, compare_rows, compare_table, in_chunks, inside, narrow, same,
+    scan_hashed, scan_prefix,
+};
+use crate::model::{Model, ModelRow, Present};
+use crate::program::ScanShape;
+use crate::tables::{KEYS, Order, Shape};
+
+impl Player {
+    /// What keys have been, in a table that promises to know.
+    fn compare_past(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
+        let count = match shape.keep {
+            Keep::Versions(count) => count as usize,
+            Keep::Forever => usize::MAX,
+            Keep::Latest | Keep::Window(_) => return Ok(()),
+        };
+        for number in 0..KEYS {
+            let key = shape.key(number);
+            let expected = model.history(table.name(), &key, count);
+            let fails = expected.iter().any(|(_, present)| *present == Some(Present::Failed));
+            let found = match table.history(&key, usize::MAX) {
+                Err(error) if fails && error.kind() == ErrorKind::FoldFailed => continue,
+                found => found.map_err(said("tell the history of a key"))?,
+            };
+            let found: Vec<_> =
+                found.into_iter().map(|version| (version.seq, version.value.map(Present::Value))).collect();
+            if shape.order == Order::Hashed {
+                // It knows versions by their times, and of seqs only about which.
+                let values = |versions: Vec<(Seq, Option<Present>)>| -> Vec<Option<Present>> {
+                    versions.into_iter().map(|(_, present)| present).collect()
+                };
+                let what = format!("the states of {}", key.escape_ascii());
+                same(&what, &values(found), &values(expected))?;
+                continue;
+            }
+            same(&format!("the history of {}", key.escape_ascii()), &found, &expected)?;
+        }
+        if shape.keep == Keep::Forever && shape.expire == Expire::Never {
+            for seq in [model.last_seq() / 3, model.last_seq() / 3 * 2] {
+                let rows = model.rows_at(table.name(), seq);
+                compare_rows(&rows, table.scan_at(AsOf::Seq(seq)))
+                    .map_err(|why| format!("as of {seq}: {why}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares everything, at the present and at every snapshot.
+    pub(super) fn compare(&self) -> Outcome {
+        self.with_models(&|model| self.compare_with(model))
+    }
+
+    /// Checks something against the model; while it is in doubt whether a batch is there, against the model with it too.
+    pub(super) fn with_models(&self, check: &dyn Fn(&Model) -> Outcome) -> Outcome {
+        let outcome = check(&self.known.model);
+        match self.known.with_doubt() {
+            Some(model) if outcome.is_err() => check(&model).or(outcome),
+            _ => outcome,
+        }
+    }
+
+    fn compare_with(&self, model: &Model) -> Outcome {
+        let store = self.store()?;
+        same("the tables", &store.tables(), &model.tables())?;
+        same("the last seq", &store.last_seq(), &model.last_seq())?;
+        for name in model.tables() {
+            let Some(shape) = model.shape(&name) else { continue };
+            let table = store.bytes_table(&name).map_err(said("open the table"))?;
+            let now = model.rows_at(&name, Seq::MAX);
+            let in_table = |message| format!("table {name} ({shape:?}): {message}");
+            compare_table(&now, &shape, &|key| get(&table, key), &|| table.scan()).map_err(in_table)?;
+            self.compare_past(model, &table, &shape).map_err(in_table)?;
+            self.compare_index(model, &table, &shape).map_err(in_table)?;
+            for snapshot in &self.snapshots {
+                let past = model.rows_seen(&name, snapshot.seq(), snapshot.unix_millis());
+                let get = |key: &[u8]| snapshot.get_bytes(&table, key);
+                compare_table(&past, &shape, &get, &|| snapshot.scan_bytes(&table))
+                    .map_err(|message| in_table(format!("at snapshot {}: {message}", snapshot.seq())))?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn scan(&self, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
+        match self.disk.clone() {
+            Some(disk) => disk.aside(|| self.scan_now(slot, at, scan)),
+            None => self.scan_now(slot, at, scan),
+        }
+    }
+
+    fn scan_now(&self, slot: u8, at: Option<u8>, scan: &ScanShape) -> Outcome {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
+        let snapshot = at.and_then(|at| self.snapshot(at));
+        let seq = snapshot.map_or(Seq::MAX, Snapshot::seq);
+        self.with_models(&|model| {
+            let rows = match snapshot {
+                Some(snapshot) => model.rows_seen(table.name(), seq, snapshot.unix_millis()),
+                None => model.rows_at(table.name(), seq),
+            };
+            scan_table(&table, &shape, snapshot, rows, scan).map_err(|why| format!("at {seq}: {why}"))
+        })
+    }
+}
+
+/// The value of a key; of every second one as a stream.
+fn get(table: &BytesTable, key: &[u8]) -> folddb::Result<Option<Vec<u8>>> {
+    if key.last().is_none_or(|byte| byte.is_multiple_of(2)) {
+        return table.get(key);
+    }
+    let Some(mut reader) = table.read(key)? else { return Ok(None) };
+    let mut value = Vec::new();
+    match reader.read_to_end(&mut value) {
+        Ok(_) => Ok(Some(value)),
+        Err(error) => {
+            let message = error.to_string();
+            let own = error.into_inner().and_then(|inner| inner.downcast::<Error>().ok());
+            Err(own.map_or_else(|| Error::new(ErrorKind::Io, message), |own| *own))
+        }
+    }
+}
+
+fn scan_table(
+    table: &BytesTable,
+    shape: &Shape,
+    snapshot: Option<&Snapshot>,
+    rows: Vec<ModelRow>,
+    scan: &ScanShape,
+) -> Outcome {
+    let start = || match snapshot {
+        Some(snapshot) => snapshot.scan_bytes(table),
+        None => table.scan(),
+    };
+    if shape.order == Order::Hashed {
+        return scan_hashed(&rows, shape, scan, start());
+    }
+    if let Some((number, len)) = scan.prefix {
+        return scan_prefix(&rows, shape, &shape.key(number), len, scan, start());
+    }
+    let expected = chosen(rows, scan, |key| inside(shape, scan, key));
+    let narrowed = narrow(start(), shape, scan);
+    if scan.limit.is_none() && !scan.reverse {
+        compare_aggregate(&expected, shape, &narrowed)?;
+    }
+    match scan.chunk {
+        None => compare_rows(&expected, narrowed),
+        Some(chunk) => in_chunks(&expected, shape, scan, usize::from(chunk), &start),
+    }
+}

@@ -1,0 +1,239 @@
+//! Other stores beside that of a player: its tables are compared with those of a second one, which is brought up to them; the store is
+//! read beside its writer; it is sealed and read by several; and tables that keep their log are made anew from it.
+
+use folddb::care::RepairOptions;
+use folddb::{BytesScan, DiffReport, ErrorKind, Options, Seq, Store, SyncOptions, WriteOp};
+use std::ops::ControlFlow;
+
+use super::crash::contents;
+use super::{Player, said};
+use crate::compare::{Outcome, dump, is_dump_of, same};
+use crate::known::Contents;
+use crate::model::{Model, Present};
+use crate::program::Other;
+use crate::tables::{Order, Shape};
+use crate::world::SimDisk;
+
+/// So deep are the digests that are compared.
+const DEPTH: u8 = 2;
+
+impl Player {
+    pub(super) fn other(&mut self, other: Other) -> Outcome {
+        match other {
+            Other::Compare(slot, of) => match self.disk.clone() {
+                Some(disk) => disk.aside(|| self.compare_with_other(slot, of)),
+                None => self.compare_with_other(slot, of),
+            },
+            Other::Beside => self.beside(),
+            Other::Seal => self.seal(),
+            Other::Rebuild => self.rebuild(),
+        }
+    }
+
+    // ---- comparing ---------------------------------------------------------------------------------------
+
+    /// A second store holds what a table was some time ago; it is compared, brought up, and is the same then.
+    fn compare_with_other(&self, slot: u8, of: u8) -> Outcome {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
+        let temp = tempfile::tempdir_in(crate::memory_dir()).map_err(|error| error.to_string())?;
+        let options = match &self.disk {
+            Some(disk) => self.options().host(disk.after_death().host()),
+            None => self.options(),
+        };
+        let dir =
+            if self.disk.is_some() { self.dir.with_extension("other") } else { temp.path().join("other") };
+        let other = Store::create(dir, options).map_err(said("create another store"))?;
+        let theirs = other.create_table(table.name(), shape.rules()).map_err(said("create another table"))?;
+        let seq = self.known.model.last_seq() * u64::from(of) / 255;
+        for (key, present) in self.known.model.rows_at(table.name(), seq) {
+            if let Present::Value(value) = present {
+                theirs.write(WriteOp::Set, &key, &value).map_err(said("write to another store"))?;
+            }
+        }
+        let compare =
+            |first: BytesScan, second: BytesScan| first.compare(second, |_| ControlFlow::Continue(()));
+        if shape.order == Order::Hashed {
+            let refused = compare(table.scan(), theirs.scan()).map(drop).map_err(|error| error.kind());
+            return same("comparing a hashed table", &refused, &Err(ErrorKind::InvalidInput));
+        }
+        let past = self.store()?.snapshot();
+        let ours = past.scan_bytes(&table);
+        let before = compare(ours.clone(), theirs.scan()).map_err(said("compare"))?;
+        let brought = other.bring_up(theirs.scan(), ours.clone(), &SyncOptions::default());
+        let brought = brought.map_err(said("bring up"))?;
+        same("what is set", &brought.set, &(before.only_first + before.differing))?;
+        same("what is deleted", &brought.deleted, &before.only_second)?;
+        let after = compare(ours.clone(), theirs.scan()).map_err(said("compare"))?;
+        let alike = |report: &DiffReport| (report.only_first, report.only_second, report.differing);
+        same("what differs after bringing up", &alike(&after), &(0, 0, 0))?;
+        let (mine, yours) = (dump(ours.clone()), dump(theirs.scan()));
+        let (mine, yours) = (mine.map_err(said("scan"))?, yours.map_err(said("scan another table"))?);
+        let whole: Vec<_> = mine.iter().filter(|row| row.is_some()).collect();
+        if after.failing == 0 {
+            same("the rows after bringing up", &yours.iter().collect::<Vec<_>>(), &whole)?;
+            self.compare_digests(&shape, ours, theirs.scan())?;
+        }
+        Ok(())
+    }
+
+    /// Digests of the same rows are the same, but where values may lie in several pieces.
+    fn compare_digests(&self, shape: &Shape, ours: BytesScan, theirs: BytesScan) -> Outcome {
+        if shape.rules().separate.is_some() {
+            return Ok(());
+        }
+        let ours = ours.digest(DEPTH, 1).map_err(said("make a digest"))?;
+        let theirs = theirs.digest(DEPTH, 2).map_err(said("make another digest"))?;
+        let differing = ours.differing(&theirs).map_err(|error| error.to_string())?;
+        same("the leaves that differ", &differing, &Vec::new())?;
+        same("whether the digests are the same", &(ours.root() == theirs.root()), &true)
+    }
+
+    // ---- beside and sealed -------------------------------------------------------------------------------
+
+    /// Another process reads the store while this one has it open: it sees all that was acknowledged, and each batch whole. The one
+    /// that was opened so the last time is still what it was.
+    fn beside(&mut self) -> Outcome {
+        let Some(disk) = self.disk.clone() else { return self.look_beside() };
+        if disk.has_lost() {
+            return Ok(()); // nobody knows what it would read
+        }
+        disk.aside(|| self.look_beside())
+    }
+
+    fn look_beside(&mut self) -> Outcome {
+        if let Some((store, before)) = self.beside.take() {
+            // Values in files of their own are opened when they are read.
+            let now = match contents(&store) {
+                Err(error) if error.to_string().contains("refresh the store") => before.clone(),
+                now => now.map_err(said("read a store that was opened beside"))?,
+            };
+            let lasts = |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.lasts_beside());
+            let of = |contents: &Contents| -> Contents {
+                contents.iter().filter(|(name, _)| lasts(name)).cloned().collect()
+            };
+            same(
+                "whether a store that was opened beside stays what it is",
+                &(of(&now) == of(&before)),
+                &true,
+            )?;
+        }
+        let opened = Store::open(&self.dir, self.options().beside_writer(true));
+        let store = opened.map_err(said("open beside a writer"))?;
+        let contents = contents(&store).map_err(said("read beside a writer"))?;
+        let mut known = self.known.clone();
+        known.model.set_time(store.unix_millis());
+        known.settle(&contents, store.last_seq()).map_err(|why| format!("beside a writer: {why}"))?;
+        self.beside = Some((store, contents));
+        Ok(())
+    }
+
+    /// Closes the store and seals it; several read it then, and nobody may write.
+    fn seal(&mut self) -> Outcome {
+        self.let_go();
+        let store = self.store.take().ok_or("the store is not open")?;
+        let closed = store.close();
+        let is_closed = closed.is_ok();
+        self.makes_durable("close", closed)?;
+        match Store::seal(&self.dir, self.options()) {
+            Ok(()) if is_closed => {
+                match self.disk.clone() {
+                    Some(disk) => {
+                        let read = disk.aside(|| self.read_sealed());
+                        if !disk.is_dead() {
+                            read?; // a process that dies meanwhile reads nothing
+                        }
+                    }
+                    None => self.read_sealed()?,
+                }
+                if let Err(error) = Store::unseal(&self.dir, self.options()) {
+                    self.refused("unseal the store", error)?;
+                }
+            }
+            Ok(()) => {}
+            Err(error) => self.refused("seal the store", error)?,
+        }
+        if self.disk.as_ref().is_some_and(SimDisk::is_dead) {
+            return Ok(());
+        }
+        self.reopen()
+    }
+
+    fn read_sealed(&self) -> Outcome {
+        let refused = Store::open(&self.dir, self.options()).map(drop).map_err(|error| error.kind());
+        same("opening a sealed store for writing", &refused, &Err(ErrorKind::ReadOnly))?;
+        let open =
+            || Store::open(&self.dir, self.options().read_only(true)).map_err(said("open a sealed store"));
+        let stores = [open()?, open()?];
+        for store in &stores {
+            self.is_all_there(store, "a sealed store")?;
+        }
+        Ok(())
+    }
+
+    /// This store has all that the model has now.
+    fn is_all_there(&self, store: &Store, what: &str) -> Outcome {
+        let contents = contents(store).map_err(said("read all of it"))?;
+        let is_all = |model: &Model| {
+            let mut model = model.clone();
+            model.set_time(store.unix_millis());
+            let names: Vec<String> = contents.iter().map(|(name, _)| name.clone()).collect();
+            same(&format!("the tables of {what}"), &names, &model.tables())?;
+            contents.iter().try_for_each(|(name, rows)| {
+                let is_whole = is_dump_of(rows, &model.rows_at(name, Seq::MAX));
+                same(
+                    &format!("whether {name} ({:?}) in {what} is as it was", model.shape(name)),
+                    &is_whole,
+                    &true,
+                )
+            })
+        };
+        self.with_models(&is_all)
+    }
+
+    // ---- kept logs ---------------------------------------------------------------------------------------
+
+    /// Makes tables anew from the logs that they keep, in a store that comes to be elsewhere: it holds what this one does.
+    fn rebuild(&mut self) -> Outcome {
+        let names = self.known.model.tables();
+        let keeps = |name: &String| self.known.model.shape(name).is_some_and(|shape| shape.keeps_log);
+        let names: Vec<String> = names.into_iter().filter(keeps).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let how = names.iter().fold(RepairOptions::default(), |how, name| how.rebuild_index(name));
+        let to = self.dir.with_extension("rebuilt");
+        if let Some(disk) = self.disk.clone() {
+            return self.rebuild_aside(&disk, &how, &to);
+        }
+        self.let_go();
+        let store = self.store.take().ok_or("the store is not open")?;
+        let closed = store.close();
+        self.makes_durable("close", closed)?;
+        let rebuilt = self.rebuilt(&self.options(), &how, &to)?;
+        self.is_all_there(&rebuilt, "a store made anew from logs")?;
+        drop(rebuilt);
+        std::fs::remove_dir_all(&to).map_err(|error| error.to_string())?;
+        self.reopen()
+    }
+
+    /// The same of what a crash now would leave, in another world.
+    fn rebuild_aside(&self, disk: &SimDisk, how: &RepairOptions, to: &std::path::Path) -> Outcome {
+        let world = || self.options().host(disk.after_death().host());
+        let opened = Store::open(&self.dir, world()).map_err(said("open the store elsewhere"))?;
+        let expected = contents(&opened).map_err(said("read the store elsewhere"))?;
+        let rebuilt = self.rebuilt(&world(), how, to)?;
+        let found = contents(&rebuilt).map_err(said("read a store made anew from logs"))?;
+        for ((name, rows), (_, wanted)) in found.iter().zip(&expected) {
+            let what = format!("whether {name} ({:?}) is the same, made anew", self.known.model.shape(name));
+            same(&what, &(rows == wanted), &true)?;
+        }
+        same("the number of tables, made anew", &found.len(), &expected.len())
+    }
+
+    fn rebuilt(&self, options: &Options, how: &RepairOptions, to: &std::path::Path) -> Result<Store, String> {
+        let report = Store::repair(&self.dir, to, how, options, |_, _| {}).map_err(said("rebuild tables"))?;
+        let lost: Vec<_> = report.lost().collect();
+        same("what rebuilding has lost", &lost.len(), &0).map_err(|why| format!("{why}: {lost:?}"))?;
+        Store::open(to, options.clone()).map_err(said("open what was rebuilt"))
+    }
+}

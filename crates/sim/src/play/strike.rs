@@ -1,0 +1,70 @@
+//! What happens in a simulated world only: time passes, processes die, calls fail, bytes rot.
+
+use std::time::Duration;
+
+use super::Player;
+use crate::compare::Outcome;
+use crate::faulty_files::{Call, Fault};
+use crate::program::{Action, Breakage, Broken};
+use crate::world::SimDisk;
+
+impl Player {
+    /// What happens in a simulated world only.
+    pub(super) fn strike(&mut self, disk: &SimDisk, action: &Action) -> Outcome {
+        match action {
+            Action::Clock(millis, wall_s) => {
+                disk.advance(Duration::from_millis(u64::from(*millis)));
+                disk.jump_wall(i64::from(*wall_s));
+                Ok(())
+            }
+            Action::Crash(crash) => {
+                self.pending = Some(crash.clone());
+                match crash.after {
+                    0 => disk.die(),
+                    changes => disk.die_after(u64::from(changes)),
+                }
+                Ok(())
+            }
+            Action::Break(breakage) => {
+                self.break_something(disk, breakage);
+                Ok(())
+            }
+            Action::Heal => self.heal(disk),
+            Action::Rot(file, place, bits) => self.rot(disk, *file, *place, *bits),
+            _ => Ok(()),
+        }
+    }
+
+    fn break_something(&mut self, disk: &SimDisk, breakage: &Breakage) {
+        let Breakage { what, skip, times } = *breakage;
+        let on =
+            |calls: &[Call]| Fault { skip: u64::from(skip), times: u64::from(times), ..Fault::on(calls) };
+        const WRITES: [Call; 2] = [Call::Write, Call::Append];
+        const NAMES: [Call; 5] =
+            [Call::Create, Call::CreateAppend, Call::Remove, Call::SyncDir, Call::Rename];
+        let fault = match what {
+            Broken::AnyCall => on(&[]),
+            Broken::Write => on(&WRITES),
+            Broken::TornWrite => Fault { half: true, ..on(&WRITES) },
+            Broken::Sync => on(&[Call::WriteSync, Call::AppendSync]),
+            Broken::Name => on(&NAMES),
+            Broken::Read => on(&[Call::Read, Call::Open, Call::List, Call::Len]),
+            Broken::NoSpace => {
+                (self.was_full, self.consumer.may_be_lost) = (true, true);
+                Fault { os_error: 28, ..on(&[Call::Write, Call::Create, Call::CreateAppend]) }
+            }
+            Broken::FullDisk => {
+                (self.was_full, self.consumer.may_be_lost) = (true, true);
+                return disk.leave_free(Some(u64::from(skip) * (16 << 10)));
+            }
+            Broken::Slow => return disk.slow_down(4, Duration::from_millis(10 * u64::from(times))),
+        };
+        disk.break_on(fault);
+    }
+
+    /// Mends all, and reopens a store that does not write any more.
+    fn heal(&mut self, disk: &SimDisk) -> Outcome {
+        disk.heal();
+        if self.store()?.stats().poisoned_by.is_some() { self.abandon() } else { Ok(()) }
+    }
+}

@@ -1,0 +1,216 @@
+//! What a player does with transactions. Everything else goes on between their steps; the model says of each commit whether it must
+//! go through, and a transaction that does is a batch like any other, whole or not there after a crash.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use folddb::{BytesTable, Durability, ErrorKind, Seq, Transaction, WriteOp};
+use folddb_base::Stamp;
+use folddb_base::stamp::NEVER;
+
+use super::Player;
+use super::write::{op_of, write_op};
+use crate::compare::{Outcome, same};
+use crate::known::Ops;
+use crate::model::{Model, ModelRow, Present};
+use crate::program::{TableOp, Transact, What};
+use crate::tables::{Order, Shape};
+
+/// The number of a value that lasts as long as its table says.
+const DEFAULT_LIFETIME: u8 = 0;
+
+/// No more run at once.
+const RUNNING_MAX: usize = 3;
+
+/// A transaction, and what it must mean.
+pub(super) struct Running {
+    transaction: Transaction,
+    /// What it has read.
+    reads: BTreeSet<(String, Vec<u8>)>,
+    /// What it has written, in order.
+    ops: Vec<(TableOp, Shape)>,
+    /// Which of the tables of their names those were that it has met.
+    met: BTreeMap<String, u64>,
+}
+
+/// What must come of a commit, as far as reads decide that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Commits,
+    /// What was read was absent and is absent; whether somebody has written to it meanwhile may be forgotten.
+    Either,
+    Conflicts,
+}
+
+impl Player {
+    pub(super) fn transact(&mut self, step: &Transact) -> Outcome {
+        match step {
+            Transact::Begin => self.begin_transaction(),
+            Transact::Get(which, slot, key) => self.in_transaction(*which, |player, running| {
+                let found = match player.table(*slot)? {
+                    Some(hashed) if hashed.1.order == Order::Hashed => Some(hashed), // which it refuses
+                    _ => player.meet(running, *slot)?,
+                };
+                let Some((table, shape)) = found else { return Ok(()) };
+                player.get_in(running, &table, &shape, &shape.key(*key))
+            }),
+            Transact::Write(which, op) => {
+                self.in_transaction(*which, |player, running| player.write_in(running, op).map(drop))
+            }
+            Transact::FoldAndGet(which, op) => self.in_transaction(*which, |player, running| {
+                let op = TableOp { what: What::Fold, ..*op };
+                let Some((table, shape)) = player.write_in(running, &op)? else { return Ok(()) };
+                player.get_in(running, &table, &shape, &shape.key(op.key))
+            }),
+            Transact::Commit(which, durability) => {
+                let at = usize::from(*which) % self.transactions.len().max(1);
+                match self.transactions.get(at) {
+                    Some(running) if !running.met.is_empty() => {
+                        let running = self.transactions.remove(at);
+                        self.commit_transaction(running, *durability)
+                    }
+                    _ => Ok(()), // it has done nothing yet
+                }
+            }
+            Transact::Forget(which) => {
+                if !self.transactions.is_empty() {
+                    self.transactions.remove(usize::from(*which) % self.transactions.len());
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn begin_transaction(&mut self) -> Outcome {
+        if self.transactions.len() == RUNNING_MAX {
+            return Ok(());
+        }
+        let transaction = self.store()?.transaction();
+        self.with_models(&|model| {
+            same("the seq of a transaction", &transaction.snapshot().seq(), &model.last_seq())
+        })?;
+        let running = Running { transaction, reads: BTreeSet::new(), ops: Vec::new(), met: BTreeMap::new() };
+        self.transactions.push(running);
+        Ok(())
+    }
+
+    /// Does something in one of the transactions that run.
+    fn in_transaction(&mut self, which: u8, step: impl FnOnce(&Player, &mut Running) -> Outcome) -> Outcome {
+        let mut running = std::mem::take(&mut self.transactions);
+        let at = usize::from(which) % running.len().max(1);
+        let done = running.get_mut(at).map_or(Ok(()), |running| step(self, running));
+        self.transactions = running;
+        done
+    }
+
+    /// A table, which the transaction meets now. None where it is not there, or another one than it has met by this name.
+    fn meet(&self, running: &mut Running, slot: u8) -> Result<Option<(BytesTable, Shape)>, String> {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(None) };
+        let born = self.known.model.born(table.name());
+        let is_same = *running.met.entry(table.name().to_owned()).or_insert(born) == born;
+        Ok(is_same.then_some((table, shape)))
+    }
+
+    fn write_in(&self, running: &mut Running, op: &TableOp) -> Result<Option<(BytesTable, Shape)>, String> {
+        if op.what == What::DeleteRange {
+            return Ok(None); // a transaction has none
+        }
+        let Some((table, shape)) = self.meet(running, op.table)? else { return Ok(None) };
+        let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
+        let value = if write_op(op.what) == WriteOp::Delete { Vec::new() } else { value };
+        running.transaction.write(&table, write_op(op.what), &key, &value);
+        running.ops.push((*op, shape));
+        Ok(Some((table, shape)))
+    }
+
+    /// What it reads is what its snapshot has, with what it has written itself since.
+    fn get_in(&self, running: &mut Running, table: &BytesTable, shape: &Shape, key: &[u8]) -> Outcome {
+        let found = running.transaction.get_bytes(table, key);
+        if shape.order == Order::Hashed {
+            let refused = found.map_err(|error| error.kind());
+            return same("reading a hashed table in a transaction", &refused, &Err(ErrorKind::InvalidInput));
+        }
+        let found = match found {
+            Ok(value) => value.map(Present::Value),
+            Err(error) if error.kind() == ErrorKind::FoldFailed => Some(Present::Failed),
+            Err(error)
+                if error.kind() == ErrorKind::SnapshotGone && running.transaction.snapshot().has_ended() =>
+            {
+                return Ok(());
+            }
+            Err(error) => return self.refused("read in a transaction", error),
+        };
+        running.reads.insert((table.name().to_owned(), key.to_vec()));
+        let what = format!("{} of {} in a transaction", key.escape_ascii(), table.name());
+        self.with_models(&|model| same(&what, &found, &running.sees(model, table.name(), key)))
+    }
+
+    fn commit_transaction(&mut self, running: Running, durability: Durability) -> Outcome {
+        let is_over = running.met.iter().any(|(name, born)| self.known.model.born(name) != *born);
+        let has_ended = running.transaction.snapshot().has_ended();
+        let mut ops = Ops::new();
+        for (op, shape) in running.ops.iter().filter(|_| !is_over) {
+            let write_ms = self.store()?.unix_millis();
+            let (_, deadline_ms) = shape.lifetime(DEFAULT_LIFETIME, write_ms, self.epoch_ms);
+            ops.extend(op_of(op, shape).map(|(table, op)| (table, op, Stamp { write_ms, deadline_ms })));
+        }
+        let Running { transaction, reads, ops: written, .. } = running;
+        let at = (transaction.snapshot().seq(), transaction.snapshot().unix_millis());
+        let outcome = transaction.commit(durability);
+        if written.is_empty() {
+            return outcome.map(drop).or_else(|error| self.refused("commit nothing", error));
+        }
+        match outcome {
+            Ok(_) if is_over => Err("a transaction on a table that was dropped is committed".to_owned()),
+            Ok(_) if verdict(&self.known.model, &reads, at) == Verdict::Conflicts => {
+                Err(format!("a transaction at seq {} is committed, whose reads were overtaken", at.0))
+            }
+            Err(error) if error.kind() == ErrorKind::Closed && is_over => Ok(()),
+            Err(error) if error.kind() == ErrorKind::SnapshotGone && has_ended => Ok(()),
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                self.with_models(&|model| match verdict(model, &reads, at) {
+                    Verdict::Commits if !is_over => {
+                        Err(format!("a transaction that nobody has overtaken fails: {error}"))
+                    }
+                    _ => Ok(()),
+                })
+            }
+            outcome => self.committed(self.in_order(ops), durability, outcome),
+        }
+    }
+}
+
+impl Running {
+    /// The seq that it reads at.
+    pub(super) fn seq(&self) -> Seq {
+        self.transaction.snapshot().seq()
+    }
+
+    /// What the transaction must see of a key.
+    fn sees(&self, model: &Model, table: &str, key: &[u8]) -> Option<Present> {
+        let past = self.transaction.snapshot();
+        let mut model = model.until(past.seq());
+        model.set_time(past.unix_millis());
+        for (op, shape) in &self.ops {
+            if let Some((at, op)) = op_of(op, shape) {
+                // When they are written, and until when they last, shows after the commit.
+                model.apply_at(&at, op, Stamp { write_ms: past.unix_millis(), deadline_ms: NEVER });
+            }
+        }
+        let rows = model.rows_at(table, Seq::MAX);
+        rows.into_iter().find(|(at, _)| at == key).map(|(_, present)| present)
+    }
+}
+
+/// What the reads at a seq and a time say of a commit now.
+fn verdict(model: &Model, reads: &BTreeSet<(String, Vec<u8>)>, (seq, time_ms): (Seq, u64)) -> Verdict {
+    let is_there = |rows: Vec<ModelRow>, key: &[u8]| rows.iter().any(|(at, _)| at == key);
+    let of = |(table, key): &(String, Vec<u8>)| {
+        let was = is_there(model.rows_seen(table, seq, time_ms), key);
+        match model.was_written_since(table, key, seq) {
+            false => Verdict::Commits,
+            true if was || is_there(model.rows_at(table, Seq::MAX), key) => Verdict::Conflicts,
+            true => Verdict::Either,
+        }
+    };
+    reads.iter().map(of).max().unwrap_or(Verdict::Commits)
+}

@@ -1,0 +1,211 @@
+//! What a player writes: single ops, streams, batches; and what it takes note of when that is acknowledged, refused, or fails.
+
+use folddb::{BytesTable, Durability, ErrorKind, Lifetime, Seq, WriteOp};
+use folddb_base::Stamp;
+
+use super::{Player, name_of};
+use crate::compare::{Outcome, range, same};
+use crate::faulty_files::Call;
+use crate::known::Ops;
+use crate::model::{ModelOp, Present};
+use crate::program::{TableOp, What};
+use crate::tables::{KEYS, Kind, Order, Shape};
+
+impl Player {
+    pub(super) fn write(&mut self, op: &TableOp) -> Outcome {
+        let Some((table, shape)) = self.table(op.table)? else { return Ok(()) };
+        let key = shape.key(op.key);
+        let value = shape.value(op.value, op.len_bytes);
+        if let Some(streamed) = streamed(op, &table, &shape) {
+            return self.stream(op, &table, &shape, (streamed, &value));
+        }
+        let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
+        let written = match op.what {
+            What::DeleteRange if shape.order == Order::Hashed => return self.rangeless(&table, &shape, op),
+            What::DeleteRange => {
+                let Some((from, to)) = range(&shape, op) else { return self.upside_down(&table, &shape, op) };
+                table.delete_range(&from, &to)
+            }
+            What::Delete => table.write(WriteOp::Delete, &key, b"ignored"),
+            What::Set | What::Insert | What::Fold if lifetime == Lifetime::Default => {
+                table.write(write_op(op.what), &key, &value)
+            }
+            What::Set | What::Insert | What::Fold => {
+                table.write_expiring(write_op(op.what), &key, &value, lifetime)
+            }
+        };
+        self.committed(self.op_of(op, &shape)?.into_iter().collect(), Durability::Process, written)
+    }
+
+    /// Writes an op as a stream, with upkeep halfway; or drops the writer there.
+    fn stream(
+        &mut self,
+        op: &TableOp,
+        table: &BytesTable,
+        shape: &Shape,
+        (how, value): (WriteOp, &[u8]),
+    ) -> Outcome {
+        let mut writer = match table.writer(how, &shape.key(op.key)) {
+            Ok(writer) => writer,
+            Err(error) => return self.refused("begin a stream", error),
+        };
+        let (mut first, mut second) = value.split_at(value.len() / 2);
+        let begun = writer.write_from(&mut first);
+        self.steps(3)?;
+        if op.value.is_multiple_of(16) {
+            return begun.or_else(|error| self.refused("write to a stream", error));
+        }
+        let written = begun.and_then(|()| writer.write_from(&mut second)).and_then(|()| writer.finish());
+        self.committed(self.op_of(op, shape)?.into_iter().collect(), Durability::Process, written)
+    }
+
+    fn upside_down(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
+        let refused =
+            table.delete_range(&shape.key(op.key), &shape.key(op.key)).map_err(|error| error.kind());
+        same("an empty range", &refused, &Err(ErrorKind::InvalidInput))
+    }
+
+    fn rangeless(&self, table: &BytesTable, shape: &Shape, op: &TableOp) -> Outcome {
+        let refused =
+            table.delete_range(&shape.key(op.key), &shape.key(op.value % KEYS)).map_err(|error| error.kind());
+        same("a range of a hashed table", &refused, &Err(ErrorKind::InvalidInput))
+    }
+
+    pub(super) fn commit(&mut self, ops: &[TableOp], durability: Durability) -> Outcome {
+        let mut batch = self.store()?.batch();
+        let mut taken = Ops::new();
+        for op in ops {
+            let Some((table, shape)) = self.table(op.table)? else { continue };
+            let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
+            let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
+            match op.what {
+                What::Set | What::Insert | What::Fold if lifetime == Lifetime::Default => {
+                    batch.write(&table, write_op(op.what), &key, &value)
+                }
+                What::Set | What::Insert | What::Fold => {
+                    batch.write_expiring(&table, write_op(op.what), &key, &value, lifetime)
+                }
+                What::Delete => batch.write(&table, WriteOp::Delete, &key, &[]),
+                What::DeleteRange if shape.order == Order::Hashed => continue,
+                What::DeleteRange => match range(&shape, op) {
+                    Some((from, to)) => batch.delete_range(&table, &from, &to),
+                    None => continue,
+                },
+            };
+            taken.extend(self.op_of(op, &shape)?);
+        }
+        same("the length of a batch", &batch.len(), &taken.len())?;
+        let committed = batch.commit(durability);
+        self.committed(self.in_order(taken), durability, committed)
+    }
+
+    /// The ops of a batch in the order of their seqs: what is done to hashed tables is found out last, and has the last ones.
+    pub(super) fn in_order(&self, mut ops: Ops) -> Ops {
+        let is_hashed =
+            |name: &str| self.known.model.shape(name).is_some_and(|shape| shape.order == Order::Hashed);
+        ops.sort_by_key(|(table, ..)| is_hashed(table));
+        ops
+    }
+
+    /// Takes note of what came of a batch.
+    pub(super) fn committed(
+        &mut self,
+        ops: Ops,
+        durability: Durability,
+        outcome: folddb::Result<Seq>,
+    ) -> Outcome {
+        match outcome {
+            Ok(_) if !ops.is_empty() && self.has_lost_a_sync() => {
+                Err("a commit is acknowledged after a sync of the log or the manifest has failed".to_owned())
+            }
+            // A batch that is empty is never in the way of anything.
+            Ok(_) if ops.is_empty() => Ok(()),
+            Ok(seq) => {
+                self.known.written(ops, durability);
+                same("the seq of a batch", &seq, &self.known.model.last_seq())
+            }
+            // Hashed tables fold when they are written to.
+            Err(error) if error.kind() == ErrorKind::FoldFailed => self.fails_to_fold(&ops),
+            Err(error) => {
+                // For lack of space a batch is refused before anything has happened; and a store that goes on to write has
+                // nothing of it.
+                if error.kind() != ErrorKind::NoSpace && self.store()?.stats().poisoned_by.is_some() {
+                    self.known.doubt_batch(ops);
+                }
+                self.refused("commit", error)
+            }
+        }
+    }
+
+    /// Nothing of a batch is written whose fold fails on a key of a hashed table: by the model it must.
+    fn fails_to_fold(&self, ops: &Ops) -> Outcome {
+        self.with_models(&|model| {
+            let mut model = model.clone();
+            let fails = ops.iter().any(|(table, op, stamp)| {
+                model.apply_at(table, op.clone(), *stamp);
+                let is_hashed = model.shape(table).is_some_and(|shape| shape.order == Order::Hashed);
+                // Also where what it would have given is over already: it is folded when it is written.
+                let rows = model.rows_seen(table, Seq::MAX, 0);
+                is_hashed && rows.iter().any(|(_, now)| *now == Present::Failed)
+            });
+            same("whether the fold fails", &fails, &true)
+        })
+    }
+
+    /// Whether a sync has failed in this process of which nobody knows what it has left. (One that fails for lack of space
+    /// is told apart by nobody here; no fault does that.)
+    pub(super) fn has_lost_a_sync(&self) -> bool {
+        let Some(disk) = &self.disk else { return false };
+        disk.failed().iter().any(|(call, path)| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            *call == Call::AppendSync || (*call == Call::WriteSync && name.starts_with("MANIFEST"))
+        })
+    }
+
+    /// An op as the model takes it; none where it does nothing.
+    pub(super) fn op_of(
+        &self,
+        op: &TableOp,
+        shape: &Shape,
+    ) -> Result<Option<(String, ModelOp, Stamp)>, String> {
+        let write_ms = self.store()?.unix_millis();
+        let (_, deadline_ms) = shape.lifetime(op.value, write_ms, self.epoch_ms);
+        Ok(op_of(op, shape).map(|(table, model_op)| (table, model_op, Stamp { write_ms, deadline_ms })))
+    }
+}
+
+/// How an op is written that is written as a stream: one in four, where the table takes them.
+fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> {
+    let how = match op.what {
+        What::Set => WriteOp::Set,
+        What::Insert => WriteOp::Insert,
+        What::Fold if shape.kind == Kind::Append => WriteOp::Fold,
+        _ => return None,
+    };
+    (op.value.is_multiple_of(4) && table.takes_streams()).then_some(how)
+}
+
+pub(super) fn write_op(what: What) -> WriteOp {
+    match what {
+        What::Set => WriteOp::Set,
+        What::Insert => WriteOp::Insert,
+        What::Fold => WriteOp::Fold,
+        What::Delete | What::DeleteRange => WriteOp::Delete,
+    }
+}
+
+/// An op as the model takes it; none where it does nothing.
+pub(super) fn op_of(op: &TableOp, shape: &Shape) -> Option<(String, ModelOp)> {
+    let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
+    let model_op = match op.what {
+        What::Set => ModelOp::Set(key, value),
+        What::Insert => ModelOp::Insert(key, value),
+        What::Fold => ModelOp::Fold(key, value),
+        What::Delete => ModelOp::Delete(key),
+        What::DeleteRange => {
+            let (from, to) = range(shape, op)?;
+            ModelOp::DeleteRange(from, to)
+        }
+    };
+    Some((name_of(op.table), model_op))
+}

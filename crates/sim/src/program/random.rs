@@ -1,0 +1,248 @@
+//! The programs of seeds.
+
+use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
+
+use super::strewn::strewn;
+use super::{
+    Action, Breakage, Broken, Crash, Edge, Follow, Program, SEPARATE_FROM, ScanShape, Settings, TABLES,
+    TableOp, What,
+};
+use crate::chance::Seeded;
+use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape};
+
+impl Program {
+    /// The program of a seed.
+    pub fn random(seed: u64, actions: usize) -> Program {
+        let chance = &mut Seeded::new(seed);
+        let settings = Settings {
+            upkeep: if chance.one_in(4) { Upkeep::Threads } else { Upkeep::Manual },
+            append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
+            merge_factor: 2 + chance.below(3) as usize,
+        };
+        // Programs differ in temper: some have large values, and so several parts a run; some hardly any snapshot.
+        let temper =
+            Temper { large_values: chance.one_in(3), snapshots: chance.below(4), ranges: chance.below(3) };
+        let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, shape(chance))).collect();
+        all.extend((0..actions).map(|_| action(chance, &temper)));
+        Program { settings, actions: strewn(all, seed, &temper) }
+    }
+}
+
+impl Program {
+    /// The same program, with a consumer that follows from time to time, and at the end to the end.
+    pub fn followed(self, seed: u64) -> Program {
+        let chance = &mut Seeded::new(seed ^ 0x0f0f);
+        let every = *chance.pick(&[2, 5, 12]);
+        let mut actions = Vec::new();
+        for action in self.actions {
+            actions.push(action);
+            if chance.one_in(every) {
+                let events = (!chance.one_in(2)).then(|| chance.below(60) as u8);
+                actions.push(Action::Follow(Follow { events, acknowledges: !chance.one_in(3) }));
+            }
+        }
+        actions.push(Action::Follow(Follow { events: None, acknowledges: true }));
+        Program { actions, ..self }
+    }
+}
+
+/// How likely the kinds of disaster are in a program, of 100 actions.
+const DISASTERS: u64 = 30;
+
+impl Program {
+    /// The program of a seed in a simulated world, where processes die, the power goes, calls fail and clocks jump.
+    pub fn disastrous(seed: u64, actions: usize) -> Program {
+        let chance = &mut Seeded::new(seed);
+        let settings = Settings {
+            upkeep: Upkeep::Manual,
+            append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
+            merge_factor: 2 + chance.below(2) as usize,
+        };
+        let temper =
+            Temper { large_values: chance.one_in(3), snapshots: chance.below(3), ranges: chance.below(3) };
+        let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, any_shape(chance))).collect();
+        all.extend((0..actions).map(|_| match chance.below(100) {
+            drawn if drawn < DISASTERS => disaster(chance),
+            drawn if drawn < 2 * DISASTERS => Action::Upkeep(*chance.pick(&[
+                Work::Journal,
+                Work::Seal,
+                Work::Flush,
+                Work::Flush,
+                Work::Merge,
+                Work::Merge,
+                Work::Reclaim,
+                Work::Reclaim,
+            ])),
+            _ => action(chance, &temper),
+        }));
+        Program { settings, actions: strewn(all, seed, &temper) }
+    }
+}
+
+fn any_shape(chance: &mut Seeded) -> Shape {
+    let shape = shape(chance);
+    if chance.one_in(6) { Shape { kind: Kind::Tomb, ..shape } } else { shape }
+}
+
+fn disaster(chance: &mut Seeded) -> Action {
+    match chance.below(12) {
+        0..=4 => Action::Crash(crash(chance)),
+        5..=6 => Action::Break(breakage(chance)),
+        7..=8 => Action::Heal,
+        9..=10 => Action::Clock(*chance.pick(&[1, 5, 30, 2000]), *chance.pick(&[0, 0, 3600, 7200, -86_400])),
+        _ => Action::Rot(chance.next_u64() as u8, chance.next_u64() as u16, 1 << chance.below(8)),
+    }
+}
+
+fn crash(chance: &mut Seeded) -> Crash {
+    let power = !chance.one_in(3);
+    let times = if chance.one_in(2) { 0 } else { 1 + chance.below(2) };
+    Crash {
+        after: if chance.one_in(4) { 0 } else { chance.below(40) as u8 },
+        power,
+        seed: chance.next_u64() as u8,
+        openings: (0..times).map(|_| (chance.below(40) as u8, !chance.one_in(3))).collect(),
+    }
+}
+
+fn breakage(chance: &mut Seeded) -> Breakage {
+    let what = *chance.pick(&[
+        Broken::AnyCall,
+        Broken::Write,
+        Broken::TornWrite,
+        Broken::Sync,
+        Broken::Sync,
+        Broken::Name,
+        Broken::Read,
+        Broken::NoSpace,
+        Broken::FullDisk,
+        Broken::Slow,
+    ]);
+    Breakage { what, skip: chance.below(30) as u8, times: 1 + chance.below(3) as u8 }
+}
+
+pub(super) struct Temper {
+    pub(super) large_values: bool,
+    snapshots: u64,
+    ranges: u64,
+}
+
+pub(super) fn slot(chance: &mut Seeded) -> u8 {
+    chance.below(u64::from(TABLES)) as u8
+}
+
+pub(super) fn key(chance: &mut Seeded) -> u8 {
+    chance.below(u64::from(KEYS)) as u8
+}
+
+pub(super) fn shape(chance: &mut Seeded) -> Shape {
+    const KINDS: [Kind; 8] = [
+        Kind::Replace,
+        Kind::First,
+        Kind::SumU64,
+        Kind::Balance,
+        Kind::MaxU64,
+        Kind::MinBytes,
+        Kind::Append,
+        Kind::Brittle,
+    ];
+    const ORDERS: [Order; 4] = [Order::Bytewise, Order::Hashed, Order::Reversed, Order::ByLength];
+    let drawn = Shape {
+        kind: *chance.pick(&KINDS),
+        order: *chance.pick(&ORDERS),
+        lz4: chance.one_in(3),
+        block_bytes: *chance.pick(&[512, 8192]),
+        filter_bits: *chance.pick(&[0, 10]),
+        separate: chance.one_in(2).then_some(SEPARATE_FROM),
+        in_files: false,
+        keep: *chance.pick(&[
+            Keep::Latest,
+            Keep::Latest,
+            Keep::Latest,
+            Keep::Versions(2),
+            Keep::Versions(4),
+            Keep::Window(3 * HOUR_MS),
+            Keep::Forever,
+        ]),
+        expire: *chance.pick(&[
+            Expire::Never,
+            Expire::Never,
+            Expire::ByWrite,
+            Expire::After(HOUR_MS + HOUR_MS / 2),
+        ]),
+        keeps_log: false,
+    };
+    let is_hashed = drawn.order == Order::Hashed;
+    let keeps_log = drawn.lz4 && drawn.block_bytes == 8192 && !is_hashed;
+    let drawn = Shape { in_files: drawn.filter_bits == 0, keeps_log, ..drawn };
+    match drawn.order {
+        Order::Hashed if !matches!(drawn.keep, Keep::Versions(_)) => Shape { keep: Keep::Latest, ..drawn },
+        _ => drawn,
+    }
+}
+
+fn action(chance: &mut Seeded, temper: &Temper) -> Action {
+    match chance.below(100) {
+        0..=29 => Action::Write(op(chance, temper)),
+        30..=49 => {
+            let durability = *chance.pick(&[Durability::Buffered, Durability::Process, Durability::Sync]);
+            let longest = if temper.large_values || chance.one_in(10) { 60 } else { 12 };
+            let len = chance.below(longest);
+            Action::Commit((0..len).map(|_| op(chance, temper)).collect(), durability)
+        }
+        50..=56 if temper.snapshots > 0 => Action::Snapshot,
+        57..=60 => Action::Release(chance.below(8) as u8),
+        50..=69 => Action::Flush,
+        70..=77 => Action::Step(1 + chance.below(4) as u8),
+        78 => Action::Settle,
+        79 => Action::Reclaim,
+        80..=83 => Action::Optimize(slot(chance), (!chance.one_in(3)).then(|| chance.below(6) as u8)),
+        84..=91 => {
+            let at = chance.one_in(2).then(|| chance.below(8) as u8);
+            Action::Scan(slot(chance), at, scan(chance))
+        }
+        92 => Action::Sync,
+        93..=94 => Action::Close,
+        95..=96 => Action::Abandon,
+        97 => Action::LookOnly,
+        98 => Action::Drop(slot(chance)),
+        _ => Action::Create(slot(chance), shape(chance)),
+    }
+}
+
+pub(super) fn op(chance: &mut Seeded, temper: &Temper) -> TableOp {
+    let what = match chance.below(20) {
+        0..=3 => What::Set,
+        4..=7 => What::Insert,
+        8..=14 => What::Fold,
+        15 if temper.ranges > 0 => What::DeleteRange,
+        _ => What::Delete,
+    };
+    let lengths: &[u16] = if temper.large_values { &[3, 9000, 20_000, 20_000] } else { &[0, 1, 3, 40] };
+    TableOp {
+        table: slot(chance),
+        what,
+        key: key(chance),
+        value: chance.next_u64() as u8,
+        len_bytes: *chance.pick(lengths),
+    }
+}
+
+pub(super) fn scan(chance: &mut Seeded) -> ScanShape {
+    ScanShape {
+        low: edge(chance),
+        high: edge(chance),
+        prefix: chance.one_in(4).then(|| (key(chance), chance.below(6) as u8)),
+        reverse: chance.one_in(2),
+        limit: chance.one_in(3).then(|| chance.below(10) as u8),
+        chunk: chance.one_in(3).then(|| 1 + chance.below(5) as u8),
+    }
+}
+
+fn edge(chance: &mut Seeded) -> Edge {
+    match chance.below(3) {
+        0 => Edge::Open,
+        1 => Edge::At(key(chance)),
+        _ => Edge::Beyond(key(chance)),
+    }
+}
