@@ -16,11 +16,16 @@
 //! file system that writes such blocks in place ([`maps_are_safe`]), and never past the file's length.
 //! Somebody else who truncates the file of a running store can still do harm; nobody has a reason to.
 //!
+//! **A sync writes what was appended, and not the window of zeros ahead of it**, which is dirty since it was populated:
+//! `fdatasync` writes all dirty pages of a file, and each of those once more when it is appended to. A map of the bytes
+//! that were appended since the last sync, and `msync` of that, has the system sync that range of the file (with what of
+//! its metadata is needed to read it), however its pages became dirty.
+//!
 //! This is the only module with `unsafe`: the raw map, and at the end the two calls by which `resident.rs` keeps memory
 //! from being swapped out. Nothing is ever read through the map, and no reference to mapped memory is made, only raw
 //! copies into it.
 
-use rustix::mm::{Advice, MapFlags, ProtFlags};
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags};
 use std::fs::File;
 use std::io;
 use std::ptr::{self, NonNull};
@@ -56,6 +61,10 @@ struct Shared {
     len_bytes: u64,
     /// Where the next window begins that appends will ask for.
     next_offset: AtomicU64,
+    /// Bytes appended so far.
+    appended: AtomicU64,
+    /// So many of them are durable.
+    synced_to: AtomicU64,
     /// True once somebody synced since the last window was prepared.
     synced: AtomicBool,
     /// Held for moments only: windows are mapped, populated and unmapped outside of it.
@@ -75,6 +84,8 @@ impl MappedAppend {
             file,
             len_bytes,
             next_offset: AtomicU64::new(0),
+            appended: AtomicU64::new(0),
+            synced_to: AtomicU64::new(0),
             synced: AtomicBool::new(false),
             windows: Mutex::default(),
         };
@@ -102,6 +113,7 @@ impl AppendFile for MappedAppend {
             && window.put(self.end, bytes)
         {
             self.end += bytes.len() as u64;
+            self.shared.appended.store(self.end, Ordering::Release);
             return Ok(());
         }
         self.append_across(bytes)
@@ -137,6 +149,7 @@ impl MappedAppend {
             rest = later;
         }
         self.end = at;
+        self.shared.appended.store(at, Ordering::Release);
         Ok(())
     }
 }
@@ -184,8 +197,13 @@ impl Shared {
 impl AppendSync for Shared {
     fn sync(&self) -> io::Result<()> {
         self.synced.store(true, Ordering::Relaxed);
-        // Pages dirtied through a map are pages of the file: fdatasync writes them as any others.
-        self.file.sync_data()
+        let appended = self.appended.load(Ordering::Acquire);
+        let synced_to = self.synced_to.load(Ordering::Acquire);
+        if appended > synced_to {
+            sync_range(&self.file, synced_to, appended)?;
+            self.synced_to.fetch_max(appended, Ordering::AcqRel);
+        }
+        Ok(())
     }
 
     fn prepare(&self) -> io::Result<()> {
@@ -288,6 +306,27 @@ impl Drop for Window {
         // Tested by `no_more_than_three_windows_are_ever_mapped`.
         let _ = unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.len) };
     }
+}
+
+/// Offsets in files at which a map may begin: a whole number of pages of any size.
+const MAP_ALIGN: u64 = 64 << 10;
+
+/// Waits until the bytes of `file` from `from` to below `to` are durable, which lie within it.
+#[allow(unsafe_code)]
+fn sync_range(file: &File, from: u64, to: u64) -> io::Result<()> {
+    let offset = from / MAP_ALIGN * MAP_ALIGN;
+    let len = usize::try_from(to - offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    // SAFETY: the address is null, so the system picks one that holds nothing else; the memory is neither read nor written.
+    // Tested by `a_sync_of_a_range_takes_any_range_of_the_file`.
+    let base =
+        unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, offset)? };
+    // SAFETY: the range is exactly this live map.
+    // Tested by `a_sync_of_a_range_takes_any_range_of_the_file`.
+    let synced = unsafe { rustix::mm::msync(base, len, MsyncFlags::SYNC) };
+    // SAFETY: the range is exactly what was mapped, and no pointer to it is left.
+    // Tested by `a_sync_of_a_range_takes_any_range_of_the_file`.
+    let _ = unsafe { rustix::mm::munmap(base, len) };
+    synced.map_err(io::Error::from)
 }
 
 /// Keeps the pages that `item` lies on from being swapped out, until [`let_swap`].

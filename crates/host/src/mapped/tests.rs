@@ -2,7 +2,7 @@ use std::fs::{File, OpenOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::{MappedAppend, Touch, WINDOW_BYTES, Window, maps_are_safe};
+use super::{MAP_ALIGN, MappedAppend, Touch, WINDOW_BYTES, Window, maps_are_safe, sync_range};
 use crate::files::{AppendFile, AppendSync};
 
 #[cfg(folddb_schedules)]
@@ -156,4 +156,37 @@ fn what_is_kept_from_swap_counts_as_locked() {
     super::let_swap(&*pages);
     assert_eq!(locked_kib(), before);
     assert!(pages.0.iter().all(|&byte| byte == 7));
+}
+
+#[test]
+fn a_sync_of_a_range_takes_any_range_of_the_file() {
+    let len_bytes = 2 * WINDOW_BYTES + 77;
+    let Some((_dir, file)) = preallocated(len_bytes) else { return };
+    let places = [0, 1, 4095, 4096, MAP_ALIGN - 1, MAP_ALIGN, WINDOW_BYTES + 1, len_bytes - 1, len_bytes];
+    for (at, from) in places.into_iter().enumerate() {
+        for to in places.into_iter().skip(at + 1) {
+            sync_range(&file, from, to).unwrap();
+        }
+    }
+}
+
+/// Syncs that follow one another cover all that was appended, and those between which nothing was do nothing.
+#[test]
+fn syncs_come_as_far_as_the_appends() {
+    let Some((_dir, file)) = preallocated(3 * WINDOW_BYTES) else { return };
+    let mut append = MappedAppend::new(file, 3 * WINDOW_BYTES);
+    let shared = Arc::clone(&append.shared);
+    let (syncer, mut at) = (append.syncer(), 0);
+    let synced_to = || shared.synced_to.load(Ordering::Acquire);
+    for len in [1, 4095, 5, WINDOW_BYTES, 100_000] {
+        append.append(&bytes_at(at, len)).unwrap();
+        assert_eq!(synced_to(), at);
+        at += len;
+        syncer.sync().unwrap();
+        syncer.sync().unwrap();
+        assert_eq!((synced_to(), append.end()), (at, at));
+    }
+    assert!(append.append(&bytes_at(0, 3 * WINDOW_BYTES)).is_err(), "it does not fit");
+    syncer.sync().unwrap();
+    assert_eq!(synced_to(), at, "what failed is nothing to be synced");
 }
