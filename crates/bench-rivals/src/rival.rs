@@ -115,6 +115,11 @@ pub(crate) trait Rival: Send + Sync {
         Ok(false)
     }
 
+    /// Whether scans go in the order of the keys.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+
     /// Whether it keeps the indexes of [`Meaning::Indexed`] by itself. Otherwise the program does, which reads before it writes.
     fn keeps_indexes(&self) -> bool {
         false

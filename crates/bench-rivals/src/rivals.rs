@@ -37,6 +37,8 @@ pub(crate) struct Entry {
 /// All stores of this build.
 pub(crate) const ENTRIES: &[Entry] = &[
     folddb::ENTRY,
+    folddb::HASHED,
+    folddb::LOCKED,
     files::ENTRY,
     #[cfg(feature = "rocksdb")]
     rocksdb::LEVELLED,

@@ -134,7 +134,7 @@ pub(super) fn medians_of(standing: &Standing) -> Option<Value> {
 pub(super) fn ratio_to_best(measure: &Measure, standings: &[Standing]) -> Option<(f64, String)> {
     let of = |standing: &Standing| Some(spread(measure, standing)?.median);
     let ours = of(standings.iter().find(|standing| standing.rival == OURS)?)?;
-    let others = standings.iter().filter(|standing| standing.rival != OURS);
+    let others = standings.iter().filter(|standing| !standing.rival.starts_with(OURS));
     let known = others.filter_map(|standing| Some((of(standing)?, &standing.rival)));
     let (best, rival) = match measure.is_more_better {
         true => known.max_by(|one, other| one.0.total_cmp(&other.0))?,

@@ -25,7 +25,28 @@ pub(super) fn render(name: &str, settings: &Value, standings: &[Standing]) -> St
         table.add_row([Cell::new(measure.name)].into_iter().chain(cells).chain([Cell::new(ratio)]));
     }
     let notes: Vec<String> = standings.iter().map(note).collect();
-    format!("{name}: {settings}\n\n{table}\n\n{}\n", notes.join("\n"))
+    let space: Vec<String> = standings.iter().filter_map(space_over_time).collect();
+    let space = if space.is_empty() { String::new() } else { format!("{}\n\n", space.join("\n")) };
+    format!("{name}: {settings}\n\n{table}\n\n{space}{}\n", notes.join("\n"))
+}
+
+/// What was seen of a run second by second: while it served, or while it loaded.
+fn watched_bytes(run: &Value) -> Option<&Vec<Value>> {
+    run["serve"]["disk_bytes_by_second"].as_array().or(run["disk_bytes_by_second"].as_array())
+}
+
+/// So many moments of a run are told of.
+const MOMENTS: usize = 10;
+
+/// What a store took on the disk at moments of equal distance, in the first round that tells of it.
+fn space_over_time(standing: &Standing) -> Option<String> {
+    let runs = standing.runs.as_ref().ok()?;
+    let bytes: Vec<f64> = runs.iter().find_map(watched_bytes)?.iter().filter_map(Value::as_f64).collect();
+    let moments = MOMENTS.min(bytes.len());
+    let at = |moment: usize| bytes[(moment + 1) * bytes.len() / moments - 1];
+    let shown: Vec<String> = (0..moments).map(|moment| number((at(moment) / 1e6).round())).collect();
+    let (name, seconds) = (&standing.rival, bytes.len());
+    (moments > 0).then(|| format!("space of {name} over {seconds} s, MB: {}", shown.join(", ")))
 }
 
 fn note(standing: &Standing) -> String {

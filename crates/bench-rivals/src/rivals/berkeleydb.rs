@@ -431,6 +431,39 @@ impl TreeReader<'_> {
         Ok(row)
     }
 
+    /// A scan that puts the duplicates of each key together.
+    #[allow(unsafe_code)]
+    fn scan_appends(
+        &mut self,
+        from: Option<&[u8]>,
+        rows_max: u64,
+        take: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<()> {
+        let (mut row, mut rows, mut key) = (self.first(from)?, 0, Vec::new());
+        while !row.value.is_null() && rows < rows_max {
+            self.value.clear();
+            key.clear();
+            // SAFETY: the reader lives; what it finds is copied before its next call.
+            unsafe {
+                key.extend_from_slice(bytes(row.key, row.key_len));
+                while !row.value.is_null() && bytes(row.key, row.key_len) == key {
+                    self.value.extend_from_slice(bytes(row.value, row.len));
+                    done(ffi::bdb_next(
+                        self.reader,
+                        &raw mut row.key,
+                        &raw mut row.key_len,
+                        &raw mut row.value,
+                        &raw mut row.len,
+                    ))?;
+                }
+            }
+            take(&key, &self.value);
+            rows += 1;
+        }
+        // SAFETY: the reader lives.
+        done(unsafe { ffi::bdb_end_scan(self.reader) })
+    }
+
     /// The row behind the one of a key. A scan that was chosen to break a deadlock goes on there by a new cursor.
     #[allow(unsafe_code)]
     fn next(&mut self, after: &[u8]) -> Result<Row> {
@@ -475,6 +508,9 @@ impl Reader for TreeReader<'_> {
 
     #[allow(unsafe_code)]
     fn scan(&mut self, from: Option<&[u8]>, rows_max: u64, take: &mut dyn FnMut(&[u8], &[u8])) -> Result<()> {
+        if self.of.meaning == Meaning::Append {
+            return self.scan_appends(from, rows_max, take);
+        }
         let (mut row, mut rows) = (self.first(from)?, 0);
         while !row.value.is_null() {
             // SAFETY: the reader is not called while `take` has the bytes; the key is copied for its next call.

@@ -1,8 +1,9 @@
-//! FoldDB, with its defaults: `memory_bytes` bounds memtables, caches and merges together, so it gets no more than what
+//! FoldDB, with its defaults (`folddb`), and for values by id with hashed tables: `folddb-hashed`, and `folddb-locked` with the index
+//! locked in memory. Of the defaults: `memory_bytes` bounds memtables, caches and merges together, so it gets no more than what
 //! the rivals have for buffers and caches alone. Single writes go by `BytesTable::write`, batches by `Batch`; folds are
 //! the tables' own. Values from 1 KiB on lie apart where a workload has such. Compression is off by default.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use folddb::codec::tuple::Element;
 use folddb::{Batch, BytesTable, Options, Rules, Store, WriteOp};
 
@@ -15,32 +16,62 @@ pub(crate) const ENTRY: Entry = Entry {
     settings: |_| {
         "defaults; the memory is for memtables, caches and merges together; values from 1 KiB on apart; no compression".to_owned()
     },
-    open,
+    open: |setup| open(setup, Kind::Sorted),
 };
+
+pub(crate) const HASHED: Entry = Entry {
+    name: "folddb-hashed",
+    version: || locked_version("folddb"),
+    settings: |_| "a hashed table; else as folddb".to_owned(),
+    open: |setup| open(setup, Kind::Hashed),
+};
+
+pub(crate) const LOCKED: Entry = Entry {
+    name: "folddb-locked",
+    version: || locked_version("folddb"),
+    settings: |_| "a hashed table whose index is locked in memory; else as folddb".to_owned(),
+    open: |setup| open(setup, Kind::Locked),
+};
+
+/// How the table of values by id is kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sorted,
+    Hashed,
+    Locked,
+}
 
 const TABLE: &str = "rows";
 /// Values of so many bytes lie apart where there are large ones.
 const SEPARATE_FROM_BYTES: u32 = 1 << 10;
 
 struct FoldDb {
+    kind: Kind,
     store: Store,
     table: BytesTable,
     durability: folddb::Durability,
 }
 
-fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
+fn open(setup: &Setup, kind: Kind) -> Result<Box<dyn Rival>> {
     let durability = match setup.durability {
         Durability::Process => folddb::Durability::Process,
         Durability::Sync => folddb::Durability::Sync,
     };
     let path = setup.dir.join("store.folddb");
     let options = Options::default().memory_bytes(setup.memory_bytes as usize).durability(durability);
+    let options = options.lock_in_memory(kind == Kind::Locked);
     let options = match setup.meaning {
         Meaning::Indexed(count) => (0..count).fold(options, with_terms),
         _ => options,
     };
     let store = if path.exists() { Store::open(&path, options)? } else { Store::create(&path, options)? };
+    if kind != Kind::Sorted && setup.meaning != Meaning::Objects {
+        return Err(anyhow!("a hashed table takes part where values are put and asked for by id"));
+    }
     let table = match setup.meaning {
+        Meaning::Objects if kind != Kind::Sorted => {
+            store.table(TABLE, Rules::hashed::<Vec<u8>, Vec<u8>>())?.as_bytes().clone()
+        }
         Meaning::Numbers => store.table(TABLE, Rules::sorted::<u64, u64>())?.as_bytes().clone(),
         Meaning::Bytes => store.table(TABLE, Rules::sorted::<u64, Vec<u8>>())?.as_bytes().clone(),
         Meaning::Objects => {
@@ -60,7 +91,7 @@ fn open(setup: &Setup) -> Result<Box<dyn Rival>> {
             store.table(TABLE, Rules::sorted::<String, Vec<u8>>().fold("append"))?.as_bytes().clone()
         }
     };
-    Ok(Box::new(FoldDb { store, table: table.with_durability(durability), durability }))
+    Ok(Box::new(FoldDb { kind, store, table: table.with_durability(durability), durability }))
 }
 
 /// The rule of an index, for which [`with_terms`] brings the function.
@@ -79,6 +110,10 @@ fn with_terms(options: Options, index: u8) -> Options {
 }
 
 impl Rival for FoldDb {
+    fn is_ordered(&self) -> bool {
+        self.kind == Kind::Sorted
+    }
+
     fn keeps_indexes(&self) -> bool {
         true
     }
@@ -105,8 +140,10 @@ impl Rival for FoldDb {
     }
 
     fn optimize(&self) -> Result<bool> {
-        self.store.optimize(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
-        Ok(true)
+        if self.kind == Kind::Sorted {
+            self.store.optimize(TABLE, |_| std::ops::ControlFlow::Continue(()))?;
+        }
+        Ok(self.kind == Kind::Sorted)
     }
 
     fn close(self: Box<Self>) -> Result<()> {

@@ -1,6 +1,7 @@
 //! What every workload of a child does alike: it opens, settles, closes, drops caches, and collects figures.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, anyhow};
@@ -10,6 +11,7 @@ use folddb_bench::process::MemoryWatch;
 use serde_json::{Map, Value, json};
 
 use super::beside::{Beside, read_while_writing};
+use super::leveled::watch_space;
 use super::load::{Loaded, Source, load};
 use super::reads::{self, Found, GETS, Questions};
 use super::{Job, files};
@@ -76,8 +78,17 @@ impl Child<'_> {
 
     /// Writes all rows, with their figures.
     pub(super) fn load(&mut self, source: &mut dyn Source) -> Result<()> {
-        let loaded = load(&mut *self.store()?.writer()?, source, self.job.rows, self.job.batch)?;
-        self.put_load(loaded);
+        let (dir, stop) = (self.setup.dir.clone(), AtomicBool::new(false));
+        let (store, job) = (self.store()?, self.job);
+        let (loaded, space) = std::thread::scope(|scope| {
+            let space = scope.spawn(|| watch_space(&dir, &stop));
+            let loaded =
+                store.writer().and_then(|mut writer| load(&mut *writer, source, job.rows, job.batch));
+            stop.store(true, Ordering::Relaxed);
+            (loaded, space.join())
+        });
+        self.put_load(loaded?);
+        self.put("disk_bytes_by_second", space.map_err(|_| anyhow!("the watch panicked"))??);
         Ok(())
     }
 

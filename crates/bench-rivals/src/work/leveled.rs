@@ -81,7 +81,7 @@ fn serve<'a>(child: &mut Child<'_>, shelf: &'a Shelf, keys: u64) -> Result<(Valu
 }
 
 /// What the store takes on the disk, second by second.
-fn watch_space(dir: &std::path::Path, stop: &AtomicBool) -> Result<Vec<u64>> {
+pub(super) fn watch_space(dir: &std::path::Path, stop: &AtomicBool) -> Result<Vec<u64>> {
     let mut bytes = Vec::new();
     let mut due = Instant::now();
     while !stop.load(Ordering::Relaxed) {

@@ -117,7 +117,7 @@ impl Versions<'_> {
 
     /// What is in the store, by a scan; `None` where something is not as it may be.
     pub(super) fn found(&self, store: &dyn Rival) -> Result<Option<RowSum>> {
-        Ok(reads::scan(&mut *store.reader(Sight::Still)?, self)?.1)
+        Ok(reads::scan_rows(&mut *store.reader(Sight::Still)?, self, store.is_ordered())?.1)
     }
 
     fn rows(&self) -> impl Iterator<Item = (u64, u64)> {

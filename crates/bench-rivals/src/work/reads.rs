@@ -68,6 +68,15 @@ pub(super) fn gets(
 
 /// A scan of all rows, with the checksum over them; `None` for it where keys did not ascend or a row was no row.
 pub(super) fn scan(reader: &mut dyn Reader, questions: &dyn Questions) -> Result<(Value, Option<RowSum>)> {
+    scan_rows(reader, questions, true)
+}
+
+/// The same, where keys need not ascend unless the store `is_ordered`.
+pub(super) fn scan_rows(
+    reader: &mut dyn Reader,
+    questions: &dyn Questions,
+    is_ordered: bool,
+) -> Result<(Value, Option<RowSum>)> {
     let (mut sum, mut ascending, mut strange) = (RowSum::default(), Ascending::default(), 0u64);
     let before = Instant::now();
     reader.scan(None, u64::MAX, &mut |key, value| match questions.numbers(key, value) {
@@ -80,5 +89,5 @@ pub(super) fn scan(reader: &mut dyn Reader, questions: &dyn Questions) -> Result
     let took = before.elapsed();
     let figures =
         json!({ "seconds": round(took.as_secs_f64(), 3), "rows_per_s": per_second(sum.rows, took) });
-    Ok((figures, (ascending.holds() && strange == 0).then_some(sum)))
+    Ok((figures, ((ascending.holds() || !is_ordered) && strange == 0).then_some(sum)))
 }
