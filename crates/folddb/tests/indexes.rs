@@ -598,7 +598,7 @@ fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
     people.set("p0001", &person("Rome", 10)).unwrap();
     let find = || people.find("by_age").unwrap().range(20..50).at(&past);
     let keys: Vec<String> = find().keys().map(Result::unwrap).collect();
-    let is_found = |name: &u32| name % 3 != 0 && (20..50).contains(&(name % 90));
+    let is_found = |name: &u32| !name.is_multiple_of(3) && (20..50).contains(&(name % 90));
     assert_eq!(keys.len(), (0..6000).filter(is_found).count());
     let bytes: usize = find().values().map(|row| row.unwrap().1.len()).sum();
     let join = |mut a: Vec<String>, b: Vec<String>| {
