@@ -105,7 +105,8 @@ impl Engine {
             Durability::Buffered => Handover::Buffered,
             Durability::Process | Durability::Sync => Handover::Process,
         };
-        let time_ms = if batch.is_timed { Some(self.give_time(batch, first_seq)) } else { None };
+        let is_timed = batch.is_timed || self.options.deletes_age_max.is_some();
+        let time_ms = if is_timed { Some(self.give_time(batch, first_seq)) } else { None };
         let end_lsn = journal
             .append_at(first_seq, batch.count, &batch.payload, time_ms, handover)
             .inspect_err(|error| self.note_write_failure(error))?;

@@ -53,6 +53,7 @@ pub struct Options {
     pub(crate) value_space_max: f64,
     pub(crate) snapshot_files_after: Duration,
     pub(crate) snapshot_age_max: Option<Duration>,
+    pub(crate) deletes_age_max: Option<Duration>,
     pub(crate) read_only: bool,
     pub(crate) beside_writer: bool,
     /// The host beneath, of a store that was opened beside a writer.
@@ -82,6 +83,7 @@ impl Default for Options {
             value_space_max: 1.4,
             snapshot_files_after: Duration::from_secs(60),
             snapshot_age_max: None,
+            deletes_age_max: None,
             read_only: false,
             beside_writer: false,
             beside: None,
@@ -213,6 +215,15 @@ impl Options {
     /// without one, dumps, backups, the rows that a feed begins with.
     pub fn snapshot_age_max(mut self, age: Option<Duration>) -> Options {
         self.snapshot_age_max = age;
+        self
+    }
+
+    /// Deletes in runs that are older than this are merged with all that they delete, so that it is gone from the disk, whatever that
+    /// merge costs: by so much later, about, and by what the merge takes. Default none: deletes meet what they delete when it is
+    /// worth it. It says nothing of deletes of ranges, of what a snapshot still sees, of tables that keep their past, and of memtables:
+    /// what lies in these is on the disk in the log only, until they are flushed.
+    pub fn deletes_age_max(mut self, age: Option<Duration>) -> Options {
+        self.deletes_age_max = age;
         self
     }
 

@@ -609,3 +609,38 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
     assert_eq!(entries(), [5, 5, 5, 121]);
     assert_eq!(tables[2].find("by_value").unwrap().count().unwrap(), 5);
 }
+
+/// With a bound on the age of deletes what was deleted goes from the disk, however few the deletes are.
+#[test]
+fn deletes_that_are_older_than_may_be_take_what_they_delete_from_the_disk() {
+    let world = World::new();
+    for bound in [None, Some(Duration::from_secs(60))] {
+        let path = world.path.with_extension(if bound.is_some() { "bounded" } else { "free" });
+        let mut store = Store::create(&path, world.options().deletes_age_max(bound)).unwrap();
+        let table = |store: &Store| store.table::<u64, u64>("t", Rules::sorted()).unwrap();
+        let settle = |store: &Store| while store.upkeep_step().unwrap().is_some() {};
+        let records = |store: &Store| store.table_stats("t").unwrap().records;
+        for key in 0..1000 {
+            table(&store).set(&key, &key).unwrap();
+        }
+        store.flush().unwrap();
+        table(&store).delete(&7).unwrap();
+        store.flush().unwrap();
+        settle(&store);
+        assert_eq!(records(&store), 1001);
+        world.pass(55_000);
+        settle(&store);
+        drop(store);
+        store = Store::open(&path, world.options().deletes_age_max(bound)).unwrap();
+        settle(&store);
+        assert_eq!(records(&store), 1001, "not as old as that");
+        world.pass(10_000);
+        let snapshot = store.snapshot();
+        settle(&store);
+        drop(snapshot);
+        settle(&store);
+        assert_eq!(records(&store), if bound.is_some() { 999 } else { 1001 });
+        assert_eq!(store.upkeep_step().unwrap(), None, "and no merge more");
+        assert_eq!((table(&store).get(&7).unwrap(), table(&store).scan().count().unwrap()), (None, 999));
+    }
+}

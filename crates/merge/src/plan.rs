@@ -132,6 +132,8 @@ pub fn tier_of(bytes: u64, flush_bytes: u64, merge_factor: u64) -> u8 {
 pub struct Moment {
     /// The seqs of the live snapshots.
     pub borders: Vec<Seq>,
+    /// Deletes of this seq or before it are older than may be; 0 where they may be of any age.
+    pub deletes_before: Seq,
 }
 
 /// How the inputs become one run.
@@ -156,6 +158,8 @@ pub enum Reason {
     Garbage(f64),
     /// So many of the records of the newest input are deletes.
     ManyDeletes(f64),
+    /// There are deletes in the newest input, and something in it is older than deletes may be.
+    OldDeletes,
     /// So many of the records of the newest input are outdated.
     Outdated(f64),
     /// Somebody asked for one run.
@@ -367,6 +371,9 @@ impl Planner<'_> {
         if newest.deletes == 0 || runs.iter().any(|run| run.busy) || self.is_pinned(runs) {
             return None;
         }
+        if newest.min_seq <= self.moment.deletes_before && self.moment.deletes_before > 0 {
+            return Some(Reason::OldDeletes);
+        }
         let records: u64 = runs.iter().map(|run| run.records).sum();
         let share = newest.deletes as f64 / newest.records.max(1) as f64;
         // A few deletes are not worth moving a large run, however dense they are.
@@ -451,6 +458,7 @@ impl fmt::Display for Reason {
             }
             Reason::Garbage(ratio) => write!(f, "garbage is {:.0} % of the live data", 100.0 * ratio),
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
+            Reason::OldDeletes => f.write_str("deletes are older than they may be"),
             Reason::Outdated(share) => write!(f, "{:.0} % of the records are outdated", 100.0 * share),
             Reason::Optimize => f.write_str("asked for one run"),
         }

@@ -43,7 +43,7 @@ impl Engine {
 
     /// About how many bytes of what parts point to are dead.
     pub(crate) fn hidden_value_bytes(&self) -> u64 {
-        let moment = Moment { borders: self.borders.all() };
+        let moment = Moment { borders: self.borders.all(), ..Moment::default() };
         let hiding = self.catalog();
         let in_lane = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
         let hiding = hiding.all().filter(|table| table.hides_values).filter(in_lane);

@@ -214,7 +214,8 @@ impl Engine {
     fn plan_merges(&self) -> Result<()> {
         for table in self.catalog().all() {
             let (runs, version) = (Arc::downgrade(&table.view().runs), self.borders.version());
-            let second = if table.is_timed { self.now_ms() / 1000 } else { 0 };
+            let is_timed = table.is_timed || self.options.deletes_age_max.is_some();
+            let second = if is_timed { self.now_ms() / 1000 } else { 0 };
             let is_present =
                 |seen: &(Weak<_>, u64, u64)| seen.0.ptr_eq(&runs) && (seen.1, seen.2) == (version, second);
             let to_clean = table.index_to_clean().is_some();
@@ -253,7 +254,7 @@ impl Engine {
             index.forget_met();
             return Some(plan);
         }
-        let moment = Moment { borders: self.borders.all() };
+        let moment = Moment { borders: self.borders.all(), deletes_before: self.deletes_before(table) };
         let options = MergeOptions::with_factor(self.options.merge_factor);
         let mut options = self.with_hidden_values(table, options);
         if !table.is_timed && !self.has_covered(table) {
@@ -264,6 +265,16 @@ impl Engine {
         self.count_outdated(table, &mut runs);
         self.count_covered(table, &mut runs);
         plan(&table.rules.order, &runs, &moment, &options)
+    }
+
+    /// Deletes of a table up to this seq are older than may be; 0 where there are none. A table that keeps its past keeps them with it.
+    fn deletes_before(&self, table: &TableCore) -> Seq {
+        match self.options.deletes_age_max {
+            Some(age) if !table.keeps_past => {
+                self.seq_about(self.now_ms().saturating_sub(age.as_millis() as u64))
+            }
+            _ => 0,
+        }
     }
 
     /// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.

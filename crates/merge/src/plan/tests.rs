@@ -277,6 +277,25 @@ fn check(plan: &Plan, runs: &[RunSummary]) {
     }
 }
 
+#[test]
+fn deletes_that_are_older_than_may_be_meet_what_they_delete() {
+    let mut table = Table::default();
+    table.flush(0..1000, false);
+    table.flush(0..3, true);
+    let options = MergeOptions::default();
+    assert_eq!(table.plan(&options), None, "a few deletes are worth no merge");
+    table.moment.deletes_before = 1000;
+    assert_eq!(table.plan(&options), None, "they are not as old as that");
+    table.moment.deletes_before = 1001;
+    table.moment.borders = vec![1000];
+    assert_eq!(table.plan(&options), None, "a snapshot stands between them and what they delete");
+    table.moment.borders.clear();
+    let plan = table.plan(&options).unwrap();
+    assert_eq!((plan.inputs.len(), plan.is_bottom, plan.reason), (2, true, Reason::OldDeletes));
+    table.carry_out(&plan);
+    assert_eq!(table.plan(&options), None, "and there is nothing more to do");
+}
+
 proptest! {
     #[test]
     fn plans_keep_their_promises(
@@ -286,7 +305,7 @@ proptest! {
     ) {
         let base = MergeOptions::with_factor(merge_factor);
         let options = MergeOptions { garbage_bytes_min: 1, ..base };
-        let moment = Moment { borders };
+        let moment = Moment { borders, ..Moment::default() };
         if let Some(plan) = plan(&KeyOrder::Bytewise, &runs, &moment, &options) {
             check(&plan, &runs);
             prop_assert!(plan.reason != Reason::TierFull || plan.inputs.len() <= options.inputs_max);
