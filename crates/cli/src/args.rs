@@ -71,7 +71,7 @@ pub(crate) enum Verb {
     /// Give a key this value unless it has one
     Insert(WriteArgs),
     /// Fold an operand onto the value of a key; reads nothing
-    Fold(WriteArgs),
+    Fold(FoldArgs),
     /// Make a key, or a range of keys, absent
     Delete(DeleteArgs),
     /// Count the keys of a table, or of a range of it
@@ -587,6 +587,16 @@ pub(crate) struct SetArgs {
     /// The value lasts so long: 90s, 15m, 30d
     #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) ttl: Option<std::time::Duration>,
+}
+
+/// `fold`.
+#[derive(Args, Debug)]
+pub(crate) struct FoldArgs {
+    #[command(flatten)]
+    pub(crate) write: WriteArgs,
+    /// Print what the value comes to, by a transaction: nobody else's fold is between
+    #[arg(long)]
+    pub(crate) get: bool,
 }
 
 /// A key of a table: all that `head` and `explain` ask for.

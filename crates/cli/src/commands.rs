@@ -65,7 +65,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Set(args) => write::set(&args, session),
         Verb::Put(args) => put::run(&args, session),
         Verb::Insert(args) => write::run(WriteOp::Insert, &args, session),
-        Verb::Fold(args) => write::run(WriteOp::Fold, &args, session),
+        Verb::Fold(args) => write::fold(&args, session),
         Verb::Delete(args) => delete::run(&args, session),
         Verb::Count(args) => count::run(&args, session),
         Verb::Aggregate(args) => aggregate::run(&args, session),

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::Path;
 
-use folddb::{BytesTable, ErrorKind, Options, Store};
+use folddb::{BytesTable, ErrorKind, Options, Store, Transaction};
 
 use crate::args::Globals;
 use crate::failure::Failure;
@@ -21,6 +21,8 @@ pub(crate) struct Session {
     pub(crate) out: Box<dyn Write>,
     /// The store that the shell holds open.
     pub(crate) shared: Option<Store>,
+    /// The transaction that the shell has begun: what is read and written of single keys is its own.
+    pub(crate) transaction: Option<Transaction>,
 }
 
 /// An open store, and whether it is this command's own.
@@ -32,7 +34,8 @@ pub(crate) struct Opened {
 impl Session {
     /// A session that prints to the standard output.
     pub(crate) fn on_stdout(globals: Globals) -> Session {
-        Session { globals, out: Box::new(BufWriter::with_capacity(1 << 16, io::stdout())), shared: None }
+        let out = Box::new(BufWriter::with_capacity(1 << 16, io::stdout()));
+        Session { globals, out, shared: None, transaction: None }
     }
 
     /// Hands on what is still in the buffer of the output.

@@ -13,6 +13,13 @@ use crate::session::Session;
 pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
+    if let Some(transaction) = &mut session.transaction {
+        if !args.range.is_empty() {
+            return Err(Failure::Usage("a transaction deletes keys, and no range".to_owned()));
+        }
+        transaction.write(&table, WriteOp::Delete, &keys::key(&table, &args.key, args.hex)?, &[]);
+        return Ok(());
+    }
     let seq = match args.range.as_slice() {
         [from, to] => {
             table.delete_range(&range_end(&table, from, args.hex)?, &range_end(&table, to, args.hex)?)?

@@ -25,9 +25,10 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     if let Some(file) = to {
         return write_to((&table, args.at), &key, file, session)?.then_some(()).ok_or_else(none);
     }
-    let found = match args.at {
-        None => table.get(&key)?,
-        Some(as_of) => table.get_at(&key, as_of)?,
+    let found = match (args.at, &mut session.transaction) {
+        (None, None) => table.get(&key)?,
+        (None, Some(transaction)) => transaction.get_bytes(&table, &key)?,
+        (Some(as_of), _) => table.get_at(&key, as_of)?,
     };
     let Some(value) = found else { return Err(none()) };
     let shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));

@@ -2,13 +2,15 @@
 //!
 //! On a terminal there are history and completion; from a pipe the lines are commands, an error does not end the
 //! rest, and the exit code is that of the first command that failed. `#` begins a comment.
+//!
+//! `begin` begins a transaction: until `commit` or `abort` what `get`, `set`, `insert`, `fold` and `delete` do with keys is done in it.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory, Parser};
-use folddb::Store;
+use folddb::{Durability, Store};
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -30,6 +32,7 @@ const HELP: &str =
   count | aggregate TABLE       how many keys; what they fold to;   find TABLE INDEX TERM
   set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE
   delete TABLE KEY...           or: delete TABLE --range FROM TO
+  begin   commit   abort        a transaction: get, set, insert, fold, delete of keys until its end
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
   export TABLE [FILE]           rows as CSV or NDJSON
@@ -60,6 +63,10 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
     let ended =
         if io::stdin().is_terminal() { shell.at_prompt(&store, session) } else { shell.over_pipe(session) };
     session.shared = None;
+    if session.transaction.take().is_some() {
+        let why = "the transaction was not committed: nothing of it is written";
+        shell.note(exit_code::report(Err(Failure::Refused(why.to_owned()))));
+    }
     ended?;
     store.close()?;
     match shell.first_failure {
@@ -139,7 +146,10 @@ impl Shell {
             }
             Some(_) => {}
         }
-        let ended = self.command(&words, session);
+        let ended = match words[0].as_str() {
+            "begin" | "commit" | "abort" if words.len() == 1 => transact(&words[0], session),
+            _ => self.command(&words, session),
+        };
         let flushed = session.flush();
         match ended.and(flushed) {
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
@@ -164,6 +174,29 @@ impl Shell {
     fn note(&mut self, code: ExitCode) {
         if code != ExitCode::Done {
             self.first_failure.get_or_insert(code);
+        }
+    }
+}
+
+/// Begins or ends a transaction.
+fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
+    let open = session.transaction.take();
+    match (verb, open, &session.shared) {
+        ("begin", None, Some(store)) => {
+            session.transaction = Some(store.transaction());
+            Ok(())
+        }
+        ("begin", open, _) => {
+            session.transaction = open;
+            Err(Failure::Usage("a transaction has begun already: commit or abort it first".to_owned()))
+        }
+        ("commit", Some(transaction), _) => {
+            let seq = transaction.commit(Durability::Process)?;
+            session.report(&serde_json::json!({ "seq": seq }), |_| Ok(()))
+        }
+        (_, Some(_), _) => Ok(()), // what is dropped does nothing
+        (verb, None, _) => {
+            Err(Failure::Usage(format!("there is nothing to {verb}: begin a transaction first")))
         }
     }
 }
