@@ -316,10 +316,10 @@ const MAP_ALIGN: u64 = 64 << 10;
 fn sync_range(file: &File, from: u64, to: u64) -> io::Result<()> {
     let offset = from / MAP_ALIGN * MAP_ALIGN;
     let len = usize::try_from(to - offset).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let (anywhere, access, flags) = (ptr::null_mut(), ProtFlags::READ, MapFlags::SHARED);
     // SAFETY: the address is null, so the system picks one that holds nothing else; the memory is neither read nor written.
     // Tested by `a_sync_of_a_range_takes_any_range_of_the_file`.
-    let base =
-        unsafe { rustix::mm::mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, offset)? };
+    let base = unsafe { rustix::mm::mmap(anywhere, len, access, flags, file, offset)? };
     // SAFETY: the range is exactly this live map.
     // Tested by `a_sync_of_a_range_takes_any_range_of_the_file`.
     let synced = unsafe { rustix::mm::msync(base, len, MsyncFlags::SYNC) };
