@@ -49,7 +49,8 @@ pub struct FeedOptions {
     /// It tells of keys whose bytes begin so.
     pub prefix: Vec<u8>,
     /// Bytes of log and values that are kept only for this feed; default 1 GiB. With more than that the feed is lost, and begins
-    /// anew. Raise it where the consumer may be away for long.
+    /// anew. Raise it where the consumer may be away for long. With `u64::MAX` it is never lost for space: where the disk is full
+    /// or the store at its bound, writes wait for its consumer.
     pub bytes_max: u64,
     /// Whether it begins with what comes now, and gives no rows.
     pub from_now: bool,

@@ -9,7 +9,8 @@
 //! - **Held** are the files with history from where the slowest feed stands, and the value segments that batches from there on may
 //!   point to: those stay unsettled (`reclaim.rs`), so that they neither go nor move.
 //! - **Bounded**: what a feed alone keeps from going is counted, and where that is more than its budget, or the store is short of
-//!   space, the feed is *lost*: it says so when it is read, and begins anew. No writer ever waits for a feed.
+//!   space, the feed is *lost*: it says so when it is read, and begins anew. No writer ever waits for a feed, but for one without a
+//!   bound (`bytes_max` of `u64::MAX`), which is never lost for space.
 //! - **Only what is durable** is handed out, so no consumer learns of what a power cut takes back. After a crash recovery writes the
 //!   end of the log anew, which nobody has been handed (`folddb_journal::kept`).
 //!
