@@ -135,16 +135,22 @@ impl Borders {
         self.held(At { hold: number, ..at })
     }
 
-    /// Registers one more holder of `seq`, where it has one since `by_ms` or before, and says for whom it is held. The
-    /// holder reads at the time that the first does. One that sees all tables comes before one that sees only those that keep their
+    /// Registers one more holder of `seq`, where it has one since `by_ms` or before, or at just that time, and says for whom it is
+    /// held. The holder reads at the time that the first does. One that sees all tables comes before one that sees only those that keep their
     /// past, and a border before one that reads files of its own.
     pub(crate) fn hold_if_live(self: &Arc<Borders>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
         let mut live = self.live.lock();
         let is_past = |hold: &Hold| matches!(hold.held_for, HeldFor::Past(_));
-        let holds = live.range_mut((seq, 0)..=(seq, u64::MAX)).filter(|(_, hold)| hold.taken_ms <= by_ms);
+        let holds = live.range_mut((seq, 0)..=(seq, u64::MAX));
+        let holds = holds.filter(|(_, hold)| hold.taken_ms <= by_ms || hold.time_ms == by_ms);
         let (&(_, number), hold) = holds.min_by_key(|(_, hold)| (is_past(hold), !hold.is_border()))?;
         hold.holders += 1;
-        let (at, held_for) = (At { seq, time_ms: hold.time_ms, hold: number }, hold.held_for);
+        let at = At { seq, time_ms: hold.time_ms, hold: number };
+        let held_for = match hold.held_for {
+            // It was over by time alone when it was asked for.
+            HeldFor::Snapshot if hold.taken_ms > by_ms => HeldFor::Past(At::new(seq, hold.taken_ms)),
+            held_for => held_for,
+        };
         drop(live);
         Some((self.held(at), held_for))
     }

@@ -218,9 +218,10 @@ impl Options {
         self
     }
 
-    /// Deletes in runs that are older than this are merged with all that they delete, so that it is gone from the disk, whatever that
+    /// Deletes in runs that are older than this are merged with all that they delete, so that it is gone from the runs, whatever that
     /// merge costs: by so much later, about, and by what the merge takes. Default none: deletes meet what they delete when it is
-    /// worth it. It says nothing of deletes of ranges, of what a snapshot still sees, of tables that keep their past, and of memtables:
+    /// worth it. Ages are known of what is written while this is set. What lies apart goes with its segment, when reclaim comes to that;
+    /// entries of indexes when they are cleaned, and logs that feeds or tables keep stay. It says nothing of deletes of ranges, of what a snapshot still sees, of tables that keep their past, and of memtables:
     /// what lies in these is on the disk in the log only, until they are flushed.
     pub fn deletes_age_max(mut self, age: Option<Duration>) -> Options {
         self.deletes_age_max = age;

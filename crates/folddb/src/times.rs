@@ -215,7 +215,12 @@ impl Engine {
     /// Fails where a table does not keep all of its states at `at`; `now` is when that was asked for.
     pub(crate) fn check_kept(&self, table: &TableCore, at: At, now: At) -> Result<()> {
         let keep = table.rules.rules.keep;
-        let keeps_expired = keep != Keep::Latest || !table.has_stamps;
+        let keeps_expired = match keep {
+            _ if !table.has_stamps => true,
+            Keep::Latest => false,
+            Keep::Window(window_ms) => at.time_ms >= now.time_ms.saturating_sub(window_ms),
+            Keep::Versions(_) | Keep::Forever => true,
+        };
         if at.seq >= now.seq && (at.time_ms >= now.time_ms || keeps_expired) {
             return Ok(());
         }
@@ -232,7 +237,7 @@ impl Engine {
                 return Err(Error::invalid(message));
             }
         };
-        if at.seq >= since {
+        if at.seq >= since && (at.seq < now.seq || keeps_expired) {
             return Ok(());
         }
         if at.seq >= now.seq {

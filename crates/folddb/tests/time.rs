@@ -644,3 +644,36 @@ fn deletes_that_are_older_than_may_be_take_what_they_delete_from_the_disk() {
         assert_eq!((table(&store).get(&7).unwrap(), table(&store).scan().count().unwrap()), (None, 999));
     }
 }
+
+/// A cursor of a scan of the past goes on as long as somebody holds that; and what a window has let go of is refused before a merge as
+/// after it.
+#[test]
+fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
+    let world = World::new();
+    let store = world.create();
+    let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(20_000)).expire(Expire::After(5_000));
+    let table = store.table("t", rules).unwrap();
+    for key in 0..6 {
+        table.set(&key, &key).unwrap();
+    }
+    world.pass(10_000);
+    let alive = AsOf::UnixMillis(START_MS + 2_000);
+    let past = store.snapshot_at(alive);
+    let mut rows = past.scan(&table).into_iter();
+    assert_eq!(rows.by_ref().take(2).count(), 2);
+    let cursor = rows.cursor().unwrap();
+    drop(rows);
+    let rest = table.resume(&cursor, Resume::Strict).unwrap().into_iter().map(|row| row.unwrap().0);
+    assert_eq!(rest.collect::<Vec<_>>(), [2, 3, 4, 5]);
+    drop(past);
+    assert_eq!(
+        table.resume(&cursor, Resume::Strict).err().map(|error| error.kind()),
+        Some(ErrorKind::SnapshotGone)
+    );
+    assert_eq!(table.get_at(&1, alive).unwrap(), Some(1));
+    world.pass(90_000);
+    for _ in 0..2 {
+        assert!(table.get_at(&1, alive).unwrap_err().message().contains("keeps no values that have expired"));
+        optimize(&store, "t");
+    }
+}

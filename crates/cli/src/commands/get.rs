@@ -22,6 +22,10 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let none =
         || Failure::NotFound(format!("table `{}` has no value for {}", table.name(), of.key.join(" ")));
     let to = args.to.as_deref().or(args.raw.then_some(Path::new("-")));
+    if session.transaction.is_some() && (to.is_some() || args.at.is_some()) {
+        let why = "a transaction reads values at its snapshot, and shows them: without --to, --raw and --at";
+        return Err(Failure::Usage(why.to_owned()));
+    }
     if let Some(file) = to {
         return write_to((&table, args.at), &key, file, session)?.then_some(()).ok_or_else(none);
     }

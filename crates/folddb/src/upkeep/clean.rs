@@ -61,10 +61,12 @@ impl IndexCore {
 }
 
 impl TableCore {
-    /// The index that this is, where readers of its table find that it wants cleaning and it can be.
+    /// The index that this is, where readers of its table find that it wants cleaning and it can be. What they find stale now in the
+    /// index of a window stays as long as the window has it: so that is left to other merges.
     pub(super) fn index_to_clean(&self) -> Option<Arc<IndexCore>> {
         let (table, index) = self.owner()?;
-        (index.wants_cleaning() && is_cleanable(&table, &index)).then_some(index)
+        let is_windowed = matches!(table.rules.rules.keep, Keep::Window(_));
+        (index.wants_cleaning() && !is_windowed && is_cleanable(&table, &index)).then_some(index)
     }
 
     /// Whether it is an index in which a merge of all may find something stale that was none at the last one.
