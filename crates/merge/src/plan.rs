@@ -336,9 +336,20 @@ impl Planner<'_> {
         (0..self.runs.len()).rev().find_map(|index| {
             let range = index..self.last_overlapped(index) + 1;
             let reason = self.delete_reason(&self.runs[range.clone()])?;
+            let range = if reason == Reason::OldDeletes { self.with_younger_deletes(range) } else { range };
             let target_tier = self.runs[range.end - 1].tier;
             Some(make(self.order, self.runs, range, target_tier, reason))
         })
+    }
+
+    /// The same runs with newer ones that have deletes, too, and with what lies between: each would move all of the older ones once
+    /// more as soon as it comes of age.
+    fn with_younger_deletes(&self, range: Range<usize>) -> Range<usize> {
+        let is_free = |first: &usize| {
+            let runs = &self.runs[*first..range.end];
+            runs[0].deletes > 0 && !runs.iter().any(|run| run.busy) && !self.is_pinned(runs)
+        };
+        (0..range.start).find(is_free).unwrap_or(range.start)..range.end
     }
 
     fn outdated(&self) -> Option<Plan> {

@@ -294,6 +294,20 @@ fn deletes_that_are_older_than_may_be_meet_what_they_delete() {
     assert_eq!((plan.inputs.len(), plan.is_bottom, plan.reason), (2, true, Reason::OldDeletes));
     table.carry_out(&plan);
     assert_eq!(table.plan(&options), None, "and there is nothing more to do");
+
+    for round in 0..4 {
+        table.flush(10 + round..11 + round, true);
+    }
+    table.moment.deletes_before = 1004;
+    let plan = table.plan(&options).unwrap();
+    assert_eq!(
+        (plan.inputs.len(), plan.is_bottom),
+        (5, true),
+        "younger ones come along: not one merge for each"
+    );
+    table.carry_out(&plan);
+    table.moment.deletes_before = 2000;
+    assert_eq!(table.plan(&options), None);
 }
 
 proptest! {
