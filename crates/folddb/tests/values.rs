@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
+use folddb::care::{RepairOptions, Severity};
 use folddb::{Durability, ErrorKind, HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table, Upkeep};
 
 fn options() -> Options {
@@ -453,6 +454,7 @@ fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
     let table = blobs(&store);
     table.set(&1, &blob(1, 1)).unwrap();
     table.set(&2, &blob(2, 1)).unwrap();
+    table.set(&3, &blob(3, 1)).unwrap();
     drop((table, store)); // as a process that dies
     let names = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
     let values = names.into_iter().find(|path| path.extension().is_some_and(|is| is == "values")).unwrap();
@@ -461,15 +463,39 @@ fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
     bytes[second] ^= 1;
     std::fs::write(&values, bytes).unwrap();
 
-    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
-    let told: Vec<String> = report.findings.iter().map(|finding| finding.to_string()).collect();
+    for deep in [false, true] {
+        let report = Store::verify(&path, &options(), deep, |_, _| {}).unwrap();
+        let told: Vec<String> = report.findings.iter().map(|finding| finding.to_string()).collect();
+        assert!(
+            told.iter().any(
+                |told| told.contains(".values") && told.contains("2 in all, are cut at the next opening")
+            ),
+            "{told:?}"
+        );
+        assert_eq!((report.checked.batches, report.checked.batches_cut), (3, 2), "deep: {deep}");
+    }
+    let advice = Store::diagnose(&path, &options()).unwrap();
     assert!(
-        told.iter().any(|told| told.contains(".values") && told.contains("cut at the next opening")),
-        "{told:?}"
+        advice.iter().any(|advice| advice.what.contains("the next opening cuts 2 batches")),
+        "{advice:?}"
     );
+    for past_holes in [false, true] {
+        let mended = dir.path().join(format!("mended-{past_holes}"));
+        let how = RepairOptions::default().past_holes(past_holes);
+        let report = Store::repair(&path, &mended, &how, &options(), |_, _| {}).unwrap();
+        assert_eq!(
+            (report.batches, report.batches_left),
+            if past_holes { (2, 0) } else { (1, 2) },
+            "{report:?}"
+        );
+        assert!(report.findings.iter().any(|finding| finding.severity == Severity::Damage), "{report:?}");
+        let store = Store::open(&mended, options()).unwrap();
+        let found = [1, 2, 3].map(|key| blobs(&store).get(&key).unwrap());
+        assert_eq!(found, [Some(blob(1, 1)), None, past_holes.then(|| blob(3, 1))]);
+    }
     let store = Store::open(&path, options()).unwrap();
-    assert_eq!(blobs(&store).get(&1).unwrap(), Some(blob(1, 1)));
-    assert_eq!(blobs(&store).get(&2).unwrap(), None);
+    let found = [1, 2, 3].map(|key| blobs(&store).get(&key).unwrap());
+    assert_eq!(found, [Some(blob(1, 1)), None, None]);
     store.close().unwrap();
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);

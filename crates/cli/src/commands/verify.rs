@@ -54,9 +54,14 @@ pub(crate) fn summary(report: &VerifyReport) -> String {
         },
     );
     let found = report.damage().count();
+    let but = match checked.batches_cut {
+        0 => String::new(),
+        1 => " but for a batch that the next opening cuts".to_owned(),
+        cut => format!(" but for {} batches that the next opening cuts", human::count(cut)),
+    };
     match (found, report.deep) {
-        (0, true) => format!("whole: {looked}; every record was read"),
-        (0, false) => format!("whole as far as it was read: {looked}; --deep reads every record"),
+        (0, true) => format!("whole{but}: {looked}; every record was read"),
+        (0, false) => format!("whole{but} as far as it was read: {looked}; --deep reads every record"),
         (found, _) => format!(
             "damaged: {}; {looked}. Restore a backup, or salvage what is whole: folddb repair STORE NEW",
             match found {
@@ -81,6 +86,7 @@ pub(crate) fn report_json(report: &VerifyReport) -> Value {
             "records": checked.records,
             "segments": checked.segments,
             "batches": checked.batches,
+            "batches_cut": checked.batches_cut,
             "bytes": checked.bytes,
         },
         "findings": report.findings.iter().map(finding_json).collect::<Value>(),

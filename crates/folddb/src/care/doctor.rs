@@ -84,8 +84,10 @@ pub struct Facts {
     pub overdue_bytes: u64,
     /// Bytes of memtables that wait to be flushed, and how many may.
     pub sealed_bytes: u64,
-    /// Batches in a log that was not closed.
+    /// Batches in a log that was not closed, which an opening replays.
     pub batches_to_replay: u64,
+    /// Whole batches at its end that the opening cuts instead.
+    pub batches_cut: u64,
     /// Segments of the log, and the size of one.
     pub segments: u64,
     /// The size of a segment in bytes.
@@ -265,6 +267,16 @@ fn of_log(facts: &Facts, advice: &mut Vec<Advice>) {
         let todo = "call Store::flush; a table that is written to rarely holds the log back";
         advice.push(one(Weight::Minor, what, "an opening after a crash replays all of it", todo));
     }
+    if facts.batches_cut > 0 {
+        let store = &facts.store;
+        let what =
+            format!("the end of the log is not whole: the next opening cuts {} batches", facts.batches_cut);
+        let costs = "what they wrote: after a power cut nobody was promised it; where only the process died it was acknowledged";
+        let todo = format!(
+            "folddb verify {store} says where; before anything opens the store: folddb repair {store} NEW --past-holes saves the rest"
+        );
+        advice.push(one(Weight::Costly, what, costs, todo));
+    }
     if !facts.is_live && facts.batches_to_replay > 0 {
         let what = format!("the store was not closed: its log holds {} batches", facts.batches_to_replay);
         let todo =
@@ -373,7 +385,7 @@ fn of_leftovers(facts: &Facts, advice: &mut Vec<Advice>) {
             many => (format!("{many} things to know about the files, the first: {first}"), "them"),
         };
         let todo = format!("nothing; folddb verify {} lists {them}", facts.store);
-        advice.push(one(Weight::Minor, what, "some space, until the next opening", todo));
+        advice.push(one(Weight::Minor, what, "what it says, or some space until the next opening", todo));
     }
 }
 
@@ -405,7 +417,8 @@ impl Store {
             Err(error) => Facts { refused: Some(error.message().to_owned()), ..Facts::default() },
         };
         facts.store = path.display().to_string();
-        facts.batches_to_replay = report.checked.batches;
+        facts.batches_cut = report.checked.batches_cut;
+        facts.batches_to_replay = report.checked.batches.saturating_sub(report.checked.batches_cut);
         facts.findings = report.findings;
         Ok(advise(&facts))
     }
@@ -442,6 +455,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         overdue_bytes: engine.debt.overdue_bytes.load(Ordering::Relaxed),
         sealed_bytes: engine.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
         batches_to_replay: 0,
+        batches_cut: 0,
         segments: engine.segments_of_memory() as u64,
         feeds: store.feeds(),
         segment_bytes: engine.options.segment_bytes,

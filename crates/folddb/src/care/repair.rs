@@ -405,9 +405,10 @@ impl Mender<'_> {
         }
         let values = ValuesAtRest::new(files, dir, state);
         let (mut ended, mut failed) = (false, None);
-        self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
+        let from = self.survey.vouched_start(self.options, state)?;
+        self.survey.read_log(self.options, &from, &mut |frame, is_beyond| {
             ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
-            if ended || is_beyond && !past_holes {
+            if (ended || is_beyond) && !past_holes {
                 return Ok(());
             }
             for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload).flatten()) {
@@ -674,10 +675,11 @@ impl Mender<'_> {
         let (mut taken, mut left) = (0, 0);
         let values = ValuesAtRest::new(&self.options.host.files, &self.survey.dir, state);
         let mut ended = false;
-        let log = self.survey.read_log(self.options, &log_start(state), &mut |frame, is_beyond| {
+        let from = self.survey.vouched_start(self.options, state)?;
+        let log = self.survey.read_log(self.options, &from, &mut |frame, is_beyond| {
             // Values of what was never promised may not have got to the disk: the log ends there.
             ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
-            if ended || is_beyond && !past_holes {
+            if (ended || is_beyond) && !past_holes {
                 left += 1;
                 return Ok(());
             }
@@ -705,8 +707,9 @@ impl Mender<'_> {
         // tells which of the two it was.
         let what = match log.faults.is_empty() {
             true => format!(
-                "{left} whole batches stand beyond a torn end and were left: a power cut leaves such an end, and then nobody was \
-                 promised them; where only the process died they were acknowledged, and --past-holes takes them"
+                "{left} whole batches stand beyond a torn end, or a value that is not whole, and were left: a power cut leaves such an \
+                 end, and then nobody was promised them; where only the process died they were acknowledged, and --past-holes takes \
+                 what of them is whole"
             ),
             false => {
                 format!(

@@ -167,6 +167,13 @@ impl Survey {
         }
     }
 
+    /// Where the log begins, and all that is known to be durable of it: later frames vouch for earlier ones, so all are met first.
+    pub(crate) fn vouched_start(&self, options: &Options, state: &State) -> Result<ReplayFrom> {
+        let from = log_start(state);
+        let durable_lsn = self.read_log(options, &from, &mut |_, _| Ok(()))?.vouched_lsn;
+        Ok(ReplayFrom { durable_lsn, ..from })
+    }
+
     /// Reads the log, if it is known where it begins.
     pub(crate) fn read_log(
         &self,

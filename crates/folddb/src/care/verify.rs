@@ -2,7 +2,9 @@
 //!
 //! ```text
 //!   always    FORMAT, every edit of the manifests, the log's frames and chain; of each part that is listed: that it is there,
-//!             its length, footer, facts, index; that parts of a run are disjoint; files that nobody lists
+//!             its length, footer, facts, index; that parts of a run are disjoint; files that nobody lists; the values of
+//!             batches for whose durability nothing vouches, as an opening reads them, since it cuts the log at the first
+//!             that is not whole
 //!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table
 //! ```
 //!
@@ -27,7 +29,7 @@ use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::finding::{Finding, Loss, Misfits, Severity};
 use crate::care::indexes;
 use crate::care::refolded::Refolded;
-use crate::care::survey::{Survey, bind, in_words, log_findings, log_start};
+use crate::care::survey::{Survey, bind, in_words, log_findings};
 use crate::options::Options;
 use crate::recover::check_moved;
 use crate::store::Store;
@@ -68,6 +70,9 @@ pub struct Checked {
     pub segments: u64,
     /// Batches in them.
     pub batches: u64,
+    /// Of these, the whole ones at the end that the next opening cuts: something before them is not whole, and nothing vouches
+    /// for any of it. A power cut leaves such an end, and then nobody was promised them.
+    pub batches_cut: u64,
     /// The log is needed from this LSN on.
     pub log_start_lsn: Lsn,
     /// Where its frames end before the first place that is not whole.
@@ -373,16 +378,18 @@ impl Look<'_> {
         let rules: Vec<(&TableState, BoundRules)> =
             state.tables.values().filter_map(|table| Some((table, bind(table, options).ok()?))).collect();
         let values = &self.at_rest;
-        let mut lost = None;
+        let from = survey.vouched_start(options, state)?;
+        let (mut lost, mut cut) = (None, 0);
         let tables = state.tables.values().filter(|table| is_hashed(table));
         let at_rest = |table| {
             AtRest::open(&options.host.files, &survey.dir, state.store_id, table, depth == Depth::Records)
         };
         let hashed: Vec<AtRest> = tables.map(at_rest).collect();
-        let log = survey.read_log(options, &log_start(state), &mut |frame, _| {
-            if depth == Depth::Records && !frame.is_durable && lost.is_none() {
+        let log = survey.read_log(options, &from, &mut |frame, _| {
+            if !frame.is_durable && lost.is_none() {
                 lost = lost_value(&frame, values);
             }
+            cut += u64::from(lost.is_some());
             if depth == Depth::Records && lost.is_none() {
                 take_hashed(&frame, &hashed)?;
             }
@@ -391,7 +398,13 @@ impl Look<'_> {
         for one in &hashed {
             self.hashed(state, one);
         }
-        self.report.findings.extend(lost.map(|lost| lost.finding(log.vouched_lsn)));
+        if let Some(torn) = &log.torn
+            && lost.as_ref().is_none_or(|lost| torn.lsn < lost.lsn)
+        {
+            cut = log.batches_beyond;
+        }
+        self.report.findings.extend(lost.map(|lost| lost.finding(cut)));
+        self.report.checked.batches_cut = cut;
         self.report.checked.segments = log.needed;
         self.report.checked.batches = log.batches + log.batches_beyond;
         (self.report.checked.log_start_lsn, self.report.checked.log_end_lsn) = (log.start_lsn, log.end_lsn);
@@ -509,22 +522,22 @@ fn take_hashed(frame: &ReplayFrame<'_>, hashed: &[AtRest]) -> Result<(), String>
     Ok(())
 }
 
-/// A batch of the log that points to a value which is not whole.
+/// A batch of the log that nothing vouches for, and that points to a value which is not whole.
 struct LostValue {
     file: FileName,
-    /// Where the batch begins and ends.
-    lsns: (Lsn, Lsn),
+    offset: u64,
+    /// Where the batch begins.
+    lsn: Lsn,
 }
 
 impl LostValue {
-    fn finding(&self, vouched_lsn: Lsn) -> Finding {
-        let (name, lsn) = (self.file.to_string(), self.lsns.0);
-        let what = format!("a value that the log points to at LSN {lsn} is not whole");
-        if self.lsns.1 <= vouched_lsn {
-            return Finding::damage(name, None, format!("{what}, though it is known to be durable"));
-        }
-        let why = "nobody was promised that it outlives the machine; it and the batches behind it are cut at the next opening";
-        Finding::note(name, format!("{what}: {why}"))
+    fn finding(&self, cut: u64) -> Finding {
+        let (offset, lsn) = (self.offset, self.lsn);
+        let what = format!(
+            "the value at offset {offset}, which the log points to at LSN {lsn}, is not whole, and nobody was promised that it outlives \
+             the machine: it and the batches behind it, {cut} in all, are cut at the next opening"
+        );
+        Finding::note(self.file.to_string(), what)
     }
 }
 
@@ -534,7 +547,8 @@ fn lost_value(frame: &ReplayFrame<'_>, values: &ValuesAtRest<'_>) -> Option<Lost
         rope_of(&record)?.pointers().find_map(|pointer| {
             let loaded = values.piece((record.table, record.key), &pointer);
             let file = values.name_of(pointer.place);
-            loaded.is_err().then_some(LostValue { file, lsns: (frame.lsn, frame.end_lsn) })
+            let offset = if matches!(file, FileName::Object(..)) { 0 } else { pointer.place.offset() };
+            loaded.is_err().then_some(LostValue { file, offset, lsn: frame.lsn })
         })
     })
 }
