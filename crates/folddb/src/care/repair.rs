@@ -709,7 +709,7 @@ impl Mender<'_> {
             true => format!(
                 "{left} whole batches stand beyond a torn end, or a value that is not whole, and were left: a power cut leaves such an \
                  end, and then nobody was promised them; where only the process died they were acknowledged, and --past-holes takes \
-                 what of them is whole"
+                 them, as far as they are whole"
             ),
             false => {
                 format!(
