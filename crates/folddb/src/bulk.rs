@@ -79,7 +79,8 @@ impl Store {
         }
         engine.check_no_feed_of(engine.manifest.lock().state(), name)?;
         let table = Arc::new(TableCore::new(TableId(0), name, bound, None, TableView::of));
-        let shape = (table.keeps_past, true, Times::default());
+        // Nothing of its past is folded: it has none.
+        let shape = (table.keeps_past, true, Times { since: 0, ..Times::default() });
         Ok(BytesBulkLoad {
             store: self.clone(),
             seq: engine.published(),

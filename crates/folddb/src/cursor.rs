@@ -156,8 +156,11 @@ impl Engine {
         let Some((held, held_for)) = self.borders.hold_if_live(seq, by_ms) else {
             return Err(self.gone(table, seq));
         };
-        if let HeldFor::Past(asked) = held_for {
-            self.check_kept(table, held.at, asked)?;
+        // That somebody holds the past of other tables is nothing to who reads this one.
+        if let HeldFor::Past(asked) = held_for
+            && self.check_kept(table, held.at, asked).is_err()
+        {
+            return Err(self.gone(table, seq));
         }
         Ok(if table.has_stamps { held.reading_at(by_ms) } else { held })
     }

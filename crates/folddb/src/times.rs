@@ -237,12 +237,17 @@ impl Engine {
                 return Err(Error::invalid(message));
             }
         };
-        if at.seq >= since && (at.seq < now.seq || keeps_expired) {
+        if at.seq >= since && keeps_expired {
             return Ok(());
         }
-        if at.seq >= now.seq {
+        // All that was written is there; what has expired is swept away by time, whether anything was written since or not.
+        if at.seq >= since.min(now.seq) {
+            let beyond = match keep {
+                Keep::Window(_) => format!(" by {} ago", keep.to_string().trim_start_matches("window:")),
+                _ => String::new(),
+            };
             return Err(Error::invalid(format!(
-                "table `{}` keeps no values that have expired: what was alive at {} ms since 1970 may be gone",
+                "table `{}` keeps no values that have expired{beyond}: what was alive at {} ms since 1970 may be gone",
                 table.name, at.time_ms
             )));
         }

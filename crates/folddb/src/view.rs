@@ -35,10 +35,11 @@ impl TableView {
         TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() }
     }
 
-    /// The seq up to which its past has been folded.
+    /// The seq up to which its past has been folded. (Bulk loads used to say that all of it ever will have been.)
     pub(crate) fn folded_up_to(&self) -> Seq {
         let parts = self.runs.iter().flat_map(|run| &run.parts);
-        parts.map(|part| part.file.part.facts().kept_since).max().unwrap_or(0)
+        let folded = parts.map(|part| part.file.part.facts().kept_since);
+        folded.filter(|since| *since < Seq::MAX).max().unwrap_or(0)
     }
 
     /// Records in memory and in runs.

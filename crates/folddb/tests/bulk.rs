@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use folddb::codec::KeyCodec;
 use folddb::folds::Stats;
 use folddb::table_rules::TableRules;
-use folddb::{Durability, ErrorKind, Expire, Keep, Options, Rules, Store, Upkeep, WriteOp};
+use folddb::{AsOf, Durability, ErrorKind, Expire, Keep, Options, Rules, Store, Upkeep, WriteOp};
 
 fn options() -> Options {
     Options::default()
@@ -169,6 +169,26 @@ fn snapshots_see_a_table_that_is_loaded_whole_and_backups_have_it() {
     batch.set(&sums, &7, &0).set(&other, &7, &0);
     batch.commit(Durability::Sync).unwrap();
     assert_eq!(during.get(&sums, &7).unwrap(), Some(7));
+}
+
+#[test]
+fn what_was_written_to_a_loaded_table_is_kept_for_its_window_over_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let kept = || rules().keep(Keep::Window(3_600_000));
+    let mut load = store.bulk_load("sums", kept()).unwrap();
+    load.fold(&1, &10).unwrap();
+    let sums = load.finish().unwrap();
+    let first = sums.fold(&1, &5).unwrap();
+    sums.fold(&1, &7).unwrap();
+    drop(sums);
+    store.close().unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    let sums = store.table("sums", kept()).unwrap();
+    assert_eq!(sums.get_at(&1, AsOf::Seq(first - 1)).unwrap(), Some(10));
+    assert_eq!(sums.get_at(&1, AsOf::Seq(first)).unwrap(), Some(15));
+    assert_eq!(sums.history(&1, 9).unwrap().len(), 3);
 }
 
 #[test]

@@ -547,6 +547,25 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
     }
 }
 
+/// The record is the newest of all, and so at every border of a window by its seq; what it was is gone by time alone.
+#[test]
+fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was_written_since() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Window(20_000), Expire::After(5_000));
+    table.set(&1, &7).unwrap();
+    let alive = AsOf::UnixMillis(START_MS + 2_000);
+    world.pass(60_000);
+    table.set(&2, &8).unwrap();
+    for _ in 0..2 {
+        let refused = table.get_at(&1, alive).unwrap_err();
+        assert!(refused.message().contains("keeps no values that have expired by 20s ago"), "{refused}");
+        store.flush().unwrap();
+        optimize(&store, "counts");
+    }
+    assert_eq!(table.get_at(&2, AsOf::UnixMillis(START_MS + 45_000)).unwrap(), None);
+}
+
 /// What finds show of a moment stays what it was; what nobody can ask for any more goes.
 #[test]
 fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
