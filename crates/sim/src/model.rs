@@ -43,7 +43,22 @@ struct ModelTable {
     /// Which of the tables of the store it is, in the order of their making.
     born: u64,
     history: Vec<(Seq, ModelOp, Stamp)>,
+    /// The seq of the rows that it came into being with; 0 where it was empty.
+    loaded_at: Seq,
     index: Index,
+}
+
+/// A state that a key was in, and the record that left it so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelState {
+    /// The record.
+    pub seq: Seq,
+    /// When it was written.
+    pub write_ms: u64,
+    /// What the key was then; none where it was absent.
+    pub present: Option<Present>,
+    /// Until when.
+    pub deadline_ms: u64,
 }
 
 /// Whether a table has its index.
@@ -75,6 +90,8 @@ pub struct Model {
     ends: Vec<Seq>,
     /// The time that the store says it is.
     now_ms: u64,
+    /// The latest time that any process of it has said.
+    latest_ms: u64,
 }
 
 impl Model {
@@ -86,7 +103,8 @@ impl Model {
     /// Adds a table.
     pub fn create_table(&mut self, name: &str, shape: Shape) {
         self.made += 1;
-        let table = ModelTable { shape, born: self.made, history: Vec::new(), index: Index::None };
+        let table =
+            ModelTable { shape, born: self.made, history: Vec::new(), loaded_at: 0, index: Index::None };
         self.tables.insert(name.to_owned(), table);
     }
 
@@ -171,11 +189,17 @@ impl Model {
     /// The store says that it is so late.
     pub fn set_time(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
+        self.latest_ms = self.latest_ms.max(now_ms);
     }
 
     /// The time that it was told last.
     pub fn now_ms(&self) -> u64 {
         self.now_ms
+    }
+
+    /// The latest that it ever was: what was told and nothing written with may be forgotten by a crash, and time go back over it.
+    pub fn latest_ms(&self) -> u64 {
+        self.latest_ms
     }
 
     /// Applies one op whose value lasts. A table that is not there takes none.
@@ -196,7 +220,20 @@ impl Model {
         let stamp = Stamp { write_ms: self.now_ms, deadline_ms: NEVER };
         if let Some(table) = self.tables.get_mut(table) {
             table.history.push((seq, op, stamp));
+            table.loaded_at = seq;
         }
+    }
+
+    /// The seq of the rows that a table came into being with; 0 where there were none.
+    pub fn loaded_at(&self, table: &str) -> Seq {
+        self.tables.get(table).map_or(0, |table| table.loaded_at)
+    }
+
+    /// The seqs and times of all that was written to a table, but for rows that it came into being with.
+    pub fn writes(&self, table: &str) -> Vec<(Seq, u64)> {
+        let Some(table) = self.tables.get(table) else { return Vec::new() };
+        let written = table.history.iter().filter(|(seq, ..)| *seq > table.loaded_at);
+        written.map(|(seq, _, stamp)| (*seq, stamp.write_ms)).collect()
     }
 
     /// What was applied since the last time was one batch.
@@ -255,18 +292,17 @@ impl Model {
     /// them, without those at the old end in which the key was absent.
     pub fn history(&self, table: &str, key: &[u8], count: usize) -> Vec<(Seq, Option<Present>)> {
         let Some(table) = self.tables.get(table) else { return Vec::new() };
-        let mut state = TableState::new();
         if table.shape.order == Order::Hashed {
             return newest(self.hashed_states(table, key), count);
         }
-        let mut versions = Vec::new();
-        for (seq, op, stamp) in &table.history {
-            apply(&table.shape, &mut state, op, *stamp);
-            if is_about(&table.shape, op, key) {
-                versions.push((*seq, state.get(key).map(|(present, _)| present.clone())));
-            }
-        }
-        newest(versions, count)
+        newest(table.states(key).into_iter().map(|state| (state.seq, state.present)).collect(), count)
+    }
+
+    /// All states of a key of a sorted table, newest first.
+    pub fn states(&self, table: &str, key: &[u8]) -> Vec<ModelState> {
+        let mut states = self.tables.get(table).map(|table| table.states(key)).unwrap_or_default();
+        states.reverse();
+        states
     }
 
     /// The same of a hashed table, oldest first: all that a batch does to a key is one version, and where it comes to nothing none.
@@ -293,6 +329,23 @@ impl Model {
             }
         }
         versions
+    }
+}
+
+impl ModelTable {
+    /// All states of a key, oldest first.
+    fn states(&self, key: &[u8]) -> Vec<ModelState> {
+        let mut state = TableState::new();
+        let mut states = Vec::new();
+        for (seq, op, stamp) in &self.history {
+            if is_about(&self.shape, op, key) {
+                apply(&self.shape, &mut state, op, *stamp);
+                let (present, deadline_ms) = state.get(key).cloned().unzip();
+                let deadline_ms = deadline_ms.unwrap_or(NEVER);
+                states.push(ModelState { seq: *seq, write_ms: stamp.write_ms, present, deadline_ms });
+            }
+        }
+        states
     }
 }
 

@@ -11,6 +11,7 @@
 //!   strike   time, faults                                               crash    the process ends, and the next one opens
 //!   transact transactions    load    bulk loads    cursors    scans that are left
 //!   others   a second store, readers beside, a sealed store, tables made anew from their logs
+//!   past     what tables keep of their past, and snapshots of it
 //!   index    indexes      follow    the change feed      ages    how old snapshots become
 //! ```
 
@@ -22,6 +23,7 @@ mod index;
 mod load;
 mod look;
 mod others;
+mod past;
 mod strike;
 mod transact;
 mod write;
@@ -40,6 +42,7 @@ use crate::world::SimDisk;
 use cursors::Left;
 use follow::Consumer;
 use load::Loading;
+use past::Past;
 use transact::Running;
 
 pub use crash::{Wreck, play_until_death};
@@ -100,6 +103,8 @@ struct Player {
     /// Absent for moments only.
     store: Option<Store>,
     snapshots: Vec<Snapshot>,
+    /// Snapshots of moments that were over when they were taken.
+    pasts: Vec<Past>,
     /// Transactions under way.
     transactions: Vec<Running>,
     /// Scans that were left: they outlive processes.
@@ -135,6 +140,7 @@ impl Player {
             disk,
             store: None,
             snapshots: Vec::new(),
+            pasts: Vec::new(),
             transactions: Vec::new(),
             left: Vec::new(),
             beside: None,
@@ -272,6 +278,7 @@ impl Player {
             Action::Optimize(slot, stop_after) => self.optimize(*slot, *stop_after),
             Action::AddIndex(slot, stop_after) => self.add_index(*slot, *stop_after),
             Action::DropIndex(slot) => self.drop_index(*slot),
+            Action::Past(slot, back) => self.take_past(*slot, *back),
             Action::Scan(slot, at, scan) => self.scan(*slot, *at, scan),
             Action::Sync => {
                 let synced = self.store()?.sync();
@@ -313,6 +320,7 @@ impl Player {
     /// Lets go of all that is of a store that is open.
     fn let_go(&mut self) {
         self.snapshots.clear();
+        self.pasts.clear();
         self.transactions.clear();
         self.loading = None;
         self.consumer.feed = None;

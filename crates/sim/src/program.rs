@@ -71,6 +71,8 @@ pub enum Action {
     AddIndex(u8, Option<u8>),
     /// Drops it.
     DropIndex(u8),
+    /// Takes a snapshot of a moment that is over: before one of the writes to a table, so many 255ths of them ago.
+    Past(u8, u8),
     /// Scans a table, at the present or at a snapshot, and compares.
     Scan(u8, Option<u8>, ScanShape),
     /// Makes everything durable.
@@ -288,7 +290,7 @@ impl Action {
             Action::Transact(step) => !matches!(step, Transact::Commit(..)),
             Action::Load(step) => *step != Load::Finish,
             Action::Cursor(_) | Action::Other(Other::Compare(..) | Other::Beside) => true,
-            Action::Scan(..) => true,
+            Action::Scan(..) | Action::Past(..) => true,
             _ => false,
         }
     }

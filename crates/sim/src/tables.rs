@@ -78,6 +78,9 @@ pub struct Shape {
 /// An hour, in milliseconds.
 pub const HOUR_MS: u64 = 3_600_000;
 
+/// A window of the past. Clocks jump by whole hours, so that nothing is written near its border.
+pub const WINDOW_MS: u64 = 2 * HOUR_MS + HOUR_MS / 2;
+
 /// How many keys a table may have. Few, so that they meet.
 pub const KEYS: u8 = 28;
 
@@ -282,7 +285,9 @@ impl Shape {
 
 /// What letters a value has, roughly: whatever joins or chooses of two values has no others than they.
 fn marks(value: &[u8]) -> BTreeSet<u8> {
-    value.iter().filter(|byte| **byte != b',').map(|byte| byte % 5).collect()
+    let mut is_there = [false; 5];
+    value.iter().filter(|byte| **byte != b',').for_each(|byte| is_there[usize::from(byte % 5)] = true);
+    (0..5).filter(|mark| is_there[usize::from(*mark)]).collect()
 }
 
 /// Makes the custom folds, orders, predicates and terms of all shapes known.

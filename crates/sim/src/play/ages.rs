@@ -38,6 +38,7 @@ impl Player {
     pub(super) fn let_go_of_ended(&mut self) -> Outcome {
         let before = self.snapshots.len();
         self.snapshots.retain(|snapshot| !Snapshot::has_ended(snapshot));
+        self.pasts.retain(|past| !past.has_ended());
         let may_end = self.settings.append_mode == AppendMode::Written;
         match before == self.snapshots.len() || may_end {
             true => Ok(()),

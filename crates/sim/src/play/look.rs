@@ -1,58 +1,20 @@
 //! What a player looks at after every action: all of every table, at the present, at every live snapshot, and in the past that
-//! the table keeps. And scans of a part of one.
+//! the table keeps (`past`). And scans of a part of one.
 
 use std::io::Read;
 
-use folddb::{AsOf, BytesTable, Error, ErrorKind, Expire, Keep, Seq, Snapshot};
+use folddb::{BytesTable, Error, ErrorKind, Seq, Snapshot};
 
 use super::{Player, said};
 use crate::compare::{
     Outcome, chosen, compare_aggregate, compare_rows, compare_table, in_chunks, inside, narrow, same,
     scan_hashed, scan_prefix,
 };
-use crate::model::{Model, ModelRow, Present};
+use crate::model::{Model, ModelRow};
 use crate::program::ScanShape;
-use crate::tables::{KEYS, Order, Shape};
+use crate::tables::{Order, Shape};
 
 impl Player {
-    /// What keys have been, in a table that promises to know.
-    fn compare_past(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
-        let count = match shape.keep {
-            Keep::Versions(count) => count as usize,
-            Keep::Forever => usize::MAX,
-            Keep::Latest | Keep::Window(_) => return Ok(()),
-        };
-        for number in 0..KEYS {
-            let key = shape.key(number);
-            let expected = model.history(table.name(), &key, count);
-            let fails = expected.iter().any(|(_, present)| *present == Some(Present::Failed));
-            let found = match table.history(&key, usize::MAX) {
-                Err(error) if fails && error.kind() == ErrorKind::FoldFailed => continue,
-                found => found.map_err(said("tell the history of a key"))?,
-            };
-            let found: Vec<_> =
-                found.into_iter().map(|version| (version.seq, version.value.map(Present::Value))).collect();
-            if shape.order == Order::Hashed {
-                // It knows versions by their times, and of seqs only about which.
-                let values = |versions: Vec<(Seq, Option<Present>)>| -> Vec<Option<Present>> {
-                    versions.into_iter().map(|(_, present)| present).collect()
-                };
-                let what = format!("the states of {}", key.escape_ascii());
-                same(&what, &values(found), &values(expected))?;
-                continue;
-            }
-            same(&format!("the history of {}", key.escape_ascii()), &found, &expected)?;
-        }
-        if shape.keep == Keep::Forever && shape.expire == Expire::Never {
-            for seq in [model.last_seq() / 3, model.last_seq() / 3 * 2] {
-                let rows = model.rows_at(table.name(), seq);
-                compare_rows(&rows, table.scan_at(AsOf::Seq(seq)))
-                    .map_err(|why| format!("as of {seq}: {why}"))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Compares everything, at the present and at every snapshot.
     pub(super) fn compare(&self) -> Outcome {
         self.with_models(&|model| self.compare_with(model))
@@ -78,6 +40,7 @@ impl Player {
             let in_table = |message| format!("table {name} ({shape:?}): {message}");
             compare_table(&now, &shape, &|key| get(&table, key), &|| table.scan()).map_err(in_table)?;
             self.compare_past(model, &table, &shape).map_err(in_table)?;
+            self.compare_pasts(model, &table, &shape).map_err(in_table)?;
             self.compare_index(model, &table, &shape).map_err(in_table)?;
             for snapshot in &self.snapshots {
                 let past = model.rows_seen(&name, snapshot.seq(), snapshot.unix_millis());

@@ -8,7 +8,7 @@ use super::{
     TableOp, What,
 };
 use crate::chance::Seeded;
-use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape};
+use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape, WINDOW_MS};
 
 impl Program {
     /// The program of a seed.
@@ -161,7 +161,7 @@ pub(super) fn shape(chance: &mut Seeded) -> Shape {
             Keep::Latest,
             Keep::Versions(2),
             Keep::Versions(4),
-            Keep::Window(3 * HOUR_MS),
+            Keep::Window(WINDOW_MS),
             Keep::Forever,
         ]),
         expire: *chance.pick(&[

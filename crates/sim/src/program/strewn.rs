@@ -13,7 +13,8 @@ pub(super) fn strewn(actions: Vec<Action>, seed: u64, temper: &Temper) -> Vec<Ac
     let actions = with_transactions(actions, seed, temper);
     let actions = with_loads(actions, seed, temper);
     let actions = with_cursors(actions, seed);
-    with_others(actions, seed)
+    let actions = with_others(actions, seed);
+    with_pasts(actions, seed)
 }
 
 fn with_indexes(actions: Vec<Action>, seed: u64) -> Vec<Action> {
@@ -154,6 +155,22 @@ fn with_others(actions: Vec<Action>, seed: u64) -> Vec<Action> {
             _ => continue,
         };
         all.push(Action::Other(other));
+    }
+    all
+}
+
+/// In every second program; in one of four hours pass besides, where there is a clock to be moved.
+fn with_pasts(actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    let chance = &mut Seeded::new(seed ^ 0x9a57);
+    let (has_pasts, has_hours) = (chance.one_in(2), chance.one_in(4));
+    let mut all = Vec::with_capacity(2 * actions.len());
+    for action in actions {
+        all.push(action);
+        match chance.below(24) {
+            0..=1 if has_pasts => all.push(Action::Past(slot(chance), chance.next_u64() as u8)),
+            2..=3 if has_hours => all.push(Action::Clock(1, *chance.pick(&[3600, 3600, 7200]))),
+            _ => {}
+        }
     }
     all
 }

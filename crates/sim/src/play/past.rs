@@ -1,0 +1,248 @@
+//! What a player knows of the past: what keys have been, tables as they were, and snapshots of moments that were over when they were
+//! taken.
+//!
+//! ```text
+//!   -- may be gone --|------- kept: told, and told right -------|
+//!                    border: the time that it is, less the window
+//! ```
+//!
+//! Whatever is told is right, on both sides of the border. Beyond it a whole table is refused, and of a key no more is told than its
+//! state at the border. Clocks jump by whole hours, so that nobody need know the border to the millisecond. What processes
+//! said of the time and wrote nothing with may be forgotten by a crash: what they have folded is gone all the same.
+
+use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Seq, Snapshot};
+
+use super::{Player, said};
+use crate::compare::{Outcome, compare_rows, compare_table, same};
+use crate::model::{Model, ModelState, Present};
+use crate::tables::{HOUR_MS, KEYS, Order, Shape};
+
+/// No more at once.
+const PASTS_MAX: usize = 4;
+
+/// A snapshot of a moment that was over when it was taken.
+pub(super) struct Past {
+    snapshot: Snapshot,
+    /// The tables that kept that moment then, as the number of each.
+    kept: Vec<u64>,
+}
+
+impl Past {
+    pub(super) fn has_ended(&self) -> bool {
+        self.snapshot.has_ended()
+    }
+}
+
+/// How far back a table with a window looks.
+#[derive(Clone, Copy)]
+struct Border {
+    /// What was written by then is beyond it.
+    gone_ms: u64,
+    /// What was written since then is surely kept.
+    kept_ms: u64,
+}
+
+impl Border {
+    fn of(model: &Model, window_ms: u64) -> Border {
+        let before = |ms: u64| ms.saturating_sub(window_ms);
+        Border { gone_ms: before(model.now_ms()), kept_ms: before(model.latest_ms()) }
+    }
+}
+
+impl Player {
+    /// What keys have been, in a table that promises to know.
+    pub(super) fn compare_past(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
+        let count = match shape.keep {
+            Keep::Versions(count) => count as usize,
+            Keep::Forever => usize::MAX,
+            Keep::Window(window_ms) => return self.compare_window(model, table, shape, window_ms),
+            Keep::Latest => return Ok(()),
+        };
+        for number in 0..KEYS {
+            let key = shape.key(number);
+            let expected = model.history(table.name(), &key, count);
+            let fails = expected.iter().any(|(_, present)| *present == Some(Present::Failed));
+            let found = match table.history(&key, usize::MAX) {
+                Err(error) if fails && error.kind() == ErrorKind::FoldFailed => continue,
+                found => found.map_err(said("tell the history of a key"))?,
+            };
+            let found: Vec<_> =
+                found.into_iter().map(|version| (version.seq, version.value.map(Present::Value))).collect();
+            if shape.order == Order::Hashed {
+                // It knows versions by their times, and of seqs only about which.
+                let values = |versions: Vec<(Seq, Option<Present>)>| -> Vec<Option<Present>> {
+                    versions.into_iter().map(|(_, present)| present).collect()
+                };
+                let what = format!("the states of {}", key.escape_ascii());
+                same(&what, &values(found), &values(expected))?;
+                continue;
+            }
+            same(&format!("the history of {}", key.escape_ascii()), &found, &expected)?;
+        }
+        if shape.keep == Keep::Forever && shape.expire == Expire::Never {
+            for seq in [model.last_seq() / 3, model.last_seq() / 3 * 2] {
+                let rows = model.rows_at(table.name(), seq);
+                compare_rows(&rows, table.scan_at(AsOf::Seq(seq)))
+                    .map_err(|why| format!("as of {seq}: {why}"))?;
+            }
+        }
+        Ok(())
+    }
+
+    // ---- windows -----------------------------------------------------------------------------------------
+
+    fn compare_window(&self, model: &Model, table: &BytesTable, shape: &Shape, window_ms: u64) -> Outcome {
+        let border = Border::of(model, window_ms);
+        for number in 0..KEYS {
+            compare_key(&model.states(table.name(), &shape.key(number)), table, &shape.key(number), border)?;
+        }
+        // One moment at a time: the next look is at another.
+        let writes = model.writes(table.name());
+        let at = writes.len() * (writes.len() % 4) / 4;
+        if let Some(&(next, write_ms)) = writes.get(at) {
+            // Just before a write, whose time is that of the moment.
+            let is_gone = write_ms <= border.gone_ms;
+            let moment = Moment { as_of: AsOf::Seq(next - 1), seq: next - 1, time_ms: write_ms, is_gone };
+            moment.compare(model, table, shape, border)?;
+        }
+        if model.loaded_at(table.name()) == 0 {
+            let hours_ago = 1 + model.last_seq() % 4;
+            self.compare_time(model, table, shape, border, hours_ago)?;
+        }
+        Ok(())
+    }
+
+    /// The table as it was at a quarter past an hour, when nothing was written and nothing expired.
+    fn compare_time(
+        &self,
+        model: &Model,
+        table: &BytesTable,
+        shape: &Shape,
+        border: Border,
+        hours_ago: u64,
+    ) -> Outcome {
+        let now_hours = model.now_ms().saturating_sub(self.epoch_ms) / HOUR_MS;
+        let Some(hours) = now_hours.checked_sub(hours_ago) else { return Ok(()) };
+        let time_ms = self.epoch_ms + hours * HOUR_MS + HOUR_MS / 4;
+        let writes = model.writes(table.name());
+        let seq = writes.iter().rfind(|(_, write_ms)| *write_ms <= time_ms).map_or(0, |write| write.0);
+        let is_gone = writes.iter().any(|(_, at_ms)| time_ms < *at_ms && *at_ms <= border.gone_ms);
+        Moment { as_of: AsOf::UnixMillis(time_ms), seq, time_ms, is_gone }
+            .compare(model, table, shape, border)
+    }
+
+    // ---- snapshots of the past -------------------------------------------------------------------------------
+
+    /// Takes a snapshot of a moment before one of the writes to a table.
+    pub(super) fn take_past(&mut self, slot: u8, back: u8) -> Outcome {
+        let Some((table, _)) = self.table(slot)? else { return Ok(()) };
+        let model = &self.known.model;
+        let writes = model.writes(table.name());
+        let at = writes.len() * usize::from(255 - back) / 256;
+        let Some(&(next, _)) = writes.get(at) else { return Ok(()) };
+        let snapshot = self.store()?.snapshot_at(AsOf::Seq(next - 1));
+        same("the seq of a snapshot of the past", &snapshot.seq(), &(next - 1))?;
+        let names = model.tables().into_iter().filter(|name| is_kept(model, name, &snapshot));
+        let kept = names.map(|name| model.born(&name)).collect();
+        if self.pasts.len() == PASTS_MAX {
+            self.pasts.remove(0);
+        }
+        self.pasts.push(Past { snapshot, kept });
+        Ok(())
+    }
+
+    /// A table as the snapshots of the past see it: those for whom it was kept when they were taken see it as long as they live.
+    pub(super) fn compare_pasts(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
+        for Past { snapshot, kept } in &self.pasts {
+            if shape.order == Order::Hashed || model.loaded_at(table.name()) > snapshot.seq() {
+                continue; // whoever reads at a time before a load may see it or not
+            }
+            let scan = || snapshot.scan_bytes(table);
+            let is_kept = kept.contains(&model.born(table.name()));
+            if !is_kept && is_refused(scan().limit(1).count().map(drop))? {
+                continue;
+            }
+            let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
+            compare_table(&rows, shape, &|key| snapshot.get_bytes(table, key), &scan)
+                .map_err(|why| format!("at a snapshot of the past, {}: {why}", snapshot.seq()))?;
+        }
+        Ok(())
+    }
+}
+
+/// A moment of the past of a table.
+struct Moment {
+    as_of: AsOf,
+    /// What was written to the table by then.
+    seq: Seq,
+    time_ms: u64,
+    /// Whether it must be refused.
+    is_gone: bool,
+}
+
+impl Moment {
+    fn compare(&self, model: &Model, table: &BytesTable, shape: &Shape, border: Border) -> Outcome {
+        let scan = || table.scan_at(self.as_of);
+        let is_refused = self.time_ms <= border.kept_ms && is_refused(scan().limit(1).count().map(drop))?;
+        let compared = match is_refused {
+            true => Ok(()),
+            false if self.is_gone => Err("it is beyond the window, and told".to_owned()),
+            false => {
+                let rows = model.rows_seen(table.name(), self.seq, self.time_ms);
+                compare_table(&rows, shape, &|key| table.get_at(key, self.as_of), &scan)
+            }
+        };
+        compared.map_err(|why| format!("as of {:?}: {why}", self.as_of))
+    }
+}
+
+/// What a key has been, in a table with a window.
+fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], border: Border) -> Outcome {
+    let newer = |ms: u64| states.iter().take_while(|state| state.write_ms > ms).count();
+    // The state at the border, too, unless it had expired by then.
+    let most = states.len().min(newer(border.gone_ms) + 1);
+    let sure = newer(border.kept_ms);
+    let least = sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > border.kept_ms));
+    let found = match table.history(key, usize::MAX) {
+        Err(error) if error.kind() == ErrorKind::FoldFailed => {
+            let fails = |state: &ModelState| state.present == Some(Present::Failed);
+            return same("whether the fold fails", &states[..most].iter().any(fails), &true);
+        }
+        found => found.map_err(said("tell the history of a key"))?,
+    };
+    let found: Vec<_> =
+        found.into_iter().map(|version| (version.seq, version.value.map(Present::Value))).collect();
+    let told = |count: usize| -> Vec<(Seq, Option<Present>)> {
+        let told =
+            states[..count].iter().rposition(|state| state.present.is_some()).map_or(0, |last| last + 1);
+        states[..told].iter().map(|state| (state.seq, state.present.clone())).collect()
+    };
+    match (least..=most).any(|count| told(count) == found) {
+        true => Ok(()),
+        false => same(
+            &format!("the history of {} (its newest {least} to {most} states)", key.escape_ascii()),
+            &found,
+            &told(most),
+        ),
+    }
+}
+
+/// Whether a table keeps what a snapshot of the past sees.
+fn is_kept(model: &Model, table: &str, snapshot: &Snapshot) -> bool {
+    match model.shape(table).map(|shape| shape.keep) {
+        Some(Keep::Forever) => true,
+        Some(Keep::Window(window_ms)) => snapshot.unix_millis() > Border::of(model, window_ms).kept_ms,
+        _ => false,
+    }
+}
+
+/// Whether a read is refused for what is not kept. That a fold fails is told.
+fn is_refused(read: folddb::Result<()>) -> Result<bool, String> {
+    match read {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(true),
+        Err(error) if error.kind() != ErrorKind::FoldFailed => {
+            Err(format!("cannot read the past: {error:?}"))
+        }
+        _ => Ok(false),
+    }
+}
