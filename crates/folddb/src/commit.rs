@@ -380,6 +380,13 @@ impl Engine {
         journal.sync_to(lsn).inspect_err(|error| self.note_write_failure(error))
     }
 
+    /// Takes note of a full disk that a file has met which is no part of the store yet.
+    pub(crate) fn note_lack(&self, error: &Error) {
+        if error.kind() == ErrorKind::NoSpace {
+            self.note_write_failure(error);
+        }
+    }
+
     pub(crate) fn note_write_failure(&self, error: &Error) {
         match error.kind() {
             ErrorKind::NoSpace => self.health.set_short(Some(error.message().to_owned())),

@@ -11,6 +11,7 @@ use folddb_base::pointer::DEADLINE_BYTES;
 use folddb_base::stamp::{NEVER, STAMP_BYTES};
 use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Stamp, ValuePlace};
 use folddb_hash::Point;
+use folddb_journal::long_value::LongValue;
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values;
 use folddb_rules::Expire;
@@ -73,6 +74,8 @@ pub(crate) struct Encoded {
     pub(crate) hashed: Vec<HashedOp>,
     /// Keys and operands of those that bring no value.
     pub(crate) loose: Vec<u8>,
+    /// The value of its one op, where that is a long one of a hashed table.
+    pub(crate) long: Option<LongValue>,
     /// Their points, each with its table's place in the batch, once that is known.
     pub(crate) points: Vec<(usize, Point)>,
     /// What its records mean for indexes, as far as that has been found out.
@@ -144,6 +147,7 @@ impl Encoded {
         self.values.clear();
         self.hashed.clear();
         self.loose.clear();
+        self.long = None;
         self.points.clear();
         self.derived.clear();
     }

@@ -16,7 +16,7 @@
 use std::sync::Arc;
 
 use folddb_base::checksum::hash64;
-use folddb_base::limits::VALUE_BYTES_MAX;
+use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::pointer::value_hash;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Error, Pointer, Result, ValuePlace};
@@ -39,6 +39,10 @@ pub(crate) enum Reading {
     Head,
     /// All of it, and its value is checked.
     Whole,
+    /// The same, but of a value that is longer than [`VALUE_BYTES_MAX`] its head and its key.
+    Short,
+    /// The same, and all of such a value was read and checked, too.
+    Sound,
 }
 
 /// As whom an index is looked into.
@@ -73,10 +77,15 @@ impl Found {
         if self.front.is_some() { FRONT_BYTES } else { 0 }
     }
 
-    /// Its value in the bytes of the record.
+    /// Its value in the bytes of the record; empty where it is not among them.
     pub(crate) fn value<'r>(&self, record: &'r [u8]) -> &'r [u8] {
         let start = RECORD_HEAD_BYTES + usize::from(self.head.key_len);
-        &record[start + self.front_bytes()..start + self.head.len as usize]
+        record.get(start + self.front_bytes()..start + self.head.len as usize).unwrap_or(&[])
+    }
+
+    /// Whether its value is longer than what is written at once.
+    pub(crate) fn is_long(&self) -> bool {
+        is_long(self.head.len)
     }
 
     /// Whether it is what the key has at a time.
@@ -237,7 +246,7 @@ impl Engine {
         let file = self.values.files.open_low(of, slot.segment())?;
         let counter = match reading {
             Reading::Head => &self.counters.value_head_reads,
-            Reading::Whole => &self.counters.value_reads,
+            Reading::Whole | Reading::Short | Reading::Sound => &self.counters.value_reads,
         };
         read_record(&file, table.records_of(), slot, key, reading, record, &|| counter.add(1))
     }
@@ -314,7 +323,7 @@ pub(crate) fn read_record(
         RECORD_HEAD_BYTES as u64 + key.map_or(KEY_GUESS_BYTES, |key| key.len() as u64) + own_bytes;
     let len = match reading {
         Reading::Head => front_bytes,
-        Reading::Whole => slot.class().read_bytes().unwrap_or(front_bytes),
+        Reading::Whole | Reading::Short | Reading::Sound => slot.class().read_bytes().unwrap_or(front_bytes),
     };
     let need = |len: u64, record: &mut Vec<u8>| {
         if (record.len() as u64) < len {
@@ -338,8 +347,17 @@ pub(crate) fn read_record(
     if key.is_some_and(|key| key != found.key(record)) {
         return Ok(None);
     }
-    if reading == Reading::Whole {
-        let fits = found.head.len <= VALUE_BYTES_MAX as u64 + own_bytes;
+    if found.is_long() && matches!(reading, Reading::Short | Reading::Sound) {
+        let hash = match reading {
+            Reading::Sound => file.hash_of(slot, (key_end, found.head.len), found.key(record))?,
+            _ => found.head.hash,
+        };
+        if hash != found.head.hash {
+            return Err(damaged(file, slot));
+        }
+        record.truncate(key_end as usize);
+    } else if reading != Reading::Head {
+        let fits = found.head.len <= STREAM_BYTES_MAX + own_bytes;
         if !fits || !need(key_end.saturating_add(found.head.len), record)? {
             return Err(damaged(file, slot));
         }
@@ -354,6 +372,11 @@ pub(crate) fn read_record(
         found.front = Some(front);
     }
     Ok(Some(found))
+}
+
+/// Whether a record of the value lane whose value has so many bytes is longer than what is written at once.
+pub(crate) fn is_long(value_bytes: u64) -> bool {
+    value_bytes > (VALUE_BYTES_MAX + FRONT_BYTES) as u64
 }
 
 /// So many bytes of key are read with the head of a record whose key is not known; a longer one takes a second read.

@@ -29,6 +29,7 @@ pub(crate) struct HashedRows {
     record: Vec<u8>,
     /// The key of the last row.
     last: Vec<u8>,
+    found: Option<Found>,
     _held: Option<Held>,
 }
 
@@ -61,6 +62,7 @@ impl HashedRows {
             next: Some(place_of(table, &plan.low)),
             record: Vec::new(),
             last: Vec::new(),
+            found: None,
             _held: held,
         })
     }
@@ -124,7 +126,11 @@ impl HashedRows {
     }
 
     fn next_found(&mut self) -> Result<Option<Found>> {
-        let reading = if self.plan.wanted == Wanted::Value { Reading::Whole } else { Reading::Head };
+        let reading = match self.plan.wanted {
+            Wanted::Value => Reading::Whole,
+            Wanted::Short => Reading::Short,
+            Wanted::Nothing | Wanted::Head => Reading::Head,
+        };
         loop {
             let Some(slot) = self.next_slot()? else { return Ok(None) };
             let Some(found) = self.read(slot, reading)? else { continue };
@@ -153,8 +159,16 @@ impl HashedRows {
     /// The next key, and its value where that is wanted.
     pub(crate) fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };
-        let value = if self.plan.wanted == Wanted::Value { found.value(&self.record) } else { &[] };
+        self.found = Some(found);
+        let wants_value = matches!(self.plan.wanted, Wanted::Value | Wanted::Short);
+        let value = if wants_value { found.value(&self.record) } else { &[] };
         Ok(Some((found.key(&self.record), value)))
+    }
+
+    /// The key of the last row, and its value, unless that is long and was left out where short ones are wanted.
+    pub(crate) fn row(&self) -> (&[u8], Option<&[u8]>) {
+        let short = self.found.filter(|found| !found.is_long());
+        (&self.last, short.map(|found| found.value(&self.record)))
     }
 
     /// The next key, and the head of its value.

@@ -23,6 +23,7 @@ use folddb_base::stamp::NEVER;
 use folddb_base::{Error, Op, OpKind, Pointer, Result, Stamp, ValuePlace};
 use folddb_hash::{Point, Slot};
 use folddb_host::sync::MutexGuard;
+use folddb_journal::long_value::LongValue;
 use folddb_layout::frame::{self, LogOp, SLOT_BYTES};
 use folddb_layout::hash_front::Front;
 use folddb_layout::values::{self, RECORD_HEAD_BYTES};
@@ -92,6 +93,13 @@ impl Encoded {
         });
     }
 
+    /// Makes a long value that is finished the one op of an empty batch.
+    pub(crate) fn put_long(&mut self, table: &Arc<TableCore>, kind: OpKind, key: &[u8], value: LongValue) {
+        let place = self.count_in(table, false);
+        self.push_hashed(place, kind, key, &[], Lifetime::Default);
+        self.long = Some(value);
+    }
+
     fn bytes_of(&self, op: &HashedOp) -> &[u8] {
         if op.record.is_some() { &self.values } else { &self.loose }
     }
@@ -116,6 +124,13 @@ impl Encoded {
         let pointer_at = self.payload.len() - payload.len() + SLOT_BYTES;
         let values_in = table.rules.rules.values_in;
         self.apart.push(Apart { pointer_at, record: record.range.clone(), is_timed: true, values_in });
+    }
+
+    /// Appends the same record, of a value that has its place.
+    fn put_placed(&mut self, table: &TableCore, key: &[u8], pointer: &Pointer<'_>, old: Option<Slot>) {
+        let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
+        pointer.put(&mut payload);
+        frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
     }
 
     /// Makes the record of a value that has a front.
@@ -283,6 +298,11 @@ impl Engine {
             Outcome::Absent => {
                 let old = key.look(Reading::Head)?.map(|found| found.slot);
                 batch.remove_hashed(table, first, old);
+            }
+            Outcome::Brought(_) if batch.long.is_some() => {
+                let old = key.look(Reading::Head)?.map(|found| found.slot);
+                let long = batch.long.as_mut().map(|value| self.put_long(value)).transpose()?;
+                long.iter().for_each(|pointer| batch.put_placed(table, &key_bytes, pointer, old));
             }
             Outcome::Brought(at) => {
                 let old = key.look(Reading::Head)?.map(|found| found.slot);

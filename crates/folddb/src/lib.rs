@@ -85,6 +85,7 @@ mod value_files;
 mod values;
 mod values_at_rest;
 mod renewal;
+mod long_values;
 mod hashed_write;
 mod reads;
 mod commit;

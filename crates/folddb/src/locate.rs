@@ -11,12 +11,13 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb_base::{Piece, Pointer, Result};
+use folddb_base::{Error, Piece, Pointer, Result};
 use folddb_rules::State;
 
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed_read::is_long;
 use crate::value_files::{Roster, ValueFile};
 
 /// What is done to a value that is located.
@@ -217,7 +218,7 @@ impl Engine {
         })
     }
 
-    fn locate_piece(
+    pub(crate) fn locate_piece(
         &self,
         (of, table): (&Arc<Roster>, &TableCore),
         key: &[u8],
@@ -230,7 +231,17 @@ impl Engine {
             Ok((file, extent))
         });
         let (file, (offset, len_bytes)) = found.map_err(|error| self.of_key(table, key, error))?;
-        if how.verify {
+        if how.verify && is_long(len_bytes) {
+            self.counters.value_reads.add(1);
+            let hash = file
+                .hash_stretch((offset, len_bytes), key)
+                .map_err(|error| self.of_key(table, key, error))?;
+            if hash != pointer.hash {
+                let error =
+                    Error::corrupt(file.path(), offset, "the value is not the one that was written there");
+                return Err(self.of_key(table, key, error));
+            }
+        } else if how.verify {
             self.load_piece(of, table, key, pointer, &mut Vec::new())?;
         } else if how.read_ahead {
             file.will_need(offset, len_bytes);

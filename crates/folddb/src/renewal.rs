@@ -18,6 +18,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
 
+use crate::hashed_read::is_long;
 use crate::values::rope_of;
 use crate::values_at_rest::ValuesAtRest;
 
@@ -54,8 +55,8 @@ impl<'a> Renewal<'a> {
         for one in frame::records(batch.payload).flatten() {
             for pointer in rope_of(&one).iter().flat_map(|rope| rope.pointers()) {
                 let segment = FileNumber(u64::from(pointer.place.segment));
-                if self.state.moved.contains_key(&segment) {
-                    continue; // only what is durable moves
+                if self.state.moved.contains_key(&segment) || is_long(pointer.len) {
+                    continue; // only what is durable moves, and a long value is before the log leads to it
                 }
                 let record = values.record((one.table, one.key), &pointer)?;
                 self.put(values.name_of(pointer.place), pointer.place.unit, record)?;

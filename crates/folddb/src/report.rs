@@ -352,7 +352,7 @@ impl BytesTable {
     fn explain_hashed(&self, hashed: &Hashed, key: &[u8]) -> Result<Vec<Explained>> {
         let (engine, core) = (&self.engine, &*self.core);
         let mut record = Vec::new();
-        let found = engine.look_up((core, hashed), key, As::Reader, Reading::Whole, &mut record)?;
+        let found = engine.look_up((core, hashed), key, As::Reader, Reading::Short, &mut record)?;
         let of = engine.values.files.present();
         let explained = |found: crate::hashed_read::Found| Explained {
             place: Place::Values {
@@ -459,6 +459,10 @@ impl Engine {
             let alive = segments.iter().filter_map(|&segment| used.get(&(segment as u32)));
             let (live_values, live_bytes) =
                 alive.fold((0, 0), |(values, bytes), one| (values + one.values, bytes + one.bytes));
+            // A slot does not know how long a long value is, but a shelf how many it has.
+            let is_all_alive =
+                state.shelves.get(&FileNumber(number)).is_some_and(|had| *had == Some(live_values));
+            let live_bytes = if is_all_alive { bytes } else { live_bytes };
             ValueSegment {
                 number,
                 bytes,

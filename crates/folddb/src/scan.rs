@@ -42,7 +42,8 @@ pub(crate) enum Wanted {
     /// Its value.
     #[default]
     Value,
-    /// Its value; of one that lies apart and is longer than [`VALUE_BYTES_MAX`] its head instead, and the value is empty.
+    /// Its value; of one that lies apart and is longer than [`VALUE_BYTES_MAX`] its head instead, or nothing in a hashed table, and the
+    /// value is empty.
     Short,
     /// Its head; the value is empty. No value that lies apart is read.
     Head,

@@ -6,7 +6,9 @@
 //!   drop    without `finish`: nothing was written; the pieces are dead bytes, and go with their segments
 //! ```
 //!
-//! A value of no more than a piece is written as any other. As long as a writer lives the segments that hold its pieces are
+//! Those of a hashed table go into one file, piece by piece (`long_values.rs`): one slot leads to a value, so it is one record.
+//!
+//! A value of no more than a piece (a hashed table holds four) is written as any other. As long as a writer lives the segments that hold its pieces are
 //! *pinned*: they are not settled, so nobody takes their values for dead (`values.rs`, `fence`). Pins are held by segment and not
 //! by the lock that shorter writes hold while they place their values, since a stream may take hours.
 //!
@@ -18,6 +20,7 @@ use std::sync::Arc;
 
 use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::{Error, ErrorKind, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Seq};
+use folddb_journal::long_value::LongValue;
 use folddb_layout::values::put_record;
 use folddb_rules::State;
 use folddb_rules::head::Heads;
@@ -26,6 +29,8 @@ use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::encode::{Encoded, check_lengths};
 use crate::engine::Engine;
+use crate::hashed_read::is_long;
+use crate::locate::{FilePiece, Locate};
 use crate::options::Durability;
 use crate::value_files::Roster;
 
@@ -44,6 +49,8 @@ pub struct ValueWriter {
     /// The record of a piece, reused.
     record: Vec<u8>,
     rope: RopeBuilder,
+    /// What has been written of a value of a hashed table.
+    long: Option<LongValue>,
     head: Vec<u8>,
     /// The segments that hold its pieces.
     pinned: BTreeSet<u32>,
@@ -72,6 +79,7 @@ impl ValueWriter {
             piece: Vec::new(),
             record: Vec::new(),
             rope: RopeBuilder::default(),
+            long: None,
             head: Vec::new(),
             pinned: BTreeSet::new(),
             failure: None,
@@ -80,7 +88,16 @@ impl ValueWriter {
 
     /// Bytes written so far.
     pub fn len_bytes(&self) -> u64 {
-        self.rope.len() + self.piece.len() as u64
+        let long = self.long.as_ref().map_or(0, LongValue::len);
+        self.rope.len() + long + self.piece.len() as u64
+    }
+
+    /// As much is held of a value.
+    fn held_bytes(&self) -> usize {
+        match self.core.hashed {
+            Some(_) => self.engine.long_from_bytes(),
+            None => self.engine.options.stream_piece_bytes_now(),
+        }
     }
 
     /// Takes all that `from` gives.
@@ -88,7 +105,7 @@ impl ValueWriter {
     /// # Errors
     /// `from` fails, and then the writer has; as [`ValueWriter::finish`].
     pub fn write_from(&mut self, from: &mut impl Read) -> Result<()> {
-        let piece_bytes = self.engine.options.stream_piece_bytes_now();
+        let piece_bytes = self.held_bytes();
         loop {
             let room = self.room(piece_bytes)?;
             let before = self.piece.len();
@@ -127,6 +144,9 @@ impl ValueWriter {
     fn put_piece(&mut self) -> Result<()> {
         let ValueWriter { engine, core, .. } = self;
         engine.admit_piece()?;
+        if core.hashed.is_some() {
+            return self.put_long_piece().inspect_err(|error| self.engine.note_lack(error));
+        }
         if self.rope.is_empty() && matches!(core.rules.heads, Heads::First(_)) {
             core.rules.heads.put(&self.key, &self.piece, &mut self.head);
         }
@@ -144,6 +164,17 @@ impl ValueWriter {
         Ok(())
     }
 
+    /// Writes what there is behind what has been written of a long value, which begins with it.
+    fn put_long_piece(&mut self) -> Result<()> {
+        let long = match &mut self.long {
+            Some(long) => long,
+            None => self.long.insert(self.engine.begin_long(&self.core, &self.key)?),
+        };
+        long.push(&self.piece)?;
+        self.piece.clear();
+        Ok(())
+    }
+
     /// Makes what was written the value (or the operand), and returns its sequence number.
     ///
     /// # Errors
@@ -157,7 +188,13 @@ impl ValueWriter {
         }
         let mut batch = Encoded::default();
         batch.clear();
-        if self.rope.is_empty() {
+        if self.long.is_some() {
+            self.put_piece()?;
+            if let Some(mut long) = self.long.take() {
+                long.finish().inspect_err(|error| self.engine.note_lack(error))?;
+                batch.put_long(&self.core, self.kind, &self.key, long);
+            }
+        } else if self.rope.is_empty() {
             batch.push(&self.core, self.kind, &self.key, &self.piece)?;
         } else {
             if !self.piece.is_empty() {
@@ -175,7 +212,7 @@ impl ValueWriter {
 
 impl Write for ValueWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let piece_bytes = self.engine.options.stream_piece_bytes_now();
+        let piece_bytes = self.held_bytes();
         if bytes.is_empty() {
             return Ok(0);
         }
@@ -198,15 +235,17 @@ impl Drop for ValueWriter {
 }
 
 /// Whether a table takes values piece by piece: they lie apart, and nobody looks at them as a whole.
-fn check_streams(core: &TableCore, kind: OpKind) -> Result<()> {
+pub(crate) fn check_streams(core: &TableCore, kind: OpKind) -> Result<()> {
     let name = &core.name;
-    if core.hashed.is_some() {
+    let has_more = core.records_of().has_fronts || core.fold.has_delete() || core.separates_operands;
+    if core.hashed.is_some() && has_more {
         return Err(Error::invalid(format!(
-            "table `{name}` is hashed, and takes values whole, of at most {VALUE_BYTES_MAX} bytes: to stream longer ones use a \
-             sorted table with a separation threshold"
+            "table `{name}` is hashed and keeps versions, joins operands, or has values that expire or a delete rule: it takes values \
+             whole, of at most {VALUE_BYTES_MAX} bytes; without these, or in a sorted table with a separation threshold, they can be \
+             streamed"
         )));
     }
-    if core.separate_from == usize::MAX {
+    if core.hashed.is_none() && core.separate_from == usize::MAX {
         return Err(Error::invalid(format!(
             "table `{name}` keeps its values beside their keys; give it a separation threshold to stream into it"
         )));
@@ -241,6 +280,8 @@ pub struct ValueReader {
     pieces: Vec<(u64, OwnPiece)>,
     len_bytes: u64,
     at: u64,
+    /// All of a long value, and where that lies once it was seen to be whole.
+    long: Option<(Pointer<'static>, Option<FilePiece>)>,
     /// The piece in `record`, whose bytes begin there.
     loaded: Option<(usize, usize)>,
     record: Vec<u8>,
@@ -249,12 +290,14 @@ pub struct ValueReader {
 enum OwnPiece {
     Inline(Vec<u8>),
     Apart(Pointer<'static>),
+    /// A stretch of a long value: so many bytes, so far from its beginning.
+    Stretch(u64, usize),
 }
 
 impl OwnPiece {
     fn pointer(&self) -> Option<Pointer<'static>> {
         match self {
-            OwnPiece::Inline(_) => None,
+            OwnPiece::Inline(_) | OwnPiece::Stretch(..) => None,
             OwnPiece::Apart(pointer) => Some(*pointer),
         }
     }
@@ -276,12 +319,35 @@ impl ValueReader {
         let from = match (self.pieces[index].1.pointer(), self.loaded) {
             (Some(_), Some((loaded, from))) if loaded == index => from,
             (Some(pointer), _) => self.load(index, &pointer)?,
-            (None, _) => 0,
+            (None, Some((loaded, _))) if loaded == index => 0,
+            (None, _) => self.load_stretch(index)?,
         };
         Ok(match &self.pieces[index].1 {
             OwnPiece::Inline(bytes) => &bytes[skip..],
-            OwnPiece::Apart(_) => &self.record[from + skip..],
+            OwnPiece::Apart(_) | OwnPiece::Stretch(..) => &self.record[from + skip..],
         })
+    }
+
+    /// Loads a stretch of a long value, all of which was read before to see that it is whole.
+    fn load_stretch(&mut self, index: usize) -> Result<usize> {
+        let &OwnPiece::Stretch(at, len) = &self.pieces[index].1 else { return Ok(0) };
+        let Some((pointer, lies)) = &mut self.long else { return Ok(0) };
+        self.loaded = None;
+        let file = match lies {
+            Some(file) => file,
+            None => {
+                let of = self.of.get_or_insert_with(|| self.engine.values.files.present());
+                let found = self.engine.locate_piece((of, &self.core), &self.key, pointer, Locate::default());
+                lies.insert(found?)
+            }
+        };
+        self.record.resize(len, 0);
+        let read = file.read_exact_at(at, &mut self.record);
+        read.map_err(|error| {
+            self.engine.of_key(&self.core, &self.key, Error::io("read", file.path(), error))
+        })?;
+        self.loaded = Some((index, 0));
+        Ok(0)
     }
 
     fn load(&mut self, index: usize, pointer: &Pointer<'_>) -> Result<usize> {
@@ -343,12 +409,14 @@ impl Engine {
                 Some(State::Value(value)) => vec![OwnPiece::Inline(value.to_vec())],
                 Some(State::Apart(payload)) => own_pieces(&self.rope(core, key, payload)?),
             };
+            let (pieces, long) = in_stretches(pieces, self.options.stream_piece_bytes_now());
             let mut len_bytes = 0;
             let pieces = pieces.into_iter().map(|piece| {
                 let from = len_bytes;
                 len_bytes += match &piece {
                     OwnPiece::Inline(bytes) => bytes.len() as u64,
                     OwnPiece::Apart(pointer) => pointer.len,
+                    OwnPiece::Stretch(_, len) => *len as u64,
                 };
                 (from, piece)
             });
@@ -360,11 +428,23 @@ impl Engine {
                 pieces: pieces.collect(),
                 len_bytes,
                 at: 0,
+                long: long.map(|pointer| (pointer, None)),
                 loaded: None,
                 record: Vec::new(),
             }))
         })
     }
+}
+
+/// The pieces of a value that is one long piece; others are as they are.
+fn in_stretches(pieces: Vec<OwnPiece>, piece_bytes: usize) -> (Vec<OwnPiece>, Option<Pointer<'static>>) {
+    let &[OwnPiece::Apart(pointer)] = pieces.as_slice() else { return (pieces, None) };
+    if !is_long(pointer.len) {
+        return (pieces, None);
+    }
+    let len_at = |at: u64| (pointer.len - at).min(piece_bytes as u64) as usize;
+    let stretches = (0..pointer.len).step_by(piece_bytes).map(|at| OwnPiece::Stretch(at, len_at(at)));
+    (stretches.collect(), Some(pointer))
 }
 
 fn own_pieces(rope: &Rope<'_>) -> Vec<OwnPiece> {

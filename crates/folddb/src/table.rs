@@ -20,7 +20,7 @@ use crate::locate::{Locate, Located};
 use crate::options::Durability;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
-use crate::stream::{ValueReader, ValueWriter};
+use crate::stream::{ValueReader, ValueWriter, check_streams};
 use crate::times::AsOf;
 
 thread_local! {
@@ -50,13 +50,14 @@ impl<K, V> Clone for Table<K, V> {
     }
 }
 
-/// Values of any length, of tables that separate and hold bytes.
+/// Values of any length, of tables that separate and hold bytes, and of hashed ones.
 impl<K: Key> Table<K, Vec<u8>> {
-    /// A writer of the value of `key`, which takes it piece by piece and holds no more than a piece: see [`ValueWriter`]. The key has
-    /// its former value until it is finished. A batch holds no such value.
+    /// A writer of the value of `key`, which takes it piece by piece and holds no more than a piece, in a hashed table four: see
+    /// [`ValueWriter`]. The key has its former value until it is finished. A batch holds no such value.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where the table keeps its values beside their keys; as [`Table::set`].
+    /// [`crate::ErrorKind::InvalidInput`] where the table keeps its values beside their keys, or, if it is hashed, versions of them; as
+    /// [`Table::set`].
     pub fn writer<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<ValueWriter> {
         self.bytes.writer(WriteOp::Set, &encoded_key(key))
     }
@@ -449,10 +450,7 @@ impl BytesTable {
 
     /// Whether values can be streamed into the table: see [`Table::writer`].
     pub fn takes_streams(&self) -> bool {
-        self.core.hashed.is_none()
-            && !self.core.has_stamps
-            && self.core.separate_from != usize::MAX
-            && self.core.rules.takes_any_bytes()
+        check_streams(&self.core, OpKind::Set).is_ok()
     }
 
     /// Where the value of `key` lies.

@@ -21,6 +21,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use folddb_base::checksum::{GrowingHash, key_hash};
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, TableId, ValuePlace};
 use folddb_hash::{SEGMENT_BITS, Slot};
@@ -337,6 +338,9 @@ impl Shelf {
     }
 }
 
+/// Bytes of a long value that are read at a time to see that it is whole.
+const WINDOW_BYTES: u64 = 256 << 10;
+
 /// Opens a file that holds values.
 fn open_values(files: &dyn Files, path: &Path, is_direct: bool) -> Result<(Arc<dyn ReadFile>, u64)> {
     let opened = if is_direct { files.open_direct(path) } else { files.open(path) };
@@ -453,6 +457,34 @@ impl ValueFile {
     /// Reads the front of the record that a slot leads to, as [`ValueFile::front`] does.
     pub(crate) fn front_of(&self, slot: Slot, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
         self.front(self.unit_of(slot)?, bytes, record)
+    }
+
+    /// The hash, as one of a value of this key, of so many bytes that stand `from` bytes behind the beginning of the record that a
+    /// slot leads to.
+    pub(crate) fn hash_of(&self, slot: Slot, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
+        match self {
+            ValueFile::Shelf(shelf) => shelf.object(slot.unit())?.hash_stretch((from, len), key),
+            _ => self.hash_stretch((u64::from(self.unit_of(slot)?) * VALUE_ALIGN + from, len), key),
+        }
+    }
+
+    /// The same of a stretch of the file, which is read through a window.
+    pub(crate) fn hash_stretch(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
+        let mut hash = GrowingHash::new(key_hash(key));
+        let mut window = vec![0; len.min(WINDOW_BYTES) as usize];
+        let mut done = 0;
+        while done < len {
+            let now = &mut window[..(len - done).min(WINDOW_BYTES) as usize];
+            self.read_exact_at(from + done, now).map_err(|error| match error.kind() {
+                std::io::ErrorKind::UnexpectedEof => {
+                    Error::corrupt(self.path(), from, "the file ends before the value does")
+                }
+                _ => Error::io("read", self.path(), error),
+            })?;
+            hash.push(now);
+            done += now.len() as u64;
+        }
+        Ok(hash.hash32())
     }
 
     /// Where in this file the record begins that a slot leads to.

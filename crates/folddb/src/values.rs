@@ -60,8 +60,9 @@ pub(crate) struct Values {
     pub(crate) looked: AtomicU64,
     /// How long the files are of the segments that this opening has made.
     lens: Mutex<BTreeMap<FileNumber, u64>>,
-    /// Whether the manifest says that there may be ropes.
+    /// Whether the manifest says that there may be ropes, and long values of hashed tables.
     has_ropes: AtomicBool,
+    pub(crate) has_long: AtomicBool,
     /// What is known of shelves since somebody looked through them.
     pub(crate) swept: Mutex<BTreeMap<FileNumber, Swept>>,
     /// What is being moved, and what is left alone. Held while a step is taken, and before the manifest's lock.
@@ -94,6 +95,7 @@ impl Values {
             looked: AtomicU64::new(0),
             lens: Mutex::default(),
             has_ropes: AtomicBool::new(false),
+            has_long: AtomicBool::new(false),
             swept: Mutex::default(),
             reclaiming: Mutex::default(),
             listed: AtomicU64::new(0),
@@ -156,16 +158,21 @@ impl Engine {
     /// Says durably, before the first rope, that versions which do not know them must leave the store alone.
     #[cold]
     pub(crate) fn begin_ropes(&self) -> Result<()> {
-        if self.values.has_ropes.load(Ordering::Acquire) {
+        self.require(FEATURE_ROPES, &self.values.has_ropes)
+    }
+
+    /// Says durably that whoever reads the store must know a feature; `is_said` where that is noted.
+    pub(crate) fn require(&self, feature: u64, is_said: &AtomicBool) -> Result<()> {
+        if is_said.load(Ordering::Acquire) {
             return Ok(());
         }
         let mut manifest = self.manifest.lock();
-        if manifest.state().features & FEATURE_ROPES == 0 {
+        if manifest.state().features & feature == 0 {
             self.check_open()?;
-            let said = manifest.append(&[Change::Require { features: FEATURE_ROPES }]);
+            let said = manifest.append(&[Change::Require { features: feature }]);
             said.inspect_err(|error| self.note_write_failure(error))?;
         }
-        self.values.has_ropes.store(true, Ordering::Release);
+        is_said.store(true, Ordering::Release);
         Ok(())
     }
 

@@ -17,6 +17,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
 
+use crate::hashed_read::is_long;
 use crate::value_files::ValueFile;
 use crate::values::rope_of;
 
@@ -112,7 +113,8 @@ impl<'a> ValuesAtRest<'a> {
     pub(crate) fn has(&self, frame: &ReplayFrame<'_>) -> Result<bool> {
         for one in frame::records(frame.payload).flatten() {
             let Some(rope) = rope_of(&one) else { continue };
-            for pointer in rope.pointers() {
+            // A long value of a hashed table was durable before the log led to it.
+            for pointer in rope.pointers().filter(|pointer| !is_long(pointer.len)) {
                 match self.piece((one.table, one.key), &pointer) {
                     Ok(_) => {}
                     Err(error) if error.kind() == ErrorKind::Corruption => return Ok(false),

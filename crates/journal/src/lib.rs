@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod segment_file;
+pub mod long_value;
 pub mod shelves;
 pub mod values;
 pub mod moved;

@@ -28,6 +28,7 @@ use folddb_host::sync::Mutex;
 use folddb_host::{Files, Host};
 use folddb_layout::file_name::{FileName, parse_object};
 
+use crate::long_value::LongValue;
 use crate::segment_file::NumberSource;
 use crate::values::next_segment_bytes;
 
@@ -211,6 +212,26 @@ impl Shelves {
             unsynced: BTreeSet::new(),
             unsynced_bytes: 0,
         })
+    }
+
+    /// Makes a long value that has ended the one object of a shelf that was made for it, durably. It takes no more.
+    ///
+    /// # Errors
+    /// A failed call. Whoever made the shelf removes it then, with what is in it.
+    pub fn shelve(&self, mut shelf: OpenShelf, value: &mut LongValue) -> Result<OpenShelf> {
+        (shelf.last, shelf.objects, shelf.bytes) = (1, 1, value.record_bytes());
+        value.rename_to(&object_path(&self.dir, shelf.number, 1))?;
+        let path = shelf_path(&self.dir, shelf.number);
+        self.host.files.sync_dir(&path).map_err(|error| Error::io("sync", &path, error))?;
+        Ok(shelf)
+    }
+
+    /// Takes a full shelf over that is durably listed. The others that are open are full, too: what comes later lies on shelves of
+    /// higher numbers.
+    pub(crate) fn go_on_behind(&self, full: OpenShelf) {
+        let mut lane = self.lane.lock();
+        let Lane { active, next, sealed, .. } = &mut *lane;
+        sealed.extend(active.take().into_iter().chain(next.take()).chain([full]));
     }
 
     /// Takes a shelf over that is durably listed. What was held ready for later still is.

@@ -34,7 +34,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::values::{self, RECORD_HEAD_BYTES, VALUES_HEADER_BYTES};
 
 use crate::segment_file::NumberSource;
-use crate::shelves::Shelves;
+use crate::shelves::{OpenShelf, Shelves};
 
 /// How the value lane uses its files.
 #[derive(Clone, Copy, Debug)]
@@ -233,6 +233,15 @@ impl ValueLane {
             }
             lane.go_on_in(segment);
         }
+    }
+
+    /// Takes a full shelf over that is durably listed. What is put from now on, also on shelves, lies in segments of higher numbers:
+    /// those that are open are full from now on.
+    pub fn go_on_behind(&self, full: OpenShelf) {
+        self.shelves.go_on_behind(full);
+        let mut lane = self.lane.lock();
+        let passed = [lane.active.take(), lane.next.take()];
+        passed.into_iter().flatten().for_each(|passed| lane.fill(passed));
     }
 
     /// Removes a segment that is not listed and was never handed over. What stays is harmless, and goes at the next opening.

@@ -343,8 +343,11 @@ pub enum Change {
 /// The value lane may hold values in several pieces, and operands.
 pub const FEATURE_ROPES: u64 = 1;
 
+/// Hashed tables may hold values that are longer than what is written at once.
+pub const FEATURE_LONG_VALUES: u64 = 2;
+
 /// All features that this version knows.
-const FEATURES_KNOWN: u64 = FEATURE_ROPES;
+const FEATURES_KNOWN: u64 = FEATURE_ROPES | FEATURE_LONG_VALUES;
 
 /// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would not fit a `u32`.
 #[must_use]

@@ -86,17 +86,23 @@ pub fn put_record(out: &mut Vec<u8>, table: TableId, key: &[u8], value: &[u8]) -
     let start = out.len();
     let hash = value_hash(key, value);
     out.reserve(record_bytes(key.len(), value.len() as u64) as usize);
-    put_u64(out, value.len() as u64);
+    put_head(out, (table, key), value.len() as u64, hash);
+    out.extend_from_slice(key);
+    out.extend_from_slice(value);
+    out.resize(start + (out.len() - start).next_multiple_of(VALUE_ALIGN as usize), 0);
+    hash
+}
+
+/// Appends the head of a record whose value has so many bytes and this hash: what stands before its key.
+pub fn put_head(out: &mut Vec<u8>, (table, key): (TableId, &[u8]), value_len: u64, hash: u32) {
+    let start = out.len();
+    put_u64(out, value_len);
     put_u32(out, table.0);
     out.extend_from_slice(&(key.len() as u16).to_le_bytes());
     out.extend_from_slice(&[0, 0]);
     put_u32(out, hash);
     let check = hash32(hash64(0, &out[start..]), key);
     put_u32(out, check);
-    out.extend_from_slice(key);
-    out.extend_from_slice(value);
-    out.resize(start + (out.len() - start).next_multiple_of(VALUE_ALIGN as usize), 0);
-    hash
 }
 
 /// What the head of a record says.

@@ -27,7 +27,7 @@ use folddb_layout::frame::LogOp;
 use folddb_layout::hash_changes::{Changed, ChangesFooter, put_changes};
 use folddb_layout::hash_checkpoint::{self, CheckpointFooter, Directory, Entry, PieceEntry, PointRange};
 use folddb_layout::hash_front::Front;
-use folddb_layout::manifest_edit::FEATURE_ROPES;
+use folddb_layout::manifest_edit::{FEATURE_LONG_VALUES, FEATURE_ROPES};
 use reader::{Found, FoundChange, Reader};
 
 const ALL_THE_SAME: u64 = 0x0123_4567_89ab_cdef;
@@ -325,6 +325,7 @@ fn limits_and_kinds_are_as_the_document_says() {
         ("op.fold_apart", OpKind::FoldApart as u64),
         ("rope.bytes_max", ROPE_BYTES_MAX as u64),
         ("feature.ropes", FEATURE_ROPES),
+        ("feature.long_values", FEATURE_LONG_VALUES),
     ] {
         assert_eq!(doc.constant(name), value, "{name}");
     }

@@ -389,7 +389,9 @@ fn large_batches(world: &mut World) {
 /// A value many times as long as the memory is written, read, and read again from another opening.
 fn streams(world: &mut World) {
     let store = world.create();
-    let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(2048)).unwrap();
+    let is_hashed = world.setting("hashed", 0) == 1;
+    let rules = if is_hashed { Rules::hashed() } else { Rules::sorted().separate(2048) };
+    let table: Table<u64, Vec<u8>> = store.table("t", rules).unwrap();
     let len = world.setting("stream_mib", 96) * MIB;
     let all = |table: &Table<u64, Vec<u8>>| {
         let mut value = table.read(&1).unwrap().unwrap();
@@ -400,7 +402,9 @@ fn streams(world: &mut World) {
         all(&table);
         store.settle().unwrap();
     }
-    optimize(&store, "t");
+    if !is_hashed {
+        optimize(&store, "t");
+    }
     all(&table);
     world.note("parts", parts(&store));
 }
@@ -536,8 +540,10 @@ fn large_batches_count_beside_the_memory() {
 
 #[test]
 fn streams_of_any_length_keep_to_the_memory() {
-    let report = scenario("streams stream_mib=96");
-    report.assert_keeps_to_memory(&Load { has_apart: true, ..Load::of_mib(4) });
+    for task in ["streams stream_mib=96", "streams stream_mib=96 hashed=1"] {
+        let report = scenario(task);
+        report.assert_keeps_to_memory(&Load { has_apart: true, ..Load::of_mib(4) });
+    }
 }
 
 #[test]

@@ -159,6 +159,30 @@ fn a_synced_value_in_a_file_of_its_own_is_there() {
     }
 }
 
+/// Streamed, longer than what is held of a stream; the last one is not synced, and so there or not, but never in part.
+#[test]
+fn a_long_value_of_a_hashed_table_is_there() {
+    for place in [ValuesIn::Segments, ValuesIn::Files] {
+        let disk = SimDisk::new(7);
+        let store = Store::create(SimDisk::store_dir(), options(&disk).stream_piece_bytes(1 << 10)).unwrap();
+        let table = hashed(&store, place);
+        let long = |round: u64| vec![round as u8; 9000 + round as usize];
+        let put = |round: u64, durability: Durability| {
+            let table = table.clone().with_durability(durability);
+            table.put_from(&1, &mut long(round).as_slice()).unwrap();
+        };
+        for round in 0..3 {
+            put(round, Durability::Sync);
+            put(round + 1, Durability::Process);
+            after_cuts(&disk, |left, store| {
+                let found = hashed(store, place).get(&1).unwrap_or_else(|error| panic!("{error}"));
+                let is_one = (round..=round + 1).any(|round| found == Some(long(round)));
+                assert!(is_one, "{:?} bytes\n{}", found.map(|value| value.len()), left.diary(40));
+            });
+        }
+    }
+}
+
 #[test]
 fn a_batch_over_a_hashed_table_and_a_sorted_one_is_whole_when_the_index_is_saved() {
     let disk = SimDisk::new(4);

@@ -92,7 +92,7 @@ impl<'a> Lane<'a> {
         record: &mut Vec<u8>,
     ) -> Result<Option<Found>> {
         let file = self.open(slot.segment())?;
-        read_record(file, of, slot, key, Reading::Whole, record, &|| {})
+        read_record(file, of, slot, key, Reading::Sound, record, &|| {})
     }
 
     /// Hands every record of a table that is whole to `visit`, with its slot and its key, in the order in which they were written.
@@ -113,7 +113,7 @@ impl<'a> Lane<'a> {
                 let slot = Slot::of_place(number, unit, head.record_bytes());
                 if let (Some(slot), true) = (slot, head.table == table) {
                     let mut record = Vec::new();
-                    let whole = read_record(&file, of, slot, Some(&key), Reading::Whole, &mut record, &|| {});
+                    let whole = read_record(&file, of, slot, Some(&key), Reading::Sound, &mut record, &|| {});
                     if let Ok(Some(_)) = whole {
                         visit(self, slot, &key)?;
                     }
@@ -165,7 +165,7 @@ impl Lane<'_> {
             let slot = Slot::of_place(number, unit, head.record_bytes()).filter(|_| head.table == table);
             let Some(slot) = slot else { continue };
             let of = RecordsOf { table, has_fronts: false };
-            let read = read_record(file, of, slot, None, Reading::Whole, &mut record, &|| {});
+            let read = read_record(file, of, slot, None, Reading::Sound, &mut record, &|| {});
             if let Ok(Some(found)) = read {
                 let key = found.key(&record).to_vec();
                 visit(self, slot, &key)?;

@@ -80,8 +80,7 @@ impl Dump<'_> {
         put_table(&core.name, &core.rules_with_indexes().to_text(), &mut self.line);
         self.hand_on()?;
         let mut writer = RowWriter::new(&core.rules);
-        let wanted = if core.hashed.is_some() { Wanted::Value } else { Wanted::Short };
-        let plan = ScanPlan { wanted, ..ScanPlan::everything(Some(self.at)) };
+        let plan = ScanPlan { wanted: Wanted::Short, ..ScanPlan::everything(Some(self.at)) };
         let mut rows = AnyRows::start(self.store.engine(), core, plan)?;
         loop {
             match &mut rows {
@@ -90,10 +89,15 @@ impl Dump<'_> {
                         return Ok(());
                     }
                 }
-                AnyRows::Hashed(rows) => match rows.next_row()? {
-                    None => return Ok(()),
-                    Some((key, value)) => writer.put_value(key, value, &mut self.line),
-                },
+                AnyRows::Hashed(rows) => {
+                    if rows.next_row()?.is_none() {
+                        return Ok(());
+                    }
+                    match rows.row() {
+                        (key, None) => self.long(core, key, &mut writer)?,
+                        (key, Some(value)) => writer.put_value(key, value, &mut self.line),
+                    }
+                }
             }
             self.records += 1;
             self.hand_on()?;

@@ -30,6 +30,7 @@ use crate::care::finding::{Finding, Loss, Misfits, Severity};
 use crate::care::indexes;
 use crate::care::refolded::Refolded;
 use crate::care::survey::{Survey, bind, in_words, log_findings};
+use crate::hashed_read::is_long;
 use crate::options::Options;
 use crate::recover::check_moved;
 use crate::store::Store;
@@ -544,7 +545,7 @@ impl LostValue {
 /// The first value that a batch points to and that is not as it was written.
 fn lost_value(frame: &ReplayFrame<'_>, values: &ValuesAtRest<'_>) -> Option<LostValue> {
     frame::records(frame.payload).flatten().find_map(|record| {
-        rope_of(&record)?.pointers().find_map(|pointer| {
+        rope_of(&record)?.pointers().filter(|pointer| !is_long(pointer.len)).find_map(|pointer| {
             let loaded = values.piece((record.table, record.key), &pointer);
             let file = values.name_of(pointer.place);
             let offset = if matches!(file, FileName::Object(..)) { 0 } else { pointer.place.offset() };

@@ -1,0 +1,65 @@
+//! Values of hashed tables that are longer than anybody holds: written piece by piece, each as one record in a file of its own.
+//!
+//! ```text
+//!   begin    a draft, once a stream has brought more than is held of one          no manifest lists it
+//!   finish   durable; then, with the key locked (`hashed_write.rs`):
+//!   place    the one object of a shelf of its own, whose number is the highest so far; the lanes go on behind it
+//! ```
+//!
+//! So to the index, the account of what is alive, reclaiming, backups and repair it is an object like any other. Of two values of one
+//! key the one that lies later was written later, which is what `care/at_rest.rs` counts on: that is why what is put after it must
+//! not go into a segment that was there before. It is durable before the log leads to it, so no opening looks whether it is whole.
+//!
+//! Called by `stream` and `hashed_write`.
+
+use folddb_base::{ErrorKind, Pointer, Result};
+use folddb_journal::long_value::LongValue;
+use folddb_journal::shelves::{remove_shelf, shelf_path};
+use folddb_layout::file_name::FileName;
+use folddb_manifest::FEATURE_LONG_VALUES;
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+
+/// So many pieces of a stream are held before the value is written as a long one.
+const PIECES_HELD: usize = 4;
+
+impl Engine {
+    /// As many bytes of a value are held as it comes in. What is no longer is put like any other.
+    pub(crate) fn long_from_bytes(&self) -> usize {
+        (self.options.stream_piece_bytes_now() * PIECES_HELD).min(folddb_base::limits::VALUE_BYTES_MAX)
+    }
+
+    /// Begins a long value.
+    pub(crate) fn begin_long(&self, table: &TableCore, key: &[u8]) -> Result<LongValue> {
+        self.require(FEATURE_LONG_VALUES, &self.values.has_long)?;
+        LongValue::begin(&self.host, &self.dir, self.numbers.take(), table.id, key)
+    }
+
+    /// Puts a long value that is finished where readers will find it. The caller has locked its key.
+    pub(crate) fn put_long(&self, value: &mut LongValue) -> Result<Pointer<'static>> {
+        let lane = &self.values.lane;
+        let _only = self.values.making();
+        let shelf = self.make_numbered(
+            &|| lane.shelves.make(value.record_bytes()),
+            &|shelf| shelf.number(),
+            &|shelf| lane.shelves.unmake(shelf),
+        )?;
+        let number = shelf.number();
+        let gone = || remove_shelf(&*self.host.files, &shelf_path(&self.dir, number));
+        let shelf = lane.shelves.shelve(shelf, value).inspect_err(|error| {
+            gone();
+            self.note_write_failure(error);
+        })?;
+        self.list_values(FileName::Shelf(number)).inspect_err(|error| {
+            if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
+                gone(); // after any other failure the edit may be on the disk
+            }
+        })?;
+        lane.go_on_behind(shelf);
+        self.counters.value_bytes_written.add(value.record_bytes());
+        let place = folddb_base::ValuePlace { segment: number.0 as u32, unit: 1 };
+        let time_ms = self.host.clock.unix_millis();
+        Ok(Pointer { place, time_ms, hash: value.hash(), len: value.len(), head: &[] })
+    }
+}

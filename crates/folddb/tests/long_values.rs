@@ -1,0 +1,277 @@
+//! Values of hashed tables that are longer than what is written at once: streamed, one record each, and held to all that a store
+//! promises of shorter ones.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use folddb::care::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
+use folddb::{ErrorKind, Keep, Locate, Options, Rules, Store, Table, Upkeep, ValuesIn, WriteOp};
+
+/// Four pieces are held of a value: what is longer than 4 KiB is a long one.
+fn options() -> Options {
+    Options::default()
+        .memory_bytes(4 << 20)
+        .segment_bytes(1 << 20)
+        .value_segment_bytes(256 << 10)
+        .stream_piece_bytes(1 << 10)
+        .upkeep(Upkeep::Manual)
+}
+
+fn rules(place: ValuesIn) -> Rules<u64, Vec<u8>> {
+    Rules::hashed().values_in(place)
+}
+
+fn blobs(store: &Store, place: ValuesIn) -> Table<u64, Vec<u8>> {
+    store.table("blobs", rules(place)).unwrap()
+}
+
+fn blob(key: u64, round: u64, bytes: usize) -> Vec<u8> {
+    let mut state = key * 1000 + round + 1;
+    let next = |_| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 56) as u8
+    };
+    (0..bytes).map(next).collect()
+}
+
+fn stream(store: &Store, op: WriteOp, key: u64, value: &[u8]) {
+    let mut writer = store.bytes_table("blobs").unwrap().writer(op, &key.to_be_bytes()).unwrap();
+    value.chunks(700).for_each(|piece| writer.write_all(piece).unwrap());
+    writer.finish().unwrap();
+}
+
+fn streamed(table: &Table<u64, Vec<u8>>, key: u64) -> Option<Vec<u8>> {
+    let mut reader = table.read(&key).unwrap()?;
+    let mut value = Vec::new();
+    reader.read_to_end(&mut value).unwrap();
+    assert_eq!(reader.len_bytes(), value.len() as u64);
+    Some(value)
+}
+
+fn check(table: &Table<u64, Vec<u8>>, key: u64, expected: Option<&Vec<u8>>) {
+    assert_eq!(table.get(&key).unwrap().as_ref(), expected, "key {key}");
+    assert_eq!(streamed(table, key).as_ref(), expected, "key {key}");
+    let head = table.head(&key).unwrap();
+    assert_eq!(head.map(|head| head.size_bytes), expected.map(|value| value.len() as u64));
+}
+
+fn drain(store: &Store) {
+    while store.upkeep_step().unwrap().is_some() {}
+}
+
+fn whole(path: &Path) {
+    for deep in [false, true] {
+        let report = Store::verify(path, &options(), deep, |_, _| {}).unwrap();
+        assert!(report.is_clean(), "{:?}", report.findings);
+    }
+}
+
+/// Directories of values, and files of values that are in none.
+fn entries(path: &Path, ending: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|found| found == ending)).collect()
+}
+
+#[test]
+fn a_long_value_is_one_record_in_a_file_of_its_own_and_goes_when_it_is_dead() {
+    for place in [ValuesIn::Segments, ValuesIn::Files] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let mut store = Store::create(&path, options()).unwrap();
+        let mut expected = vec![None; 6];
+        for round in 0..6 {
+            let table = blobs(&store, place);
+            for key in 0..6_u64 {
+                let bytes = [100, 4096, 4097, 9000, 60_000, 0][(key + round) as usize % 6];
+                let value = blob(key, round, bytes);
+                match (key + round) % 4 {
+                    0 if round > 0 => {
+                        table.delete(&key).unwrap();
+                        expected[key as usize] = None;
+                        continue;
+                    }
+                    1 => stream(&store, WriteOp::Set, key, &value),
+                    2 if expected[key as usize].is_some() => {
+                        stream(&store, WriteOp::Insert, key, &value); // comes to nothing
+                        continue;
+                    }
+                    2 => stream(&store, WriteOp::Insert, key, &value),
+                    _ => {
+                        table.set(&key, &value).unwrap();
+                    }
+                }
+                expected[key as usize] = Some(value);
+            }
+            for (key, value) in (0..).zip(&expected) {
+                check(&table, key, value.as_ref());
+            }
+            let rows = table
+                .scan()
+                .into_iter()
+                .map(|row| row.unwrap())
+                .collect::<std::collections::BTreeMap<_, _>>();
+            assert!((0..).zip(&expected).all(|(key, value)| rows.get(&key) == value.as_ref()));
+            drop(table);
+            match round % 3 {
+                0 => drop(store),
+                1 => store.close().unwrap(),
+                _ => {
+                    drain(&store);
+                    store.reclaim(|_| {}).unwrap();
+                    store.close().unwrap();
+                }
+            }
+            whole(&path);
+            store = Store::open(&path, options()).unwrap();
+        }
+        let table = blobs(&store, place);
+        for key in 0..6 {
+            table.delete(&key).unwrap();
+        }
+        store.flush().unwrap();
+        store.reclaim(|_| {}).unwrap();
+        drain(&store);
+        store.close().unwrap();
+        assert_eq!(entries(&path, "shelf"), Vec::<PathBuf>::new());
+        assert_eq!(entries(&path, "values"), Vec::<PathBuf>::new());
+    }
+}
+
+#[test]
+fn who_seeks_and_who_locates_finds_it_in_one_file_and_a_snapshot_keeps_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store, ValuesIn::Segments);
+    let value = blob(1, 1, 17 << 20);
+    stream(&store, WriteOp::Set, 1, &value);
+    let past = store.snapshot();
+    let mut reader = table.read(&1).unwrap().unwrap();
+    table.set(&1, &vec![7; 10]).unwrap();
+    store.flush().unwrap();
+    drain(&store);
+    for at in [0, 1 << 20, (17 << 20) - 5, 1023, 1024] {
+        reader.seek(SeekFrom::Start(at)).unwrap();
+        let mut some = vec![0; 5];
+        reader.read_exact(&mut some).unwrap();
+        assert_eq!(some, value[at as usize..at as usize + 5]);
+    }
+    assert_eq!(reader.read(&mut [0; 10]).unwrap().min(1), 1);
+    assert_eq!(past.get(&table, &1).unwrap().as_ref(), Some(&value));
+    let located = past
+        .locate(&store.bytes_table("blobs").unwrap(), &1_u64.to_be_bytes(), Locate::default())
+        .unwrap()
+        .unwrap();
+    let file = located.as_file().unwrap();
+    let mut bytes = vec![0; 9];
+    file.read_exact_at(3, &mut bytes).unwrap();
+    assert_eq!((file.len_bytes(), bytes.as_slice()), (value.len() as u64, &value[3..12]));
+    assert_eq!(table.get(&1).unwrap(), Some(vec![7; 10]));
+    drop((located, past, reader));
+    drain(&store);
+    store.reclaim(|_| {}).unwrap();
+    assert_eq!(entries(&path, "shelf"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn what_is_not_finished_leaves_nothing_and_what_cannot_be_streamed_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store, ValuesIn::Segments);
+    let mut writer = table.writer(&1).unwrap();
+    writer.write_all(&[1; 50_000]).unwrap();
+    assert_eq!(entries(&path, "values").len(), 1);
+    drop(writer);
+    assert_eq!((entries(&path, "values").len(), table.get(&1).unwrap()), (0, None));
+    let kept = store.table("kept", Rules::hashed::<u64, Vec<u8>>().keep(Keep::Versions(3))).unwrap();
+    let refused = kept.writer(&1).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(refused.message().contains("versions"), "{refused}");
+}
+
+/// A store in which the last value of a key is long, or short after a long one, by the parity of the key.
+fn mixed(path: &Path, long_bytes: usize) -> Vec<Vec<u8>> {
+    let store = Store::create(path, options()).unwrap();
+    let table = blobs(&store, ValuesIn::Segments);
+    let last = |key: u64| {
+        let (long, short) = (blob(key, 1, long_bytes), blob(key, 2, 300));
+        table.set(&key, &short).unwrap();
+        stream(&store, WriteOp::Set, key, &long);
+        if key.is_multiple_of(2) {
+            return long;
+        }
+        table.set(&key, &short).unwrap();
+        short
+    };
+    let values = (0..4).map(last).collect();
+    drop(table);
+    store.close().unwrap();
+    values
+}
+
+#[test]
+fn backups_dumps_and_repair_have_it_also_where_the_index_is_lost() {
+    for long_bytes in [9_000, (16 << 20) + 100] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let values = mixed(&path, long_bytes);
+        let has_all = |path: &Path| {
+            whole(path);
+            let store = Store::open(path, options()).unwrap();
+            let table = blobs(&store, ValuesIn::Segments);
+            (0..).zip(&values).for_each(|(key, value)| check(&table, key, Some(value)));
+        };
+        let (backups, again) = (dir.path().join("backups"), dir.path().join("again"));
+        let store = Store::open(&path, options()).unwrap();
+        store.backup(&backups, &BackupOptions::default()).unwrap();
+        Store::restore(&backups, &again, &RestoreOptions::default(), &options()).unwrap();
+        has_all(&again);
+
+        let mut dump = Vec::new();
+        store.dump(&[], &mut dump).unwrap();
+        drop(store);
+        let loaded = dir.path().join("loaded");
+        let store = Store::create(&loaded, options()).unwrap();
+        store.load(&mut dump.as_slice(), &LoadOptions::default()).unwrap();
+        drop(store);
+        has_all(&loaded);
+
+        let index = entries(&path, "index").pop().unwrap();
+        let mut bytes = std::fs::read(&index).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle..].fill(9);
+        std::fs::write(&index, bytes).unwrap();
+        let mended = dir.path().join("mended");
+        Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+        has_all(&mended);
+    }
+}
+
+#[test]
+fn damage_of_it_is_told_before_any_byte_is_handed_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    mixed(&path, 17 << 20);
+    let shelf = entries(&path, "shelf").into_iter().min().unwrap();
+    let object = entries(&shelf, "value").pop().unwrap();
+    let mut bytes = std::fs::read(&object).unwrap();
+    let at = bytes.len() - 1000;
+    bytes[at] ^= 1;
+    std::fs::write(&object, bytes).unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    let table = blobs(&store, ValuesIn::Segments);
+    let name = object.file_name().unwrap().to_str().unwrap().to_owned();
+    let told = |error: folddb::Error| {
+        assert!(error.kind() == ErrorKind::Corruption && error.message().contains(&name), "{error}")
+    };
+    told(table.get(&0).unwrap_err());
+    let read = table.read(&0).unwrap().unwrap().read(&mut [0; 10]);
+    assert!(read.unwrap_err().to_string().contains(&name));
+    told(table.locate(&0, Locate::default()).unwrap_err());
+    assert!(table.locate(&0, Locate::default().verify(false)).unwrap().is_some());
+    drop((table, store));
+    let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+    assert!(report.damage().any(|finding| finding.to_string().contains(&name)), "{:?}", report.findings);
+}

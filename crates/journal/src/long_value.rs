@@ -1,0 +1,145 @@
+//! A value that is longer than anybody holds, on its way into the value lane: one record, written from front to back.
+//!
+//! ```text
+//!   begin    000052.values        zeros where the head of the record will be | key |        a draft: no manifest lists it
+//!   push     000052.values        ... | a stretch of the value | the next | ...
+//!   finish   000052.values        the head is written over the zeros; the file is durable
+//!   shelve   000061.shelf/000001.value      the same file, as the one object of a shelf of its own (`shelves.rs`)
+//! ```
+//!
+//! So it is durable, its name too, before anything leads to it; and it is one record, which one pointer and one slot lead to, as of
+//! any value. The draft's number is no segment's: what is written later lies in a segment of a higher number, and what counts is when
+//! a value was finished. A draft that is dropped goes; what a crash leaves of one is a file that no manifest lists.
+
+use std::path::{Path, PathBuf};
+
+use folddb_base::checksum::{GrowingHash, key_hash};
+use folddb_base::{Error, FileNumber, Result, TableId};
+use folddb_host::{Host, WriteFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::values::{RECORD_HEAD_BYTES, put_head, record_bytes};
+
+/// Bytes after which what was written is to be on its way to the disk.
+const WRITEBACK_BYTES: u64 = 8 << 20;
+
+/// See the top of this file.
+pub struct LongValue {
+    host: Host,
+    path: PathBuf,
+    file: Option<Box<dyn WriteFile>>,
+    table: TableId,
+    key: Vec<u8>,
+    hash: GrowingHash,
+    len: u64,
+    since_writeback: u64,
+    is_shelved: bool,
+}
+
+impl LongValue {
+    /// A draft with this number in the store in `dir`, of a value of this key.
+    ///
+    /// # Errors
+    /// A failed call; nothing is left then.
+    pub fn begin(
+        host: &Host,
+        dir: &Path,
+        number: FileNumber,
+        table: TableId,
+        key: &[u8],
+    ) -> Result<LongValue> {
+        let mut value = LongValue {
+            host: host.clone(),
+            file: None,
+            table,
+            key: key.to_vec(),
+            hash: GrowingHash::new(key_hash(key)),
+            len: 0,
+            since_writeback: 0,
+            is_shelved: false,
+            path: dir.join(FileName::Values(number).to_string()),
+        };
+        let created = value.host.files.create(&value.path);
+        value.file = Some(created.map_err(|error| Error::io("create", &value.path, error))?);
+        let front = [&[0; RECORD_HEAD_BYTES][..], key].concat();
+        value.append(&front)?;
+        Ok(value)
+    }
+
+    /// Bytes of the value so far.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// True as long as it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The hash of the value so far, as a pointer has it.
+    pub fn hash(&self) -> u32 {
+        self.hash.hash32()
+    }
+
+    /// Bytes that its record takes.
+    pub fn record_bytes(&self) -> u64 {
+        record_bytes(self.key.len(), self.len)
+    }
+
+    /// Goes on with these bytes.
+    ///
+    /// # Errors
+    /// A failed write: the draft is of no further use.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
+        self.append(bytes)?;
+        self.hash.push(bytes);
+        self.len += bytes.len() as u64;
+        self.since_writeback += bytes.len() as u64;
+        if self.since_writeback >= WRITEBACK_BYTES {
+            self.since_writeback = 0;
+            self.file.iter_mut().for_each(|file| file.start_writeback());
+        }
+        Ok(())
+    }
+
+    /// Ends the value, and makes its bytes durable.
+    ///
+    /// # Errors
+    /// A failed write or sync: the draft is of no further use.
+    pub fn finish(&mut self) -> Result<()> {
+        let end = RECORD_HEAD_BYTES as u64 + self.key.len() as u64 + self.len;
+        self.append(&vec![0; (self.record_bytes() - end) as usize])?;
+        self.file = None;
+        let mut head = Vec::new();
+        put_head(&mut head, (self.table, &self.key), self.len, self.hash());
+        let files = &self.host.files;
+        let ended = files.write_over(&self.path, 0, &head).and_then(|()| files.sync_file(&self.path));
+        ended.map_err(|error| Error::io("end", &self.path, error))
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(file) = &mut self.file else { return Err(Error::invalid("the value has ended")) };
+        file.append(bytes).map_err(|error| Error::io("write", &self.path, error))
+    }
+
+    /// Gives the file this name.
+    pub(crate) fn rename_to(&mut self, to: &Path) -> Result<()> {
+        self.host.files.rename(&self.path, to).map_err(|error| Error::io("rename", &self.path, error))?;
+        self.is_shelved = true;
+        Ok(())
+    }
+}
+
+impl Drop for LongValue {
+    fn drop(&mut self) {
+        self.file = None;
+        if !self.is_shelved {
+            let _ = self.host.files.remove(&self.path); // what stays goes at the next opening
+        }
+    }
+}
+
+impl std::fmt::Debug for LongValue {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LongValue({} bytes in {})", self.len, self.path.display())
+    }
+}
