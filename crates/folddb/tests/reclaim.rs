@@ -512,7 +512,7 @@ fn open_segments_of_a_lane_that_was_large_are_given_up() {
     }
     upkeep();
     let open = || store.value_segments().into_iter().filter(|file| !file.is_sealed).map(|file| file.bytes);
-    assert!(open().max().unwrap() >= 32 << 20);
+    assert!(open().max().unwrap() >= 16 << 20);
     for key in 4..300 {
         table.delete(&key).unwrap();
     }

@@ -119,17 +119,17 @@ impl OpenValues {
 /// Smallest segment: what the values of a small store take from the disk.
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 
-/// Segments are no longer than this before the lane holds eight times as much.
+/// Segments are no longer than this before the lane holds 16 times as much.
 const SEGMENT_BYTES_SOON: u64 = 4 << 20;
 
 /// An open segment is too long for a lane for which one so many times shorter would be made.
 const SHED_TIMES: u64 = 4;
 
 /// How long the next segment of a lane is that holds so many bytes. Segments begin small and grow with what there is, so that what
-/// is taken ahead is an eighth of it at most, and a lane of any size has some hundred segments until they are `max` long.
+/// one of them takes ahead is a sixteenth of it at most, and a lane of any size has some two hundred segments until they are `max` long.
 pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
     let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
-    let wanted = soon.max(held_bytes / 8);
+    let wanted = soon.max(held_bytes / 16);
     (1 << wanted.ilog2()).min(max)
 }
 
