@@ -183,7 +183,7 @@ pub struct Plan {
     pub records: u64,
     /// The tier of the output.
     pub target_tier: u8,
-    /// The age of the output: that of the newest input.
+    /// The age of the output of a join: that of the newest input. A merge gives its parts that of the oldest.
     pub target_age: Seq,
     /// True when no older run has keys in the range of the inputs: what is absent then needs no record.
     pub is_bottom: bool,
@@ -337,17 +337,22 @@ impl Planner<'_> {
             let range = index..self.last_overlapped(index) + 1;
             let reason = self.delete_reason(&self.runs[range.clone()])?;
             let range = if reason == Reason::OldDeletes { self.with_younger_deletes(range) } else { range };
-            let target_tier = self.runs[range.end - 1].tier;
+            let target_tier = self.runs[range.clone()].iter().map(|run| run.tier).max().unwrap_or(0);
             Some(make(self.order, self.runs, range, target_tier, reason))
         })
     }
 
     /// The same runs with newer ones that have deletes, too, and with what lies between: each would move all of the older ones once
-    /// more as soon as it comes of age.
+    /// more as soon as it comes of age. None of them may meet what is older still, where its deletes would have to stay.
     fn with_younger_deletes(&self, range: Range<usize>) -> Range<usize> {
         let is_free = |first: &usize| {
             let runs = &self.runs[*first..range.end];
-            runs[0].deletes > 0 && !runs.iter().any(|run| run.busy) && !self.is_pinned(runs)
+            let meets_older = |index: usize| self.last_overlapped(index) >= range.end;
+            runs.len() <= self.options.inputs_max
+                && runs[0].deletes > 0
+                && !runs.iter().any(|run| run.busy)
+                && !self.is_pinned(runs)
+                && !(*first..range.start).any(meets_older)
         };
         (0..range.start).find(is_free).unwrap_or(range.start)..range.end
     }

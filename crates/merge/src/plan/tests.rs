@@ -310,6 +310,23 @@ fn deletes_that_are_older_than_may_be_meet_what_they_delete() {
     assert_eq!(table.plan(&options), None);
 }
 
+#[test]
+fn younger_deletes_that_meet_what_is_older_still_do_not_come_along() {
+    let mut table = Table::default();
+    table.flush(0..1000, false);
+    table.flush(2000..3000, false);
+    table.flush(2000..2003, true);
+    table.flush(0..3, true);
+    table.moment.deletes_before = 2001;
+    let options = MergeOptions::default();
+    let plan = table.plan(&options).unwrap();
+    assert_eq!((plan.inputs.len(), plan.is_bottom), (2, true));
+    assert_eq!(
+        plan.inputs[0], table.runs[1].0.id,
+        "the newest meets the oldest run, and waits for its own turn"
+    );
+}
+
 proptest! {
     #[test]
     fn plans_keep_their_promises(
