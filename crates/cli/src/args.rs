@@ -396,7 +396,7 @@ pub(crate) struct RowsArgs {
     #[arg(long, conflicts_with = "heads")]
     pub(crate) cursor: bool,
     /// Go on where this cursor stood, in the same range and direction
-    #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "to", "through", "reverse"])]
+    #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "to", "through", "reverse", "at"])]
     pub(crate) resume: Option<String>,
     /// Only if the scan still sees what it saw: nothing was written to the store since
     #[arg(long, requires = "resume")]

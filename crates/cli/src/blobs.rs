@@ -135,6 +135,9 @@ fn cannot_read(name: &str, error: &io::Error) -> Failure {
 fn cannot_write(name: &str, error: io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::OutputClosed,
+        io::ErrorKind::AlreadyExists => {
+            Failure::Usage(format!("{name} is there already: name another file, or remove it first"))
+        }
         _ => Failure::Usage(format!("cannot write {name}: {error}")),
     }
 }

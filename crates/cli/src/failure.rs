@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use folddb::ErrorKind;
+
 use crate::exit_code::ExitCode;
 
 /// Why a command ends early.
@@ -32,6 +34,16 @@ impl Failure {
             Failure::Refused(_) => ExitCode::Refused,
             Failure::OutputClosed => ExitCode::Done,
             Failure::Told(code) => *code,
+        }
+    }
+
+    /// The same, of a line of input where it is about that.
+    pub(crate) fn at_line(self, line: u64) -> Failure {
+        match self {
+            Failure::Store(error) if error.kind() == ErrorKind::InvalidInput => {
+                Failure::Store(error.context(format!("line {line}")))
+            }
+            other => other,
         }
     }
 

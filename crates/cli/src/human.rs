@@ -37,9 +37,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
 
 /// A moment in UTC: `2026-11-21 06:25:28`.
 pub(crate) fn utc(unix_s: u64) -> String {
-    let (days, second) = (unix_s / 86_400, unix_s % 86_400);
-    let (year, month, day) = civil(days);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+    folddb::time::utc(unix_s.saturating_mul(1000))
 }
 
 /// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.
@@ -71,21 +69,10 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     }
     // The day is looked up, since the calendar is told in one direction only: near where an even year would have it.
     let near = (year - 1970) * 1461 / 4 + (month.clamp(1, 12) - 1) * 30;
-    let days = (near.saturating_sub(40)..near + 40).find(|&days| civil(days) == (year, month, day));
+    let days =
+        (near.saturating_sub(40)..near + 40).find(|&days| folddb::time::civil(days) == (year, month, day));
     let unix_s = days.ok_or_else(wrong)? * 86_400 + hour * 3600 + minute * 60 + second;
     Ok(AsOf::UnixMillis(unix_s * 1000 + 999))
-}
-
-/// The date that comes so many days after 1970-01-01, by the Gregorian rules (Hinnant 2013, `civil_from_days`).
-fn civil(days: u64) -> (u64, u64, u64) {
-    let from_march_0 = days + 719_468;
-    let (era, day_of_era) = (from_march_0 / 146_097, from_march_0 % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
 /// Reads a size: `64MiB`, `64M`, `1.5 GiB`, `65536`. All units are powers of 1024.

@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::Path;
 
-use folddb::{BytesTable, ErrorKind, Options, Store, Transaction};
+use folddb::{BytesTable, Durability, ErrorKind, Options, Store, Transaction, WriteOp};
 
 use crate::args::Globals;
 use crate::failure::Failure;
@@ -22,7 +22,29 @@ pub(crate) struct Session {
     /// The store that the shell holds open.
     pub(crate) shared: Option<Store>,
     /// The transaction that the shell has begun: what is read and written of single keys is its own.
-    pub(crate) transaction: Option<Transaction>,
+    pub(crate) transaction: Option<Begun>,
+}
+
+/// A transaction that has begun, and how durable its commit is to be: as the strongest of its writes asks for.
+pub(crate) struct Begun {
+    pub(crate) transaction: Transaction,
+    pub(crate) durability: Durability,
+}
+
+impl Begun {
+    /// Notes a write of one key.
+    pub(crate) fn write(
+        &mut self,
+        (table, op): (&BytesTable, WriteOp),
+        key: &[u8],
+        value: &[u8],
+        durability: Durability,
+    ) {
+        self.transaction.write(table, op, key, value);
+        if durability == Durability::Sync {
+            self.durability = durability;
+        }
+    }
 }
 
 /// An open store, and whether it is this command's own.
@@ -76,8 +98,19 @@ impl Session {
         }
     }
 
-    /// Opens a store to write it.
+    /// Opens a store to write it, now: a transaction that has begun could not undo it.
     pub(crate) fn write(&self, path: &Path) -> Result<Opened, Failure> {
+        match self.transaction {
+            None => self.write_keys(path),
+            Some(_) => Err(Failure::Usage(
+                "that would be done at once, whatever becomes of the transaction: commit or abort it first"
+                    .to_owned(),
+            )),
+        }
+    }
+
+    /// Opens a store to write single keys, in the transaction where one has begun.
+    pub(crate) fn write_keys(&self, path: &Path) -> Result<Opened, Failure> {
         self.open(path, self.options())
     }
 

@@ -118,7 +118,8 @@ impl BytesBulkLoad {
     ///
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for a key that comes before the last one, or what is no key or value of the table;
-    /// [`ErrorKind::FoldFailed`]; a failed write. The load can only be given up then.
+    /// [`ErrorKind::FoldFailed`]. Such a row is not taken, and the load may go on without it. A failed write, after which the load can
+    /// only be given up.
     pub fn push(&mut self, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_whole()?;
         let value = if op == WriteOp::Delete { &[][..] } else { value };

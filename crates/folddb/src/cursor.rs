@@ -1,7 +1,7 @@
 //! Cursors: where a scan stands, as bytes that can be kept, and gone on with later or by another process.
 //!
 //! A cursor holds nothing: no snapshot, no file. Whoever goes on with one says whether the scan must see what it saw
-//! ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]).
+//! ([`Resume::Strict`]) or may see what is there now ([`Resume::Relaxed`]), and anew whether values are wanted, or keys only.
 
 use std::fmt;
 use std::ops::Bound;
@@ -27,7 +27,9 @@ pub struct Cursor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
     /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since. Where
-    /// values expire, the snapshot must live: what the scan saw may have gone by itself. Otherwise an error.
+    /// values expire, the snapshot must live: what the scan saw may have gone by itself. Otherwise an error. What a power cut takes
+    /// of writes that were not synced it cannot know: where as many others were written after it, the seqs of those are taken for theirs.
+    /// Sync before a cursor is kept that is to be trusted beyond a power cut.
     Strict,
     /// What is there now. Keys that were written behind the cursor since are not seen, and those before it are. A scan that has come to
     /// its end stands behind the last key that it has looked at, whether that had a value or not.
@@ -92,11 +94,8 @@ impl Cursor {
 
     /// What is left of its scan.
     fn plan(&self) -> ScanPlan {
-        let CursorToken { direction, is_keys_only, low, high, last, .. } = self.token.clone();
+        let CursorToken { direction, low, high, last, .. } = self.token.clone();
         let mut plan = ScanPlan { low, high, direction, ..ScanPlan::everything(None) };
-        if is_keys_only {
-            plan.wanted = Wanted::Nothing;
-        }
         match (last, direction) {
             (None, _) => {}
             (Some(key), Direction::Forward) => plan.low = Bound::Excluded(key),

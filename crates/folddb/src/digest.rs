@@ -1,12 +1,14 @@
 //! Digests: what a range of a table holds, in so few bytes that two stores can compare theirs.
 //!
-//! A digest is built from keys and heads: no value that lies apart is read. [`Digest`] says how it is made; `care/compare.rs` goes from
+//! A digest is built from keys and heads: no value that lies apart is read, but for hashed tables with versions or expiry, whose heads
+//! tell of the time of the write, too. [`Digest`] says how it is made; `care/compare.rs` goes from
 //! what differs to the rows.
 
 use std::ops::ControlFlow;
 
 use folddb_base::Result;
 use folddb_base::checksum::hash64;
+use folddb_base::pointer::value_hash;
 use folddb_layout::cursor_token::put_bound;
 pub use folddb_layout::digest::Digest;
 
@@ -34,6 +36,13 @@ impl BytesScan {
             debug_assert!(alike.is_ok(), "the pieces of one scan are of one scope");
             sum
         };
+        if self.table.hashed.is_some() && self.table.is_timed {
+            let take_row = |digest: &mut Digest, key: &[u8], value: &[u8]| {
+                digest.take(key, value.len() as u64, value_hash(key, value));
+                ControlFlow::Continue(())
+            };
+            return self.fold_rows(threads, empty, take_row, joined);
+        }
         self.fold_heads(threads, empty, take, joined)
     }
 

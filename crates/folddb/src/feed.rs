@@ -115,7 +115,7 @@ pub struct FeedBatch {
     pub first_seq: Seq,
     /// The seq of its last.
     pub last_seq: Seq,
-    /// When it was written, in milliseconds since 1970, where a table of it asks for that.
+    /// When it was written, in milliseconds since 1970, where a table of it or an age for deletes asks for that.
     pub written_ms: Option<u64>,
     /// Its ops, in order.
     pub ops: Vec<FeedOp>,

@@ -23,6 +23,7 @@ pub struct Head {
     pub size_bytes: u64,
     /// Hash of the value, seeded with its key: other bytes under the same key have another, but for one case in four thousand
     /// million. Of a value in several pieces it is that of their lengths and hashes: the same bytes in other pieces have another, too.
+    /// In hashed tables with versions or expiry it is of the time of the write and of the deadline, too.
     pub hash: u32,
     /// What tells the value from any other that its key has ever had in this store, of the same bytes too: each write gives another.
     /// Merges, reclaim, backups and restarts leave it as it is; a repair, a dump or a sync gives others. It says nothing of which came

@@ -11,8 +11,9 @@ use std::ops::ControlFlow;
 
 use folddb_base::checksum::key_hash;
 use folddb_base::stamp::NEVER;
-use folddb_base::{OpKind, Result, Seq};
+use folddb_base::{Error, OpKind, Result, Seq};
 use folddb_rules::resolve::Resolver;
+use folddb_rules::time::utc;
 use folddb_rules::{Keep, State};
 
 use crate::borders::At;
@@ -28,9 +29,9 @@ use crate::view::TableView;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Version<V> {
-    /// The record that made it so. In tables that keep only what is, of a record that is no older; in hashed tables, which know versions
-    /// by their times, of one that was written at about the same time.
-    pub seq: Seq,
+    /// The record that made it so; in tables that keep only what is, one that is no older. None in hashed tables, which know versions by
+    /// their times.
+    pub seq: Option<Seq>,
     /// When that was written, in milliseconds since 1970, to about a second; none where it is not known.
     pub time_ms: Option<u64>,
     /// Until when the value was to last, in milliseconds since 1970; none where it does for ever.
@@ -67,7 +68,7 @@ impl Engine {
         if table.hashed.is_some() {
             let only = |value: Option<&[u8]>| {
                 Ok(value.map(|value| Version {
-                    seq: now.seq,
+                    seq: None,
                     time_ms: None,
                     deadline_ms: None,
                     value: Some(value.to_vec()),
@@ -91,6 +92,12 @@ impl Engine {
             (self.moment_of(as_of, now), now)
         };
         if at.seq < now.seq && matches!(table.rules.rules.keep, Keep::Versions(_)) {
+            if let (AsOf::Seq(seq), true) = (as_of, table.hashed.is_some()) {
+                return Err(Error::invalid(format!(
+                    "table `{}` is hashed, and knows the versions of a key by their times: name a time, not seq {seq}",
+                    table.name
+                )));
+            }
             return self.version_at(table, key, at, now);
         }
         self.check_kept(table, at, now)?;
@@ -104,11 +111,37 @@ impl Engine {
             return self.hashed_version_at((table, hashed), key, at, now);
         }
         let (versions, _) = self.versions(table, key, usize::MAX, now)?;
-        match versions.iter().find(|version| version.seq <= at.seq) {
+        match versions.iter().find(|version| version.seq.is_some_and(|seq| seq <= at.seq)) {
             Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
             Some(version) => Ok(version.value.clone()),
-            None => Err(self.not_kept(table, at, versions.last().map_or(now.seq, |version| version.seq))),
+            None => Err(self.no_version(table, key, at, versions.last())),
         }
+    }
+
+    /// The error for a moment that is before all versions of `key` that are kept, of which this is the oldest.
+    #[cold]
+    fn no_version(
+        &self,
+        table: &TableCore,
+        key: &[u8],
+        at: At,
+        oldest: Option<&Version<Option<Vec<u8>>>>,
+    ) -> Error {
+        let key = table.rules.rules.key_codec().show_line(key);
+        let since = match oldest {
+            Some(Version { seq: Some(seq), time_ms: Some(ms), .. }) => format!("seq {seq}, of {}", utc(*ms)),
+            Some(Version { seq: Some(seq), .. }) => format!("seq {seq}"),
+            Some(Version { time_ms: Some(ms), .. }) => utc(*ms),
+            _ => "none".to_owned(),
+        };
+        let asked = self.time_of(at.seq).unwrap_or(at.time_ms);
+        Error::invalid(format!(
+            "table `{}` keeps {}: of key {key} the oldest state that is kept is that at {since}; asked for is that at seq {}, of {}",
+            table.name,
+            table.rules.rules.keep,
+            at.seq,
+            utc(asked)
+        ))
     }
 
     /// The states of `key` that count, newest first, absent ones at the old end too; and whether it had a value in one beyond `limit`.
@@ -145,7 +178,7 @@ impl Engine {
                     };
                     let deadline_ms = if value.is_some() { resolver.deadline_ms() } else { None };
                     versions.push(Version {
-                        seq: event.seq,
+                        seq: Some(event.seq),
                         time_ms: self.time_of(event.seq),
                         deadline_ms,
                         value,
@@ -157,7 +190,7 @@ impl Engine {
         }
     }
 
-    /// The versions that a hashed table keeps of `key`, newest first. It knows them by their times: their seqs are about those.
+    /// The versions that a hashed table keeps of `key`, newest first. It knows them by their times.
     fn hashed_versions(
         &self,
         of: (&TableCore, &Hashed),
@@ -169,7 +202,7 @@ impl Engine {
             let Some(front) = found.front else { return };
             let (is_deleted, stamp) = (front.is_deleted, front.stamp);
             versions.push(Version {
-                seq: self.seq_about(stamp.write_ms).min(now.seq),
+                seq: None,
                 time_ms: Some(stamp.write_ms),
                 deadline_ms: (!is_deleted && stamp.deadline_ms < NEVER).then_some(stamp.deadline_ms),
                 value: (!is_deleted).then(|| found.value(record).to_vec()),
@@ -189,11 +222,11 @@ impl Engine {
     ) -> Result<Option<Vec<u8>>> {
         let versions = self.hashed_versions(of, key, now)?;
         let kept = versions.len() >= of.0.versions();
-        let oldest = versions.last().map_or(now.seq, |version| version.seq);
+        let oldest = versions.last().cloned();
         match versions.into_iter().find(|version| version.time_ms.is_some_and(|ms| ms <= at.time_ms)) {
             Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
             Some(version) => Ok(version.value),
-            None if kept => Err(self.not_kept(of.0, at, oldest)),
+            None if kept => Err(self.no_version(of.0, key, at, oldest.as_ref())),
             None => Ok(None), // all that ever was is later
         }
     }

@@ -113,8 +113,7 @@ impl Engine {
             return Ok(None);
         }
         self.check_open()?;
-        let mut due = self.shelves_due(manifest.state(), want);
-        due.retain(|number, _| !given_up.contains_key(number));
+        let due = self.shelves_due(manifest.state(), want, given_up);
         if due.is_empty() {
             return Ok(None);
         }
@@ -152,8 +151,13 @@ impl Engine {
         Ok(Some(format!("gave back {objects} dead values in files of their own")))
     }
 
-    /// The settled shelves of which enough seems to be dead, each with how many are alive.
-    fn shelves_due(&self, state: &State, want: ReclaimWant) -> BTreeMap<FileNumber, u64> {
+    /// The settled shelves of which enough seems to be dead, each with how many are alive; those not that were given up.
+    fn shelves_due(
+        &self,
+        state: &State,
+        want: ReclaimWant,
+        given_up: &BTreeMap<FileNumber, Error>,
+    ) -> BTreeMap<FileNumber, u64> {
         self.note_settled(state);
         let (alive, borders) = (self.alive(), self.borders.version());
         let mut settled = self.values.settled.lock().clone();
@@ -171,7 +175,7 @@ impl Engine {
             };
             (alive > 0 && has_changed && dead >= least).then_some((number, alive)) // those without any go as a whole
         });
-        due.take(SHELVES_AT_ONCE).collect()
+        due.filter(|(number, _)| !given_up.contains_key(number)).take(SHELVES_AT_ONCE).collect()
     }
 
     /// Which objects of a shelf are dead, and their bytes. Notes what will be left.

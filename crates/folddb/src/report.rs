@@ -6,6 +6,7 @@ use folddb_base::checksum::key_hash;
 use folddb_base::ids::RunId;
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{FileNumber, OpKind, Result, Seq};
+use folddb_layout::values::VALUES_HEADER_BYTES;
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
@@ -125,7 +126,7 @@ pub struct TableStats {
     pub name: String,
     /// Records in runs and memtables; several may be of one key.
     pub records: u64,
-    /// An estimate of its keys, from the sketches of its parts.
+    /// An estimate of its keys, from the sketches of its parts. Of a hashed table that keeps versions: all of these.
     pub keys_estimate: u64,
     /// Bytes of its part files.
     pub disk_bytes: u64,
@@ -217,6 +218,14 @@ pub struct ValueSegment {
     pub in_files: bool,
     /// The segments whose values lie in it: itself, or those that were moved into it.
     pub segments: Vec<u64>,
+}
+
+impl ValueSegment {
+    /// Bytes of it that nothing points to, but for the header of its file: what reclaim gives back at most.
+    pub fn dead_bytes(&self) -> u64 {
+        let header_bytes = if self.in_files { 0 } else { VALUES_HEADER_BYTES as u64 };
+        self.bytes.saturating_sub(self.live_bytes + header_bytes)
+    }
 }
 
 impl RunInfo {
@@ -348,7 +357,7 @@ impl BytesTable {
 }
 
 impl BytesTable {
-    /// The one record of a key of a hashed table.
+    /// The newest record of a key of a hashed table; older versions are its history.
     fn explain_hashed(&self, hashed: &Hashed, key: &[u8]) -> Result<Vec<Explained>> {
         let (engine, core) = (&self.engine, &*self.core);
         let mut record = Vec::new();
@@ -420,7 +429,7 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     }
 }
 
-/// A hashed table has a record for each of its keys, and knows how many they are.
+/// A hashed table has a record for each of its keys, or for each version that it keeps of one, and knows how many they are.
 fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
     let keys = hashed.segments().values().map(|used| used.tally.records).sum();
     TableStats {

@@ -1,6 +1,6 @@
 //! What time it is for a store, when its records were written, and how far back its tables look.
 //!
-//! Only tables ask for it that keep their past or whose values expire; the others pay nothing.
+//! Only tables ask for it that keep their past or whose values expire, and stores with an age for deletes; the others pay nothing.
 //!
 //! - **Time does not go back.** It is the wall clock's, or the newest time that anybody has been told, whichever is later: a
 //!   clock that jumps ahead makes time stand still until it is there. What was written is known over a crash by the log and the
@@ -19,6 +19,7 @@ use folddb_layout::manifest_edit::Change;
 use folddb_manifest::{State, Times};
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
+use folddb_rules::time::utc;
 
 use crate::borders::{At, Held, HeldFor};
 use crate::catalog::TableCore;
@@ -247,8 +248,9 @@ impl Engine {
                 _ => String::new(),
             };
             return Err(Error::invalid(format!(
-                "table `{}` keeps no values that have expired{beyond}: what was alive at {} ms since 1970 may be gone",
-                table.name, at.time_ms
+                "table `{}` keeps no values that have expired{beyond}: what was alive at {} may be gone",
+                table.name,
+                utc(at.time_ms)
             )));
         }
         Err(self.not_kept(table, at, since.min(now.seq)))
@@ -257,11 +259,17 @@ impl Engine {
     /// The error for a state that is not kept any more, or never was; `since` is the oldest that is.
     #[cold]
     pub(crate) fn not_kept(&self, table: &TableCore, at: At, since: Seq) -> Error {
-        let written =
-            self.time_of(since).map(|time_ms| format!(", of {time_ms} ms since 1970")).unwrap_or_default();
+        let at_seq = |seq: Seq| {
+            let written =
+                self.time_of(seq).map(|time_ms| format!(", of {}", utc(time_ms))).unwrap_or_default();
+            format!("seq {seq}{written}")
+        };
         Error::invalid(format!(
-            "table `{}` keeps {}: the oldest state that is kept is that at seq {since}{written}; asked for is seq {}",
-            table.name, table.rules.rules.keep, at.seq
+            "table `{}` keeps {}: the oldest state that is kept is that at {}; asked for is that at {}",
+            table.name,
+            table.rules.rules.keep,
+            at_seq(since),
+            at_seq(at.seq)
         ))
     }
 }

@@ -66,6 +66,22 @@ fn pages_come_to_the_whole_scan_whatever_its_range_and_direction() {
     }
 }
 
+/// Values are wanted or not by whoever goes on, however the scan was that was left.
+#[test]
+fn the_cursor_of_a_scan_of_keys_goes_on_with_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_store, table) = fresh(dir.path());
+    let mut keys = table.as_bytes().scan().keys_only().rows().unwrap();
+    keys.next_row().unwrap();
+    let all: Vec<_> = table.scan().into_iter().map(|row| row.unwrap()).collect();
+    let rest: Vec<_> =
+        table.resume(&keys.cursor(), Resume::Strict).unwrap().into_iter().map(|row| row.unwrap()).collect();
+    assert_eq!(rest, all[1..]);
+    let cursor = keys.cursor();
+    let mut rest = table.as_bytes().resume(&cursor, Resume::Relaxed).unwrap().keys_only().rows().unwrap();
+    assert!(rest.next_row().unwrap().unwrap().1.is_empty());
+}
+
 #[test]
 fn a_cursor_survives_a_restart_strictly_where_nothing_was_written_and_relaxed_where_something_was() {
     let dir = tempfile::tempdir().unwrap();

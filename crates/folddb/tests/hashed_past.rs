@@ -341,3 +341,47 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
     assert_eq!(stats.damage.is_empty(), left == 0, "{stats:?}");
     !stats.damage.is_empty()
 }
+
+/// It knows when versions were written, and not by which record: it says so, and no seq that is not so.
+#[test]
+fn of_versions_no_seq_is_told_and_none_is_asked_for() {
+    let world = World::new();
+    let store = world.create();
+    let table = store.table("t", Rules::hashed::<String, String>().keep(Keep::Versions(4))).unwrap();
+    let mut seqs = Vec::new();
+    for value in ["one", "two", "three"] {
+        seqs.push(table.set("key", value).unwrap());
+        world.pass(1200);
+    }
+    let history = table.history("key", usize::MAX).unwrap();
+    assert!(history.iter().all(|version| version.seq.is_none() && version.time_ms.is_some()));
+    let refused = table.get_at("key", AsOf::Seq(seqs[0])).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert!(refused.message().contains("by their times"), "{refused}");
+    assert_eq!(table.get_at("key", AsOf::Seq(seqs[2])).unwrap().as_deref(), Some("three"));
+    let then = AsOf::UnixMillis(START_MS + 1300);
+    assert_eq!(table.get_at("key", then).unwrap().as_deref(), Some("two"));
+}
+
+/// Whatever it was written at, and in whichever kind of table.
+#[test]
+fn the_same_content_has_the_same_digest_whenever_it_was_written() {
+    let world = World::new();
+    let store = world.create();
+    let rules = Rules::hashed::<String, String>();
+    let tables = [
+        store.table("then", rules.clone().keep(Keep::Versions(2))).unwrap(),
+        store.table("later", rules.clone().keep(Keep::Versions(2))).unwrap(),
+        store.table("expiring", rules.clone().expire(Expire::ByWrite)).unwrap(),
+        store.table("plain", rules).unwrap(),
+    ];
+    for table in &tables {
+        world.pass(1100);
+        table.set("key", "value").unwrap();
+    }
+    let digests = tables.each_ref().map(|table| table.as_bytes().scan().digest(1, 1).unwrap().root());
+    assert_eq!(digests, [digests[3]; 4]);
+    world.pass(1100);
+    tables[0].set("key", "other").unwrap();
+    assert_ne!(tables[0].as_bytes().scan().digest(1, 1).unwrap().root(), digests[3]);
+}

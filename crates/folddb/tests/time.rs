@@ -170,7 +170,7 @@ fn the_newest_versions_of_a_key_are_kept_and_no_more() {
         let table = store.table("pages", rules()).unwrap();
         let history = table.history("a", usize::MAX).unwrap();
         assert_eq!(values(&history), [Some("short".to_owned()), None, Some(long(5))], "{how}");
-        assert_eq!(history[1].seq, deleted);
+        assert_eq!(history[1].seq, Some(deleted));
         assert_eq!(values(&table.history("b", 9).unwrap()), [Some("only".to_owned())]);
         assert_eq!(values(&table.history("c", 9).unwrap()), [None, Some("gone".to_owned())], "{how}");
         assert_eq!(table.get_at("a", AsOf::Seq(deleted)).unwrap(), None);

@@ -4,7 +4,7 @@
 //!   entries   (seq, time) ...      records from one seq on, up to the next entry, have the time of the entry
 //! ```
 //!
-//! Only tables that look back in time or whose values expire ask for it. It is kept short: when it has come to
+//! Only tables that look back in time or whose values expire ask for it, and an age for deletes. It is kept short: when it has come to
 //! [`ENTRIES_MAX`] entries, every other one of its older half goes, so the newest nine hours of writing are known to the
 //! second, and what is older the less exactly the older it is. A map that is thinned never says that a record is newer than it
 //! said before. Pure; `State` keeps what is durable, the engine what is newer too.

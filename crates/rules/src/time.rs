@@ -131,6 +131,26 @@ pub fn parse_time(text: &str) -> Option<u64> {
     (1..=TIME_MS_MAX).contains(&time_ms).then_some(time_ms)
 }
 
+/// A moment for people, in UTC: `2026-11-22 08:30:00`. `unix_ms` is in milliseconds since 1970.
+pub fn utc(unix_ms: u64) -> String {
+    let unix_s = unix_ms / 1000;
+    let (days, second) = (unix_s / 86_400, unix_s % 86_400);
+    let (year, month, day) = civil(days);
+    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
+}
+
+/// Year, month and day so many days after 1970-01-01, by the Gregorian rules (Hinnant 2013, `civil_from_days`).
+pub fn civil(days: u64) -> (u64, u64, u64) {
+    let from_march_0 = days + 719_468;
+    let (era, day_of_era) = (from_march_0 / 146_097, from_march_0 % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    (era * 400 + year_of_era + u64::from(month <= 2), month, day)
+}
+
 /// A time as [`parse_time`] reads it, in the largest unit that tells it.
 pub fn show_time(time_ms: u64) -> String {
     let divides = |(_, unit_ms): &(&str, u64)| time_ms.is_multiple_of(*unit_ms);

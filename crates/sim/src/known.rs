@@ -146,6 +146,11 @@ impl Known {
         self.promised_to_power = self.model.last_seq();
     }
 
+    /// Whether all up to this seq is promised to survive a power cut.
+    pub(crate) fn keeps_through_power(&self, seq: Seq) -> bool {
+        seq <= self.promised_to_power
+    }
+
     /// From now on no more is promised than what survives a power cut.
     pub(crate) fn power_is_gone(&mut self) {
         self.promised_to_death = self.promised_to_power;

@@ -657,7 +657,10 @@ fn elliptics_version_history_on_and_off() {
             for (back, version) in history.iter().enumerate() {
                 assert_eq!(version.value, Some(blob(6 - back as u8)), "{name}");
                 if keep.keeps_past() {
-                    assert_eq!(table.get_at(&b"id"[..], AsOf::Seq(version.seq)).unwrap(), version.value);
+                    assert_eq!(
+                        table.get_at(&b"id"[..], AsOf::Seq(version.seq.unwrap())).unwrap(),
+                        version.value
+                    );
                 }
             }
         };

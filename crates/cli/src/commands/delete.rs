@@ -11,13 +11,14 @@ use crate::keys;
 use crate::session::Session;
 
 pub(crate) fn run(args: &DeleteArgs, session: &mut Session) -> Result<(), Failure> {
-    let store = session.write(&args.store)?;
+    let store = session.write_keys(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
-    if let Some(transaction) = &mut session.transaction {
+    if let Some(begun) = &mut session.transaction {
         if !args.range.is_empty() {
             return Err(Failure::Usage("a transaction deletes keys, and no range".to_owned()));
         }
-        transaction.write(&table, WriteOp::Delete, &keys::key(&table, &args.key, args.hex)?, &[]);
+        let key = keys::key(&table, &args.key, args.hex)?;
+        begun.write((&table, WriteOp::Delete), &key, &[], args.durability.into());
         return Ok(());
     }
     let seq = match args.range.as_slice() {

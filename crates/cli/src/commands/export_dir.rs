@@ -1,7 +1,7 @@
 //! `folddb export-dir STORE TABLE DIR`: each value becomes a file below a directory, at the path that is its key.
 //!
-//! Keys come from anywhere: one that is no plain path below the directory (`..`, an absolute path, an empty name, a way through a link)
-//! ends the export before anything is written for it, and nothing goes into a store or a place for backups. A file is written under another name first, so that what has its name is whole.
+//! Keys come from anywhere: one that is no plain path below the directory (`..`, an absolute path, an empty name, a way through a link or
+//! a file) is passed over and told, and nothing goes into a store or a place for backups. A file is written under another name first, so that what has its name is whole.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -12,9 +12,20 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::args::ExportDirArgs;
+use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::{blobs, human, progress};
+
+/// What became of a key.
+enum Exported {
+    /// A file of so many bytes.
+    Written(u64),
+    /// Nothing: there is a file that is to stay, or the key was deleted meanwhile.
+    Left,
+    /// Nothing, and why it cannot be a file here.
+    PassedOver(String),
+}
 
 /// The name of a file that is being written, or the beginning of its name. One that is there already may be the value of a key, or be
 /// anybody's: it stays.
@@ -28,49 +39,68 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     fs::create_dir_all(&args.dir).map_err(|error| cannot("create", &args.dir, &error))?;
     refuse_inside_store(&args.dir, &options)?; // its path may have led through what was not there
     let bar = progress::bytes_bar(None, "writing");
-    let (mut written, mut bytes, mut there) = (0, 0, 0);
+    let (mut written, mut bytes, mut there, mut passed_over) = (0, 0, 0, 0);
     let mut rows = table.scan().keys_only().rows()?;
     let done = (|| -> Result<(), Failure> {
         while let Some((key, _)) = rows.next_row()? {
             match export(args, &options, &table, key, &bar)? {
-                Some(len) => (written, bytes) = (written + 1, bytes + len),
-                None => there += 1,
+                Exported::Written(len) => (written, bytes) = (written + 1, bytes + len),
+                Exported::Left => there += 1,
+                Exported::PassedOver(why) => {
+                    passed_over += 1;
+                    bar.suspend(|| exit_code::tell(&format!("folddb: {why}")));
+                }
             }
         }
         Ok(())
     })();
     bar.finish_and_clear();
     done?;
-    let report = json!({ "written": written, "bytes": bytes, "there": there });
+    let report = json!({ "written": written, "bytes": bytes, "there": there, "passed_over": passed_over });
     session.report(&report, |out| {
         write!(out, "{} written, {}", human::plural(written, "file"), human::bytes(bytes))?;
         if there > 0 {
             write!(out, "; {} there already", human::count(there))?;
         }
+        if passed_over > 0 {
+            write!(out, "; {} passed over", human::plural(passed_over, "key"))?;
+        }
         writeln!(out)
-    })
+    })?;
+    if passed_over > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
 }
 
-/// Writes the value of a key to its file, and returns its length; none where there is a file that is to stay.
+/// Writes the value of a key to its file.
 fn export(
     args: &ExportDirArgs,
     options: &Options,
     table: &BytesTable,
     key: &[u8],
     bar: &ProgressBar,
-) -> Result<Option<u64>, Failure> {
-    let relative = path_of(table, key)?;
+) -> Result<Exported, Failure> {
+    let Some(relative) = path_of(table, key) else {
+        let shown = table.rules().rules.key_codec().show_line(key);
+        let why = format!("key {shown} of table `{}` is no path below a directory", table.name());
+        return Ok(Exported::PassedOver(why));
+    };
     let path = args.dir.join(&relative);
-    if !args.overwrite && fs::symlink_metadata(&path).is_ok() {
-        return Ok(None);
+    match fs::symlink_metadata(&path) {
+        Ok(facts) if facts.is_dir() => {
+            return Ok(Exported::PassedOver(format!("{} is a directory, and a key, too", path.display())));
+        }
+        Ok(_) if !args.overwrite => return Ok(Exported::Left),
+        _ => {}
     }
-    make_parents(&args.dir, &relative, options)?;
+    if let Some(in_the_way) = make_parents(&args.dir, &relative, options)? {
+        let why = format!("{} has no place: {} is no directory", path.display(), in_the_way.display());
+        return Ok(Exported::PassedOver(why));
+    }
     let mut unfinished = PathBuf::new();
     let make = || create_beside(&path).map(|(file, name)| (file, unfinished = name).0);
     let got = blobs::get(table, key, make, &path.display().to_string(), bar);
     let len = match got {
         Ok(Some(len)) => len,
-        Ok(None) => return Ok(None), // deleted meanwhile
+        Ok(None) => return Ok(Exported::Left), // deleted meanwhile
         Err(failure) => {
             let _ = fs::remove_file(&unfinished);
             return Err(failure);
@@ -80,7 +110,7 @@ fn export(
         let _ = fs::remove_file(&unfinished);
         cannot("write", &path, &error)
     })?;
-    Ok(Some(len))
+    Ok(Exported::Written(len))
 }
 
 /// Creates a file in the directory of another, under a name that none has.
@@ -97,23 +127,15 @@ fn create_beside(path: &Path) -> Result<(File, PathBuf), Failure> {
     Err(Failure::Refused(format!("no name is free beside {}", path.display())))
 }
 
-/// The path that a key is, below any directory.
-fn path_of(table: &BytesTable, key: &[u8]) -> Result<PathBuf, Failure> {
-    let codec = table.rules().rules.key_codec();
-    let refused = || {
-        let shown = codec.show_line(key);
-        Failure::Refused(format!("key {shown} of table `{}` is no path below a directory", table.name()))
-    };
-    let Ok(Datum::Text(text)) = codec.show(key) else { return Err(refused()) };
+/// The path that a key is, below any directory; none where it is none.
+fn path_of(table: &BytesTable, key: &[u8]) -> Option<PathBuf> {
+    let Ok(Datum::Text(text)) = table.rules().rules.key_codec().show(key) else { return None };
     let path = PathBuf::from(&text);
     let is_plain = |component| matches!(component, Component::Normal(_));
     // `components` passes over doubled and trailing slashes and over dots, which would make two keys one file.
     let is_said_plainly =
         text.split('/').all(|name| !matches!(name, "" | "." | "..")) && !text.contains('\0');
-    if !is_said_plainly || !path.components().all(is_plain) {
-        return Err(refused());
-    }
-    Ok(path)
+    (is_said_plainly && path.components().all(is_plain)).then_some(path)
 }
 
 /// Nothing goes into a directory that is a store, or one of backups, or that lies in one.
@@ -133,8 +155,8 @@ fn in_store(dir: &Path, kept: &Path) -> Failure {
     ))
 }
 
-/// Makes the directories that a file needs, none of them through a link, nor in a store.
-fn make_parents(dir: &Path, relative: &Path, options: &Options) -> Result<(), Failure> {
+/// Makes the directories that a file needs, none of them through a link, nor in a store. Gives what is in the way of one.
+fn make_parents(dir: &Path, relative: &Path, options: &Options) -> Result<Option<PathBuf>, Failure> {
     let mut at = dir.to_owned();
     for name in relative.parent().into_iter().flat_map(Path::components) {
         at.push(name);
@@ -145,13 +167,13 @@ fn make_parents(dir: &Path, relative: &Path, options: &Options) -> Result<(), Fa
         }
         let facts = fs::symlink_metadata(&at).map_err(|error| cannot("read", &at, &error))?;
         if !facts.is_dir() {
-            return Err(Failure::Refused(format!("{} is in the way: it is no directory", at.display())));
+            return Ok(Some(at));
         }
         if Store::keeps(&at, options) {
             return Err(in_store(&dir.join(relative), &at));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 fn cannot(doing: &str, path: &Path, error: &io::Error) -> Failure {

@@ -48,7 +48,8 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
             let written = version.time_ms.map_or_else(|| "-".to_owned(), |ms| human::utc(ms / 1000));
             let value = value.as_ref().map_or_else(|| "(absent)".to_owned(), Datum::to_string);
             let until = version.deadline_ms.map(|ms| format!("  until {}", human::utc(ms / 1000)));
-            writeln!(out, "{:>10}  {written:19}  {value}{}", version.seq, until.unwrap_or_default())?;
+            let seq = version.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
+            writeln!(out, "{seq:>10}  {written:19}  {value}{}", until.unwrap_or_default())?;
         }
         Ok(())
     })

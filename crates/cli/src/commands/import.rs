@@ -141,7 +141,7 @@ impl Import {
                 };
                 self.read += 1;
                 match bad {
-                    Ok(true) => sink.write(&key, &value)?,
+                    Ok(true) => sink.write(&key, &value).map_err(|failure| failure.at_line(rows.line()))?,
                     Ok(false) => self.empty += 1,
                     Err(bad) => self.add_bad(rows, bad)?,
                 }

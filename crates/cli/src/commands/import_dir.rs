@@ -5,8 +5,9 @@
 
 use std::fs::Metadata;
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
@@ -141,7 +142,8 @@ fn key_of(table: &BytesTable, path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(key)
 }
 
-/// Whether what is stored is this file: of its size, and written after it was, or where nobody knows when the same.
+/// Whether what is stored is this file: of its size, and written after the file was last changed or put there, or where nobody knows
+/// when the same.
 fn is_unchanged(
     table: &BytesTable,
     key: &[u8],
@@ -152,7 +154,10 @@ fn is_unchanged(
     if head.size_bytes != facts.len() {
         return Ok(false);
     }
+    // A file that is moved or copied here with its old time is changed now all the same.
+    let there_since = Duration::new(facts.ctime().max(0) as u64, facts.ctime_nsec().max(0) as u32);
     let changed = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let changed = changed.map(|modified| modified.max(there_since));
     if let (Some(written_ms), Some(changed)) = (head.written_ms, changed) {
         return Ok(u128::from(written_ms) > changed.as_millis());
     }

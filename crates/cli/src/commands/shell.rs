@@ -22,7 +22,7 @@ use rustyline::{Context, Editor, Helper};
 use crate::args::{Cli, ShellArgs};
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
-use crate::session::Session;
+use crate::session::{Begun, Session};
 
 /// What the shell says on `help`: one screen.
 const HELP: &str =
@@ -183,15 +183,16 @@ fn transact(verb: &str, session: &mut Session) -> Result<(), Failure> {
     let open = session.transaction.take();
     match (verb, open, &session.shared) {
         ("begin", None, Some(store)) => {
-            session.transaction = Some(store.transaction());
+            session.transaction =
+                Some(Begun { transaction: store.transaction(), durability: Durability::Process });
             Ok(())
         }
         ("begin", open, _) => {
             session.transaction = open;
             Err(Failure::Usage("a transaction has begun already: commit or abort it first".to_owned()))
         }
-        ("commit", Some(transaction), _) => {
-            let seq = transaction.commit(Durability::Process)?;
+        ("commit", Some(begun), _) => {
+            let seq = begun.transaction.commit(begun.durability)?;
             session.report(&serde_json::json!({ "seq": seq }), |_| Ok(()))
         }
         (_, Some(_), _) => Ok(()), // what is dropped does nothing

@@ -79,7 +79,7 @@ fn state(segment: &ValueSegment) -> String {
 
 fn row(segment: &ValueSegment, times: Option<&BTreeMap<u64, ValueTimes>>) -> Vec<Datum> {
     let text = |text: String| Datum::Text(text);
-    let dead = segment.bytes.saturating_sub(segment.live_bytes);
+    let dead = segment.dead_bytes();
     let full =
         (segment.live_bytes * BAR_CHARS).checked_div(segment.bytes).unwrap_or(0).min(BAR_CHARS) as usize;
     let bar = "█".repeat(full) + &"·".repeat(BAR_CHARS as usize - full);

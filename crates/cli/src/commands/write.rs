@@ -53,17 +53,17 @@ fn write(
     let Some((value, key)) = args.key_and_value.split_last() else {
         return Err(Failure::Usage("name a key and a value".to_owned()));
     };
-    let store = session.write(&args.store)?;
+    let store = session.write_keys(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
     let key = keys::key(&table, key, args.hex)?;
     let value = keys::value(&table, value)?;
-    if let Some(transaction) = &mut session.transaction {
+    if let Some(begun) = &mut session.transaction {
         if lifetime.is_some() {
             return Err(Failure::Usage(
                 "in a transaction values last as long as their table says".to_owned(),
             ));
         }
-        transaction.write(&table, op, &key, &value);
+        begun.write((&table, op), &key, &value, args.durability.into());
         return Ok(());
     }
     let seq = match lifetime {

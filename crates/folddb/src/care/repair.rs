@@ -308,7 +308,8 @@ impl Mender<'_> {
         let (placed, options, draft) = (next.clone(), self.options, self.draft);
         let values = ValuesAtRest::new(&options.host.files, draft, &placed);
         for table in next.tables.values_mut() {
-            if rules.get(&table.id).is_some_and(|rules| rules.rules.keeps_log) {
+            let is_kept = rebuilt.logs.iter().any(|log| log.table == table.name);
+            if rules.get(&table.id).is_some_and(|rules| rules.rules.keeps_log) && !is_kept {
                 let what =
                     "the log that it kept for ever ends here, and what is written from now on is not kept";
                 self.report.findings.push(Finding::note(table.name.as_str(), what));

@@ -136,6 +136,8 @@ impl Player {
     fn go_on_in_next_world(&mut self, disk: &SimDisk, power: bool, chance: &mut Seeded) {
         let next = if power { disk.after_power_cut(chance) } else { disk.after_death() };
         if power {
+            // What is lost may have its seq taken by another write, of which a cursor knows nothing: see `Resume::Strict`.
+            self.left.retain(|left| self.known.keeps_through_power(left.seq));
             self.known.power_is_gone();
         } else if next.has_lost() && chance.one_in(2) {
             next.evict();

@@ -23,7 +23,7 @@ pub(super) struct Left {
     shape: Shape,
     scan: ScanShape,
     /// The seq that it saw.
-    seq: Seq,
+    pub(super) seq: Seq,
     /// The time that it read at.
     time_ms: u64,
     /// It has come to its end.
