@@ -24,6 +24,7 @@ pub mod chance;
 pub mod place;
 pub mod faulty_files;
 pub mod world;
+pub mod small_store;
 pub mod tables;
 pub mod model;
 pub mod program;

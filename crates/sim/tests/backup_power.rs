@@ -3,21 +3,15 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::{BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Store, Upkeep};
-use folddb_sim::chance::Seeded;
+use folddb::{BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Store};
 use folddb_sim::numbered::Numbered;
+use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
 const SEED: u64 = 7;
 
 fn options(disk: &SimDisk) -> Options {
-    Options::default()
-        .host(disk.host())
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+    small_store::options(disk).part_bytes(64 << 10)
 }
 
 fn place() -> PathBuf {
@@ -48,16 +42,6 @@ fn world() -> (SimDisk, Store) {
     (disk, store)
 }
 
-/// The worlds that a crash may leave.
-fn crashed(disk: &SimDisk, n: u64, cuts: u64) -> Vec<(String, SimDisk)> {
-    let died = (format!("died before change {n}"), disk.after_death());
-    let cut = |cut: u64| {
-        let mut chance = Seeded::new(SEED ^ n << 8 ^ cut);
-        (format!("the power went before change {n}, cut {cut}"), disk.after_power_cut(&mut chance))
-    };
-    std::iter::once(died).chain((0..cuts).map(cut)).collect()
-}
-
 fn last_of(disk: &SimDisk, dir: &Path) -> Result<u64, String> {
     let store = Store::open(dir, options(disk)).map_err(|error| error.to_string())?;
     Numbered::open(&store).map_err(|error| error.to_string())?.last()
@@ -83,7 +67,7 @@ fn crash_in_backup(how: &BackupOptions, step: usize, cuts: u64) {
         disk.die_after(n);
         let made = store.backup(place(), how).is_ok();
         assert!(made || disk.is_dead(), "only death ends it");
-        for (said, next) in crashed(&disk, n, cuts) {
+        for (said, next) in small_store::crashed(&disk, SEED, n, cuts) {
             let found = backups_in(&next, &said);
             // The new one is there when that was promised, and the old one unless it was to go.
             assert!(found.contains(&70) || !made, "{said}: {found:?}");
@@ -119,7 +103,7 @@ fn a_crash_before_any_change_of_a_first_backup_leaves_a_place_that_works() {
         store.sync().expect("it is synced");
         disk.die_after(n);
         let made = store.backup(place(), &BackupOptions::default()).is_ok();
-        for (said, next) in crashed(&disk, n, 3) {
+        for (said, next) in small_store::crashed(&disk, SEED, n, 3) {
             if made {
                 assert_eq!(backups_in(&next, &said), [10], "{said}");
             }
@@ -145,7 +129,7 @@ fn a_crash_before_any_change_of_a_restore_leaves_no_store_or_all_of_it() {
             disk.die_after(n);
             let what = RestoreOptions::default().copy(copy).at_seq(Some(130));
             let made = Store::restore(place(), &to, &what, &options(&disk)).is_ok();
-            for (said, next) in crashed(&disk, n, 3) {
+            for (said, next) in small_store::crashed(&disk, SEED, n, 3) {
                 match Store::open(&to, options(&next)) {
                     Err(error) if error.kind() == ErrorKind::NoStore => assert!(!made, "{said}"),
                     Err(error) => panic!("{said}: {error}"),

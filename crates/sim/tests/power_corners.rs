@@ -4,29 +4,21 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::{BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table, Upkeep};
-use folddb_sim::chance::Seeded;
+use folddb::{BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table};
 use folddb_sim::numbered::Numbered;
+use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
 /// Ways of crashing at each moment: the process alone, and power cuts of so many seeds.
 const CUTS: u64 = 3;
 
 fn options(disk: &SimDisk) -> Options {
-    Options::default()
-        .host(disk.host())
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(64 << 10)
-        .merge_factor(64)
-        .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+    small_store::options(disk).part_bytes(64 << 10).merge_factor(64)
 }
 
 /// The worlds that a crash may leave.
 fn after_crash(disk: &SimDisk, moment: u64) -> Vec<SimDisk> {
-    let cut = |seed| disk.after_power_cut(&mut Seeded::new(moment * 100 + seed));
-    std::iter::once(disk.after_death()).chain((0..CUTS).map(cut)).collect()
+    small_store::crashed(disk, 0, moment, CUTS).into_iter().map(|(_, left)| left).collect()
 }
 
 /// A key of 60 KB, so that a few dozen parts fill a manifest, which has the bounds of each.

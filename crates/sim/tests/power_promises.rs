@@ -6,9 +6,10 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Upkeep, Work};
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Work};
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Call, Fault};
+use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
 /// How often the power goes, at each moment.
@@ -16,23 +17,15 @@ const CUTS: u64 = 40;
 const KEYS: u64 = 60;
 
 fn options(disk: &SimDisk) -> Options {
-    Options::default()
-        .host(disk.host())
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .part_bytes(16 << 10)
-        .merge_factor(2)
-        .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+    small_store::options(disk).part_bytes(16 << 10).merge_factor(2)
 }
 
 fn create(disk: &SimDisk) -> Store {
-    Store::create(SimDisk::store_dir(), options(disk)).unwrap()
+    small_store::create(disk, options(disk))
 }
 
 fn open(disk: &SimDisk) -> Store {
-    Store::open(SimDisk::store_dir(), options(disk))
-        .unwrap_or_else(|error| panic!("{error}\n{}", disk.diary(40)))
+    small_store::open(disk, options(disk))
 }
 
 fn sums(store: &Store, name: &str) -> Table<u64, u64> {

@@ -6,7 +6,8 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{Durability, FeedEvent, FeedOptions, Options, Rules, Store, Table, Upkeep, ValuesIn, Work};
+use folddb::{Durability, FeedEvent, FeedOptions, Options, Rules, Store, Table, ValuesIn, Work};
+use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
 /// How often the power goes, at each moment.
@@ -16,23 +17,15 @@ const KEYS: u64 = 60;
 type Blobs = Table<u64, Vec<u8>>;
 
 fn options(disk: &SimDisk) -> Options {
-    Options::default()
-        .host(disk.host())
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(32 << 10)
-        .value_space_max(1.05)
-        .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+    small_store::options(disk).value_segment_bytes(32 << 10).value_space_max(1.05)
 }
 
 fn create(disk: &SimDisk) -> Store {
-    Store::create(SimDisk::store_dir(), options(disk)).unwrap()
+    small_store::create(disk, options(disk))
 }
 
 fn open(disk: &SimDisk) -> Store {
-    Store::open(SimDisk::store_dir(), options(disk))
-        .unwrap_or_else(|error| panic!("{error}\n{}", disk.diary(40)))
+    small_store::open(disk, options(disk))
 }
 
 fn sorted(store: &Store, place: ValuesIn) -> Blobs {

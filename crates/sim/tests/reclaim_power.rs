@@ -5,8 +5,8 @@
 
 use std::path::PathBuf;
 
-use folddb::{BackupOptions, Cursor, Options, RestoreOptions, Resume, Rules, Store, Table, Upkeep};
-use folddb_sim::chance::Seeded;
+use folddb::{BackupOptions, Cursor, Options, RestoreOptions, Resume, Rules, Store, Table};
+use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
 const SEED: u64 = 12;
@@ -17,17 +17,11 @@ const BACKED_UP: u64 = 3;
 const ROUNDS: u64 = 5;
 
 fn options(disk: &SimDisk) -> Options {
-    Options::default()
-        .host(disk.host())
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .value_segment_bytes(256 << 10)
-        .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
+    small_store::options(disk).value_segment_bytes(256 << 10)
 }
 
 fn open(disk: &SimDisk) -> Store {
-    Store::open(SimDisk::store_dir(), options(disk)).expect("it opens")
+    small_store::open(disk, options(disk))
 }
 
 fn place() -> PathBuf {
@@ -124,16 +118,6 @@ fn assert_restores(disk: &SimDisk, what: &str) {
     assert_holds(&store, BACKED_UP, what);
 }
 
-/// The worlds that a crash before this change may leave.
-fn crashed(disk: &SimDisk, n: u64) -> Vec<(String, SimDisk)> {
-    let cut = |cut: u64| {
-        let mut chance = Seeded::new(SEED ^ n << 8 ^ cut);
-        (format!("the power went before change {n}, cut {cut}"), disk.after_power_cut(&mut chance))
-    };
-    let died = (format!("died before change {n}"), disk.after_death());
-    std::iter::once(died).chain((0..2).map(cut)).collect()
-}
-
 /// Opens what a crash has left: all is there, and a reclaim that is not cut short goes to its end.
 fn goes_on_after(disk: &SimDisk, begun: &Begun, what: &str) {
     let store = open(disk);
@@ -163,6 +147,8 @@ fn a_linked_backup_and_a_scan_under_way_outlive_a_reclaim_wherever_it_is_cut_sho
             return assert_restores(&disk, "a reclaim that was done");
         }
         drop(store);
-        crashed(&disk, n).iter().for_each(|(what, disk)| goes_on_after(disk, &begun, what));
+        small_store::crashed(&disk, SEED, n, 2)
+            .iter()
+            .for_each(|(what, disk)| goes_on_after(disk, &begun, what));
     }
 }
