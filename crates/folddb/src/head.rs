@@ -15,7 +15,8 @@ use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 
-/// What is known of a value without reading it.
+/// What is known of a value without reading it. Where an operand waits to be folded onto a value that lies apart, and folding is not
+/// joining, nobody can know: that value is read for its head, until its key is set anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Head {

@@ -183,7 +183,7 @@ impl BytesScan {
         }
     }
 
-    /// Keys with the heads of their values instead of these: no value that lies apart is read.
+    /// Keys with the heads of their values instead of these: no value that lies apart is read, but for what [`Head`] says.
     pub fn heads(self) -> Heads {
         Heads { state: RowsState::start(self.with_heads()) }
     }
@@ -431,7 +431,7 @@ impl<K: Key, V: Value> Scan<K, V> {
 }
 
 impl<K: Key, V: Value> Scan<K, V> {
-    /// Keys with the heads of their values instead of these: no value that lies apart is read.
+    /// Keys with the heads of their values instead of these: no value that lies apart is read, but for what [`Head`] says.
     pub fn heads(self) -> impl Iterator<Item = Result<(K, Head)>> {
         let table = self.bytes.table.name.clone();
         self.bytes.heads().map(move |row| {

@@ -69,7 +69,7 @@ impl BytesScan {
         self.spread(threads, &start, &piece, join)
     }
 
-    /// The same with the heads of the values instead of these: no value that lies apart is read.
+    /// The same with the heads of the values instead of these: no value that lies apart is read, but for what [`Head`] says.
     ///
     /// # Errors
     /// As [`BytesScan::fold_rows`].

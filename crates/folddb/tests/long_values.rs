@@ -244,9 +244,32 @@ fn backups_dumps_and_repair_have_it_also_where_the_index_is_lost() {
         bytes[middle..].fill(9);
         std::fs::write(&index, bytes).unwrap();
         let mended = dir.path().join("mended");
-        Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+        let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+        assert!(report.findings.iter().any(|finding| finding.what.contains("made anew")), "{report:?}");
         has_all(&mended);
     }
+}
+
+/// Where an index is lost the value counts that lies later, and a short one that was put after a long one does.
+#[test]
+fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_there_still() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let table = blobs(&store, ValuesIn::Segments);
+    table.set(&1, &blob(1, 1, 300)).unwrap();
+    stream(&store, WriteOp::Set, 1, &blob(1, 2, 9_000));
+    let past = store.snapshot(); // so the long one stays
+    table.set(&1, &blob(1, 3, 300)).unwrap();
+    store.flush().unwrap();
+    drain(&store);
+    assert!(store.stats().indexes_saved > 0 && entries(&path, "shelf").len() == 1);
+    drop((past, table, store)); // as a process that dies
+    std::fs::write(entries(&path, "index").pop().unwrap(), [9; 5000]).unwrap();
+    let mended = dir.path().join("mended");
+    Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    let store = Store::open(&mended, options()).unwrap();
+    check(&blobs(&store, ValuesIn::Segments), 1, Some(&blob(1, 3, 300)));
 }
 
 #[test]

@@ -133,6 +133,29 @@ fn what_has_moved_moves_on() {
     check(&Store::open(&path, options()).unwrap(), 3);
 }
 
+/// A segment of which nothing is alive any more leaves the file that it moved to; the others stay in it, also when the store is gone.
+#[test]
+fn a_file_of_moved_values_stays_as_long_as_one_segment_in_it_lives() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    fill(&store, 3);
+    assert!(reclaim(&store) > 0);
+    let files = store.value_segments().into_iter().filter(|file| file.segments != [file.number]);
+    let file = files.max_by_key(|file| file.segments.len()).unwrap();
+    assert!(file.segments.len() > 1, "{file:?}");
+    let table = blobs(&store);
+    for key in 0..KEYS / 2 {
+        table.set(&key, &blob(key, round_of(key, 3))).unwrap(); // all that the first segments had
+    }
+    store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
+    while store.upkeep_step_of(Work::Flush).unwrap().is_some() {}
+    let left = store.value_segments().into_iter().find(|left| left.number == file.number).unwrap();
+    assert!(left.segments.len() < file.segments.len(), "{left:?} of {file:?}");
+    drop((table, store)); // as a process that dies
+    check(&Store::open(&path, options()).unwrap(), 3);
+}
+
 #[test]
 fn scans_and_snapshots_of_before_read_what_they_saw() {
     let dir = tempfile::tempdir().unwrap();

@@ -4,7 +4,11 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 use folddb::care::{RepairOptions, Severity};
-use folddb::{Durability, ErrorKind, HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table, Upkeep};
+use folddb::codec::KeyCodec;
+use folddb::table_rules::TableRules;
+use folddb::{
+    Durability, ErrorKind, HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table, Upkeep, WriteOp,
+};
 
 fn options() -> Options {
     Options::default()
@@ -573,5 +577,52 @@ fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
         while store.upkeep_step().unwrap().is_some() {}
         assert!(!segment.exists(), "it goes with the last who looks");
         assert_eq!(table.get(&1).unwrap(), Some(blob(1, 11)));
+    }
+}
+
+/// What nobody can know of a value without reading it: what an operand comes to that is folded onto one that lies apart, where folding is
+/// not joining. Only the values of such keys are read, each once, and none any more once it was set anew.
+#[test]
+fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let merged = TableRules::new(KeyCodec::U64).fold("json-merge").separate(Some(256));
+    let joined = TableRules::new(KeyCodec::U64).fold("append:,").separate(Some(256));
+    let tables = [("merged", merged), ("joined", joined)]
+        .map(|(name, rules)| store.create_table(name, rules).unwrap());
+    let key = |n: u64| n.to_be_bytes();
+    let text = |n: usize| format!("{{\"text\":\"{}\"}}", "x".repeat(n)).into_bytes();
+    let reads = |of: &dyn Fn()| {
+        let before = store.stats().value_reads;
+        of();
+        store.stats().value_reads - before
+    };
+    for table in &tables {
+        let write = |op: WriteOp, n: u64, bytes: &[u8]| assert!(table.write(op, &key(n), bytes).is_ok());
+        (0..20).for_each(|n| write(WriteOp::Set, n, &text(1000)));
+        store.flush().unwrap();
+        (0..20).step_by(5).for_each(|n| write(WriteOp::Fold, n, b"{\"more\":1}"));
+        let waiting = if table.name() == "merged" { 4 } else { 0 };
+        for settled in [false, true] {
+            if settled {
+                store.flush().unwrap();
+                store.optimize(table.name(), |_| std::ops::ControlFlow::Continue(())).unwrap();
+            }
+            let heads = || {
+                let heads: Vec<_> = table.scan().heads().map(|row| row.unwrap().1.size_bytes).collect();
+                assert_eq!(heads.len(), 20);
+                assert!(
+                    heads.iter().enumerate().all(|(n, &size)| (size > 1011) == n.is_multiple_of(5)),
+                    "{heads:?}"
+                );
+            };
+            assert_eq!(reads(&heads), waiting, "{} heads of a scan, settled: {settled}", table.name());
+            let one_by_one = || (0..20).for_each(|n| assert!(table.head(&key(n)).unwrap().is_some()));
+            assert_eq!(reads(&one_by_one), waiting, "{} heads, settled: {settled}", table.name());
+        }
+        (0..20).step_by(5).for_each(|n| write(WriteOp::Set, n, &text(2000)));
+        let heads =
+            || assert_eq!(table.scan().heads().filter(|row| row.as_ref().unwrap().1.is_apart).count(), 20);
+        assert_eq!(reads(&heads), 0, "{}: what was set anew", table.name());
     }
 }
