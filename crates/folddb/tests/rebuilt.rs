@@ -260,11 +260,40 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
     let is_log = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "log");
     let entries = std::fs::read_dir(&path).expect("a directory").map(|entry| entry.expect("an entry").path());
     let oldest = entries.filter(is_log).min().expect("a log");
+    let verified = || Store::verify(&path, &options(), true, |_, _| {}).expect("it reads");
+    assert!(verified().is_clean(), "{:?}", verified().findings);
     let mut bytes = std::fs::read(&oldest).expect("it reads");
     bytes[6000] ^= 0x40;
     std::fs::write(&oldest, bytes).expect("it is written");
     let refused = rebuild(&path, &temp.path().join("new"), &["sums"]).expect_err("it is refused");
     assert_eq!(refused.kind(), ErrorKind::Corruption);
     assert!(refused.to_string().contains("table `sums` cannot be rebuilt"), "{refused}");
+    assert!(refused.to_string().contains("takes over what is whole of its runs"), "{refused}");
     assert!(!temp.path().join("new").exists());
+    // And before anybody needs it.
+    let report = verified();
+    let told: Vec<&folddb::care::Finding> = report.damage().collect();
+    let name = oldest.file_name().expect("a name").to_string_lossy();
+    assert!(told.len() == 1 && told[0].file == name && told[0].offset.is_some(), "{told:?}");
+    assert!(told[0].what.contains("the runs of `sums`, `blobs` can no longer be made anew"), "{told:?}");
+    let quick = Store::verify(&path, &options(), false, |_, _| {}).expect("it reads");
+    assert!(quick.is_clean(), "{:?}", quick.findings);
+}
+
+#[test]
+fn a_value_that_only_a_kept_log_leads_to_is_looked_at_where_all_is() {
+    let temp = tempfile::tempdir().expect("a directory");
+    let path = temp.path().join("store");
+    let store = Store::create(&path, options()).expect("a store");
+    let at = tables(&store);
+    (1..=6_u64).for_each(|key| assert!(at.blobs.set(&key, &vec![key as u8; 2000]).is_ok()));
+    at.blobs.delete(&3).expect("it goes");
+    store.optimize("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it merges");
+    drop(at);
+    store.close().expect("it closes");
+    flip_value(&path, 3);
+    let report = Store::verify(&path, &options(), true, |_, _| {}).expect("it reads");
+    let told: Vec<String> = report.damage().map(ToString::to_string).collect();
+    assert!(told.len() == 1 && told[0].contains(".values"), "{told:?}");
+    assert!(told[0].contains("a value that the kept log leads to"), "{told:?}");
 }

@@ -1,19 +1,25 @@
-//! Tables whose runs a repair makes anew from the log that they keep for ever: which, and what their logs hold.
+//! Tables whose runs a repair makes anew from the log that they keep for ever: which, what their logs hold, and whether that is whole.
 //!
-//! Called by `repair`.
+//! Called by `repair`, and by `verify` where it reads all.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use folddb_base::{Error, Lsn, Result};
+use folddb_base::{Error, Lsn, Result, TableId};
 use folddb_host::Host;
 use folddb_journal::ReplayFrame;
-use folddb_journal::follow::Follower;
-use folddb_manifest::State;
+use folddb_journal::follow::{Follower, HistoryFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame;
+use folddb_manifest::{State, TableState};
 
-use crate::care::finding::{Finding, Loss};
+use crate::care::finding::{Finding, Loss, Misfits};
+use crate::care::survey::in_words;
 use crate::engine::Engine;
 use crate::feeds::history_in;
 use crate::kept_logs::kept_log;
+use crate::values::rope_of;
+use crate::values_at_rest::ValuesAtRest;
 
 /// The tables that are made anew.
 #[derive(Default)]
@@ -87,8 +93,11 @@ impl RebuiltLog {
         let mut follower = Follower::at(host, dir, self.from_lsn);
         let in_log = |error: Error| {
             error
-                .context(format!("table `{}` cannot be rebuilt: its log", self.table))
-                .advise("repair without it")
+                .context(format!(
+                    "table `{}` cannot be rebuilt: the log that it keeps is damaged",
+                    self.table
+                ))
+                .advise("repair without --rebuild-index takes over what is whole of its runs")
         };
         loop {
             let lsn = follower.lsn();
@@ -100,6 +109,102 @@ impl RebuiltLog {
             visit(&ReplayFrame { lsn, end_lsn, first_seq, count, time_ms, payload, is_durable: true })?;
         }
     }
+}
+
+/// What is not whole of the logs that tables keep, up to where the log of all begins, which is read anyway. All runs may be whole all the
+/// same: what it costs shows when they are to be made anew.
+///
+/// # Errors
+/// A directory that cannot be listed.
+pub(crate) fn damage_of_kept_logs(
+    host: &Host,
+    dir: &Path,
+    state: &State,
+    values: &ValuesAtRest<'_>,
+) -> Result<Vec<Finding>> {
+    let kept = |table: &TableState| Some((table.id, (table.name.clone(), kept_log(state, &table.name)?.lsn)));
+    let tables: BTreeMap<TableId, (String, Lsn)> = state.tables.values().filter_map(kept).collect();
+    let Some(from_lsn) = tables.values().map(|(_, from_lsn)| *from_lsn).min() else { return Ok(Vec::new()) };
+    let files = history_in(host, dir, state)?;
+    let walk = KeptLogs { dir, tables, values };
+    let (mut findings, mut misfits) = (Vec::new(), Misfits::default());
+    let mut follower = Follower::at(host, dir, from_lsn);
+    loop {
+        let lsn = follower.lsn();
+        let file = files.iter().find(|file| file.covers(lsn)).copied();
+        let file_at = |lsn: Lsn| files.iter().find(|file| file.covers(lsn)).copied();
+        match follower.next(state.log_start_lsn, &file_at) {
+            Ok(None) => break,
+            Ok(Some(batch)) => walk.batch(lsn, file.as_ref(), batch.payload, &mut misfits),
+            Err(error) => {
+                let at = follower.lsn();
+                findings.push(walk.hole(&error));
+                // What comes after it is looked at, too.
+                let Some(next) = next_file(&files, at) else { break };
+                follower = Follower::at(host, dir, next);
+            }
+        }
+    }
+    findings.extend(misfits.findings().map(|(finding, _)| walk.telling(finding)));
+    Ok(findings)
+}
+
+/// Where the next file begins that has some of the history after a place.
+fn next_file(files: &[HistoryFile], lsn: Lsn) -> Option<Lsn> {
+    files.iter().map(|file| file.first_lsn).find(|first_lsn| *first_lsn > lsn)
+}
+
+/// A look at the logs that tables keep.
+struct KeptLogs<'a> {
+    dir: &'a Path,
+    /// The tables that keep theirs, and from where on.
+    tables: BTreeMap<TableId, (String, Lsn)>,
+    values: &'a ValuesAtRest<'a>,
+}
+
+impl KeptLogs<'_> {
+    fn batch(&self, lsn: Lsn, file: Option<&HistoryFile>, payload: &[u8], misfits: &mut Misfits) {
+        let own_file = file.map_or_else(|| "the log".to_owned(), name_of);
+        for record in frame::records(payload) {
+            let record = match record {
+                Ok(record) => record,
+                Err(cause) => {
+                    return misfits.add(&own_file, None, None, format!("the batch at LSN {lsn}: {cause}"));
+                }
+            };
+            let is_kept = self.tables.get(&record.table).is_some_and(|(_, from_lsn)| *from_lsn <= lsn);
+            let rope = rope_of(&record).filter(|_| is_kept);
+            for pointer in rope.iter().flat_map(|rope| rope.pointers()) {
+                if let Err(error) = self.values.piece((record.table, record.key), &pointer) {
+                    let said = "a value that the kept log leads to";
+                    misfits.add_value(self.dir, &own_file, record.key, &error, said);
+                }
+            }
+        }
+    }
+
+    fn hole(&self, error: &Error) -> Finding {
+        let file = error.damage().and_then(|damage| damage.file.file_name());
+        let file = file.map_or_else(|| "the log".to_owned(), |name| name.to_string_lossy().into_owned());
+        let offset = error.damage().and_then(|damage| damage.offset);
+        self.telling(Finding::damage(file, offset, in_words(error)))
+    }
+
+    /// The same finding, which says what it costs.
+    fn telling(&self, finding: Finding) -> Finding {
+        let names: Vec<String> = self.tables.values().map(|(name, _)| format!("`{name}`")).collect();
+        let what = format!(
+            "{}: nothing that is read needs it, but the runs of {} can no longer be made anew from the log",
+            finding.what,
+            names.join(", ")
+        );
+        Finding { what, ..finding }
+    }
+}
+
+fn name_of(file: &HistoryFile) -> String {
+    let name = if file.is_kept { FileName::Kept(file.number) } else { FileName::Log(file.number) };
+    name.to_string()
 }
 
 /// Batches of the log of a table that its new runs lack. Of many the first says what is wrong.

@@ -5,7 +5,8 @@
 //!             its length, footer, facts, index; that parts of a run are disjoint; files that nobody lists; the values of
 //!             batches for whose durability nothing vouches, as an opening reads them, since it cuts the log at the first
 //!             that is not whole
-//!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table
+//!   deep      every block, the order of keys and seqs, filters, and that each key and value is one of its table; the logs that
+//!             tables keep for ever, with the values that these lead to
 //! ```
 //!
 //! It takes the lock as readers do, changes nothing, and works on stores that do not open.
@@ -28,6 +29,7 @@ use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
 use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::finding::{Finding, Loss, Misfits, Severity};
 use crate::care::indexes;
+use crate::care::rebuilt::damage_of_kept_logs;
 use crate::care::refolded::Refolded;
 use crate::care::survey::{Survey, bind, in_words, log_findings};
 use crate::hashed_read::is_long;
@@ -138,6 +140,11 @@ pub(crate) fn verify(
         look.values(&told.state);
         look.tables(&told.state);
         look.log(&told.state)?;
+        if deep {
+            let (host, at_rest) = (&options.host, &look.at_rest);
+            let damage = damage_of_kept_logs(host, &survey.dir, &told.state, at_rest)?;
+            look.report.findings.extend(damage);
+        }
         let has_indexes = told.state.tables.values().any(|table| is_index(table, options));
         if deep && has_indexes && report.is_clean() {
             report.findings.extend(indexes::findings(&survey.dir, options, &manifest_name(survey)));
