@@ -59,9 +59,10 @@ impl Snapshot {
     }
 
     /// A snapshot of a moment that is over.
-    pub(crate) fn take_at(engine: &Arc<Engine>, as_of: AsOf) -> Snapshot {
+    pub(crate) fn take_at(engine: &Arc<Engine>, as_of: AsOf) -> Result<Snapshot> {
+        engine.check_written(as_of)?;
         let (held, asked) = engine.hold_at(as_of);
-        Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: Some(asked) }
+        Ok(Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: Some(asked) })
     }
 
     /// What a reader of `table` reads at, where that is kept.

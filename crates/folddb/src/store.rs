@@ -328,8 +328,11 @@ impl Store {
 
     /// The whole store as it was at a moment that is over, as far as its tables keep it ([`crate::Keep`]): reading one that does
     /// not is an error that says since when it does. What had expired then is absent. While the snapshot lives, merges keep what
-    /// it can see.
-    pub fn snapshot_at(&self, as_of: AsOf) -> Snapshot {
+    /// it can see. A time that is still to come is the present.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::InvalidInput`] for a seq that nothing has been written with yet.
+    pub fn snapshot_at(&self, as_of: AsOf) -> Result<Snapshot> {
         Snapshot::take_at(self.engine(), as_of)
     }
 

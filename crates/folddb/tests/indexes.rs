@@ -468,7 +468,7 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
     kept.set("ann", &person("Berlin", 1)).unwrap();
     let fourth = kept.delete("ann").unwrap();
     store.optimize("kept", on).unwrap();
-    let at = |seq, city: &str| in_city_at(&kept, city, &store.snapshot_at(AsOf::Seq(seq))).len();
+    let at = |seq, city: &str| in_city_at(&kept, city, &store.snapshot_at(AsOf::Seq(seq)).unwrap()).len();
     assert_eq!((at(first, "Berlin"), at(first, "Rome")), (1, 0));
     assert_eq!((at(second, "Berlin"), at(second, "Rome")), (0, 1));
     assert_eq!((at(fourth, "Berlin"), at(fourth, "Rome")), (0, 0));

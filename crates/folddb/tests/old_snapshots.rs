@@ -252,7 +252,7 @@ fn the_past_of_a_table_can_be_read_at_the_seq_of_a_snapshot_that_has_ended() {
     drain(&store);
     assert!(ended.has_ended());
     store.flush().unwrap();
-    let past = store.snapshot_at(AsOf::Seq(ended.seq()));
+    let past = store.snapshot_at(AsOf::Seq(ended.seq())).unwrap();
     assert!(!past.has_ended() && ended.has_ended());
     assert_eq!(past.get(&kept, &1).unwrap(), Some(1));
     assert_eq!(past.get(&plain, &1).unwrap_err().kind(), ErrorKind::InvalidInput);

@@ -133,7 +133,7 @@ fn counters_travel_in_time_forever() {
             let sum = Some(total);
             assert_eq!(table.get_at(&7, AsOf::Seq(*seq)).unwrap(), sum, "{how}: after seq {seq}");
             assert_eq!(table.get_at(&7, AsOf::UnixMillis(*time_ms)).unwrap(), sum, "{how}: at {time_ms}");
-            let past = store.snapshot_at(AsOf::Seq(*seq));
+            let past = store.snapshot_at(AsOf::Seq(*seq)).unwrap();
             assert_eq!(past.get(&table, &3).unwrap(), sum);
             let rows: Vec<_> = past.scan(&table).into_iter().map(|row| row.unwrap().1).collect();
             assert_eq!(rows, vec![total; 20], "{how}");
@@ -179,7 +179,7 @@ fn the_newest_versions_of_a_key_are_kept_and_no_more() {
         let refused = table.get_at("a", AsOf::Seq(first)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
         assert!(refused.to_string().contains(&format!("at seq {}", deleted - 1)), "{refused}");
-        let refused = store.snapshot_at(AsOf::Seq(first)).scan(&table).count().unwrap_err();
+        let refused = store.snapshot_at(AsOf::Seq(first)).unwrap().scan(&table).count().unwrap_err();
         assert!(refused.to_string().contains("history"), "{refused}");
     }
     let stats = store.table_stats("pages").unwrap();
@@ -200,7 +200,7 @@ fn a_window_moves_and_what_is_beyond_it_is_folded_and_refused() {
     assert_eq!(table.get_at(&1, AsOf::Seq(seqs[70])).unwrap(), Some((1..=71).sum::<u64>()));
     let refused = table.get_at(&1, AsOf::Seq(seqs[20])).unwrap_err();
     assert!(refused.to_string().contains("window:1m"), "{refused}");
-    let held = store.snapshot_at(AsOf::Seq(seqs[70]));
+    let held = store.snapshot_at(AsOf::Seq(seqs[70])).unwrap();
     optimize(&store, "counts");
     let records = store.table_stats("counts").unwrap().records;
     assert!((60..=63).contains(&records), "{records} records");
@@ -542,6 +542,8 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
             assert_eq!(scanned.is_err(), keep == Keep::Latest, "{keep}");
             let to_come = table(keep).get_at(&1, AsOf::Seq(store.last_seq() + 1)).unwrap_err();
             assert!(to_come.message().contains("yet"), "{to_come}");
+            let to_come = store.snapshot_at(AsOf::Seq(store.last_seq() + 1)).map(drop).unwrap_err();
+            assert!(to_come.message().contains("yet"), "{to_come}");
         }
         store.tables().iter().for_each(|table| optimize(&store, table));
     }
@@ -598,7 +600,7 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
             assert_eq!(found(329, None).unwrap(), [3], "table {at}");
             assert_eq!(found(328, None).unwrap(), [0; 0]);
             for (seq, round) in &moments {
-                let past = store.snapshot_at(AsOf::Seq(*seq));
+                let past = store.snapshot_at(AsOf::Seq(*seq)).unwrap();
                 let is_kept = match keep {
                     Keep::Forever => true,
                     Keep::Window(_) => *round > 20,
@@ -677,7 +679,7 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     }
     world.pass(10_000);
     let alive = AsOf::UnixMillis(START_MS + 2_000);
-    let past = store.snapshot_at(alive);
+    let past = store.snapshot_at(alive).unwrap();
     let mut rows = past.scan(&table).into_iter();
     assert_eq!(rows.by_ref().take(2).count(), 2);
     let cursor = rows.cursor().unwrap();

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
     let table = store.known_table(&args.table)?;
     let mut find = narrow(&table, args)?;
     if let Some(as_of) = args.at {
-        find = find.at(&store.snapshot_at(as_of));
+        find = find.at(&store.snapshot_at(as_of)?);
     }
     if args.count {
         let count = if args.limit.is_some() { find.count()? } else { count_spread(find)? };

@@ -91,7 +91,7 @@ impl Player {
         if shape.keep == Keep::Forever && shape.expire == Expire::Never {
             let seq = model.last_seq() / 3 * 2;
             let rows = model.rows_at(table.name(), seq);
-            let past = store.snapshot_at(AsOf::Seq(seq));
+            let past = store.snapshot_at(AsOf::Seq(seq)).map_err(said("take a snapshot of the past"))?;
             compare_found(shape, &rows, find()?.at(&past)).map_err(at(seq))?;
         }
         let check = store.check_index(table.name(), INDEX).map_err(said("check the index"))?;

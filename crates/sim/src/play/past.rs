@@ -135,6 +135,7 @@ impl Player {
         let at = writes.len() * usize::from(255 - back) / 256;
         let Some(&(next, _)) = writes.get(at) else { return Ok(()) };
         let snapshot = self.store()?.snapshot_at(AsOf::Seq(next - 1));
+        let snapshot = snapshot.map_err(said("take a snapshot of the past"))?;
         same("the seq of a snapshot of the past", &snapshot.seq(), &(next - 1))?;
         let names = model.tables().into_iter().filter(|name| is_kept(model, name, &snapshot));
         let kept = names.map(|name| model.born(&name)).collect();
