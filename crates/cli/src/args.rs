@@ -789,9 +789,12 @@ pub(crate) struct WatchArgs {
     /// Only this table
     #[arg(long)]
     pub(crate) table: Option<String>,
-    /// Only keys whose bytes begin so; in hexadecimal digits after 0x
-    #[arg(long, value_name = "BYTES")]
-    pub(crate) prefix: Option<String>,
+    /// The table of a feed that is made may be made later
+    #[arg(long, requires = "table")]
+    pub(crate) to_come: bool,
+    /// Only keys that begin with this, as scan --prefix has it; without a table, bytes, or hexadecimal digits after 0x
+    #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
+    pub(crate) prefix: Vec<String>,
     /// A feed that is made begins with what comes from now on, and gives no rows
     #[arg(long)]
     pub(crate) from_now: bool,

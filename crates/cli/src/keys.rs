@@ -42,6 +42,15 @@ pub(crate) fn prefix(table: &BytesTable, words: &[String], hex: bool) -> Result<
     Ok(in_order(table, range))
 }
 
+/// The bytes that the keys begin with which begin with what was typed, whatever their order.
+pub(crate) fn prefix_bytes(table: &BytesTable, words: &[String]) -> Result<Vec<u8>, Failure> {
+    let range = table.rules().rules.key_codec().parse_prefix(&parts(words));
+    match range.map_err(|cause| wrong_key(table, words, &cause))?.low {
+        Bound::Included(prefix) | Bound::Excluded(prefix) => Ok(prefix),
+        Bound::Unbounded => Ok(Vec::new()),
+    }
+}
+
 fn in_order(table: &BytesTable, range: KeyRange) -> KeyRange {
     match table.rules().order {
         KeyOrder::Reversed => range.mirrored(),

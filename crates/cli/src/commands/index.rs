@@ -34,6 +34,12 @@ fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
     let rule = rule(&args.index)?;
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?;
+    if store.indexes(table.name())?.iter().any(|index| index.rule == rule && index.is_built) {
+        let report = json!({ "index": rule.to_string(), "exists": true, "keys": 0, "entries": 0 });
+        return session.report(&report, |out| {
+            writeln!(out, "table {} has index {} already: nothing is changed", args.table, rule.name)
+        });
+    }
     let bar = progress::share_bar(&rule.name);
     let mut done = None;
     store.add_index(table.name(), &rule, |at| {

@@ -3,6 +3,7 @@
 
 use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
 use serde_json::json;
+use std::path::Path;
 
 use crate::args::SyncArgs;
 use crate::commands::{diff, scan};
@@ -12,6 +13,12 @@ use crate::human;
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure> {
+    let place = |path: &Path| path.canonicalize().ok();
+    if place(&args.source).is_some_and(|source| place(&args.target) == Some(source)) {
+        let message =
+            format!("{} is one store, which is what it is: name another one", args.source.display());
+        return Err(Failure::Usage(message));
+    }
     let from = session.read(&args.source)?;
     let to = session.write_other(&args.target)?;
     let mut all = true;

@@ -14,15 +14,16 @@ use std::time::Duration;
 use crate::args::WatchArgs;
 use crate::failure::Failure;
 use crate::human;
+use crate::keys;
 use crate::render::json;
-use crate::session::Session;
+use crate::session::{Opened, Session};
 
 /// After so many batches what has been printed is acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1000;
 
 pub(crate) fn run(args: &WatchArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.write(&args.store)?;
-    let prefix = args.prefix.as_deref().map(prefix_bytes).transpose()?.unwrap_or_default();
+    let prefix = prefix_bytes(&store, args)?;
     let mut options =
         FeedOptions { table: args.table.clone(), prefix, from_now: args.from_now, ..FeedOptions::default() };
     if let Some(bytes) = args.hold_max {
@@ -59,7 +60,31 @@ fn next(feed: &mut Feed, args: &WatchArgs) -> Result<Option<FeedEvent>, Failure>
     })
 }
 
-fn prefix_bytes(word: &str) -> Result<Vec<u8>, Failure> {
+/// What the keys begin with, by the type of the keys of the table, where one is named. It must be there unless the user says otherwise, or
+/// the feed is there already: a feed of a table that was mistyped would never tell anything.
+fn prefix_bytes(store: &Opened, args: &WatchArgs) -> Result<Vec<u8>, Failure> {
+    let is_there = |name: &String| store.tables().contains(name);
+    let is_made = store.feeds().iter().any(|feed| feed.name == args.name);
+    match &args.table {
+        Some(name) if is_there(name) || !args.to_come && !is_made => {
+            let table = store.known_table(name)?;
+            match &args.prefix[..] {
+                [] => Ok(Vec::new()),
+                words => keys::prefix_bytes(&table, words),
+            }
+        }
+        _ => match &args.prefix[..] {
+            [] => Ok(Vec::new()),
+            [word] => plain_bytes(word),
+            words => Err(Failure::Usage(format!(
+                "a prefix of bytes is one word, and not {}: name the table",
+                words.len()
+            ))),
+        },
+    }
+}
+
+fn plain_bytes(word: &str) -> Result<Vec<u8>, Failure> {
     match word.strip_prefix("0x") {
         None => Ok(word.as_bytes().to_vec()),
         Some(hex) => datum::from_hex(hex)
