@@ -123,6 +123,7 @@ impl Contest {
             "durability": self.job.durability.name(),
             "threads": self.job.threads,
             "value_bytes": self.job.value_bytes,
+            "heads": self.job.heads,
             "indexes": self.job.indexes,
             "seed": self.job.seed,
             "optimize": self.job.optimize,

@@ -104,6 +104,9 @@ pub(crate) struct Job {
     /// Bytes of a value of leveled
     #[arg(long, default_value_t = VALUE_BYTES)]
     pub(crate) value_bytes: u64,
+    /// Each put of leveled asks for the head of its object first, as Riak does
+    #[arg(long)]
+    pub(crate) heads: bool,
     /// Indexes of indexed, 0 to 4
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=4))]
     pub(crate) indexes: u8,
@@ -123,7 +126,7 @@ impl Job {
             name += &format!("-threads-{}", self.threads);
         }
         if self.workload == Workload::Leveled {
-            name += &format!("-value-{}", self.value_bytes);
+            name += &format!("-value-{}{}", self.value_bytes, if self.heads { "-heads" } else { "" });
         }
         if self.workload == Workload::Indexed {
             name += &format!("-indexes-{}", self.indexes);

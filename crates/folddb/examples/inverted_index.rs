@@ -30,11 +30,16 @@ fn main() -> Result<()> {
         std::process::exit(2);
     };
     let words: Vec<String> = args.map(|word| word.to_lowercase()).collect();
+    index(&corpus, &dir, &words)
+}
+
+/// Indexes the files below a directory in three ways, compares these, and looks for words.
+pub(crate) fn index(corpus: &Path, dir: &Path, words: &[String]) -> Result<()> {
     let mut files = Vec::new();
-    collect(&corpus, &mut files);
+    collect(corpus, &mut files);
     files.sort();
 
-    let store = Store::create(&dir, Options::default().memory_bytes(32 << 20))?;
+    let store = Store::create(dir, Options::default().memory_bytes(32 << 20))?;
     let names = store.table("files", Rules::sorted::<u32, String>())?;
     let terms = store.table("terms", Rules::sorted::<String, Bitmap>().fold("bitmap"))?;
     let plain = store.table("read, add, write", Rules::sorted::<String, Vec<u8>>())?;
@@ -66,7 +71,7 @@ fn main() -> Result<()> {
     }
     assert_same(&terms, &plain, &map)?;
     println!("all three hold the same");
-    search(&terms, &names, &words)?;
+    search(&terms, &names, words)?;
     store.close()
 }
 

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use folddb::{IndexRule, Options, Rules, Store};
 
-fn main() -> folddb::Result<()> {
+pub(crate) fn main() -> folddb::Result<()> {
     let dir = std::env::temp_dir().join(format!("folddb-people-{}", std::process::id()));
     let store = Store::create(&dir, Options::default())?;
 

@@ -52,6 +52,7 @@ fn arguments(rival: &str, job: &Job) -> Vec<String> {
     }
     if job.workload == Workload::Leveled {
         arguments.extend(["--value-bytes".to_owned(), job.value_bytes.to_string()]);
+        arguments.extend(job.heads.then(|| "--heads".to_owned()));
     }
     if job.workload == Workload::Indexed {
         arguments.extend(["--indexes".to_owned(), job.indexes.to_string()]);

@@ -81,6 +81,7 @@ pub(super) const MEASURES: &[Measure] = &[
     less("put p99, µs", |run| at(run, &["serve", "puts", "p99_us"])),
     less("put p99.9, µs", |run| at(run, &["serve", "puts", "p99_9_us"])),
     less("put max, µs", |run| at(run, &["serve", "puts", "max_us"])),
+    less("of it its head p50, µs", |run| at(run, &["serve", "heads", "p50_us"])),
     more("heads/s, warm", |run| at(run, &["heads", "warm", "per_s"])),
     more("heads/s, cold", |run| at(run, &["heads", "cold", "per_s"])),
     more("gets/s as cold", |run| at(run, &["heads", "cold_gets", "per_s"])),

@@ -1,5 +1,6 @@
 //! `leveled`: objects of some kilobytes that are read five times as often as they are replaced, by several threads, hot ones
-//! more often than others: the benchmark that Riak's leveled was built for. Space is watched while it goes on.
+//! more often than others: the benchmark that Riak's leveled was built for. With `--heads` a put asks for the head of its object
+//! first, as Riak does to know what it replaces. Space is watched while it goes on.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -75,6 +76,9 @@ fn serve<'a>(child: &mut Child<'_>, shelf: &'a Shelf, keys: u64) -> Result<(Valu
     figures["rows_per_s"] = json!(per_second(served.ops, took));
     figures["gets"] = served.gets.to_json();
     figures["puts"] = served.puts.to_json();
+    if job.heads {
+        figures["heads"] = served.heads.to_json();
+    }
     figures["disk_bytes_by_second"] = json!(space);
     let last = last.into_iter().map(AtomicU64::into_inner).collect();
     Ok((figures, Versions { shelf, last }))
@@ -99,12 +103,20 @@ struct Served {
     ops: u64,
     gets: Latencies,
     puts: Latencies,
+    /// What puts asked for first: their part of these is in `puts`, too.
+    heads: Latencies,
     right: bool,
 }
 
 impl Served {
     fn none() -> Served {
-        Served { ops: 0, gets: Latencies::new(), puts: Latencies::new(), right: true }
+        Served {
+            ops: 0,
+            gets: Latencies::new(),
+            puts: Latencies::new(),
+            heads: Latencies::new(),
+            right: true,
+        }
     }
 
     fn absorb(&mut self, other: Served) {
@@ -112,6 +124,7 @@ impl Served {
         self.ops += other.ops;
         self.gets.absorb(&other.gets);
         self.puts.absorb(&other.puts);
+        self.heads.absorb(&other.heads);
     }
 }
 
@@ -142,6 +155,10 @@ impl Clerk<'_> {
                 self.shelf.objects.fill(self.shelf.number(own), version, &mut value);
                 let id = self.shelf.id(own);
                 let before = Instant::now();
+                if self.job.heads {
+                    served.right &= reader.size_bytes(id.bytes())? == Some(value.len() as u64);
+                    served.heads.note(before.elapsed());
+                }
                 writer.apply(Op::Put { key: id.bytes(), value: &value })?;
                 served.puts.note(before.elapsed());
                 self.last[own as usize].store(version, Ordering::Release);

@@ -1,0 +1,39 @@
+//! The examples that show how things are used run, and what they assert holds.
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "../examples/accounts.rs"]
+mod accounts;
+#[allow(dead_code)]
+#[path = "../examples/follow.rs"]
+mod follow;
+#[allow(dead_code)]
+#[path = "../examples/inverted_index.rs"]
+mod inverted_index;
+#[allow(dead_code)]
+#[path = "../examples/people.rs"]
+mod people;
+
+#[test]
+fn transfers_are_whole_and_reports_are_gone_on_with() {
+    accounts::main().unwrap();
+}
+
+#[test]
+fn a_follower_has_what_the_table_has() {
+    follow::main().unwrap();
+}
+
+#[test]
+fn people_are_found_by_what_is_known_of_them() {
+    people::main().unwrap();
+}
+
+/// All three programs that index a text hold the same: this crate's own sources.
+#[test]
+fn an_inverted_index_holds_what_a_map_of_the_words_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/care");
+    let words = ["store".to_owned(), "table".to_owned()];
+    inverted_index::index(&corpus, &dir.path().join("store"), &words).unwrap();
+}
