@@ -16,6 +16,7 @@
 //! Used by `hashed_read`, `hashed_write`, `hashed_save` and `hashed_scan`, by `commit` and `recover`, and by `reclaim`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -242,7 +243,7 @@ impl Hashed {
     /// # Errors
     /// The record is none of a hashed table; a shard that is not in memory cannot be read.
     pub(crate) fn take(&self, record: &FrameRecord<'_>, seq: Seq, past: Past) -> Result<bool> {
-        let (change, end) = match change_of(record) {
+        let (change, Range { start, end }) = match change_of(record) {
             Ok(Some(change)) => change,
             Ok(None) => return Ok(false),
             Err(cause) => return Err(malformed(record, cause)),
@@ -265,7 +266,9 @@ impl Hashed {
             if is_new {
                 used.tally.add(new);
             }
-            self.put_bytes.fetch_add(new.class().about_bytes(), Ordering::Relaxed);
+            // The class of a long value says little of it.
+            let bytes = new.class().about_bytes().max(end.saturating_sub(start));
+            self.put_bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         Ok(emptied)
     }
@@ -476,20 +479,21 @@ impl Hashed {
 }
 
 /// The change that a record of the log makes, and where the record of its value ends in its segment; none where it makes none.
-fn change_of(record: &FrameRecord<'_>) -> std::result::Result<Option<(Change, u64)>, Malformed> {
+fn change_of(record: &FrameRecord<'_>) -> std::result::Result<Option<(Change, Range<u64>)>, Malformed> {
     let old = match record.old_slot().ok_or(Malformed::Tag)? {
         0 => None,
         number => Some(Slot::from_number(number).ok_or(Malformed::Bounds)?),
     };
     if record.op == LogOp::RemoveHashed {
-        return Ok(old.map(|old| (Change::Remove(old), 0)));
+        return Ok(old.map(|old| (Change::Remove(old), 0..0)));
     }
     let pointer = Pointer::decode(record.pointer().ok_or(Malformed::Short)?)?;
     let new = slot_of(record.key, &pointer).ok_or(Malformed::Bounds)?;
-    let end = pointer.place.offset().saturating_add(record_bytes(record.key.len(), pointer.len));
+    let start = pointer.place.offset();
+    let at = start..start.saturating_add(record_bytes(record.key.len(), pointer.len));
     Ok(Some(match old {
-        Some(old) => (Change::Replace { old, new }, end),
-        None => (Change::Insert(new), end),
+        Some(old) => (Change::Replace { old, new }, at),
+        None => (Change::Insert(new), at),
     }))
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn front_bytes(&self) -> usize {
+    pub(crate) fn front_bytes(&self) -> usize {
         if self.front.is_some() { FRONT_BYTES } else { 0 }
     }
 
@@ -83,9 +83,16 @@ impl Found {
         record.get(start + self.front_bytes()..start + self.head.len as usize).unwrap_or(&[])
     }
 
+    /// Where its record lies, of whose bytes the first [`Found::front_bytes`] are none of the value.
+    pub(crate) fn pointer(&self, of: &Roster) -> Pointer<'static> {
+        let (low, unit) = (self.slot.segment(), self.slot.unit());
+        let place = ValuePlace { segment: of.number_of(low).unwrap_or(low), unit };
+        Pointer { place, time_ms: 0, hash: self.head.hash, len: self.head.len, head: &[] }
+    }
+
     /// Whether its value is longer than what is written at once.
     pub(crate) fn is_long(&self) -> bool {
-        is_long(self.head.len)
+        self.head.len.saturating_sub(self.front_bytes() as u64) > VALUE_BYTES_MAX as u64
     }
 
     /// Whether it is what the key has at a time.
@@ -274,20 +281,24 @@ impl Engine {
         at: Option<At>,
         take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
     ) -> Result<R> {
-        let mut record = Vec::new();
         if of.0.records_of().has_fronts {
             return self.get_hashed(of, key, at, |value| take(value.map(State::Value), None));
         }
-        self.counters.gets.add(1);
-        let Some((found, of)) = self.look_up_in(of, key, As::reader(at), Reading::Head, &mut record)? else {
-            return take(None, None);
-        };
-        let (low, unit) = (found.slot.segment(), found.slot.unit());
-        let place = ValuePlace { segment: of.number_of(low).unwrap_or(low), unit };
+        let Some((found, of)) = self.front_of(of, key, at)? else { return take(None, None) };
         let mut pointer = Vec::new();
-        Pointer { place, time_ms: 0, hash: found.head.hash, len: found.head.len, head: &[] }
-            .put(&mut pointer);
+        found.pointer(&of).put(&mut pointer);
         take(Some(State::Apart(&pointer)), Some(&of))
+    }
+
+    /// What stands before the value of `key`, and where to look for it: one small read.
+    pub(crate) fn front_of(
+        &self,
+        of: (&TableCore, &Hashed),
+        key: &[u8],
+        at: Option<At>,
+    ) -> Result<Option<(Found, Arc<Roster>)>> {
+        self.counters.gets.add(1);
+        self.look_up_in(of, key, As::reader(at), Reading::Head, &mut Vec::new())
     }
 
     /// The head of `key`: one small read.

@@ -100,6 +100,8 @@ impl Engine {
             }
             return self.version_at(table, key, at, now);
         }
+        // While it is held no merge folds away what a window keeps of it.
+        let _held = matches!(table.rules.rules.keep, Keep::Window(_)).then(|| self.hold_at(as_of));
         self.check_kept(table, at, now)?;
         let at = (at.seq < now.seq || at.time_ms < now.time_ms).then_some(at);
         self.get(table, key, at, |value| Ok(value.map(<[u8]>::to_vec)))
@@ -134,13 +136,13 @@ impl Engine {
             Some(Version { time_ms: Some(ms), .. }) => utc(*ms),
             _ => "none".to_owned(),
         };
-        let asked = self.time_of(at.seq).unwrap_or(at.time_ms);
+        let asked = match table.hashed {
+            Some(_) => utc(at.time_ms),
+            None => format!("seq {}, of {}", at.seq, utc(self.time_of(at.seq).unwrap_or(at.time_ms))),
+        };
         Error::invalid(format!(
-            "table `{}` keeps {}: of key {key} the oldest state that is kept is that at {since}; asked for is that at seq {}, of {}",
-            table.name,
-            table.rules.rules.keep,
-            at.seq,
-            utc(asked)
+            "table `{}` keeps {}: of key {key} the oldest state that is kept is that at {since}; asked for is that at {asked}",
+            table.name, table.rules.rules.keep
         ))
     }
 

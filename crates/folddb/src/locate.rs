@@ -198,6 +198,15 @@ impl Engine {
         at: Option<At>,
         how: Locate,
     ) -> Result<Option<Located>> {
+        if let Some(hashed) = table.hashed.as_ref().filter(|_| table.records_of().has_fronts) {
+            let Some((found, of)) = self.front_of((table, hashed), key, at)? else { return Ok(None) };
+            // The hash is of both: when it was written, and the value.
+            let record = self.locate_piece((&of, table), key, &found.pointer(&of), how)?;
+            let front_bytes = found.front_bytes() as u64;
+            let (offset, len_bytes) = (record.offset + front_bytes, record.len_bytes - front_bytes);
+            let value = FilePiece { offset, len_bytes, ..record };
+            return Ok(Some(Located { pieces: vec![LocatedPiece::InFile(value)] }));
+        }
         self.with_state(table, key, at, |state, of| match state {
             None => Ok(None),
             Some(State::Value(value)) => {

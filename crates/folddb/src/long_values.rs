@@ -18,6 +18,7 @@ use folddb_journal::shelves::{remove_shelf, shelf_path};
 use folddb_layout::file_name::FileName;
 use folddb_manifest::FEATURE_LONG_VALUES;
 
+use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 
@@ -33,7 +34,7 @@ impl Engine {
     /// Begins a long value.
     pub(crate) fn begin_long(&self, table: &TableCore, key: &[u8]) -> Result<LongValue> {
         self.require(FEATURE_LONG_VALUES, &self.values.has_long)?;
-        LongValue::begin(&self.host, &self.dir, self.numbers.take(), table.id, key)
+        LongValue::begin(&self.host_for(Who::Values), &self.dir, self.numbers.take(), table.id, key)
     }
 
     /// Puts a long value that is finished where readers will find it. The caller has locked its key.

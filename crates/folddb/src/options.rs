@@ -178,7 +178,7 @@ impl Options {
     }
 
     /// In pieces of how many bytes streamed values lie. Default 4 MiB, or a sixteenth of `memory_bytes` where that is less; at least
-    /// 1 KiB, at most 16 MiB. Each writer holds two, each reader one.
+    /// 1 KiB, at most 16 MiB. Each writer holds two, each reader one; a writer to a hashed table up to eight.
     pub fn stream_piece_bytes(mut self, bytes: usize) -> Options {
         self.stream_piece_bytes = Some(bytes.clamp(1 << 10, folddb_base::limits::VALUE_BYTES_MAX));
         self

@@ -62,7 +62,7 @@ impl<K: Key> Table<K, Vec<u8>> {
         self.bytes.writer(WriteOp::Set, &encoded_key(key))
     }
 
-    /// Makes all that `from` gives the value of `key`, up to 4 GiB, holding no more than a piece of it in memory.
+    /// Makes all that `from` gives the value of `key`, up to 4 GiB, holding no more than a few pieces of it in memory.
     ///
     /// # Errors
     /// `from` fails: nothing is written then; as [`Table::writer`].

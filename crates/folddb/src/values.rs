@@ -281,6 +281,9 @@ impl Engine {
                 self.sync_values()?; // pieces of streams, of which the log does not know yet
             }
         }
+        if lane.has_left_early() {
+            self.sync_values()?;
+        }
         self.shed_values()?;
         let (sealed, shelves) = (lane.take_sealed(), lane.shelves.take_sealed());
         if sealed.is_empty() && shelves.is_empty() {

@@ -298,3 +298,27 @@ fn damage_of_it_is_told_before_any_byte_is_handed_out() {
     let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
     assert!(report.damage().any(|finding| finding.to_string().contains(&name)), "{:?}", report.findings);
 }
+
+/// A segment that a long value leaves behind, nearly empty, gives back what it took ahead, though nobody asks for a sync.
+#[test]
+fn short_and_long_values_in_turn_take_no_more_of_the_disk_than_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options().value_segment_bytes(2 << 20)).unwrap();
+    let table = blobs(&store, ValuesIn::Segments);
+    let rounds = 24;
+    for round in 0..rounds {
+        table.set(&(1000 + round), &blob(round, 0, 200)).unwrap();
+        stream(&store, WriteOp::Set, round, &blob(round, 1, 6000));
+        drain(&store);
+    }
+    let taken = store.stats().value_bytes;
+    assert!(
+        taken < rounds * (200 + 6000 + 3 * 4096) + (4 << 20),
+        "{taken} bytes, {:?}",
+        store.value_segments()
+    );
+    for round in 0..rounds {
+        check(&table, round, Some(&blob(round, 1, 6000)));
+        assert_eq!(table.get(&(1000 + round)).unwrap(), Some(blob(round, 0, 200)));
+    }
+}

@@ -275,7 +275,10 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
     let told: Vec<&folddb::care::Finding> = report.damage().collect();
     let name = oldest.file_name().expect("a name").to_string_lossy();
     assert!(told.len() == 1 && told[0].file == name && told[0].offset.is_some(), "{told:?}");
-    assert!(told[0].what.contains("the runs of `sums`, `blobs` can no longer be made anew"), "{told:?}");
+    assert!(
+        told[0].what.contains("that keep their log (`sums`, `blobs`) can no longer be made anew"),
+        "{told:?}"
+    );
     let quick = Store::verify(&path, &options(), false, |_, _| {}).expect("it reads");
     assert!(quick.is_clean(), "{:?}", quick.findings);
 }

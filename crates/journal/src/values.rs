@@ -84,6 +84,8 @@ struct SealedValues {
     end: u64,
     /// There as long as it has not been synced.
     unsynced: Option<Arc<dyn AppendSync>>,
+    /// More than half of it is empty.
+    is_left_early: bool,
 }
 
 /// A value segment and where what counts of it ends.
@@ -295,6 +297,12 @@ impl ValueLane {
         self.lane.lock().unsynced_bytes + self.shelves.unsynced_bytes()
     }
 
+    /// Whether a segment was left early, which takes its whole length from the disk until it is synced and cut.
+    pub fn has_left_early(&self) -> bool {
+        let is_waiting = |segment: &SealedValues| segment.is_left_early && segment.unsynced.is_some();
+        self.lane.lock().sealed.iter().any(is_waiting)
+    }
+
     /// Waits until all that was appended before the call is durable. Costs next to nothing when it is.
     ///
     /// # Errors
@@ -302,7 +310,7 @@ impl ValueLane {
     pub fn sync(&self) -> Result<()> {
         self.check_sound()?;
         self.shelves.sync().map_err(|error| self.poison(error.message()))?;
-        let (sealed, active) = self.to_sync();
+        let (sealed, active, unsynced) = self.to_sync();
         for (number, syncer) in sealed {
             self.sync_one(number, &*syncer)?;
             let mut lane = self.lane.lock();
@@ -310,11 +318,14 @@ impl ValueLane {
                 segment.unsynced = None;
             }
         }
-        let Some((number, syncer, end, unsynced)) = active else { return Ok(()) };
-        self.sync_one(number, &*syncer)?;
+        let synced =
+            active.map(|(number, syncer, end)| self.sync_one(number, &*syncer).map(|()| (number, end)));
+        let synced = synced.transpose()?;
         let mut lane = self.lane.lock();
         lane.unsynced_bytes = lane.unsynced_bytes.saturating_sub(unsynced);
-        if let Some(active) = lane.active.as_mut().filter(|active| active.number == number) {
+        if let (Some((number, end)), Some(active)) = (synced, &mut lane.active)
+            && active.number == number
+        {
             active.synced = active.synced.max(end);
         }
         Ok(())
@@ -326,19 +337,18 @@ impl ValueLane {
             .map_err(|error| self.poison(format_args!("cannot sync value segment {number}: {error}")))
     }
 
-    /// What has to be synced: full segments, and the active one up to where it is now.
+    /// What has to be synced: full segments, and the active one up to where it is now; and how many bytes that are not synced yet.
     #[allow(clippy::type_complexity)]
     fn to_sync(
         &self,
-    ) -> (Vec<(FileNumber, Arc<dyn AppendSync>)>, Option<(FileNumber, Arc<dyn AppendSync>, u64, u64)>) {
+    ) -> (Vec<(FileNumber, Arc<dyn AppendSync>)>, Option<(FileNumber, Arc<dyn AppendSync>, u64)>, u64) {
         let lane = self.lane.lock();
         let unsynced =
             |segment: &SealedValues| Some((segment.number, Arc::clone(segment.unsynced.as_ref()?)));
         let sealed = lane.sealed.iter().filter_map(unsynced).collect();
-        let active = lane.active.as_ref().filter(|active| active.file.end() > active.synced).map(|active| {
-            (active.number, Arc::clone(&active.syncer), active.file.end(), lane.unsynced_bytes)
-        });
-        (sealed, active)
+        let active = lane.active.as_ref().filter(|active| active.file.end() > active.synced);
+        let active = active.map(|active| (active.number, Arc::clone(&active.syncer), active.file.end()));
+        (sealed, active, lane.unsynced_bytes)
     }
 
     /// Full segments that are durable, with their ends. Each is named once; say of it that it is sealed, then [`ValueLane::cut`].
@@ -432,7 +442,8 @@ impl Lane {
     fn fill(&mut self, full: OpenValues) {
         let is_synced = full.file.end() <= full.synced;
         let unsynced = (!is_synced).then(|| Arc::clone(&full.syncer));
-        self.sealed.push(SealedValues { number: full.number, end: full.file.end(), unsynced });
+        let is_left_early = full.file.end() < full.len_bytes / 2;
+        self.sealed.push(SealedValues { number: full.number, end: full.file.end(), unsynced, is_left_early });
     }
 }
 

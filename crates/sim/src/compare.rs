@@ -1,5 +1,6 @@
 //! Comparing what a store shows with what the model says: single keys, scans, pieces of scans.
 
+use std::ops::ControlFlow;
 use std::slice;
 
 use folddb::{BytesScan, ErrorKind};
@@ -141,6 +142,12 @@ pub(crate) fn compare_aggregate(expected: &[ModelRow], shape: &Shape, scan: &Byt
     let Some(mut values) = expected.iter().map(value_of).collect::<Option<Vec<_>>>() else { return Ok(()) };
     let shown = |error: folddb::Error| error.to_string();
     same("the number of rows", &scan.clone().count().map_err(shown)?, &(expected.len() as u64))?;
+    let take = |all: &mut Vec<Vec<u8>>, _: &[u8], value: &[u8]| {
+        all.push(value.to_vec());
+        ControlFlow::Continue(())
+    };
+    let gathered = scan.clone().fold_rows(2, Vec::new, take, |first, rest| [first, rest].concat());
+    same("the values that two threads gather", &gathered.map_err(shown)?, &values)?;
     let folded = match shape.kind {
         Kind::Append => (!values.is_empty()).then(|| values.join(&b',')),
         Kind::MinBytes => values.into_iter().min(),

@@ -444,6 +444,7 @@ fn elliptics_the_index_is_a_file_of_its_own() {
 fn elliptics_sendfile() {
     sends_files("blobs", rules());
     sends_files("hashed", Rules::hashed());
+    sends_files("with versions", Rules::hashed().keep(Keep::Versions(2)));
 }
 
 fn sends_files(name: &str, rules: Rules<u64, Vec<u8>>) {

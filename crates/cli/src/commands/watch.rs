@@ -64,7 +64,14 @@ fn next(feed: &mut Feed, args: &WatchArgs) -> Result<Option<FeedEvent>, Failure>
 /// the feed is there already: a feed of a table that was mistyped would never tell anything.
 fn prefix_bytes(store: &Opened, args: &WatchArgs) -> Result<Vec<u8>, Failure> {
     let is_there = |name: &String| store.tables().contains(name);
-    let is_made = store.feeds().iter().any(|feed| feed.name == args.name);
+    let made = store.feeds().into_iter().find(|feed| feed.name == args.name);
+    let is_made = made.is_some();
+    // A feed that is there goes on as it was made, with words or with bytes, whether its table has come or gone meanwhile.
+    if let (Some(made), [word]) = (&made, &args.prefix[..])
+        && plain_bytes(word).is_ok_and(|bytes| bytes == made.prefix)
+    {
+        return Ok(made.prefix.clone());
+    }
     match &args.table {
         Some(name) if is_there(name) || !args.to_come && !is_made => {
             let table = store.known_table(name)?;

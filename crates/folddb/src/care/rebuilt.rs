@@ -135,7 +135,11 @@ pub(crate) fn damage_of_kept_logs(
         let file_at = |lsn: Lsn| files.iter().find(|file| file.covers(lsn)).copied();
         match follower.next(state.log_start_lsn, &file_at) {
             Ok(None) => break,
-            Ok(Some(batch)) => walk.batch(lsn, file.as_ref(), batch.payload, &mut misfits),
+            Ok(Some(batch)) => {
+                // Marks and seals before it were stepped over.
+                let file = file_at(batch.end_lsn.saturating_sub(1)).or(file);
+                walk.batch(batch.end_lsn, file.as_ref(), batch.payload, &mut misfits);
+            }
             Err(error) => {
                 let at = follower.lsn();
                 findings.push(walk.hole(&error));
@@ -163,16 +167,22 @@ struct KeptLogs<'a> {
 }
 
 impl KeptLogs<'_> {
-    fn batch(&self, lsn: Lsn, file: Option<&HistoryFile>, payload: &[u8], misfits: &mut Misfits) {
+    /// Looks at a batch that ends there.
+    fn batch(&self, end_lsn: Lsn, file: Option<&HistoryFile>, payload: &[u8], misfits: &mut Misfits) {
         let own_file = file.map_or_else(|| "the log".to_owned(), name_of);
         for record in frame::records(payload) {
             let record = match record {
                 Ok(record) => record,
                 Err(cause) => {
-                    return misfits.add(&own_file, None, None, format!("the batch at LSN {lsn}: {cause}"));
+                    return misfits.add(
+                        &own_file,
+                        None,
+                        None,
+                        format!("the batch before LSN {end_lsn}: {cause}"),
+                    );
                 }
             };
-            let is_kept = self.tables.get(&record.table).is_some_and(|(_, from_lsn)| *from_lsn <= lsn);
+            let is_kept = self.tables.get(&record.table).is_some_and(|(_, from_lsn)| *from_lsn < end_lsn);
             let rope = rope_of(&record).filter(|_| is_kept);
             for pointer in rope.iter().flat_map(|rope| rope.pointers()) {
                 if let Err(error) = self.values.piece((record.table, record.key), &pointer) {
@@ -194,7 +204,7 @@ impl KeptLogs<'_> {
     fn telling(&self, finding: Finding) -> Finding {
         let names: Vec<String> = self.tables.values().map(|(name, _)| format!("`{name}`")).collect();
         let what = format!(
-            "{}: nothing that is read needs it, but the runs of {} can no longer be made anew from the log",
+            "{}: the runs of tables that keep their log ({}) can no longer be made anew from it",
             finding.what,
             names.join(", ")
         );

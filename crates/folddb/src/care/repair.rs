@@ -408,13 +408,15 @@ impl Mender<'_> {
         let (mut ended, mut failed) = (false, None);
         let from = self.survey.vouched_start(self.options, state)?;
         self.survey.read_log(self.options, &from, &mut |frame, is_beyond| {
-            ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
-            if (ended || is_beyond) && !past_holes {
+            let is_lost = !frame.is_durable && !values.has(&frame).unwrap_or(false);
+            ended |= is_lost;
+            // A batch that has lost a value is left out whole, as of sorted tables; what comes behind it no longer fits the slots.
+            if is_lost || (ended || is_beyond) && !past_holes {
                 return Ok(());
             }
             for (seq, record) in (frame.first_seq..).zip(frame::records(frame.payload).flatten()) {
                 if record.table == id {
-                    let taken = match is_rebuilt {
+                    let taken = match is_rebuilt || ended {
                         false => index.take(&record, seq),
                         true => index.take_by_key(&mut lane, &record),
                     };
@@ -560,12 +562,10 @@ impl Mender<'_> {
         let to = self.draft.join(FileName::Part(number).to_string());
         let new_file =
             self.options.host.files.create(&to).map_err(|error| Error::io("create", &to, error))?;
-        let writer = PartWriter::new(
-            new_file,
-            &to,
-            number,
-            write_options(rules, true, false, folddb_merge::Times::default()),
-        );
+        // Up to where its past was folded; all of it may be, where nothing tells.
+        let since = opened.as_ref().map_or(part.max_seq, |opened| opened.facts().kept_since);
+        let times = folddb_merge::Times { since, ..folddb_merge::Times::default() };
+        let writer = PartWriter::new(new_file, &to, number, write_options(rules, true, false, times));
         let mut salvager = Salvager {
             writer,
             order: &rules.order,

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_host::files::FileLock;
 use folddb_journal::{LogReport, ReplayFrame, ReplayFrom};
 use folddb_layout::file_name::FileName;
@@ -214,7 +214,7 @@ pub(crate) fn log_start(state: &State) -> ReplayFrom {
     ReplayFrom {
         store_id: state.store_id,
         log_start_lsn: state.log_start_lsn,
-        durable_lsn: state.durable_lsn,
+        durable_lsn: state.feeds.all().map(|feed| feed.lsn).fold(state.durable_lsn, Lsn::max), // what was told is durable
         is_open: state.log_open,
     }
 }

@@ -140,15 +140,15 @@ pub(crate) fn verify(
         look.values(&told.state);
         look.tables(&told.state);
         look.log(&told.state)?;
-        if deep {
-            let (host, at_rest) = (&options.host, &look.at_rest);
-            let damage = damage_of_kept_logs(host, &survey.dir, &told.state, at_rest)?;
-            look.report.findings.extend(damage);
-        }
+        let damage_of_kept = match deep {
+            true => damage_of_kept_logs(&options.host, &survey.dir, &told.state, &look.at_rest)?,
+            false => Vec::new(),
+        };
         let has_indexes = told.state.tables.values().any(|table| is_index(table, options));
         if deep && has_indexes && report.is_clean() {
             report.findings.extend(indexes::findings(&survey.dir, options, &manifest_name(survey)));
         }
+        report.findings.extend(damage_of_kept);
     }
     report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(report)

@@ -1,10 +1,11 @@
-//! How old the snapshots of a player become: that follows from its settings, so that it takes no draw from any seed.
+//! How old the snapshots of a player become, and how old its deletes may: that follows from its settings, so that it takes no draw from any seed.
 //!
 //! ```text
 //!   merge factor even, mapped     files of their own as soon as they can
 //!   merge factor even, written    in a simulated world after 2 ms of it, and an end after 20 ms; else as above
 //!   merge factor odd, written     an end: in a simulated world after 5 ms of it, else at the next step of upkeep
 //!   merge factor odd, mapped      borders as long as they live
+//!   merge factor odd              deletes of 3 ms in a simulated world, else of 1, are merged with what they delete
 //! ```
 
 use std::time::Duration;
@@ -14,7 +15,7 @@ use folddb::{AppendMode, Options, Snapshot, Upkeep};
 use super::{Outcome, Player};
 
 impl Player {
-    /// These options, with the ages that this player gives to snapshots.
+    /// These options, with the ages that this player gives to snapshots and deletes.
     pub(super) fn with_ages(&self, options: Options) -> Options {
         let is_even = self.settings.merge_factor.is_multiple_of(2);
         let is_written = self.settings.append_mode == AppendMode::Written;
@@ -25,6 +26,7 @@ impl Player {
             (true, true) => ms(2, 0),
             (false, _) => Duration::from_secs(60),
         });
+        let options = options.deletes_age_max((!is_even).then(|| ms(3, 1)));
         options.snapshot_age_max(match (is_even, is_written) {
             // In threads of its own upkeep might end one while it is compared.
             _ if self.settings.upkeep == Upkeep::Threads => None,
