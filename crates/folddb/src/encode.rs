@@ -74,8 +74,8 @@ pub(crate) struct Encoded {
     pub(crate) hashed: Vec<HashedOp>,
     /// Keys and operands of those that bring no value.
     pub(crate) loose: Vec<u8>,
-    /// The value of its one op, where that is a long one of a hashed table.
-    pub(crate) long: Option<LongValue>,
+    /// The value of its one op, where that is a long one of a hashed table. Boxed: what every batch holds is moved with every write.
+    pub(crate) long: Option<Box<LongValue>>,
     /// Their points, each with its table's place in the batch, once that is known.
     pub(crate) points: Vec<(usize, Point)>,
     /// What its records mean for indexes, as far as that has been found out.

@@ -97,7 +97,7 @@ impl Encoded {
     pub(crate) fn put_long(&mut self, table: &Arc<TableCore>, kind: OpKind, key: &[u8], value: LongValue) {
         let place = self.count_in(table, false);
         self.push_hashed(place, kind, key, &[], Lifetime::Default);
-        self.long = Some(value);
+        self.long = Some(Box::new(value));
     }
 
     fn bytes_of(&self, op: &HashedOp) -> &[u8] {
