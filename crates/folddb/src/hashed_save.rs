@@ -203,6 +203,7 @@ impl Engine {
         if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
             changes.push(Change::ReserveNumbers { next_number: self.numbers.peek() + NUMBERS_RESERVED });
         }
+        changes.extend(self.times_change(manifest.state())); // the log that knows them may go
         manifest.append(&changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
                 saved.discard(); // after any other failure the edit may be on the disk

@@ -385,3 +385,28 @@ fn the_same_content_has_the_same_digest_whenever_it_was_written() {
     tables[0].set("key", "other").unwrap();
     assert_ne!(tables[0].as_bytes().scan().digest(1, 1).unwrap().root(), digests[3]);
 }
+
+/// Not in a store of hashed tables only either, whose log goes once their index is saved.
+#[test]
+fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
+    let world = World::new();
+    let store = world.create();
+    let table = store.table("t", Rules::hashed::<u64, Vec<u8>>().expire(Expire::ByWrite)).unwrap();
+    world.pass(86_400_000);
+    for key in 0..3000u64 {
+        table.set(&key, &vec![key as u8; 1000]).unwrap();
+    }
+    store.flush().unwrap();
+    while store.upkeep_step().unwrap().is_some() {}
+    let before_ms = store.unix_millis();
+    std::mem::forget(store); // the process dies
+    let path = world.path.with_extension("died");
+    std::fs::create_dir(&path).unwrap();
+    for entry in std::fs::read_dir(&world.path).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
+    }
+    world.clock.0.fetch_sub(86_400_000, Ordering::SeqCst);
+    let store = Store::open(&path, world.options()).unwrap();
+    assert!(store.unix_millis() + 1000 >= before_ms, "{} after {before_ms}", store.unix_millis());
+}

@@ -197,7 +197,12 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], border: Bo
     // The state at the border, too, unless it had expired by then.
     let most = states.len().min(newer(border.gone_ms) + 1);
     let sure = newer(border.kept_ms);
-    let least = sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > border.kept_ms));
+    let mut least =
+        sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > border.kept_ms));
+    // What was written with a deadline before the window never was alive in it, and may go with what has expired.
+    while least > 0 && states[least - 1].deadline_ms <= border.kept_ms {
+        least -= 1;
+    }
     let found = match table.history(key, usize::MAX) {
         Err(error) if error.kind() == ErrorKind::FoldFailed => {
             let fails = |state: &ModelState| state.present == Some(Present::Failed);
