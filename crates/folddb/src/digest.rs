@@ -20,7 +20,8 @@ impl BytesScan {
     /// same, whatever the stores. `threads` share the work.
     ///
     /// What it knows of a value is its size and a hash of 32 bits: two other values of a key pass for the same in one case of 2^32.
-    /// Of deadlines it knows nothing: what expires at another time passes for the same. Of a value in several pieces the hash is that of its pieces ([`Head::hash`]), so the same bytes in other pieces pass for another.
+    /// Of deadlines it knows nothing: what expires at another time passes for the same. Of a value in several pieces the hash is that
+    /// of its pieces ([`Head::hash`]), so the same bytes in other pieces pass for another.
     ///
     /// Of hashed tables with versions or expiry values are read, each whole.
     ///

@@ -120,7 +120,7 @@ impl Engine {
         let stretch = hashed.index.stretch(from, None)?;
         let Some(of) = self.values.files.roster_of(round) else { return Ok(0) };
         // Whoever begins to read later reads at a time that is no earlier. Old snapshots have files of their own of sorted tables only.
-        let now_ms = self.now_ms();
+        let now_ms = self.note_now(&self.commit.lock());
         let over_ms = self.borders.oldest_held_ms().map_or(now_ms, |oldest| oldest.min(now_ms));
         let (mut expired, mut record) = (Vec::new(), Vec::new());
         for &(point, slot) in stretch.keys.iter().take(STEP_KEYS) {

@@ -270,8 +270,8 @@ pub(crate) fn check_streams(core: &TableCore, kind: OpKind) -> Result<()> {
 // ---- reading --------------------------------------------------------------------------------------------
 
 /// Reads one value, piece by piece: the value that the key had when it was asked for, whatever happens since. Each piece is
-/// read at once and its hash checked before any of it is handed out; a long value of a hashed table is one piece, all of which is read and checked
-/// first, through a small window, and then once more as it is handed out.
+/// read at once and its hash checked before any of it is handed out; a long value of a hashed table is one piece, all of which is
+/// read and checked first, through a small window, and then once more as it is handed out.
 pub struct ValueReader {
     engine: Arc<Engine>,
     core: Arc<TableCore>,

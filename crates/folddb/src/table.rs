@@ -474,7 +474,8 @@ impl BytesTable {
         BytesScan::new(&self.engine, &self.core, ScanPlan::everything(None))
     }
 
-    /// Goes on with a scan where its cursor stood, in its range and direction, with values; narrow it to keys, or to so many rows, as any scan.
+    /// Goes on with a scan where its cursor stood, in its range and direction, with values; narrow it to keys, or to so many rows, as
+    /// any scan.
     ///
     /// # Errors
     /// [`crate::ErrorKind::SnapshotGone`] when that must see what it saw, and cannot; [`crate::ErrorKind::InvalidInput`] for the cursor of

@@ -23,7 +23,7 @@ use folddb_rules::time::utc;
 
 use crate::borders::{At, Held, HeldFor};
 use crate::catalog::TableCore;
-use crate::engine::Engine;
+use crate::engine::{Committer, Engine};
 use crate::view::{PartView, RunView, Sealed};
 
 /// A moment of the past, as users name it.
@@ -63,6 +63,13 @@ impl Engine {
     pub(crate) fn now_ms(&self) -> u64 {
         let wall_ms = self.host.clock.unix_millis();
         self.times.told_ms.fetch_max(wall_ms, Ordering::AcqRel).max(wall_ms)
+    }
+
+    /// The time as the next edit makes it durable: of what had expired by then somebody may let go.
+    pub(crate) fn note_now(&self, committer: &Committer) -> u64 {
+        let now_ms = self.now_ms();
+        self.times.note(committer.next_seq, now_ms);
+        now_ms.min(self.times.map.lock().newest_ms()) // one within a tick of the last is not noted
     }
 
     /// The change that makes durable what is known of times and is not, if anything is.
@@ -156,11 +163,9 @@ impl Engine {
         // Whoever writes later than this is given this time at least: nobody is between being given one and a memtable.
         let (now_ms, view, active_since_ms) = {
             let committer = self.commit.lock();
-            let now_ms = self.now_ms();
-            self.times.note(committer.next_seq, now_ms);
-            (now_ms, table.view(), table.active_since_ms.load(Ordering::Acquire))
+            (self.note_now(&committer), table.view(), table.active_since_ms.load(Ordering::Acquire))
         };
-        let mut sweep_ms = now_ms.min(self.times.map.lock().newest_ms()).saturating_sub(kept_ms);
+        let mut sweep_ms = now_ms.saturating_sub(kept_ms);
         sweep_ms = self.borders.oldest_ms().map_or(sweep_ms, |oldest| oldest.min(sweep_ms));
         if !view.active.is_empty() {
             sweep_ms = sweep_ms.min(active_since_ms);

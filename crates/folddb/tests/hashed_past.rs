@@ -386,27 +386,50 @@ fn the_same_content_has_the_same_digest_whenever_it_was_written() {
     assert_ne!(tables[0].as_bytes().scan().digest(1, 1).unwrap().root(), digests[3]);
 }
 
+/// The store as it would be found if its process died now, opened with the clock so far back.
+fn dies_with_the_clock_back(world: &World, store: Store, back_ms: u64) -> Store {
+    let path = world.path.with_extension("died");
+    std::fs::create_dir(&path).unwrap();
+    for entry in std::fs::read_dir(&world.path).unwrap().map(|entry| entry.unwrap()) {
+        std::fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
+    }
+    drop(store);
+    world.clock.0.fetch_sub(back_ms, Ordering::SeqCst);
+    Store::open(&path, world.options()).unwrap()
+}
+
+const DAY_MS: u64 = 86_400_000;
+
 /// Not in a store of hashed tables only either, whose log goes once their index is saved.
 #[test]
 fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
     let world = World::new();
     let store = world.create();
     let table = store.table("t", Rules::hashed::<u64, Vec<u8>>().expire(Expire::ByWrite)).unwrap();
-    world.pass(86_400_000);
+    world.pass(DAY_MS);
     for key in 0..3000u64 {
         table.set(&key, &vec![key as u8; 1000]).unwrap();
     }
     store.flush().unwrap();
     while store.upkeep_step().unwrap().is_some() {}
     let before_ms = store.unix_millis();
-    std::mem::forget(store); // the process dies
-    let path = world.path.with_extension("died");
-    std::fs::create_dir(&path).unwrap();
-    for entry in std::fs::read_dir(&world.path).unwrap() {
-        let entry = entry.unwrap();
-        std::fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
-    }
-    world.clock.0.fetch_sub(86_400_000, Ordering::SeqCst);
-    let store = Store::open(&path, world.options()).unwrap();
+    let store = dies_with_the_clock_back(&world, store, DAY_MS);
     assert!(store.unix_millis() + 1000 >= before_ms, "{} after {before_ms}", store.unix_millis());
+}
+
+/// Nor behind a time at which something was swept away, though nothing was written then.
+#[test]
+fn time_does_not_go_back_behind_a_sweep() {
+    let world = World::new();
+    let store = world.create();
+    let table = store.table("t", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
+    table.set(&1, "one").unwrap();
+    world.pass(DAY_MS);
+    store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
+    store.flush().unwrap();
+    while store.upkeep_step().unwrap().is_some() {}
+    let swept_ms = store.unix_millis();
+    assert_eq!(store.stats().records_expired, 1);
+    let store = dies_with_the_clock_back(&world, store, DAY_MS);
+    assert!(store.unix_millis() + 1000 >= swept_ms, "{} after {swept_ms}", store.unix_millis());
 }

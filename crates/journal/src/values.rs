@@ -128,7 +128,7 @@ const SEGMENT_BYTES_SOON: u64 = 4 << 20;
 const SHED_TIMES: u64 = 4;
 
 /// How long the next segment of a lane is that holds so many bytes. Segments begin small and grow with what there is, so that what
-/// one of them takes ahead is a sixteenth of it at most, and a lane of any size has some two hundred segments until they are `max` long.
+/// one of them takes ahead is a sixteenth of it at most, and a lane of any size has some two hundred until they are `max` long.
 pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
     let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
     let wanted = soon.max(held_bytes / 16);

@@ -2,8 +2,8 @@
 //!
 //! Each key belongs to one of 16^depth leaves, by the first bits of its hash; a leaf is the sum of the hashes of its rows, so rows may
 //! come in any order and in several goes. A node above is the hash of its sixteen children. Two stores whose roots are equal hold the
-//! same, but that they may let values expire at other times: deadlines are not in it. Where they differ, a walk down the nodes that differ ends at the leaves whose keys are to be compared. After
-//! Merkle, "A Digital Signature Based on a Conventional Encryption Function", 1987, with leaves by hash as in TicTac trees of Riak.
+//! same, but that they may let values expire at other times: deadlines are not in it. Where they differ, a walk down the nodes that
+//! differ ends at the leaves whose keys are to be compared. After Merkle, "A Digital Signature Based on a Conventional Encryption Function", 1987, with leaves by hash as in TicTac trees of Riak.
 //!
 //! ```text
 //!   a digest as bytes
