@@ -380,6 +380,11 @@ impl Engine {
         journal.sync_to(lsn).inspect_err(|error| self.note_write_failure(error))
     }
 
+    /// The same of everything that has been written so far.
+    pub(crate) fn sync_log(&self) -> Result<()> {
+        self.journal.as_ref().map_or(Ok(()), |journal| self.sync_to(journal.end_lsn()))
+    }
+
     /// Takes note of a full disk that a file has met which is no part of the store yet.
     pub(crate) fn note_lack(&self, error: &Error) {
         if error.kind() == ErrorKind::NoSpace {

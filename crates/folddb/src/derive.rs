@@ -212,6 +212,12 @@ impl Encoded {
         self.count_in(index, false);
     }
 
+    /// Appends a record to an index that means nothing and takes a seq: the delete of a key that no entry has.
+    pub(crate) fn push_no_entry(&mut self, index: &Arc<TableCore>) {
+        frame::put_record(&mut self.payload, index.id, OpKind::Delete, &[], &[]);
+        self.count_in(index, true);
+    }
+
     /// Puts a value together whose pieces are in the batch. False where they are not.
     fn gather(&self, rope: &Rope<'_>, payload: &[u8], value: &mut Vec<u8>) -> bool {
         let at = payload.as_ptr() as usize - self.payload.as_ptr() as usize;

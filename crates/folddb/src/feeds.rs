@@ -202,8 +202,8 @@ impl Engine {
         if self.feeds.hold_nothing() {
             return Ok(None);
         }
-        let (seq, journal) = (self.published(), self.journal.as_ref());
-        self.sync_to(journal.map_or(0, |journal| journal.end_lsn()))?;
+        let seq = self.published();
+        self.sync_log()?;
         let (note, name) = (state.feeds.last_note() + 1, name.to_owned());
         let note = TableNote { note, seq, table, name, rules_text, is_dropped };
         Ok(Some(Change::NoteTable { note }))

@@ -5,10 +5,10 @@
 //!           index of its table: from here on batches bring its entries
 //!   build   slice by slice, in the order of the keys: the terms of what a slice of the table has now become entries, in batches
 //!           of their own; now and then the log is synced, and an edit says through which key they are in
-//!   built   an edit says so, and since when: whoever reads at that seq or later finds all
+//!   built   a record without meaning takes a seq, and an edit says which: whoever reads at that seq or later finds all
 //! ```
 //!
-//! Why a slice needs no snapshot of its own: whatever is written after it was read brings its own entries. A process that dies
+//! Why slices need no snapshot in common: whatever is written after one was read brings its own entries. A process that dies
 //! leaves the index as it is being built; it goes on from the last edit when it is asked to. What is looked up in it is refused
 //! until it is built.
 //!
@@ -28,6 +28,7 @@ use folddb_rules::term_law::check_terms;
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
 
+use crate::borders::Held;
 use crate::catalog::{Catalog, IndexCore, TableCore};
 use crate::derive::{Taken, not_at_hand, take_terms};
 use crate::encode::Encoded;
@@ -436,12 +437,12 @@ impl Engine {
     }
 
     /// Says in the manifest how far an index has come. What is in it by then is durable.
-    pub(crate) fn note_stand(&self, index: &IndexCore, stand: IndexStand) -> Result<()> {
-        let end_lsn = self.journal.as_ref().map_or(0, |journal| journal.end_lsn());
-        self.sync_to(end_lsn)?;
+    fn note_stand(&self, index: &IndexCore, stand: IndexStand) -> Result<()> {
+        self.sync_log()?;
         let mut manifest = self.manifest.lock();
         index.table.check_alive()?;
-        let edit = [Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
+        let mut edit = vec![Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
+        edit.extend(self.times_change(manifest.state())); // what had expired by then is not in it, and must not come to life
         manifest.append(&edit).inspect_err(|error| self.note_write_failure(error))?;
         *index.stand.write() = stand;
         Ok(())
@@ -457,7 +458,8 @@ impl Building<'_> {
             _ => Wanted::Short,
         };
         let low = self.through.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        let plan = ScanPlan { low, wanted, ..ScanPlan::everything(None) };
+        let held = self.present();
+        let plan = ScanPlan { low, wanted, ..ScanPlan::everything(Some(held.at)) };
         let mut rows = Rows::start(self.engine, self.table, plan)?;
         self.batch.clear();
         let mut taken = 0;
@@ -480,6 +482,11 @@ impl Building<'_> {
         self.progress.entries += u64::from(self.batch.count);
         self.engine.commit(&mut self.batch, crate::options::Durability::Process)?;
         Ok(is_done)
+    }
+
+    /// The present, at a time that the next edit makes durable.
+    fn present(&self) -> Held {
+        self.engine.hold_present(self.table, &self.engine.commit.lock())
     }
 
     fn row(&mut self, rows: &mut Rows) -> Result<()> {
@@ -528,11 +535,20 @@ impl Building<'_> {
     }
 
     /// Says how far it has come.
-    fn tell(&self, is_done: bool) -> Result<()> {
+    fn tell(&mut self, is_done: bool) -> Result<()> {
         let stand = match is_done {
-            true => IndexStand { since: self.engine.published(), building: None },
+            true => IndexStand { since: self.end()?, building: None },
             false => IndexStand { since: 0, building: Some(self.through.clone().unwrap_or_default()) },
         };
         self.engine.note_stand(self.index, stand)
+    }
+
+    /// The seq from which on readers find all: one that the end of the building takes for itself. Where all had expired, no entry took
+    /// one, and a snapshot of before that, to which it is alive, would have the same seq as this moment.
+    fn end(&mut self) -> Result<Seq> {
+        drop(self.present()); // which notes what time it is
+        self.batch.clear();
+        self.batch.push_no_entry(&self.index.table);
+        self.engine.commit(&mut self.batch, crate::options::Durability::Process)
     }
 }

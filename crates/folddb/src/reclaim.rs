@@ -168,10 +168,7 @@ impl Engine {
 
     /// What hashed tables lead to is told by what is in memory; a power cut must not bring back an index that leads elsewhere.
     pub(crate) fn sync_for_hashed(&self) -> Result<()> {
-        match &self.journal {
-            Some(journal) if self.has_hashed() => self.sync_to(journal.end_lsn()),
-            _ => Ok(()),
-        }
+        if self.has_hashed() { self.sync_log() } else { Ok(()) }
     }
 
     // ---- moving what is alive ----------------------------------------------------------------------------

@@ -354,8 +354,7 @@ impl Store {
         let engine = self.engine();
         engine.check_open()?;
         // Not by way of the committer, who has given the journal away while the store is being closed.
-        let end = engine.journal.as_ref().map(|journal| journal.end_lsn());
-        end.map_or(Ok(()), |end| engine.sync_to(end))
+        engine.sync_log()
     }
 
     /// Writes everything that is in memory to runs.

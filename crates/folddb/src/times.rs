@@ -72,6 +72,11 @@ impl Engine {
         now_ms.min(self.times.map.lock().newest_ms()) // one within a tick of the last is not noted
     }
 
+    /// The same where values of a table expire, and else just the time.
+    pub(crate) fn noted_now_of(&self, table: &TableCore, committer: &Committer) -> u64 {
+        if table.has_stamps { self.note_now(committer) } else { self.now_ms() }
+    }
+
     /// The change that makes durable what is known of times and is not, if anything is.
     pub(crate) fn times_change(&self, state: &State) -> Option<Change> {
         let map = self.times.map.lock();
@@ -216,6 +221,12 @@ impl Engine {
         let at = self.moment_of(as_of, asked);
         let held_for = if at.seq >= asked.seq { HeldFor::Snapshot } else { HeldFor::Past(asked) };
         (self.borders.hold_from(at, asked.time_ms, held_for, self.host.clock.monotonic()), asked)
+    }
+
+    /// Holds the present of a table, at a time that the next edit makes durable: for work whose outcome says for good what had expired.
+    pub(crate) fn hold_present(&self, table: &TableCore, committer: &Committer) -> Held {
+        let at = At::new(self.published(), self.noted_now_of(table, committer));
+        self.borders.hold(at, HeldFor::Work, self.host.clock.monotonic())
     }
 
     /// Fails where a table does not keep all of its states at `at`; `now` is when that was asked for.

@@ -698,3 +698,80 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
         optimize(&store, "t");
     }
 }
+
+// ---- what indexes know of time --------------------------------------------------------------------------------
+
+const HOUR_MS: u64 = 3_600_000;
+
+fn sessions(store: &Store, keep: Keep) -> Table<u64, Vec<u8>> {
+    let rules = Rules::sorted::<u64, Vec<u8>>().keep(keep).expire(Expire::After(HOUR_MS));
+    store.table("sessions", rules).expect("it works")
+}
+
+fn add_index(store: &Store) {
+    let rule = folddb::IndexRule::parse("by_user:value").expect("a rule");
+    store.add_index("sessions", &rule, |_| ControlFlow::Continue(())).expect("it works");
+}
+
+fn found(table: &Table<u64, Vec<u8>>, at: Option<&Snapshot>) -> folddb::Result<u64> {
+    let find = table.find("by_user")?;
+    at.into_iter().fold(find, |find, at| find.at(at)).count()
+}
+
+/// That the index says what it cannot tell, instead of telling too little.
+fn is_too_young(found: folddb::Result<u64>) -> bool {
+    found.is_err_and(|error| error.message().contains("when it was built"))
+}
+
+#[test]
+fn an_index_that_was_built_when_all_had_expired_does_not_tell_what_was_before() {
+    let world = World::new();
+    let store = world.create();
+    let table = sessions(&store, Keep::Window(24 * HOUR_MS));
+    table.set(&1, b"ann").expect("it works");
+    let alive_ms = store.unix_millis();
+    let snapshot = store.snapshot();
+    world.pass(2 * HOUR_MS);
+    add_index(&store);
+    assert_eq!(found(&table, None).expect("it works"), 0);
+    assert!(is_too_young(found(&table, Some(&snapshot))));
+    let past = store.snapshot_at(AsOf::UnixMillis(alive_ms)).expect("it works");
+    assert!(is_too_young(found(&table, Some(&past))));
+    table.set(&2, b"bob").expect("it works");
+    assert_eq!(found(&table, Some(&store.snapshot())).expect("it works"), 1);
+}
+
+#[test]
+fn what_had_expired_when_an_index_was_built_does_not_come_to_life_behind_its_back() {
+    let world = World::new();
+    let store = world.create();
+    let table = sessions(&store, Keep::Latest);
+    table.set(&1, b"ann").expect("it works");
+    world.pass(2 * HOUR_MS);
+    add_index(&store);
+    drop((table, store)); // the process dies, and the wall clock is set back
+    world.set(START_MS);
+    let store = world.open();
+    let table = sessions(&store, Keep::Latest);
+    let rows = table.scan().into_iter().count() as u64;
+    assert_eq!(found(&table, None).expect("it works"), rows);
+}
+
+#[test]
+fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_back() {
+    let world = World::new();
+    let store = world.create();
+    let table = sessions(&store, Keep::Latest);
+    add_index(&store);
+    table.set(&1, b"ann").expect("it works");
+    store.flush().expect("it works");
+    world.pass(2 * HOUR_MS);
+    optimize(&store, "sessions/by_user");
+    assert_eq!(store.table_stats("sessions/by_user").expect("it works").records, 0);
+    drop((table, store)); // the process dies, and the wall clock is set back
+    world.set(START_MS);
+    let store = world.open();
+    let table = sessions(&store, Keep::Latest);
+    let rows = table.scan().into_iter().count() as u64;
+    assert_eq!(found(&table, None).expect("it works"), rows);
+}

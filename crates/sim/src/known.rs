@@ -174,29 +174,44 @@ impl Known {
     /// Takes over what an opened store holds, which must be the history up to the end of some batch, and at least what was
     /// promised. All of it is durable, since opening rewrites what it replays.
     pub(crate) fn settle(&mut self, contents: &Contents, last_seq: Seq) -> Outcome {
-        self.settle_tables(contents)?;
-        let doubt = std::mem::take(&mut self.doubt.batch);
+        let mut fitting = self.fitting(contents, last_seq)?;
+        *self = fitting.swap_remove(0); // there is one at least
+        Ok(())
+    }
+
+    /// What it may be that an opened store holds, the newest state first. More than one where rows look alike in several, as when the
+    /// last that was written to a key changed nothing: the past of the keys may tell them apart.
+    pub(crate) fn fitting(&self, contents: &Contents, last_seq: Seq) -> Result<Vec<Known>, String> {
+        let mut known = self.clone();
+        known.settle_tables(contents)?;
+        let doubt = std::mem::take(&mut known.doubt.batch);
         if !doubt.is_empty() {
-            self.apply(doubt);
+            known.apply(doubt);
         }
-        let mut floor = self.promised_to_death;
-        if last_seq < floor && !self.model.has_ops_between(last_seq, floor) {
+        let mut floor = known.promised_to_death;
+        if last_seq < floor && !known.model.has_ops_between(last_seq, floor) {
             floor = last_seq; // what was promised above it was of tables that have been dropped since
         }
         if last_seq < floor {
             return Err(format!("promised is all up to seq {floor}, but the last seq is {last_seq}"));
         }
-        // Of several states that look alike the newest that the seqs allow will do: what follows is the same.
-        let later = self.ends.iter().copied().filter(|end| *end > floor && *end <= last_seq);
-        let ends: Vec<Seq> = std::iter::once(floor).chain(later).collect();
-        let Some(found) = ends.iter().rev().copied().find(|end| self.is_at(contents, *end)) else {
-            return Err(self.what_is_there(contents, floor));
-        };
-        self.model.cut(found, last_seq);
-        self.ends.retain(|end| *end <= found);
-        self.ends.push(last_seq);
-        self.survives_power();
-        Ok(())
+        let later = known.ends.iter().copied().filter(|end| *end > floor && *end <= last_seq);
+        let mut ends: Vec<Seq> = std::iter::once(floor).chain(later).collect();
+        ends.dedup();
+        ends.retain(|end| known.is_at(contents, *end));
+        if ends.is_empty() {
+            return Err(known.what_is_there(contents, floor));
+        }
+        Ok(ends.iter().rev().map(|end| known.cut(*end, last_seq)).collect())
+    }
+
+    fn cut(&self, end: Seq, last_seq: Seq) -> Known {
+        let mut cut = self.clone();
+        cut.model.cut(end, last_seq);
+        cut.ends.retain(|known| *known <= end);
+        cut.ends.push(last_seq);
+        cut.survives_power();
+        cut
     }
 
     fn settle_tables(&mut self, contents: &Contents) -> Outcome {

@@ -159,6 +159,33 @@ fn a_merge_is_durable_before_its_inputs_go() {
 }
 
 #[test]
+fn what_a_merge_leaves_out_of_an_index_stays_stale() {
+    let disk = SimDisk::new(6);
+    let store = create(&disk);
+    let table = store.table::<u64, Vec<u8>>("a", indexed()).unwrap();
+    let set_all = |value: &[u8]| {
+        for key in 0..KEYS {
+            table.set(&key, value).unwrap();
+        }
+    };
+    for value in [b"old", b"old"] {
+        set_all(value);
+        store.flush().unwrap();
+    }
+    set_all(b"new");
+    while store.upkeep_step_of(Work::Merge).unwrap().is_some() {}
+    after_cuts(&disk, |left| {
+        let store = open(left);
+        let table = store.table::<u64, Vec<u8>>("a", indexed()).unwrap();
+        assert_eq!(table.find("by_value").unwrap().count().unwrap(), KEYS, "{}", left.diary(40));
+    });
+}
+
+fn indexed() -> Rules<u64, Vec<u8>> {
+    Rules::sorted::<u64, Vec<u8>>().index("by_value", "value")
+}
+
+#[test]
 fn a_recovery_is_durable_before_the_old_log_goes() {
     let disk = SimDisk::new(7);
     let store = create(&disk);

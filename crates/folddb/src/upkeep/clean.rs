@@ -15,6 +15,10 @@
 //! stale entries, a merge is planned for that alone. A step is large where the table is so small that one walk along it is
 //! cheaper than a look for each entry, and small where each look may cost a read.
 //!
+//! **What is left out for good must be stale for good.** A look sees what the log has not synced yet, and a power cut may take that: then
+//! the record has its old term again. So before an edit takes the inputs of a part that lacks entries, the log is synced. And a look
+//! sees that a value has expired: the edit makes durable what time it was.
+//!
 //! What cannot be looked at, for damage or since its fold fails, stays. Called by `merge` and `optimize`.
 
 use std::sync::Arc;
@@ -105,6 +109,8 @@ pub(super) struct Cleaner {
     steps: u64,
     /// The lowest seq that a step has looked at.
     looked_at: Seq,
+    /// Entries were left out since the log was synced last.
+    has_left_out: bool,
     entries: Entries,
 }
 
@@ -124,6 +130,7 @@ impl Cleaner {
             is_eager: false,
             steps: 0,
             looked_at: Seq::MAX,
+            has_left_out: false,
             entries: Entries::default(),
         })
     }
@@ -150,6 +157,7 @@ impl Cleaner {
             self.is_eager = count as f64 > entries.len() as f64 * EAGER_FROM;
         }
         engine.counters.entries_cleaned.add(count as u64);
+        self.has_left_out |= count > 0;
         for (at, _) in stale.iter().enumerate().filter(|(_, stale)| !**stale) {
             to.push(entries.record(at))?;
         }
@@ -166,6 +174,11 @@ impl Cleaner {
         // A merge that was under way when the moment was held may have folded it: what was seen then was not all that it had.
         let is_folded = self.is_windowed() && self.table.view().folded_up_to() > held.at.seq;
         if is_folded { vec![false; entries.len()] } else { stale }
+    }
+
+    /// Makes durable what the steps so far have seen, so that what they left out stays stale. Called before each edit.
+    pub(super) fn settle(&mut self, engine: &Engine) -> Result<()> {
+        if std::mem::take(&mut self.has_left_out) { engine.sync_log() } else { Ok(()) }
     }
 
     fn is_windowed(&self) -> bool {
@@ -187,12 +200,10 @@ impl Engine {
         if let Keep::Window(window_ms) = table.rules.rules.keep {
             return self.hold_window(table, window_ms);
         }
-        let _committer = self.commit.lock(); // no snapshot is taken meanwhile
+        let committer = self.commit.lock(); // no snapshot is taken meanwhile
+        let present = self.hold_present(table, &committer);
         loop {
-            let Some(oldest) = self.borders.oldest_of_all_tables() else {
-                let at = At::new(self.published(), self.now_ms());
-                return self.borders.hold(at, HeldFor::Work, self.host.clock.monotonic());
-            };
+            let oldest = self.borders.oldest_of_all_tables().unwrap_or(present.at.seq);
             match self.borders.hold_if_live(oldest, u64::MAX) {
                 Some((held, held_for)) if !matches!(held_for, HeldFor::Past(_)) => return held,
                 _ => {} // it went meanwhile
@@ -202,8 +213,8 @@ impl Engine {
 
     /// Holds where the window begins that a table keeps, or the oldest moment that is held where that is older.
     fn hold_window(&self, table: &TableCore, window_ms: u64) -> Held {
-        let _committer = self.commit.lock(); // no snapshot is taken meanwhile
-        let present = At::new(self.published(), self.now_ms());
+        let committer = self.commit.lock(); // no snapshot is taken meanwhile
+        let present = At::new(self.published(), self.noted_now_of(table, &committer));
         let kept_since = self.kept_since(table, present.time_ms).max(table.folded_before);
         let seq = self.borders.all().first().map_or(kept_since, |&oldest| oldest.min(kept_since));
         let begins_ms = present.time_ms.saturating_sub(window_ms);

@@ -552,6 +552,7 @@ impl MergeJob {
         if is_last {
             changes.extend(self.retired_range_deletes(engine));
         }
+        self.cleaner.as_mut().map_or(Ok(()), |cleaner| cleaner.settle(engine))?;
         engine.install(&self.table, changes, installed)?;
         self.files.retain(|file| !file.is_retired()); // what has been read to its end goes now
         Ok(())

@@ -218,11 +218,18 @@ impl Player {
             self.epoch_ms = store.unix_millis();
         }
         self.known.model.set_time(store.unix_millis());
-        self.known.settle(&contents, store.last_seq())?;
-        self.settle_indexes(&store)?;
+        let fitting = self.known.fitting(&contents, store.last_seq())?;
         self.is_created = true;
-        self.store = Some(store);
-        disk.aside(|| self.compare())
+        self.store = Some(store.clone());
+        let mut outcome = Ok(());
+        for known in fitting {
+            self.known = known;
+            outcome = self.settle_indexes(&store).and_then(|()| disk.aside(|| self.compare()));
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        outcome
     }
 
     /// No file is left over and none is missing: after opening, and once more after closing, in another world.
