@@ -775,3 +775,48 @@ fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_b
     let rows = table.scan().into_iter().count() as u64;
     assert_eq!(found(&table, None).expect("it works"), rows);
 }
+
+#[test]
+fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
+    let world = World::new();
+    let store = world.create();
+    let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(30_000)).index("by_value", "value");
+    let table = store.table("counts", rules).expect("it works");
+    let first = table.set(&1, &100).expect("it works");
+    world.pass(10_000);
+    table.set(&1, &200).expect("it works");
+    let past = store.snapshot_at(AsOf::Seq(first)).expect("it works");
+    for n in 2..4 {
+        world.pass(61_000);
+        while store.upkeep_step().expect("it works").is_some() {}
+        table.set(&n, &5).expect("it works");
+    }
+    optimize(&store, "counts");
+    assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
+    let found = table.find("by_value").expect("an index").term(100u64).at(&past).count().expect("it works");
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn time_does_not_go_back_where_a_store_is_repaired() {
+    for keep_log in [false, true] {
+        let world = World::new();
+        let store = world.create();
+        let rules = || Rules::sorted::<u64, u64>().expire(Expire::ByWrite).keep_log(keep_log);
+        let table = store.table("brief", rules()).expect("it works");
+        table.set_expiring(&1, &1, Lifetime::For(Duration::from_millis(HOUR_MS))).expect("it works");
+        world.pass(2 * HOUR_MS);
+        table.set(&2, &2).expect("it works");
+        assert_eq!(table.get(&1).expect("it works"), None);
+        drop((table, store)); // the process dies, and the wall clock is set back
+        world.set(START_MS);
+        let to = world.path.with_extension("repaired");
+        let how = folddb::care::RepairOptions::default();
+        let how = if keep_log { how.rebuild_index("brief") } else { how };
+        Store::repair(&world.path, &to, &how, &world.options(), |_, _| {}).expect("it is repaired");
+        let store = Store::open(&to, world.options()).expect("it opens");
+        assert!(store.unix_millis() >= START_MS + 2 * HOUR_MS);
+        let table = store.table("brief", rules()).expect("it works");
+        assert_eq!((table.get(&1).expect("it works"), table.get(&2).expect("it works")), (None, Some(2)));
+    }
+}

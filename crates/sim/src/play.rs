@@ -16,6 +16,7 @@
 //! ```
 
 mod ages;
+mod ask;
 mod crash;
 mod cursors;
 mod follow;

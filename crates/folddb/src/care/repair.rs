@@ -45,7 +45,7 @@ use crate::care::survey::{Survey, Told, bind, in_words, log_findings, log_start}
 use crate::care::verify::VerifyReport;
 use crate::catalog::TableCore;
 use crate::encode::Encoded;
-use crate::engine::Numbers;
+use crate::engine::{Engine, Numbers};
 use crate::indexing::extractor;
 use crate::install::part_state;
 use crate::options::{Durability, Options};
@@ -656,7 +656,7 @@ impl Mender<'_> {
                     lost.add(frame, why);
                 } else if encoded.count > 0 {
                     batches += 1;
-                    engine.commit(&mut encoded, Durability::Process)?;
+                    commit_again(engine, frame, &mut encoded)?;
                 }
                 Ok(())
             })?;
@@ -686,7 +686,7 @@ impl Mender<'_> {
             }
             encode(&frame, state, &cores, &values, &mut encoded)?;
             if failed.is_none() {
-                failed = engine.commit(&mut encoded, Durability::Process).err();
+                failed = commit_again(engine, &frame, &mut encoded).err();
             }
             taken += 1;
             Ok(())
@@ -721,6 +721,15 @@ impl Mender<'_> {
         let losses = state.tables.values().map(|table| Loss::whole_table(&table.name)).collect();
         self.report.findings.push(Finding { losses, ..Finding::damage("the log", None, what) });
     }
+}
+
+/// Commits a batch of an old log. What time it was when that was written is known from now on, as after a recovery: what had expired by
+/// then does not come to life.
+fn commit_again(engine: &Arc<Engine>, frame: &ReplayFrame<'_>, encoded: &mut Encoded) -> Result<()> {
+    if let Some(time_ms) = frame.time_ms {
+        engine.times.note(engine.published() + 1, time_ms);
+    }
+    engine.commit(encoded, Durability::Process).map(drop)
 }
 
 /// The table that this is an index of, where it is one.

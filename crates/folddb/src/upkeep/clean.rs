@@ -216,9 +216,10 @@ impl Engine {
         let committer = self.commit.lock(); // no snapshot is taken meanwhile
         let present = At::new(self.published(), self.noted_now_of(table, &committer));
         let kept_since = self.kept_since(table, present.time_ms).max(table.folded_before);
-        let seq = self.borders.all().first().map_or(kept_since, |&oldest| oldest.min(kept_since));
+        // Whoever reads files of his own looks at these entries, too: see `find`.
+        let seq = self.borders.oldest_held().map_or(kept_since, |oldest| oldest.min(kept_since));
         let begins_ms = present.time_ms.saturating_sub(window_ms);
-        let time_ms = self.borders.oldest_ms().map_or(begins_ms, |oldest| oldest.min(begins_ms));
+        let time_ms = self.borders.oldest_held_ms().map_or(begins_ms, |oldest| oldest.min(begins_ms));
         self.borders.hold(At::new(seq, time_ms), HeldFor::Past(present), self.host.clock.monotonic())
     }
 }

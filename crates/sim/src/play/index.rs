@@ -1,14 +1,14 @@
-//! What a player does with indexes: it adds, breaks off, drops them, and asks them at every live snapshot.
+//! What a player does with indexes: it adds, breaks off, drops them, and asks them at every moment that it knows (`ask.rs`).
 
 use std::ops::ControlFlow;
 
-use folddb::codec::tuple::{self, Element};
 use folddb::{AsOf, BytesFind, BytesTable, ErrorKind, Expire, IndexRule, Keep, Seq, Store};
 
+use super::ask::Asked;
 use super::{Player, said};
 use crate::compare::{Outcome, same};
-use crate::model::{Index, Model, ModelRow, Present};
-use crate::tables::{INDEX, Mark, Shape};
+use crate::model::{Index, Model, ModelRow};
+use crate::tables::{INDEX, Shape};
 
 impl Player {
     pub(super) fn add_index(&mut self, slot: u8, stop_after: Option<u8>) -> Outcome {
@@ -75,24 +75,31 @@ impl Player {
         Ok(())
     }
 
-    /// Asks the index of a table for everything, at the present, at every snapshot, and in the past that the table keeps.
+    /// Asks the index of a table at the present, at every snapshot, and in the past that the table keeps.
     pub(super) fn compare_index(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
         if model.index(table.name()) != Index::Built {
             return Ok(());
         }
         let find = || table.find(INDEX).map_err(said("ask the index"));
-        let at = |seq: Seq| move |why: String| format!("the index at {seq}: {why}");
-        compare_found(shape, &model.rows_at(table.name(), Seq::MAX), find()?).map_err(at(Seq::MAX))?;
+        let turn = model.last_seq();
+        let asked = |rows: &[ModelRow], find: BytesFind, at: Seq| {
+            let asked = Asked { shape, rows, find, turn, may_refuse: at != Seq::MAX };
+            asked.compare().map_err(|why| format!("the index at {at}: {why}"))
+        };
+        asked(&model.rows_at(table.name(), Seq::MAX), find()?, Seq::MAX)?;
         for snapshot in &self.snapshots {
             let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
-            compare_found(shape, &rows, find()?.at(snapshot)).map_err(at(snapshot.seq()))?;
+            asked(&rows, find()?.at(snapshot), snapshot.seq())?;
+        }
+        for snapshot in self.pasts_of(model, table) {
+            let rows = model.rows_seen(table.name(), snapshot.seq(), snapshot.unix_millis());
+            asked(&rows, find()?.at(snapshot), snapshot.seq())?;
         }
         let store = self.store()?;
         if shape.keep == Keep::Forever && shape.expire == Expire::Never {
             let seq = model.last_seq() / 3 * 2;
-            let rows = model.rows_at(table.name(), seq);
             let past = store.snapshot_at(AsOf::Seq(seq)).map_err(said("take a snapshot of the past"))?;
-            compare_found(shape, &rows, find()?.at(&past)).map_err(at(seq))?;
+            asked(&model.rows_at(table.name(), seq), find()?.at(&past), seq)?;
         }
         let check = store.check_index(table.name(), INDEX).map_err(said("check the index"))?;
         same("what the index lacks", &check.first_missing, &None)
@@ -106,35 +113,4 @@ fn index_of(store: &Store, name: &str) -> Result<Index, String> {
         Some(index) if index.is_built => Index::Built,
         Some(_) => Index::Begun,
     })
-}
-
-/// Compares all that an index finds with what rows have, forwards and backwards. Of keys whose fold fails there are errors; and
-/// an index that was built later than what is asked for refuses.
-fn compare_found(shape: &Shape, rows: &[ModelRow], find: BytesFind) -> Outcome {
-    let mut expected = Model::found(shape, rows);
-    for find in [find.clone(), find.reverse()] {
-        let mut found = Vec::new();
-        for hit in find.hits(false) {
-            match hit {
-                Ok(hit) => found.push((mark(&hit.term)?, hit.key)),
-                Err(error) if error.kind() == ErrorKind::FoldFailed => {
-                    let fails = rows.iter().any(|(_, present)| *present == Present::Failed);
-                    same("whether a fold fails", &fails, &true)?;
-                }
-                Err(error) if error.message().contains("when it was built") => return Ok(()),
-                Err(error) => return Err(format!("{error:?}")),
-            }
-        }
-        same("what is found", &found, &expected)?;
-        expected.reverse();
-    }
-    Ok(())
-}
-
-fn mark(term: &[u8]) -> Result<Mark, String> {
-    match tuple::unpack(term).as_deref() {
-        Ok([Element::Int(number)]) => Ok(Mark::Number(*number)),
-        Ok([Element::Bytes(bytes)]) => Ok(Mark::Bytes(bytes.to_vec())),
-        other => Err(format!("a term is {other:?}")),
-    }
 }

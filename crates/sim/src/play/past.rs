@@ -146,6 +146,13 @@ impl Player {
         Ok(())
     }
 
+    /// The snapshots of the past that surely see a table.
+    pub(super) fn pasts_of(&self, model: &Model, table: &BytesTable) -> impl Iterator<Item = &Snapshot> {
+        let (born, loaded_at) = (model.born(table.name()), model.loaded_at(table.name()));
+        let sees = move |past: &&Past| past.kept.contains(&born) && loaded_at <= past.snapshot.seq();
+        self.pasts.iter().filter(sees).map(|past| &past.snapshot)
+    }
+
     /// A table as the snapshots of the past see it: those for whom it was kept when they were taken see it as long as they live.
     pub(super) fn compare_pasts(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
         for Past { snapshot, kept } in &self.pasts {
