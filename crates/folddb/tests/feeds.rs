@@ -1,14 +1,17 @@
 //! Change feeds as a consumer meets them: rows, then batches, over closes, deaths, merges and reclaim.
 #![allow(clippy::unwrap_used)]
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use folddb::{
-    Durability, ErrorKind, Feed, FeedChange, FeedEvent, FeedOptions, Lifetime, Options, Rules, Store, Table,
-    Upkeep, WriteOp,
+    Durability, ErrorKind, Feed, FeedChange, FeedEvent, FeedOptions, Fold, FoldFailure, Lifetime, Options,
+    Outcome, Rules, Store, Table, Upkeep, ValuesIn, WriteOp,
 };
+use folddb_rules::order::CustomOrder;
 
 fn options() -> Options {
     Options::default()
@@ -287,6 +290,190 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
     assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
 }
 
+/// A range delete has no key that it could be known by.
+#[test]
+fn a_range_delete_that_begins_before_the_prefix_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let words = store.table("words", Rules::sorted::<String, u64>()).unwrap();
+    for word in ["ape", "bear", "bee", "cat"] {
+        words.set(word, &1).unwrap();
+    }
+    let mut feed = store.feed("bs", FeedOptions { prefix: b"b".to_vec(), ..FeedOptions::default() }).unwrap();
+    let mut replica = Replica::default();
+    replica.follow(&mut feed);
+    words.delete_range("any", "bed").unwrap();
+    replica.follow(&mut feed);
+    assert_eq!(replica.tables["words"].keys().collect::<Vec<_>>(), [b"bee"]);
+}
+
+/// Longer keys first.
+struct ByLength;
+
+impl CustomOrder for ByLength {
+    fn name(&self) -> &str {
+        "by_length"
+    }
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        b.len().cmp(&a.len())
+    }
+}
+
+#[test]
+fn rows_of_a_prefix_are_found_in_any_order_of_keys() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options().custom_order(Arc::new(ByLength));
+    let store = Store::create(dir.path().join("store"), options).unwrap();
+    let rules = Rules::sorted::<String, u64>();
+    let tables = [
+        store.table("bytes", rules.clone()).unwrap(),
+        store.table("reversed", rules.clone().reversed()).unwrap(),
+        store.table("lengths", rules.order("by_length")).unwrap(),
+        store.table("hashed", Rules::hashed()).unwrap(),
+    ];
+    for table in &tables {
+        ["ape", "b", "bear", "bee", "cat", "c"].iter().for_each(|word| assert!(table.set(*word, &1).is_ok()));
+    }
+    let mut feed = store.feed("bs", FeedOptions { prefix: b"b".to_vec(), ..FeedOptions::default() }).unwrap();
+    let mut replica = Replica::default();
+    replica.follow(&mut feed);
+    for table in &tables {
+        assert_eq!(replica.tables[table.name()].keys().collect::<Vec<_>>(), [&b"b"[..], b"bear", b"bee"]);
+    }
+}
+
+/// A fold that always fails.
+struct Fails;
+
+impl Fold for Fails {
+    fn spec(&self) -> String {
+        "fails".to_owned()
+    }
+    fn fold(&self, _: &[u8], _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        Err(FoldFailure::new("it always does"))
+    }
+}
+
+#[test]
+fn a_row_whose_fold_fails_is_told_without_a_value_and_others_follow() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options().custom_fold(Arc::new(Fails))).unwrap();
+    let table = store.table("t", Rules::sorted::<u64, u64>().custom_fold(&Fails)).unwrap();
+    (0..3).for_each(|key| assert!(table.set(&key, &key).is_ok()));
+    table.fold(&1, &1).unwrap();
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    let mut rows = Vec::new();
+    while let Some(event) = feed.poll().unwrap() {
+        if let FeedEvent::Row(row) = event {
+            rows.push((row.key[7], row.value.is_some()));
+        }
+    }
+    assert_eq!(rows, [(0, true), (1, false), (2, true)]);
+}
+
+/// A batch whose values cannot be read now comes again with the next call, and none is left out.
+#[test]
+fn a_batch_that_could_not_be_read_is_the_next_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().separate(100).values_in(ValuesIn::Files);
+    let table = store.table("texts", rules).unwrap();
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    let mut replica = Replica::default();
+    replica.follow(&mut feed);
+    for key in 0..3 {
+        table.set(&key, &vec![key as u8; 5000]).unwrap();
+    }
+    let event = feed.poll().unwrap();
+    replica.take(event.unwrap());
+    let directories: Vec<_> = std::fs::read_dir(&path)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|entry| entry.is_dir())
+        .map(|there| (there.with_extension("hidden"), there))
+        .collect();
+    assert!(!directories.is_empty());
+    directories.iter().for_each(|(here, there)| std::fs::rename(there, here).unwrap());
+    assert!(feed.poll().is_err() && feed.poll().is_err());
+    directories.iter().for_each(|(here, there)| std::fs::rename(here, there).unwrap());
+    replica.follow(&mut feed);
+    replica.check(&store);
+    assert_eq!(replica.batches.len(), 3);
+}
+
+/// Nothing is told of what is written to another table, so a feed moves on past it by itself; but not past what was handed out.
+#[test]
+fn what_was_handed_out_and_not_acknowledged_stays_though_the_feed_moves_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let (sums, texts) = (sums(&store), texts(&store));
+    let of_sums = || FeedOptions { table: Some("sums".to_owned()), from_now: true, ..FeedOptions::default() };
+    let mut feed = store.feed("f", of_sums()).unwrap();
+    let first = sums.fold(&1, &1).unwrap();
+    let batch = |event: Option<FeedEvent>| match event {
+        Some(FeedEvent::Batch(batch)) => batch.first_seq,
+        other => panic!("{other:?}"),
+    };
+    for round in 0..3 {
+        for key in 0..30_000 {
+            texts.set(&key, &vec![round; 99]).unwrap();
+        }
+        store.flush().unwrap();
+        if round == 0 {
+            assert_eq!(batch(feed.poll().unwrap()), first);
+        }
+        assert_eq!(feed.poll().unwrap(), None);
+    }
+    drop(feed);
+    let mut feed = store.feed("f", of_sums()).unwrap();
+    assert_eq!(batch(feed.poll().unwrap()), first, "it comes again");
+    feed.acknowledge(feed.position()).unwrap();
+    assert_eq!(feed.poll().unwrap(), None);
+    drop(feed);
+    assert_eq!(store.feed("f", of_sums()).unwrap().poll().unwrap(), None);
+}
+
+#[test]
+fn a_feed_without_a_bound_is_never_lost_for_space_and_writes_wait_for_its_consumer() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = options().disk_bytes_max(Some(24 << 20));
+    let store = Store::create(dir.path().join("store"), options).unwrap();
+    let table = store.table("texts", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let unbounded = FeedOptions { bytes_max: u64::MAX, from_now: true, ..FeedOptions::default() };
+    let mut feed = store.feed("patient", unbounded).unwrap();
+    let write = || {
+        let mut written = 0;
+        for key in 0..60_000_u64 {
+            match table.set(&(key % 100), &vec![key as u8; 1000]) {
+                Ok(_) => written += 1,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                    return written;
+                }
+            }
+            if key % 500 == 0 {
+                store.flush().unwrap();
+                drain(&store);
+            }
+        }
+        panic!("it never waits")
+    };
+    let first = write();
+    drain(&store);
+    assert!(write() < 10 && store.stats().feeds_lost == 0, "{:?}", store.feeds());
+    let mut batches = 0;
+    while let Some(event) = feed.poll().unwrap() {
+        batches += usize::from(matches!(event, FeedEvent::Batch(_)));
+    }
+    assert!(batches >= first, "{batches} of {first}");
+    feed.acknowledge(feed.position()).unwrap();
+    drain(&store);
+    assert!(write() > first / 2, "there is room again");
+    assert_eq!(store.stats().feeds_lost, 0);
+}
+
 #[test]
 fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
@@ -435,6 +622,12 @@ fn what_passes_the_log_by_is_refused_where_a_feed_would_have_to_tell_it() {
     load("other").unwrap();
     store.drop_feed("f").unwrap();
     load("words").unwrap();
+
+    let mut begun = store.bulk_load("later", Rules::sorted::<u64, u64>()).unwrap();
+    begun.set(&1, &2).unwrap();
+    drop(store.feed("all", FeedOptions::default()).unwrap());
+    assert_eq!(begun.finish().err().unwrap().kind(), ErrorKind::InvalidInput, "the feed came meanwhile");
+    assert_eq!(store.tables(), ["other", "words"]);
 }
 
 /// Bytes on the disk of the segments of a store.
