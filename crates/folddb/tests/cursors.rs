@@ -1,9 +1,13 @@
 //! Cursors: a scan is left, and gone on with, by the same process or by another.
 #![allow(clippy::unwrap_used)]
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use folddb::{BytesTable, Cursor, ErrorKind, Options, Resume, Rules, Store, Table, Upkeep};
+use folddb::{
+    AsOf, BytesTable, Cursor, ErrorKind, Fold, FoldFailure, Keep, Options, Outcome, Resume, Rules, Store,
+    Table, Upkeep, ValuesIn,
+};
 
 fn options() -> Options {
     Options::default().upkeep(Upkeep::Manual)
@@ -145,4 +149,107 @@ fn what_is_no_cursor_of_this_table_is_refused() {
     for wrong in [&text[1..], &text[2..], "", "zz", "0g"] {
         assert_eq!(wrong.parse::<Cursor>().unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong}");
     }
+}
+
+/// A fold that always fails.
+struct Fails;
+
+impl Fold for Fails {
+    fn spec(&self) -> String {
+        "fails".to_owned()
+    }
+    fn fold(&self, _: &[u8], _: &[u8], _: &[u8], _: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        Err(FoldFailure::new("it always does"))
+    }
+}
+
+#[test]
+fn a_key_whose_fold_fails_is_told_once_and_the_scan_goes_on_behind_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("s.folddb"), options().custom_fold(Arc::new(Fails))).unwrap();
+    let table = store.table("t", Rules::sorted::<u64, u64>().custom_fold(&Fails)).unwrap();
+    for key in 0..5 {
+        table.set(&key, &key).unwrap();
+    }
+    table.fold(&2, &1).unwrap();
+    let table = table.as_bytes();
+    for (scan, wanted) in [(table.scan(), [0, 1, 3, 4]), (table.scan().reverse(), [4, 3, 1, 0])] {
+        let (mut cursor, mut found, mut failed) = (scan.rows().unwrap().cursor(), Vec::new(), 0);
+        loop {
+            let mut rows = table.resume(&cursor, Resume::Strict).unwrap().rows().unwrap();
+            match rows.next_row() {
+                Ok(None) => break,
+                Ok(Some((_, value))) => found.push(u64::from_le_bytes(value.try_into().unwrap())),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::FoldFailed);
+                    failed += 1;
+                    assert_eq!(failed, 1, "it does not come to this key again");
+                }
+            }
+            cursor = rows.cursor();
+        }
+        assert_eq!(found, wanted);
+    }
+}
+
+/// What could not be read is not passed over by who goes on once it can be.
+#[test]
+fn a_row_that_could_not_be_read_is_the_first_of_what_is_left() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.folddb");
+    let store = Store::create(&path, options()).unwrap();
+    let rules = || Rules::sorted::<u64, Vec<u8>>().separate(100).values_in(ValuesIn::Files);
+    let table = store.table("t", rules()).unwrap();
+    for key in 0..6u64 {
+        table.set(&key, &vec![key as u8; 5000]).unwrap();
+    }
+    store.flush().unwrap();
+    let table = table.as_bytes();
+    for (scan, wanted) in [(table.scan(), [2, 3, 4, 5]), (table.scan().reverse(), [3, 2, 1, 0])] {
+        let mut rows = scan.rows().unwrap();
+        for _ in 0..2 {
+            assert!(rows.next_row().unwrap().is_some());
+        }
+        let hidden = hide_directories(&path);
+        assert_ne!(rows.next_row().unwrap_err().kind(), ErrorKind::FoldFailed);
+        hidden.iter().for_each(|(there, here)| std::fs::rename(here, there).unwrap());
+        let left = table.resume(&rows.cursor(), Resume::Strict).unwrap();
+        let left: Vec<u8> = left.into_iter().map(|row| row.unwrap().1[0]).collect();
+        assert_eq!(left, wanted);
+    }
+}
+
+/// Gives the directories below this one other names; those that they had, and those that they have.
+fn hide_directories(path: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let entries = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let hide = |there: PathBuf| {
+        let here = there.with_extension("hidden");
+        std::fs::rename(&there, &here).unwrap();
+        (there, here)
+    };
+    let hidden: Vec<_> = entries.filter(|entry| entry.is_dir()).map(hide).collect();
+    assert!(!hidden.is_empty());
+    hidden
+}
+
+/// Somebody who holds a moment of the past holds it for tables that keep their past, and for no others.
+#[test]
+fn who_holds_the_past_of_one_table_is_no_help_to_the_cursor_of_another() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("s.folddb"), options()).unwrap();
+    let sums =
+        |name, keep| store.table(name, Rules::sorted::<u64, u64>().fold("sum:u64").keep(keep)).unwrap();
+    let (kept, plain) = (sums("kept", Keep::Forever), sums("plain", Keep::Latest));
+    let fold = || (0..5).for_each(|key| assert!(kept.fold(&key, &1).is_ok() && plain.fold(&key, &1).is_ok()));
+    fold();
+    let cursors = [&kept, &plain].map(|table| table.as_bytes().scan().rows().unwrap().cursor());
+    let seq = store.last_seq();
+    fold();
+    store.flush().unwrap();
+    let past = store.snapshot_at(AsOf::Seq(seq)).unwrap();
+    let rows = kept.resume(&cursors[0], Resume::Strict).unwrap().into_iter();
+    assert_eq!(rows.map(|row| row.unwrap().1).collect::<Vec<_>>(), [1; 5]);
+    assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotGone);
+    drop(past);
+    assert_eq!(kept.resume(&cursors[0], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotGone);
 }

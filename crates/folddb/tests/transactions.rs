@@ -1,14 +1,18 @@
 //! Transactions: what was read still holds, or nothing is written.
 #![allow(clippy::unwrap_used)]
 
+mod occasion;
+
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
 use folddb::{
-    Durability, ErrorKind, Expire, Fold, FoldFailure, Options, Outcome, Rules, Store, Table, Transaction,
-    Upkeep, WriteOp,
+    BytesTable, Durability, ErrorKind, Expire, Fold, FoldFailure, Options, Outcome, Rules, Store, Table,
+    Transaction, Upkeep, WriteOp,
 };
+use occasion::Occasion;
 
 const PROCESS: Durability = Durability::Process;
 
@@ -161,6 +165,99 @@ fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then
             assert_eq!((log.get(&7).unwrap(), log.get(&20).unwrap()), (None, Some(1)));
         }
     }
+}
+
+/// An older run has the key, too, as it was read, beside others that were written since.
+#[test]
+fn a_conflict_in_a_run_is_one_whatever_older_runs_have() {
+    let (_dir, store) = fresh(Upkeep::Manual);
+    let table = sums(&store, "t");
+    (0..100).for_each(|key| assert!(table.set(&key, &key).is_ok()));
+    let begin = |key: u64| {
+        let mut transaction = store.transaction();
+        assert_eq!(transaction.get(&table, &key).unwrap(), Some(key));
+        transaction.fold(&table, &200, &1);
+        transaction
+    };
+    let (of_seven, of_twenty) = (begin(7), begin(20));
+    for key in [50, 7, 60] {
+        table.fold(&key, &1).unwrap();
+        store.flush().unwrap();
+    }
+    assert!(conflicts(of_seven));
+    assert!(!conflicts(of_twenty));
+}
+
+/// A store in which something happens while a commit looks at what was read of table `slow`: once it has looked at `first`, and
+/// before it looks at `last`.
+struct Looked {
+    _dir: tempfile::TempDir,
+    store: Store,
+    occasion: Arc<Occasion>,
+    first: BytesTable,
+    slow: BytesTable,
+    last: BytesTable,
+}
+
+impl Looked {
+    fn new() -> Looked {
+        let dir = tempfile::tempdir().unwrap();
+        let occasion = Arc::new(Occasion::default());
+        let options = Options::default().upkeep(Upkeep::Manual).custom_order(occasion.clone());
+        let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+        let rules = || TableRules::new(KeyCodec::Bytes);
+        let create = |name, rules| store.create_table(name, rules).unwrap();
+        let (first, slow) = (create("first", rules()), create("slow", rules().order(occasion::NAME)));
+        let last = create("last", rules());
+        for table in [&first, &slow, &last] {
+            table.write(WriteOp::Set, b"k", b"old").unwrap();
+        }
+        Looked { _dir: dir, store, occasion, first, slow, last }
+    }
+
+    /// Commits what has read `k` of all three tables, after `before` and with `meanwhile` in between; how that ends.
+    fn commit(&self, before: fn(&Looked), meanwhile: fn(&Store, &BytesTable)) -> Option<ErrorKind> {
+        let mut transaction = self.store.transaction();
+        for table in [&self.first, &self.slow, &self.last] {
+            assert_eq!(transaction.get_bytes(table, b"k").unwrap().as_deref(), Some(&b"old"[..]));
+        }
+        transaction.write(&self.first, WriteOp::Set, b"written", b"");
+        before(self);
+        self.slow.write(WriteOp::Set, b"other", b"").unwrap();
+        self.store.flush().unwrap(); // what is newer in `slow` is in a run, and to be compared with
+        let (store, first) = (self.store.clone(), self.first.clone());
+        self.occasion.then(move || meanwhile(&store, &first));
+        let committed = transaction.commit(PROCESS);
+        assert!(self.occasion.is_over(), "the others had their occasion");
+        let is_there = self.first.get(b"written").unwrap().is_some();
+        assert_eq!(is_there, committed.is_ok());
+        committed.err().map(|error| error.kind())
+    }
+}
+
+#[test]
+fn what_is_written_while_the_commit_looks_is_a_conflict_wherever_it_lies_by_then() {
+    let looked = |meanwhile| Looked::new().commit(|_| {}, meanwhile);
+    assert_eq!(looked(|_, _| {}), None);
+    assert_eq!(looked(|_, first| assert!(first.write(WriteOp::Set, b"i", b"").is_ok())), None);
+    let conflict = Some(ErrorKind::Conflict);
+    assert_eq!(looked(|_, first| assert!(first.write(WriteOp::Set, b"k", b"new").is_ok())), conflict);
+    assert_eq!(looked(|_, first| assert!(first.delete_range(b"a", b"z").is_ok())), conflict);
+    let flushed = |store: &Store, first: &BytesTable| {
+        first.write(WriteOp::Set, b"k", b"new").unwrap();
+        store.flush().unwrap();
+    };
+    assert_eq!(looked(flushed), conflict);
+}
+
+/// As long as somebody reads below it, a delete stays where a commit can find it; and that is until the commit has looked.
+#[test]
+fn a_delete_that_is_merged_while_the_commit_looks_is_found() {
+    let deleted = |looked: &Looked| assert!(looked.last.write(WriteOp::Delete, b"k", b"").is_ok());
+    let merged = |store: &Store, _: &BytesTable| {
+        store.optimize("last", |_| ControlFlow::Continue(())).unwrap();
+    };
+    assert_eq!(Looked::new().commit(deleted, merged), Some(ErrorKind::Conflict));
 }
 
 #[test]
