@@ -1,15 +1,18 @@
 //! Two stores are compared, and one is brought up to the other.
 #![allow(clippy::unwrap_used)]
 
+mod occasion;
+
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use folddb::{
-    BytesTable, DiffReport, Difference, ErrorKind, Expire, Fold, FoldFailure, Lifetime, Options, Outcome,
-    Rules, Store, SyncOptions, Table, Upkeep,
+    BytesScan, BytesTable, DiffReport, Difference, ErrorKind, Expire, Fold, FoldFailure, Lifetime, Options,
+    Outcome, Rules, Store, SyncOptions, Table, Upkeep,
 };
 use folddb_base::pointer::value_hash;
+use occasion::Occasion;
 
 struct Side {
     _dir: tempfile::TempDir,
@@ -181,6 +184,86 @@ fn a_table_whose_values_last_for_ever_is_not_brought_up_to_one_where_they_may_ex
     assert_eq!(second.table.get(&2).unwrap(), Some(blob(2)), "nothing was done");
     bring_up(&first, &second).unwrap();
     assert_eq!((first.table.get(&1).unwrap(), deadline(&first, 2)), (None, None));
+}
+
+#[test]
+fn tables_are_compared_whichever_way_their_keys_run() {
+    let made = || side_of(Rules::sorted().reversed());
+    let (first, second) = (made(), made());
+    for key in 0..10 {
+        first.table.set(&key, &blob(key)).unwrap();
+        second.table.set(&(key + 3), &blob(key + 3)).unwrap();
+    }
+    let ways: [fn(&Side) -> BytesScan; 2] =
+        [|side| side.table.as_bytes().scan(), |side| side.table.as_bytes().scan().reverse()];
+    for way in ways {
+        let report = way(&first).compare(way(&second), |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!((report.same, report.only_first, report.only_second), (7, 3, 3));
+    }
+}
+
+#[test]
+fn the_same_bytes_that_last_for_ever_in_one_table_only_are_not_the_same() {
+    let (first, second) = (side_of(Rules::sorted().expire(Expire::ByWrite)), side_of(Rules::sorted()));
+    first.table.set_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
+    first.table.set(&2, &blob(2)).unwrap();
+    for key in 1..=2 {
+        second.table.set(&key, &blob(key)).unwrap();
+    }
+    for (one, other) in [(&first, &second), (&second, &first)] {
+        let (report, _) = compared(one.table.as_bytes(), other.table.as_bytes());
+        assert_eq!((report.same, report.differing), (1, 1));
+    }
+}
+
+/// What is written while two tables are compared is not a part of either.
+#[test]
+fn each_table_is_compared_as_it_was_at_one_moment() {
+    let (first, second) = (side(50), side(50));
+    let other = |key: u64| vec![key as u8 + 1; blob(key).len()];
+    for key in 0..3000 {
+        first.table.set(&key, &blob(key)).unwrap();
+        second.table.set(&key, &if key % 1000 == 0 { other(key) } else { blob(key) }).unwrap();
+    }
+    let mut found = 0;
+    let (ours, theirs) = (first.table.as_bytes().scan(), second.table.as_bytes().scan());
+    let report = ours.compare(theirs, |_| {
+        found += 1;
+        for key in 0..3000 {
+            second.table.set(&key, &blob(key)).unwrap(); // as the first has it
+        }
+        ControlFlow::Continue(())
+    });
+    let report = report.unwrap();
+    assert_eq!((found, report.same, report.differing), (3, 2997, 3));
+}
+
+/// Nothing is brought over that the other table did not have at the moment at which the two were compared, nor an empty value for one
+/// that has gone since.
+#[test]
+fn a_table_is_brought_up_to_one_moment_of_the_other() {
+    let occasion = Arc::new(Occasion::default());
+    let made = || {
+        let dir = tempfile::tempdir().unwrap();
+        let options = Options::default().upkeep(Upkeep::Manual).custom_order(occasion.clone());
+        let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+        let table = store.table("t", Rules::sorted::<u64, Vec<u8>>().order(occasion::NAME)).unwrap();
+        Side { _dir: dir, store, table }
+    };
+    let (ours, theirs) = (made(), made());
+    for key in 0..10 {
+        theirs.table.set(&key, &blob(key)).unwrap();
+    }
+    ours.table.set(&5, &blob(5)).unwrap();
+    let table = theirs.table.clone();
+    let (to, from) = (ours.table.as_bytes().scan(), theirs.table.as_bytes().scan());
+    occasion.then(move || (0..10).for_each(|key| assert!(table.delete(&key).is_ok())));
+    let synced = ours.store.bring_up(to, from, &SyncOptions::default()).unwrap();
+    assert!(occasion.is_over());
+    assert_eq!((synced.set, synced.deleted), (9, 0));
+    for key in 0..10 {
+        assert_eq!(ours.table.get(&key).unwrap(), Some(blob(key)));
+    }
 }
 
 /// Two values of one length that have one hash under a key.
