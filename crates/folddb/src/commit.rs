@@ -29,7 +29,7 @@ use crate::encode::Encoded;
 use crate::engine::{Active, Committer, Engine};
 use crate::health::PoisonOnPanic;
 use crate::options::Durability;
-use crate::reads::Reads;
+use crate::reads::{Checked, Reads};
 use crate::view::TableView;
 
 impl Engine {
@@ -46,10 +46,10 @@ impl Engine {
         reads: Option<&Reads>,
         durability: Durability,
     ) -> Result<Seq> {
-        self.check_not_read_only()?;
         if batch.count == 0 {
-            return Ok(self.published());
+            return Ok(self.published()); // also of a store that is open for reading only
         }
+        self.check_not_read_only()?;
         self.admit(batch)?;
         let checked = match reads {
             Some(reads) => Some((reads, reads.check(self)?)),
@@ -71,7 +71,7 @@ impl Engine {
     fn place_and_apply(
         &self,
         batch: &mut Encoded,
-        checked: Option<(&Reads, Seq)>,
+        checked: Option<(&Reads, Checked)>,
         durability: Durability,
     ) -> Result<(Lsn, Seq)> {
         let _placing = self.values.placing.read();
@@ -83,15 +83,12 @@ impl Engine {
     fn append_and_apply(
         &self,
         batch: &mut Encoded,
-        checked: Option<(&Reads, Seq)>,
+        checked: Option<(&Reads, Checked)>,
         durability: Durability,
     ) -> Result<(Lsn, Seq)> {
         let mut committer = self.derive_and_lock(batch)?;
         let committer = &mut *committer;
         self.health.check_writable(batch.frees_only)?;
-        if let Some((reads, seq)) = checked {
-            reads.check_rest(self, seq)?;
-        }
         let _guard = PoisonOnPanic::new(&self.health); // a custom order may panic while a memtable is sorted
         for table in &batch.tables {
             table.check_alive()?;
@@ -107,6 +104,9 @@ impl Engine {
         };
         let is_timed = batch.is_timed || self.options.deletes_age_max.is_some();
         let time_ms = if is_timed { Some(self.give_time(batch, first_seq)) } else { None };
+        if let Some((reads, checked)) = checked {
+            reads.check_rest(self, checked, time_ms)?;
+        }
         let end_lsn = journal
             .append_at(first_seq, batch.count, &batch.payload, time_ms, handover)
             .inspect_err(|error| self.note_write_failure(error))?;

@@ -152,7 +152,7 @@ impl BytesFind {
         self
     }
 
-    /// Stops after so many hits.
+    /// Stops after so many hits; keys whose fold fails, which are errors, do not count.
     pub fn limit(mut self, hits: usize) -> Self {
         self.limit = hits;
         self
@@ -352,7 +352,7 @@ impl Iterator for Hits {
         let search = self.state.as_mut().filter(|_| self.left > 0)?;
         loop {
             if let Some(hit) = search.ready.pop_front() {
-                self.left -= 1;
+                self.left -= usize::from(hit.is_ok());
                 return Some(hit);
             }
             if search.is_done {

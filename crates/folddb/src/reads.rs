@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   check         before any lock: may read runs
-//!   check_rest    under the commit lock: what was written meanwhile, which is in memory
+//!   check_rest    under the commit lock: what was written meanwhile, which is in memory, and what time it is
 //! ```
 //!
 //! Only what was *read* counts: two transactions that fold onto the same key without looking at it do not meet. A conflict is told,
@@ -11,6 +11,8 @@
 //! What is newer stays a record of its own as long as the snapshot is a border, which that of a transaction is until it ends. Where it
 //! has ended for its age, a delete may be merged away that would be a conflict, and so the look does not count.
 //!
+//! A value that was read and has expired by the time of the commit does not hold either.
+//!
 //! Called by `transaction` and `commit`.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +20,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use folddb_base::checksum::key_hash;
+use folddb_base::stamp::NEVER;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_memtable::ReadAt;
 use folddb_run::{Rank, Tally};
@@ -26,6 +29,15 @@ use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::view::{TableView, covering_seq};
+
+/// What is known of reads before the commit lock is taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Checked {
+    /// Nothing was written to what was read up to this seq.
+    seq: Seq,
+    /// Before this time all that was read lasts.
+    lasts_until_ms: u64,
+}
 
 /// The keys that a transaction has read at a snapshot.
 pub(crate) struct Reads {
@@ -47,14 +59,14 @@ impl Reads {
         }
     }
 
-    /// Checks that nothing was written to these keys since they were read; returns up to which seq that is so.
+    /// Checks that nothing was written to these keys since they were read; returns up to when that is so.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`]; [`ErrorKind::Closed`] for a table that was dropped; a failed read.
-    pub(crate) fn check(&self, engine: &Engine) -> Result<Seq> {
-        let checked = engine.published();
+    pub(crate) fn check(&self, engine: &Engine) -> Result<Checked> {
+        let checked = Checked { seq: engine.published(), lasts_until_ms: self.lasts_until_ms(engine)? };
         self.check_alive()?;
-        if checked == self.at.seq || self.tables.is_empty() {
+        if checked.seq == self.at.seq || self.tables.is_empty() {
             return Ok(checked);
         }
         for (table, keys) in self.tables.values() {
@@ -71,17 +83,39 @@ impl Reads {
         Ok(checked)
     }
 
+    /// When the first of the values that were read expires.
+    fn lasts_until_ms(&self, engine: &Engine) -> Result<u64> {
+        let mut until_ms = NEVER;
+        for (table, keys) in self.tables.values().filter(|(table, _)| table.has_stamps) {
+            for key in keys {
+                match engine.head(table, key, Some(self.at)) {
+                    Ok(head) => {
+                        until_ms = until_ms.min(head.and_then(|head| head.deadline_ms).unwrap_or(NEVER))
+                    }
+                    Err(error) if error.kind() == ErrorKind::FoldFailed => {} // which no value lasts for
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(until_ms)
+    }
+
     /// Of a table that is dropped nothing is known any more.
     fn check_alive(&self) -> Result<()> {
         self.tables.values().try_for_each(|(table, _)| table.check_alive())
     }
 
-    /// The same of what was written since `checked`. The caller holds the commit lock.
+    /// The same of what was written since that, by the time of the commit. The caller holds the commit lock.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`].
-    pub(crate) fn check_rest(&self, engine: &Engine, checked: Seq) -> Result<()> {
+    pub(crate) fn check_rest(&self, engine: &Engine, by: Checked, time_ms: Option<u64>) -> Result<()> {
         self.check_alive()?; // a table goes without a seq
+        if by.lasts_until_ms < NEVER && time_ms.unwrap_or_else(|| engine.now_ms()) >= by.lasts_until_ms {
+            let message = "a value that the transaction read has expired since";
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        let checked = by.seq;
         if checked == engine.published() || self.tables.is_empty() {
             return Ok(());
         }

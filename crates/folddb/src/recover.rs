@@ -362,9 +362,11 @@ impl Engine {
         if engine.options.read_only {
             engine.with_stripes(&mut committer, |active, stripes| active.memtable.freeze(stripes));
         }
-        // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken.
+        // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken. And what an edit has said of
+        // the time from a seq on must not be said of records of before.
         let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
-        committer.next_seq = committer.next_seq.max(state.last_seq.max(flushed_seq) + 1);
+        let next_seq = (state.last_seq.max(flushed_seq) + 1).max(state.times.newest_seq());
+        committer.next_seq = committer.next_seq.max(next_seq);
         engine.published.store(committer.next_seq - 1, Ordering::Release);
         let kept = tail.finish(engine, &replayed);
         let kept = kept.inspect_err(|_| rewritten.discard())?;

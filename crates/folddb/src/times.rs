@@ -206,7 +206,7 @@ impl Engine {
         let map = self.times.map.lock();
         let (seq, time_ms) = match as_of {
             AsOf::Seq(seq) => {
-                let next = map.time_of(seq.saturating_add(1)).unwrap_or(now_ms);
+                let next = map.time_by(seq.saturating_add(1)).unwrap_or(now_ms);
                 (seq, if seq >= published { now_ms } else { next })
             }
             AsOf::UnixMillis(time_ms) => (map.seq_at(time_ms).unwrap_or(0), time_ms),

@@ -21,8 +21,9 @@ use crate::reads::Reads;
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
 
-/// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since. What a transaction
-/// writes it reads back; nobody else sees it before the commit. One that is dropped does nothing.
+/// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since, and no value that was
+/// read has expired. What a transaction writes it reads back; nobody else sees it before the commit. One that is dropped does nothing.
+/// One that only reads needs no commit, and its commit never fails.
 ///
 /// Reads are of single keys, of sorted tables; writes may be to any. What a scan of the snapshot has shown is not checked at the commit: read the keys that matter.
 pub struct Transaction {
@@ -181,7 +182,7 @@ impl Transaction {
         own.push(op);
     }
 
-    /// Commits what was written, if nobody has written to what was read. Returns the seq of the last record.
+    /// Commits what was written, if what was read still holds. Returns the seq of the last record.
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]: nothing is written, begin anew; otherwise as [`Batch::commit`].

@@ -820,3 +820,24 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
         assert_eq!((table.get(&1).expect("it works"), table.get(&2).expect("it works")), (None, Some(2)));
     }
 }
+
+// ---- transactions ---------------------------------------------------------------------------------------------
+
+#[test]
+fn a_transaction_conflicts_where_what_it_has_read_has_expired_by_its_commit() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::After(HOUR_MS));
+    table.set(&1, &5).expect("it works");
+    let mut transaction = store.transaction();
+    assert_eq!(transaction.fold_and_get(&table, &1, &1).expect("it works"), Some(6));
+    let mut other = store.transaction();
+    assert_eq!(other.get(&table, &2).expect("it works"), None);
+    other.set(&table, &3, &1);
+    world.pass(2 * HOUR_MS);
+    let overtaken = transaction.commit(Durability::Process).expect_err("it was never 6");
+    assert_eq!(overtaken.kind(), ErrorKind::Conflict);
+    other.commit(Durability::Process).expect("what was absent is");
+    let taken = store.transact(Durability::Process, |it| it.fold_and_get(&table, &1, &1)).expect("it works");
+    assert_eq!((taken, table.get(&1).expect("it works")), (Some(1), Some(1)));
+}

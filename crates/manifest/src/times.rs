@@ -34,6 +34,16 @@ impl Times {
         self.entries.last().map_or(0, |entry| entry.1)
     }
 
+    /// The seq that its newest entry begins with; 0 where it has none.
+    pub fn newest_seq(&self) -> Seq {
+        self.entries.last().map_or(0, |entry| entry.0)
+    }
+
+    /// When the record of this seq was written, or a time by which it was; none where it knows none.
+    pub fn time_by(&self, seq: Seq) -> Option<u64> {
+        self.time_of(seq).or_else(|| self.entries.first().map(|entry| entry.1))
+    }
+
     /// Notes that records from `seq` on were written at this time or later, unless the last entry is close enough. True when that
     /// has made an entry. Nothing goes back, neither seqs nor times.
     pub fn note(&mut self, seq: Seq, time_ms: u64) -> bool {

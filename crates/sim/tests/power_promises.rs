@@ -6,7 +6,7 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Work};
+use folddb::{Durability, ErrorKind, Expire, Keep, Options, Rules, Store, Table, Work};
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::small_store;
@@ -178,6 +178,30 @@ fn what_a_merge_leaves_out_of_an_index_stays_stale() {
         let store = open(left);
         let table = store.table::<u64, Vec<u8>>("a", indexed()).unwrap();
         assert_eq!(table.find("by_value").unwrap().count().unwrap(), KEYS, "{}", left.diary(40));
+    });
+}
+
+#[test]
+fn what_is_written_after_a_power_cut_has_its_own_time() {
+    let disk = SimDisk::new(7);
+    let store = create(&disk);
+    let rules =
+        || Rules::sorted::<u64, u64>().fold("sum:u64").keep(Keep::Window(9_000_000)).expire(Expire::ByWrite);
+    let table = store.table("a", rules()).unwrap();
+    add_to(&store, &[&table], Durability::Sync);
+    store.flush().unwrap();
+    add_to(&store, &[&table], Durability::Sync);
+    store.flush().unwrap();
+    sums(&store, "b").set(&1, &1).unwrap(); // which may be lost
+    disk.jump_wall(3600);
+    while store.upkeep_step_of(Work::Merge).unwrap().is_some() {}
+    after_cuts(&disk, |left| {
+        left.jump_wall(3600);
+        let store = open(left);
+        let table = store.table("a", rules()).unwrap();
+        table.fold(&1, &1).unwrap();
+        let written_ms = table.history(&1, 1).unwrap()[0].time_ms.unwrap();
+        assert!(written_ms.abs_diff(store.unix_millis()) < 2_000, "{written_ms}\n{}", left.diary(40));
     });
 }
 

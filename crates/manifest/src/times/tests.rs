@@ -42,3 +42,13 @@ fn a_long_map_is_thinned_where_it_is_old_and_makes_nothing_newer() {
     }
     assert_eq!(times.entries()[0], (10, TICK_MS));
 }
+
+#[test]
+fn of_what_was_written_before_all_that_it_knows_it_says_by_when() {
+    let mut times = Times::default();
+    assert_eq!((times.time_by(1), times.newest_seq()), (None, 0));
+    times.push(5, 1_000);
+    times.push(9, 3_000);
+    assert_eq!((times.time_of(4), times.time_by(4)), (None, Some(1_000)));
+    assert_eq!((times.time_by(8), times.time_by(9), times.newest_seq()), (Some(1_000), Some(3_000), 9));
+}

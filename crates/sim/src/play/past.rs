@@ -206,8 +206,10 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], border: Bo
     let sure = newer(border.kept_ms);
     let mut least =
         sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > border.kept_ms));
-    // What was written with a deadline before the window never was alive in it, and may go with what has expired.
-    while least > 0 && states[least - 1].deadline_ms <= border.kept_ms {
+    // What was written with a deadline before the window never was alive in it, and may go with what has expired; and with it what is
+    // absent, and nothing older is.
+    let goes = |state: &ModelState| state.present.is_none() || state.deadline_ms <= border.kept_ms;
+    while least > 0 && goes(&states[least - 1]) {
         least -= 1;
     }
     let found = match table.history(key, usize::MAX) {

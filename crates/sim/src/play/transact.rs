@@ -206,6 +206,11 @@ fn verdict(model: &Model, reads: &BTreeSet<(String, Vec<u8>)>, (seq, time_ms): (
     let is_there = |rows: Vec<ModelRow>, key: &[u8]| rows.iter().any(|(at, _)| at == key);
     let of = |(table, key): &(String, Vec<u8>)| {
         let was = is_there(model.rows_seen(table, seq, time_ms), key);
+        let had_value = |(at, present): &ModelRow| at == key && matches!(present, Present::Value(_));
+        let lasts_at = |ms: u64| model.rows_seen(table, seq, ms).iter().any(had_value);
+        if lasts_at(time_ms) && !lasts_at(model.now_ms()) {
+            return Verdict::Conflicts; // it has expired
+        }
         match model.was_written_since(table, key, seq) {
             false => Verdict::Commits,
             true if was || is_there(model.rows_at(table, Seq::MAX), key) => Verdict::Conflicts,
