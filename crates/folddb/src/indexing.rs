@@ -46,6 +46,9 @@ const TOLD_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
 /// So many rows are looked at for counter-examples to the law.
 const SAMPLES: usize = 48;
 
+/// Some records of a table.
+type Samples<'a> = &'a [(Vec<u8>, Vec<u8>)];
+
 /// An index of a table, as it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IndexInfo {
@@ -185,9 +188,10 @@ pub(crate) struct NewIndexes {
 }
 
 impl NewIndexes {
-    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on.
+    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on. `samples` are records of that table,
+    /// if it has some.
     pub(crate) fn prepare(
-        (name, table): (&str, &BoundRules),
+        (name, table, samples): (&str, &BoundRules, Samples<'_>),
         rules: &[IndexRule],
         stand: IndexStand,
         first_id: u32,
@@ -195,7 +199,7 @@ impl NewIndexes {
     ) -> Result<NewIndexes> {
         let mut new = NewIndexes { changes: Vec::new(), cores: Vec::new(), rules: rules.to_vec(), stand };
         for (rule, number) in rules.iter().zip(first_id..) {
-            check_rule(name, table, rule, custom)?;
+            check_rule((name, table, samples), rule, custom)?;
             let (id, entries) = (TableId(number), entries_name(name, &rule.name));
             let own = TableRules::of_index(rule.clone(), name);
             if catalog.by_name(&entries).is_some() {
@@ -236,7 +240,11 @@ impl NewIndexes {
 }
 
 /// Checks that a table can have this index.
-fn check_rule(name: &str, table: &BoundRules, rule: &IndexRule, custom: &Custom) -> Result<()> {
+fn check_rule(
+    (name, table, samples): (&str, &BoundRules, Samples<'_>),
+    rule: &IndexRule,
+    custom: &Custom,
+) -> Result<()> {
     let wrong = |why: &str| Error::invalid(format!("index `{}` of table `{name}`: {why}", rule.name));
     if table.rules.kind == TableKind::Hashed {
         return Err(wrong("a hashed table has no indexes; use a sorted table for them"));
@@ -245,16 +253,16 @@ fn check_rule(name: &str, table: &BoundRules, rule: &IndexRule, custom: &Custom)
         return Err(wrong("an index has no indexes"));
     }
     let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
-    check_law(table, &extractor, &[]).map_err(|why| wrong(&why))
+    check_law(table, &extractor, samples).map_err(|why| wrong(&why))
 }
 
 /// Looks for a counter-example to the law of terms, among these records and some that are made up.
 fn check_law(
     table: &BoundRules,
     extractor: &Extractor,
-    samples: &[(Vec<u8>, Vec<u8>)],
+    samples: Samples<'_>,
 ) -> std::result::Result<(), String> {
-    check_terms(table, extractor, samples).map_or(Ok(()), |case| Err(case.to_string()))
+    check_terms(table, extractor, samples).map_err(|doubt| doubt.to_string())
 }
 
 impl Engine {
@@ -297,10 +305,6 @@ impl Engine {
     /// Makes an index, which is to be built.
     fn begin_index(self: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -> Result<Arc<IndexCore>> {
         let samples = self.sample(table)?;
-        let wrong =
-            |why: &str| Error::invalid(format!("index `{}` of table `{}`: {why}", rule.name, table.name));
-        let of = extractor(&rule.terms, &table.rules, &self.options.custom).map_err(|why| wrong(&why))?;
-        check_law(&table.rules, &of, &samples).map_err(|why| wrong(&why))?;
         let mut manifest = self.manifest.lock();
         table.check_alive()?;
         if table.index(&rule.name).is_some() {
@@ -315,7 +319,7 @@ impl Engine {
         let catalog = self.catalog();
         let with = (&*catalog, &self.options.custom);
         let new = NewIndexes::prepare(
-            (&table.name, &table.rules),
+            (&table.name, &table.rules, &samples),
             std::slice::from_ref(rule),
             stand,
             first_id,
@@ -327,7 +331,7 @@ impl Engine {
     }
 
     /// Some records of a table.
-    fn sample(self: &Arc<Engine>, table: &Arc<TableCore>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    pub(crate) fn sample(self: &Arc<Engine>, table: &Arc<TableCore>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let plan = ScanPlan { wanted: Wanted::Short, ..ScanPlan::everything(None) };
         let mut rows = Rows::start(self, table, plan)?;
         let mut samples = Vec::new();

@@ -173,7 +173,7 @@ impl Store {
         let indexes = std::mem::take(&mut bound.rules.indexes);
         let catalog = engine.catalog();
         let with = (&*catalog, &engine.options.custom);
-        let new = NewIndexes::prepare((name, &bound), &indexes, IndexStand::default(), id.0 + 1, with)?;
+        let new = NewIndexes::prepare((name, &bound, &[]), &indexes, IndexStand::default(), id.0 + 1, with)?;
         let rules_text = bound.rules.to_text();
         let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
         changes.extend(content.changes(engine, id));

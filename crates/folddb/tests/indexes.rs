@@ -358,6 +358,13 @@ fn an_index_that_folding_would_deceive_is_refused_with_a_counter_example() {
     let sums = Rules::sorted::<String, u64>().fold("sum:u64");
     let refused = store.table("sums", sums.clone().index("by_sum", "value")).unwrap_err();
     assert!(refused.message().contains("1 and 1 have 2 together"), "{refused}");
+    for (name, fold, field) in
+        [("v", "stats:f64", "sum"), ("c", "stats:f64", "count"), ("q", "quantiles", "count")]
+    {
+        let rules = Rules::sorted::<String, Vec<u8>>().fold(fold).index("by_part", &format!("field:{field}"));
+        let refused = store.table(name, rules).unwrap_err();
+        assert!(refused.message().contains("folding brings about a term"), "{refused}");
+    }
     let table = store.table("sums", sums).unwrap();
     table.fold("a", &7).unwrap();
     assert!(store.add_index("sums", &rule("by_sum:value"), on).is_err());
@@ -577,6 +584,29 @@ fn verify_compares_indexes_with_their_tables_and_repair_and_dumps_make_them_anew
         let check = store.check_index("people", "by_city").unwrap();
         assert_eq!((check.keys, check.missing, check.stale), (300, 0, 0));
     }
+}
+
+/// An index that was made before its rule was found out: what it lacks is no damage, and no repair brings it.
+#[test]
+fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
+    let sums = |store: &Store| {
+        store.table("sums", Rules::sorted::<String, u64>().fold("sum:u64").index("by_sum", "custom:sum@1"))
+    };
+    let (world, store) = fresh(manual().custom_terms("sum", 1, |_, _, _| {}));
+    let table = sums(&store).unwrap();
+    for number in 1..=2 {
+        table.fold("k", &number).unwrap();
+    }
+    drop((table, store));
+    let options = manual().custom_terms("sum", 1, |_, value, terms| terms.push(&Element::from(value)));
+    let report = Store::verify(&world.path, &options, true, |_, _| {}).unwrap();
+    assert!(report.is_clean(), "{:?}", report.findings);
+    let [finding] = &report.findings[..] else { panic!("{:?}", report.findings) };
+    assert!(
+        finding.what.contains("3 and 3 have") && finding.what.ends_with("drop the index"),
+        "{}",
+        finding.what
+    );
 }
 
 /// A fold over what an index finds comes to the same on any number of threads, in the order of the terms; by range, and of keys,

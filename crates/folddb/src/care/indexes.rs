@@ -3,8 +3,11 @@
 //!
 //! Called by `verify`, of a store that is whole otherwise, and by `Store::check_index`.
 
+use std::sync::Arc;
+
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_rules::Terms;
+use folddb_rules::term_law::{TermsBroken, TermsDoubt, check_terms};
 use folddb_rules::terms::{put_entry, show_term};
 
 use crate::borders::HeldFor;
@@ -48,7 +51,7 @@ impl Store {
     }
 }
 
-fn check(store: &Store, table: &std::sync::Arc<TableCore>, index: &IndexCore) -> Result<IndexCheck> {
+fn check(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Result<IndexCheck> {
     let engine = store.engine();
     let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
     let past = Snapshot::take(engine, HeldFor::Work);
@@ -113,12 +116,7 @@ pub(crate) fn findings(dir: &std::path::Path, options: &Options, manifest: &str)
     findings
 }
 
-fn finding(
-    store: &Store,
-    table: &std::sync::Arc<TableCore>,
-    index: &IndexCore,
-    manifest: &str,
-) -> Option<Finding> {
+fn finding(store: &Store, table: &Arc<TableCore>, index: &IndexCore, manifest: &str) -> Option<Finding> {
     let (name, of) = (&index.name, &table.name);
     if !index.is_built() {
         let what =
@@ -134,10 +132,27 @@ fn finding(
         }
     };
     let (term, key) = check.first_missing?;
+    if let Some(case) = law_broken(store, table, index) {
+        let what = format!(
+            "index `{name}` of table `{of}` cannot find all, first not term {term} of key {key}: its entries are as they were written, \
+             but {case}: drop the index"
+        );
+        return Some(Finding::note(manifest, what));
+    }
     let what = format!(
         "index `{name}` of table `{of}` lacks {} of its entries, first that of term {term} of key {key}: \
          drop the index and add it again, or repair",
         check.missing
     );
     Some(Finding::damage(manifest, None, what))
+}
+
+/// Why an index could not have what it lacks, whatever befell it: its rule breaks the law of terms. Versions before this one made such.
+fn law_broken(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Option<TermsBroken> {
+    let samples = store.engine().sample(table).ok()?;
+    let extractor = index.extractor.as_ref().ok()?;
+    match check_terms(&table.rules, extractor, &samples) {
+        Err(TermsDoubt::Broken(case)) => Some(case),
+        Ok(()) | Err(TermsDoubt::NotTried) => None,
+    }
 }
