@@ -699,6 +699,110 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     }
 }
 
+/// A part in which all has expired stays as long as it hides something older that has not.
+#[test]
+fn what_has_expired_goes_on_hiding_what_lasts_longer() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::ByWrite);
+    let set = |key: u64, value: u64, lifetime| table.set_expiring(&key, &value, lifetime).unwrap();
+    for key in 0..100 {
+        set(key, 1, Lifetime::Forever);
+    }
+    store.flush().unwrap();
+    set(7, 2, Lifetime::For(Duration::from_secs(60)));
+    store.flush().unwrap();
+    world.pass(120_000);
+    for _ in 0..2 {
+        assert_eq!((table.get(&7).unwrap(), table.scan().count().unwrap()), (None, 99));
+        store.settle().unwrap();
+    }
+}
+
+/// A value that has expired was alive when something was folded onto it, and that fold has not expired: wherever the fold lies.
+#[test]
+fn what_somebody_met_alive_who_lives_on_is_not_swept_away() {
+    for is_flushed in [false, true] {
+        let world = World::new();
+        let store = world.create();
+        let table = counts(&store, Keep::Latest, Expire::After(10_000));
+        table.fold(&1, &1).unwrap();
+        store.flush().unwrap();
+        world.pass(9_000);
+        table.fold(&1, &10).unwrap(); // lives on until 19 s
+        if is_flushed {
+            store.flush().unwrap();
+        }
+        world.pass(6_000);
+        while store.upkeep_step().unwrap().is_some() {}
+        assert_eq!(table.get(&1).unwrap(), Some(11), "flushed {is_flushed}");
+        world.pass(4_000);
+        while store.upkeep_step().unwrap().is_some() {}
+        assert_eq!(table.get(&1).unwrap(), None);
+    }
+}
+
+#[test]
+fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
+    let world = World::new();
+    let store = world.create();
+    let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(60_000)).expire(Expire::After(5_000));
+    let table = store.table("t", rules).unwrap();
+    (0..100).for_each(|key| assert!(table.set(&key, &key).is_ok()));
+    let alive = AsOf::UnixMillis(START_MS + 2_000);
+    world.pass(10_000);
+    for _ in 0..2 {
+        assert_eq!((table.get(&7).unwrap(), table.get_at(&7, alive).unwrap()), (None, Some(7)));
+        store.settle().unwrap();
+        optimize(&store, "t");
+    }
+    world.pass(60_000);
+    table.set(&200, &1).unwrap();
+    optimize(&store, "t");
+    assert_eq!(store.table_stats("t").unwrap().records, 1);
+}
+
+#[test]
+fn a_version_of_a_key_is_no_value_once_it_has_expired() {
+    let world = World::new();
+    let mut store = world.create();
+    let rules = || Rules::sorted::<u64, u64>().keep(Keep::Versions(3)).expire(Expire::After(10_000));
+    let table = store.table("t", rules()).unwrap();
+    table.set(&1, &7).unwrap();
+    world.pass(20_000);
+    table.set(&1, &8).unwrap();
+    let deleted = table.delete(&1).unwrap();
+    drop(table);
+    for (how, shake) in shakes() {
+        store = shake(&world, store);
+        let table = store.table("t", rules()).unwrap();
+        for (after_ms, value) in [(0, Some(7)), (9_999, Some(7)), (10_000, None), (15_000, None)] {
+            let at = AsOf::UnixMillis(START_MS + after_ms);
+            assert_eq!(table.get_at(&1, at).unwrap(), value, "{how}: after {after_ms} ms");
+        }
+        assert_eq!(table.get_at(&1, AsOf::Seq(deleted - 1)).unwrap(), Some(8));
+        for (limit, states) in [(1, vec![None]), (2, vec![None, Some(8)]), (9, vec![None, Some(8), Some(7)])]
+        {
+            assert_eq!(values(&table.history(&1, limit).unwrap()), states, "{how}: at most {limit}");
+        }
+    }
+}
+
+/// A moment that has not come is the present.
+#[test]
+fn nobody_sees_what_is_to_expire_as_if_it_had() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Forever, Expire::After(10_000));
+    table.set(&1, &7).unwrap();
+    world.pass(3_000);
+    let to_come = AsOf::UnixMillis(START_MS + 3_600_000);
+    let at = store.snapshot_at(to_come).unwrap();
+    assert_eq!(at.unix_millis(), START_MS + 3_000);
+    assert_eq!((at.get(&table, &1).unwrap(), at.scan(&table).count().unwrap()), (Some(7), 1));
+    assert_eq!(table.get_at(&1, to_come).unwrap(), Some(7));
+}
+
 // ---- what indexes know of time --------------------------------------------------------------------------------
 
 const HOUR_MS: u64 = 3_600_000;
