@@ -92,6 +92,45 @@ fn keys_on_both_sides_of_the_bottom_run_are_counted() {
     }
 }
 
+/// Blocks say what all of their records come to. A reader who does not see all of them, or sees some deleted, does not take their word.
+#[test]
+fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let table = store.create_table("t", rules("sum:u64")).unwrap();
+    let fold = |number: u64| write(&table, WriteOp::Fold, number, &1u64.to_le_bytes());
+    (0..1000).for_each(fold);
+    let all = store.snapshot();
+    table.delete_range(&key(100), &key(300)).unwrap();
+    (250..1500).for_each(fold);
+    let less = store.snapshot();
+    (1500..2000).for_each(fold);
+    for how in [|_: &Store| {}, |store: &Store| store.flush().unwrap(), optimize] {
+        how(&store);
+        assert_eq!(assert_same(&all.scan_bytes(&table)).rows, 1000);
+        assert_eq!(assert_same(&less.scan_bytes(&table)).rows, 1350);
+        assert_eq!(assert_same(&table.scan()).rows, 1850);
+    }
+    table.delete_range(&key(500), &key(600)).unwrap(); // the parts know nothing of it
+    assert_eq!(assert_same(&table.scan()).rows, 1750);
+    assert_eq!(assert_same(&less.scan_bytes(&table)).rows, 1350);
+}
+
+/// As many as memory holds, without a flush: in the memtable that is written to, and in those that wait.
+#[test]
+fn keys_in_memory_are_counted_wherever_they_wait() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let table = store.create_table("t", rules("sum:u64")).unwrap();
+    let fold = |number: u64| write(&table, WriteOp::Fold, number, &1u64.to_le_bytes());
+    (0..100_000).filter(|number| number % 10 == 0).for_each(fold);
+    optimize(&store);
+    (0..30_000).for_each(fold);
+    assert_eq!(store.table_stats("t").unwrap().runs.len(), 1);
+    assert_eq!(assert_same(&table.scan()).rows, 37_000);
+    assert_eq!(assert_same(&table.scan().from(&key(5)).before(&key(15))).rows, 10);
+}
+
 #[test]
 fn tables_without_summaries_are_read() {
     let dir = tempfile::tempdir().unwrap();

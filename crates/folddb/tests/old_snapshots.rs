@@ -120,6 +120,25 @@ fn old_snapshots_go_on_reading_while_merges_keep_nothing_for_them() {
     }
 }
 
+/// One of the tables has nothing to be flushed, and the others have not been yet.
+#[test]
+fn a_snapshot_comes_to_files_once_all_that_it_sees_is_in_them() {
+    let (_dir, store) = create(options(AT_ONCE));
+    let sums = |name| store.table::<u64, u64>(name, Rules::sorted().fold("sum:u64")).unwrap();
+    let tables = ["first", "second", "unwritten"].map(sums);
+    for key in 0..100 {
+        tables[..2].iter().for_each(|table| assert!(table.fold(&key, &1).is_ok()));
+    }
+    let snapshot = store.snapshot();
+    let counts = || tables.each_ref().map(|table| snapshot.scan(table).count().unwrap());
+    tables[..2].iter().for_each(|table| assert!(table.fold(&200, &1).is_ok()));
+    assert_eq!(counts(), [100, 100, 0]);
+    while store.upkeep_step().unwrap().is_some() {
+        assert_eq!(counts(), [100, 100, 0], "{} in files", store.stats().snapshots_in_files);
+    }
+    assert_eq!((counts(), store.stats().snapshots_in_files), ([100, 100, 0], 1));
+}
+
 #[test]
 fn a_table_that_came_later_or_is_gone_is_no_trouble_to_an_old_snapshot() {
     let (_dir, store) = create(options(AT_ONCE));

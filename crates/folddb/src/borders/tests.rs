@@ -16,6 +16,7 @@ fn give_files(borders: &Borders, now_s: u64, age_s: u64) {
 fn a_border_stands_while_any_holder_lives() {
     let borders = Arc::new(Borders::default());
     let (first, second) = (hold(&borders, 7, 20, 1), hold(&borders, 7, 30, 2));
+    assert_eq!(borders.oldest_ms(), Some(20), "the first still reads at its own time");
     let third = hold(&borders, 3, 10, 3);
     assert_eq!(borders.oldest_ms(), Some(10));
     assert_eq!(borders.all(), [3, 7]);
