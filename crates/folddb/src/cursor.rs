@@ -26,8 +26,9 @@ pub struct Cursor {
 /// What a scan that is gone on with sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
-    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since. Where
-    /// values expire, the snapshot must live: what the scan saw may have gone by itself. Otherwise an error. What a power cut takes
+    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since, or the table keeps
+    /// its past back to then. Where values expire and no past is kept, the snapshot must live: what the scan saw may have gone by itself.
+    /// Otherwise an error. What a power cut takes
     /// of writes that were not synced it cannot know: where as many others were written after it, the seqs of those are taken for theirs.
     /// Sync before a cursor is kept that is to be trusted beyond a power cut.
     Strict,
@@ -153,15 +154,25 @@ impl Engine {
         // What was alive then is swept away by no merge as long as somebody reads at that time or before it.
         let by_ms = if table.has_stamps { token.time_ms.unwrap_or(0) } else { u64::MAX };
         let Some((held, held_for)) = self.borders.hold_if_live(seq, by_ms) else {
-            return Err(self.gone(table, seq));
+            return self.hold_past(table, token).ok_or_else(|| self.gone(table, seq));
         };
         // That somebody holds the past of other tables is nothing to who reads this one.
         if let HeldFor::Past(asked) = held_for
             && self.check_kept(table, held.at, asked).is_err()
         {
-            return Err(self.gone(table, seq));
+            return self.hold_past(table, token).ok_or_else(|| self.gone(table, seq));
         }
         Ok(if table.has_stamps { held.reading_at(by_ms) } else { held })
+    }
+
+    /// The same of a table that keeps its past back to then. The caller holds the commit lock.
+    fn hold_past(&self, table: &TableCore, token: &CursorToken) -> Option<Held> {
+        let now = At::new(self.published(), self.now_ms());
+        let then = At::new(token.seq, token.time_ms.unwrap_or(now.time_ms));
+        let is_kept =
+            table.hashed.is_none() && then.seq <= now.seq && self.check_kept(table, then, now).is_ok();
+        let held_for = HeldFor::Past(now);
+        is_kept.then(|| self.borders.hold_from(then, now.time_ms, held_for, self.host.clock.monotonic()))
     }
 
     #[cold]
