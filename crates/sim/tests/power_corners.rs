@@ -255,3 +255,23 @@ fn no_crash_while_a_table_is_loaded_leaves_part_of_it() {
     }
     assert!(outcomes.contains(&(true, true)) && outcomes.contains(&(false, false)), "{outcomes:?}");
 }
+
+/// A load is on the disk when it is over, and with it all that was written before: its rows have a seq of that.
+#[test]
+fn what_was_written_before_a_load_is_as_durable_as_the_load() {
+    for moment in 0..8 {
+        let disk = SimDisk::new(moment);
+        let store = Store::create(SimDisk::store_dir(), options(&disk)).unwrap();
+        let beside = numbers(&store, "beside").with_durability(Durability::Process);
+        (0..100).for_each(|number| assert!(beside.set(&number, &number).is_ok()));
+        let mut load = store.bulk_load("loaded", Rules::sorted::<u64, u64>()).unwrap();
+        (0..10).for_each(|number| assert!(load.set(&number, &number).is_ok()));
+        load.finish().unwrap();
+        drop(beside);
+        for next in after_crash(&disk, moment) {
+            let store = Store::open(SimDisk::store_dir(), options(&next)).unwrap();
+            assert_eq!(numbers(&store, "loaded").scan().count().unwrap(), 10);
+            assert_eq!(numbers(&store, "beside").scan().count().unwrap(), 100, "{}", next.diary(40));
+        }
+    }
+}
