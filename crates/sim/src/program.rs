@@ -170,6 +170,8 @@ pub enum CursorStep {
 pub enum Other {
     /// Compares a table with another that has what it had so many 255ths of all seqs ago, and brings that up.
     Compare(u8, u8),
+    /// Brings a table up to such another: back to what it was then.
+    BringUp(u8, u8),
     /// Reads the store beside its writer, and what was opened so before.
     Beside,
     /// Seals the store, reads it, and takes the seal off.

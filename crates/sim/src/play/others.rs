@@ -2,20 +2,31 @@
 //! read beside its writer; it is sealed and read by several; and tables that keep their log are made anew from it.
 
 use folddb::care::RepairOptions;
-use folddb::{BytesScan, DiffReport, ErrorKind, Options, Seq, Store, SyncOptions, WriteOp};
+use folddb::{
+    BytesScan, BytesTable, DiffReport, Durability, ErrorKind, Options, Seq, Store, SyncOptions, WriteOp,
+};
+use folddb_base::Stamp;
+use folddb_base::stamp::NEVER;
 use std::ops::ControlFlow;
 
 use super::crash::contents;
 use super::{Player, said};
 use crate::compare::{Outcome, dump, is_dump_of, same};
-use crate::known::Contents;
-use crate::model::{Model, Present};
+use crate::known::{Contents, Ops};
+use crate::model::{Model, ModelOp, Present};
 use crate::program::Other;
 use crate::tables::{Order, Shape};
 use crate::world::SimDisk;
 
 /// So deep are the digests that are compared.
 const DEPTH: u8 = 2;
+
+/// Another store with a table like one of the player's.
+struct Second {
+    store: Store,
+    table: BytesTable,
+    _temp: tempfile::TempDir,
+}
 
 impl Player {
     pub(super) fn other(&mut self, other: Other) -> Outcome {
@@ -24,6 +35,7 @@ impl Player {
                 Some(disk) => disk.aside(|| self.compare_with_other(slot, of)),
                 None => self.compare_with_other(slot, of),
             },
+            Other::BringUp(slot, of) => self.bring_up(slot, of),
             Other::Beside => self.beside(),
             Other::Seal => self.seal(),
             Other::Rebuild => self.rebuild(),
@@ -32,9 +44,8 @@ impl Player {
 
     // ---- comparing ---------------------------------------------------------------------------------------
 
-    /// A second store holds what a table was some time ago; it is compared, brought up, and is the same then.
-    fn compare_with_other(&self, slot: u8, of: u8) -> Outcome {
-        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
+    /// A second store, which holds what a table was some time ago.
+    fn second_store(&self, table: &BytesTable, shape: &Shape, of: u8) -> Result<Second, String> {
         let temp = tempfile::tempdir_in(crate::memory_dir()).map_err(|error| error.to_string())?;
         let options = match &self.disk {
             Some(disk) => self.options().host(disk.after_death().host()),
@@ -50,6 +61,13 @@ impl Player {
                 theirs.write(WriteOp::Set, &key, &value).map_err(said("write to another store"))?;
             }
         }
+        Ok(Second { store: other, table: theirs, _temp: temp })
+    }
+
+    /// It is compared, brought up, and is the same then.
+    fn compare_with_other(&self, slot: u8, of: u8) -> Outcome {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
+        let Second { store: other, table: theirs, _temp } = self.second_store(&table, &shape, of)?;
         let compare =
             |first: BytesScan, second: BytesScan| first.compare(second, |_| ControlFlow::Continue(()));
         if shape.order == Order::Hashed {
@@ -74,6 +92,52 @@ impl Player {
             self.compare_digests(&shape, ours, theirs.scan())?;
         }
         Ok(())
+    }
+
+    /// A table of the store itself is brought up to the second one, while calls may fail and the process may die: in one batch, since
+    /// there is little of it.
+    fn bring_up(&mut self, slot: u8, of: u8) -> Outcome {
+        let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
+        if shape.order == Order::Hashed {
+            return Ok(()); // as `compare_with_other` has it
+        }
+        let disk = self.disk.clone();
+        let aside = |work: &dyn Fn() -> Result<(Second, Ops), String>| match &disk {
+            Some(disk) => disk.aside(work),
+            None => work(),
+        };
+        let (second, ops) = aside(&|| {
+            let second = self.second_store(&table, &shape, of)?;
+            let ops = self.what_differs(&table, &second.table)?;
+            Ok((second, ops))
+        })?;
+        let brought = self.store()?.bring_up(table.scan(), second.table.scan(), &SyncOptions::default());
+        if let Ok(report) = &brought {
+            same("what is brought over", &(report.set + report.deleted), &(ops.len() as u64))?;
+        }
+        let outcome = brought.map(|_| self.store.as_ref().map_or(0, Store::last_seq));
+        self.committed(ops, Durability::Sync, outcome)
+    }
+
+    /// What a table needs to be what another is.
+    fn what_differs(&self, table: &BytesTable, theirs: &BytesTable) -> Result<Ops, String> {
+        let write_ms = self.store()?.unix_millis();
+        let (mut ops, mut failure) = (Ops::new(), Ok(()));
+        let compared = table.scan().compare(theirs.scan(), |difference| {
+            let deadline_ms = difference.second.as_ref().and_then(|head| head.deadline_ms).unwrap_or(NEVER);
+            let op = match theirs.get(&difference.key) {
+                Ok(Some(value)) => ModelOp::Set(difference.key, value),
+                Ok(None) => ModelOp::Delete(difference.key),
+                Err(error) => {
+                    failure = Err(said("read another store")(error));
+                    return ControlFlow::Break(());
+                }
+            };
+            ops.push((table.name().to_owned(), op, Stamp { write_ms, deadline_ms }));
+            ControlFlow::Continue(())
+        });
+        compared.map_err(said("compare"))?;
+        failure.map(|()| ops)
     }
 
     /// Digests of the same rows are the same, but where values may lie in several pieces.

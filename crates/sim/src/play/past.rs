@@ -204,14 +204,14 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], border: Bo
     // The state at the border, too, unless it had expired by then.
     let most = states.len().min(newer(border.gone_ms) + 1);
     let sure = newer(border.kept_ms);
-    let mut least =
-        sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > border.kept_ms));
-    // What was written with a deadline before the window never was alive in it, and may go with what has expired; and with it what is
-    // absent, and nothing older is.
-    let goes = |state: &ModelState| state.present.is_none() || state.deadline_ms <= border.kept_ms;
-    while least > 0 && goes(&states[least - 1]) {
-        least -= 1;
-    }
+    let least = sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > border.kept_ms));
+    // What was written with a deadline before the window never was alive in it, and may go with what has expired: told or not, it counts as
+    // absent here.
+    let was_dead = |state: &ModelState| state.deadline_ms <= border.kept_ms;
+    let seen_as = |seq: Option<Seq>, present: Option<Present>| {
+        let is_dead = states.iter().any(|state| Some(state.seq) == seq && was_dead(state));
+        (seq, present.filter(|_| !is_dead))
+    };
     let found = match table.history(key, usize::MAX) {
         Err(error) if error.kind() == ErrorKind::FoldFailed => {
             let fails = |state: &ModelState| state.present == Some(Present::Failed);
@@ -219,12 +219,15 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], border: Bo
         }
         found => found.map_err(said("tell the history of a key"))?,
     };
-    let found: Vec<_> =
-        found.into_iter().map(|version| (version.seq, version.value.map(Present::Value))).collect();
-    let told = |count: usize| -> Vec<(Option<Seq>, Option<Present>)> {
-        let told =
-            states[..count].iter().rposition(|state| state.present.is_some()).map_or(0, |last| last + 1);
-        states[..told].iter().map(|state| (Some(state.seq), state.present.clone())).collect()
+    let trimmed = |mut told: Vec<(Option<Seq>, Option<Present>)>| {
+        told.truncate(told.iter().rposition(|(_, present)| present.is_some()).map_or(0, |last| last + 1));
+        told
+    };
+    let found = found.into_iter().map(|version| seen_as(version.seq, version.value.map(Present::Value)));
+    let found = trimmed(found.collect());
+    let told = |count: usize| {
+        let told = states[..count].iter().map(|state| seen_as(Some(state.seq), state.present.clone()));
+        trimmed(told.collect())
     };
     match (least..=most).any(|count| told(count) == found) {
         true => Ok(()),
