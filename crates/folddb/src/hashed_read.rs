@@ -117,6 +117,11 @@ impl Found {
         hash64(u64::from(self.head.hash), &[place.to_le_bytes(), written_ms.to_le_bytes()].concat())
     }
 
+    /// Until when its value lasts; none where it does for ever.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        self.front.map(|front| front.stamp.deadline_ms).filter(|&deadline| deadline < NEVER)
+    }
+
     /// What is known of its value.
     pub(crate) fn head_of_value(&self) -> Head {
         Head {
@@ -124,7 +129,7 @@ impl Found {
             hash: self.head.hash,
             version: Some(self.version()),
             written_ms: self.front.map(|front| front.stamp.write_ms),
-            deadline_ms: self.front.map(|front| front.stamp.deadline_ms).filter(|&deadline| deadline < NEVER),
+            deadline_ms: self.deadline_ms(),
             is_apart: true,
             pieces: 1,
             bytes: Vec::new(),

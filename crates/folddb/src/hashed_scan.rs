@@ -171,6 +171,11 @@ impl HashedRows {
         (&self.last, short.map(|found| found.value(&self.record)))
     }
 
+    /// Until when the value of the last row lasts; none where it does for ever.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        self.found.and_then(|found| found.deadline_ms())
+    }
+
     /// The next key, and the head of its value.
     pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
         let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };

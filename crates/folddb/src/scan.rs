@@ -353,6 +353,11 @@ impl Rows {
         (&self.key, &self.value)
     }
 
+    /// Until when the value of the last row lasts, or the failure of its fold; none where it does for ever.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
+        if self.is_plain { None } else { self.resolver.deadline_ms() } // which is of tables without deadlines
+    }
+
     /// The head of the last row, where it has one: where heads are wanted, and where its value was left out because it is long.
     pub(crate) fn take_head(&mut self) -> Option<Head> {
         self.head.take()

@@ -338,7 +338,9 @@ impl Resolver {
                     let applied = rules.apply(key, &mut self.state, op.op().map_err(damaged)?);
                     if let Err(cause) = applied {
                         // What has failed lasts as long as a value would: nobody can tell whether a merge has swept it.
-                        self.expired = is_over(&several[..=newer], self.now_ms);
+                        let stamp = stamp_of_failed(&several[..=newer]);
+                        self.deadline_ms = stamp.map(|stamp| stamp.deadline_ms).filter(|&ms| ms < NEVER);
+                        self.expired = stamp.is_some_and(|stamp| stamp.is_over_at(self.now_ms));
                         return if self.expired { Ok(None) } else { Err(cause) };
                     }
                 }
@@ -367,12 +369,11 @@ impl Resolver {
     }
 }
 
-/// Whether a state is over on which these ops fail to fold, newest first: the newest says until when it lasts, but for an `Insert`.
-fn is_over(ops: &[OpBuf], now_ms: u64) -> bool {
+/// How long a state lasts on which these ops fail to fold, newest first: the newest says until when, but for an `Insert`.
+fn stamp_of_failed(ops: &[OpBuf]) -> Option<Stamp> {
     let is_insert = |op: &&OpBuf| matches!(op.kind, OpKind::Insert | OpKind::InsertApart);
     let newest = ops.iter().find(|op| !is_insert(op)).or(ops.last());
-    let stamp = newest.and_then(|op| Stamp::of(op.kind, &op.payload).ok().flatten());
-    stamp.is_some_and(|stamp| stamp.is_over_at(now_ms))
+    newest.and_then(|op| Stamp::of(op.kind, &op.payload).ok().flatten())
 }
 
 fn set_kind(op: &mut OpBuf, kind: OpKind) {

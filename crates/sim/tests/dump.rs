@@ -219,7 +219,7 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
     let doubled = format!("{text}{text}");
     let refused = Store::check_dump(&mut doubled.as_bytes()).expect_err("it goes on");
     assert!(refused.message().contains("behind its end"), "{refused}");
-    let newer = text.replacen("\"version\":1", "\"version\":2", 1);
+    let newer = text.replacen("\"version\":1", "\"version\":3", 1);
     assert_eq!(Store::check_dump(&mut newer.as_bytes()).expect_err("newer").kind(), ErrorKind::NewerFormat);
 
     // A cut one is taken when that is asked for: all whole lines of it.

@@ -1,7 +1,7 @@
 //! Dumps: the content of a store as text, for other versions, other programs, and people.
 //!
 //! One line a key, at one snapshot, in bounded memory; `lines.rs` has the form. What a dump leaves out is history: a key has the
-//! value that its writes have come to.
+//! value that its writes have come to, and lasts as long as that.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -50,7 +50,7 @@ impl Store {
             names.iter().map(|name| Ok(self.bytes_table(name)?.core().clone())).collect::<Result<_>>()?;
         let mut dump =
             Dump { store: self, at: past.seen(), out, line: String::new(), hash: 0, records: 0, failing: 0 };
-        put_start(&mut dump.line);
+        put_start(cores.iter().any(|core| core.expires), &mut dump.line);
         dump.hand_on()?;
         for core in &cores {
             dump.table(core)?;
@@ -95,7 +95,9 @@ impl Dump<'_> {
                     }
                     match rows.row() {
                         (key, None) => self.long(core, key, &mut writer)?,
-                        (key, Some(value)) => writer.put_value(key, value, &mut self.line),
+                        (key, Some(value)) => {
+                            writer.put_value(key, value, rows.deadline_ms(), &mut self.line);
+                        }
                     }
                 }
             }
@@ -116,11 +118,11 @@ impl Dump<'_> {
             Ok(true) if rows.is_long() => self.long(core, rows.key(), writer)?,
             Ok(true) => {
                 let (key, value) = rows.row();
-                writer.put_value(key, value, &mut self.line);
+                writer.put_value(key, value, rows.deadline_ms(), &mut self.line);
             }
             Err(error) if error.kind() == ErrorKind::FoldFailed => {
                 self.failing += 1;
-                writer.put_ops(rows.key(), &rows.loaded_operands()?, &mut self.line);
+                writer.put_ops(rows.key(), &rows.loaded_operands()?, rows.deadline_ms(), &mut self.line);
             }
             Err(error) => return Err(error),
         }

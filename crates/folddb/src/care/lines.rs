@@ -6,6 +6,7 @@
 //!   {"key":["UA",7],"value":{"count":2}}                               where that reads back as the same bytes
 //!   {"key_hex":"0x00ff","value_hex":"0x0102","shown":2.5}              where it does not; `shown` is for people only
 //!   {"key":"k","ops":[["set","0x31"],["fold","0x32"]]}                 a key whose fold fails, oldest op first
+//!   {"key":"k","value":"v","until":1800000000000}                      a value that lasts until then, in milliseconds since 1970
 //!   {"key":"k","long":20000000}                                       a value of so many bytes, more than one is written at once;
 //!   {"piece":"0x31…"}                                                its bytes, in as many of these lines as it takes
 //!   {"end":"dump","tables":1,"records":3,"hash":"0123456789abcdef"}
@@ -13,6 +14,9 @@
 //!
 //! Each is one line of JSON. The hash is a chain: xxh3-64 of each line with its newline, seeded with the hash of those before it,
 //! the first with 0. The same content is the same text.
+//!
+//! Version 1 knows no deadlines. A dump is of version 2 where the values of one of its tables may expire, and of version 1 otherwise, so
+//! that earlier programs read it.
 
 use folddb_base::checksum::hash64;
 use folddb_base::{Op, OpBuf};
@@ -22,8 +26,11 @@ use folddb_rules::table_rules::BoundRules;
 
 use crate::encode::WriteOp;
 
-/// The version of the form.
-pub(crate) const VERSION: i128 = 1;
+/// The newest version of the form.
+pub(crate) const VERSION: i128 = 2;
+
+/// The version of dumps that say nothing of deadlines.
+pub(crate) const WITHOUT_DEADLINES: i128 = 1;
 
 /// Longest line that is read, in bytes: a value of 16 MiB, each byte escaped, and its key.
 pub(crate) const LINE_BYTES_MAX: usize = 128 << 20;
@@ -33,7 +40,7 @@ pub(crate) const LINE_BYTES_MAX: usize = 128 << 20;
 pub(crate) enum Line {
     Start { version: i128 },
     Table { name: String, rules_text: String },
-    Record { key: Said, content: Content },
+    Record { key: Said, content: Content, until_ms: Option<u64> },
     Piece(Vec<u8>),
     End(Totals),
 }
@@ -70,8 +77,9 @@ pub(crate) fn chain(before: u64, line: &[u8]) -> u64 {
 
 // ---- writing --------------------------------------------------------------------------------------------
 
-pub(crate) fn put_start(out: &mut String) {
-    out.push_str(&format!("{{\"folddb\":\"dump\",\"version\":{VERSION}}}\n"));
+pub(crate) fn put_start(has_deadlines: bool, out: &mut String) {
+    let version = if has_deadlines { VERSION } else { WITHOUT_DEADLINES };
+    out.push_str(&format!("{{\"folddb\":\"dump\",\"version\":{version}}}\n"));
 }
 
 pub(crate) fn put_table(name: &str, rules_text: &str, out: &mut String) {
@@ -105,16 +113,17 @@ impl<'a> RowWriter<'a> {
         RowWriter { rules, scratch: Vec::new() }
     }
 
-    pub(crate) fn put_value(&mut self, key: &[u8], value: &[u8], out: &mut String) {
+    /// Writes a key, its value, and until when that lasts, where it does not for ever.
+    pub(crate) fn put_value(&mut self, key: &[u8], value: &[u8], until_ms: Option<u64>, out: &mut String) {
         self.put_key(key, out);
         let shown = self.rules.show_value(value).ok();
         let read =
             |rules: &BoundRules, datum: &Datum, back: &mut Vec<u8>| rules.read_value(datum, back).is_ok();
         // Text and bytes say nothing that their digits do not.
         let says_more = |datum: &&Datum| !matches!(datum, Datum::Text(_) | Datum::Bytes(_));
-        if !self.put("value", value, shown.as_ref(), read, out)
-            && let Some(shown) = shown.as_ref().filter(says_more)
-        {
+        let is_shown = self.put("value", value, shown.as_ref(), read, out);
+        put_until(until_ms, out);
+        if !is_shown && let Some(shown) = shown.as_ref().filter(says_more) {
             out.push_str(",\"shown\":");
             json::put(shown, out);
         }
@@ -127,8 +136,8 @@ impl<'a> RowWriter<'a> {
         out.push_str(&format!(",\"long\":{bytes}}}\n"));
     }
 
-    /// Writes a key whose ops do not fold; they come newest first.
-    pub(crate) fn put_ops(&mut self, key: &[u8], ops: &[OpBuf], out: &mut String) {
+    /// Writes a key whose ops do not fold, which come newest first, and until when all of them last.
+    pub(crate) fn put_ops(&mut self, key: &[u8], ops: &[OpBuf], until_ms: Option<u64>, out: &mut String) {
         self.put_key(key, out);
         out.push_str(",\"ops\":[");
         for (index, op) in ops.iter().rev().enumerate() {
@@ -136,7 +145,9 @@ impl<'a> RowWriter<'a> {
             let comma = if index > 0 { "," } else { "" };
             out.push_str(&format!("{comma}[\"{word}\",\"{}\"]", hex(value)));
         }
-        out.push_str("]}\n");
+        out.push(']');
+        put_until(until_ms, out);
+        out.push_str("}\n");
     }
 
     fn put_key(&mut self, key: &[u8], out: &mut String) {
@@ -174,6 +185,12 @@ impl<'a> RowWriter<'a> {
         }
         out.push_str(&format!("{comma}\"{name}_hex\":\"{}\"", hex(bytes)));
         false
+    }
+}
+
+fn put_until(until_ms: Option<u64>, out: &mut String) {
+    if let Some(until_ms) = until_ms {
+        out.push_str(&format!(",\"until\":{until_ms}"));
     }
 }
 
@@ -264,7 +281,13 @@ fn record(fields: Vec<(String, Datum)>) -> Result<Line, String> {
     let (Some((key_name, key)), Some((name, content))) = (fields.next(), fields.next()) else {
         return Err("a record has a key and a value".to_owned());
     };
-    match fields.next() {
+    let (mut next, mut until_ms) = (fields.next(), None);
+    if let Some((_, until)) = next.take_if(|(name, _)| name == "until") {
+        let Datum::Int(ms) = until else { return Err("`until` is no time".to_owned()) };
+        until_ms = Some(u64::try_from(ms).map_err(|_| "`until` is no time".to_owned())?);
+        next = fields.next();
+    }
+    match next {
         None => {}
         Some((name, _)) if name == "shown" && fields.next().is_none() => {}
         Some((name, _)) => return Err(format!("a record has a key and a value, and no `{name}`")),
@@ -278,7 +301,7 @@ fn record(fields: Vec<(String, Datum)>) -> Result<Line, String> {
     } else {
         Content::Value(said("value", &name, content)?)
     };
-    Ok(Line::Record { key, content })
+    Ok(Line::Record { key, content, until_ms })
 }
 
 fn said(wanted: &str, name: &str, datum: Datum) -> Result<Said, String> {

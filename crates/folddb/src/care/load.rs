@@ -10,8 +10,8 @@ use folddb_base::{Error, ErrorKind, Result};
 use folddb_rules::table_rules::TableRules;
 
 use crate::batch::Batch;
-use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION};
-use crate::encode::WriteOp;
+use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION, WITHOUT_DEADLINES};
+use crate::encode::{Lifetime, WriteOp};
 use crate::options::Durability;
 use crate::store::Store;
 use crate::stream::ValueWriter;
@@ -61,7 +61,8 @@ pub struct LoadReport {
 
 impl Store {
     /// Loads what [`Store::dump`] wrote. Tables that are not there are created under the rules that the dump tells. Keys are
-    /// written in batches, each atomic; when this returns all are as durable as [`Durability::Sync`].
+    /// written in batches, each atomic; when this returns all are as durable as [`Durability::Sync`]. Values last until the dump says;
+    /// what is over by now is absent. Dumps of version 1 say nothing of that: of them values last as if they were written now.
     ///
     /// # Errors
     /// [`ErrorKind::RulesDiffer`] for a table that is there under other rules, or whose fold is not at hand;
@@ -73,6 +74,7 @@ impl Store {
             options: *options,
             batch: self.batch(),
             table: None,
+            tells_deadlines: false,
             long: None,
             report: LoadReport::default(),
             committed: 0,
@@ -118,6 +120,8 @@ struct Load<'a> {
     options: LoadOptions,
     batch: Batch,
     table: Option<BytesTable>,
+    /// The dump says until when values last.
+    tells_deadlines: bool,
     /// The value whose pieces are being read, and how many bytes of it are missing.
     long: Option<(ValueWriter, u64)>,
     report: LoadReport,
@@ -141,13 +145,13 @@ impl Load<'_> {
                 return Err(text.wrong("the pieces of a value are not where it is"));
             }
             match line {
-                Line::Start { .. } => {}
+                Line::Start { version } => self.tells_deadlines = version > WITHOUT_DEADLINES,
                 Line::Piece(bytes) => self.piece(&bytes).map_err(|error| text.at(&error))?,
                 Line::Table { name, rules_text } => {
                     self.open_table(&name, &rules_text).map_err(|e| text.at(&e))?
                 }
-                Line::Record { key, content } => {
-                    self.record(key, content).map_err(|error| text.at(&error))?
+                Line::Record { key, content, until_ms } => {
+                    self.record(key, content, until_ms).map_err(|error| text.at(&error))?
                 }
                 Line::End(totals) => {
                     text.check_end(&totals, self.report.tables, self.report.records)?;
@@ -194,8 +198,9 @@ impl Load<'_> {
         Ok(())
     }
 
-    fn record(&mut self, key: Said, content: Content) -> Result<()> {
+    fn record(&mut self, key: Said, content: Content, until_ms: Option<u64>) -> Result<()> {
         let Some(table) = &self.table else { return Err(Error::invalid("a record before any table")) };
+        let lifetime = self.lifetime(table, until_ms)?;
         self.key.clear();
         match key {
             Said::Shown(datum) => table.rules().rules.key_codec().encode(&datum, &mut self.key)?,
@@ -208,23 +213,48 @@ impl Load<'_> {
             Content::Value(Said::Shown(datum)) => {
                 self.value.clear();
                 table.rules().read_value(&datum, &mut self.value)?;
-                table.check(WriteOp::Set, &self.key, &self.value)?;
-                self.batch.write(table, WriteOp::Set, &self.key, &self.value);
+                write(&mut self.batch, table, WriteOp::Set, (&self.key, &self.value), lifetime)?;
             }
             Content::Value(Said::Bytes(value)) => {
-                table.check(WriteOp::Set, &self.key, &value)?;
-                self.batch.write(table, WriteOp::Set, &self.key, &value);
+                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)?;
             }
             Content::Ops(ops) => {
                 for (op, value) in ops {
-                    table.check(op, &self.key, &value)?;
-                    self.batch.write(table, op, &self.key, &value);
+                    write(&mut self.batch, table, op, (&self.key, &value), lifetime)?;
                 }
             }
         }
         self.report.records += 1;
         Ok(())
     }
+
+    /// How long a record lasts of which the dump says this; none where it is for the rules of the table to say.
+    fn lifetime(&self, table: &BytesTable, until_ms: Option<u64>) -> Result<Option<Lifetime>> {
+        match until_ms {
+            Some(_) if !table.core().expires => Err(Error::invalid(format!(
+                "it says until when a value lasts, and those of table `{}` last for ever",
+                table.name()
+            ))),
+            Some(until_ms) => Ok(Some(Lifetime::Until(until_ms))),
+            None => Ok((self.tells_deadlines && table.core().expires).then_some(Lifetime::Forever)),
+        }
+    }
+}
+
+/// Adds an op to a batch, if it is one of its table.
+fn write(
+    batch: &mut Batch,
+    table: &BytesTable,
+    op: WriteOp,
+    (key, value): (&[u8], &[u8]),
+    lifetime: Option<Lifetime>,
+) -> Result<()> {
+    table.check(op, key, value)?;
+    match lifetime {
+        None => batch.write(table, op, key, value),
+        Some(lifetime) => batch.write_expiring(table, op, key, value, lifetime),
+    };
+    Ok(())
 }
 
 impl Load<'_> {
@@ -276,9 +306,10 @@ impl<'a> Text<'a> {
             _ => self.wrong(&what),
         })?;
         match (&line, self.number) {
-            (Line::Start { version }, 1) if *version == VERSION => {}
+            (Line::Start { version }, 1) if (WITHOUT_DEADLINES..=VERSION).contains(version) => {}
             (Line::Start { version }, 1) => {
-                let message = format!("the dump is of version {version}, and this program reads {VERSION}");
+                let message =
+                    format!("the dump is of version {version}, and this program reads up to {VERSION}");
                 return Err(Error::new(ErrorKind::NewerFormat, message));
             }
             (_, 1) => return Err(self.wrong(NO_DUMP)),

@@ -12,7 +12,7 @@ fn bound(rules: &TableRules) -> BoundRules {
 
 fn row(rules: &BoundRules, key: &[u8], value: &[u8]) -> String {
     let mut line = String::new();
-    RowWriter::new(rules).put_value(key, value, &mut line);
+    RowWriter::new(rules).put_value(key, value, None, &mut line);
     assert!(line.ends_with('\n') && line.lines().count() == 1);
     line.trim_end().to_owned()
 }
@@ -20,7 +20,7 @@ fn row(rules: &BoundRules, key: &[u8], value: &[u8]) -> String {
 #[test]
 fn lines_are_these_and_come_back() {
     let mut text = String::new();
-    put_start(&mut text);
+    put_start(false, &mut text);
     put_table("hi\"ts", "rules 1\nfold=sum:u64\n", &mut text);
     put_end(&Totals { tables: 1, records: 3, hash: 0xfeed }, &mut text);
     let expected = r#"{"folddb":"dump","version":1}
@@ -59,12 +59,32 @@ fn what_reads_back_is_shown_and_the_rest_is_hex() {
 }
 
 #[test]
+fn until_when_a_value_lasts_stands_behind_it() {
+    let floats = bound(&TableRules::new(KeyCodec::Utf8).fold("max:f64"));
+    let mut writer = RowWriter::new(&floats);
+    let mut text = String::new();
+    put_start(true, &mut text);
+    writer.put_value(b"k", &1f64.to_le_bytes(), Some(1_800_000_000_000), &mut text);
+    writer.put_value(b"k", &f64::from_bits(0x7ff8_0000_0000_0001).to_le_bytes(), Some(7), &mut text);
+    let expected = r#"{"folddb":"dump","version":2}
+{"key":"k","value":1.0,"until":1800000000000}
+{"key":"k","value_hex":"0x010000000000f87f","until":7,"shown":"NaN"}
+"#;
+    assert_eq!(text, expected);
+    let until = text.lines().skip(1).map(|line| match parse(line) {
+        Ok(Line::Record { until_ms, .. }) => until_ms,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(until.collect::<Vec<_>>(), [Some(1_800_000_000_000), Some(7)]);
+}
+
+#[test]
 fn ops_that_do_not_fold_are_told_oldest_first() {
     let rules = bound(&TableRules::new(KeyCodec::Utf8));
     let ops = [Op::Fold(b"2"), Op::InsertFold { absent: b"a", present: b"p" }, Op::Set(b"1")];
     let ops: Vec<OpBuf> = ops.into_iter().map(OpBuf::from_op).collect();
     let mut line = String::new();
-    RowWriter::new(&rules).put_ops(b"k", &ops, &mut line);
+    RowWriter::new(&rules).put_ops(b"k", &ops, None, &mut line);
     assert_eq!(
         line,
         "{\"key\":\"k\",\"ops\":[[\"set\",\"0x31\"],[\"fold\",\"0x70\"],[\"fold\",\"0x32\"]]}\n"
@@ -72,10 +92,13 @@ fn ops_that_do_not_fold_are_told_oldest_first() {
     let wanted =
         [(WriteOp::Set, b"1".to_vec()), (WriteOp::Fold, b"p".to_vec()), (WriteOp::Fold, b"2".to_vec())];
     let key = Said::Shown(Datum::Text("k".to_owned()));
-    assert_eq!(parse(line.trim_end()), Ok(Line::Record { key, content: Content::Ops(wanted.to_vec()) }));
+    assert_eq!(
+        parse(line.trim_end()),
+        Ok(Line::Record { key, content: Content::Ops(wanted.to_vec()), until_ms: None })
+    );
     let mut line = String::new();
-    RowWriter::new(&rules).put_ops(b"k", &ops[..2], &mut line);
-    assert_eq!(line, "{\"key\":\"k\",\"ops\":[[\"set\",\"0x61\"],[\"fold\",\"0x32\"]]}\n");
+    RowWriter::new(&rules).put_ops(b"k", &ops[..2], Some(7), &mut line);
+    assert_eq!(line, "{\"key\":\"k\",\"ops\":[[\"set\",\"0x61\"],[\"fold\",\"0x32\"]],\"until\":7}\n");
 }
 
 #[test]
@@ -90,6 +113,9 @@ fn what_is_no_line_of_a_dump_is_refused_with_a_reason() {
         (r#"{"table":"t","rules":[1]}"#, "no list of text"),
         (r#"{"key":1}"#, "a key and a value"),
         (r#"{"key":1,"value":2,"more":3}"#, "no `more`"),
+        (r#"{"key":1,"value":2,"until":-3}"#, "no time"),
+        (r#"{"key":1,"value":2,"until":"3"}"#, "no time"),
+        (r#"{"key":1,"value":2,"shown":3,"until":4}"#, "no `shown`"),
         (r#"{"key":1,"valu":2}"#, "expected `value`"),
         (r#"{"key_hex":"0x0","value":2}"#, "hexadecimal"),
         (r#"{"key":1,"ops":[["sat","0x"]]}"#, "no op"),
