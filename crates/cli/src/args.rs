@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use folddb::{AsOf, Durability};
+use folddb::{AsOf, Durability, Lifetime};
 
 use crate::human;
 
@@ -65,7 +65,7 @@ pub(crate) enum Verb {
     /// Print what a key has been, newest first, as far as its table keeps that
     History(HistoryArgs),
     /// Make the value of a key this one, whatever it was
-    Set(SetArgs),
+    Set(WriteArgs),
     /// Make the bytes of a file the value of a key
     Put(PutArgs),
     /// Give a key this value unless it has one
@@ -213,7 +213,7 @@ pub(crate) struct CreateArgs {
     /// How much of the past is kept: latest, versions:N of each key, window:TIME (90s, 15m, 30d), forever
     #[arg(long, value_name = "HOW_MUCH", requires = "table")]
     pub(crate) keep: Option<String>,
-    /// How long values last: a time (90s, 15m, 30d), or by-write: as `set --ttl` says, else for ever
+    /// How long values last: a time (90s, 15m, 30d), or by-write: as --ttl of each write says, else for ever
     #[arg(long, value_name = "TIME", requires = "table")]
     pub(crate) expire: Option<String>,
     /// Keep its log for ever, so that repair --rebuild-index can make its runs anew
@@ -246,7 +246,7 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) create: bool,
     /// Rows come in the order of their keys, and make a new table at once, each written once; nothing is imported where one does not
-    #[arg(long, requires = "create", conflicts_with = "durability")]
+    #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
     pub(crate) sorted: bool,
     /// Columns that make the key, in the order of its elements; a table that is there may know their names
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
@@ -284,6 +284,9 @@ pub(crate) struct ImportArgs {
     /// Stop at the first bad row
     #[arg(long)]
     pub(crate) strict: bool,
+    /// How long the values last
+    #[command(flatten)]
+    pub(crate) ttl: TtlArgs,
     /// Print the first rows of the table afterwards
     #[arg(long, value_name = "ROWS", num_args = 0..=1, default_missing_value = "10")]
     pub(crate) show: Option<usize>,
@@ -579,16 +582,6 @@ pub(crate) struct HistoryArgs {
     pub(crate) limit: Option<NonZeroUsize>,
 }
 
-/// `set`.
-#[derive(Args, Debug)]
-pub(crate) struct SetArgs {
-    #[command(flatten)]
-    pub(crate) write: WriteArgs,
-    /// The value lasts so long: 90s, 15m, 30d
-    #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
-    pub(crate) ttl: Option<std::time::Duration>,
-}
-
 /// `fold`.
 #[derive(Args, Debug)]
 pub(crate) struct FoldArgs {
@@ -627,6 +620,9 @@ pub(crate) struct PutArgs {
     /// The key is given as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
+    /// How long the value lasts
+    #[command(flatten)]
+    pub(crate) ttl: TtlArgs,
     /// When the write is acknowledged
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
@@ -645,6 +641,9 @@ pub(crate) struct WriteArgs {
     /// The key is given as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
+    /// How long the value lasts
+    #[command(flatten)]
+    pub(crate) ttl: TtlArgs,
     /// When the write is acknowledged
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
@@ -669,6 +668,21 @@ pub(crate) struct DeleteArgs {
     /// When the write is acknowledged
     #[command(flatten)]
     pub(crate) durability: DurabilityArgs,
+}
+
+/// How long a value lasts.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct TtlArgs {
+    /// The value lasts so long from now on: 90s, 15m, 30d [default: as the table says; if that is by-write, for ever, whatever was before]
+    #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
+    pub(crate) ttl: Option<std::time::Duration>,
+}
+
+impl TtlArgs {
+    /// The lifetime that is asked for, if one is.
+    pub(crate) fn lifetime(self) -> Option<Lifetime> {
+        self.ttl.map(Lifetime::For)
+    }
 }
 
 /// When a write is acknowledged.

@@ -8,7 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use folddb::limits::VALUE_BYTES_MAX;
-use folddb::{AsOf, BytesTable, Seq, WriteOp};
+use folddb::{AsOf, BytesTable, Lifetime, Seq, WriteOp};
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
@@ -25,17 +25,17 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Makes all that `from` gives the value of `key`; `name` is where it comes from. Returns the seq, and how many bytes it was.
+/// Makes all that `from` gives the value of `key`, for so long; `name` is where it comes from. Returns the seq, and how many bytes it was.
 pub(crate) fn put(
     table: &BytesTable,
     key: &[u8],
     from: impl Read,
-    name: &str,
+    (name, lifetime): (&str, Option<Lifetime>),
     bar: &ProgressBar,
 ) -> Result<(Seq, u64), Failure> {
     let mut from = Counted(from, bar, 0);
     let of_file = |error: folddb::Error| Failure::Store(error.context(name));
-    let seq = if table.takes_streams() {
+    let seq = if table.takes_streams() && lifetime.is_none() {
         let mut writer = table.writer(WriteOp::Set, key)?;
         let mut piece = vec![0; 256 << 10];
         loop {
@@ -58,7 +58,11 @@ pub(crate) fn put(
                 "{name} is longer than a value of table `{table}` may be: {VALUE_BYTES_MAX} bytes"
             )));
         }
-        table.write(WriteOp::Set, key, &value).map_err(of_file)?
+        let written = match lifetime {
+            None => table.write(WriteOp::Set, key, &value),
+            Some(lifetime) => table.write_expiring(WriteOp::Set, key, &value, lifetime),
+        };
+        written.map_err(of_file)?
     };
     Ok((seq, from.2))
 }

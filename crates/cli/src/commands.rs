@@ -62,7 +62,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Get(args) => get::run(&args, session),
         Verb::Head(args) => head::run(&args, session),
         Verb::History(args) => history::run(&args, session),
-        Verb::Set(args) => write::set(&args, session),
+        Verb::Set(args) => write::run(WriteOp::Set, &args, session),
         Verb::Put(args) => put::run(&args, session),
         Verb::Insert(args) => write::run(WriteOp::Insert, &args, session),
         Verb::Fold(args) => write::fold(&args, session),

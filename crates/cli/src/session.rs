@@ -7,7 +7,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::Path;
 
-use folddb::{BytesTable, Durability, ErrorKind, Options, Store, Transaction, WriteOp};
+use folddb::{BytesTable, Durability, ErrorKind, Lifetime, Options, Store, Transaction, WriteOp};
 
 use crate::args::Globals;
 use crate::failure::Failure;
@@ -36,11 +36,14 @@ impl Begun {
     pub(crate) fn write(
         &mut self,
         (table, op): (&BytesTable, WriteOp),
-        key: &[u8],
-        value: &[u8],
+        (key, value): (&[u8], &[u8]),
+        lifetime: Option<Lifetime>,
         durability: Durability,
     ) {
-        self.transaction.write(table, op, key, value);
+        match lifetime {
+            None => self.transaction.write(table, op, key, value),
+            Some(lifetime) => self.transaction.write_expiring(table, op, key, value, lifetime),
+        };
         if durability == Durability::Sync {
             self.durability = durability;
         }

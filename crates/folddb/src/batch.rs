@@ -40,7 +40,18 @@ impl Batch {
         key: &Q,
         value: &W,
     ) -> &mut Batch {
-        self.typed(table, OpKind::Set, key, Some(value))
+        self.typed(table, OpKind::Set, key, Some(value), None)
+    }
+
+    /// Makes the value of `key` this one, for so long. As in [`Table::set_expiring`], the values of the table may expire.
+    pub fn set_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        value: &W,
+        lifetime: Lifetime,
+    ) -> &mut Batch {
+        self.typed(table, OpKind::Set, key, Some(value), Some(lifetime))
     }
 
     /// Gives `key` this value unless it has one.
@@ -50,7 +61,18 @@ impl Batch {
         key: &Q,
         value: &W,
     ) -> &mut Batch {
-        self.typed(table, OpKind::Insert, key, Some(value))
+        self.typed(table, OpKind::Insert, key, Some(value), None)
+    }
+
+    /// Gives `key` this value unless it has one, for so long: see [`Table::insert_expiring`].
+    pub fn insert_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        value: &W,
+        lifetime: Lifetime,
+    ) -> &mut Batch {
+        self.typed(table, OpKind::Insert, key, Some(value), Some(lifetime))
     }
 
     /// Folds `operand` onto the value of `key`. Reads nothing.
@@ -60,7 +82,18 @@ impl Batch {
         key: &Q,
         operand: &W,
     ) -> &mut Batch {
-        self.typed(table, OpKind::Fold, key, Some(operand))
+        self.typed(table, OpKind::Fold, key, Some(operand), None)
+    }
+
+    /// Folds `operand` onto the value of `key`, which from now on lasts so long: see [`Table::fold_expiring`].
+    pub fn fold_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        operand: &W,
+        lifetime: Lifetime,
+    ) -> &mut Batch {
+        self.typed(table, OpKind::Fold, key, Some(operand), Some(lifetime))
     }
 
     /// Makes `key` absent.
@@ -69,7 +102,7 @@ impl Batch {
         table: &Table<K, V>,
         key: &Q,
     ) -> &mut Batch {
-        self.typed(table, OpKind::Delete, key, None::<&V>)
+        self.typed(table, OpKind::Delete, key, None::<&V>, None)
     }
 
     fn typed<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
@@ -78,6 +111,7 @@ impl Batch {
         kind: OpKind,
         key: &Q,
         value: Option<&W>,
+        lifetime: Option<Lifetime>,
     ) -> &mut Batch {
         let (mut key_bytes, mut value_bytes) =
             (std::mem::take(&mut self.key), std::mem::take(&mut self.value));
@@ -87,7 +121,15 @@ impl Batch {
         if let Some(value) = value {
             value.encode(&mut value_bytes);
         }
-        self.push(table.core(), table.engine(), kind, &key_bytes, &value_bytes);
+        match lifetime {
+            None => self.push(table.core(), table.engine(), kind, &key_bytes, &value_bytes),
+            Some(lifetime) if self.accepts(table.engine()) => {
+                let core = table.core();
+                let pushed = self.encoded.push_lasting(core, kind, &key_bytes, &value_bytes, lifetime);
+                self.remember(pushed);
+            }
+            Some(_) => {}
+        }
         (self.key, self.value) = (key_bytes, value_bytes);
         self
     }

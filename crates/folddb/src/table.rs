@@ -212,9 +212,46 @@ impl<K: Key, V: Value> Table<K, V> {
         value: &W,
         lifetime: Lifetime,
     ) -> Result<Seq> {
+        self.write_lasting(OpKind::Set, key, value, lifetime)
+    }
+
+    /// Gives `key` this value unless it has one, for so long. A value that is there stays, and lasts as long as it did.
+    ///
+    /// # Errors
+    /// As [`Table::set_expiring`].
+    pub fn insert_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &self,
+        key: &Q,
+        value: &W,
+        lifetime: Lifetime,
+    ) -> Result<Seq> {
+        self.write_lasting(OpKind::Insert, key, value, lifetime)
+    }
+
+    /// Folds `operand` onto the value of `key`, which from now on lasts so long. [`Table::fold`] is as [`Lifetime::Default`]: in a table
+    /// of [`crate::Expire::ByWrite`] the value lasts for ever then, also one that had a deadline.
+    ///
+    /// # Errors
+    /// As [`Table::set_expiring`].
+    pub fn fold_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &self,
+        key: &Q,
+        operand: &W,
+        lifetime: Lifetime,
+    ) -> Result<Seq> {
+        self.write_lasting(OpKind::Fold, key, operand, lifetime)
+    }
+
+    fn write_lasting<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &self,
+        kind: OpKind,
+        key: &Q,
+        value: &W,
+        lifetime: Lifetime,
+    ) -> Result<Seq> {
         let (key, mut bytes) = (encoded_key(key), Vec::new());
         value.encode(&mut bytes);
-        self.bytes.push_expiring(OpKind::Set, &key, &bytes, lifetime)
+        self.bytes.push_expiring(kind, &key, &bytes, lifetime)
     }
 
     pub(crate) fn get_seen<Q: AsKey<K> + ?Sized>(&self, key: &Q, at: Option<At>) -> Result<Option<V>> {

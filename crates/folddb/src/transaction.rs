@@ -13,7 +13,7 @@ use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use crate::batch::Batch;
 use crate::borders::HeldFor;
 use crate::catalog::TableCore;
-use crate::encode::WriteOp;
+use crate::encode::{Lifetime, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
 use crate::read::damaged_record;
@@ -130,6 +130,53 @@ impl Transaction {
         self.typed(table, WriteOp::Fold, key, Some(operand))
     }
 
+    /// Makes the value of `key` this one, for so long: see [`Table::set_expiring`].
+    pub fn set_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        value: &W,
+        lifetime: Lifetime,
+    ) -> &mut Transaction {
+        self.lasting(table, WriteOp::Set, key, value, lifetime)
+    }
+
+    /// Gives `key` this value unless it has one, for so long: see [`Table::insert_expiring`].
+    pub fn insert_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        value: &W,
+        lifetime: Lifetime,
+    ) -> &mut Transaction {
+        self.lasting(table, WriteOp::Insert, key, value, lifetime)
+    }
+
+    /// Folds `operand` onto the value of `key`, which from now on lasts so long: see [`Table::fold_expiring`].
+    pub fn fold_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        key: &Q,
+        operand: &W,
+        lifetime: Lifetime,
+    ) -> &mut Transaction {
+        self.lasting(table, WriteOp::Fold, key, operand, lifetime)
+    }
+
+    fn lasting<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &mut self,
+        table: &Table<K, V>,
+        op: WriteOp,
+        key: &Q,
+        value: &W,
+        lifetime: Lifetime,
+    ) -> &mut Transaction {
+        let (mut key_bytes, mut value_bytes) = (Vec::new(), Vec::new());
+        key.encode_key(&mut key_bytes);
+        value.encode(&mut value_bytes);
+        self.write_expiring(table.as_bytes(), op, &key_bytes, &value_bytes, lifetime)
+    }
+
     /// Makes `key` absent.
     pub fn delete<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
         &mut self,
@@ -170,6 +217,20 @@ impl Transaction {
     /// Any op on a table of bytes. Mistakes are remembered and returned by the commit, as in a [`Batch`].
     pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Transaction {
         self.batch.write(table, op, key, value);
+        self.note_own(table.core(), key, OpBuf { kind: op.kind(), payload: value.to_vec() });
+        self
+    }
+
+    /// Any op on a table of bytes, whose value lasts so long. What the transaction reads of its own writes does not know when they expire.
+    pub fn write_expiring(
+        &mut self,
+        table: &BytesTable,
+        op: WriteOp,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) -> &mut Transaction {
+        self.batch.write_expiring(table, op, key, value, lifetime);
         self.note_own(table.core(), key, OpBuf { kind: op.kind(), payload: value.to_vec() });
         self
     }

@@ -1076,3 +1076,43 @@ fn dumps_of_before_are_loaded_as_they_were() {
     let wrong = store.load(&mut text.as_bytes(), &LoadOptions::default().over(true)).unwrap_err();
     assert!(wrong.message().contains("line 3") && wrong.message().contains("last for ever"), "{wrong}");
 }
+
+#[test]
+fn each_op_says_how_long_its_value_lasts() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Latest, Expire::ByWrite);
+    let lasts = |seconds| Lifetime::For(Duration::from_secs(seconds));
+    let deadline = |key: u64| table.head(&key).unwrap().and_then(|head| head.deadline_ms);
+    let until = |seconds: u64| Some(START_MS + seconds * 1000);
+    table.insert_expiring(&1, &1, lasts(5)).unwrap();
+    table.insert_expiring(&1, &9, lasts(50)).unwrap();
+    assert_eq!(
+        (table.get(&1).unwrap(), deadline(1)),
+        (Some(1), until(5)),
+        "what is there lasts as long as it did"
+    );
+    table.fold_expiring(&1, &2, lasts(8)).unwrap();
+    assert_eq!((table.get(&1).unwrap(), deadline(1)), (Some(3), until(8)));
+    let mut batch = store.batch();
+    batch.set_expiring(&table, &2, &1, lasts(3)).fold_expiring(&table, &2, &1, lasts(4)).insert_expiring(
+        &table,
+        &3,
+        &7,
+        lasts(5),
+    );
+    batch.commit(Durability::Process).unwrap();
+    assert_eq!((table.get(&2).unwrap(), deadline(2), deadline(3)), (Some(2), until(4), until(5)));
+    let mut transaction = store.transaction();
+    transaction.set_expiring(&table, &4, &1, lasts(3)).fold_expiring(&table, &4, &1, lasts(6));
+    assert_eq!(transaction.insert_expiring(&table, &5, &7, lasts(7)).get(&table, &4).unwrap(), Some(2));
+    transaction.commit(Durability::Process).unwrap();
+    assert_eq!((deadline(4), deadline(5)), (until(6), until(7)));
+    table.fold(&4, &1).unwrap();
+    assert_eq!(deadline(4), None, "a fold that says nothing makes it last for ever");
+    let plain = store.table::<u64, u64>("plain", Rules::sorted()).unwrap();
+    let mut batch = store.batch();
+    batch.fold_expiring(&plain, &1, &1, lasts(5));
+    assert!(batch.commit(Durability::Process).unwrap_err().message().contains("last for ever"));
+    assert_eq!(plain.insert_expiring(&1, &1, lasts(5)).unwrap_err().kind(), ErrorKind::InvalidInput);
+}

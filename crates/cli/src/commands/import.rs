@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
 use crate::commands::scan;
+use crate::commands::write::check_expires;
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::human;
@@ -93,6 +94,9 @@ fn open_sink(
     let known = existing.as_ref().map(|table| &table.rules().rules);
     stated.settle_key(&args.table, known)?;
     let rules = stated.rules(&args.table, known)?;
+    if args.ttl.ttl.is_some() {
+        check_expires(&args.table, &rules)?;
+    }
     let mapping = Mapping::bind(stated, &rules, rows)?;
     let store = match (store, existing) {
         (Some(store), Some(table)) => {
@@ -102,7 +106,7 @@ fn open_sink(
                     format!("--sorted loads a new table, and `{}` is there; leave it out", args.table);
                 return Err(Failure::Usage(message));
             }
-            let sink = Sink::batches(&store, table, args.durability.into());
+            let sink = Sink::batches(&store, table, args.ttl.lifetime(), args.durability.into());
             return Ok((store, sink, mapping));
         }
         (Some(store), None) => store,
@@ -113,7 +117,10 @@ fn open_sink(
     };
     let sink = match args.sorted {
         true => Sink::load(&store, &args.table, rules)?,
-        false => Sink::batches(&store, store.create_table(&args.table, rules)?, args.durability.into()),
+        false => {
+            let table = store.create_table(&args.table, rules)?;
+            Sink::batches(&store, table, args.ttl.lifetime(), args.durability.into())
+        }
     };
     Ok((store, sink, mapping))
 }

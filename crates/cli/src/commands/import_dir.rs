@@ -122,7 +122,7 @@ fn import(
         return Ok(());
     }
     let (from, _) = blobs::open(&name)?;
-    let (_, bytes) = blobs::put(table, &key, from, &name, bar)?;
+    let (_, bytes) = blobs::put(table, &key, from, (&name, None), bar)?;
     tally.stored += 1;
     tally.bytes += bytes;
     Ok(())

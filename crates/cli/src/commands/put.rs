@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::args::PutArgs;
+use crate::commands::write;
 use crate::failure::Failure;
 use crate::session::Session;
 use crate::{blobs, keys, progress};
@@ -17,9 +18,12 @@ pub(crate) fn run(args: &PutArgs, session: &mut Session) -> Result<(), Failure> 
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
     let key = keys::key(&table, key, args.hex)?;
+    if args.ttl.ttl.is_some() {
+        write::check_expires(&args.table, &table.rules().rules)?; // before any of it is read
+    }
     let (from, len_bytes) = blobs::open(file)?;
     let bar = progress::bytes_bar(len_bytes, "storing");
-    let put = blobs::put(&table, &key, from, file, &bar);
+    let put = blobs::put(&table, &key, from, (file, args.ttl.lifetime()), &bar);
     bar.finish_and_clear();
     let (seq, bytes) = put?;
     if bytes >= CLOSE_FROM_BYTES {

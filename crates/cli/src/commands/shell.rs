@@ -30,7 +30,7 @@ const HELP: &str =
   head TABLE KEY...             size, hash and head of a value, which is not read for it
   scan TABLE [--prefix KEY]     rows; --from --after --to --through KEY, --reverse, --limit N
   count | aggregate TABLE       how many keys; what they fold to;   find TABLE INDEX TERM
-  set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE
+  set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE     --ttl 15m: it lasts so long
   delete TABLE KEY...           or: delete TABLE --range FROM TO
   begin   commit   abort        a transaction: get, set, insert, fold, delete of keys until its end
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE

@@ -1,28 +1,24 @@
 //! `folddb set`, `insert` and `fold STORE TABLE KEY... VALUE`: one op on one key. None of them reads, but `fold --get`.
 
-use folddb::{Datum, Lifetime, WriteOp};
+use folddb::table_rules::TableRules;
+use folddb::{Datum, WriteOp};
 use serde_json::json;
 
-use crate::args::{FoldArgs, SetArgs, WriteArgs};
+use crate::args::{FoldArgs, WriteArgs};
 use crate::failure::Failure;
 use crate::keys;
 use crate::render::{json, value};
 use crate::session::Session;
 
 pub(crate) fn run(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Failure> {
-    write(op, args, None, session)
-}
-
-/// `set`, whose value may be told how long it lasts.
-pub(crate) fn set(args: &SetArgs, session: &mut Session) -> Result<(), Failure> {
-    write(WriteOp::Set, &args.write, args.ttl.map(Lifetime::For), session)
+    write(op, args, session)
 }
 
 /// `fold`, which may ask what the value comes to.
 pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure> {
     let of = &args.write;
     if !args.get {
-        return write(WriteOp::Fold, of, None, session);
+        return write(WriteOp::Fold, of, session);
     }
     if session.transaction.is_some() {
         return Err(Failure::Usage("in a transaction fold first, and then get".to_owned()));
@@ -34,7 +30,11 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
     let table = store.known_table(&of.table)?;
     let (key, operand) = (keys::key(&table, key, of.hex)?, keys::value(&table, operand)?);
     let found = store.transact(of.durability.into(), |transaction| {
-        transaction.write(&table, WriteOp::Fold, &key, &operand).get_bytes(&table, &key)
+        match of.ttl.lifetime() {
+            None => transaction.write(&table, WriteOp::Fold, &key, &operand),
+            Some(lifetime) => transaction.write_expiring(&table, WriteOp::Fold, &key, &operand, lifetime),
+        };
+        transaction.get_bytes(&table, &key)
     })?;
     let shown = match &found {
         None => Datum::Null, // folding it deleted it
@@ -44,12 +44,7 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
         .report(&json!({ "value": json::from_datum(&shown) }), |out| value::write(out, table.rules(), &shown))
 }
 
-fn write(
-    op: WriteOp,
-    args: &WriteArgs,
-    lifetime: Option<Lifetime>,
-    session: &mut Session,
-) -> Result<(), Failure> {
+fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Failure> {
     let Some((value, key)) = args.key_and_value.split_last() else {
         return Err(Failure::Usage("name a key and a value".to_owned()));
     };
@@ -58,17 +53,25 @@ fn write(
     let key = keys::key(&table, key, args.hex)?;
     let value = keys::value(&table, value)?;
     if let Some(begun) = &mut session.transaction {
-        if lifetime.is_some() {
-            return Err(Failure::Usage(
-                "in a transaction values last as long as their table says".to_owned(),
-            ));
+        if args.ttl.ttl.is_some() {
+            check_expires(&args.table, &table.rules().rules)?; // now, and not when it is committed
         }
-        begun.write((&table, op), &key, &value, args.durability.into());
+        begun.write((&table, op), (&key, &value), args.ttl.lifetime(), args.durability.into());
         return Ok(());
     }
-    let seq = match lifetime {
+    let seq = match args.ttl.lifetime() {
         None => table.write(op, &key, &value)?,
         Some(lifetime) => table.write_expiring(op, &key, &value, lifetime)?,
     };
     session.report(&json!({ "seq": seq }), |_| Ok(()))
+}
+
+/// Refuses to say how long a value lasts in a table whose values last for ever.
+pub(crate) fn check_expires(table: &str, rules: &TableRules) -> Result<(), Failure> {
+    if rules.expire.has_stamps() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "the values of table `{table}` last for ever: create it with --expire by-write, or with a time"
+    )))
 }

@@ -1,7 +1,7 @@
 //! Where imported rows go: in batches to a table, or in the order of their keys to a new one.
 
 use folddb::table_rules::{BoundRules, TableRules};
-use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Store, WriteOp};
+use folddb::{Batch, BytesBulkLoad, BytesTable, Durability, Lifetime, Store, WriteOp};
 
 use crate::failure::Failure;
 
@@ -15,15 +15,27 @@ const LOADED_ROWS: u64 = 4096;
 /// Takes the rows of an import.
 pub(crate) enum Sink {
     /// To a table, as others may write to it.
-    Batches { table: BytesTable, batch: Box<Batch>, op: WriteOp, durability: Durability },
+    Batches {
+        table: BytesTable,
+        batch: Box<Batch>,
+        op: WriteOp,
+        lifetime: Option<Lifetime>,
+        durability: Durability,
+    },
     /// To a table that comes into being with all of them.
     Load { load: Box<BytesBulkLoad>, op: WriteOp },
 }
 
 impl Sink {
-    /// Into a table that is there.
-    pub(crate) fn batches(store: &Store, table: BytesTable, durability: Durability) -> Sink {
-        Sink::Batches { batch: Box::new(store.batch()), op: op_of(&table.rules().rules), durability, table }
+    /// Into a table that is there, for so long.
+    pub(crate) fn batches(
+        store: &Store,
+        table: BytesTable,
+        lifetime: Option<Lifetime>,
+        durability: Durability,
+    ) -> Sink {
+        let op = op_of(&table.rules().rules);
+        Sink::Batches { batch: Box::new(store.batch()), op, lifetime, durability, table }
     }
 
     /// Into a new table by these rules.
@@ -42,8 +54,11 @@ impl Sink {
     /// Takes a row.
     pub(crate) fn write(&mut self, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         match self {
-            Sink::Batches { table, batch, op, .. } => {
-                batch.write(table, *op, key, value);
+            Sink::Batches { table, batch, op, lifetime, .. } => {
+                match lifetime {
+                    None => batch.write(table, *op, key, value),
+                    Some(lifetime) => batch.write_expiring(table, *op, key, value, *lifetime),
+                };
             }
             Sink::Load { load, op } => load.push(*op, key, value)?,
         }
