@@ -61,8 +61,10 @@ pub(crate) enum Verb {
     /// Print the value of a key
     Get(GetArgs),
     /// Print what is known of the value of a key without reading it: size, hash, head
-    Head(KeyArgs),
+    Head(HeadArgs),
     /// Print what a key has been, newest first, as far as its table keeps that
+    ///
+    /// Long values are cut, and their size is told; --json has all of values of up to 16 MiB, and of longer ones only how long they are.
     History(HistoryArgs),
     /// Make the value of a key this one, whatever it was
     Set(WriteArgs),
@@ -77,6 +79,10 @@ pub(crate) enum Verb {
     /// Count the keys of a table, or of a range of it
     Count(CountArgs),
     /// What the values of all keys fold to, or of a range of them
+    ///
+    /// It folds values as they are stored, in the order of the keys, which may be more than is shown of them. With `json-merge` a value may
+    /// hold nulls, each of which takes a member out of what stands before it: {"a":1}, and behind it a key that shows {} and
+    /// was written as {"a":null}, come to {}.
     Aggregate(CountArgs),
     /// Print the figures of a store, or of one table
     Stats(StoreTableArgs),
@@ -592,7 +598,17 @@ pub(crate) struct FoldArgs {
     pub(crate) get: bool,
 }
 
-/// A key of a table: all that `head` and `explain` ask for.
+/// `head`.
+#[derive(Args, Debug)]
+pub(crate) struct HeadArgs {
+    #[command(flatten)]
+    pub(crate) of: KeyArgs,
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
+}
+
+/// A key of a table: all that `explain` asks for.
 #[derive(Args, Debug)]
 pub(crate) struct KeyArgs {
     /// The directory of the store

@@ -2,6 +2,8 @@
 
 use folddb::AsOf;
 
+use crate::failure::Failure;
+
 /// `1234567` as `1,234,567`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
@@ -40,13 +42,19 @@ pub(crate) fn utc(unix_s: u64) -> String {
     folddb::time::utc(unix_s.saturating_mul(1000))
 }
 
+/// The same for programs, to the millisecond: `2026-11-21T06:25:28.250Z`.
+pub(crate) fn rfc3339(unix_ms: u64) -> String {
+    folddb::time::rfc3339(unix_ms)
+}
+
 /// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.
 pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || format!("`{text}` is no time; write 90s, 15m, 36h or 30d");
     folddb::time::parse_time(text).map(std::time::Duration::from_millis).ok_or_else(wrong)
 }
 
-/// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, or the date alone), or how long ago it was (`15m`).
+/// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, with a fraction of the second or without, or the date alone), or how long
+/// ago it was (`15m`). A second without a fraction is its end.
 pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     let wrong =
         || format!("`{text}` is no moment; write a seq, 2026-11-22T08:30:00Z, or 15m for that long ago");
@@ -63,6 +71,10 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
         let parsed: Option<Vec<u64>> = text.split(between).map(|part| part.parse().ok()).collect();
         parsed.and_then(|parsed| <[u64; 3]>::try_from(parsed).ok()).ok_or_else(wrong)
     };
+    let (time, ms) = match time.split_once('.') {
+        None => (time, 999),
+        Some((time, fraction)) => (time, milliseconds(fraction).ok_or_else(wrong)?),
+    };
     let ([year, month, day], [hour, minute, second]) = (numbers(date, '-')?, numbers(time, ':')?);
     if !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 59 {
         return Err(wrong());
@@ -72,7 +84,27 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     let days =
         (near.saturating_sub(40)..near + 40).find(|&days| folddb::time::civil(days) == (year, month, day));
     let unix_s = days.ok_or_else(wrong)? * 86_400 + hour * 3600 + minute * 60 + second;
-    Ok(AsOf::UnixMillis(unix_s * 1000 + 999))
+    Ok(AsOf::UnixMillis(unix_s * 1000 + ms))
+}
+
+/// The milliseconds of a fraction of a second, of which up to nine digits are given.
+fn milliseconds(digits: &str) -> Option<u64> {
+    if !(1..=9).contains(&digits.len()) || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    format!("{digits:0<3}")[..3].parse().ok()
+}
+
+/// Refuses a moment that is still to come, of a store whose time it is. Seconds are read as their end, so this one is not.
+pub(crate) fn check_over(at: Option<AsOf>, now_ms: u64) -> Result<(), Failure> {
+    match at {
+        Some(AsOf::UnixMillis(ms)) if ms.saturating_sub(999) > now_ms => Err(Failure::Usage(format!(
+            "{} is still to come: by the store it is {}",
+            rfc3339(ms),
+            rfc3339(now_ms)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Reads a size: `64MiB`, `64M`, `1.5 GiB`, `65536`. All units are powers of 1024.

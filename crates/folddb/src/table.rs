@@ -370,6 +370,11 @@ impl BytesTable {
         })
     }
 
+    /// The time of its store: see [`crate::Store::unix_millis`].
+    pub fn unix_millis(&self) -> u64 {
+        self.engine.now_ms()
+    }
+
     /// The value that `key` had at a moment that is over, copied.
     ///
     /// # Errors

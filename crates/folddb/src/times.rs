@@ -31,7 +31,8 @@ use crate::view::{PartView, RunView, Sealed};
 pub enum AsOf {
     /// After the record of this seq.
     Seq(Seq),
-    /// At this time, in milliseconds since 1970; known to about a second.
+    /// At this time, in milliseconds since 1970; known to about a second. One that is still to come is the present, so that readers whose
+    /// clocks go a little ahead of the store's are served: who must tell the two apart compares with [`crate::Store::unix_millis`].
     UnixMillis(u64),
 }
 

@@ -139,6 +139,11 @@ pub fn utc(unix_ms: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}", second / 3600, second / 60 % 60, second % 60)
 }
 
+/// A moment for programs, as RFC 3339 has it: `2026-11-22T08:30:00.250Z`. `unix_ms` is in milliseconds since 1970.
+pub fn rfc3339(unix_ms: u64) -> String {
+    format!("{}.{:03}Z", utc(unix_ms).replace(' ', "T"), unix_ms % 1000)
+}
+
 /// Year, month and day so many days after 1970-01-01, by the Gregorian rules (Hinnant 2013, `civil_from_days`).
 pub fn civil(days: u64) -> (u64, u64, u64) {
     let from_march_0 = days + 719_468;

@@ -108,7 +108,7 @@ fn tell(difference: &Difference, table: &BytesTable, session: &mut Session) -> R
     let shown = table.rules().rules.key_codec().show(key).unwrap_or(Datum::from_bytes(key));
     let known = |head: &Option<Head>| {
         head.as_ref().map(|head| {
-            let until = head.deadline_ms.map(|ms| human::utc(ms / 1000));
+            let until = head.deadline_ms.map(human::rfc3339);
             json!({ "size": head.size_bytes, "hash": head.hash, "deadline": until })
         })
     };
@@ -118,18 +118,31 @@ fn tell(difference: &Difference, table: &BytesTable, session: &mut Session) -> R
         "first": known(first),
         "second": known(second),
     });
-    session.report(&line, |out| match (first, second) {
-        (Some(_), None) => writeln!(out, "< {shown}  {}", value_in_words(first)),
-        (None, _) => writeln!(out, "> {shown}  {}", value_in_words(second)),
-        _ => writeln!(out, "| {shown}  {} | {}", value_in_words(first), value_in_words(second)),
+    let (ours, theirs) = (first.as_ref(), second.as_ref());
+    let deadlines = [ours, theirs].map(|head| head.and_then(|head| head.deadline_ms));
+    let words = |head: Option<&Head>| head.map_or_else(String::new, |head| value_in_words(head, deadlines));
+    session.report(&line, |out| match (ours, theirs) {
+        (Some(_), None) => writeln!(out, "< {shown}  {}", words(ours)),
+        (None, _) => writeln!(out, "> {shown}  {}", words(theirs)),
+        _ => writeln!(out, "| {shown}  {} | {}", words(ours), words(theirs)),
     })
 }
 
 /// How long a value is, and until when it lasts.
-fn value_in_words(head: &Option<Head>) -> String {
-    let Some(head) = head else { return String::new() };
-    let until = head.deadline_ms.map(|ms| format!(" until {}", human::utc(ms / 1000)));
+fn value_in_words(head: &Head, deadlines: [Option<u64>; 2]) -> String {
+    let until = head.deadline_ms.map(|ms| format!(" until {}", deadline_in_words(ms, deadlines)));
     human::bytes(head.size_bytes) + &until.unwrap_or_default()
+}
+
+/// One of two deadlines: to the second, or to the millisecond where they differ by less.
+fn deadline_in_words(ms: u64, both: [Option<u64>; 2]) -> String {
+    let utc = human::utc(ms / 1000);
+    match both {
+        [Some(one), Some(other)] if one != other && one / 1000 == other / 1000 => {
+            format!("{utc}.{:03}", ms % 1000)
+        }
+        _ => utc,
+    }
 }
 
 /// The figures of a comparison.
@@ -161,3 +174,7 @@ fn in_words(report: &DiffReport, expires: bool) -> String {
         false => format!("{} the same, {}", human::plural(report.same, "key"), said.join(", ")),
     }
 }
+
+#[cfg(test)]
+#[path = "diff/tests.rs"]
+mod tests;

@@ -11,7 +11,7 @@ use crate::args::GetArgs;
 use crate::failure::Failure;
 use crate::render::{json, value};
 use crate::session::Session;
-use crate::{blobs, keys, progress};
+use crate::{blobs, human, keys, progress};
 
 pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> {
     let of = &args.of;
@@ -21,6 +21,7 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let key = keys::key(&table, &of.key, of.hex)?;
     let none =
         || Failure::NotFound(format!("table `{}` has no value for {}", table.name(), of.key.join(" ")));
+    human::check_over(args.at, store.unix_millis())?;
     let to = args.to.as_deref().or(args.raw.then_some(Path::new("-")));
     if session.transaction.is_some() && (to.is_some() || args.at.is_some()) {
         let why = "a transaction reads values at its snapshot, and shows them: without --to, --raw and --at";

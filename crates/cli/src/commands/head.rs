@@ -3,7 +3,7 @@
 use folddb::{Datum, Head};
 use serde_json::json;
 
-use crate::args::KeyArgs;
+use crate::args::HeadArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
@@ -11,18 +11,24 @@ use crate::render::columns::HEAD_FIELDS;
 use crate::render::{json, table};
 use crate::session::Session;
 
-pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> {
-    let store = session.read(&args.store)?;
-    let table = store.known_table(&args.table)?;
-    let key = keys::key(&table, &args.key, args.hex)?;
-    let Some(head) = table.head(&key)? else {
-        let shown = args.key.join(" ");
+pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure> {
+    let of = &args.of;
+    let store = session.read(&of.store)?;
+    let table = store.known_table(&of.table)?;
+    let key = keys::key(&table, &of.key, of.hex)?;
+    human::check_over(args.at, store.unix_millis())?;
+    let head = match args.at {
+        None => table.head(&key)?,
+        Some(as_of) => store.snapshot_at(as_of)?.head(&table, &key)?,
+    };
+    let Some(head) = head else {
+        let shown = of.key.join(" ");
         return Err(Failure::NotFound(format!("table `{}` has no value for {shown}", table.name())));
     };
-    let Datum::Map(fields) = shown(&head) else { return Ok(()) };
+    let (Datum::Map(fields), Datum::Map(exact)) = (shown(&head), exact(&head)) else { return Ok(()) };
     let key = table.rules().rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
     let mut report = json!({ "key": json::from_datum(&key) });
-    for (name, value) in &fields {
+    for (name, value) in &exact {
         report[name] = json::from_datum(value);
     }
     session.report(&report, |out| {
@@ -33,8 +39,17 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
 
 /// A head as people read it.
 pub(crate) fn shown(head: &Head) -> Datum {
-    let written = head.written_ms.map_or(Datum::Null, |ms| Datum::Text(human::utc(ms / 1000)));
-    let deadline = head.deadline_ms.map_or(Datum::Null, |ms| Datum::Text(human::utc(ms / 1000)));
+    fields_of(head, |ms| human::utc(ms / 1000))
+}
+
+/// A head as programs read it.
+pub(crate) fn exact(head: &Head) -> Datum {
+    fields_of(head, human::rfc3339)
+}
+
+fn fields_of(head: &Head, time: impl Fn(u64) -> String) -> Datum {
+    let written = head.written_ms.map_or(Datum::Null, |ms| Datum::Text(time(ms)));
+    let deadline = head.deadline_ms.map_or(Datum::Null, |ms| Datum::Text(time(ms)));
     let bytes = if head.bytes.is_empty() { Datum::Null } else { Datum::from_bytes(&head.bytes) };
     let values = [
         Datum::Int(head.size_bytes.into()),

@@ -1,24 +1,30 @@
-//! `folddb history STORE TABLE KEY...`: what a key has been, newest first, as far as its table keeps that.
+//! `folddb history STORE TABLE KEY...`: what a key has been, newest first, as far as its table keeps that. For people a long value is cut,
+//! and its size told; for programs it is whole, up to as long as one that is written at once may be.
 
 use std::num::NonZeroUsize;
 
-use folddb::Datum;
-use serde_json::json;
+use folddb::limits::VALUE_BYTES_MAX;
+use folddb::table_rules::BoundRules;
+use folddb::{Datum, Version};
+use serde_json::{Value, json};
 
 use crate::args::HistoryArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
-use crate::render::json;
+use crate::render::{json, table};
 use crate::session::Session;
+
+/// What a key was.
+type State = Version<Option<Vec<u8>>>;
 
 pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failure> {
     let of = &args.of;
     let store = session.read(&of.store)?;
     let table = store.known_table(&of.table)?;
     let key = keys::key(&table, &of.key, of.hex)?;
-    let versions = table.history(&key, args.limit.map_or(usize::MAX, NonZeroUsize::get))?;
-    if versions.is_empty() {
+    let states = table.history(&key, args.limit.map_or(usize::MAX, NonZeroUsize::get))?;
+    if states.is_empty() {
         let shown = of.key.join(" ");
         return Err(Failure::NotFound(format!(
             "table `{}` has no value for {shown}, and keeps none",
@@ -26,31 +32,46 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
         )));
     }
     let rules = table.rules();
-    let time = |ms: Option<u64>| ms.map_or(Datum::Null, |ms| Datum::Text(human::utc(ms / 1000)));
-    let shown = |value: &Option<Vec<u8>>| {
-        value.as_ref().map(|value| rules.show_value(value).unwrap_or_else(|_| Datum::Bytes(value.clone())))
-    };
-    let states: Vec<_> = versions.iter().map(|version| (version, shown(&version.value))).collect();
-    let of_state = |(version, value): &(&folddb::Version<Option<Vec<u8>>>, Option<Datum>)| {
-        json!({
-            "seq": version.seq,
-            "written": json::from_datum(&time(version.time_ms)),
-            "deadline": json::from_datum(&time(version.deadline_ms)),
-            "absent": value.is_none(),
-            "value": value.as_ref().map_or(serde_json::Value::Null, json::from_datum),
-        })
-    };
-    let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
-    let listed: Vec<_> = states.iter().map(of_state).collect();
-    let report = json!({ "key": json::from_datum(&key), "states": listed });
-    session.report(&report, |out| {
-        for (version, value) in &states {
-            let written = version.time_ms.map_or_else(|| "-".to_owned(), |ms| human::utc(ms / 1000));
-            let value = value.as_ref().map_or_else(|| "(absent)".to_owned(), Datum::to_string);
-            let until = version.deadline_ms.map(|ms| format!("  until {}", human::utc(ms / 1000)));
-            let seq = version.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
-            writeln!(out, "{seq:>10}  {written:19}  {value}{}", until.unwrap_or_default())?;
-        }
-        Ok(())
-    })
+    if session.globals.json {
+        let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
+        let listed: Vec<_> = states.iter().map(|state| as_json(rules, state)).collect();
+        return session.report(&json!({ "key": json::from_datum(&key), "states": listed }), |_| Ok(()));
+    }
+    for state in &states {
+        let written = state.time_ms.map_or_else(|| "-".to_owned(), |ms| human::utc(ms / 1000));
+        let until = state.deadline_ms.map(|ms| format!("  until {}", human::utc(ms / 1000)));
+        let seq = state.seq.map_or_else(|| "-".to_owned(), |seq| seq.to_string());
+        let value = in_words(rules, state);
+        writeln!(session.out, "{seq:>10}  {written:19}  {value}{}", until.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+fn shown(rules: &BoundRules, value: &[u8]) -> Datum {
+    rules.show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()))
+}
+
+/// The value on a line, and how long it is where that does not hold all of it.
+fn in_words(rules: &BoundRules, state: &State) -> String {
+    let Some(value) = &state.value else { return "(absent)".to_owned() };
+    match table::cut(shown(rules, value).to_string()) {
+        (text, false) => text,
+        (text, true) => format!("{text}  ({})", human::bytes(value.len() as u64)),
+    }
+}
+
+fn as_json(rules: &BoundRules, state: &State) -> Value {
+    let long = state.value.as_ref().map(Vec::len).filter(|&bytes| bytes > VALUE_BYTES_MAX);
+    let value = state.value.as_ref().filter(|_| long.is_none());
+    let mut told = json!({
+        "seq": state.seq,
+        "written": state.time_ms.map(human::rfc3339),
+        "deadline": state.deadline_ms.map(human::rfc3339),
+        "absent": state.value.is_none(),
+        "value": value.map(|value| json::from_datum(&shown(rules, value))),
+    });
+    if let Some(bytes) = long {
+        told["long"] = bytes.into();
+    }
+    told
 }

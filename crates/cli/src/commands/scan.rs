@@ -10,6 +10,7 @@ use crate::args::{OutputFormat, RangeArgs, RowsArgs, ScanArgs};
 use crate::commands::head;
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
+use crate::human;
 use crate::keys;
 use crate::render::columns::Columns;
 use crate::render::rows::RowWriter;
@@ -82,9 +83,10 @@ fn print_heads(
 ) -> Result<(), Failure> {
     let mut writer = RowWriter::new(out, format, columns)?;
     let mut failed_keys = 0;
+    let shown = if format == OutputFormat::Table { head::shown } else { head::exact };
     for row in scan.heads() {
         match row {
-            Ok((key, head)) => writer.row(columns.key(table.rules(), &key), head::shown(&head))?,
+            Ok((key, head)) => writer.row(columns.key(table.rules(), &key), shown(&head))?,
             Err(error) => failed_keys += tell_failed(error)?,
         }
     }
@@ -115,6 +117,7 @@ fn shown(table: &BytesTable, columns: &Columns, value: &[u8]) -> Datum {
 
 /// The scan of a range.
 pub(crate) fn narrow(table: &BytesTable, range: &RangeArgs) -> Result<BytesScan, Failure> {
+    human::check_over(range.at, table.unix_millis())?;
     let bound = |words: &Vec<String>| keys::bound(table, words, range.hex);
     let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
     if !range.prefix.is_empty() {

@@ -46,3 +46,33 @@ fn moments_are_dates_of_the_gregorian_calendar() {
     assert_eq!(utc(4_107_542_400), "2100-03-01 00:00:00");
     assert_eq!(utc(1_763_706_328), "2025-11-21 06:25:28");
 }
+
+#[test]
+fn moments_may_have_fractions_of_seconds() {
+    for (text, ms) in [
+        ("2025-11-21T06:25:28Z", 1_763_706_328_999),
+        ("2025-11-21 06:25:28", 1_763_706_328_999),
+        ("2025-11-21T06:25:28.25Z", 1_763_706_328_250),
+        ("2025-11-21T06:25:28.007", 1_763_706_328_007),
+        ("2025-11-21T06:25:28.123456789Z", 1_763_706_328_123),
+        ("1970-01-01", 999),
+    ] {
+        assert_eq!(parse_moment(text), Ok(AsOf::UnixMillis(ms)), "{text}");
+    }
+    for text in
+        ["2025-11-21T06:25:28.Z", "2025-11-21T06:25:28.1e2", "2025-11-21T06:25:28.1234567890", "2025-11-21.5"]
+    {
+        assert!(parse_moment(text).is_err(), "{text}");
+    }
+    assert_eq!(rfc3339(1_763_706_328_007), "2025-11-21T06:25:28.007Z");
+    assert_eq!(parse_moment(&rfc3339(1_763_706_328_007)), Ok(AsOf::UnixMillis(1_763_706_328_007)));
+}
+
+#[test]
+fn what_is_still_to_come_is_refused_and_this_second_is_not() {
+    let now_ms = 1_763_706_328_007;
+    let is_over = |ms| check_over(Some(AsOf::UnixMillis(ms)), now_ms).is_ok();
+    assert!(is_over(0) && is_over(now_ms) && is_over(1_763_706_328_999));
+    assert!(!is_over(1_763_706_329_999) && !is_over(u64::MAX));
+    assert!(check_over(None, now_ms).is_ok() && check_over(Some(AsOf::Seq(u64::MAX)), now_ms).is_ok());
+}

@@ -56,10 +56,15 @@ pub(crate) fn cell(datum: &Datum) -> String {
         Datum::Float(value) => return rounded(*value),
         other => other.to_string(),
     };
+    cut(text).0
+}
+
+/// A text as one line that is not too long, and whether it had to be cut for that.
+pub(crate) fn cut(text: String) -> (String, bool) {
     let printable = if text.chars().any(char::is_control) { text.escape_debug().to_string() } else { text };
     match printable.char_indices().nth(CELL_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &printable[..end]),
-        None => printable,
+        Some((end, _)) => (format!("{}…", &printable[..end]), true),
+        None => (printable, false),
     }
 }
 
