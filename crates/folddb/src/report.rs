@@ -5,8 +5,12 @@ use std::sync::Arc;
 use folddb_base::checksum::key_hash;
 use folddb_base::ids::RunId;
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{FileNumber, OpKind, Result, Seq};
+use folddb_base::stamp::NEVER;
+use folddb_base::{FileNumber, OpKind, Result, Seq, Stamp};
 use folddb_layout::values::VALUES_HEADER_BYTES;
+use folddb_manifest::RangeDelete;
+use folddb_merge::Times as MergeTimes;
+use folddb_rules::Keep;
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
@@ -251,6 +255,10 @@ pub struct Explained {
     pub kind: OpKind,
     /// Its payload, as stored.
     pub payload: Vec<u8>,
+    /// When it was written, in milliseconds since 1970, as far as its table keeps that.
+    pub written_ms: Option<u64>,
+    /// Until when what it brings lasts, in milliseconds since 1970; none where that is for ever.
+    pub deadline_ms: Option<u64>,
     /// Why it is still there.
     pub why: String,
 }
@@ -327,11 +335,11 @@ impl BytesTable {
         let view = self.core.view();
         self.engine.check_readable(&self.core)?;
         view.active
-            .explain(key, |at, record| found.push(explained(Place::Memtable(at.to_string()), &record)));
+            .explain(key, |at, record| found.push(self.explained(Place::Memtable(at.to_string()), &record)));
         for sealed in &view.sealed {
-            sealed
-                .memtable
-                .explain(key, |at, record| found.push(explained(Place::Sealed(at.to_string()), &record)));
+            sealed.memtable.explain(key, |at, record| {
+                found.push(self.explained(Place::Sealed(at.to_string()), &record))
+            });
         }
         let hash = key_hash(key);
         let order = &self.core.rules.order;
@@ -342,21 +350,46 @@ impl BytesTable {
                 }
                 let place = Place::Run { run: run.id, tier: run.tier, file: part.file.number };
                 let _all = part.file.part.get(key, hash, Seq::MAX, &mut |record| {
-                    found.push(explained(place.clone(), &record));
+                    found.push(self.explained(place.clone(), &record));
                     Ok(std::ops::ControlFlow::Continue(()))
                 })?;
             }
         }
         found.sort_by_key(|record| std::cmp::Reverse(record.seq));
-        let borders = self.engine.borders.all();
+        let covers = |range: &&RangeDelete| {
+            order.compare(&range.from, key).is_le() && order.compare(key, &range.to).is_lt()
+        };
+        let ranges: Vec<Seq> = view.range_deletes.iter().filter(covers).map(|range| range.seq).collect();
+        let kept = Kept {
+            borders: self.engine.borders.all(),
+            times: self.engine.times_to_keep(&self.core),
+            keep: self.core.rules.rules.keep,
+            ranges,
+        };
         for index in 0..found.len() {
-            found[index].why = why_kept(&found, index, &borders);
+            found[index].why = kept.why(&found, index);
         }
         Ok(found)
     }
 }
 
 impl BytesTable {
+    /// A record, but for why it is there. Its times are those of its stamp; where it has none, that of its seq.
+    fn explained(&self, place: Place, record: &folddb_base::Record<'_>) -> Explained {
+        let has_stamps = self.core.rules.fold.has_stamps();
+        let stamp = if has_stamps { Stamp::of(record.kind, record.payload).ok().flatten() } else { None };
+        let noted_ms = || if self.core.is_timed { self.engine.time_of(record.seq) } else { None };
+        Explained {
+            place,
+            seq: record.seq,
+            kind: record.kind,
+            payload: record.payload.to_vec(),
+            written_ms: stamp.map(|stamp| stamp.write_ms).or_else(noted_ms),
+            deadline_ms: stamp.map(|stamp| stamp.deadline_ms).filter(|&deadline_ms| deadline_ms < NEVER),
+            why: String::new(),
+        }
+    }
+
     /// The newest record of a key of a hashed table; older versions are its history.
     fn explain_hashed(&self, hashed: &Hashed, key: &[u8]) -> Result<Vec<Explained>> {
         let (engine, core) = (&self.engine, &*self.core);
@@ -371,6 +404,8 @@ impl BytesTable {
             seq: 0,
             kind: OpKind::Set,
             payload: found.value(&record).to_vec(),
+            written_ms: found.front.map(|front| front.stamp.write_ms),
+            deadline_ms: found.deadline_ms(),
             why:
                 "it is what the key has: a hashed table resolves each op when it is written, and keeps no seq"
                     .to_owned(),
@@ -379,27 +414,42 @@ impl BytesTable {
     }
 }
 
-fn explained(place: Place, record: &folddb_base::Record<'_>) -> Explained {
-    Explained {
-        place,
-        seq: record.seq,
-        kind: record.kind,
-        payload: record.payload.to_vec(),
-        why: String::new(),
-    }
+/// What keeps the records of a key apart.
+struct Kept {
+    /// The seqs of the live snapshots, rising.
+    borders: Vec<Seq>,
+    /// What merges keep of the past, and the rule that says so.
+    times: MergeTimes,
+    keep: Keep,
+    /// The seqs of the range deletes over the key.
+    ranges: Vec<Seq>,
 }
 
-/// Why a record has not been folded into its neighbour yet.
-fn why_kept(records: &[Explained], index: usize, borders: &[Seq]) -> String {
-    let Some(newer) = index.checked_sub(1).map(|newer| &records[newer]) else {
-        return "it is the newest".to_owned();
-    };
-    let record = &records[index];
-    let border = borders.iter().find(|&&border| record.seq <= border && border < newer.seq);
-    match border {
-        Some(border) => format!("a snapshot at {border} sees it without the newer ones"),
-        None if newer.place == record.place => "it does not compose with the next newer one".to_owned(),
-        None => "no merge has met it together with the newer ones yet".to_owned(),
+impl Kept {
+    /// Why a record has not been folded into its neighbour yet.
+    fn why(&self, records: &[Explained], index: usize) -> String {
+        let Some(newer) = index.checked_sub(1).map(|newer| &records[newer]) else {
+            return "it is the newest".to_owned();
+        };
+        let record = &records[index];
+        let border = self.borders.iter().find(|&&border| record.seq <= border && border < newer.seq);
+        match border {
+            _ if self.is_kept_as_it_is(newer.seq, index) => {
+                let keep = self.keep;
+                format!(
+                    "the table keeps its past (keep={keep}), so no merge folds it into the next newer one"
+                )
+            }
+            Some(border) => format!("a snapshot at {border} sees it without the newer ones"),
+            None if newer.place == record.place => "it does not compose with the next newer one".to_owned(),
+            None => "no merge has met it together with the newer ones yet".to_owned(),
+        }
+    }
+
+    /// Whether merges leave the record of this seq as it is, so many of the records of its key being as new as that.
+    fn is_kept_as_it_is(&self, seq: Seq, records: usize) -> bool {
+        let events = records + self.ranges.iter().filter(|&&range| range > seq).count();
+        events < self.times.newest as usize || seq > self.times.since
     }
 }
 

@@ -1116,3 +1116,40 @@ fn each_op_says_how_long_its_value_lasts() {
     assert!(batch.commit(Durability::Process).unwrap_err().message().contains("last for ever"));
     assert_eq!(plain.insert_expiring(&1, &1, lasts(5)).unwrap_err().kind(), ErrorKind::InvalidInput);
 }
+
+/// What the table keeps is not for any merge to fold, and a record tells its times.
+#[test]
+fn explain_tells_what_the_table_keeps_and_when() {
+    let world = World::new();
+    let store = world.create();
+    for (name, keep, kept) in [
+        ("forever", Keep::Forever, 3),
+        ("window", Keep::Window(60_000), 3),
+        ("two", Keep::Versions(2), 1),
+        ("latest", Keep::Latest, 0),
+    ] {
+        let rules = Rules::sorted::<u64, u64>().fold("sum:u64").keep(keep).expire(Expire::ByWrite);
+        let table = store.table::<u64, u64>(name, rules).unwrap();
+        table.set(&1, &1).unwrap();
+        for operand in 1..=3 {
+            table.fold_expiring(&1, &operand, Lifetime::For(Duration::from_secs(900))).unwrap();
+        }
+        for _ in 0..2 {
+            let told = table.as_bytes().explain(&1u64.to_be_bytes()).unwrap();
+            let because = |record: &&folddb::Explained| record.why.contains("the table keeps its past");
+            assert_eq!(told.iter().filter(because).count(), kept, "{name}: {told:?}");
+            assert!(
+                told.iter().filter(because).all(|record| record.why.contains(&format!("keep={keep}"))),
+                "{told:?}"
+            );
+            assert_eq!(
+                (told[0].written_ms, told[0].deadline_ms),
+                (Some(START_MS), Some(START_MS + 900_000)),
+                "{name}"
+            );
+            optimize(&store, name);
+            let after = table.as_bytes().explain(&1u64.to_be_bytes()).unwrap();
+            assert_eq!(after.len(), kept + 1, "{name}: {after:?}");
+        }
+    }
+}

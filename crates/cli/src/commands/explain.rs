@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::args::KeyArgs;
 use crate::failure::Failure;
+use crate::human;
 use crate::keys;
 use crate::render::{json, table};
 use crate::session::Session;
@@ -26,6 +27,8 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
             "op": format!("{:?}", record.kind),
             "value": json::from_datum(&value_of(&table, record)),
             "place": record.place.to_string(),
+            "written": record.written_ms.map(human::rfc3339),
+            "deadline": record.deadline_ms.map(human::rfc3339),
             "why": record.why,
         })
     });
@@ -35,9 +38,16 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
             let op = format!("{:?}", record.kind);
             let value = table::cell(&value_of(&table, record));
             writeln!(out, "{}", format!("{:>10}  {op:10}  {value}", record.seq).trim_end())?;
-            writeln!(out, "{:10}  in {}: {}", "", record.place, record.why)
+            writeln!(out, "{:10}  in {}{}: {}", "", record.place, times_of(record), record.why)
         })
     })
+}
+
+/// When a record was written, and until when what it brings lasts.
+fn times_of(record: &Explained) -> String {
+    let written = record.written_ms.map(|ms| format!(", written {}", human::utc(ms / 1000)));
+    let until = record.deadline_ms.map(|ms| format!(", until {}", human::utc(ms / 1000)));
+    written.unwrap_or_default() + &until.unwrap_or_default()
 }
 
 /// The value that a record brings; of an `InsertFold`, both.
