@@ -66,11 +66,13 @@ impl BytesScan {
         Ok(count)
     }
 
-    /// How many rows the range has, what their values fold to, and what it took to know. The values of a hashed table come in no
-    /// order, which only matters to a fold that is not commutative.
+    /// How many rows the range has, what their values fold to, and what it took to know. Values are folded as they are stored: with
+    /// `json-merge` `{"a":1}` and a value that was written as `{"a":null}`, and shows as `{}`, come to `{}`. The values of a hashed table
+    /// come in no order, which only matters to a fold that is not commutative.
     ///
     /// # Errors
-    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] where the values of two keys do not fold. A scan with a limit, and one
+    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] where the values of two keys do not fold, naming the key, or the block where
+    /// summaries were folded. A scan with a limit, and one
     /// of a table that replaces values, are refused.
     pub fn aggregate(self) -> Result<Aggregate> {
         let rules = &self.table.rules.fold;
@@ -153,7 +155,7 @@ impl Summing<'_> {
                 self.found.rows += summary.rows;
                 let cost = &mut self.found.cost;
                 *(if is_part { &mut cost.parts_told } else { &mut cost.blocks_told }) += 1;
-                summary.fold.map_or(Ok(()), |fold| self.push(&[], &fold))
+                summary.fold.map_or(Ok(()), |fold| self.push(None, &fold))
             }
             Tile::Scanned { low, high } => self.scan(low, high),
         }
@@ -169,18 +171,23 @@ impl Summing<'_> {
             self.found.rows += 1;
             self.found.cost.rows_scanned += 1;
             if wanted == Wanted::Value {
-                self.push(key, value)?;
+                self.push(Some(key), value)?;
             }
         }
         Ok(())
     }
 
-    fn push(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    /// Folds on the value of a key, or without one what a block or a part comes to.
+    fn push(&mut self, key: Option<&[u8]>, value: &[u8]) -> Result<()> {
         let table = &self.scan.table;
         self.sum.push(&table.rules.fold, value).map_err(|cause| {
-            let key = table.rules.rules.key_codec().show_line(key);
-            let message =
-                format!("the values of table `{}` do not fold up to key {key}: {cause}", table.name);
+            let name = &table.name;
+            let message = match key.map(|key| table.rules.rules.key_codec().show_line(key)) {
+                Some(key) => format!("the values of table `{name}` do not fold up to key {key}: {cause}"),
+                None => format!(
+                    "the values of table `{name}` do not fold: what a block comes to does not fold onto what stands before it: {cause}"
+                ),
+            };
             Error::new(crate::ErrorKind::FoldFailed, message)
         })
     }

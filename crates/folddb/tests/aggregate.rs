@@ -5,8 +5,11 @@ use std::ops::ControlFlow;
 
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
-use folddb::{Aggregate, BytesScan, BytesTable, ErrorKind, Options, Store, Upkeep, WriteOp};
+use folddb::{
+    Aggregate, BytesScan, BytesTable, ErrorKind, Fold, FoldFailure, Options, Outcome, Store, Upkeep, WriteOp,
+};
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn options() -> Options {
     Options::default()
@@ -230,4 +233,40 @@ proptest! {
             }
         }
     }
+}
+
+/// Adds up, but to no more than 250.
+struct Full;
+
+impl Fold for Full {
+    fn spec(&self) -> String {
+        "full".to_owned()
+    }
+    fn fold(&self, _: &[u8], one: &[u8], other: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        let sum = one.iter().chain(other).fold(0, |sum: u8, add| sum.saturating_add(*add));
+        out.push(sum);
+        if sum > 250 { Err(FoldFailure::new("it is full")) } else { Ok(Outcome::Value) }
+    }
+}
+
+/// A block has no key by which it could be named.
+#[test]
+fn what_does_not_fold_is_named_a_key_or_a_block() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options().custom_fold(Arc::new(Full))).unwrap();
+    let rules = TableRules::new(KeyCodec::U64).custom_fold("full", 1).block_bytes(512).summaries(true);
+    let table = store.create_table("t", rules).unwrap();
+    let value = |number: u64| [if number.is_multiple_of(100) { 25 } else { 0 }];
+    (0..4000).for_each(|number| write(&table, WriteOp::Fold, number, &value(number)));
+    let failed = || table.scan().aggregate().unwrap_err().message().to_owned();
+    assert!(failed().contains("do not fold up to key 1000: it is full"), "{}", failed());
+    optimize(&store);
+    let told = table.scan().before(&key(900)).aggregate().unwrap();
+    assert!(told.rows == 900 && told.cost.blocks_told > 0, "{told:?}");
+    assert!(
+        failed().contains("what a block comes to does not fold onto what stands before it"),
+        "{}",
+        failed()
+    );
+    assert!(!failed().contains("key"), "{}", failed());
 }

@@ -81,6 +81,7 @@ impl fmt::Display for Datum {
                 }
                 f.write_str("]")
             }
+            Datum::Map(fields) if fields.is_empty() => f.write_str("{}"),
             Datum::Map(fields) => {
                 for (index, (name, value)) in fields.iter().enumerate() {
                     write!(f, "{}{name}={}", if index > 0 { " " } else { "" }, Quoted(value))?;
@@ -97,7 +98,7 @@ impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Datum::Text(text) => write!(f, "{text:?}"),
-            Datum::Map(_) => write!(f, "{{{}}}", self.0),
+            Datum::Map(fields) if !fields.is_empty() => write!(f, "{{{}}}", self.0),
             other => write!(f, "{other}"),
         }
     }

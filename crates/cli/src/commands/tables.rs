@@ -1,7 +1,7 @@
 //! `folddb tables STORE`: what tables there are, and by which rules.
 
-use folddb::Datum;
 use folddb::table_rules::{TableKind, TableRules};
+use folddb::{Datum, Expire, Keep};
 use serde_json::{Value, json};
 
 use crate::args::StoreArgs;
@@ -48,6 +48,12 @@ fn fold_words(rules: &TableRules, indexes: u64) -> String {
     }
     if rules.order != "bytewise" {
         words.push_str(&format!(", {} keys", rules.order));
+    }
+    if rules.keep != Keep::Latest {
+        words.push_str(&format!(", keep {}", rules.keep));
+    }
+    if rules.expire != Expire::Never {
+        words.push_str(&format!(", expire {}", rules.expire));
     }
     match indexes {
         0 => {}

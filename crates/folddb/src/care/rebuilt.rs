@@ -53,7 +53,7 @@ impl Rebuilt {
             let from_lsn = log.ok_or_else(|| {
                 Error::invalid(format!(
                     "table `{name}` cannot be rebuilt: nothing keeps all of its log; that takes a table that was created with \
-                     log=forever in this store, and is not one that was repaired, or restored from a backup"
+                     log=forever (`create --keep-log`) in this store, and is not one that was repaired, or restored from a backup"
                 ))
             })?;
             table.runs.clear();
