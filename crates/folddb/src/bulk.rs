@@ -127,7 +127,6 @@ impl BytesBulkLoad {
         check_lengths(&self.table, key, value)?;
         let kind = self.table.rules.fold.normalise(key, op.kind(), value);
         let row = row_of(&self.table, kind, value)?;
-        self.rows += 1;
         match &self.pending {
             None => self.begin_key(key, row),
             Some((last, _)) => match self.table.rules.order.compare(last, key) {
@@ -135,10 +134,11 @@ impl BytesBulkLoad {
                     self.end_key().inspect_err(|_| self.is_broken = true)?;
                     self.begin_key(key, row);
                 }
-                Ordering::Equal => return self.fold_in(row),
+                Ordering::Equal => self.fold_in(row)?,
                 Ordering::Greater => return Err(self.disorder(key)),
             },
         }
+        self.rows += 1;
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl BytesBulkLoad {
         let last = self.pending.as_ref().map_or(&[][..], |(last, _)| last);
         Error::invalid(format!(
             "row {}: key {} comes before key {} of the row before, and a bulk load of table `{}` takes rows in the order of their keys",
-            self.rows,
+            self.rows + 1,
             codec.show_line(key),
             codec.show_line(last),
             self.table.name

@@ -106,6 +106,7 @@ fn rows_of_one_key_fold_and_those_out_of_order_are_refused() {
     let refused = load.fold("aa", &Stats::of(1.0)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(refused.to_string().contains("row 6: key aa comes before key b"), "{refused}");
+    assert_eq!(load.rows(), 5, "the row that was refused is none");
     let table = load.finish().unwrap();
     assert_eq!(table.get("a").unwrap().map(|stats| stats.mean()), Some(3.0));
     assert_eq!(table.get("b").unwrap().map(|stats| stats.count()), Some(1));
