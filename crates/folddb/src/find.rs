@@ -20,6 +20,7 @@ use std::sync::Arc;
 use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::atomic::Ordering;
+use folddb_rules::asked::TermRange;
 use folddb_rules::codec::tuple::{self, Element};
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::terms::{before_entries, behind_entries, pack_term, show_term, split_entry};
@@ -38,14 +39,17 @@ use crate::table::{BytesTable, Table};
 /// So many entries are looked up together, at first and at most.
 const TOGETHER: std::ops::RangeInclusive<usize> = 16..=256;
 
+/// A range of entries of an index.
+pub(crate) type EntryRange = (Bound<Vec<u8>>, Bound<Vec<u8>>);
+
 /// What is asked of an index. Narrow it, then iterate.
 #[derive(Clone)]
 #[must_use = "nothing is looked up until it is iterated"]
 pub struct BytesFind {
     pub(crate) table: BytesTable,
     pub(crate) index: Arc<IndexCore>,
-    pub(crate) low: Bound<Vec<u8>>,
-    pub(crate) high: Bound<Vec<u8>>,
+    /// Ranges of entries, which follow one another.
+    pub(crate) ranges: Vec<EntryRange>,
     pub(crate) direction: Direction,
     pub(crate) limit: usize,
     /// The snapshot, and whether it is of a moment that is over.
@@ -63,8 +67,7 @@ impl BytesTable {
         Ok(BytesFind {
             table: self.clone(),
             index,
-            low: Bound::Unbounded,
-            high: Bound::Unbounded,
+            ranges: vec![(Bound::Unbounded, Bound::Unbounded)],
             direction: Direction::Forward,
             limit: usize::MAX,
             seen: None,
@@ -84,63 +87,51 @@ impl<K: Key, V: Value> Table<K, V> {
 }
 
 impl BytesFind {
-    /// Only records that have this term.
+    /// Only records that have this term. A number is asked for by what it is: `3` finds 3.0 where an index has that.
+    ///
+    /// A term that the index cannot have by its kind is an error of the iterators: [`ErrorKind::InvalidInput`].
     pub fn term<'t>(self, term: impl Into<Element<'t>>) -> Self {
-        let term = self.pack(term.into());
-        self.within(Bound::Included(before_entries(&term)), Bound::Excluded(behind_entries(&term)))
+        let term = term.into();
+        self.range((Bound::Included(term.clone()), Bound::Included(term)))
     }
 
     /// Only records with terms in a range, in the order of terms.
     pub fn range<'t, T: Into<Element<'t>> + Clone>(self, range: impl RangeBounds<T>) -> Self {
-        let low = match range.start_bound() {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(term) => Bound::Included(before_entries(&self.pack(term.clone().into()))),
-            Bound::Excluded(term) => Bound::Included(behind_entries(&self.pack(term.clone().into()))),
-        };
-        let high = match range.end_bound() {
-            Bound::Unbounded => Bound::Unbounded,
-            Bound::Included(term) => Bound::Excluded(behind_entries(&self.pack(term.clone().into()))),
-            Bound::Excluded(term) => Bound::Excluded(before_entries(&self.pack(term.clone().into()))),
-        };
-        self.within(low, high)
+        let low = range.start_bound().map(|term| term.clone().into());
+        let high = range.end_bound().map(|term| term.clone().into());
+        self.asked(|extractor| Ok(extractor.ask(low, high)?.into_iter().filter_map(entries_of).collect()))
     }
 
     /// Only records with a term that begins so: a text, or a byte string.
-    pub fn prefix<'t>(mut self, prefix: impl Into<Element<'t>>) -> Self {
-        let prefix = match &self.index.extractor {
-            Ok(extractor) => extractor.understand(prefix.into()),
-            Err(_) => prefix.into(),
-        };
-        match tuple::partial_range(&[prefix]) {
-            Some(range) => self.within(range.low, range.high),
-            None => {
-                self.mistake = Some(Error::invalid("only a text or a byte string begins with something"));
-                self
+    pub fn prefix<'t>(self, prefix: impl Into<Element<'t>>) -> Self {
+        let prefix = prefix.into();
+        self.asked(|extractor| Ok(beginning(&extractor.ask_prefix(prefix)?)))
+    }
+
+    /// Only records with terms in a range that a person typed, as [`Extractor::ask_typed`] reads them.
+    pub fn typed(self, range: impl RangeBounds<String>) -> Self {
+        let (low, high) = (range.start_bound().map(String::as_str), range.end_bound().map(String::as_str));
+        self.asked(|extractor| {
+            Ok(extractor.ask_typed(low, high)?.into_iter().filter_map(entries_of).collect())
+        })
+    }
+
+    /// Only records with a term that begins as a person typed, as [`Extractor::ask_typed_prefix`] reads it.
+    pub fn typed_prefix(self, prefix: &str) -> Self {
+        self.asked(|extractor| Ok(beginning(&extractor.ask_typed_prefix(prefix)?)))
+    }
+
+    /// Takes over the ranges of what is asked for, or keeps the mistake.
+    fn asked(mut self, ask: impl FnOnce(&Extractor) -> std::result::Result<Vec<EntryRange>, String>) -> Self {
+        let Ok(extractor) = &self.index.extractor else { return self }; // which is an error when it is iterated
+        match ask(extractor) {
+            Ok(ranges) => self.ranges = ranges,
+            Err(why) => {
+                let (index, table) = (&self.index.name, self.table.name());
+                self.mistake = Some(Error::invalid(format!("index `{index}` of table `{table}` {why}")));
             }
         }
-    }
-
-    fn within(mut self, low: Bound<Vec<u8>>, high: Bound<Vec<u8>>) -> Self {
-        (self.low, self.high) = (low, high);
         self
-    }
-
-    /// Only records with terms in a range that a person typed, as [`Extractor::read_term`] reads them.
-    pub fn typed(self, range: impl RangeBounds<String>) -> Self {
-        let read = |typed: &String| match &self.index.extractor {
-            Ok(extractor) => extractor.read_term(typed),
-            Err(_) => Element::from(typed.clone()),
-        };
-        let range = (range.start_bound().map(read), range.end_bound().map(read));
-        self.range(range)
-    }
-
-    /// A term as the index has it.
-    fn pack(&self, term: Element<'_>) -> Vec<u8> {
-        match &self.index.extractor {
-            Ok(extractor) => pack_term(&extractor.understand(term)),
-            Err(_) => pack_term(&term), // which is an error when it is iterated
-        }
     }
 
     /// From the highest term down.
@@ -373,7 +364,12 @@ struct Search {
     table: Arc<TableCore>,
     index: Arc<IndexCore>,
     extractor: Extractor,
-    entries: Rows,
+    /// What is still to be gone over, in the direction of the search.
+    ranges: VecDeque<EntryRange>,
+    direction: Direction,
+    /// As of when entries are read; as they are now where it is none.
+    entries_at: Option<At>,
+    entries: Option<Rows>,
     want: Want,
     at: At,
     ready: VecDeque<Result<Hit>>,
@@ -398,20 +394,19 @@ impl Search {
         };
         let at = held.at;
         check_stand(&table, &index, at)?;
-        let plan = ScanPlan {
-            low: find.low,
-            high: find.high,
-            direction: find.direction,
-            wanted: Wanted::Nothing,
-            ..ScanPlan::everything((!is_past).then_some(at))
-        };
-        let entries = Rows::start(&engine, &index.table, plan)?;
+        let mut ranges = VecDeque::from(find.ranges);
+        if find.direction == Direction::Reversed {
+            ranges.make_contiguous().reverse();
+        }
         Ok(Search {
             engine,
             table,
             index,
             extractor,
-            entries,
+            ranges,
+            direction: find.direction,
+            entries_at: (!is_past).then_some(at),
+            entries: None,
             want,
             at,
             ready: VecDeque::new(),
@@ -427,12 +422,14 @@ impl Search {
         self.together = (self.together * 2).min(*TOGETHER.end());
         let mut entries: Vec<Vec<u8>> = Vec::with_capacity(count);
         while entries.len() < count {
-            match self.entries.next_row()? {
+            if self.entries.is_none() && !self.start_range()? {
+                self.is_done = true;
+                break;
+            }
+            let Some(rows) = &mut self.entries else { break };
+            match rows.next_row()? {
                 Some((entry, _)) => entries.push(entry.to_vec()),
-                None => {
-                    self.is_done = true;
-                    break;
-                }
+                None => self.entries = None,
             }
         }
         let split: Vec<(&[u8], &[u8])> = entries.iter().filter_map(|entry| split_entry(entry)).collect();
@@ -446,6 +443,20 @@ impl Search {
         self.ready.extend(found.into_iter().flatten());
         self.engine.note_met(&self.index, split.len() as u64, stale);
         Ok(())
+    }
+
+    /// Begins with the next range. False when there is none.
+    fn start_range(&mut self) -> Result<bool> {
+        let Some((low, high)) = self.ranges.pop_front() else { return Ok(false) };
+        let plan = ScanPlan {
+            low,
+            high,
+            direction: self.direction,
+            wanted: Wanted::Nothing,
+            ..ScanPlan::everything(self.entries_at)
+        };
+        self.entries = Some(Rows::start(&self.engine, &self.index.table, plan)?);
+        Ok(true)
     }
 
     /// Looks at a key, and at each of its entries. Returns how many are stale.
@@ -482,6 +493,30 @@ impl Search {
     fn look(&self, key: &[u8], holds: &dyn Fn(&Terms) -> bool) -> Result<Option<Looked>> {
         self.engine.look((&self.table, &self.extractor), key, self.at, self.want, holds)
     }
+}
+
+/// The entries of a range of terms; none where it holds nothing.
+fn entries_of((low, high): TermRange<'_>) -> Option<EntryRange> {
+    let low = match low {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(term) => Bound::Included(before_entries(&pack_term(&term))),
+        Bound::Excluded(term) => Bound::Included(behind_entries(&pack_term(&term))),
+    };
+    let high = match high {
+        Bound::Unbounded => Bound::Unbounded,
+        Bound::Included(term) => Bound::Excluded(behind_entries(&pack_term(&term))),
+        Bound::Excluded(term) => Bound::Excluded(before_entries(&pack_term(&term))),
+    };
+    match (&low, &high) {
+        (Bound::Included(low), Bound::Excluded(high)) if low >= high => None,
+        _ => Some((low, high)),
+    }
+}
+
+/// The entries of terms that begin so.
+fn beginning(prefix: &Element<'_>) -> Vec<EntryRange> {
+    let range = tuple::partial_range(std::slice::from_ref(prefix));
+    range.map(|range| (range.low, range.high)).into_iter().collect()
 }
 
 /// Fails where an index cannot tell what a reader at `at` would find.

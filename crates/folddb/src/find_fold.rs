@@ -4,8 +4,10 @@
 //! (`spread.rs`).
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
 use folddb_rules::codec::{Key, Value};
 
@@ -29,17 +31,29 @@ impl BytesFind {
         let engine = self.table.engine().clone();
         let (held, is_past) =
             self.seen.take().unwrap_or_else(|| (Snapshot::take(&engine, HeldFor::Work).into_held(), false));
-        let plan = ScanPlan {
-            low: self.low.clone(),
-            high: self.high.clone(),
-            direction: self.direction,
-            wanted: Wanted::Nothing,
-            ..ScanPlan::everything((!is_past).then_some(held.at))
-        };
-        let entries = BytesScan::new(&engine, &self.index.table, plan).split(pieces)?;
-        self.seen = Some((held, is_past));
-        let piece = |scan: BytesScan| BytesFind { low: scan.plan.low, high: scan.plan.high, ..self.clone() };
-        Ok(entries.into_iter().map(piece).collect())
+        self.seen = Some((Arc::clone(&held), is_past));
+        let mut ranges = self.ranges.clone();
+        if self.direction == Direction::Reversed {
+            ranges.reverse();
+        }
+        if ranges.is_empty() || pieces < ranges.len() {
+            return Ok(vec![self]);
+        }
+        let mut finds = Vec::new();
+        for (low, high) in &ranges {
+            let plan = ScanPlan {
+                low: low.clone(),
+                high: high.clone(),
+                direction: self.direction,
+                wanted: Wanted::Nothing,
+                ..ScanPlan::everything((!is_past).then_some(held.at))
+            };
+            let entries = BytesScan::new(&engine, &self.index.table, plan).split(pieces / ranges.len())?;
+            let piece =
+                |scan: BytesScan| BytesFind { ranges: vec![(scan.plan.low, scan.plan.high)], ..self.clone() };
+            finds.extend(entries.into_iter().map(piece));
+        }
+        Ok(finds)
     }
 
     /// Folds all hits on `threads` threads: each piece of the range of terms begins with `start`, takes its hits by `step`, and what

@@ -3,32 +3,16 @@
 //! Called by the engine for every record that is written to a table with indexes, and by who finds and checks. The same record
 //! gives the same terms whenever it is asked: what cannot be read as the rule wants it gives none.
 
-use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::codec::tuple::{self, Element};
-use crate::codec::{ElementType, KeyCodec, ValueCodec};
-use crate::datum::{Datum, from_hex};
+use crate::codec::{KeyCodec, ValueCodec};
+use crate::datum::Datum;
 use crate::folds::json_text::{self, Node};
+use crate::head::HeadRule;
 use crate::table_rules::BoundRules;
+use crate::term_kind::{TermKind, kind_of};
 use crate::terms::{TermFunction, TermRule, Terms};
-
-/// Of what kind the terms of an index are, as far as its rule tells: how a term that is asked for is to be understood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TermKind {
-    /// As JSON has them: text, numbers as doubles, truth values.
-    Json,
-    /// Byte strings.
-    Bytes,
-    /// Text.
-    Text,
-    /// Integers.
-    Int,
-    /// Doubles.
-    Double,
-    /// Whatever they are.
-    Any,
-}
 
 /// A rule with its function.
 #[derive(Clone)]
@@ -40,6 +24,8 @@ pub struct Extractor {
     steps: Vec<String>,
     /// In values of `json-merge` an object that replaces stands under a name of its own.
     sees_through_set: bool,
+    /// Terms are heads, and these are JSON.
+    heads_are_json: bool,
 }
 
 impl std::fmt::Debug for Extractor {
@@ -56,7 +42,9 @@ impl Extractor {
             TermRule::Json(pointer) | TermRule::Head(Some(pointer)) => json_text::steps(pointer),
             _ => Vec::new(),
         };
-        Extractor { rule: rule.clone(), kind: kind_of(rule, table), function, steps, sees_through_set }
+        let heads_are_json = *rule == TermRule::Head(None) && matches!(table.rules.head, HeadRule::Json(_));
+        let kind = kind_of(rule, table);
+        Extractor { rule: rule.clone(), kind, function, steps, sees_through_set, heads_are_json }
     }
 
     /// The rule.
@@ -67,6 +55,11 @@ impl Extractor {
     /// Of what kind its terms are.
     pub fn kind(&self) -> TermKind {
         self.kind
+    }
+
+    /// Whether terms are JSON as heads have it: texts in quotes, as bytes.
+    pub(crate) fn heads_are_json(&self) -> bool {
+        self.heads_are_json
     }
 
     /// Whether keys alone give the terms.
@@ -144,81 +137,6 @@ impl Extractor {
                 (Err(_), _) => {}
             },
         }
-    }
-
-    /// A term that somebody asks for, as the terms of this index are.
-    pub fn understand<'t>(&self, term: Element<'t>) -> Element<'t> {
-        match (self.kind, term) {
-            (TermKind::Json | TermKind::Double, Element::Int(value)) => Element::Double(value as f64),
-            (TermKind::Json | TermKind::Double, Element::Float(value)) => Element::Double(f64::from(value)),
-            (TermKind::Bytes, Element::Text(text)) => Element::Bytes(match text {
-                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-            }),
-            (_, term) => term,
-        }
-    }
-
-    /// A term that a person typed. Quotes make a text of what would be something else without.
-    pub fn read_term(&self, typed: &str) -> Element<'static> {
-        let quoted = match json_text::parse(typed) {
-            Ok(Node::Text(text)) => Some(Element::from(text.into_owned())),
-            _ => None,
-        };
-        let number = |typed: &str| typed.parse::<f64>().ok().filter(|number| number.is_finite());
-        let term = quoted.unwrap_or_else(|| match self.kind {
-            TermKind::Text => Element::from(typed.to_owned()),
-            TermKind::Bytes => match typed.strip_prefix("0x").and_then(from_hex) {
-                Some(bytes) => Element::Bytes(Cow::Owned(bytes)),
-                None => Element::Bytes(Cow::Owned(typed.as_bytes().to_vec())),
-            },
-            _ => match (typed, typed.parse::<i128>(), number(typed)) {
-                ("true" | "false", _, _) => Element::Bool(typed == "true"),
-                (_, Ok(whole), _) => Element::Int(whole),
-                (_, _, Some(number)) => Element::Double(number),
-                _ => Element::from(typed.to_owned()),
-            },
-        });
-        self.understand(term)
-    }
-}
-
-/// Of what kind the terms of a rule are.
-fn kind_of(rule: &TermRule, table: &BoundRules) -> TermKind {
-    let fold = table.rules.fold.spec();
-    match rule {
-        TermRule::Json(_) | TermRule::Head(Some(_)) => TermKind::Json,
-        TermRule::Head(None) => TermKind::Bytes,
-        TermRule::Key(number) => kind_of_key(table.rules.key_codec(), *number),
-        TermRule::Value => match table.opaque_codec() {
-            Some(ValueCodec::Bytes) => TermKind::Bytes,
-            Some(ValueCodec::Utf8) => TermKind::Text,
-            Some(ValueCodec::U64 | ValueCodec::I64) => TermKind::Int,
-            Some(ValueCodec::F64) => TermKind::Double,
-            Some(ValueCodec::Json) => TermKind::Json,
-            None if fold.starts_with("json-merge") => TermKind::Json,
-            None if ["set", "intersect", "append"].iter().any(|of| fold.starts_with(of)) => TermKind::Bytes,
-            None if fold.ends_with(":bytes") => TermKind::Bytes,
-            None => TermKind::Any,
-        },
-        TermRule::Field(_) | TermRule::Tuple(_) | TermRule::Custom { .. } => TermKind::Any,
-    }
-}
-
-fn kind_of_key(codec: &KeyCodec, number: u32) -> TermKind {
-    let of_element = |element: &ElementType| match element {
-        ElementType::Text => TermKind::Text,
-        ElementType::Bytes => TermKind::Bytes,
-        ElementType::Int => TermKind::Int,
-        ElementType::Double => TermKind::Double,
-        _ => TermKind::Any,
-    };
-    match codec {
-        KeyCodec::Bytes => TermKind::Bytes,
-        KeyCodec::Utf8 => TermKind::Text,
-        KeyCodec::U32 | KeyCodec::U64 | KeyCodec::I64 => TermKind::Int,
-        KeyCodec::Tuple => TermKind::Any,
-        KeyCodec::TypedTuple(types) => types.get(number as usize).map_or(TermKind::Any, of_element),
     }
 }
 

@@ -21,7 +21,9 @@ pub mod head;
 pub mod place;
 pub mod terms;
 pub mod table_rules;
+pub mod term_kind;
 pub mod extract;
+pub mod asked;
 pub mod term_law;
 
 pub use aggregate::Aggregate;

@@ -1,6 +1,5 @@
 use super::*;
 use crate::table_rules::{Custom, TableRules};
-use crate::terms::pack_term;
 use std::sync::Arc;
 
 fn bound(rules: &TableRules) -> BoundRules {
@@ -126,24 +125,4 @@ fn a_function_of_the_user_gives_terms_and_its_panic_gives_none() {
     terms.clear();
     extractor.take(&table, b"k", b"?", &mut terms);
     assert!(terms.is_empty());
-}
-
-#[test]
-fn what_a_person_types_is_understood_as_the_terms_are() {
-    let extractor =
-        |rules: &TableRules, rule: &str| Extractor::new(&TermRule::parse(rule).unwrap(), &bound(rules), None);
-    let json = extractor(&TableRules::replace(), "json:/a");
-    let packed = |extractor: &Extractor, typed: &str| pack_term(&extractor.read_term(typed));
-    assert_eq!(packed(&json, "5"), pack_term(&5.0.into()));
-    assert_eq!(packed(&json, "\"5\""), pack_term(&"5".into()));
-    assert_eq!(packed(&json, "Berlin"), pack_term(&"Berlin".into()));
-    assert_eq!(packed(&json, "true"), pack_term(&true.into()));
-    let text = extractor(&TableRules::new(KeyCodec::Utf8), "key:0");
-    assert_eq!(packed(&text, "5"), pack_term(&"5".into()));
-    let bytes = extractor(&TableRules::postings(), "value");
-    assert_eq!(packed(&bytes, "a"), pack_term(&Element::from(&b"a"[..])));
-    assert_eq!(packed(&bytes, "0x00ff"), pack_term(&Element::from(&[0u8, 255][..])));
-    let number = extractor(&TableRules::replace().value(ValueCodec::U64), "value");
-    assert_eq!(packed(&number, "5"), pack_term(&5i64.into()));
-    assert_eq!(pack_term(&json.understand(5i64.into())), pack_term(&5.0.into()));
 }

@@ -62,7 +62,7 @@ fn entries_of(
             let mut entry = Vec::new();
             put_entry(
                 &mut entry,
-                &pack_term(&extractor.understand(Element::from(*term))),
+                &pack_term(&extractor.ask_prefix(Element::from(*term)).unwrap()),
                 &key.to_be_bytes(),
             );
             entries.push(Record { key: &entry, seq, kind: OpKind::Set, payload: b"" }).unwrap();
