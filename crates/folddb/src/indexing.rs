@@ -24,6 +24,7 @@ use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_layout::manifest_edit::{Change, IndexStand};
 use folddb_manifest::State;
 use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
+use folddb_rules::term_kind::gives_nothing;
 use folddb_rules::term_law::check_terms;
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
@@ -251,6 +252,9 @@ fn check_rule(
     }
     if table.rules.index_of.is_some() {
         return Err(wrong("an index has no indexes"));
+    }
+    if let Some(why) = gives_nothing(&rule.terms, table) {
+        return Err(wrong(&format!("`{}` never gives a term: {why}", rule.terms)));
     }
     let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
     check_law(table, &extractor, samples).map_err(|why| wrong(&why))

@@ -586,6 +586,89 @@ fn verify_compares_indexes_with_their_tables_and_repair_and_dumps_make_them_anew
     }
 }
 
+#[test]
+fn an_index_whose_rule_can_never_give_a_term_is_refused() {
+    let (_world, store) = fresh(manual());
+    let rules = || Rules::sorted::<String, Vec<u8>>();
+    for (rules, expected) in [
+        (
+            rules().index("x", "head"),
+            "index `x` of table `t`: `head` never gives a term: the table has no heads",
+        ),
+        (rules().index("x", "key:7"), "no element 7 in keys that are utf8: they have key:0"),
+        (
+            rules().fold("{n: max:u64}").index("x", "field:nosuch"),
+            "no field `nosuch`; fields with terms are n",
+        ),
+    ] {
+        let error = store.table("t", rules).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(error.message().contains(expected), "{error}");
+    }
+    store.table("t", rules()).unwrap().set("k", b"v".as_slice()).unwrap();
+    let error = store.add_index("t", &rule("x:field:a"), on).unwrap_err();
+    assert!(error.message().contains("values are bytes, which have no fields"), "{error}");
+    assert_eq!(store.indexes("t").unwrap(), []);
+}
+
+#[test]
+fn numbers_are_found_by_what_they_are_and_what_an_index_cannot_have_is_refused() {
+    let (_world, store) = fresh(manual());
+    let rules = || Rules::sorted::<String, f64>().fold("max:f64").index("by_peak", "value");
+    let peaks = store.table("peaks", rules()).unwrap();
+    for (key, peak) in [("a", 3.0), ("b", 4.5), ("c", -0.0), ("d", f64::NAN)] {
+        peaks.fold(key, &peak).unwrap();
+    }
+    let find = || peaks.find("by_peak").unwrap();
+    let typed = |term: &str| {
+        let term = term.to_owned();
+        peaks.as_bytes().find("by_peak").unwrap().typed(term.clone()..=term).count().unwrap()
+    };
+    assert_eq!([typed("3"), typed("3.0"), typed("0"), typed("nan"), typed("5")], [1, 1, 1, 1, 0]);
+    assert_eq!(find().term(3).count().unwrap(), 1);
+    assert_eq!(find().range(..=3).count().unwrap(), 2);
+    for refused in [find().term("abc").count(), find().range("abc"..).count(), find().prefix("a").count()] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let said = error.message();
+        assert!(said.starts_with("index `by_peak` of table `peaks` has numbers, and \"a"), "{said}");
+    }
+    assert!(peaks.as_bytes().find("by_peak").unwrap().term("abc").split(4).is_err());
+}
+
+/// Fields of JSON that folds are whole numbers and others, which are in the index one behind the other.
+#[test]
+fn a_find_over_numbers_of_several_types_is_cut_and_turned_as_any() {
+    let (_world, store) = fresh(manual());
+    let rules = Rules::sorted::<String, Vec<u8>>().fold("json-merge").index("by_age", "field:age");
+    let docs: People = store.table("docs", rules).unwrap();
+    for age in 0..40u32 {
+        let point = if age % 2 == 0 { "" } else { ".0" };
+        docs.fold(&format!("p{age:02}"), format!("{{\"age\":{age}{point}}}").as_bytes()).unwrap();
+    }
+    docs.fold("half", br#"{"age":7.5}"#.as_slice()).unwrap();
+    store.flush().unwrap();
+    let find = || docs.find("by_age").unwrap();
+    assert_eq!(find().term(7).keys().map(Result::unwrap).collect::<Vec<_>>(), ["p07"]);
+    assert_eq!(find().term(8.0).keys().map(Result::unwrap).collect::<Vec<_>>(), ["p08"]);
+    let ages: Vec<String> = find().range(5..9).keys().map(Result::unwrap).collect();
+    assert_eq!(ages, ["p06", "p08", "p05", "p07", "half"]);
+    let turned: Vec<String> = find().range(5..=8).reverse().keys().map(Result::unwrap).collect();
+    assert_eq!(turned, ages.into_iter().rev().collect::<Vec<_>>());
+    for threads in [1, 2, 5] {
+        let count = find().range(5.5..).fold_keys(
+            threads,
+            || 0,
+            |sum, _| {
+                *sum += 1;
+                ControlFlow::Continue(())
+            },
+            |a, b| a + b,
+        );
+        assert_eq!(count.unwrap(), 35, "on {threads} threads");
+    }
+}
+
 /// An index that was made before its rule was found out: what it lacks is no damage, and no repair brings it.
 #[test]
 fn verify_tells_a_rule_that_breaks_the_law_from_damage() {
