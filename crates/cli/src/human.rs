@@ -79,11 +79,19 @@ pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     if !(1970..=9999).contains(&year) || hour > 23 || minute > 59 || second > 59 {
         return Err(wrong());
     }
-    // The day is looked up, since the calendar is told in one direction only: near where an even year would have it.
-    let near = (year - 1970) * 1461 / 4 + (month.clamp(1, 12) - 1) * 30;
-    let days =
-        (near.saturating_sub(40)..near + 40).find(|&days| folddb::time::civil(days) == (year, month, day));
-    let unix_s = days.ok_or_else(wrong)? * 86_400 + hour * 3600 + minute * 60 + second;
+    // The day is looked up, since the calendar is told in one direction only.
+    let (mut days, mut end) = (0, (year - 1969) * 366);
+    while days < end {
+        let middle = days + (end - days) / 2;
+        match folddb::time::civil(middle) < (year, month, day) {
+            true => days = middle + 1,
+            false => end = middle,
+        }
+    }
+    if folddb::time::civil(days) != (year, month, day) {
+        return Err(wrong());
+    }
+    let unix_s = days * 86_400 + hour * 3600 + minute * 60 + second;
     Ok(AsOf::UnixMillis(unix_s * 1000 + ms))
 }
 

@@ -76,3 +76,16 @@ fn what_is_still_to_come_is_refused_and_this_second_is_not() {
     assert!(!is_over(1_763_706_329_999) && !is_over(u64::MAX));
     assert!(check_over(None, now_ms).is_ok() && check_over(Some(AsOf::Seq(u64::MAX)), now_ms).is_ok());
 }
+
+#[test]
+fn every_day_up_to_the_last_year_of_four_digits_is_a_moment() {
+    let day_ms = 86_400_000;
+    for (date, days) in
+        [("1970-01-01", 0), ("2000-02-29", 11_016), ("9999-01-01", 2_932_532), ("9999-12-31", 2_932_896)]
+    {
+        assert_eq!(parse_moment(date), Ok(AsOf::UnixMillis(days * day_ms + 999)), "{date}");
+    }
+    for date in ["2001-02-29", "2026-04-31", "2026-13-01", "2026-00-10", "2026-01-00"] {
+        assert!(parse_moment(date).is_err(), "{date}");
+    }
+}
