@@ -8,7 +8,8 @@
 //! **The law**: rows and the ops of all batches after them, applied one by one, give what the store has. Ops are handed out as they
 //! were written, so a fold is handed out once and not its outcome; a consumer that applies one twice is wrong, and so positions
 //! are exact: [`Feed::acknowledge`] makes one durable, and what comes after it is handed out again after a restart. Rows are as of
-//! a snapshot, which does not survive the process: a feed whose rows were not all acknowledged begins anew, and says so.
+//! a snapshot, which does not survive the process: a feed whose rows were not all acknowledged begins anew, and says so. Whoever was
+//! told to begin anew has forgotten what came before, so a place of before is nothing that can be acknowledged.
 //!
 //! Batches are read from the files of the log (`folddb_journal::follow`), up to where they are durable; a reader that has caught up
 //! syncs what has been committed since. What is held for a feed, and how that is bounded, is told in `feeds.rs`.
@@ -154,19 +155,45 @@ pub enum FeedChange {
 }
 
 /// A place in a feed: all up to an event. Later ones are greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug)]
 pub struct FeedPosition {
     seq: Seq,
     lsn: Lsn,
     note: u64,
     /// Not among the rows.
     is_settled: bool,
+    /// How often the feed had begun by then, in this process. It says nothing of where the place is.
+    begun: u64,
 }
 
 impl FeedPosition {
     /// The seq of the last op before it.
     pub fn seq(&self) -> Seq {
         self.seq
+    }
+
+    fn place(&self) -> (Seq, Lsn, u64, bool) {
+        (self.seq, self.lsn, self.note, self.is_settled)
+    }
+}
+
+impl PartialEq for FeedPosition {
+    fn eq(&self, other: &FeedPosition) -> bool {
+        self.place() == other.place()
+    }
+}
+
+impl Eq for FeedPosition {}
+
+impl PartialOrd for FeedPosition {
+    fn partial_cmp(&self, other: &FeedPosition) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for FeedPosition {
+    fn cmp(&self, other: &FeedPosition) -> std::cmp::Ordering {
+        self.place().cmp(&other.place())
     }
 }
 
@@ -262,7 +289,8 @@ impl Store {
 impl Feed {
     fn open(engine: &Arc<Engine>, name: &str, options: FeedOptions) -> Result<Feed> {
         let state = engine.manifest.lock().state().feeds.get(name).cloned();
-        let place = state.as_ref().map_or(NOWHERE, place_of);
+        let begun = engine.feeds.begun(name);
+        let place = FeedPosition { begun, ..state.as_ref().map_or(NOWHERE, place_of) };
         let mut feed = Feed {
             engine: Arc::clone(engine),
             name: name.to_owned(),
@@ -303,6 +331,7 @@ impl Feed {
     }
 
     /// Forgets where the feed stood, and begins anew with the rows of the present. For one that is lost, and for consumers that are.
+    /// Places of before are not acknowledged any more.
     ///
     /// # Errors
     /// A failed write.
@@ -320,9 +349,10 @@ impl Feed {
         let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
         let note = manifest.state().feeds.last_note();
         let (seq, is_settled) = (snapshot.seq(), from_now);
-        self.place = FeedPosition { seq, lsn, note, is_settled };
-        let feed = self.state(self.place, phase, engine.values_from(manifest.state(), lsn));
+        let place = FeedPosition { seq, lsn, note, is_settled, begun: engine.feeds.begin(&self.name) };
+        let feed = self.state(place, phase, engine.values_from(manifest.state(), lsn));
         engine.edit_feeds(&mut manifest, &[Change::SetFeed { feed }])?;
+        self.place = place;
         let catalog = engine.catalog();
         let wanted = catalog.own().filter(|core| self.tells_of(&core.name)).cloned();
         let durability = engine.options.durability;
@@ -585,12 +615,16 @@ impl Feed {
     /// Says, durably, that all up to this place has been dealt with: none of it is handed out again, and what was held for it goes.
     /// Of a place among the rows nothing is kept, since they are only of use all together.
     ///
+    /// A place of before the feed began anew is passed over, too, without an error: who deals with events in another thread, and says
+    /// so late, has done nothing wrong; but what it dealt with is to be forgotten, and says nothing of the rows that come now.
+    ///
     /// # Errors
     /// [`ErrorKind::FeedLost`]; a place that was not reached; a failed write.
     pub fn acknowledge(&mut self, place: FeedPosition) -> Result<()> {
         let is_behind = (place.lsn, place.note) <= (self.acknowledged.lsn, self.acknowledged.note);
         let has_rows = self.acknowledged.is_settled;
-        if !place.is_settled || is_behind && has_rows {
+        let is_of_before = place.begun != self.place.begun;
+        if !place.is_settled || is_of_before || is_behind && has_rows {
             return Ok(());
         }
         if place.lsn > self.place.lsn || place.note > self.place.note {
@@ -792,11 +826,11 @@ impl Reading<'_> {
     }
 }
 
-const NOWHERE: FeedPosition = FeedPosition { seq: 0, lsn: 0, note: 0, is_settled: false };
+const NOWHERE: FeedPosition = FeedPosition { seq: 0, lsn: 0, note: 0, is_settled: false, begun: 0 };
 
 fn place_of(state: &FeedState) -> FeedPosition {
     let is_settled = state.phase != FeedPhase::Rows;
-    FeedPosition { seq: state.seq, lsn: state.lsn, note: state.note, is_settled }
+    FeedPosition { seq: state.seq, lsn: state.lsn, note: state.note, is_settled, begun: 0 }
 }
 
 fn met(id: TableId, name: &str, rules_text: &str) -> Met {

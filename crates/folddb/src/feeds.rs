@@ -17,7 +17,7 @@
 //! Where feeds stand is in the manifest, and changes under its lock; here is what follows from it. Called by `feed`, `recover`,
 //! `upkeep`, `store`, `install` and `reclaim`. Without feeds all of it is one load of a number.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 
@@ -47,6 +47,9 @@ pub(crate) struct Feeds {
     before: Mutex<Vec<HistoryFile>>,
     /// The feeds that are open.
     taken: Mutex<BTreeSet<String>>,
+    /// How often each feed has begun in this process, which tells the places of one beginning from those of another. It need not
+    /// outlive the process, since no place does.
+    begun: Mutex<BTreeMap<String, u64>>,
     /// Rings when there may be something to read.
     pub(crate) bell: Bell,
     /// How many sleep on it.
@@ -139,6 +142,19 @@ impl Feeds {
 
     pub(crate) fn give_back(&self, name: &str) {
         self.taken.lock().remove(name);
+    }
+
+    /// How often a feed has begun.
+    pub(crate) fn begun(&self, name: &str) -> u64 {
+        self.begun.lock().get(name).copied().unwrap_or(0)
+    }
+
+    /// It begins once more; says how often it has by now.
+    pub(crate) fn begin(&self, name: &str) -> u64 {
+        let mut begun = self.begun.lock();
+        let times = begun.entry(name.to_owned()).or_insert(0);
+        *times += 1;
+        *times
     }
 }
 

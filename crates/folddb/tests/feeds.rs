@@ -211,6 +211,65 @@ fn what_is_not_acknowledged_comes_again_and_rows_only_all_together() {
     assert_eq!(rest.batches, replica.batches[100..]);
 }
 
+/// Opens the feed once more, and takes what it gives; whether it began with the rows.
+fn reread(store: &Store, replica: &mut Replica) -> bool {
+    let begun = replica.begun;
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    replica.follow(&mut feed);
+    replica.begun > begun
+}
+
+#[test]
+fn a_place_of_before_a_feed_began_anew_acknowledges_none_of_its_rows() {
+    for writes_more in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("store");
+        let store = Store::create(&path, options()).unwrap();
+        write(&store, 0);
+        let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+        Replica::default().follow(&mut feed);
+        feed.acknowledge(feed.position()).unwrap();
+        write(&store, 1);
+        while feed.poll().unwrap().is_some() {}
+        let before = feed.position();
+        if writes_more {
+            write(&store, 2); // else the rows begin where that place is
+        }
+        feed.begin_again().unwrap();
+        assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::Begin { .. })));
+        feed.acknowledge(before).unwrap(); // too late: passed over
+        drop(feed);
+        let store = again(store, &path, 0);
+        let mut replica = Replica::default();
+        assert!(reread(&store, &mut replica), "not all of its rows were handed out: it begins anew");
+        replica.check(&store);
+
+        // The rows were handed out, and whoever says so late has not dealt with them.
+        let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+        while feed.poll().unwrap().is_some() {}
+        let before = feed.position();
+        feed.begin_again().unwrap();
+        while feed.poll().unwrap().is_some() {}
+        feed.acknowledge(before).unwrap();
+        drop(feed);
+        assert!(reread(&store, &mut replica), "the rows were not acknowledged");
+        replica.check(&store);
+
+        // The reader was opened anew, and its rows have begun again meanwhile.
+        let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+        feed.acknowledge(before).unwrap();
+        while feed.poll().unwrap().is_some() {}
+        feed.acknowledge(before).unwrap();
+        drop(feed);
+        assert!(reread(&store, &mut replica));
+        let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+        while feed.poll().unwrap().is_some() {}
+        feed.acknowledge(feed.position()).unwrap();
+        drop(feed);
+        assert!(!reread(&store, &mut Replica::default()), "what is of now counts");
+    }
+}
+
 #[test]
 fn tables_come_and_go_in_the_order_of_the_history() {
     let dir = tempfile::tempdir().unwrap();
