@@ -840,7 +840,7 @@ pub(crate) struct WatchArgs {
     /// Wait so many seconds for more, each time that there is nothing
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,
-    /// What may be held for it while nobody watches; with more it begins anew [default: 1GiB]
+    /// What may be held for it while nobody watches; with more it begins anew [default: what it has; 1GiB where it is made]
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) hold_max: Option<usize>,
 }

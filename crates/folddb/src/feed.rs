@@ -36,6 +36,9 @@ use crate::store::Store;
 use crate::table::BytesTable;
 use crate::value_files::Roster;
 
+/// The budget of a feed that is made without one.
+const BYTES_MAX: u64 = 1 << 30;
+
 /// Longest name of a feed, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -43,24 +46,19 @@ const NAME_BYTES_MAX: usize = 255;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What a feed tells of, and how much it may hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FeedOptions {
     /// The only table that it tells of; all where there is none. It need not be there yet, and may come and go.
     pub table: Option<String>,
     /// It tells of keys whose bytes begin so.
     pub prefix: Vec<u8>,
-    /// Bytes of log and values that are kept only for this feed; default 1 GiB. With more than that the feed is lost, and begins
-    /// anew. Raise it where the consumer may be away for long. With `u64::MAX` it is never lost for space: where the disk is full
-    /// or the store at its bound, writes wait for its consumer.
-    pub bytes_max: u64,
+    /// Bytes of log and values that are kept only for this feed: its budget. With more than that the feed is lost, and begins anew.
+    /// None leaves a feed that is there the one that it has, and gives a new one 1 GiB; one that is given counts from the opening on.
+    /// Raise it where the consumer may be away for long. With `u64::MAX` the feed is never lost for space: where the disk is full or
+    /// the store at its bound, writes wait for its consumer.
+    pub bytes_max: Option<u64>,
     /// Whether it begins with what comes now, and gives no rows.
     pub from_now: bool,
-}
-
-impl Default for FeedOptions {
-    fn default() -> Self {
-        FeedOptions { table: None, prefix: Vec::new(), bytes_max: 1 << 30, from_now: false }
-    }
 }
 
 /// A table, as feeds tell of it.
@@ -202,6 +200,8 @@ pub struct Feed {
     engine: Arc<Engine>,
     name: String,
     options: FeedOptions,
+    /// Its budget.
+    bytes_max: u64,
     stage: Stage,
     /// All up to here was handed out, or is not told of.
     place: FeedPosition,
@@ -253,7 +253,7 @@ struct Changes {
 
 impl Store {
     /// Opens the feed of this name for reading, and makes it where there is none: it begins with the rows of the present then. A feed
-    /// goes on behind what was acknowledged last.
+    /// goes on behind what was acknowledged last, with the budget that it has unless another one is given.
     ///
     /// # Errors
     /// [`ErrorKind::Locked`] while somebody else reads it; [`ErrorKind::InvalidInput`] where there is one that tells of something else,
@@ -294,6 +294,7 @@ impl Feed {
         let mut feed = Feed {
             engine: Arc::clone(engine),
             name: name.to_owned(),
+            bytes_max: state.as_ref().map_or(BYTES_MAX, |state| state.bytes_max),
             options,
             stage: Stage::Lost,
             place,
@@ -304,17 +305,33 @@ impl Feed {
             notes: VecDeque::new(),
             notes_as_of: 0,
         };
+        let given = feed.options.bytes_max.unwrap_or(feed.bytes_max);
         let Some(state) = state else {
+            feed.bytes_max = given;
             feed.begin(feed.options.from_now)?;
             return Ok(feed);
         };
         feed.check_same(&state)?;
+        if given != feed.bytes_max {
+            feed.set_bytes_max(given)?;
+        }
         match state.phase {
             FeedPhase::Lost(_) => {}
             FeedPhase::Rows => feed.begin(false)?,
             FeedPhase::Changes => feed.go_on(),
         }
         Ok(feed)
+    }
+
+    /// Gives the feed another budget, durably.
+    fn set_bytes_max(&mut self, bytes_max: u64) -> Result<()> {
+        let engine = Arc::clone(&self.engine);
+        let mut manifest = engine.manifest.lock();
+        let Some(state) = manifest.state().feeds.get(&self.name).cloned() else { return Ok(()) };
+        let feed = FeedState { bytes_max, ..state }; // as it stands now: it may have been lost meanwhile
+        engine.edit_feeds(&mut manifest, &[Change::SetFeed { feed }])?;
+        self.bytes_max = bytes_max;
+        Ok(())
     }
 
     fn check_same(&mut self, state: &FeedState) -> Result<()> {
@@ -383,8 +400,8 @@ impl Feed {
         phase: FeedPhase,
         values_from: folddb_base::FileNumber,
     ) -> FeedState {
-        let FeedOptions { table, prefix, bytes_max, .. } = self.options.clone();
-        let (name, table) = (self.name.clone(), table.unwrap_or_default());
+        let FeedOptions { table, prefix, .. } = self.options.clone();
+        let (name, table, bytes_max) = (self.name.clone(), table.unwrap_or_default(), self.bytes_max);
         let FeedPosition { seq, lsn, note, .. } = place;
         FeedState { name, table, prefix, bytes_max, phase, seq, lsn, note, values_from }
     }

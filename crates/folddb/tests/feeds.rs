@@ -500,7 +500,7 @@ fn a_feed_without_a_bound_is_never_lost_for_space_and_writes_wait_for_its_consum
     let options = options().disk_bytes_max(Some(24 << 20));
     let store = Store::create(dir.path().join("store"), options).unwrap();
     let table = store.table("texts", Rules::sorted::<u64, Vec<u8>>()).unwrap();
-    let unbounded = FeedOptions { bytes_max: u64::MAX, from_now: true, ..FeedOptions::default() };
+    let unbounded = FeedOptions { bytes_max: Some(u64::MAX), from_now: true, ..FeedOptions::default() };
     let mut feed = store.feed("patient", unbounded).unwrap();
     let write = || {
         let mut written = 0;
@@ -538,7 +538,7 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let mut feed = store.feed("slow", FeedOptions { bytes_max: 1 << 20, ..FeedOptions::default() }).unwrap();
+    let mut feed = store.feed("slow", FeedOptions { bytes_max: Some(1 << 20), ..FeedOptions::default() }).unwrap();
     let mut replica = Replica::default();
     replica.follow(&mut feed);
     feed.acknowledge(feed.position()).unwrap();
@@ -572,6 +572,46 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
     write(&store, 3);
     replica.follow(&mut feed);
     replica.check(&store);
+}
+
+#[test]
+fn a_feed_keeps_its_budget_until_another_one_is_given() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    let budget = |store: &Store| store.feeds()[0].bytes_max;
+    let of = |bytes_max| FeedOptions { bytes_max, ..FeedOptions::default() };
+    drop(store.feed("f", of(None)).unwrap());
+    assert_eq!(budget(&store), 1 << 30);
+    drop(store.feed("f", of(Some(1 << 20))).unwrap());
+    assert_eq!(budget(&store), 1 << 20, "it counts before anything is read");
+    let mut feed = store.feed("f", of(None)).unwrap();
+    while feed.poll().unwrap().is_some() {}
+    feed.acknowledge(feed.position()).unwrap();
+    assert_eq!(budget(&store), 1 << 20);
+    feed.begin_again().unwrap();
+    while feed.poll().unwrap().is_some() {}
+    feed.acknowledge(feed.position()).unwrap();
+    drop(feed);
+    drop(store.feed("f", of(Some(3 << 20))).unwrap());
+    let store = again(store, &path, 1);
+    drop(store.feed("f", of(None)).unwrap());
+    assert_eq!(budget(&store), 3 << 20, "it outlives the process, though nothing was acknowledged since");
+
+    // One that is lost has it, too, when it begins anew.
+    drop(store.feed("f", of(Some(1 << 20))).unwrap());
+    for round in 0.. {
+        if store.feeds()[0].lost.is_some() {
+            break;
+        }
+        write(&store, round);
+        store.flush().unwrap();
+        drain(&store);
+    }
+    let mut feed = store.feed("f", of(Some(2 << 20))).unwrap();
+    assert_eq!((budget(&store), store.feeds()[0].lost.is_some()), (2 << 20, true));
+    feed.begin_again().unwrap();
+    assert_eq!((budget(&store), store.feeds()[0].lost.is_some()), (2 << 20, false));
 }
 
 #[test]

@@ -24,11 +24,8 @@ const ACKNOWLEDGE_EVERY: u64 = 1000;
 pub(crate) fn run(args: &WatchArgs, session: &mut Session) -> Result<(), Failure> {
     let store = session.write(&args.store)?;
     let prefix = prefix_bytes(&store, args)?;
-    let mut options =
-        FeedOptions { table: args.table.clone(), prefix, from_now: args.from_now, ..FeedOptions::default() };
-    if let Some(bytes) = args.hold_max {
-        options.bytes_max = bytes as u64;
-    }
+    let bytes_max = args.hold_max.map(|bytes| bytes as u64);
+    let options = FeedOptions { table: args.table.clone(), prefix, bytes_max, from_now: args.from_now };
     let mut feed = store.feed(&args.name, options)?;
     if args.again {
         feed.begin_again()?;
