@@ -24,17 +24,7 @@ pub(crate) fn plural(number: u64, one: &str) -> String {
 
 /// A size in the unit that keeps it short: `417 B`, `1.5 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut size = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while size >= 1023.95 && unit + 1 < UNITS.len() {
-        size /= 1024.0;
-        unit += 1;
-    }
-    format!("{size:.1} {}", UNITS[unit])
+    folddb::size_text(bytes)
 }
 
 /// A moment in UTC: `2026-11-21 06:25:28`.

@@ -25,6 +25,7 @@ use folddb_journal::follow::{Followed, Follower};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_layout::hash_front::{FRONT_BYTES, Front};
 use folddb_manifest::{Change, FeedPhase, FeedState, TableNote};
+use folddb_rules::Datum;
 use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::engine::Engine;
@@ -339,11 +340,14 @@ impl Feed {
         if (&table, &state.prefix) == (&self.options.table, &self.options.prefix) {
             return Ok(());
         }
+        let tables = table.map_or("all tables".to_owned(), |table| format!("table `{table}`"));
+        let keys = match state.prefix.is_empty() {
+            true => String::new(),
+            false => format!(", of keys that begin with `{}`", Datum::from_bytes(&state.prefix)),
+        };
         Err(Error::invalid(format!(
-            "feed `{}` tells of {}: read it so, drop it, or choose another name",
-            self.name,
-            table.map_or("all tables".to_owned(), |table| format!("table `{table}`"))
-                + if state.prefix.is_empty() { "" } else { ", of keys with another prefix" }
+            "feed `{}` tells of {tables}{keys}: read it so, drop it, or choose another name",
+            self.name
         )))
     }
 
@@ -470,7 +474,10 @@ impl Feed {
             _ => None,
         };
         let why = why.unwrap_or_else(|| "it has been dropped".to_owned());
-        Error::new(ErrorKind::FeedLost, format!("feed `{}` has lost its place: {why}", self.name))
+        let lost = Error::new(ErrorKind::FeedLost, format!("feed `{}` has lost its place: {why}", self.name));
+        lost.advise(
+            "begin the feed anew, with the rows of the present: Feed::begin_again, or folddb watch with --again",
+        )
     }
 
     /// Takes note of what has happened to tables, and to the feed.

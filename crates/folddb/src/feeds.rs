@@ -33,6 +33,7 @@ use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 use folddb_manifest::{Change, FeedPhase, FeedState, KeptLog, LossCause, State, TableNote};
 
 use crate::engine::{Bell, Engine, Manifest};
+use crate::size::size_text;
 
 /// What of the feeds is in memory.
 #[derive(Default)]
@@ -503,7 +504,9 @@ impl Tail {
 /// Why a feed has lost its place.
 pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
     match cause {
-        LossCause::Budget => format!("it would have held more than its {} bytes", feed.bytes_max),
+        LossCause::Budget => {
+            format!("it would have held more than its budget, which is {}", size_text(feed.bytes_max))
+        }
         LossCause::Space => "the store was short of space, and it held some".to_owned(),
         LossCause::Gone => "some of the log that it had still to give is not there".to_owned(),
     }

@@ -64,6 +64,7 @@
 #![forbid(unsafe_code)]
 
 mod options;
+mod size;
 mod stats;
 mod borders;
 mod own_files;
@@ -149,6 +150,7 @@ pub use options::{Durability, Options, Upkeep};
 pub use report::{Explained, PartInfo, Place, ReclaimReport, RunInfo, StoreStats, TableStats, ValueSegment};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows, Scan, TypedRows};
+pub use size::size_text;
 pub use snapshot::Snapshot;
 pub use store::Store;
 pub use stream::{ValueReader, ValueWriter};

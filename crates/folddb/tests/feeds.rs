@@ -347,6 +347,7 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
     drop(feed);
     let refused = store.feed("bs", FeedOptions { table: None, ..options }).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{refused}");
+    assert!(refused.to_string().contains("table `words`, of keys that begin with `b`"), "{refused}");
 }
 
 /// A range delete has no key that it could be known by.
@@ -538,7 +539,8 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
-    let mut feed = store.feed("slow", FeedOptions { bytes_max: Some(1 << 20), ..FeedOptions::default() }).unwrap();
+    let mut feed =
+        store.feed("slow", FeedOptions { bytes_max: Some(1 << 20), ..FeedOptions::default() }).unwrap();
     let mut replica = Replica::default();
     replica.follow(&mut feed);
     feed.acknowledge(feed.position()).unwrap();
@@ -553,7 +555,8 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
     assert_eq!(store.stats().segments, 1, "what it held is gone");
     let lost = feed.poll().unwrap_err();
     assert_eq!(lost.kind(), ErrorKind::FeedLost);
-    assert!(lost.to_string().contains("slow") && lost.to_string().contains("1048576"), "{lost}");
+    assert!(lost.to_string().contains("slow") && lost.to_string().contains("1.0 MiB"), "{lost}");
+    assert!(lost.to_string().contains("--again"), "{lost}");
     assert_eq!(
         feed.acknowledge(feed.position()).map_err(|error| error.kind()),
         Ok(()),

@@ -1,6 +1,6 @@
 //! `folddb feeds STORE [--drop NAME]`: the change feeds of a store, how far their consumers are, and what is held for them.
 
-use folddb::{Datum, FeedStats};
+use folddb::{Datum, FeedStats, datum};
 use serde_json::{Value, json};
 
 use crate::args::FeedsArgs;
@@ -35,6 +35,7 @@ fn as_json(feed: &FeedStats) -> Value {
         "name": feed.name,
         "table": feed.table,
         "prefix": String::from_utf8_lossy(&feed.prefix),
+        "prefix_hex": datum::hex(&feed.prefix),
         "seq": feed.seq,
         "lag": feed.lag,
         "held_bytes": feed.held_bytes,

@@ -305,7 +305,9 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
     let drop = format!("drop it, if nobody reads it any more: folddb feeds {store} --drop {name}");
     if let Some(why) = &feed.lost {
         let what = format!("feed `{name}` has lost its place: {why}");
-        let todo = format!("let its consumer begin anew, which rows come with; or {drop}");
+        let todo = format!(
+            "begin it anew, with the rows of the present: folddb watch {store} {name} --again; or {drop}"
+        );
         advice.push(one(Weight::Costly, what, "its consumer has not what the store has", todo));
     } else if feed.held_bytes > feed.bytes_max / 2 {
         let what = format!(
