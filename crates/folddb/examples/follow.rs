@@ -70,7 +70,7 @@ fn take(event: FeedEvent, copy: &mut Copy) -> Result<()> {
         FeedEvent::Begin { .. } | FeedEvent::TableDropped(_) => copy.clear(),
         FeedEvent::TableCreated(_) | FeedEvent::RowsEnd => {}
         FeedEvent::Row(row) => {
-            let value = row.value.ok_or_else(|| Error::invalid("a value whose fold fails"))?;
+            let value = row.value.ok_or_else(|| Error::invalid("a value whose fold fails, or a long one"))?;
             copy.insert(row.key, number(&value)?);
         }
         FeedEvent::Batch(batch) => {
@@ -81,7 +81,9 @@ fn take(event: FeedEvent, copy: &mut Copy) -> Result<()> {
                     FeedChange::Fold(value) => *copy.entry(op.key).or_insert(0) += number(&value)?,
                     FeedChange::Delete => drop(copy.remove(&op.key)),
                     FeedChange::DeleteRange(to) => copy.retain(|key, _| *key < op.key || *key >= to),
-                    FeedChange::SetLong(bytes) => {
+                    FeedChange::SetLong(bytes)
+                    | FeedChange::InsertLong(bytes)
+                    | FeedChange::FoldLong(bytes) => {
                         return Err(Error::invalid(format!("a number of {bytes} bytes")));
                     }
                 }

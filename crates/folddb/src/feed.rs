@@ -30,8 +30,9 @@ use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::engine::Engine;
 use crate::feeds::why_lost;
+use crate::head::Head;
 use crate::kept_logs::{check_feed_is_no_log, check_holds_no_log};
-use crate::scans::{BytesScan, LentRows};
+use crate::scans::{BytesScan, LentRows, Short};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::table::BytesTable;
@@ -102,8 +103,10 @@ pub struct FeedRow {
     pub table: Arc<FeedTable>,
     /// The key.
     pub key: Vec<u8>,
-    /// Its value; none where the fold fails on the key.
+    /// Its value; none where it is long, and where the fold fails on the key.
     pub value: Option<Vec<u8>>,
+    /// The head of a value of more than 16 MiB, with its length: such a one is not handed out whole, read it from the store.
+    pub long: Option<Head>,
     /// Until when it lasts, in milliseconds since 1970; none where it does for ever.
     pub deadline_ms: Option<u64>,
 }
@@ -149,8 +152,12 @@ pub enum FeedChange {
     Delete,
     /// Makes all keys from the key on and below this one, in the order of the table, absent.
     DeleteRange(Vec<u8>),
-    /// Makes the value one that is too long to be handed out whole, of so many bytes: read it from the store.
+    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of so many bytes: read it from the store.
     SetLong(u64),
+    /// Gives an absent key such a value.
+    InsertLong(u64),
+    /// Folds an operand of so many bytes on: read what it comes to from the store.
+    FoldLong(u64),
 }
 
 /// A place in a feed: all up to an event. Later ones are greater.
@@ -696,8 +703,8 @@ impl Rows {
     fn next(&mut self, engine: &Engine, prefix: &[u8]) -> Result<Option<FeedEvent>> {
         let Some((table, met, rows)) = &mut self.current else { return Ok(None) };
         loop {
-            let (key, value) = match rows.next_row() {
-                Ok(Some((key, value))) => (key.to_vec(), Some(value.to_vec())),
+            let (key, value) = match rows.next_short() {
+                Ok(Some((key, value))) => (key.to_vec(), Some(value)),
                 Err(error) if error.kind() == ErrorKind::FoldFailed => (rows.key().to_vec(), None),
                 Err(error) if table.core().check_alive().is_ok() => return Err(error),
                 Ok(None) | Err(_) => break, // at its end, or dropped, as will be told
@@ -705,13 +712,20 @@ impl Rows {
             if !key.starts_with(prefix) {
                 continue;
             }
+            let (value, long) = match value {
+                None => (None, None),
+                Some(Short::Value(value)) if value.len() <= VALUE_BYTES_MAX => (Some(value.to_vec()), None),
+                // One that was folded in memory may be long, too.
+                Some(Short::Value(value)) => (None, Some(Head::of_value(table.core(), &key, value))),
+                Some(Short::Long(head)) => (None, Some(head)),
+            };
             let mut deadline_ms = None;
-            if met.has_stamps && value.is_some() {
+            if met.has_stamps && (value.is_some() || long.is_some()) {
                 let head = engine.head(table.core(), &key, Some(self.snapshot.seen()))?;
                 deadline_ms = head.and_then(|head| head.deadline_ms);
             }
             let table = Arc::clone(&met.table);
-            return Ok(Some(FeedEvent::Row(FeedRow { table, key, value, deadline_ms })));
+            return Ok(Some(FeedEvent::Row(FeedRow { table, key, value, long, deadline_ms })));
         }
         self.current = None;
         Ok(None)
@@ -722,7 +736,7 @@ impl Rows {
         let Some(table) = self.tables.pop_front() else { return Ok(None) };
         let core = table.core();
         let met = met(core.id, &core.name, &core.rules.rules.to_text());
-        let mut scan: BytesScan = self.snapshot.scan_bytes(&table);
+        let mut scan: BytesScan = self.snapshot.scan_bytes(&table).short_values();
         if !prefix.is_empty() && core.rules.order.has_byte_prefixes() && core.hashed.is_none() {
             scan = scan.prefix(prefix);
         }
@@ -801,8 +815,12 @@ impl Reading<'_> {
             LogOp::PutHashed | LogOp::Op(_) => {
                 let pointer = record.pointer().unwrap_or_default();
                 let rope = Rope::decode(pointer).map_err(malformed)?;
-                match self.value(record, &rope)? {
-                    None => FeedChange::SetLong(rope.len),
+                match self.value(record, &rope, met)? {
+                    None => match record.op {
+                        LogOp::Op(OpKind::InsertApart) => FeedChange::InsertLong(rope.len),
+                        LogOp::Op(OpKind::FoldApart) => FeedChange::FoldLong(rope.len),
+                        _ => FeedChange::SetLong(rope.len),
+                    },
                     Some(value) if met.has_fronts && record.op == LogOp::PutHashed => {
                         let (front, value) = Front::split(&value).map_err(malformed)?;
                         stamp = Some(front.stamp);
@@ -822,8 +840,9 @@ impl Reading<'_> {
     }
 
     /// A value that lies apart; none where it is too long to be held.
-    fn value(&self, record: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<Option<Vec<u8>>> {
-        if rope.len > (VALUE_BYTES_MAX + FRONT_BYTES) as u64 {
+    fn value(&self, record: &FrameRecord<'_>, rope: &Rope<'_>, of: &Met) -> Result<Option<Vec<u8>>> {
+        let front_bytes = if of.has_fronts && record.op == LogOp::PutHashed { FRONT_BYTES } else { 0 };
+        if rope.len > (VALUE_BYTES_MAX + front_bytes) as u64 {
             return Ok(None);
         }
         if let Some(pointer) = rope.as_pointer() {

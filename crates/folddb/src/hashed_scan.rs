@@ -176,6 +176,11 @@ impl HashedRows {
         self.found.and_then(|found| found.deadline_ms())
     }
 
+    /// The head of the last row's value, where that was left out.
+    pub(crate) fn long_head(&self) -> Option<Head> {
+        self.found.filter(Found::is_long).map(|found| found.head_of_value())
+    }
+
     /// The next key, and the head of its value.
     pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
         let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };

@@ -148,6 +148,12 @@ impl BytesScan {
         self
     }
 
+    /// The same scan for its values, but for the heads of long ones: see [`LentRows::next_short`].
+    pub(crate) fn short_values(mut self) -> BytesScan {
+        self.plan.wanted = Wanted::Short;
+        self
+    }
+
     /// Goes from the highest key down.
     pub fn reverse(mut self) -> Self {
         self.plan.direction = match self.plan.direction {
@@ -224,6 +230,13 @@ impl AnyRows {
     }
 }
 
+/// A value, where it is not too long to be held.
+pub(crate) enum Short<'r> {
+    Value(&'r [u8]),
+    /// Its head instead.
+    Long(Head),
+}
+
 /// Rows of a scan, lent one at a time.
 pub struct LentRows {
     pub(crate) rows: AnyRows,
@@ -259,6 +272,24 @@ impl LentRows {
         };
         self.stand = self.stand.after(&row);
         row
+    }
+
+    /// The next key and its value, or the head of one that lies apart and is long; only where short values are wanted.
+    pub(crate) fn next_short(&mut self) -> Result<Option<(&[u8], Short<'_>)>> {
+        if self.next_row()?.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(match &mut self.rows {
+            AnyRows::Sorted(rows) => {
+                let head = rows.take_head();
+                let (key, value) = rows.row();
+                (key, head.map_or(Short::Value(value), Short::Long))
+            }
+            AnyRows::Hashed(rows) => match rows.row() {
+                (key, Some(value)) => (key, Short::Value(value)),
+                (key, None) => (key, rows.long_head().map_or(Short::Value(&[]), Short::Long)),
+            },
+        }))
     }
 
     /// The key of the last row, or of the one whose fold failed.

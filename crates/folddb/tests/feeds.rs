@@ -67,7 +67,7 @@ impl Replica {
                         }
                         FeedChange::Delete => drop(rows.remove(&op.key)),
                         FeedChange::DeleteRange(to) => rows.retain(|key, _| *key < op.key || *key >= to),
-                        FeedChange::SetLong(_) => panic!("no value is so long"),
+                        change => panic!("no value is so long: {change:?}"),
                     }
                 }
             }
@@ -694,6 +694,75 @@ fn deadlines_come_with_rows_and_ops() {
         }
     }
     assert_eq!(found, [30, 10, 100, 10, 100, 40].map(|bytes| (bytes, Some(far))));
+}
+
+/// Streams a value of so many bytes.
+fn stream(table: &Table<u64, Vec<u8>>, op: WriteOp, key: u64, bytes: usize) {
+    let mut writer = table.as_bytes().writer(op, &key.to_be_bytes()).unwrap();
+    for piece in vec![key as u8; bytes].chunks(1 << 20) {
+        std::io::Write::write_all(&mut writer, piece).unwrap();
+    }
+    writer.finish().unwrap();
+}
+
+#[test]
+fn of_long_values_rows_and_batches_tell_the_length_and_read_nothing() {
+    const LONG: usize = (16 << 20) + 1;
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().fold("append:\"\"").separate(100);
+    let tables = [store.table("joins", rules).unwrap(), texts(&store), blobs(&store)];
+    for table in &tables {
+        stream(table, WriteOp::Set, 1, LONG);
+        stream(table, WriteOp::Set, 2, LONG - 1);
+        table.set(&3, &vec![3; 10]).unwrap();
+    }
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    let mut rows = Vec::new();
+    loop {
+        let reads = store.stats().value_reads;
+        match feed.poll().unwrap().unwrap() {
+            FeedEvent::Row(row) => {
+                let key = row.key[7];
+                assert_eq!(row.long.is_none(), row.value.is_some());
+                if let Some(head) = &row.long {
+                    let table = store.bytes_table(&row.table.name).unwrap();
+                    assert_eq!(Some(head), table.head(&row.key).unwrap().as_ref());
+                    assert!(row.table.name == "blobs" || store.stats().value_reads == reads);
+                }
+                let len = row.value.map(|value| value.len());
+                rows.push((row.table.name.clone(), key, len, row.long.map(|head| head.size_bytes as usize)));
+            }
+            FeedEvent::RowsEnd => break,
+            _ => {}
+        }
+    }
+    rows.sort();
+    let of = |name: &str| {
+        let row = |key, value, long| (name.to_owned(), key, value, long);
+        [row(1, None, Some(LONG)), row(2, Some(LONG - 1), None), row(3, Some(10), None)]
+    };
+    assert_eq!(rows, ["blobs", "joins", "texts"].map(of).concat());
+
+    for table in &tables[..2] {
+        stream(table, WriteOp::Set, 4, LONG);
+        stream(table, WriteOp::Set, 5, LONG - 1);
+        stream(table, WriteOp::Insert, 6, LONG);
+    }
+    stream(&tables[2], WriteOp::Set, 4, LONG);
+    stream(&tables[0], WriteOp::Fold, 4, LONG);
+    let mut told = Vec::new();
+    while let Some(event) = feed.poll().unwrap() {
+        let FeedEvent::Batch(batch) = event else { panic!("{event:?}") };
+        told.extend(batch.ops.into_iter().map(|op| match op.change {
+            FeedChange::Set(value) => FeedChange::SetLong(value.len() as u64),
+            change => change,
+        }));
+    }
+    let len = LONG as u64;
+    let set = [FeedChange::SetLong(len), FeedChange::SetLong(len - 1), FeedChange::InsertLong(len)];
+    let rest = [FeedChange::SetLong(len), FeedChange::FoldLong(len)];
+    assert_eq!(told, [&set[..], &set, &rest].concat());
 }
 
 #[test]

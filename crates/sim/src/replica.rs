@@ -105,6 +105,6 @@ fn model_op(op: FeedOp) -> Result<ModelOp, String> {
         FeedChange::Fold(value) => ModelOp::Fold(op.key, value),
         FeedChange::Delete => ModelOp::Delete(op.key),
         FeedChange::DeleteRange(to) => ModelOp::DeleteRange(op.key, to),
-        FeedChange::SetLong(_) => return Err("no value is so long".to_owned()),
+        change => return Err(format!("no value is so long: {change:?}")),
     })
 }

@@ -5,13 +5,14 @@
 //! that is broken off is told the same again.
 
 use folddb::table_rules::{BoundRules, Custom, TableRules};
-use folddb::{Datum, Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable, datum};
+use folddb::{Datum, Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedRow, FeedTable, datum};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use crate::args::WatchArgs;
+use crate::commands::head;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
@@ -115,6 +116,10 @@ impl Printer {
             }
             FeedEvent::TableCreated(table) => writeln!(out, "table         {}", table.name),
             FeedEvent::TableDropped(table) => writeln!(out, "dropped       {}", table.name),
+            FeedEvent::Row(FeedRow { table, key, long: Some(head), .. }) => {
+                let shown = head::shown(head);
+                writeln!(out, "row-long      {}  {}  {shown}", table.name, self.key(table, key))
+            }
             FeedEvent::Row(row) => {
                 let value = row.value.as_ref().map(|value| self.value(&row.table, value));
                 let value = value.map_or_else(|| "(its fold fails)".to_owned(), |value| value.to_string());
@@ -142,6 +147,8 @@ impl Printer {
             FeedChange::Delete => ("delete", None),
             FeedChange::DeleteRange(to) => ("delete-range", Some(self.key(&op.table, to))),
             FeedChange::SetLong(bytes) => ("set-long", Some(Datum::Int(i128::from(*bytes)))),
+            FeedChange::InsertLong(bytes) => ("insert-long", Some(Datum::Int(i128::from(*bytes)))),
+            FeedChange::FoldLong(bytes) => ("fold-long", Some(Datum::Int(i128::from(*bytes)))),
         }
     }
 
@@ -159,6 +166,7 @@ impl Printer {
                 "table": row.table.name,
                 "key": json::from_datum(&self.key(&row.table, &row.key)),
                 "value": row.value.as_ref().map(|value| json::from_datum(&self.value(&row.table, value))),
+                "long": row.long.as_ref().map(|long| json::from_datum(&head::exact(long))),
                 "deadline": row.deadline_ms,
             }),
             FeedEvent::RowsEnd => json!({ "event": "rows-end" }),
