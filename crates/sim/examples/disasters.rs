@@ -154,7 +154,7 @@ fn seeds(count: u64) -> u64 {
     let mut bar = Bar::new("programs", count);
     for seed in from..from + count {
         bar.at(seed - from);
-        let program = Program::disastrous(seed, actions);
+        let program = Program::disastrous(seed, actions).followed_in_some(seed);
         let Err(why) = attempt(&program, seed) else { continue };
         failures += 1;
         eprintln!("seed {seed} {}; shrinking", why.message.lines().next().unwrap_or_default());

@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     let actions = argument("--actions", 60) as usize;
     let mut failed = 0;
     for seed in from..from + seeds {
-        let program = Program::random(seed, actions);
+        let program = Program::random(seed, actions).followed_in_some(seed);
         let Err(why) = attempt(&program) else { continue };
         failed += 1;
         eprintln!("seed {seed} {why}; shrinking");

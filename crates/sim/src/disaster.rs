@@ -11,7 +11,7 @@ use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
 use crate::chance::Seeded;
 use crate::faulty_files::{Call, Fault};
 use crate::play::{Disagreement, Wreck, play_until_death};
-use crate::program::{Action, Crash, Program, Settings, TableOp, What};
+use crate::program::{Action, Crash, FeedShape, Program, Settings, TableOp, What};
 use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape};
 use crate::world::SimDisk;
 
@@ -159,7 +159,8 @@ fn aftermath(settings: Settings) -> Program {
 
 /// A small program that goes through everything.
 pub fn workload(append_mode: AppendMode) -> Program {
-    let settings = Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2 };
+    let settings =
+        Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2, feed: FeedShape::default() };
     let chance = &mut Seeded::new(1);
     let mut all = vec![
         Action::Create(0, Shape::small(Kind::Replace, Order::Bytewise)),
@@ -201,7 +202,8 @@ pub fn workload(append_mode: AppendMode) -> Program {
 /// files, values that are joined, and indexes that are built, broken off and gone on with. Checkpoints of the hashed tables, and changes
 /// after them, are saved; values move, dead files go.
 pub fn varied_workload(append_mode: AppendMode) -> Program {
-    let settings = Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2 };
+    let settings =
+        Settings { upkeep: Upkeep::Manual, append_mode, merge_factor: 2, feed: FeedShape::default() };
     let chance = &mut Seeded::new(4);
     let hashed = |kind| Shape::small(kind, Order::Hashed);
     let in_files = Shape { in_files: true, ..Shape::small(Kind::Replace, Order::Bytewise) };

@@ -40,6 +40,19 @@ pub struct Settings {
     pub append_mode: AppendMode,
     /// Runs of a tier.
     pub merge_factor: usize,
+    /// What the change feed tells of, where one is followed.
+    pub feed: FeedShape,
+}
+
+/// What a change feed tells of, and how much it may hold. By itself all there is, with the budget that feeds have by themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FeedShape {
+    /// The only table.
+    pub table: Option<u8>,
+    /// What the keys begin with.
+    pub prefix: &'static [u8],
+    /// Its budget.
+    pub bytes_max: Option<u64>,
 }
 
 /// One thing that is done.

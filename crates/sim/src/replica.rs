@@ -71,14 +71,20 @@ impl Replica {
         Ok(())
     }
 
-    /// It has what the store has, at the time that `model` says it is.
-    pub(crate) fn compare(&self, model: &Model) -> Outcome {
+    /// It has what the store has of what it is told, at the time that `model` says it is.
+    pub(crate) fn compare(&self, model: &Model, told: &Told) -> Outcome {
         let mut mine = self.model.clone();
         mine.set_time(model.now_ms());
-        same("the tables of the replica", &mine.tables(), &model.tables())?;
-        for name in model.tables() {
+        let mut tables = model.tables();
+        tables.retain(|name| told.table.as_ref().is_none_or(|only| only == name));
+        same("the tables of the replica", &mine.tables(), &tables)?;
+        if let Some(key) = untold(&mine, told) {
+            return Err(format!("the replica has key {key:?}, which does not begin with {:?}", told.prefix));
+        }
+        for name in tables {
             let known = |rows: Vec<ModelRow>| -> Vec<ModelRow> {
                 rows.into_iter()
+                    .filter(|(key, _)| key.starts_with(&told.prefix))
                     .filter(|(key, _)| !self.failed.contains(&(name.clone(), key.clone())))
                     .collect()
             };
@@ -96,6 +102,21 @@ impl Replica {
         }
         Ok(())
     }
+}
+
+/// What a feed tells of.
+pub(crate) struct Told {
+    /// The only table, where it is one.
+    pub(crate) table: Option<String>,
+    /// What the keys begin with.
+    pub(crate) prefix: Vec<u8>,
+}
+
+/// A key of a replica that it was not to be told of.
+fn untold(mine: &Model, told: &Told) -> Option<Vec<u8>> {
+    let mut keys =
+        mine.tables().into_iter().flat_map(|name| mine.rows_at(&name, Seq::MAX)).map(|(key, _)| key);
+    keys.find(|key| !key.starts_with(&told.prefix))
 }
 
 fn model_op(op: FeedOp) -> Result<ModelOp, String> {

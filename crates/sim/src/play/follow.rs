@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 
 use folddb::{ErrorKind, Feed, FeedOptions, FeedPosition};
 
-use super::Player;
-use crate::compare::Outcome;
+use super::{Player, name_of};
+use crate::compare::{Outcome, same};
 use crate::program::Follow;
-use crate::replica::Replica;
+use crate::replica::{Replica, Told};
 use crate::tables::Shape;
 
 const NAME: &str = "follower";
+
+/// The budget of feeds that are given none.
+const BYTES_MAX: u64 = 1 << 30;
 
 /// More events are never left over.
 const EVENTS_MAX: usize = 1_000_000;
@@ -59,6 +62,7 @@ impl Player {
         if !self.open_feed()? {
             return Ok(());
         }
+        let may_be_lost = self.feed_may_be_lost();
         for _ in 0..most {
             let consumer = &mut self.consumer;
             let Some(feed) = &mut consumer.feed else { return Ok(()) };
@@ -66,11 +70,11 @@ impl Player {
                 Ok(Some(event)) => consumer.replica.take(event, &consumer.shapes)?,
                 Ok(None) => {
                     self.tell_time();
-                    let replica = &self.consumer.replica;
-                    self.with_models(&|model| replica.compare(model))?;
+                    let (replica, told) = (&self.consumer.replica, self.told());
+                    self.with_models(&|model| replica.compare(model, &told))?;
                     break;
                 }
-                Err(error) if error.kind() == ErrorKind::FeedLost && consumer.may_be_lost => {
+                Err(error) if error.kind() == ErrorKind::FeedLost && may_be_lost => {
                     if let Err(error) = feed.begin_again() {
                         return self.refused("begin a feed again", error);
                     }
@@ -84,14 +88,40 @@ impl Player {
         if follow.acknowledges { self.acknowledge() } else { Ok(()) }
     }
 
+    /// What the feed tells of.
+    fn told(&self) -> Told {
+        let shape = self.settings.feed;
+        Told { table: shape.table.map(name_of), prefix: shape.prefix.to_vec() }
+    }
+
+    /// Whether there may be a feed that tells of the table of a slot.
+    pub(super) fn feed_tells_of(&self, slot: u8) -> bool {
+        self.consumer.has_met_feed && self.settings.feed.table.is_none_or(|only| only == slot)
+    }
+
+    /// The disk was full once, or the budget is no more than a program may write.
+    fn feed_may_be_lost(&self) -> bool {
+        self.consumer.may_be_lost || self.settings.feed.bytes_max.is_some_and(|bytes| bytes < u64::MAX)
+    }
+
+    /// The feed that was opened has the budget that was asked for.
+    fn check_budget(&self) -> Outcome {
+        let feeds = self.store()?.feeds();
+        let found = feeds.iter().find(|feed| feed.name == NAME).map(|feed| feed.bytes_max);
+        same("the budget of the feed", &found, &Some(self.settings.feed.bytes_max.unwrap_or(BYTES_MAX)))
+    }
+
     /// False where the feed cannot be opened now.
     fn open_feed(&mut self) -> Result<bool, String> {
         if self.consumer.feed.is_some() {
             return Ok(true);
         }
         self.consumer.has_met_feed = true;
-        match self.store()?.feed(NAME, FeedOptions::default()) {
+        let Told { table, prefix } = self.told();
+        let options = FeedOptions { table, prefix, bytes_max: self.settings.feed.bytes_max, from_now: false };
+        match self.store()?.feed(NAME, options) {
             Ok(feed) => {
+                self.check_budget()?;
                 let place = feed.position();
                 let kept = self.consumer.kept.iter().rev().find(|(kept, _)| *kept <= place);
                 self.consumer.replica = kept.map(|(_, replica)| replica.clone()).unwrap_or_default();
@@ -103,6 +133,7 @@ impl Player {
     }
 
     fn acknowledge(&mut self) -> Outcome {
+        let may_be_lost = self.feed_may_be_lost();
         let Consumer { feed: Some(feed), replica, kept, .. } = &mut self.consumer else { return Ok(()) };
         if !replica.is_complete {
             return Ok(());
@@ -114,7 +145,7 @@ impl Player {
                 kept.drain(..kept.len() - 1);
                 Ok(())
             }
-            Err(error) if error.kind() == ErrorKind::FeedLost && self.consumer.may_be_lost => Ok(()),
+            Err(error) if error.kind() == ErrorKind::FeedLost && may_be_lost => Ok(()),
             Err(error) => self.refused("acknowledge", error),
         }
     }

@@ -64,7 +64,7 @@ impl Player {
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
-                let is_told = error.message().contains("feed") && self.consumer.has_met_feed;
+                let is_told = error.message().contains("feed") && self.feed_tells_of(slot);
                 same("whether a load is refused", &(is_loadable(shape) && !is_told), &false)
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -127,7 +127,7 @@ impl Player {
             (Ok(_), Some(_)) => Err("a table was loaded that is there".to_owned()),
             (Err(error), Some(_)) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
             (Err(error), _) if error.kind() == ErrorKind::InvalidInput => {
-                let is_told = error.message().contains("feed") && self.consumer.has_met_feed;
+                let is_told = error.message().contains("feed") && self.feed_tells_of(slot);
                 same("whether a feed tells of the table", &is_told, &true)
             }
             (Err(error), None) => {

@@ -4,8 +4,8 @@ use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
 
 use super::strewn::strewn;
 use super::{
-    Action, Breakage, Broken, Crash, Edge, Follow, Program, SEPARATE_FROM, ScanShape, Settings, TABLES,
-    TableOp, What,
+    Action, Breakage, Broken, Crash, Edge, FeedShape, Follow, Program, SEPARATE_FROM, ScanShape, Settings,
+    TABLES, TableOp, What,
 };
 use crate::chance::Seeded;
 use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape, WINDOW_MS};
@@ -18,6 +18,7 @@ impl Program {
             upkeep: if chance.one_in(4) { Upkeep::Threads } else { Upkeep::Manual },
             append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
             merge_factor: 2 + chance.below(3) as usize,
+            feed: FeedShape::default(),
         };
         // Programs differ in temper: some have large values, and so several parts a run; some hardly any snapshot.
         let temper =
@@ -42,7 +43,28 @@ impl Program {
             }
         }
         actions.push(Action::Follow(Follow { events: None, acknowledges: true }));
-        Program { actions, ..self }
+        Program { actions, settings: Settings { feed: feed(seed), ..self.settings } }
+    }
+
+    /// The same program; in one of three there is such a consumer.
+    pub fn followed_in_some(self, seed: u64) -> Program {
+        if seed.is_multiple_of(3) { self.followed(seed) } else { self }
+    }
+}
+
+/// What a feed tells of: in every third program all, with the budget that it has by itself.
+fn feed(seed: u64) -> FeedShape {
+    const PREFIXES: [&[u8]; 12] =
+        [b"", b"", b"", b"", b"", b"", b"\0", b"\0\0\0\0\x0b", b"a", b"key/", b"key/1", b"\xff\xff"];
+    const BUDGETS: [u64; 5] = [0, 20 << 10, 200 << 10, 1 << 20, u64::MAX];
+    let chance = &mut Seeded::new(seed ^ 0xfeed);
+    if chance.one_in(3) {
+        return FeedShape::default();
+    }
+    FeedShape {
+        table: chance.one_in(2).then(|| slot(chance)),
+        prefix: chance.pick::<&[u8]>(&PREFIXES),
+        bytes_max: chance.one_in(2).then(|| *chance.pick(&BUDGETS)),
     }
 }
 
@@ -57,6 +79,7 @@ impl Program {
             upkeep: Upkeep::Manual,
             append_mode: if chance.one_in(3) { AppendMode::Written } else { AppendMode::Mapped },
             merge_factor: 2 + chance.below(2) as usize,
+            feed: FeedShape::default(),
         };
         let temper =
             Temper { large_values: chance.one_in(3), snapshots: chance.below(3), ranges: chance.below(3) };

@@ -1,6 +1,6 @@
 //! Making a program that fails shorter.
 
-use super::{Action, Program};
+use super::{Action, FeedShape, Program};
 
 /// The shortest program that still fails, as far as leaving out actions and ops finds it: halves first, then
 /// smaller pieces, down to single ones (delta debugging, Zeller and Hildebrandt 2002).
@@ -22,7 +22,24 @@ pub fn shrink(program: &Program, fails: &mut dyn FnMut(&Program) -> bool) -> Pro
         piece = if piece == 1 && shorter { 1 } else { piece / 2 };
     }
     shrink_batches(&mut best, fails);
+    shrink_feed(&mut best, fails);
     best
+}
+
+/// What the feed tells of need not be as it was drawn for the program to fail.
+fn shrink_feed(best: &mut Program, fails: &mut dyn FnMut(&Program) -> bool) {
+    let plainer: [fn(FeedShape) -> FeedShape; 3] = [
+        |feed| FeedShape { table: None, ..feed },
+        |feed| FeedShape { prefix: b"", ..feed },
+        |feed| FeedShape { bytes_max: None, ..feed },
+    ];
+    for make in plainer {
+        let mut candidate = best.clone();
+        candidate.settings.feed = make(best.settings.feed);
+        if candidate != *best && fails(&candidate) {
+            *best = candidate;
+        }
+    }
 }
 
 fn shrink_batches(best: &mut Program, fails: &mut dyn FnMut(&Program) -> bool) {
