@@ -347,6 +347,11 @@ impl Engine {
         self.parts.clear();
     }
 
+    /// Takes the lock of the store, which outlives it then.
+    pub(crate) fn take_lock(&self) -> Option<Box<dyn FileLock>> {
+        self.lock.lock().take()
+    }
+
     /// Lets others open the store.
     pub(crate) fn release_lock(&self) {
         *self.lock.lock() = None;

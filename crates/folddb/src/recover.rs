@@ -741,7 +741,14 @@ fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock
     match (is_sealed, options.read_only) {
         (true, true) => Ok(lock(dir, options).ok()),
         (true, false) => Err(sealed::refuse(dir)),
-        (false, _) => lock(dir, options).map(Some),
+        (false, _) => {
+            let lock = lock(dir, options)?;
+            // It may have been sealed meanwhile, by who had the lock.
+            match !options.read_only && sealed::is_sealed(&*options.host.files, dir) {
+                true => Err(sealed::refuse(dir)),
+                false => Ok(Some(lock)),
+            }
+        }
     }
 }
 
@@ -786,7 +793,7 @@ fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-/// Parts and files of values that the manifest does not list: of merges, flushes and reclaims that a crash cut short.
+/// Parts and files of values that the manifest does not list: of merges, flushes, reclaims and bulk loads that a crash cut short.
 fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileName>> {
     let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();

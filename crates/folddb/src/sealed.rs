@@ -1,11 +1,12 @@
 //! Sealing a store: from then on it is only read, by as many as like, on media that nobody can write to as well.
 //!
 //! A store is sealed by a file `SEALED` in its directory. It is made while the store is locked, after everything that was in memory
-//! or in the log has gone to runs, so that nobody who opens it has anything to replay. Who opens a sealed store for reading takes
+//! or in the log has gone to runs, so that nobody who opens it has anything to replay. The lock is the one that the store was opened
+//! under: let go between, another process might write and die. Who opens a sealed store for reading takes
 //! the lock where that goes and does without where it does not; who opens it for writing is refused.
 //!
 //! ```text
-//!   seal     open, flush, close in order; lock; SEALED written, synced, and its name
+//!   seal     lock, open, flush, close in order; still locked: SEALED written, synced, and its name
 //!   unseal   lock: nobody reads who could lock; SEALED removed, and the directory synced
 //! ```
 //!
@@ -36,8 +37,11 @@ impl Store {
         if is_sealed(files, path) {
             return Ok(());
         }
-        Store::open(path, options.clone())?.close()?;
-        let _lock = recover::lock(path, &options)?;
+        let store = Store::open(path, options.clone())?;
+        // Held from the opening until the seal is durable: nobody writes between, so all that there is has gone to runs. Who looked
+        // for a seal before, and waits for the lock, looks again under it (`recover::lock_to_open`).
+        let _lock = store.engine().take_lock();
+        store.close()?;
         let to = path.join(FileName::Sealed.to_string());
         let mut file = files.create(&to).map_err(|error| Error::io("create", &to, error))?;
         let written = file.append(SAID).and_then(|()| file.sync()).and_then(|()| files.sync_dir(path));
