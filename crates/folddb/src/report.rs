@@ -16,6 +16,7 @@ use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::hashed::Hashed;
 use crate::hashed_read::{As, Reading};
+use crate::sealed::is_sealed;
 use crate::store::Store;
 use crate::table::BytesTable;
 
@@ -121,6 +122,8 @@ pub struct StoreStats {
     pub short_of_space: Option<String>,
     /// The failure that has poisoned the store, if one has.
     pub poisoned_by: Option<String>,
+    /// Whether the store is sealed, so that it is opened for reading only.
+    pub is_sealed: bool,
 }
 
 /// Figures of a table.
@@ -603,6 +606,7 @@ impl Engine {
             damage: self.damage_met().into_iter().chain(self.damaged_values()).collect(),
             short_of_space: self.health.short_of_space(),
             poisoned_by: self.health.cause().map(|cause| cause.message().to_owned()),
+            is_sealed: self.options.read_only && is_sealed(&*self.host.files, &self.dir),
         }
     }
 }

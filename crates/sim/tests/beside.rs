@@ -15,6 +15,7 @@ use folddb::{
     BackupOptions, Durability, ErrorKind, Options, RestoreOptions, Rules, Store, Table, Upkeep, ValuesIn,
 };
 use folddb_sim::chance::Seeded;
+use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::numbered::Numbered;
 use folddb_sim::world::SimDisk;
 
@@ -223,8 +224,10 @@ fn a_sealed_store_is_read_by_many_and_written_by_nobody() {
     let error = Store::open(&dir, manual()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
     assert!(error.to_string().contains("sealed"), "{error}");
+    assert!(Store::diagnose(&dir, &manual()).unwrap().iter().any(|advice| advice.what.contains("sealed")));
     let readers: Vec<Store> = (0..3).map(|_| Store::open(&dir, manual().read_only(true)).unwrap()).collect();
     for reader in &readers {
+        assert!(reader.stats().is_sealed);
         assert_eq!(apart(reader).get(&7).unwrap(), Some(blob(7, 0)));
         assert_eq!(apart(reader).delete(&7).unwrap_err().kind(), ErrorKind::ReadOnly);
     }
@@ -243,6 +246,7 @@ fn a_sealed_store_is_read_by_many_and_written_by_nobody() {
     Store::unseal(&dir, manual()).unwrap();
     Store::unseal(&dir, manual()).unwrap();
     let store = Store::open(&dir, manual()).unwrap();
+    assert!(!store.stats().is_sealed);
     assert!(apart(&store).delete(&7).is_ok());
     assert_eq!(Store::unseal(temp.path(), manual()).err().unwrap().kind(), ErrorKind::NoStore);
 }
@@ -263,6 +267,17 @@ fn seal_and_unseal(disk: &SimDisk) -> u64 {
     };
     let done = [fill(), Store::seal(&dir, options()), Store::unseal(&dir, options())];
     done.iter().take_while(|done| done.is_ok()).count() as u64
+}
+
+#[test]
+fn a_store_is_sealed_under_the_lock_that_it_was_opened_under() {
+    let disk = SimDisk::new(3);
+    let (dir, options) = (SimDisk::store_dir(), || manual().host(disk.host()));
+    Store::create(&dir, options()).unwrap().close().unwrap();
+    disk.break_on(Fault { skip: 1, ..Fault::on(&[Call::Lock]) }); // who locks it again has let it go before
+    Store::seal(&dir, options()).unwrap();
+    disk.heal();
+    assert!(Store::is_sealed(&dir, &options()));
 }
 
 #[test]

@@ -83,6 +83,7 @@ fn figures(stats: &StoreStats) -> Vec<(&'static str, Datum)> {
         ("oldest_snapshot_s", stats.oldest_snapshot_s.map_or(Datum::Null, Datum::Float)),
         ("short_of_space", text(&stats.short_of_space)),
         ("poisoned_by", text(&stats.poisoned_by)),
+        ("sealed", Datum::Bool(stats.is_sealed)),
     ]
 }
 
@@ -90,7 +91,7 @@ fn figures(stats: &StoreStats) -> Vec<(&'static str, Datum)> {
 const ALWAYS_TOLD: [&str; 3] = ["last_seq", "disk_bytes", "memtable_bytes"];
 
 fn is_nothing(value: &Datum) -> bool {
-    matches!(value, Datum::Int(0) | Datum::Null)
+    matches!(value, Datum::Int(0) | Datum::Null | Datum::Bool(false))
 }
 
 fn readable(name: &str, value: &Datum) -> Datum {

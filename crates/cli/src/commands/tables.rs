@@ -34,7 +34,14 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
         ]);
     }
     let header = ["table", "key", "fold", "records", "size"].map(str::to_owned);
-    session.report(&Value::Array(report), |out| table::write(out, &header, &rows))
+    let is_sealed = store.stats().is_sealed;
+    session.report(&Value::Array(report), |out| {
+        table::write(out, &header, &rows)?;
+        match is_sealed {
+            true => writeln!(out, "the store is sealed: it is only read, until it is unsealed"),
+            false => Ok(()),
+        }
+    })
 }
 
 /// How values fold, or what they are where they replace, and anything that is not usual.

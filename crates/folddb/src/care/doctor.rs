@@ -128,6 +128,7 @@ pub fn advise(facts: &Facts) -> Vec<Advice> {
     of_snapshots(facts, &mut advice);
     of_debt(facts, &mut advice);
     of_log(facts, &mut advice);
+    of_seal(facts, &mut advice);
     of_memory(facts, &mut advice);
     facts.feeds.iter().for_each(|feed| of_feed(facts, feed, &mut advice));
     for table in &facts.tables {
@@ -184,6 +185,14 @@ fn of_refusals(facts: &Facts, advice: &mut Vec<Advice>) {
             "nothing can be read",
             todo,
         ));
+    }
+}
+
+fn of_seal(facts: &Facts, advice: &mut Vec<Advice>) {
+    if facts.stats.is_sealed {
+        let todo = format!("nothing, or to write to it: folddb unseal {}", facts.store);
+        let what = "the store is sealed".to_owned();
+        advice.push(one(Weight::Minor, what, "it is opened for reading only", todo));
     }
 }
 
