@@ -252,6 +252,9 @@ pub(crate) struct ImportArgs {
     #[arg(long)]
     pub(crate) create: bool,
     /// Rows come in the order of their keys, and make a new table at once, each written once; nothing is imported where one does not
+    ///
+    /// Refused for a table that is hashed, whose values lie apart or expire, that has indexes or keeps its log (--keep-log), and where a
+    /// feed tells of it: an import without it, in batches, serves these. Indexes can be added afterwards.
     #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
     pub(crate) sorted: bool,
     /// Columns that make the key, in the order of its elements; a table that is there may know their names

@@ -159,7 +159,7 @@ impl Survey {
             }
             let what = match told.is_whole {
                 true => {
-                    "no manifest lists it: left by a flush, merge or reclaim that a crash cut short; it goes at the next opening"
+                    "no manifest lists it: left by a flush, merge, reclaim or bulk load that was cut short; it goes at the next opening"
                 }
                 false => "what is left of the manifest does not list it, so whether it lives is not known",
             };
