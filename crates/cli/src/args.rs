@@ -484,10 +484,11 @@ pub(crate) struct FindArgs {
     pub(crate) table: String,
     /// The index
     pub(crate) index: String,
-    /// The term; numbers and true as they are, in quotes as text; without it all terms, or a range
+    /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes as text, bytes as 0x...; without it
+    /// all terms, or a range
     #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "to", "through"])]
     pub(crate) term: Option<String>,
-    /// Only terms that begin with this text
+    /// Only terms that begin with this text, or with these bytes, as 0x...
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["from", "after", "to", "through"])]
     pub(crate) prefix: Option<String>,
     /// Begin at this term, included
@@ -542,7 +543,8 @@ pub(crate) enum IndexVerb {
     /// Add an index to a table, and build it of what the table has; one that was broken off goes on
     ///
     /// The rule says what records are found by: `json:/a/b` what stands there in a JSON value (of an array each element), `value`,
-    /// `field:NAME` of a record, `tuple:N` and `key:N` an element of a tuple, `head`, `head:/a/b`, `custom:NAME@VERSION`.
+    /// `field:NAME` of a record, `tuple:N` and `key:N` an element of a tuple, `head` the head as bytes, `head:` a head that is JSON,
+    /// `head:/a/b` what stands in such a one, `custom:NAME@VERSION`.
     Add(IndexAddArgs),
     /// Drop an index and its entries
     Drop(IndexDropArgs),

@@ -25,7 +25,7 @@ pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {
     IndexRule::parse(text).ok_or_else(|| {
         Failure::Usage(format!(
             "`{text}` is no index: write NAME:RULE, with one of json:/POINTER, value, field:NAME, tuple:N, key:N, head, \
-             head:/POINTER, custom:NAME@VERSION"
+             head:, head:/POINTER, custom:NAME@VERSION"
         ))
     })
 }
