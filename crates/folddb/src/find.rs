@@ -268,6 +268,25 @@ impl<K: Key, V: Value> Find<K, V> {
         })
     }
 
+    /// Terms and keys of the records. Of a record with several of the terms that are asked for, each with its own.
+    pub fn terms(self) -> impl Iterator<Item = Result<(Element<'static>, K)>> {
+        let table = self.bytes.table.clone();
+        self.bytes.hits(false).map(move |hit| {
+            let hit = hit?;
+            Ok((hit.element(), decoded_key(&table, &hit.key)?))
+        })
+    }
+
+    /// Terms, keys and values of the records, as [`Find::terms`].
+    pub fn hits(self) -> impl Iterator<Item = Result<(Element<'static>, K, V)>> {
+        let table = self.bytes.table.clone();
+        self.bytes.hits(true).map(move |hit| {
+            let hit = hit?;
+            let value = V::decode(&hit.value).map_err(|cause| table.undecodable(&hit.key, &cause))?;
+            Ok((hit.element(), decoded_key(&table, &hit.key)?, value))
+        })
+    }
+
     /// How many hits there are.
     ///
     /// # Errors
@@ -310,6 +329,14 @@ pub struct Hit {
 }
 
 impl Hit {
+    /// The term.
+    pub fn element(&self) -> Element<'static> {
+        match tuple::unpack(&self.term).map(|mut elements| (elements.pop(), elements.is_empty())) {
+            Ok((Some(term), true)) => term.into_owned(),
+            _ => Element::from(&self.term[..]).into_owned(), // which no index has
+        }
+    }
+
     /// The term, as people read it.
     pub fn shown_term(&self) -> Datum {
         show_term(&self.term)

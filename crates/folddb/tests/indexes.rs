@@ -636,6 +636,18 @@ fn numbers_are_found_by_what_they_are_and_what_an_index_cannot_have_is_refused()
     assert!(peaks.as_bytes().find("by_peak").unwrap().term("abc").split(4).is_err());
 }
 
+#[test]
+fn hits_say_by_which_term_they_were_found() {
+    let (_world, store) = fresh(manual());
+    let rules = Rules::sorted::<String, Vec<u8>>().index("by_tag", "json:/tags").index("by_age", "json:/age");
+    let people: People = store.table("people", rules).unwrap();
+    people.set("ann", &person("Rome", 8)).unwrap();
+    let terms: Vec<_> = people.find("by_tag").unwrap().terms().map(Result::unwrap).collect();
+    assert_eq!(terms, [(Element::from("t2"), "ann".to_owned()), (Element::from("t3"), "ann".to_owned())]);
+    let hits: Vec<_> = people.find("by_age").unwrap().hits().map(Result::unwrap).collect();
+    assert_eq!(hits, [(Element::from(8.0), "ann".to_owned(), person("Rome", 8))]);
+}
+
 /// Fields of JSON that folds are whole numbers and others, which are in the index one behind the other.
 #[test]
 fn a_find_over_numbers_of_several_types_is_cut_and_turned_as_any() {

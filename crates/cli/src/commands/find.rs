@@ -1,4 +1,5 @@
-//! `folddb find STORE TABLE INDEX [TERM]`: the rows that an index finds by a term, or by a range of terms, in their order.
+//! `folddb find STORE TABLE INDEX [TERM]`: the rows that an index finds by a term, or by a range of terms, in their order. Where it
+//! is not one term that is asked for, each row says by which it was found.
 
 use std::num::NonZero;
 use std::ops::{Bound, ControlFlow};
@@ -28,21 +29,29 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
     let columns = match args.heads {
         true => Columns::of_heads(table.rules(), args.hex),
         false => Columns::of(table.rules(), args.keys, args.hex),
-    };
+    }
+    .behind_terms(args.term.is_none());
     let mut writer = RowWriter::new(&mut session.out, args.format.unwrap_or(usual), &columns)?;
     let mut failed_keys = 0;
     let shown =
         |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
-    let mut row = |found: folddb::Result<(Vec<u8>, Datum)>| match found {
-        Ok((key, datum)) => writer.row(columns.key(table.rules(), &key), datum),
-        Err(error) => tell_failed(error).map(|count| failed_keys += count),
+    let hits = match args.heads {
+        true => find.hits_with_heads(),
+        false => find.hits(!args.keys),
     };
-    if args.heads {
-        find.heads().try_for_each(|hit| row(hit.map(|(key, of)| (key, head::shown(&of)))))?;
-    } else if args.keys {
-        find.keys().try_for_each(|hit| row(hit.map(|key| (key, Datum::Null))))?;
-    } else {
-        find.values().try_for_each(|hit| row(hit.map(|(key, value)| (key, shown(&value)))))?;
+    for hit in hits {
+        match hit {
+            Ok(hit) if args.heads && hit.head.is_none() => {}
+            Ok(hit) => {
+                let value = match &hit.head {
+                    Some(head) => head::shown(head),
+                    None if args.keys => Datum::Null,
+                    None => shown(&hit.value),
+                };
+                writer.found(hit.shown_term(), columns.key(table.rules(), &hit.key), value)?;
+            }
+            Err(error) => failed_keys += tell_failed(error)?,
+        }
     }
     writer.finish()?;
     told(failed_keys)
@@ -68,7 +77,7 @@ fn narrow(table: &BytesTable, args: &FindArgs) -> Result<BytesFind, Failure> {
     };
     let find = match (&args.term, &args.prefix) {
         (Some(term), _) => find.typed((Bound::Included(term.clone()), Bound::Included(term.clone()))),
-        (None, Some(prefix)) => find.prefix(prefix.as_str()),
+        (None, Some(prefix)) => find.typed_prefix(prefix),
         (None, None) => find.typed((bound(&args.from, &args.after), bound(&args.through, &args.to))),
     };
     let find = if args.reverse { find.reverse() } else { find };

@@ -88,8 +88,18 @@ fn parts_of(fold: &dyn Fold, spec: &str) -> Vec<String> {
     }
 }
 
+/// A row on its way out.
+pub(crate) struct Row {
+    /// The term that it was found by; null where it was not.
+    pub(crate) term: Datum,
+    pub(crate) key: Datum,
+    pub(crate) value: Datum,
+}
+
 /// The columns of the rows of a table, and how to fill them.
 pub(crate) struct Columns {
+    /// The first column is the term that a row was found by.
+    has_term: bool,
     keys: Vec<String>,
     paths: Vec<Path>,
     picked: Option<Vec<usize>>,
@@ -113,13 +123,18 @@ impl Columns {
             (false, true) => value_paths(rules.rules.fold.spec()),
             (false, false) => vec![Path { fields: Vec::new() }],
         };
-        Columns { keys, paths, picked: None, hex }
+        Columns { has_term: false, keys, paths, picked: None, hex }
     }
 
     /// The columns of keys and heads.
     pub(crate) fn of_heads(rules: &BoundRules, hex: bool) -> Columns {
         let paths = HEAD_FIELDS.iter().map(|name| Path { fields: vec![(*name).to_owned()] }).collect();
         Columns { paths, ..Columns::of(rules, true, hex) }
+    }
+
+    /// The same behind a column of terms, if it is to be there.
+    pub(crate) fn behind_terms(self, has_term: bool) -> Columns {
+        Columns { has_term, ..self }
     }
 
     /// Only the columns with these names, in this order.
@@ -149,9 +164,14 @@ impl Columns {
     pub(crate) fn names(&self) -> Vec<String> {
         let all = self.all_names();
         match &self.picked {
-            None => all,
+            None => self.has_term.then(|| "term".to_owned()).into_iter().chain(all).collect(),
             Some(picked) => picked.iter().map(|&index| all[index].clone()).collect(),
         }
+    }
+
+    /// True when rows say by which term they were found.
+    pub(crate) fn has_term(&self) -> bool {
+        self.has_term
     }
 
     /// True when only some columns are wanted.
@@ -173,12 +193,14 @@ impl Columns {
     }
 
     /// The fields of a row, in the order of the columns.
-    pub(crate) fn fields<'a>(&self, key: &'a Datum, value: &'a Datum) -> Vec<&'a Datum> {
+    pub(crate) fn fields<'a>(&self, row: &'a Row) -> Vec<&'a Datum> {
+        let field = |index| self.field(index, &row.key, &row.value);
         match &self.picked {
             None => {
-                (0..self.keys.len() + self.paths.len()).map(|index| self.field(index, key, value)).collect()
+                let term = self.has_term.then_some(&row.term);
+                term.into_iter().chain((0..self.keys.len() + self.paths.len()).map(field)).collect()
             }
-            Some(picked) => picked.iter().map(|&index| self.field(index, key, value)).collect(),
+            Some(picked) => picked.iter().map(|&index| field(index)).collect(),
         }
     }
 

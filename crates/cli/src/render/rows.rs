@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::args::OutputFormat;
 use crate::failure::Failure;
 use crate::human;
-use crate::render::columns::Columns;
+use crate::render::columns::{Columns, Row};
 use crate::render::{json, table};
 
 /// Rows of a table that are aligned together.
@@ -26,7 +26,7 @@ pub(crate) struct RowWriter<'a> {
 }
 
 enum Target<'a> {
-    Table { out: &'a mut dyn Write, page: Vec<(Datum, Datum)> },
+    Table { out: &'a mut dyn Write, page: Vec<Row> },
     Csv { writer: Box<csv::Writer<&'a mut dyn Write>>, text: String },
     Ndjson(&'a mut dyn Write),
 }
@@ -53,24 +53,33 @@ impl<'a> RowWriter<'a> {
 
     /// Writes a row.
     pub(crate) fn row(&mut self, key: Datum, value: Datum) -> Result<(), Failure> {
+        self.write(Row { term: Datum::Null, key, value })
+    }
+
+    /// Writes a row that an index found.
+    pub(crate) fn found(&mut self, term: Datum, key: Datum, value: Datum) -> Result<(), Failure> {
+        self.write(Row { term, key, value })
+    }
+
+    fn write(&mut self, row: Row) -> Result<(), Failure> {
         self.rows += 1;
         match &mut self.out {
             Target::Table { out, page } => {
-                page.push((key, value));
+                page.push(row);
                 if page.len() == PAGE_ROWS {
                     write_page(*out, self.columns, &self.header, page)?;
                     page.clear();
                 }
             }
             Target::Csv { writer, text } => {
-                for field in self.columns.fields(&key, &value) {
+                for field in self.columns.fields(&row) {
                     text.clear();
                     put_csv_field(field, text);
                     writer.write_field(&*text)?;
                 }
                 writer.write_record(None::<&[u8]>)?;
             }
-            Target::Ndjson(out) => writeln!(out, "{}", object(self.columns, &self.header, &key, &value))?,
+            Target::Ndjson(out) => writeln!(out, "{}", object(self.columns, &self.header, &row))?,
         }
         Ok(())
     }
@@ -95,9 +104,9 @@ fn write_page(
     out: &mut dyn Write,
     columns: &Columns,
     header: &[String],
-    page: &[(Datum, Datum)],
+    page: &[Row],
 ) -> std::io::Result<()> {
-    let rows: Vec<Vec<&Datum>> = page.iter().map(|(key, value)| columns.fields(key, value)).collect();
+    let rows: Vec<Vec<&Datum>> = page.iter().map(|row| columns.fields(row)).collect();
     table::write(out, header, &rows)
 }
 
@@ -112,15 +121,18 @@ fn put_csv_field(datum: &Datum, text: &mut String) {
 }
 
 /// A row as JSON: key and value with all that is in them, or the columns that were picked.
-fn object(columns: &Columns, header: &[String], key: &Datum, value: &Datum) -> Value {
+fn object(columns: &Columns, header: &[String], row: &Row) -> Value {
     let mut object = Map::new();
     if columns.are_picked() {
-        let fields = columns.fields(key, value);
+        let fields = columns.fields(row);
         object.extend(header.iter().cloned().zip(fields.into_iter().map(json::from_datum)));
     } else {
-        object.insert("key".to_owned(), json::from_datum(key));
+        if columns.has_term() {
+            object.insert("term".to_owned(), json::from_datum(&row.term));
+        }
+        object.insert("key".to_owned(), json::from_datum(&row.key));
         if columns.has_values() {
-            object.insert("value".to_owned(), json::from_datum(value));
+            object.insert("value".to_owned(), json::from_datum(&row.value));
         }
     }
     Value::Object(object)
