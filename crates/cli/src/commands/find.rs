@@ -10,6 +10,7 @@ use crate::args::{FindArgs, OutputFormat};
 use crate::commands::head;
 use crate::commands::scan::{tell_failed, told};
 use crate::failure::Failure;
+use crate::human;
 use crate::render::columns::Columns;
 use crate::render::rows::RowWriter;
 use crate::session::Session;
@@ -18,6 +19,7 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
     let mut find = narrow(&table, args)?;
+    human::check_over(args.at, store.unix_millis())?;
     if let Some(as_of) = args.at {
         find = find.at(&store.snapshot_at(as_of)?);
     }
@@ -31,7 +33,9 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
         false => Columns::of(table.rules(), args.keys, args.hex),
     }
     .behind_terms(args.term.is_none());
-    let mut writer = RowWriter::new(&mut session.out, args.format.unwrap_or(usual), &columns)?;
+    let format = args.format.unwrap_or(usual);
+    let mut writer = RowWriter::new(&mut session.out, format, &columns)?;
+    let shown_head = if format == OutputFormat::Table { head::shown } else { head::exact };
     let mut failed_keys = 0;
     let shown =
         |value: &[u8]| table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()));
@@ -44,7 +48,7 @@ pub(crate) fn run(args: &FindArgs, session: &mut Session) -> Result<(), Failure>
             Ok(hit) if args.heads && hit.head.is_none() => {}
             Ok(hit) => {
                 let value = match &hit.head {
-                    Some(head) => head::shown(head),
+                    Some(head) => shown_head(head),
                     None if args.keys => Datum::Null,
                     None => shown(&hit.value),
                 };
