@@ -18,7 +18,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,6 +92,12 @@ impl Held {
         Held { dir: dir.to_owned(), beneath, held: Mutex::default(), is_open: AtomicBool::new(false) }
     }
 
+    /// Whether a path is that of a file of the store: in its directory, or in one of those in it.
+    fn is_own(&self, path: &Path) -> bool {
+        let Ok(within) = path.strip_prefix(&self.dir) else { return false };
+        within.components().all(|part| matches!(part, Component::Normal(_)))
+    }
+
     fn held(&self, path: &Path) -> Option<Arc<dyn ReadFile>> {
         self.held.lock().get(path).cloned()
     }
@@ -139,10 +145,12 @@ impl Files for Held {
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
         self.hold(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound if self.is_open.load(Ordering::Acquire) => io::Error::new(
-                io::ErrorKind::StaleNetworkFileHandle,
-                "the writer has removed it since the store was opened beside it: refresh the store",
-            ),
+            io::ErrorKind::NotFound if self.is_open.load(Ordering::Acquire) && self.is_own(path) => {
+                io::Error::new(
+                    io::ErrorKind::StaleNetworkFileHandle,
+                    "the writer has removed it since the store was opened beside it: refresh the store",
+                )
+            }
             _ => error,
         })
     }

@@ -208,6 +208,42 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     assert_eq!(store.refresh().err().unwrap().kind(), ErrorKind::InvalidInput);
 }
 
+#[test]
+fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() {
+    let temp = tempfile::tempdir().unwrap();
+    let dir = temp.path().join("store");
+    let store = Store::create(&dir, manual()).unwrap();
+    let tables = [apart(&store), hashed(&store), in_files(&store)];
+    let fill = |round| {
+        for table in &tables {
+            (0..100).for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+        }
+    };
+    fill(0);
+    store.flush().unwrap();
+    fill(1);
+    let reader = Store::open(&dir, manual().beside_writer(true)).unwrap();
+    let backups = temp.path().join("backups");
+    let restored = |number: u64| {
+        let again = temp.path().join(format!("again{number}"));
+        Store::restore(&backups, &again, &RestoreOptions::default(), &manual()).unwrap();
+        let again = Store::open(&again, manual()).unwrap();
+        for table in [apart(&again), hashed(&again), in_files(&again)] {
+            assert!((0..100).all(|key| table.get(&key).unwrap() == Some(blob(key, 1))), "backup {number}");
+            assert_eq!(table.scan().count().unwrap(), 100);
+        }
+    };
+    reader.backup(&backups, &BackupOptions::default()).unwrap();
+    restored(1);
+    (1000..1100).for_each(|key| assert!(apart(&store).set(&key, &blob(key, 0)).is_ok())); // in the log that the reader read
+    reader.backup(&backups, &BackupOptions::default()).unwrap();
+    restored(2);
+    store.flush().unwrap();
+    store.optimize("apart", |_| ControlFlow::Continue(())).unwrap(); // what the reader reads has no name any more
+    reader.backup(&backups, &BackupOptions::default().check_all(true)).unwrap();
+    restored(3);
+}
+
 // ---- sealed ---------------------------------------------------------------------------------------------
 
 #[test]

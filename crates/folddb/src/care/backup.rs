@@ -262,23 +262,24 @@ impl Engine {
         Ok(Capture { _pinned, state, segments, values, objects, end_lsn, last_seq, writers_held })
     }
 
-    /// Of a store that is opened for reading nothing changes.
+    /// Of a store that is opened for reading nothing changes, but that one who writes beside it may have gone on with the log.
     fn capture_at_rest(&self) -> Result<Capture> {
         let state = Arc::clone(self.manifest.lock().state());
-        let log = read_log(&self.host, &self.dir, &state, Seq::MAX)?;
+        let last_seq = self.published();
+        let log = read_log(&self.host, &self.dir, &state, last_seq)?;
+        let end_lsn = if log.last_seq > last_seq { log.cut.0 } else { log.end_lsn };
         let mut segments = Vec::new();
         for &number in &log.segments {
             let file = self.open_segment(number)?;
             let Some(header) = self.segment_header(number, &*file)? else { continue };
-            let needed = state.log_start_lsn.max(header.first_lsn)..log.end_lsn.min(header.next_lsn());
+            let needed = state.log_start_lsn.max(header.first_lsn)..end_lsn.min(header.next_lsn());
             if !needed.is_empty() {
                 let whole = file.len_bytes().map_err(|error| self.segment_error("read", number, error))?;
-                let end_bytes = header.offset_of(header.next_lsn().min(log.end_lsn)).min(whole);
-                let is_sealed = header.next_lsn() <= log.end_lsn;
+                let end_bytes = header.offset_of(header.next_lsn().min(end_lsn)).min(whole);
+                let is_sealed = header.next_lsn() <= end_lsn;
                 segments.push(Segment { number, file, end_bytes, is_sealed });
             }
         }
-        let (end_lsn, last_seq) = (log.end_lsn, self.published());
         let values = self.value_files(&state, &[])?;
         let objects = self.objects(&state)?;
         Ok(Capture {
