@@ -90,14 +90,22 @@ impl Session {
         }
     }
 
-    /// Opens a store to read it. Nothing on disk changes, and others may read it at the same time. Where one writes to it, it is
-    /// read as it is at this moment.
+    /// Opens a store to read it.
     pub(crate) fn read(&self, path: &Path) -> Result<Opened, Failure> {
-        match self.open(path, self.options().read_only(true)) {
-            Err(Failure::Store(error)) if error.kind() == ErrorKind::Locked => {
-                self.open(path, self.options().beside_writer(true))
+        match &self.shared {
+            Some(store) => Ok(Opened { store: store.clone(), shared: true }),
+            None => Ok(Opened { store: self.open_to_read(path)?, shared: false }),
+        }
+    }
+
+    /// A store opened for reading. Nothing on disk changes, and others may read it at the same time. Where one writes to it, it is
+    /// read as it is at this moment.
+    pub(crate) fn open_to_read(&self, path: &Path) -> Result<Store, Failure> {
+        match Store::open(path, self.options().read_only(true)) {
+            Err(error) if error.kind() == ErrorKind::Locked => {
+                Ok(Store::open(path, self.options().beside_writer(true))?)
             }
-            opened => opened,
+            opened => Ok(opened?),
         }
     }
 
@@ -117,9 +125,14 @@ impl Session {
         self.open(path, self.options())
     }
 
-    /// Opens a second store to read it, whichever the first is.
+    /// Opens a second store to read it, whichever the first is: it may be the one that the shell holds open.
     pub(crate) fn read_other(&self, path: &Path) -> Result<Opened, Failure> {
-        Ok(Opened { store: Store::open(path, self.options().read_only(true))?, shared: false })
+        match &self.shared {
+            Some(store) if is_one_place(store.path(), path) => {
+                Ok(Opened { store: store.clone(), shared: true })
+            }
+            _ => Ok(Opened { store: self.open_to_read(path)?, shared: false }),
+        }
     }
 
     /// Opens a second store to write it.
@@ -138,6 +151,11 @@ impl Session {
     pub(crate) fn create(&self, path: &Path) -> Result<Opened, Failure> {
         Ok(Opened { store: Store::create(path, self.options())?, shared: false })
     }
+}
+
+/// Whether two paths lead to one directory.
+pub(crate) fn is_one_place(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 impl Deref for Opened {

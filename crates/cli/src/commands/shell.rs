@@ -57,7 +57,10 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
     if session.shared.is_some() {
         return Err(Failure::Usage("this is a shell already".to_owned()));
     }
-    let store = Store::open(&args.store, session.options().read_only(args.read_only))?;
+    let store = match args.read_only {
+        true => session.open_to_read(&args.store)?,
+        false => Store::open(&args.store, session.options())?,
+    };
     session.shared = Some(store.clone());
     let mut shell = Shell { path: args.store.clone(), first_failure: None };
     let ended =

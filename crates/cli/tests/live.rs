@@ -1,0 +1,89 @@
+//! A store that another process writes to: whatever only reads reads it beside that, as it is at this moment.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use support::Place;
+
+/// A shell that holds a store open for writing.
+struct Shell {
+    child: Child,
+    lines: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    fn of(place: &Place, store: &str) -> Shell {
+        let mut command = place.command(&["shell", store]);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the shell starts");
+        let (lines, answers) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        Shell { child, lines, answers: BufReader::new(answers) }
+    }
+
+    /// Runs a line that prints one.
+    fn ask(&mut self, line: &str) -> String {
+        writeln!(self.lines, "{line}").expect("the shell reads");
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).expect("the shell answers");
+        answer
+    }
+
+    fn end(mut self) {
+        drop(self.lines);
+        assert!(self.child.wait().expect("the shell ends").success());
+    }
+}
+
+/// A store that is open, and another one with a table that is the same but for one key.
+fn open_one(place: &Place) -> Shell {
+    for store in ["live", "other"] {
+        place.done(&["create", store, "t", "--fold", "sum:u64"]);
+        place.done(&["fold", store, "t", "k", "1"]);
+    }
+    let mut shell = Shell::of(place, "live");
+    assert_eq!(shell.ask("fold t new 5 --get"), "5\n");
+    shell
+}
+
+#[test]
+fn both_stores_of_a_comparison_may_be_written_to() {
+    let place = Place::new();
+    let mut shell = open_one(&place);
+    for (first, second, sign) in [("live", "other", "<"), ("other", "live", ">")] {
+        let ran = place.run(&["diff", first, second]);
+        assert_eq!(ran.code, 4, "{}", ran.err);
+        assert!(ran.out.starts_with(&format!("{sign} new ")), "{}", ran.out);
+    }
+    // Its own store is no other one, by whatever path.
+    for path in ["live", "./other/../live"] {
+        assert_eq!(shell.ask(&format!("diff {path}")), "table t: the same, 2 keys\n");
+    }
+    shell.end();
+}
+
+#[test]
+fn a_shell_that_only_reads_is_open_beside_a_writer() {
+    let place = Place::new();
+    let shell = open_one(&place);
+    let mut reader = place.command(&["shell", "live", "--read-only"]);
+    let mut reader = reader.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the shell starts");
+    reader.stdin.take().expect("a pipe").write_all(b"get t new\n").expect("the shell reads");
+    let output = reader.wait_with_output().expect("the shell ends");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(0), &b"5\n"[..]));
+    shell.end();
+}
+
+#[test]
+fn a_store_that_is_written_to_is_backed_up() {
+    let place = Place::new();
+    let shell = open_one(&place);
+    for _ in 0..2 {
+        place.done(&["backup", "live", "backups"]);
+    }
+    shell.end();
+    place.done(&["restore", "backups", "again"]);
+    assert_eq!(place.done(&["get", "again", "t", "new"]), "5\n");
+}
