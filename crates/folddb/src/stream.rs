@@ -351,6 +351,25 @@ impl ValueReader {
         Ok(0)
     }
 
+    /// Whether both have the same bytes from where they stand. Reads no further than where they differ.
+    pub(crate) fn is_same(&mut self, other: &mut ValueReader) -> Result<bool> {
+        if self.len_bytes != other.len_bytes {
+            return Ok(false);
+        }
+        loop {
+            let (ours, theirs) = (self.here()?, other.here()?);
+            let len = ours.len().min(theirs.len());
+            if ours[..len] != theirs[..len] {
+                return Ok(false);
+            }
+            if len == 0 {
+                return Ok(true);
+            }
+            self.at += len as u64;
+            other.at += len as u64;
+        }
+    }
+
     fn load(&mut self, index: usize, pointer: &Pointer<'_>) -> Result<usize> {
         self.loaded = None;
         let of = self.of.get_or_insert_with(|| self.engine.values.files.present());

@@ -220,17 +220,20 @@ fn the_same_bytes_that_last_for_ever_in_one_table_only_are_not_the_same() {
 #[test]
 fn each_table_is_compared_as_it_was_at_one_moment() {
     let (first, second) = (side(50), side(50));
-    let other = |key: u64| vec![key as u8 + 1; blob(key).len()];
+    // Some are in several pieces, and so read where they differ.
+    let value = |key: u64| if key.is_multiple_of(1000) { vec![7; 300 << 10] } else { blob(key) };
+    let other = |key: u64| vec![key as u8 + 1; value(key).len()];
+    let put = |side: &Side, key: u64, value: Vec<u8>| side.table.put_from(&key, &mut &value[..]).unwrap();
     for key in 0..3000 {
-        first.table.set(&key, &blob(key)).unwrap();
-        second.table.set(&key, &if key % 1000 == 0 { other(key) } else { blob(key) }).unwrap();
+        put(&first, key, value(key));
+        put(&second, key, if key.is_multiple_of(1000) { other(key) } else { value(key) });
     }
     let mut found = 0;
     let (ours, theirs) = (first.table.as_bytes().scan(), second.table.as_bytes().scan());
     let report = ours.compare(theirs, |_| {
         found += 1;
         for key in 0..3000 {
-            second.table.set(&key, &blob(key)).unwrap(); // as the first has it
+            put(&second, key, value(key)); // as the first has it
         }
         ControlFlow::Continue(())
     });
@@ -360,4 +363,79 @@ fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
     let refused = bring_up(&to, &from).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
     assert!(refused.message().contains("delete when"), "{refused}");
+}
+
+/// Whatever else a scan wants, values are compared by their values.
+#[test]
+fn scans_of_keys_alone_are_compared_by_their_values_too() {
+    for separate in [None, Some(512)] {
+        let rules = || separate.map_or(Rules::sorted(), |from| Rules::sorted().separate(from));
+        let (first, second) = (side_of(rules()), side_of(rules()));
+        first.table.set(&1, &vec![1]).unwrap();
+        second.table.set(&1, &vec![9]).unwrap();
+        let keys = |side: &Side| side.table.as_bytes().scan().keys_only();
+        let report = keys(&first).compare(keys(&second), |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!((report.same, report.differing), (0, 1));
+        let options = SyncOptions::default();
+        assert_eq!(second.store.bring_up(keys(&second), keys(&first), &options).unwrap().set, 1);
+        assert_eq!(second.table.get(&1).unwrap(), Some(vec![1]));
+    }
+}
+
+/// What `to` has beyond the range of `from` is not missing there, and what it was is not what it is.
+#[test]
+fn a_table_is_brought_up_over_one_range_as_it_is_now() {
+    let forever = || side_of(Rules::sorted().keep(folddb::Keep::Forever));
+    let (first, second) = (forever(), forever());
+    for key in 0..9 {
+        [&first, &second].into_iter().for_each(|side| assert!(side.table.set(&key, &blob(key)).is_ok()));
+    }
+    let (to, from) = (|| second.table.as_bytes().scan(), || first.table.as_bytes().scan());
+    let key = |key: u64| key.to_be_bytes();
+    let past = second.table.as_bytes().scan_at(folddb::AsOf::Seq(3));
+    let snapshot = second.store.snapshot();
+    let refused = [
+        (to(), from().from(&key(0)).before(&key(5))),
+        (to().from(&key(2)), from().after(&key(2))),
+        (to().limit(9), from()),
+        (to(), from().limit(3)),
+        (to().limit(3), from().limit(3)),
+        (past, from()),
+        (snapshot.scan_bytes(second.table.as_bytes()), from()),
+    ];
+    for (number, (to, from)) in refused.into_iter().enumerate() {
+        assert_eq!(second.store.check_bring_up(&to, &from).unwrap_err().kind(), ErrorKind::InvalidInput);
+        let refused = second.store.bring_up(to, from, &SyncOptions::default()).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{number}: {refused}");
+        assert!(refused.message().contains("table `t`"), "{refused}");
+    }
+    assert_eq!(second.table.scan().count().unwrap(), 9, "nothing was deleted");
+    // The past of the other is no trouble: it is brought up to that.
+    second
+        .store
+        .bring_up(to(), first.table.as_bytes().scan_at(folddb::AsOf::Seq(3)), &SyncOptions::default())
+        .unwrap();
+    assert_eq!(second.table.scan().count().unwrap(), 3);
+}
+
+/// Two long values are read side by side as far as they are the same; values in one piece are not read at all.
+#[test]
+fn values_that_differ_are_read_up_to_where_they_do() {
+    let streamed = |first_piece: u8, last_piece: u8| {
+        let side = side(512);
+        let piece = vec![5; 256 << 10];
+        let all = [&piece[..], &piece, &piece, &[first_piece; 3]].concat();
+        let mut value = all.clone();
+        (value[0], value[all.len() - 1]) = (first_piece, last_piece);
+        side.table.put_from(&1, &mut &value[..]).unwrap();
+        side.table.set(&2, &vec![last_piece; 5000]).unwrap();
+        assert!(side.table.head(&1).unwrap().unwrap().pieces > 3);
+        side
+    };
+    let reads = |a: &Side, b: &Side| {
+        let report = compared(a.table.as_bytes(), b.table.as_bytes()).0;
+        (report.differing, a.store.stats().value_reads, b.store.stats().value_reads)
+    };
+    assert_eq!(reads(&streamed(1, 1), &streamed(2, 2)), (2, 1, 1));
+    assert_eq!(reads(&streamed(1, 1), &streamed(1, 2)), (2, 4, 4));
 }

@@ -1076,6 +1076,23 @@ impl PredicateRule {
 }
 
 impl BoundRules {
+    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this is the same mean the same by theirs.
+    pub fn meaning(&self) -> String {
+        let TableRules { delete, short_circuit, .. } = &self.rules;
+        let (key, value) = (self.rules.key_codec().name(), self.rules.value_codec().name());
+        let (order, fold, version) = (self.order.name(), self.fold.spec(), self.fold.version());
+        let mut meaning = format!("key {key}, order {order}, value {value}, fold {fold}");
+        if version != 1 {
+            meaning.push_str(&format!(" of version {version}"));
+        }
+        for (what, rule) in [("delete when", delete), ("final", short_circuit)] {
+            if *rule != PredicateRule::Never {
+                meaning.push_str(&format!(", {what} {rule}"));
+            }
+        }
+        meaning
+    }
+
     /// Checks that the table may be written.
     ///
     /// # Errors

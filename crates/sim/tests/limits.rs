@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, Upkeep};
+use folddb::{Durability, ErrorKind, Options, Rules, Store, SyncOptions, Table, Upkeep};
 use folddb_sim::chance::Seeded;
 use folddb_sim::process::{self, Usage};
 
@@ -175,6 +175,7 @@ fn child() {
         "large-batches" => large_batches(&mut world),
         "huge-key" => huge_key(&mut world),
         "streams" => streams(&mut world),
+        "compared" => compared(&mut world),
         "threads" => threads(&mut world),
         "reopened" => reopened(&mut world),
         other => panic!("there is no scenario {other:?}"),
@@ -409,6 +410,26 @@ fn streams(world: &mut World) {
     world.note("parts", parts(&store));
 }
 
+/// Values many times as long as the memory that differ in their last byte are compared, and one is made the other.
+fn compared(world: &mut World) {
+    let other = tempfile::tempdir_in(folddb_sim::memory_dir()).unwrap();
+    let second = Store::create(other.path().join("store"), world.options()).unwrap();
+    let stores = [world.create(), second];
+    let len = world.setting("stream_mib", 96) * MIB;
+    let tables = [0, 1].map(|last: u8| {
+        let rules = Rules::sorted().separate(2048);
+        let table: Table<u64, Vec<u8>> = stores[usize::from(last)].table("t", rules).unwrap();
+        let all = std::io::Read::take(std::io::repeat(7), len);
+        table.put_from(&1, &mut std::io::Read::chain(all, &[last][..])).unwrap();
+        table
+    });
+    let scan = |number: usize| tables[number].as_bytes().scan();
+    let report = scan(0).compare(scan(1), |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!((report.same, report.differing), (0, 1));
+    assert_eq!(stores[1].bring_up(scan(1), scan(0), &SyncOptions::default()).unwrap().set, 1);
+    assert!(scan(0).compare(scan(1), |_| ControlFlow::Continue(())).unwrap().is_same());
+}
+
 fn huge_key(world: &mut World) {
     let store = world.create();
     let table = store.table("t", Rules::sorted::<String, Vec<u8>>().fold("append")).unwrap();
@@ -544,6 +565,12 @@ fn streams_of_any_length_keep_to_the_memory() {
         let report = scenario(task);
         report.assert_keeps_to_memory(&Load { has_apart: true, ..Load::of_mib(4) });
     }
+}
+
+#[test]
+fn values_of_any_length_are_compared_and_brought_over_in_the_memory_of_two_stores() {
+    let report = scenario("compared stream_mib=96");
+    report.assert_keeps_to_memory(&Load { has_apart: true, ..Load::of_mib(8) });
 }
 
 #[test]

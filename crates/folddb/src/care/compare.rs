@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
-use folddb_rules::table_rules::PredicateRule;
 
 use crate::batch::Batch;
 use crate::catalog::TableCore;
@@ -19,6 +18,7 @@ use crate::encode::{Lifetime, WriteOp};
 use crate::hashed_scan::no_order;
 use crate::head::Head;
 use crate::options::Durability;
+use crate::scan::Wanted;
 use crate::scans::{BytesScan, LentRows};
 use crate::store::Store;
 use crate::table::BytesTable;
@@ -122,14 +122,10 @@ impl Store {
     /// they do there. What differs is what [`BytesScan::compare`] finds: of values that lie apart it misses one case of 2^32.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesDiffer`] where keys and values of the two tables mean other things, or where those of `from` may expire and those of
-    /// `to` may not; otherwise as [`BytesScan::compare`] and
+    /// As [`Store::check_bring_up`], [`BytesScan::compare`] and
     /// [`Batch::commit`]. Batches before the failure stay, and what is brought up once is not again.
     pub fn bring_up(&self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<SyncReport> {
-        if !Arc::ptr_eq(&to.engine, self.engine()) {
-            return Err(Error::invalid("a table is brought up by its own store"));
-        }
-        check_rules(&to.table, &from.table)?;
+        self.check_bring_up(&to, &from)?;
         let ours = self.bytes_table(&to.table.name)?;
         let from = from.pinned()?;
         let mut sync =
@@ -149,6 +145,25 @@ impl Store {
         sync.commit()?;
         self.sync()?;
         Ok(SyncReport { found, ..sync.report })
+    }
+
+    /// Fails where [`Store::bring_up`] would refuse the two scans. Nothing is read or written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RulesDiffer`] where keys and values of the two tables mean other things, or where those of `from` may expire and those of
+    /// `to` may not; [`ErrorKind::InvalidInput`] where `to` is no table of this store, or is seen by a snapshot or in its past, where the two
+    /// do not go over the same range in the same order, or where one stops after so many rows; what is wrong with either scan.
+    pub fn check_bring_up(&self, to: &BytesScan, from: &BytesScan) -> Result<()> {
+        if !Arc::ptr_eq(&to.engine, self.engine()) {
+            return Err(Error::invalid("a table is brought up by its own store"));
+        }
+        if let Some(mistake) = to.mistake.as_ref().or(from.mistake.as_ref()) {
+            return Err(mistake.clone());
+        }
+        check_rules(&to.table, &from.table)?;
+        to.table.rules.check_writable()?;
+        check_comparable(to, from)?;
+        check_ranges(to, from)
     }
 }
 
@@ -177,7 +192,8 @@ enum Had {
 }
 
 impl Side {
-    fn new(scan: BytesScan, by_value: bool) -> Result<Side> {
+    fn new(mut scan: BytesScan, by_value: bool) -> Result<Side> {
+        scan.plan.wanted = Wanted::Value; // whatever is wanted of its rows: keys alone tell nothing of values
         let scan = scan.pinned()?;
         let rows = if by_value { scan.clone().rows()? } else { scan.clone().with_heads().rows()? };
         let mut side = Side { rows, scan, by_value, row: None };
@@ -280,17 +296,23 @@ impl Compared {
         }
     }
 
-    /// Where one of them lies apart, values of one size and one hash are taken for the same; those of one size and other hashes may be:
-    /// the hash of one in several pieces tells how it was cut, too.
+    /// Where one of them lies apart, values of one size and one hash are taken for the same; those of one size and other hashes may be,
+    /// where one is in several pieces: its hash tells how it was cut, too. Then they are read piece by piece, side by side.
     fn are_same_by_heads(&self, key: &[u8], first: &Head, second: &Head) -> Result<bool> {
         if (first.size_bytes, first.deadline_ms) != (second.size_bytes, second.deadline_ms) {
             return Ok(false);
         }
         let (is_inline, has_one_hash) = (!first.is_apart && !second.is_apart, first.hash == second.hash);
-        if is_inline != has_one_hash {
-            return Ok(has_one_hash); // inline values are one piece each, so other hashes are other bytes
+        if has_one_hash && !is_inline {
+            return Ok(true);
         }
-        Ok(self.first.scan.value(key)? == self.second.scan.value(key)?)
+        if !has_one_hash && first.pieces == 1 && second.pieces == 1 {
+            return Ok(false); // both hashes are those of the bytes
+        }
+        match (self.first.scan.read(key)?, self.second.scan.read(key)?) {
+            (Some(mut first), Some(mut second)) => first.is_same(&mut second),
+            (first, second) => Ok(first.is_none() && second.is_none()),
+        }
     }
 }
 
@@ -374,8 +396,29 @@ fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
     Err(Error::invalid(message))
 }
 
+/// What is set and deleted is what differs in the range of `from`, so `to` must be all of that, as it is now.
+fn check_ranges(to: &BytesScan, from: &BytesScan) -> Result<()> {
+    let name = &to.table.name;
+    let message = if to.plan.at.is_some() {
+        format!(
+            "table `{name}` can only be brought up as it is now, and not as a snapshot sees it, or as it was"
+        )
+    } else if (&to.plan.low, &to.plan.high) != (&from.plan.low, &from.plan.high) {
+        format!(
+            "table `{name}` can only be brought up over one range of keys: give both scans the same bounds"
+        )
+    } else if to.limit != usize::MAX || from.limit != usize::MAX {
+        format!(
+            "table `{name}` is brought up over a range of keys, and not over so many rows: give it bounds"
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid(message))
+}
+
 fn check_rules(ours: &TableCore, theirs: &TableCore) -> Result<()> {
-    let (here, there) = (meaning(ours), meaning(theirs));
+    let (here, there) = (ours.rules.meaning(), theirs.rules.meaning());
     let name = &ours.name;
     let message = if here != there {
         format!(
@@ -388,22 +431,7 @@ fn check_rules(ours: &TableCore, theirs: &TableCore) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::new(ErrorKind::RulesDiffer, message))
-}
-
-/// What the rules of a table say that the bytes of its keys and values depend on.
-fn meaning(table: &TableCore) -> String {
-    let rules = &table.rules;
-    let (key, value) = (rules.rules.key_codec().name(), rules.rules.value_codec().name());
-    let (fold, version) = (rules.fold.spec(), rules.fold.version());
-    let mut meaning = format!("key {key}, order {}, value {value}, fold {fold}", rules.order.name());
-    if version != 1 {
-        meaning.push_str(&format!(" of version {version}"));
-    }
-    for (what, rule) in [("delete when", &rules.rules.delete), ("final", &rules.rules.short_circuit)] {
-        if *rule != PredicateRule::Never {
-            meaning.push_str(&format!(", {what} {rule}"));
-        }
-    }
-    meaning
+    let advice =
+        "drop the one, so that it can be made anew with the rules of the other, or leave the table out";
+    Err(Error::new(ErrorKind::RulesDiffer, message).advise(advice))
 }
