@@ -770,6 +770,9 @@ pub(crate) struct DigestArgs {
 
 /// `diff`.
 #[derive(Args, Debug)]
+#[command(mut_arg("at", |at| at.help(
+    "Both stores as they were then (2026-11-22T08:30:00Z, or 15m ago); the first one after a seq, the other as it is now"
+)))]
 pub(crate) struct DiffArgs {
     /// The directory of the first store
     pub(crate) store: PathBuf,
@@ -790,6 +793,9 @@ pub(crate) struct DiffArgs {
 
 /// `sync`.
 #[derive(Args, Debug)]
+#[command(mut_arg("at", |at| at.help(
+    "The source as it was then: after a seq of it, at a time (2026-11-22T08:30:00Z), or so long ago (15m)"
+)))]
 pub(crate) struct SyncArgs {
     /// The directory of the store to read
     pub(crate) source: PathBuf,

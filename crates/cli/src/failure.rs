@@ -37,6 +37,16 @@ impl Failure {
         }
     }
 
+    /// Why a table is left out, in words, where this concerns it alone, so that a command can go on with the others.
+    pub(crate) fn of_table(self) -> Result<String, Failure> {
+        let is_of_table = match &self {
+            Failure::Usage(_) => true,
+            Failure::Store(error) => matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::RulesDiffer),
+            _ => false,
+        };
+        if is_of_table { Ok(self.to_string()) } else { Err(self) }
+    }
+
     /// The same, of a line of input where it is about that.
     pub(crate) fn at_line(self, line: u64) -> Failure {
         match self {
@@ -51,6 +61,9 @@ impl Failure {
     pub(crate) fn file(doing: &str, file: &str, error: &io::Error) -> Failure {
         let message = format!("cannot {doing} {file}: {error}");
         match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                Failure::Refused(format!("there is {file} already (name another file, or remove that one)"))
+            }
             io::ErrorKind::NotFound => Failure::NotFound(message),
             _ => Failure::Refused(message),
         }

@@ -136,6 +136,7 @@ scenarios! {
     mistakes_are_answered: "mistakes.txt",
     stores_are_cared_for: "care.txt",
     stores_are_compared: "compare.txt",
+    stores_are_compared_that_do_not_agree: "compare_rules.txt",
     what_keys_have_been_is_told: "past.txt",
     values_lie_apart: "values.txt",
     dead_values_of_a_hashed_table_are_given_back: "reclaim.txt",

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use folddb::table_rules::TableKind;
-use folddb::{BytesTable, Datum, DiffReport, Difference, Head};
+use folddb::{AsOf, BytesTable, Datum, DiffReport, Difference, Head};
 use serde_json::{Value, json};
 
 use crate::args::DiffArgs;
@@ -16,37 +16,79 @@ use crate::render::json;
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &DiffArgs, session: &mut Session) -> Result<(), Failure> {
-    let first = session.read(&args.store)?;
-    let second = session.read_other(&args.other)?;
+    let stores = (session.read(&args.store)?, session.read_other(&args.other)?);
     let mut same = true;
-    for name in tables_of(&first, &second, args.table.as_deref())? {
-        same &= match (first.bytes_table(&name), second.bytes_table(&name)) {
-            (Ok(ours), Ok(theirs)) if is_hashed(&ours) || is_hashed(&theirs) => {
-                let (first, second) = (args.store.display(), args.other.display());
-                let compare = format!(
-                    "folddb digest {first} {name} --save FILE; folddb digest {second} {name} --against FILE"
-                );
-                not_compared(session, &name, &compare)?
-            }
-            (Ok(ours), Ok(theirs)) => compare(&ours, &theirs, args, session)?,
-            (Ok(_), Err(_)) => only_in(session, &name, &args.store.display().to_string())?,
-            _ => only_in(session, &name, &args.other.display().to_string())?,
-        };
+    for name in tables_of((&stores.0, &stores.1), args.table.as_deref())? {
+        same &= one_table(&name, &stores, args, session)?;
     }
     if same { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
 }
 
+/// Compares a table, and says whether it is the same in both.
+fn one_table(
+    name: &str,
+    (first, second): &(Opened, Opened),
+    args: &DiffArgs,
+    session: &mut Session,
+) -> Result<bool, Failure> {
+    let (ours, theirs) = match (first.bytes_table(name), second.bytes_table(name)) {
+        (Ok(ours), Ok(theirs)) => (ours, theirs),
+        (Ok(_), Err(_)) => return only_in(session, name, &args.store.display().to_string()),
+        _ => return only_in(session, name, &args.other.display().to_string()),
+    };
+    if is_hashed(&ours) || is_hashed(&theirs) {
+        let (first, second) = (args.store.display(), args.other.display());
+        let compare =
+            format!("folddb digest {first} {name} --save FILE; folddb digest {second} {name} --against FILE");
+        return not_compared(session, name, &compare);
+    }
+    match compare(&ours, &theirs, args, session) {
+        Ok(same) => Ok(same),
+        Err(failure) if args.table.is_some() => Err(failure),
+        Err(failure) => {
+            let why = failure.of_table()?;
+            session.report(&json!({ "table": name, "compared": false, "reason": why }), |out| {
+                writeln!(out, "table {name}: not compared: {why}")
+            })?;
+            Ok(false)
+        }
+    }
+}
+
+/// Tells what the keys and values of the two mean where that is not the same.
+fn tell_meanings((ours, theirs): (&BytesTable, &BytesTable), session: &mut Session) -> Result<bool, Failure> {
+    let (first, second) = (ours.rules().meaning(), theirs.rules().meaning());
+    if first == second {
+        return Ok(true);
+    }
+    let line = json!({ "table": ours.name(), "means": { "first": first, "second": second } });
+    session.report(&line, |out| {
+        writeln!(
+            out,
+            "table {}: means other things: in the first {first}; in the second {second}",
+            ours.name()
+        )
+    })?;
+    Ok(false)
+}
+
 /// The tables of either store, or the one that is asked for, which one of them must have.
-pub(crate) fn tables_of(first: &Opened, second: &Opened, only: Option<&str>) -> Result<Vec<String>, Failure> {
+pub(crate) fn tables_of(
+    (first, second): (&Opened, &Opened),
+    only: Option<&str>,
+) -> Result<Vec<String>, Failure> {
     let mut names = first.tables();
     names.extend(second.tables());
     names.sort();
     names.dedup();
-    match only {
-        None => Ok(names),
-        Some(name) if names.iter().any(|one| one == name) => Ok(vec![name.to_owned()]),
-        Some(name) => first.known_table(name).map(|_| vec![name.to_owned()]),
+    let Some(name) = only else { return Ok(names) };
+    if names.iter().any(|one| one == name) {
+        return Ok(vec![name.to_owned()]);
     }
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (first, second) = (first.path().display(), second.path().display());
+    let known = human::suggestion(name, &known);
+    Err(Failure::NotFound(format!("neither {first} nor {second} has a table `{name}` ({known})")))
 }
 
 /// Whether a table cannot be gone through side by side with another.
@@ -76,14 +118,18 @@ fn compare(
     args: &DiffArgs,
     session: &mut Session,
 ) -> Result<bool, Failure> {
-    let (first, second) = (scan::narrow(ours, &args.range)?, scan::narrow(theirs, &args.range)?);
+    let means_same = tell_meanings((ours, theirs), session)?;
+    // A time is one for both stores; a seq is the first one's, and says nothing in the other.
+    let theirs_at = args.range.at.filter(|at| matches!(at, AsOf::UnixMillis(_)));
+    let first = scan::narrow(ours, &args.range)?;
+    let second = scan::narrow_at(theirs, &args.range, theirs_at)?;
     let (mut told, mut failure) = (0, None);
     let report = first.compare(second, |difference| {
         told += 1;
         if args.summary || args.limit.is_some_and(|limit| told > limit) {
             return ControlFlow::Continue(());
         }
-        match tell(&difference, ours, session) {
+        match tell(&difference, (ours, theirs), session) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failure = Some(error);
@@ -97,14 +143,19 @@ fn compare(
     let table = ours.name();
     let expires = [ours, theirs].iter().any(|table| table.rules().rules.expire.has_stamps());
     session.report(&summary(table, &report), |out| {
-        writeln!(out, "table {table}: {}", in_words(&report, expires))
+        writeln!(out, "table {table}: {}", in_words(&report, expires, means_same))
     })?;
-    Ok(report.is_same())
+    Ok(means_same && report.is_same())
 }
 
 /// One key: `<` only the first store has it, `>` only the second, `|` both, with other values.
-fn tell(difference: &Difference, table: &BytesTable, session: &mut Session) -> Result<(), Failure> {
+fn tell(
+    difference: &Difference,
+    (ours, theirs): (&BytesTable, &BytesTable),
+    session: &mut Session,
+) -> Result<(), Failure> {
     let Difference { key, first, second, .. } = difference;
+    let table = if first.is_some() { ours } else { theirs };
     let shown = table.rules().rules.key_codec().show(key).unwrap_or(Datum::from_bytes(key));
     let known = |head: &Option<Head>| {
         head.as_ref().map(|head| {
@@ -157,7 +208,7 @@ pub(crate) fn summary(table: &str, report: &DiffReport) -> Value {
     })
 }
 
-fn in_words(report: &DiffReport, expires: bool) -> String {
+fn in_words(report: &DiffReport, expires: bool, means_same: bool) -> String {
     let kinds = [
         (report.only_first, "only in the first"),
         (report.only_second, "only in the second"),
@@ -170,6 +221,7 @@ fn in_words(report: &DiffReport, expires: bool) -> String {
         .map(|(keys, what)| format!("{} {what}", human::count(*keys)))
         .collect();
     match said.is_empty() {
+        true if !means_same => format!("{} with the same bytes", human::plural(report.same, "key")),
         true => format!("the same, {}", human::plural(report.same, "key")),
         false => format!("{} the same, {}", human::plural(report.same, "key"), said.join(", ")),
     }

@@ -82,8 +82,11 @@ fn compare(
     }
     let line = json!({ "table": table.name(), "same": false, "leaves": leaves.len(), "keys": suspects });
     session.report(&line, |out| {
-        let leaves = human::plural(leaves.len() as u64, "leaf").replace("leafs", "leaves");
-        writeln!(out, "{leaves} differ: what differs is among these {}", human::plural(suspects, "key"))
+        let differ = match leaves.len() {
+            1 => "1 leaf differs".to_owned(),
+            leaves => format!("{} leaves differ", human::count(leaves as u64)),
+        };
+        writeln!(out, "{differ}: what differs is among these {}", human::plural(suspects, "key"))
     })?;
     Err(Failure::Told(ExitCode::Damaged))
 }

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::ops::Bound;
 
-use folddb::{BytesScan, BytesTable, Datum, ErrorKind, Resume};
+use folddb::{AsOf, BytesScan, BytesTable, Datum, ErrorKind, Resume};
 
 use crate::args::{OutputFormat, RangeArgs, RowsArgs, ScanArgs};
 use crate::commands::head;
@@ -115,9 +115,18 @@ fn shown(table: &BytesTable, columns: &Columns, value: &[u8]) -> Datum {
     table.rules().show_value(value).unwrap_or_else(|_| Datum::Bytes(value.to_vec()))
 }
 
-/// The scan of a range.
+/// The scan of a range, at the moment that is asked for.
 pub(crate) fn narrow(table: &BytesTable, range: &RangeArgs) -> Result<BytesScan, Failure> {
-    human::check_over(range.at, table.unix_millis())?;
+    narrow_at(table, range, range.at)
+}
+
+/// The scan of the keys of a range at another moment; none is now.
+pub(crate) fn narrow_at(
+    table: &BytesTable,
+    range: &RangeArgs,
+    at: Option<AsOf>,
+) -> Result<BytesScan, Failure> {
+    human::check_over(at, table.unix_millis())?;
     let bound = |words: &Vec<String>| keys::bound(table, words, range.hex);
     let (mut low, mut high) = (Bound::Unbounded, Bound::Unbounded);
     if !range.prefix.is_empty() {
@@ -137,7 +146,7 @@ pub(crate) fn narrow(table: &BytesTable, range: &RangeArgs) -> Result<BytesScan,
     if !range.through.is_empty() {
         high = keys::lower(order, high, bound(&range.through)?.through());
     }
-    let all = range.at.map_or_else(|| table.scan(), |as_of| table.scan_at(as_of));
+    let all = at.map_or_else(|| table.scan(), |as_of| table.scan_at(as_of));
     let scan = match low {
         Bound::Included(key) => all.from(&key),
         Bound::Excluded(key) => all.after(&key),

@@ -3,52 +3,100 @@
 
 use folddb::{BytesTable, ErrorKind, SyncOptions, SyncReport};
 use serde_json::json;
-use std::path::Path;
 
 use crate::args::SyncArgs;
 use crate::commands::{diff, scan};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
-use crate::session::{Opened, Session};
+use crate::session::{Opened, Session, is_one_place};
 
 pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure> {
-    let place = |path: &Path| path.canonicalize().ok();
-    if place(&args.source).is_some_and(|source| place(&args.target) == Some(source)) {
+    if is_one_place(&args.source, &args.target) {
         let message =
             format!("{} is one store, which is what it is: name another one", args.source.display());
         return Err(Failure::Usage(message));
     }
     let from = session.read(&args.source)?;
     let to = session.write_other(&args.target)?;
+    // All that may be refused is looked at before anything is written.
+    let names = diff::tables_of((&from, &to), args.table.as_deref())?;
+    let plans = names.iter().map(|name| plan((&from, &to), name, args)).collect::<Result<Vec<_>, _>>()?;
     let mut all = true;
-    for name in diff::tables_of(&from, &to, args.table.as_deref())? {
-        let theirs = match from.bytes_table(&name) {
-            Ok(theirs) => theirs,
-            Err(error) if error.kind() == ErrorKind::UnknownTable => {
-                // A table that only `to` has is nobody's copy; `drop` is for that.
-                session.report(&json!({ "table": name, "left": true }), |out| {
-                    writeln!(out, "table {name}: only in {}, left as it is", args.target.display())
-                })?;
-                continue;
+    for (name, plan) in names.iter().zip(plans) {
+        all &= match plan {
+            Plan::OnlyHere => tell_left(session, name, args)?,
+            Plan::Hashed => pass_over(session, name, args)?,
+            Plan::Refused(why) => tell_refused(session, name, &why)?,
+            Plan::BringUp(theirs) => {
+                let report = bring_up((&from, &to), &theirs, args)?;
+                tell(session, name, &report)?;
+                report.found.failing == 0
             }
-            Err(error) => return Err(error.into()),
         };
-        if diff::is_hashed(&theirs) || to.bytes_table(&name).is_ok_and(|ours| diff::is_hashed(&ours)) {
-            pass_over(session, &name, args)?;
-            all = false;
-            continue;
-        }
-        let report = bring_up((&from, &to), &theirs, args)?;
-        all &= report.found.failing == 0;
-        tell(session, &name, &report)?;
     }
     to.close()?;
     if all { Ok(()) } else { Err(Failure::Told(ExitCode::Damaged)) }
 }
 
+/// What is to be done with a table.
+enum Plan {
+    /// Nothing: only the target has it.
+    OnlyHere,
+    /// Nothing: it is hashed here or there.
+    Hashed,
+    /// Nothing: why it cannot be brought up.
+    Refused(String),
+    BringUp(BytesTable),
+}
+
+fn plan(stores: (&Opened, &Opened), name: &str, args: &SyncArgs) -> Result<Plan, Failure> {
+    let theirs = match stores.0.bytes_table(name) {
+        Ok(theirs) => theirs,
+        Err(error) if error.kind() == ErrorKind::UnknownTable => return Ok(Plan::OnlyHere),
+        Err(error) => return Err(error.into()),
+    };
+    if diff::is_hashed(&theirs) || stores.1.bytes_table(name).is_ok_and(|ours| diff::is_hashed(&ours)) {
+        return Ok(Plan::Hashed);
+    }
+    match check(stores.1, &theirs, args) {
+        Ok(()) => Ok(Plan::BringUp(theirs)),
+        Err(failure) if args.table.is_some() => Err(failure),
+        Err(failure) => failure.of_table().map(Plan::Refused),
+    }
+}
+
+/// Fails where the table cannot be brought up.
+fn check(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<(), Failure> {
+    let from = scan::narrow(theirs, &args.range)?;
+    match to.bytes_table(theirs.name()) {
+        Ok(ours) => to.check_bring_up(&scan::narrow_at(&ours, &args.range, None)?, &from)?,
+        Err(error) if error.kind() == ErrorKind::UnknownTable => {
+            theirs.rules().check_writable()?; // what it is made with
+            from.limit(0).rows().map(drop)?; // what is wrong with the scan
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// A table that only the target has is nobody's copy; `drop` is for that.
+fn tell_left(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool, Failure> {
+    session.report(&json!({ "table": table, "left": true }), |out| {
+        writeln!(out, "table {table}: only in {}, left as it is", args.target.display())
+    })?;
+    Ok(true)
+}
+
+fn tell_refused(session: &mut Session, table: &str, why: &str) -> Result<bool, Failure> {
+    session.report(&json!({ "table": table, "synced": false, "reason": why }), |out| {
+        writeln!(out, "table {table}: left as it is: {why}")
+    })?;
+    Ok(false)
+}
+
 /// Tells of a hashed table how else it may be brought over.
-fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<(), Failure> {
+fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<bool, Failure> {
     let (source, target) = (args.source.display(), args.target.display());
     let instead = format!("folddb dump {source} {table} --to FILE; folddb load {target} FILE --over");
     let line = json!({ "table": table, "synced": false, "reason": "hashed", "instead": instead });
@@ -57,7 +105,8 @@ fn pass_over(session: &mut Session, table: &str, args: &SyncArgs) -> Result<(), 
             out,
             "table {table}: left as it is: a hashed table has no order of keys; to set all that {source} has: {instead}"
         )
-    })
+    })?;
+    Ok(false)
 }
 
 fn bring_up(
@@ -76,7 +125,9 @@ fn bring_up(
         Err(error) => return Err(error.into()),
     };
     let options = SyncOptions::default().keep_others(args.keep);
-    Ok(to.bring_up(scan::narrow(&ours, &args.range)?, scan::narrow(theirs, &args.range)?, &options)?)
+    // Of which moment is said of the source: what is brought up is the present.
+    let to_scan = scan::narrow_at(&ours, &args.range, None)?;
+    Ok(to.bring_up(to_scan, scan::narrow(theirs, &args.range)?, &options)?)
 }
 
 fn tell(session: &mut Session, table: &str, report: &SyncReport) -> Result<(), Failure> {
