@@ -377,10 +377,10 @@ impl Feed {
         let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
         let note = manifest.state().feeds.last_note();
         let (seq, is_settled) = (snapshot.seq(), from_now);
-        let place = FeedPosition { seq, lsn, note, is_settled, begun: engine.feeds.begin(&self.name) };
+        let place = FeedPosition { seq, lsn, note, is_settled, begun: 0 };
         let feed = self.state(place, phase, engine.values_from(manifest.state(), lsn));
         engine.edit_feeds(&mut manifest, &[Change::SetFeed { feed }])?;
-        self.place = place;
+        self.place = FeedPosition { begun: engine.feeds.begin(&self.name), ..place };
         let catalog = engine.catalog();
         let wanted = catalog.own().filter(|core| self.tells_of(&core.name)).cloned();
         let durability = engine.options.durability;

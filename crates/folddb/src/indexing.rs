@@ -189,10 +189,9 @@ pub(crate) struct NewIndexes {
 }
 
 impl NewIndexes {
-    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on. `samples` are records of that table,
-    /// if it has some.
+    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on. The rules have been checked.
     pub(crate) fn prepare(
-        (name, table, samples): (&str, &BoundRules, Samples<'_>),
+        name: &str,
         rules: &[IndexRule],
         stand: IndexStand,
         first_id: u32,
@@ -200,7 +199,6 @@ impl NewIndexes {
     ) -> Result<NewIndexes> {
         let mut new = NewIndexes { changes: Vec::new(), cores: Vec::new(), rules: rules.to_vec(), stand };
         for (rule, number) in rules.iter().zip(first_id..) {
-            check_rule((name, table, samples), rule, custom)?;
             let (id, entries) = (TableId(number), entries_name(name, &rule.name));
             let own = TableRules::of_index(rule.clone(), name);
             if catalog.by_name(&entries).is_some() {
@@ -240,8 +238,9 @@ impl NewIndexes {
     }
 }
 
-/// Checks that a table can have this index.
-fn check_rule(
+/// Checks that a table can have this index. `samples` are records of it, if it has some. To be called under no lock: a look at large
+/// records takes its time.
+pub(crate) fn check_rule(
     (name, table, samples): (&str, &BoundRules, Samples<'_>),
     rule: &IndexRule,
     custom: &Custom,
@@ -309,6 +308,7 @@ impl Engine {
     /// Makes an index, which is to be built.
     fn begin_index(self: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -> Result<Arc<IndexCore>> {
         let samples = self.sample(table)?;
+        check_rule((&table.name, &table.rules, &samples), rule, &self.options.custom)?;
         let mut manifest = self.manifest.lock();
         table.check_alive()?;
         if table.index(&rule.name).is_some() {
@@ -322,13 +322,7 @@ impl Engine {
         let first_id = manifest.state().next_table_id;
         let catalog = self.catalog();
         let with = (&*catalog, &self.options.custom);
-        let new = NewIndexes::prepare(
-            (&table.name, &table.rules, &samples),
-            std::slice::from_ref(rule),
-            stand,
-            first_id,
-            with,
-        )?;
+        let new = NewIndexes::prepare(&table.name, std::slice::from_ref(rule), stand, first_id, with)?;
         manifest.append(&new.changes).inspect_err(|error| self.note_write_failure(error))?;
         let made = new.link(self, table).pop();
         made.ok_or_else(|| Error::invalid("an index was to be made"))

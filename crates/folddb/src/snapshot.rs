@@ -78,7 +78,9 @@ impl Snapshot {
     /// What keeps it, for a reader of `table`, where that is kept; and whether it is of a moment that is over.
     pub(crate) fn hold_for(&self, table: &BytesTable) -> Result<(Arc<Held>, bool)> {
         self.at(table)?;
-        Ok((Arc::clone(&self.held), self.asked.is_some()))
+        let at = self.held.at;
+        let is_over = |asked: At| at.seq < asked.seq || at.time_ms < asked.time_ms;
+        Ok((Arc::clone(&self.held), self.asked.is_some_and(is_over)))
     }
 
     /// What keeps it.

@@ -21,7 +21,7 @@ use crate::borders::HeldFor;
 use crate::catalog::TableCore;
 use crate::engine::{Active, Engine};
 use crate::hashed::{Hashed, new_salt};
-use crate::indexing::{IndexInfo, IndexProgress, NewIndexes};
+use crate::indexing::{IndexInfo, IndexProgress, NewIndexes, check_rule};
 use crate::install::{Installed, part_state};
 use crate::kept_logs::log_feed;
 use crate::options::{Durability, Options};
@@ -162,6 +162,9 @@ impl Store {
         let engine = self.engine();
         let discard = || content.parts.iter().for_each(|(part, _)| part.retire());
         let mut bound = self.check_new_table(name, &rules).inspect_err(|_| discard())?;
+        let indexes = std::mem::take(&mut bound.rules.indexes);
+        let check = |rule| check_rule((name, &bound, &[]), rule, &engine.options.custom);
+        indexes.iter().try_for_each(check).inspect_err(|_| discard())?;
         let mut manifest = engine.manifest.lock();
         if engine.catalog().by_name(name).is_some() {
             discard();
@@ -170,10 +173,9 @@ impl Store {
         }
         engine.check_open().and_then(|()| engine.health.check_writable(false)).inspect_err(|_| discard())?;
         let id = TableId(manifest.state().next_table_id);
-        let indexes = std::mem::take(&mut bound.rules.indexes);
         let catalog = engine.catalog();
         let with = (&*catalog, &engine.options.custom);
-        let new = NewIndexes::prepare((name, &bound, &[]), &indexes, IndexStand::default(), id.0 + 1, with)?;
+        let new = NewIndexes::prepare(name, &indexes, IndexStand::default(), id.0 + 1, with)?;
         let rules_text = bound.rules.to_text();
         let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
         changes.extend(content.changes(engine, id));

@@ -1156,3 +1156,39 @@ fn explain_tells_what_the_table_keeps_and_when() {
         }
     }
 }
+
+#[test]
+fn a_snapshot_at_the_present_finds_what_was_when_it_has_come_to_files_of_its_own() {
+    let world = World::new();
+    let store = world.create();
+    let table =
+        store.table("plain", Rules::sorted::<u64, u64>().index("by_value", "value")).expect("it works");
+    table.set(&1, &100).expect("it works");
+    let past = store.snapshot_at(AsOf::Seq(store.last_seq())).expect("it works");
+    for n in 1..3 {
+        world.pass(61_000);
+        while store.upkeep_step().expect("it works").is_some() {}
+        table.set(&n, &200).expect("it works");
+    }
+    optimize(&store, "plain");
+    assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
+    let found = table.find("by_value").expect("an index").term(100u64).at(&past).count().expect("it works");
+    assert_eq!(found, 1);
+}
+
+#[test]
+fn where_versions_are_kept_what_has_expired_is_found_at_a_time_when_it_lived() {
+    let world = World::new();
+    let store = world.create();
+    let table = sessions(&store, Keep::Versions(2));
+    add_index(&store);
+    table.set(&1, b"ann").expect("it works");
+    let alive_ms = store.unix_millis();
+    store.flush().expect("it works");
+    world.pass(2 * HOUR_MS);
+    optimize(&store, "sessions/by_user");
+    let past = store.snapshot_at(AsOf::UnixMillis(alive_ms)).expect("it works");
+    let rows = past.scan(&table).into_iter().count() as u64;
+    assert_eq!((rows, found(&table, Some(&past)).expect("it works")), (1, 1));
+    assert_eq!(found(&table, None).expect("it works"), 0);
+}

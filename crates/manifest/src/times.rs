@@ -91,6 +91,16 @@ impl Times {
         behind.checked_sub(1).map(|at| self.entries[at].1)
     }
 
+    /// The same where nothing was written behind this seq: what time it is stays known.
+    pub fn until(&self, last_seq: Seq) -> Times {
+        let known = self.entries.partition_point(|entry| entry.0 <= last_seq);
+        let mut until = Times { entries: self.entries[..known].to_vec() };
+        if known < self.entries.len() {
+            until.push(last_seq + 1, self.newest_ms());
+        }
+        until
+    }
+
     /// The entries that are news to whoever knows `other`.
     pub fn beyond(&self, other: &Times) -> &[(Seq, u64)] {
         let known = other.entries.last().copied().unwrap_or((0, 0));

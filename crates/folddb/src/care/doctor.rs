@@ -18,6 +18,7 @@ use crate::feeds::FeedStats;
 use crate::kept_logs;
 use crate::options::Options;
 use crate::report::{StoreStats, TableStats};
+use crate::size::size_text;
 use crate::store::Store;
 
 /// How much an advice matters.
@@ -315,15 +316,16 @@ fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
     if let Some(why) = &feed.lost {
         let what = format!("feed `{name}` has lost its place: {why}");
         let todo = format!(
-            "begin it anew, with the rows of the present: folddb watch {store} {name} --again; or {drop}"
+            "begin it anew, with the rows of the present: folddb watch {store} {name} --again, with its --table and --prefix; or {drop}"
         );
         advice.push(one(Weight::Costly, what, "its consumer has not what the store has", todo));
     } else if feed.held_bytes > feed.bytes_max / 2 {
         let what = format!(
-            "feed `{name}` is {} records behind, and {} bytes are kept for it",
-            feed.lag, feed.held_bytes
+            "feed `{name}` is {} records behind, and {} are kept for it",
+            feed.lag,
+            size_text(feed.held_bytes)
         );
-        let costs = format!("space; with {} bytes it loses its place", feed.bytes_max);
+        let costs = format!("space; with {} it loses its place", size_text(feed.bytes_max));
         advice.push(one(Weight::Costly, what, costs, format!("let its consumer go on; or {drop}")));
     }
 }

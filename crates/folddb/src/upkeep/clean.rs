@@ -8,7 +8,8 @@
 //!
 //! Of a table that keeps a window of its past S is no later than where that begins, and its time no later than that: whoever asks
 //! for a moment gets one of the window. The index of a table that keeps its past for ever is not cleaned: somebody may yet read it as
-//! it was. Who keeps versions of each key shows none of the whole table, and so no moment that an index is asked for.
+//! it was. Who keeps versions of each key shows none of the whole table, but for the present at a time when values lived that have expired:
+//! there expiry makes nothing stale.
 //!
 //! **What it costs.** A look at each record, see `stale`. So only merges to the bottom clean, and of these only every eighth step looks,
 //! until it finds a tenth of the entries stale; then the next does, too. `optimize` looks at all. Where finds have met too many
@@ -202,10 +203,16 @@ impl Engine {
         }
         let committer = self.commit.lock(); // no snapshot is taken meanwhile
         let present = self.hold_present(table, &committer);
+        // Who keeps versions keeps those that have expired, and may be asked for a time when they were alive.
+        let is_kept = table.has_stamps && matches!(table.rules.rules.keep, Keep::Versions(_));
+        let latest_ms = if is_kept { 0 } else { present.at.time_ms };
         loop {
             let oldest = self.borders.oldest_of_all_tables().unwrap_or(present.at.seq);
             match self.borders.hold_if_live(oldest, u64::MAX) {
-                Some((held, held_for)) if !matches!(held_for, HeldFor::Past(_)) => return held,
+                Some((held, held_for)) if !matches!(held_for, HeldFor::Past(_)) => {
+                    let time_ms = held.at.time_ms.min(latest_ms);
+                    return held.reading_at(time_ms);
+                }
                 _ => {} // it went meanwhile
             }
         }

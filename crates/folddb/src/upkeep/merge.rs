@@ -534,6 +534,7 @@ impl MergeJob {
 
     /// Installs the part written so far, and takes from the inputs what is in it.
     fn close_part(&mut self, engine: &Engine, is_last: bool) -> Result<()> {
+        self.cleaner.as_mut().map_or(Ok(()), |cleaner| cleaner.settle(engine))?;
         let closed = self.output.close_part(engine, &self.table)?;
         let mut changes = Vec::new();
         let mut installed = Installed::default();
@@ -552,7 +553,6 @@ impl MergeJob {
         if is_last {
             changes.extend(self.retired_range_deletes(engine));
         }
-        self.cleaner.as_mut().map_or(Ok(()), |cleaner| cleaner.settle(engine))?;
         engine.install(&self.table, changes, installed)?;
         self.files.retain(|file| !file.is_retired()); // what has been read to its end goes now
         Ok(())

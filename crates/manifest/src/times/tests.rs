@@ -52,3 +52,14 @@ fn of_what_was_written_before_all_that_it_knows_it_says_by_when() {
     assert_eq!((times.time_of(4), times.time_by(4)), (None, Some(1_000)));
     assert_eq!((times.time_by(8), times.time_by(9), times.newest_seq()), (Some(1_000), Some(3_000), 9));
 }
+
+#[test]
+fn where_nothing_was_written_behind_a_seq_the_time_stays_known() {
+    let mut times = Times::default();
+    for (seq, ms) in [(5, 1_000), (9, 3_000), (20, 8_000)] {
+        times.push(seq, ms);
+    }
+    assert_eq!(times.until(12).entries(), [(5, 1_000), (9, 3_000), (13, 8_000)]);
+    assert_eq!(times.until(20), times);
+    assert_eq!(times.until(0).entries(), [(1, 8_000)]);
+}
