@@ -64,7 +64,8 @@ pub(crate) enum Verb {
     Head(HeadArgs),
     /// Print what a key has been, newest first, as far as its table keeps that
     ///
-    /// Long values are cut, and their size is told; --json has all of values of up to 16 MiB, and of longer ones only how long they are.
+    /// Long values are cut, and their size is told; --json has all of values of up to 16 MiB, and of longer ones only how
+    /// long they are.
     History(HistoryArgs),
     /// Make the value of a key this one, whatever it was
     Set(WriteArgs),
@@ -80,9 +81,9 @@ pub(crate) enum Verb {
     Count(CountArgs),
     /// What the values of all keys fold to, or of a range of them
     ///
-    /// It folds values as they are stored, in the order of the keys, which may be more than is shown of them. With `json-merge` a value may
-    /// hold nulls, each of which takes a member out of what stands before it: {"a":1}, and behind it a key that shows {} and
-    /// was written as {"a":null}, come to {}.
+    /// It folds values as they are stored, in the order of the keys, which may be more than is shown of them. With
+    /// `json-merge` a value may hold nulls, each of which takes a member out of what stands before it: {"a":1}, and behind it
+    /// a key that shows {} and was written as {"a":null}, come to {}.
     Aggregate(CountArgs),
     /// Print the figures of a store, or of one table
     Stats(StoreTableArgs),
@@ -253,8 +254,8 @@ pub(crate) struct ImportArgs {
     pub(crate) create: bool,
     /// Rows come in the order of their keys, and make a new table at once, each written once; nothing is imported where one does not
     ///
-    /// Refused for a table that is hashed, whose values lie apart or expire, that has indexes or keeps its log (--keep-log), and where a
-    /// feed tells of it: an import without it, in batches, serves these. Indexes can be added afterwards.
+    /// Refused for a table that is hashed, whose values lie apart or expire, that has indexes or keeps its log (--keep-log),
+    /// and where a feed tells of it: an import without it, in batches, serves these. Indexes can be added afterwards.
     #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
     pub(crate) sorted: bool,
     /// Columns that make the key, in the order of its elements; a table that is there may know their names
@@ -484,8 +485,8 @@ pub(crate) struct FindArgs {
     pub(crate) table: String,
     /// The index
     pub(crate) index: String,
-    /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes as text, bytes as 0x...; without it
-    /// all terms, or a range
+    /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes as text, bytes as 0x...;
+    /// without it all terms, or a range
     #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "to", "through"])]
     pub(crate) term: Option<String>,
     /// Only terms that begin with this text, or with these bytes, as 0x...
@@ -694,7 +695,8 @@ pub(crate) struct DeleteArgs {
 /// How long a value lasts.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct TtlArgs {
-    /// The value lasts so long from now on: 90s, 15m, 30d [default: as the table says; if that is by-write, for ever, whatever was before]
+    /// The value lasts so long from now on: 90s, 15m, 30d [default: as the table says; if that is by-write, for ever,
+    /// whatever was before]
     #[arg(long, value_name = "TIME", value_parser = human::parse_time)]
     pub(crate) ttl: Option<std::time::Duration>,
 }

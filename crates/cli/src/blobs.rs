@@ -25,7 +25,8 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Makes all that `from` gives the value of `key`, for so long; `name` is where it comes from. Returns the seq, and how many bytes it was.
+/// Makes all that `from` gives the value of `key`, for so long; `name` is where it comes from. Returns the seq, and how many
+/// bytes it was.
 pub(crate) fn put(
     table: &BytesTable,
     key: &[u8],

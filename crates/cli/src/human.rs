@@ -43,8 +43,8 @@ pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     folddb::time::parse_time(text).map(std::time::Duration::from_millis).ok_or_else(wrong)
 }
 
-/// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, with a fraction of the second or without, or the date alone), or how long
-/// ago it was (`15m`). A second without a fraction is its end.
+/// Reads a moment: a seq, a time in UTC (`2026-11-22T08:30:00Z`, with a fraction of the second or without, or the date
+/// alone), or how long ago it was (`15m`). A second without a fraction is its end.
 pub(crate) fn parse_moment(text: &str) -> Result<AsOf, String> {
     let wrong =
         || format!("`{text}` is no moment; write a seq, 2026-11-22T08:30:00Z, or 15m for that long ago");

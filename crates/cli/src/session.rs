@@ -98,8 +98,8 @@ impl Session {
         }
     }
 
-    /// A store opened for reading. Nothing on disk changes, and others may read it at the same time. Where one writes to it, it is
-    /// read as it is at this moment.
+    /// A store opened for reading. Nothing on disk changes, and others may read it at the same time. Where one writes to it,
+    /// it is read as it is at this moment.
     pub(crate) fn open_to_read(&self, path: &Path) -> Result<Store, Failure> {
         match Store::open(path, self.options().read_only(true)) {
             Err(error) if error.kind() == ErrorKind::Locked => {

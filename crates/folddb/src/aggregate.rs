@@ -66,14 +66,14 @@ impl BytesScan {
         Ok(count)
     }
 
-    /// How many rows the range has, what their values fold to, and what it took to know. Values are folded as they are stored: with
+    /// How many rows the range has, what their values fold to, and what it took to know. Values are folded as they are
+    /// stored: with
     /// `json-merge` `{"a":1}` and a value that was written as `{"a":null}`, and shows as `{}`, come to `{}`. The values of a hashed table
     /// come in no order, which only matters to a fold that is not commutative.
     ///
     /// # Errors
-    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] where the values of two keys do not fold, naming the key, or the block where
-    /// summaries were folded. A scan with a limit, and one
-    /// of a table that replaces values, are refused.
+    /// As [`BytesScan::rows`]; [`crate::ErrorKind::FoldFailed`] where the values of two keys do not fold, naming the key, or
+    /// the block where summaries were folded. A scan with a limit, and one of a table that replaces values, are refused.
     pub fn aggregate(self) -> Result<Aggregate> {
         let rules = &self.table.rules.fold;
         if !rules.tells_of_many() {

@@ -26,10 +26,11 @@ pub struct Cursor {
 /// What a scan that is gone on with sees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Resume {
-    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since, or the table keeps
-    /// its past back to then. Where values expire and no past is kept, the snapshot must live: what the scan saw may have gone by itself.
-    /// Otherwise an error. What a power cut takes of writes that were not synced it cannot know, since the seqs that were lost may be taken
-    /// for others. Sync before a cursor is kept that is to be trusted beyond a power cut.
+    /// Exactly what it saw before: the snapshot that it read at still lives, or nothing was written to the store since, or
+    /// the table keeps its past back to then. Where values expire and no past is kept, the snapshot must live: what the scan
+    /// saw may have gone by itself. Otherwise an error. What a power cut takes of writes that were not synced it cannot know,
+    /// since the seqs that were lost may be taken for others. Sync before a cursor is kept that is to be trusted beyond a
+    /// power cut.
     Strict,
     /// What is there now. Keys that were written behind the cursor since are not seen, and those before it are. A scan that has come to
     /// its end stands behind the last key that it has looked at, whether that had a value or not.

@@ -8,8 +8,8 @@
 //! **The law**: rows and the ops of all batches after them, applied one by one, give what the store has. Ops are handed out as they
 //! were written, so a fold is handed out once and not its outcome; a consumer that applies one twice is wrong, and so positions
 //! are exact: [`Feed::acknowledge`] makes one durable, and what comes after it is handed out again after a restart. Rows are as of
-//! a snapshot, which does not survive the process: a feed whose rows were not all acknowledged begins anew, and says so. Whoever was
-//! told to begin anew has forgotten what came before, so a place of before is nothing that can be acknowledged.
+//! a snapshot, which does not survive the process: a feed whose rows were not all acknowledged begins anew, and says so.
+//! Whoever was told to begin anew has forgotten what came before, so a place of before is nothing that can be acknowledged.
 //!
 //! Batches are read from the files of the log (`folddb_journal::follow`), up to where they are durable; a reader that has caught up
 //! syncs what has been committed since. What is held for a feed, and how that is bounded, is told in `feeds.rs`.
@@ -54,10 +54,10 @@ pub struct FeedOptions {
     pub table: Option<String>,
     /// It tells of keys whose bytes begin so.
     pub prefix: Vec<u8>,
-    /// Bytes of log and values that are kept only for this feed: its budget. With more than that the feed is lost, and begins anew.
-    /// None leaves a feed that is there the one that it has, and gives a new one 1 GiB; one that is given counts from the opening on.
-    /// Raise it where the consumer may be away for long. With `u64::MAX` the feed is never lost for space: where the disk is full or
-    /// the store at its bound, writes wait for its consumer.
+    /// Bytes of log and values that are kept only for this feed: its budget. With more than that the feed is lost, and begins
+    /// anew. None leaves a feed that is there the one that it has, and gives a new one 1 GiB; one that is given counts from
+    /// the opening on. Raise it where the consumer may be away for long. With `u64::MAX` the feed is never lost for space:
+    /// where the disk is full or the store at its bound, writes wait for its consumer.
     pub bytes_max: Option<u64>,
     /// Whether it begins with what comes now, and gives no rows.
     pub from_now: bool,
@@ -152,7 +152,8 @@ pub enum FeedChange {
     Delete,
     /// Makes all keys from the key on and below this one, in the order of the table, absent.
     DeleteRange(Vec<u8>),
-    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of so many bytes: read it from the store.
+    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of so many bytes: read it from the
+    /// store.
     SetLong(u64),
     /// Gives an absent key such a value.
     InsertLong(u64),
@@ -646,8 +647,9 @@ impl Feed {
     /// Says, durably, that all up to this place has been dealt with: none of it is handed out again, and what was held for it goes.
     /// Of a place among the rows nothing is kept, since they are only of use all together.
     ///
-    /// A place of before the feed began anew is passed over, too, without an error: who deals with events in another thread, and says
-    /// so late, has done nothing wrong; but what it dealt with is to be forgotten, and says nothing of the rows that come now.
+    /// A place of before the feed began anew is passed over, too, without an error: who deals with events in another thread,
+    /// and says so late, has done nothing wrong; but what it dealt with is to be forgotten, and says nothing of the rows that
+    /// come now.
     ///
     /// # Errors
     /// [`ErrorKind::FeedLost`]; a place that was not reached; a failed write.

@@ -48,8 +48,8 @@ pub(crate) struct Feeds {
     before: Mutex<Vec<HistoryFile>>,
     /// The feeds that are open.
     taken: Mutex<BTreeSet<String>>,
-    /// How often each feed has begun in this process, which tells the places of one beginning from those of another. It need not
-    /// outlive the process, since no place does.
+    /// How often each feed has begun in this process, which tells the places of one beginning from those of another. It need
+    /// not outlive the process, since no place does.
     begun: Mutex<BTreeMap<String, u64>>,
     /// Rings when there may be something to read.
     pub(crate) bell: Bell,

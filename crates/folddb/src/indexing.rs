@@ -238,8 +238,8 @@ impl NewIndexes {
     }
 }
 
-/// Checks that a table can have this index. `samples` are records of it, if it has some. To be called under no lock: a look at large
-/// records takes its time.
+/// Checks that a table can have this index. `samples` are records of it, if it has some. To be called under no lock: a look
+/// at large records takes its time.
 pub(crate) fn check_rule(
     (name, table, samples): (&str, &BoundRules, Samples<'_>),
     rule: &IndexRule,
@@ -545,8 +545,8 @@ impl Building<'_> {
         self.engine.note_stand(self.index, stand)
     }
 
-    /// The seq from which on readers find all: one that the end of the building takes for itself. Where all had expired, no entry took
-    /// one, and a snapshot of before that, to which it is alive, would have the same seq as this moment.
+    /// The seq from which on readers find all: one that the end of the building takes for itself. Where all had expired, no
+    /// entry took one, and a snapshot of before that, to which it is alive, would have the same seq as this moment.
     fn end(&mut self) -> Result<Seq> {
         drop(self.present()); // which notes what time it is
         self.batch.clear();

@@ -362,8 +362,8 @@ impl Engine {
         if engine.options.read_only {
             engine.with_stripes(&mut committer, |active, stripes| active.memtable.freeze(stripes));
         }
-        // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken. And what an edit has said of
-        // the time from a seq on must not be said of records of before.
+        // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken. And what an edit
+        // has said of the time from a seq on must not be said of records of before.
         let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
         let next_seq = (state.last_seq.max(flushed_seq) + 1).max(state.times.newest_seq());
         committer.next_seq = committer.next_seq.max(next_seq);
@@ -793,7 +793,8 @@ fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
     Err(Error::invalid(message))
 }
 
-/// Parts and files of values that the manifest does not list: of merges, flushes, reclaims and bulk loads that a crash cut short.
+/// Parts and files of values that the manifest does not list: of merges, flushes, reclaims and bulk loads that a crash cut
+/// short.
 fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileName>> {
     let names = options.host.files.list(dir).map_err(|error| Error::io("list", dir, error))?;
     let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();

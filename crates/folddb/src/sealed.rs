@@ -1,9 +1,9 @@
 //! Sealing a store: from then on it is only read, by as many as like, on media that nobody can write to as well.
 //!
 //! A store is sealed by a file `SEALED` in its directory. It is made while the store is locked, after everything that was in memory
-//! or in the log has gone to runs, so that nobody who opens it has anything to replay. The lock is the one that the store was opened
-//! under: let go between, another process might write and die. Who opens a sealed store for reading takes
-//! the lock where that goes and does without where it does not; who opens it for writing is refused.
+//! or in the log has gone to runs, so that nobody who opens it has anything to replay. The lock is the one that the store was
+//! opened under: let go between, another process might write and die. Who opens a sealed store for reading takes the lock
+//! where that goes and does without where it does not; who opens it for writing is refused.
 //!
 //! ```text
 //!   seal     lock, open, flush, close in order; still locked: SEALED written, synced, and its name
@@ -38,8 +38,8 @@ impl Store {
             return Ok(());
         }
         let store = Store::open(path, options.clone())?;
-        // Held from the opening until the seal is durable: nobody writes between, so all that there is has gone to runs. Who looked
-        // for a seal before, and waits for the lock, looks again under it (`recover::lock_to_open`).
+        // Held from the opening until the seal is durable: nobody writes between, so all that there is has gone to runs. Who
+        // looked for a seal before, and waits for the lock, looks again under it (`recover::lock_to_open`).
         let _lock = store.engine().take_lock();
         store.close()?;
         let to = path.join(FileName::Sealed.to_string());

@@ -228,8 +228,8 @@ impl<K: Key, V: Value> Table<K, V> {
         self.write_lasting(OpKind::Insert, key, value, lifetime)
     }
 
-    /// Folds `operand` onto the value of `key`, which from now on lasts so long. [`Table::fold`] is as [`Lifetime::Default`]: in a table
-    /// of [`crate::Expire::ByWrite`] the value lasts for ever then, also one that had a deadline.
+    /// Folds `operand` onto the value of `key`, which from now on lasts so long. [`Table::fold`] is as [`Lifetime::Default`]:
+    /// in a table of [`crate::Expire::ByWrite`] the value lasts for ever then, also one that had a deadline.
     ///
     /// # Errors
     /// As [`Table::set_expiring`].

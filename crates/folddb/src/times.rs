@@ -31,8 +31,9 @@ use crate::view::{PartView, RunView, Sealed};
 pub enum AsOf {
     /// After the record of this seq.
     Seq(Seq),
-    /// At this time, in milliseconds since 1970; known to about a second. One that is still to come is the present, so that readers whose
-    /// clocks go a little ahead of the store's are served: who must tell the two apart compares with [`crate::Store::unix_millis`].
+    /// At this time, in milliseconds since 1970; known to about a second. One that is still to come is the present, so that
+    /// readers whose clocks go a little ahead of the store's are served: who must tell the two apart compares with
+    /// [`crate::Store::unix_millis`].
     UnixMillis(u64),
 }
 
@@ -224,7 +225,8 @@ impl Engine {
         (self.borders.hold_from(at, asked.time_ms, held_for, self.host.clock.monotonic()), asked)
     }
 
-    /// Holds the present of a table, at a time that the next edit makes durable: for work whose outcome says for good what had expired.
+    /// Holds the present of a table, at a time that the next edit makes durable: for work whose outcome says for good what
+    /// had expired.
     pub(crate) fn hold_present(&self, table: &TableCore, committer: &Committer) -> Held {
         let at = At::new(self.published(), self.noted_now_of(table, committer));
         self.borders.hold(at, HeldFor::Work, self.host.clock.monotonic())

@@ -21,9 +21,9 @@ use crate::reads::Reads;
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
 
-/// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since, and no value that was
-/// read has expired. What a transaction writes it reads back; nobody else sees it before the commit. One that is dropped does nothing.
-/// One that only reads needs no commit, and its commit never fails.
+/// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since, and no value
+/// that was read has expired. What a transaction writes it reads back; nobody else sees it before the commit. One that is
+/// dropped does nothing. One that only reads needs no commit, and its commit never fails.
 ///
 /// Reads are of single keys, of sorted tables; writes may be to any. What a scan of the snapshot has shown is not checked at the commit: read the keys that matter.
 pub struct Transaction {
@@ -221,7 +221,8 @@ impl Transaction {
         self
     }
 
-    /// Any op on a table of bytes, whose value lasts so long. What the transaction reads of its own writes does not know when they expire.
+    /// Any op on a table of bytes, whose value lasts so long. What the transaction reads of its own writes does not know when
+    /// they expire.
     pub fn write_expiring(
         &mut self,
         table: &BytesTable,

@@ -95,7 +95,8 @@ fn keys_on_both_sides_of_the_bottom_run_are_counted() {
     }
 }
 
-/// Blocks say what all of their records come to. A reader who does not see all of them, or sees some deleted, does not take their word.
+/// Blocks say what all of their records come to. A reader who does not see all of them, or sees some deleted, does not take
+/// their word.
 #[test]
 fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
     let dir = tempfile::tempdir().unwrap();

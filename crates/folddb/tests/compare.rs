@@ -241,8 +241,8 @@ fn each_table_is_compared_as_it_was_at_one_moment() {
     assert_eq!((found, report.same, report.differing), (3, 2997, 3));
 }
 
-/// Nothing is brought over that the other table did not have at the moment at which the two were compared, nor an empty value for one
-/// that has gone since.
+/// Nothing is brought over that the other table did not have at the moment at which the two were compared, nor an empty value
+/// for one that has gone since.
 #[test]
 fn a_table_is_brought_up_to_one_moment_of_the_other() {
     let occasion = Arc::new(Occasion::default());

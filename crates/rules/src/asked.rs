@@ -7,8 +7,8 @@
 //!   Text, Bytes         text is its bytes where terms are bytes
 //! ```
 //!
-//! What an index cannot have by its kind is no empty answer, but a mistake of who asks. Called by `find`; what people type is read
-//! here, too.
+//! What an index cannot have by its kind is no empty answer, but a mistake of who asks. Called by `find`; what people type is
+//! read here, too.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

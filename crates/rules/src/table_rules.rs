@@ -1076,7 +1076,8 @@ impl PredicateRule {
 }
 
 impl BoundRules {
-    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this is the same mean the same by theirs.
+    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this is the same mean the same
+    /// by theirs.
     pub fn meaning(&self) -> String {
         let TableRules { delete, short_circuit, .. } = &self.rules;
         let (key, value) = (self.rules.key_codec().name(), self.rules.value_codec().name());

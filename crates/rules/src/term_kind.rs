@@ -1,7 +1,8 @@
 //! Of what kind the terms of an index are, and whether its rule can give any at all: both as the rules of the table tell.
 //!
-//! What is asked of an index is understood by the kind of its terms (`asked.rs`); a rule that can never give a term is refused when
-//! the index is made. How terms are taken does not depend on what is told here of fields and folds of numbers (`extract.rs`).
+//! What is asked of an index is understood by the kind of its terms (`asked.rs`); a rule that can never give a term is
+//! refused when the index is made. How terms are taken does not depend on what is told here of fields and folds of numbers
+//! (`extract.rs`).
 
 use crate::codec::{ElementType, KeyCodec, ValueCodec};
 use crate::folds::Record;

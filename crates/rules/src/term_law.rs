@@ -1,8 +1,9 @@
 //! Looks for counter-examples to the law of terms: terms(x·m) ⊆ terms(x) ∪ terms(m).
 //!
-//! A search, not a proof: values of a table, and some that are made up for what its fold takes (numbers, text, pairs, edits, fields
-//! of records, documents where the rule looks for them), are folded in pairs. Where no two of them fold, nothing was tried, and that
-//! is no answer: the index is refused until the table has records to try it with. Called when an index is made, and by `verify`.
+//! A search, not a proof: values of a table, and some that are made up for what its fold takes (numbers, text, pairs, edits,
+//! fields of records, documents where the rule looks for them), are folded in pairs. Where no two of them fold, nothing was
+//! tried, and that is no answer: the index is refused until the table has records to try it with. Called when an index is
+//! made, and by `verify`.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -179,8 +179,8 @@ impl Known {
         Ok(())
     }
 
-    /// What it may be that an opened store holds, the newest state first. More than one where rows look alike in several, as when the
-    /// last that was written to a key changed nothing: the past of the keys may tell them apart.
+    /// What it may be that an opened store holds, the newest state first. More than one where rows look alike in several, as
+    /// when the last that was written to a key changed nothing: the past of the keys may tell them apart.
     pub(crate) fn fitting(&self, contents: &Contents, last_seq: Seq) -> Result<Vec<Known>, String> {
         let mut known = self.clone();
         known.settle_tables(contents)?;

@@ -44,7 +44,8 @@ pub struct Settings {
     pub feed: FeedShape,
 }
 
-/// What a change feed tells of, and how much it may hold. By itself all there is, with the budget that feeds have by themselves.
+/// What a change feed tells of, and how much it may hold. By itself all there is, with the budget that feeds have by
+/// themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedShape {
     /// The only table.

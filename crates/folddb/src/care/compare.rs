@@ -150,7 +150,8 @@ impl Store {
     /// Fails where [`Store::bring_up`] would refuse the two scans. Nothing is read or written.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesDiffer`] where keys and values of the two tables mean other things, or where those of `from` may expire and those of
+    /// [`ErrorKind::RulesDiffer`] where keys and values of the two tables mean other things, or where those of `from` may
+    /// expire and those of
     /// `to` may not; [`ErrorKind::InvalidInput`] where `to` is no table of this store, or is seen by a snapshot or in its past, where the two
     /// do not go over the same range in the same order, or where one stops after so many rows; what is wrong with either scan.
     pub fn check_bring_up(&self, to: &BytesScan, from: &BytesScan) -> Result<()> {
@@ -296,8 +297,9 @@ impl Compared {
         }
     }
 
-    /// Where one of them lies apart, values of one size and one hash are taken for the same; those of one size and other hashes may be,
-    /// where one is in several pieces: its hash tells how it was cut, too. Then they are read piece by piece, side by side.
+    /// Where one of them lies apart, values of one size and one hash are taken for the same; those of one size and other
+    /// hashes may be, where one is in several pieces: its hash tells how it was cut, too. Then they are read piece by piece,
+    /// side by side.
     fn are_same_by_heads(&self, key: &[u8], first: &Head, second: &Head) -> Result<bool> {
         if (first.size_bytes, first.deadline_ms) != (second.size_bytes, second.deadline_ms) {
             return Ok(false);

@@ -147,7 +147,8 @@ fn finding(store: &Store, table: &Arc<TableCore>, index: &IndexCore, manifest: &
     Some(Finding::damage(manifest, None, what))
 }
 
-/// Why an index could not have what it lacks, whatever befell it: its rule breaks the law of terms. Versions before this one made such.
+/// Why an index could not have what it lacks, whatever befell it: its rule breaks the law of terms. Versions before this one
+/// made such.
 fn law_broken(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Option<TermsBroken> {
     let samples = store.engine().sample(table).ok()?;
     let extractor = index.extractor.as_ref().ok()?;

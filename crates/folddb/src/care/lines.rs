@@ -15,8 +15,8 @@
 //! Each is one line of JSON. The hash is a chain: xxh3-64 of each line with its newline, seeded with the hash of those before it,
 //! the first with 0. The same content is the same text.
 //!
-//! Version 1 knows no deadlines. A dump is of version 2 where the values of one of its tables may expire, and of version 1 otherwise, so
-//! that earlier programs read it.
+//! Version 1 knows no deadlines. A dump is of version 2 where the values of one of its tables may expire, and of version 1
+//! otherwise, so that earlier programs read it.
 
 use folddb_base::checksum::hash64;
 use folddb_base::{Op, OpBuf};

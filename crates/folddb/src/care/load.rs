@@ -61,8 +61,9 @@ pub struct LoadReport {
 
 impl Store {
     /// Loads what [`Store::dump`] wrote. Tables that are not there are created under the rules that the dump tells. Keys are
-    /// written in batches, each atomic; when this returns all are as durable as [`Durability::Sync`]. Values last until the dump says;
-    /// what is over by now is absent. Dumps of version 1 say nothing of that: of them values last as if they were written now.
+    /// written in batches, each atomic; when this returns all are as durable as [`Durability::Sync`]. Values last until the
+    /// dump says; what is over by now is absent. Dumps of version 1 say nothing of that: of them values last as if they were
+    /// written now.
     ///
     /// # Errors
     /// [`ErrorKind::RulesDiffer`] for a table that is there under other rules, or whose fold is not at hand;

@@ -723,8 +723,8 @@ impl Mender<'_> {
     }
 }
 
-/// Commits a batch of an old log. What time it was when that was written is known from now on, as after a recovery: what had expired by
-/// then does not come to life.
+/// Commits a batch of an old log. What time it was when that was written is known from now on, as after a recovery: what had
+/// expired by then does not come to life.
 fn commit_again(engine: &Arc<Engine>, frame: &ReplayFrame<'_>, encoded: &mut Encoded) -> Result<()> {
     if let Some(time_ms) = frame.time_ms {
         engine.times.note(engine.published() + 1, time_ms);

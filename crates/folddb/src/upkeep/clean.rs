@@ -8,8 +8,8 @@
 //!
 //! Of a table that keeps a window of its past S is no later than where that begins, and its time no later than that: whoever asks
 //! for a moment gets one of the window. The index of a table that keeps its past for ever is not cleaned: somebody may yet read it as
-//! it was. Who keeps versions of each key shows none of the whole table, but for the present at a time when values lived that have expired:
-//! there expiry makes nothing stale.
+//! it was. Who keeps versions of each key shows none of the whole table, but for the present at a time when values lived that
+//! have expired: there expiry makes nothing stale.
 //!
 //! **What it costs.** A look at each record, see `stale`. So only merges to the bottom clean, and of these only every eighth step looks,
 //! until it finds a tenth of the entries stale; then the next does, too. `optimize` looks at all. Where finds have met too many
@@ -17,8 +17,8 @@
 //! cheaper than a look for each entry, and small where each look may cost a read.
 //!
 //! **What is left out for good must be stale for good.** A look sees what the log has not synced yet, and a power cut may take that: then
-//! the record has its old term again. So before an edit takes the inputs of a part that lacks entries, the log is synced. And a look
-//! sees that a value has expired: the edit makes durable what time it was.
+//! the record has its old term again. So before an edit takes the inputs of a part that lacks entries, the log is synced. And
+//! a look sees that a value has expired: the edit makes durable what time it was.
 //!
 //! What cannot be looked at, for damage or since its fold fails, stays. Called by `merge` and `optimize`.
 

@@ -107,7 +107,8 @@ impl Player {
         }
     }
 
-    /// Not if nothing was written since and nothing expires, not as long as its snapshot lives, and not where all of the past is kept.
+    /// Not if nothing was written since and nothing expires, not as long as its snapshot lives, and not where all of the past
+    /// is kept.
     fn may_be_gone(&self, left: &Left) -> Outcome {
         let is_now = self.store()?.last_seq() == left.seq && left.shape.expire == Expire::Never;
         let is_of =

@@ -94,8 +94,8 @@ impl Player {
         Ok(())
     }
 
-    /// A table of the store itself is brought up to the second one, while calls may fail and the process may die: in one batch, since
-    /// there is little of it.
+    /// A table of the store itself is brought up to the second one, while calls may fail and the process may die: in one
+    /// batch, since there is little of it.
     fn bring_up(&mut self, slot: u8, of: u8) -> Outcome {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         if shape.order == Order::Hashed {

@@ -205,8 +205,8 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], border: Bo
     let most = states.len().min(newer(border.gone_ms) + 1);
     let sure = newer(border.kept_ms);
     let least = sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > border.kept_ms));
-    // What was written with a deadline before the window never was alive in it, and may go with what has expired: told or not, it counts as
-    // absent here.
+    // What was written with a deadline before the window never was alive in it, and may go with what has expired: told or
+    // not, it counts as absent here.
     let was_dead = |state: &ModelState| state.deadline_ms <= border.kept_ms;
     let seen_as = |seq: Option<Seq>, present: Option<Present>| {
         let is_dead = states.iter().any(|state| Some(state.seq) == seq && was_dead(state));
