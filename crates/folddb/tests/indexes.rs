@@ -774,3 +774,25 @@ fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
     let limited = find().limit(3).fold_keys(1, || (), |(), _| go, |(), ()| ());
     assert_eq!(limited.unwrap_err().kind(), ErrorKind::InvalidInput);
 }
+
+/// As a version wrote it that took indexes of parts of statistics.
+const DUMPED_BEFORE: &str = r#"{"folddb":"dump","version":1}
+{"table":"ok","rules":["rules 1","block_bytes=8192","compression=none","delete=never","filter_bits=10","fold=replace","index=by:json:/a","key=utf8","kind=sorted","order=bytewise","short_circuit=never","value=json"]}
+{"key":"x","value":{"a":1}}
+{"table":"st","rules":["rules 1","block_bytes=8192","compression=none","delete=never","filter_bits=10","fold=stats:f64","index=c:field:count%0av:field:sum","key=utf8","kind=sorted","order=bytewise","short_circuit=never","value=bytes"]}
+{"key":"k","value_hex":"0x1222023ff04040084014","shown":{"count":2,"sum":3.0,"min":1.0,"max":2.0,"mean":1.5,"variance":0.25}}
+{"end":"dump","tables":2,"records":2,"hash":"89087ddc3d7bda3b"}
+"#;
+
+#[test]
+fn a_dump_with_indexes_that_are_refused_today_is_loaded_without_these() {
+    let (_world, store) = fresh(manual());
+    let loaded = store.load(&mut DUMPED_BEFORE.as_bytes(), &folddb::LoadOptions::default()).unwrap();
+    assert_eq!((loaded.records, loaded.whole, loaded.created.len()), (2, true, 2));
+    let left: Vec<&str> = loaded.indexes_left.iter().map(|(index, _)| index.as_str()).collect();
+    assert_eq!(left, ["st/c", "st/v"]);
+    assert!(loaded.indexes_left[0].1.contains("index `c` of table `st`"), "{:?}", loaded.indexes_left);
+    assert_eq!((store.indexes("ok").unwrap().len(), store.indexes("st").unwrap().len()), (1, 0));
+    assert_eq!(store.bytes_table("ok").unwrap().find("by").unwrap().term(1).count().unwrap(), 1);
+    assert!(store.bytes_table("st").unwrap().get(b"k").unwrap().is_some());
+}

@@ -83,7 +83,7 @@ impl std::io::BufRead for Watched {
 }
 
 fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: bool) -> Result<(), Failure> {
-    let LoadReport { tables, created, records, whole, .. } = loaded;
+    let LoadReport { tables, created, records, indexes_left, whole, .. } = loaded;
     if session.globals.json {
         let report = json!({
             "store": args.store.display().to_string(),
@@ -91,12 +91,16 @@ fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: b
             "tables": tables,
             "tables_created": created,
             "records": records,
+            "indexes_left": indexes_left.iter().map(|(index, why)| json!({ "index": index, "why": why })).collect::<Vec<_>>(),
             "whole": whole,
         });
         return session.report(&report, |_| Ok(()));
     }
     let (tables, records) = (human::plural(*tables, "table"), human::plural(*records, "record"));
     let whole = if *whole { "" } else { "; the dump was cut, and what came after is missing" };
+    for (index, why) in indexes_left {
+        exit_code::tell(&format!("index {index} is left out: {why}"));
+    }
     exit_code::tell(&format!("loaded {records} of {tables} into {}{whole}", args.store.display()));
     Ok(())
 }

@@ -4,9 +4,11 @@
 //! without writing anything; where that can be done first, nothing of a bad dump is ever written.
 
 use std::io::BufRead;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use folddb_base::{Error, ErrorKind, Result};
+use folddb_rules::IndexRule;
 use folddb_rules::table_rules::TableRules;
 
 use crate::batch::Batch;
@@ -55,6 +57,8 @@ pub struct LoadReport {
     pub created: Vec<String>,
     /// Keys.
     pub records: u64,
+    /// Indexes that an older version made and that tables cannot have, as `TABLE/INDEX`, with the reason: they are left out.
+    pub indexes_left: Vec<(String, String)>,
     /// False for a dump that was cut.
     pub whole: bool,
 }
@@ -78,12 +82,13 @@ impl Store {
             tells_deadlines: false,
             long: None,
             report: LoadReport::default(),
+            indexes: Vec::new(),
             committed: 0,
             key: Vec::new(),
             value: Vec::new(),
         };
         let mut text = Text::new(dump);
-        let ended = load.all(&mut text);
+        let ended = load.all(&mut text).and_then(|()| load.add_indexes());
         ended.map_err(|error| match load.committed {
             0 => error,
             records => error.context(format!("after {records} records that are loaded")),
@@ -126,6 +131,8 @@ struct Load<'a> {
     /// The value whose pieces are being read, and how many bytes of it are missing.
     long: Option<(ValueWriter, u64)>,
     report: LoadReport,
+    /// Indexes that tables could not be made with, to be added once their records are there.
+    indexes: Vec<(String, IndexRule)>,
     committed: u64,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -177,18 +184,16 @@ impl Load<'_> {
     fn open_table(&mut self, name: &str, rules_text: &str) -> Result<()> {
         let rules = TableRules::from_text(rules_text)?;
         let table = match self.store.bytes_table(name) {
-            Ok(table) => table,
-            Err(error) if error.kind() == ErrorKind::UnknownTable => {
-                let table = self.store.create_table(name, rules.clone())?;
-                self.report.created.push(name.to_owned());
-                table
-            }
+            Err(error) if error.kind() == ErrorKind::UnknownTable => self.create(name, rules)?,
             Err(error) => return Err(error),
+            Ok(table) => match table.core().rules_with_indexes().diff(&rules) {
+                None => table,
+                Some(difference) => {
+                    let message = format!("table `{name}` is there under other rules: {difference}");
+                    return Err(Error::new(ErrorKind::RulesDiffer, message));
+                }
+            },
         };
-        if let Some(difference) = table.core().rules_with_indexes().diff(&rules) {
-            let message = format!("table `{name}` is there under other rules: {difference}");
-            return Err(Error::new(ErrorKind::RulesDiffer, message));
-        }
         table.rules().check_writable()?;
         if !self.options.over && table.scan().limit(1).rows()?.next_row()?.is_some() {
             let message = format!("table `{name}` is there and not empty");
@@ -196,6 +201,35 @@ impl Load<'_> {
         }
         self.report.tables += 1;
         self.table = Some(table);
+        Ok(())
+    }
+
+    /// Makes a table. With which indexes it can be is known of some only by its records.
+    fn create(&mut self, name: &str, mut rules: TableRules) -> Result<BytesTable> {
+        let created = match self.store.create_table(name, rules.clone()) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput && !rules.indexes.is_empty() => {
+                let indexes = std::mem::take(&mut rules.indexes);
+                let table = self.store.create_table(name, rules)?;
+                self.indexes.extend(indexes.into_iter().map(|rule| (name.to_owned(), rule)));
+                table
+            }
+            created => created?,
+        };
+        self.report.created.push(name.to_owned());
+        Ok(created)
+    }
+
+    /// Adds the indexes that tables could not be made with; those that they cannot have with all their records either are left out.
+    fn add_indexes(&mut self) -> Result<()> {
+        for (table, rule) in std::mem::take(&mut self.indexes) {
+            match self.store.add_index(&table, &rule, |_| ControlFlow::Continue(())) {
+                Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                    let left = (format!("{table}/{}", rule.name), error.message().to_owned());
+                    self.report.indexes_left.push(left);
+                }
+                added => added?,
+            }
+        }
         Ok(())
     }
 
