@@ -379,7 +379,7 @@ pub(crate) struct RangeArgs {
     /// Keys are given and shown as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -411,7 +411,7 @@ pub(crate) struct RowsArgs {
     /// Go on where this cursor stood, in the same range and direction
     #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "to", "through", "reverse", "at"])]
     pub(crate) resume: Option<String>,
-    /// Only if the scan still sees what it saw: nothing was written to the store since
+    /// Only if the scan still sees what it saw: nothing was written to the store since, or the table keeps its past
     #[arg(long, requires = "resume")]
     pub(crate) strict: bool,
 }
@@ -471,7 +471,7 @@ pub(crate) struct GetArgs {
     /// Write those bytes to this file, which must not be there yet; `-` is stdout
     #[arg(long, value_name = "FILE", conflicts_with = "raw")]
     pub(crate) to: Option<PathBuf>,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -522,7 +522,7 @@ pub(crate) struct FindArgs {
     /// Keys are shown as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
     /// How rows look [default: table, or ndjson with --json]
@@ -609,7 +609,7 @@ pub(crate) struct FoldArgs {
 pub(crate) struct HeadArgs {
     #[command(flatten)]
     pub(crate) of: KeyArgs,
-    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z), or so long ago (15m)
+    /// As it was then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
     #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
     pub(crate) at: Option<AsOf>,
 }
@@ -796,7 +796,7 @@ pub(crate) struct DiffArgs {
 /// `sync`.
 #[derive(Args, Debug)]
 #[command(mut_arg("at", |at| at.help(
-    "The source as it was then: after a seq of it, at a time (2026-11-22T08:30:00Z), or so long ago (15m)"
+    "The source as it was then: after a seq of it, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)"
 )))]
 pub(crate) struct SyncArgs {
     /// The directory of the store to read
@@ -853,7 +853,7 @@ pub(crate) struct WatchArgs {
     /// Wait so many seconds for more, each time that there is nothing
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,
-    /// What may be held for it while nobody watches; with more it begins anew [default: what it has; 1GiB where it is made]
+    /// What may be held for it while nobody watches; with more it is lost, until --again [default: what it has; 1GiB where it is made]
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) hold_max: Option<usize>,
 }

@@ -323,7 +323,8 @@ impl Engine {
             self.health.is_short() || self.account.as_ref().is_some_and(|account| !account.takes_writes());
         let mut lost: Vec<(&str, LossCause)> = holding
             .iter()
-            .filter(|(bytes, feed)| *bytes > feed.bytes_max)
+            // One that has all holds but the piece of the log that is being written.
+            .filter(|(bytes, feed)| *bytes > feed.bytes_max && feed.seq < self.published())
             .map(|(_, feed)| (&feed.name[..], LossCause::Budget))
             .collect();
         let greediest = holding.iter().rfind(|(_, feed)| feed.bytes_max < u64::MAX); // others have no budget, and are never lost

@@ -578,6 +578,28 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
 }
 
 #[test]
+fn a_feed_that_has_all_is_not_lost_for_the_piece_of_the_log_that_it_stands_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let store = Store::create(&path, options()).unwrap();
+    write(&store, 1);
+    let small = FeedOptions { bytes_max: Some(1), ..FeedOptions::default() };
+    let mut feed = store.feed("f", small).unwrap();
+    while feed.poll().unwrap().is_some() {}
+    feed.acknowledge(feed.position()).unwrap();
+    drop(feed);
+    let store = again(store, &path, 1);
+    drain(&store);
+    let told = store.feeds().remove(0);
+    assert!(told.held_bytes > 1, "{told:?}");
+    assert_eq!((told.lag, told.lost), (0, None));
+    write(&store, 2);
+    store.flush().unwrap();
+    drain(&store);
+    assert!(store.feeds()[0].lost.is_some(), "one that owes something is, past its budget");
+}
+
+#[test]
 fn a_feed_keeps_its_budget_until_another_one_is_given() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");

@@ -78,11 +78,18 @@ impl Extractor {
     /// # Errors
     /// As [`Extractor::ask_prefix`].
     pub fn ask_typed_prefix(&self, typed: &str) -> Result<Element<'static>, String> {
+        if let (true, Some(bytes)) = (self.heads_are_json(), hexadecimal(typed)) {
+            return Ok(Element::Bytes(Cow::Owned(bytes)));
+        }
         if self.heads_are_json() {
             let text = head_of_json(&Datum::Text(quoted(typed).unwrap_or_else(|| typed.to_owned())));
             return Ok(Element::Bytes(Cow::Owned(text[..text.len() - 1].to_vec()))); // without the quote at its end
         }
         let read = match self.kind() {
+            kind @ (TermKind::Int | TermKind::Float | TermKind::Double) => {
+                let has = kind.words();
+                return Err(format!("has {has}, of which none begins with something: ask for a range"));
+            }
             TermKind::Bytes | TermKind::TextOrBytes => self.read_term(typed),
             _ => Element::from(quoted(typed).unwrap_or_else(|| typed.to_owned())),
         };
@@ -120,9 +127,10 @@ impl Extractor {
     /// A term that a person typed.
     fn read_term(&self, typed: &str) -> Element<'static> {
         if self.heads_are_json() {
-            let head = match json_text::parse(typed) {
-                Ok(_) => head_of_text(typed.as_bytes()),
-                Err(_) => head_of_json(&Datum::Text(typed.to_owned())),
+            let head = match (hexadecimal(typed), json_text::parse(typed)) {
+                (Some(bytes), _) => bytes,
+                (None, Ok(_)) => head_of_text(typed.as_bytes()),
+                (None, Err(_)) => head_of_json(&Datum::Text(typed.to_owned())),
             };
             return Element::Bytes(Cow::Owned(head));
         }
@@ -132,12 +140,10 @@ impl Extractor {
         }
         match (self.kind(), typed.parse::<i128>(), typed.parse::<f64>()) {
             (TermKind::Text, ..) => text(),
-            (TermKind::Bytes | TermKind::TextOrBytes, ..) => {
-                match typed.strip_prefix("0x").and_then(from_hex) {
-                    Some(bytes) => Element::Bytes(Cow::Owned(bytes)),
-                    None => text(),
-                }
-            }
+            (TermKind::Bytes | TermKind::TextOrBytes, ..) => match hexadecimal(typed) {
+                Some(bytes) => Element::Bytes(Cow::Owned(bytes)),
+                None => text(),
+            },
             (_, Ok(whole), _) => Element::Int(whole),
             (TermKind::Int | TermKind::Float | TermKind::Double, _, Ok(number)) => Element::Double(number),
             (TermKind::Json | TermKind::Any, _, Ok(number)) if number.is_finite() => Element::Double(number),
@@ -164,6 +170,11 @@ fn quoted(typed: &str) -> Option<String> {
         Ok(Node::Text(text)) => Some(text.into_owned()),
         _ => None,
     }
+}
+
+/// Bytes as people type them.
+fn hexadecimal(typed: &str) -> Option<Vec<u8>> {
+    typed.strip_prefix("0x").and_then(from_hex)
 }
 
 /// JSON as heads that are JSON have it.

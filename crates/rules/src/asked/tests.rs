@@ -144,7 +144,10 @@ fn prefixes_are_text_or_bytes() {
     assert_eq!(json.ask_typed_prefix("\"53\"").unwrap(), "53".into());
     assert!(json.ask_prefix(5i64.into()).is_err());
     let ints = extractor(&TableRules::replace().value(ValueCodec::U64), "value");
-    assert_eq!(ints.ask_typed_prefix("5").unwrap_err(), "has whole numbers, and \"5\" is none");
+    assert_eq!(
+        ints.ask_typed_prefix("5").unwrap_err(),
+        "has whole numbers, of which none begins with something: ask for a range"
+    );
 }
 
 #[test]
@@ -157,6 +160,8 @@ fn heads_that_are_json_are_asked_for_as_json() {
     assert_eq!(lone(&heads, "30"), bytes("30"));
     assert_eq!(lone(&heads, r#"{"b": 1, "a": [2]}"#), bytes(r#"{"a":[2],"b":1}"#));
     assert_eq!(heads.ask_typed_prefix("Ber").unwrap(), bytes("\"Ber"));
+    assert_eq!(heads.ask_typed_prefix("0x7b").unwrap(), bytes("{"), "any bytes, of documents, too");
+    assert_eq!(lone(&heads, "0x37"), bytes("7"));
     let inner = extractor(&rules, "head:");
     assert_eq!(lone(&inner, "30"), 30.0.into());
 }
