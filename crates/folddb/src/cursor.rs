@@ -63,7 +63,7 @@ impl Cursor {
             direction: plan.direction,
             is_keys_only: plan.wanted == Wanted::Nothing,
             seq: at.seq,
-            time_ms: table.has_stamps.then_some(at.time_ms),
+            time_ms: minds_time(table).then_some(at.time_ms),
             low: plan.low.clone(),
             high: plan.high.clone(),
             last: None,
@@ -147,12 +147,12 @@ impl Engine {
     fn hold_again(&self, table: &TableCore, token: &CursorToken) -> Result<Held> {
         let _committer = self.commit.lock(); // no batch is half applied
         let seq = token.seq;
-        if seq == self.published() && !table.has_stamps {
+        if seq == self.published() && !minds_time(table) {
             let at = At::new(seq, self.now_ms());
             return Ok(self.borders.hold(at, HeldFor::Snapshot, self.host.clock.monotonic()));
         }
         // What was alive then is swept away by no merge as long as somebody reads at that time or before it.
-        let by_ms = if table.has_stamps { token.time_ms.unwrap_or(0) } else { u64::MAX };
+        let by_ms = if minds_time(table) { token.time_ms.unwrap_or(0) } else { u64::MAX };
         let Some((held, held_for)) = self.borders.hold_if_live(seq, by_ms) else {
             return self.hold_past(table, token).ok_or_else(|| self.gone(table, seq));
         };
@@ -162,15 +162,18 @@ impl Engine {
         {
             return self.hold_past(table, token).ok_or_else(|| self.gone(table, seq));
         }
-        Ok(if table.has_stamps { held.reading_at(by_ms) } else { held })
+        Ok(if minds_time(table) { held.reading_at(by_ms) } else { held })
     }
 
     /// The same of a table that keeps its past back to then. The caller holds the commit lock.
     fn hold_past(&self, table: &TableCore, token: &CursorToken) -> Option<Held> {
         let now = At::new(self.published(), self.now_ms());
         let then = At::new(token.seq, token.time_ms.unwrap_or(now.time_ms));
-        let is_kept =
-            table.hashed.is_none() && then.seq <= now.seq && self.check_kept(table, then, now).is_ok();
+        // A hashed table keeps no past of all its keys.
+        let is_now = then.seq >= now.seq && then.time_ms >= now.time_ms;
+        let is_kept = (table.hashed.is_none() || is_now)
+            && then.seq <= now.seq
+            && self.check_kept(table, then, now).is_ok();
         let held_for = HeldFor::Past(now);
         is_kept.then(|| self.borders.hold_from(then, now.time_ms, held_for, self.host.clock.monotonic()))
     }
@@ -184,6 +187,11 @@ impl Engine {
         };
         Error::new(ErrorKind::SnapshotGone, message)
     }
+}
+
+/// Whether what a scan of a table shows depends on the time.
+fn minds_time(table: &TableCore) -> bool {
+    table.has_stamps || table.expires
 }
 
 impl fmt::Display for Cursor {

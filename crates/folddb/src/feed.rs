@@ -733,7 +733,8 @@ impl Rows {
         Ok(None)
     }
 
-    /// Begins with the next table; none where it has been dropped.
+    /// Begins with the next table; none where there is none. One that has been dropped meanwhile has no rows: what was written to it
+    /// since, and that it is gone, is told behind.
     fn next_table(&mut self, prefix: &[u8]) -> Result<Option<Arc<FeedTable>>> {
         let Some(table) = self.tables.pop_front() else { return Ok(None) };
         let core = table.core();
@@ -742,15 +743,13 @@ impl Rows {
         if !prefix.is_empty() && core.rules.order.has_byte_prefixes() && core.hashed.is_none() {
             scan = scan.prefix(prefix);
         }
+        let begun = Arc::clone(&met.table);
         match scan.rows() {
-            Ok(rows) => {
-                let begun = Arc::clone(&met.table);
-                self.current = Some((table, met, rows));
-                Ok(Some(begun))
-            }
-            Err(_) if core.check_alive().is_err() => Ok(None),
-            Err(error) => Err(error),
+            Ok(rows) => self.current = Some((table, met, rows)),
+            Err(_) if core.check_alive().is_err() => {}
+            Err(error) => return Err(error),
         }
+        Ok(Some(begun))
     }
 }
 

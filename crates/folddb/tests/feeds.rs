@@ -578,6 +578,31 @@ fn a_feed_that_holds_more_than_it_may_is_lost_and_begins_anew() {
 }
 
 #[test]
+fn a_table_that_goes_while_rows_are_read_is_told_of_before_what_was_written_to_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let names = ["a", "b", "c"];
+    let tables = names.map(|name| store.table(name, Rules::sorted::<u64, u64>()).unwrap());
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::Begin { .. })));
+    tables[2].set(&1, &1).unwrap();
+    store.drop_table("c").unwrap();
+    let (mut created, mut told, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
+    while let Some(event) = feed.poll().unwrap() {
+        match event {
+            FeedEvent::TableCreated(table) => created.push(table.name.clone()),
+            FeedEvent::TableDropped(table) => dropped.push(table.name.clone()),
+            FeedEvent::Batch(batch) => {
+                assert!(batch.ops.iter().all(|op| created.contains(&op.table.name)), "{created:?}");
+                told.push(batch.last_seq);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!((created, told.len(), dropped), (names.map(str::to_owned).to_vec(), 1, vec!["c".to_owned()]));
+}
+
+#[test]
 fn a_feed_that_has_all_is_not_lost_for_the_piece_of_the_log_that_it_stands_in() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");

@@ -1192,3 +1192,28 @@ fn where_versions_are_kept_what_has_expired_is_found_at_a_time_when_it_lived() {
     assert_eq!((rows, found(&table, Some(&past)).expect("it works")), (1, 1));
     assert_eq!(found(&table, None).expect("it works"), 0);
 }
+
+#[test]
+fn a_strict_cursor_of_a_hashed_table_tells_that_values_have_expired_since() {
+    let world = World::new();
+    let store = world.create();
+    let rules = Rules::hashed::<u64, u64>().expire(Expire::After(HOUR_MS));
+    let table = store.table("hashed", rules).expect("it works");
+    for key in 0..10 {
+        table.set(&key, &key).expect("it works");
+    }
+    let snapshot = store.snapshot();
+    let mut rows = snapshot.scan(&table).into_iter();
+    assert_eq!(rows.by_ref().take(4).count(), 4);
+    let cursor = rows.cursor().expect("it works");
+    drop(rows);
+    let rest = || -> Result<usize, ErrorKind> {
+        let rest = table.resume(&cursor, Resume::Strict).map_err(|error| error.kind())?;
+        Ok(rest.into_iter().inspect(|row| assert!(row.is_ok())).count())
+    };
+    assert_eq!(rest(), Ok(6));
+    world.pass(2 * HOUR_MS);
+    assert_eq!(rest(), Ok(6), "the snapshot lives");
+    drop(snapshot);
+    assert_eq!(rest(), Err(ErrorKind::SnapshotGone));
+}
