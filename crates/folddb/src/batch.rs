@@ -121,15 +121,7 @@ impl Batch {
         if let Some(value) = value {
             value.encode(&mut value_bytes);
         }
-        match lifetime {
-            None => self.push(table.core(), table.engine(), kind, &key_bytes, &value_bytes),
-            Some(lifetime) if self.accepts(table.engine()) => {
-                let core = table.core();
-                let pushed = self.encoded.push_lasting(core, kind, &key_bytes, &value_bytes, lifetime);
-                self.remember(pushed);
-            }
-            Some(_) => {}
-        }
+        self.push((table.core(), table.engine()), kind, &key_bytes, &value_bytes, lifetime);
         (self.key, self.value) = (key_bytes, value_bytes);
         self
     }
@@ -137,12 +129,7 @@ impl Batch {
     /// Any op on a table of bytes. `value` is ignored by a delete. A key or value that is not of the table's types is a
     /// mistake, as in [`BytesTable::write`].
     pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Batch {
-        let value = if op == WriteOp::Delete { &[][..] } else { value };
-        match table.check(op, key, value) {
-            Ok(()) => self.push(table.core(), table.engine(), op.kind(), key, value),
-            Err(mistake) => self.remember(Err(mistake)),
-        }
-        self
+        self.checked(table, op, key, value, None)
     }
 
     /// Any op on a table of bytes, whose value lasts so long.
@@ -154,11 +141,21 @@ impl Batch {
         value: &[u8],
         lifetime: Lifetime,
     ) -> &mut Batch {
-        let checked = table.check(op, key, value);
-        if self.accepts(table.engine()) {
-            let push = |()| self.encoded.push_lasting(table.core(), op.kind(), key, value, lifetime);
-            let pushed = checked.and_then(push);
-            self.remember(pushed);
+        self.checked(table, op, key, value, Some(lifetime))
+    }
+
+    fn checked(
+        &mut self,
+        table: &BytesTable,
+        op: WriteOp,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Option<Lifetime>,
+    ) -> &mut Batch {
+        let value = if op == WriteOp::Delete { &[][..] } else { value };
+        match table.check(op, key, value) {
+            Ok(()) => self.push((table.core(), table.engine()), op.kind(), key, value, lifetime),
+            Err(mistake) => self.remember(Err(mistake)),
         }
         self
     }
@@ -172,9 +169,20 @@ impl Batch {
         self
     }
 
-    fn push(&mut self, table: &Arc<TableCore>, engine: &Arc<Engine>, kind: OpKind, key: &[u8], value: &[u8]) {
+    #[inline]
+    fn push(
+        &mut self,
+        (table, engine): (&Arc<TableCore>, &Arc<Engine>),
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Option<Lifetime>,
+    ) {
         if self.accepts(engine) {
-            let pushed = self.encoded.push(table, kind, key, value);
+            let pushed = match lifetime {
+                None => self.encoded.push(table, kind, key, value),
+                Some(lifetime) => self.encoded.push_lasting(table, kind, key, value, lifetime),
+            };
             self.remember(pushed);
         }
     }

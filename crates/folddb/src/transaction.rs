@@ -107,7 +107,7 @@ impl Transaction {
         key: &Q,
         value: &W,
     ) -> &mut Transaction {
-        self.typed(table, WriteOp::Set, key, Some(value))
+        self.typed(table, WriteOp::Set, key, Some(value), None)
     }
 
     /// Gives `key` this value unless it has one. Reads nothing.
@@ -117,7 +117,7 @@ impl Transaction {
         key: &Q,
         value: &W,
     ) -> &mut Transaction {
-        self.typed(table, WriteOp::Insert, key, Some(value))
+        self.typed(table, WriteOp::Insert, key, Some(value), None)
     }
 
     /// Folds `operand` onto the value of `key`. Reads nothing, and so never conflicts.
@@ -127,7 +127,7 @@ impl Transaction {
         key: &Q,
         operand: &W,
     ) -> &mut Transaction {
-        self.typed(table, WriteOp::Fold, key, Some(operand))
+        self.typed(table, WriteOp::Fold, key, Some(operand), None)
     }
 
     /// Makes the value of `key` this one, for so long: see [`Table::set_expiring`].
@@ -138,7 +138,7 @@ impl Transaction {
         value: &W,
         lifetime: Lifetime,
     ) -> &mut Transaction {
-        self.lasting(table, WriteOp::Set, key, value, lifetime)
+        self.typed(table, WriteOp::Set, key, Some(value), Some(lifetime))
     }
 
     /// Gives `key` this value unless it has one, for so long: see [`Table::insert_expiring`].
@@ -149,7 +149,7 @@ impl Transaction {
         value: &W,
         lifetime: Lifetime,
     ) -> &mut Transaction {
-        self.lasting(table, WriteOp::Insert, key, value, lifetime)
+        self.typed(table, WriteOp::Insert, key, Some(value), Some(lifetime))
     }
 
     /// Folds `operand` onto the value of `key`, which from now on lasts so long: see [`Table::fold_expiring`].
@@ -160,21 +160,7 @@ impl Transaction {
         operand: &W,
         lifetime: Lifetime,
     ) -> &mut Transaction {
-        self.lasting(table, WriteOp::Fold, key, operand, lifetime)
-    }
-
-    fn lasting<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
-        &mut self,
-        table: &Table<K, V>,
-        op: WriteOp,
-        key: &Q,
-        value: &W,
-        lifetime: Lifetime,
-    ) -> &mut Transaction {
-        let (mut key_bytes, mut value_bytes) = (Vec::new(), Vec::new());
-        key.encode_key(&mut key_bytes);
-        value.encode(&mut value_bytes);
-        self.write_expiring(table.as_bytes(), op, &key_bytes, &value_bytes, lifetime)
+        self.typed(table, WriteOp::Fold, key, Some(operand), Some(lifetime))
     }
 
     /// Makes `key` absent.
@@ -183,7 +169,7 @@ impl Transaction {
         table: &Table<K, V>,
         key: &Q,
     ) -> &mut Transaction {
-        self.typed(table, WriteOp::Delete, key, None::<&V>)
+        self.typed(table, WriteOp::Delete, key, None::<&V>, None)
     }
 
     /// Folds `operand` onto the value of `key` and returns what that comes to: a counter that hands out numbers, say.
@@ -205,13 +191,17 @@ impl Transaction {
         op: WriteOp,
         key: &Q,
         value: Option<&W>,
+        lifetime: Option<Lifetime>,
     ) -> &mut Transaction {
         let (mut key_bytes, mut value_bytes) = (Vec::new(), Vec::new());
         key.encode_key(&mut key_bytes);
         if let Some(value) = value {
             value.encode(&mut value_bytes);
         }
-        self.write(table.as_bytes(), op, &key_bytes, &value_bytes)
+        match lifetime {
+            None => self.write(table.as_bytes(), op, &key_bytes, &value_bytes),
+            Some(lifetime) => self.write_expiring(table.as_bytes(), op, &key_bytes, &value_bytes, lifetime),
+        }
     }
 
     /// Any op on a table of bytes. Mistakes are remembered and returned by the commit, as in a [`Batch`].

@@ -16,9 +16,9 @@
 //! stale entries, a merge is planned for that alone. A step is large where the table is so small that one walk along it is
 //! cheaper than a look for each entry, and small where each look may cost a read.
 //!
-//! **What is left out for good must be stale for good.** A look sees what the log has not synced yet, and a power cut may take that: then
-//! the record has its old term again. So before an edit takes the inputs of a part that lacks entries, the log is synced. And
-//! a look sees that a value has expired: the edit makes durable what time it was.
+//! **What is left out for good must be stale for good.** A look sees what the log has not synced yet, and a power cut may take
+//! that: then the record has its old term again. So before an edit takes the inputs of a part that lacks entries, the log is
+//! synced. And a look sees that a value has expired: the edit makes durable what time it was.
 //!
 //! What cannot be looked at, for damage or since its fold fails, stays. Called by `merge` and `optimize`.
 
