@@ -33,6 +33,9 @@ pub enum ErrorKind {
     Permission,
     /// The disk, or the store's own budget, is full. Writes resume by themselves when there is space again.
     NoSpace,
+    /// A `Sync` commit is written and visible, but the disk has not said that it has it. Do not write it again: reopen the
+    /// store and read whether it is there.
+    NotDurable,
     /// Bytes on disk are not what was written. The message names file and offset.
     Corruption,
     /// An earlier write or sync failed, so nothing more is written. Reads go on; reopen the store to write.
@@ -66,6 +69,9 @@ impl ErrorKind {
             ErrorKind::NewerFormat => "open it with the version of FoldDB that wrote it",
             ErrorKind::Permission => "check the owner and the mode of the file",
             ErrorKind::NoSpace => "free some space; writing resumes by itself",
+            ErrorKind::NotDurable => {
+                "do not write it again: it is committed and visible; reopen the store and read whether it is there still"
+            }
             ErrorKind::Corruption => "restore a backup, or salvage what is whole into a new store",
             ErrorKind::Poisoned => "reopen the store to write again; reads go on",
             ErrorKind::Conflict => "begin the transaction anew",

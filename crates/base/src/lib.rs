@@ -16,6 +16,7 @@ pub mod op;
 pub mod stamp;
 pub mod record;
 pub mod stream;
+pub mod shared_map;
 
 pub use error::{Damage, Error, ErrorKind, Result};
 pub use ids::{FileNumber, Lsn, Seq, TableId};
@@ -23,5 +24,6 @@ pub use op::{Op, OpBuf, OpKind};
 pub use pointer::{Pointer, ValuePlace};
 pub use record::Record;
 pub use rope::{Piece, Rope, RopeBuilder};
+pub use shared_map::SharedMap;
 pub use stamp::Stamp;
 pub use stream::{Direction, RecordSink, RecordStream, VecStream};

@@ -13,7 +13,8 @@ use crate::human;
 #[derive(Parser, Debug)]
 #[command(name = "folddb", version, max_term_width = 100, propagate_version = true)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 looked and found something wrong.\n\
+    after_help = "Exit codes: 0 done, 1 not found, 2 usage, 3 damaged or refused, 4 looked and found something wrong, \
+    5 imported, but some rows (or all) were bad, or no row had a field that was named, 130 stopped by Ctrl-C.\n\
     Only `create`, `import --create`, `import-dir --create`, `restore`, `repair` and `load --create` make a store; a mistyped path never does."
 )]
 pub(crate) struct Cli {
@@ -49,8 +50,12 @@ pub(crate) enum Verb {
     /// import that is broken off keeps the rows that were in, and folds them a second time when it is run again; so import
     /// again from what is left of the file, or into a new table. (Where a later value replaces the earlier, nothing is
     /// counted twice.) Without --fold, the fields of a table are fed by the columns of their names.
+    ///
+    /// Exit codes: 0 all rows are in, 5 some rows, or all, were bad and are not in, 3 the import stopped before the end (--strict
+    /// stops at the first bad row; what was in by then stays), 2 nothing was imported since the command line does not fit the file,
+    /// 130 stopped by Ctrl-C, which says how many rows are in. Rows that come through a pipe are committed at least each second.
     Import(Box<ImportArgs>),
-    /// Write rows to a file or to stdout, as CSV or NDJSON
+    /// Write rows to a file or to stdout, as CSV, TSV or NDJSON
     Export(ExportArgs),
     /// Make each file below a directory the value of its path; files that have not changed since are passed over
     ImportDir(ImportDirArgs),
@@ -197,7 +202,26 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "INDEX", requires = "table")]
     pub(crate) index: Vec<String>,
     /// How values fold: sum:u64, stats:f64, set, {name: fold, ...}, ... [default: replace]
-    #[arg(long, value_name = "SPEC", requires = "table")]
+    ///
+    /// replace, first: the latest, the first value.
+    /// sum:i64: the sum; beyond 2^63 it wraps around, without a word.
+    /// sum:u64: the sum; once it is 2^64-1 it stays there, and is shown as "or more".
+    /// sum:i128: the sum, where one of these might not hold it; it wraps beyond 2^127.
+    /// sum:f64: the sum, exact until it is read.
+    /// min:T, max:T: the extreme; T is i64, u64, f64 or bytes.
+    /// stats:f64: count, sum, smallest, largest, mean, variance.
+    /// append:SEP: everything, one after the other.
+    /// set, intersect, bitmap: union, intersection of byte strings; union of u32.
+    /// counters: a map of names to counts, each as sum:i64.
+    /// lww:ts: the latest by a time inside the value.
+    /// top:K: the K members with the largest scores.
+    /// hll:P: about how many distinct members.
+    /// quantiles:ALPHA: any quantile, within a relative error.
+    /// json-merge: JSON documents, merged name by name.
+    /// matmul:N:T: the product of matrices, in order.
+    /// patch: an object and edits on it.
+    /// {a: SPEC, b: SPEC}: a record, each field by its own fold.
+    #[arg(long, value_name = "SPEC", requires = "table", verbatim_doc_comment)]
     pub(crate) fold: Option<String>,
     /// Type of the values of a table that replaces: bytes, utf8, u64, i64, f64, json
     #[arg(long, value_name = "TYPE", requires = "table")]
@@ -264,7 +288,7 @@ pub(crate) struct ImportArgs {
     /// Types of the key's columns: text, int, double, bool, bytes, uuid, ...; one column may also be u64, i64, u32
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(crate) key_types: Option<Vec<String>>,
-    /// The fold, and the columns that feed it: 'flights: sum:u64 = 1, delay: stats:f64 = dep_delay'
+    /// The fold, and the columns that feed it: 'flights: sum:u64 = 1, delay: stats:f64 = dep_delay'; `create --help` lists folds
     #[arg(long, value_name = "FIELDS", conflicts_with_all = ["value_json"])]
     pub(crate) fold: Option<String>,
     /// The column that holds the value
@@ -288,6 +312,9 @@ pub(crate) struct ImportArgs {
     /// A text that means a missing value: NA, NULL, \N; for folds an empty field does too
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) null: Vec<String>,
+    /// Fields that no row of an NDJSON file need have; one that is misspelt would feed nothing
+    #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
+    pub(crate) optional: Vec<String>,
     /// Write bad rows to this CSV file, with line number and reason
     #[arg(long, value_name = "FILE")]
     pub(crate) bad_rows: Option<PathBuf>,
@@ -372,7 +399,7 @@ pub(crate) struct RangeArgs {
     pub(crate) after: Vec<String>,
     /// End before this key
     #[arg(long, value_name = "KEY", num_args = 1.., conflicts_with = "through", allow_negative_numbers = true)]
-    pub(crate) to: Vec<String>,
+    pub(crate) before: Vec<String>,
     /// End with this key, included
     #[arg(long, value_name = "KEY", num_args = 1.., allow_negative_numbers = true)]
     pub(crate) through: Vec<String>,
@@ -409,7 +436,7 @@ pub(crate) struct RowsArgs {
     #[arg(long, conflicts_with = "heads")]
     pub(crate) cursor: bool,
     /// Go on where this cursor stood, in the same range and direction
-    #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "to", "through", "reverse", "at"])]
+    #[arg(long, value_name = "CURSOR", conflicts_with_all = ["prefix", "from", "after", "before", "through", "reverse", "at"])]
     pub(crate) resume: Option<String>,
     /// Only if the scan still sees what it saw: nothing was written to the store since, or the table keeps its past
     #[arg(long, requires = "resume")]
@@ -438,9 +465,12 @@ pub(crate) struct ExportArgs {
     pub(crate) store: PathBuf,
     /// The table
     pub(crate) table: String,
-    /// The file to write, which must not be there yet; `-` is stdout
-    #[arg(default_value = "-")]
-    pub(crate) file: String,
+    /// The file to write, as --to says it
+    #[arg(conflicts_with = "to")]
+    pub(crate) file: Option<String>,
+    /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is stdout [default: -]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<String>,
     /// Which rows
     #[command(flatten)]
     pub(crate) rows: RowsArgs,
@@ -456,6 +486,8 @@ pub(crate) enum OutputFormat {
     Table,
     /// Fields between commas, with a header
     Csv,
+    /// Fields between tabs, with a header
+    Tsv,
     /// A JSON object on each line
     Ndjson,
 }
@@ -487,10 +519,10 @@ pub(crate) struct FindArgs {
     pub(crate) index: String,
     /// The term: numbers (inf and nan where all terms are numbers) and true as they are, in quotes as text, bytes as 0x...;
     /// without it all terms, or a range
-    #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "to", "through"])]
+    #[arg(allow_negative_numbers = true, conflicts_with_all = ["prefix", "from", "after", "before", "through"])]
     pub(crate) term: Option<String>,
     /// Only terms that begin with this text, or with these bytes, as 0x...
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["from", "after", "to", "through"])]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["from", "after", "before", "through"])]
     pub(crate) prefix: Option<String>,
     /// Begin at this term, included
     #[arg(long, value_name = "TERM", conflicts_with = "after", allow_negative_numbers = true)]
@@ -500,7 +532,7 @@ pub(crate) struct FindArgs {
     pub(crate) after: Option<String>,
     /// End before this term
     #[arg(long, value_name = "TERM", conflicts_with = "through", allow_negative_numbers = true)]
-    pub(crate) to: Option<String>,
+    pub(crate) before: Option<String>,
     /// End with this term, included
     #[arg(long, value_name = "TERM", allow_negative_numbers = true)]
     pub(crate) through: Option<String>,
@@ -763,8 +795,8 @@ pub(crate) struct DigestArgs {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=6))]
     pub(crate) depth: u8,
     /// Keep it in this file, which must not be there yet
-    #[arg(long, value_name = "FILE")]
-    pub(crate) save: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", alias = "save")]
+    pub(crate) to: Option<String>,
     /// Compare it with this one, which was kept, and print the keys among which the two differ
     #[arg(long, value_name = "FILE", conflicts_with = "depth")]
     pub(crate) against: Option<PathBuf>,
@@ -1075,3 +1107,7 @@ pub(crate) struct CompletionsArgs {
     /// For which shell
     pub(crate) shell: clap_complete::Shell,
 }
+
+#[cfg(test)]
+#[path = "args/tests.rs"]
+mod tests;

@@ -1,17 +1,21 @@
 //! The bytes of files as values, and values as files: whatever their length, no more than a piece is in memory.
 //!
 //! A table that takes no streams (its values stand beside their keys, or are checked as a whole) gets the value at once, up to the
-//! length that a value may have there.
+//! length that a value may have there; where folding could have made a longer one, as operands that fold to it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 use folddb::limits::VALUE_BYTES_MAX;
+use folddb::table_rules::TableKind;
 use folddb::{AsOf, BytesTable, Lifetime, Seq, WriteOp};
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
+
+/// Longest value that is held to be written as operands that fold to it, in bytes.
+const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// A source that says to a bar how far it has been read.
 struct Counted<'a, R>(R, &'a ProgressBar, u64);
@@ -51,21 +55,24 @@ pub(crate) fn put(
         }
     } else {
         let mut value = Vec::new();
-        let read = from.by_ref().take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut value);
+        let held_max = if folds_from_pieces(table) { HELD_BYTES_MAX } else { VALUE_BYTES_MAX };
+        let read = from.by_ref().take(held_max as u64 + 1).read_to_end(&mut value);
         read.map_err(|error| cannot_read(name, &error))?;
-        if value.len() > VALUE_BYTES_MAX {
+        if value.len() > held_max {
             let table = table.name();
             return Err(Failure::Usage(format!(
-                "{name} is longer than a value of table `{table}` may be: {VALUE_BYTES_MAX} bytes"
+                "{name} is longer than a value of table `{table}` may be: {held_max} bytes"
             )));
         }
-        let written = match lifetime {
-            None => table.write(WriteOp::Set, key, &value),
-            Some(lifetime) => table.write_expiring(WriteOp::Set, key, &value, lifetime),
-        };
-        written.map_err(of_file)?
+        table.write_whole(WriteOp::Set, key, &value, lifetime).map_err(of_file)?
     };
     Ok((seq, from.2))
+}
+
+/// Whether the table may take a value that is longer than one op, as operands that fold to it.
+fn folds_from_pieces(table: &BytesTable) -> bool {
+    let rules = table.rules();
+    rules.rules.kind == TableKind::Sorted && rules.rules.fold.spec() != "replace"
 }
 
 /// Writes the value of `key` to `to`, which is called so. Returns its length; none where the key has none, and then nothing was

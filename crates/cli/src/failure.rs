@@ -20,6 +20,8 @@ pub(crate) enum Failure {
     Refused(String),
     /// Whoever reads the output wants no more: a pipe is closed. The quiet end.
     OutputClosed,
+    /// Whoever sits before it wants it to stop.
+    Interrupted,
     /// What went wrong has been said already.
     Told(ExitCode),
 }
@@ -33,6 +35,7 @@ impl Failure {
             Failure::Usage(_) => ExitCode::Usage,
             Failure::Refused(_) => ExitCode::Refused,
             Failure::OutputClosed => ExitCode::Done,
+            Failure::Interrupted => ExitCode::Interrupted,
             Failure::Told(code) => *code,
         }
     }
@@ -77,6 +80,7 @@ impl fmt::Display for Failure {
             Failure::NotFound(message) | Failure::Usage(message) | Failure::Refused(message) => {
                 f.write_str(message)
             }
+            Failure::Interrupted => f.write_str("stopped by Ctrl-C"),
             Failure::OutputClosed | Failure::Told(_) => Ok(()),
         }
     }

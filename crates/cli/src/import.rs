@@ -3,6 +3,7 @@
 
 pub(crate) mod sink;
 pub(crate) mod source;
+pub(crate) mod delimited;
 pub(crate) mod rows;
 pub(crate) mod mapping;
 pub(crate) mod bad_rows;

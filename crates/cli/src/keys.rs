@@ -126,12 +126,29 @@ pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> 
 const STRUCTURED: [&str; 10] =
     ["stats", "quantiles", "set", "intersect", "bitmap", "counters", "top", "hll", "lww", "matmul"];
 
+/// Folds that show lists, which a column of CSV has as JSON.
+const LISTED: [&str; 6] = ["set", "intersect", "bitmap", "counters", "top", "matmul"];
+
+/// Whether the fold of this spec takes lists, and maps that are no records.
+pub(crate) fn is_structured(spec: &str) -> bool {
+    spec.starts_with('{') || STRUCTURED.contains(&stem(spec))
+}
+
+/// What a field of CSV, as an export writes it, is to the fold of this spec.
+pub(crate) fn csv_datum(spec: &str, text: &str) -> Option<Datum> {
+    if LISTED.contains(&stem(spec)) && text.starts_with(['[', '{']) {
+        return serde_json::from_str(text).ok().map(|value| json::to_datum(&value));
+    }
+    datum::unwrapped_text(text).map(Datum::Bytes)
+}
+
+fn stem(spec: &str) -> &str {
+    spec.split(':').next().unwrap_or_default()
+}
+
 /// What a typed value is to the fold of this spec.
 pub(crate) fn value_datum(spec: &str, word: &str) -> Datum {
-    let stem = spec.split(':').next().unwrap_or_default();
     let looks_like_json = word.trim_start().starts_with(['{', '[']);
-    let parsed = (looks_like_json && (spec.starts_with('{') || STRUCTURED.contains(&stem)))
-        .then(|| serde_json::from_str(word).ok())
-        .flatten();
+    let parsed = (looks_like_json && is_structured(spec)).then(|| serde_json::from_str(word).ok()).flatten();
     parsed.map_or_else(|| Datum::Text(word.to_owned()), |value| json::to_datum(&value))
 }

@@ -8,12 +8,14 @@
 
 mod exit_code;
 mod failure;
+mod interrupt;
 mod human;
 mod args;
 mod session;
 mod progress;
 mod keys;
 mod blobs;
+mod out_file;
 mod render;
 mod import;
 mod commands;
@@ -35,6 +37,7 @@ fn run(words: std::env::ArgsOs) -> ExitCode {
     };
     let mut session = Session::on_stdout(cli.globals);
     let done = commands::run(cli.verb, &mut session);
+    let closed = session.close();
     let flushed = session.flush();
-    exit_code::report(done.and(flushed))
+    exit_code::report(done.and(closed).and(flushed))
 }

@@ -3,6 +3,7 @@
 //! A single command opens the store that it names, for reading where it only reads. In the shell all commands
 //! share the store that the shell holds open.
 
+use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::Path;
@@ -21,6 +22,8 @@ pub(crate) struct Session {
     pub(crate) out: Box<dyn Write>,
     /// The store that the shell holds open.
     pub(crate) shared: Option<Store>,
+    /// The stores that the command has opened for writing: they are closed in order when it has ended, however it ends.
+    own: RefCell<Vec<Store>>,
     /// The transaction that the shell has begun: what is read and written of single keys is its own.
     pub(crate) transaction: Option<Begun>,
 }
@@ -60,7 +63,7 @@ impl Session {
     /// A session that prints to the standard output.
     pub(crate) fn on_stdout(globals: Globals) -> Session {
         let out = Box::new(BufWriter::with_capacity(1 << 16, io::stdout()));
-        Session { globals, out, shared: None, transaction: None }
+        Session { globals, out, shared: None, own: RefCell::default(), transaction: None }
     }
 
     /// Hands on what is still in the buffer of the output.
@@ -137,19 +140,31 @@ impl Session {
 
     /// Opens a second store to write it.
     pub(crate) fn write_other(&self, path: &Path) -> Result<Opened, Failure> {
-        Ok(Opened { store: Store::open(path, self.options())?, shared: false })
+        Ok(self.keep(Store::open(path, self.options())?))
     }
 
     fn open(&self, path: &Path, options: Options) -> Result<Opened, Failure> {
         match &self.shared {
             Some(store) => Ok(Opened { store: store.clone(), shared: true }),
-            None => Ok(Opened { store: Store::open(path, options)?, shared: false }),
+            None => Ok(self.keep(Store::open(path, options)?)),
         }
+    }
+
+    /// Notes that a store is to be closed.
+    fn keep(&self, store: Store) -> Opened {
+        self.own.borrow_mut().push(store.clone());
+        Opened { store, shared: false }
+    }
+
+    /// Closes what the command has opened for writing: what is in memory goes to runs, and the log takes no space.
+    pub(crate) fn close(&self) -> Result<(), Failure> {
+        let closed: Vec<_> = self.own.take().into_iter().map(Store::close).collect();
+        Ok(closed.into_iter().collect::<Result<(), _>>()?)
     }
 
     /// Creates a store.
     pub(crate) fn create(&self, path: &Path) -> Result<Opened, Failure> {
-        Ok(Opened { store: Store::create(path, self.options())?, shared: false })
+        Ok(self.keep(Store::create(path, self.options())?))
     }
 }
 
@@ -181,8 +196,7 @@ impl Opened {
         format!("the store {path} has no table `{name}` ({})", human::suggestion(name, &known))
     }
 
-    /// Ends a command that wrote much: what is in memory goes to runs, so that the next opening has nothing to
-    /// replay.
+    /// Closes the store before the command ends, where that has more to say or do.
     pub(crate) fn close(self) -> Result<(), Failure> {
         if !self.shared {
             self.store.close()?;

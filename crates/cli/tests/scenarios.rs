@@ -144,4 +144,5 @@ scenarios! {
     values_lie_in_files_of_their_own_and_stores_are_sealed: "place.txt",
     files_become_values_and_values_files: "files.txt",
     records_are_found_by_what_is_in_them: "indexes.txt",
+    values_of_any_length_come_back_by_every_way_out_and_in: "long.txt",
 }

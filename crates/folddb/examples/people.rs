@@ -12,7 +12,7 @@ pub(crate) fn main() -> folddb::Result<()> {
     let dir = std::env::temp_dir().join(format!("folddb-people-{}", std::process::id()));
     let store = Store::create(&dir, Options::default())?;
 
-    // Values are documents; a fold merges what is known by now. Each write brings entries for its terms, and reads nothing.
+    // Values are documents, with their names sorted; a fold merges what is known by now. Each write brings entries for its terms, and reads nothing.
     let rules = Rules::sorted::<String, Vec<u8>>()
         .fold("json-merge")
         .index("by_city", "json:/home/city")
@@ -20,8 +20,8 @@ pub(crate) fn main() -> folddb::Result<()> {
     let people = store.table("people", rules)?;
     for (name, known) in [
         ("ann", r#"{"home":{"city":"Berlin"},"speaks":["German","English"]}"#),
-        ("bob", r#"{"home":{"city":"Rome"},"speaks":["Italian"],"age":41}"#),
-        ("cid", r#"{"home":{"city":"Berlin"},"age":30}"#),
+        ("bob", r#"{"age":41,"home":{"city":"Rome"},"speaks":["Italian"]}"#),
+        ("cid", r#"{"age":30,"home":{"city":"Berlin"}}"#),
         ("ann", r#"{"age":28}"#),               // what was known of her stays
         ("cid", r#"{"home":{"city":"Oslo"}}"#), // he has moved: his entry under Berlin is stale, and nobody sees it
     ] {

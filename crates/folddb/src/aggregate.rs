@@ -10,15 +10,16 @@ use std::ops::Bound;
 use folddb_base::stream::Direction;
 use folddb_base::{Error, RecordStream, Result, Seq};
 use folddb_layout::summaries::Summary;
-use folddb_manifest::RangeDelete;
 use folddb_memtable::Captured;
 use folddb_rules::codec::{Key, Value};
 use folddb_rules::{Aggregate as Sum, KeyOrder};
 use folddb_run::{ReadMode, RunCursor};
 
+use crate::any_rows::AnyRows;
 use crate::catalog::TableCore;
+use crate::range_deletes::RangeDeletes;
 use crate::scan::{ScanPlan, Wanted, run_cursor};
-use crate::scans::{AnyRows, BytesScan, Scan, wrong_row};
+use crate::scans::{BytesScan, Scan, wrong_row};
 use crate::view::{PartView, RunView, TableView};
 
 /// What the rows of a range come to.
@@ -94,7 +95,9 @@ impl BytesScan {
         let mut sum = Summing { scan: &scan, wanted, sum: Sum::default(), found: Aggregate::default() };
         let range = (&scan.plan.low, &scan.plan.high);
         let view = scan.engine.view_at(&scan.table, scan.plan.at)?;
-        match base_of(&scan.table, &view) {
+        // What a transaction has read of a range, and written to it, shows where all of it is scanned.
+        let base = if scan.inside.is_some() { None } else { base_of(&scan.table, &view) };
+        match base {
             None => sum.take(Tile::Scanned { low: range.0.clone(), high: range.1.clone() })?,
             Some(base) => {
                 let mut tiling = Tiling {
@@ -165,7 +168,7 @@ impl Summing<'_> {
         let (engine, table) = (&self.scan.engine, &self.scan.table);
         let wanted = self.wanted;
         let plan = ScanPlan { low, high, direction: Direction::Forward, wanted, ..self.scan.plan.clone() };
-        let mut rows = AnyRows::start(engine, table, plan)?;
+        let mut rows = AnyRows::start_in(engine, table, plan, self.scan.inside.as_ref())?;
         self.found.cost.ranges_scanned += 1;
         while let Some((key, value)) = rows.next_row()? {
             self.found.rows += 1;
@@ -208,7 +211,7 @@ struct Tiling<'a> {
     range: (&'a Bound<Vec<u8>>, &'a Bound<Vec<u8>>),
     /// No newer record is seen.
     limit: Seq,
-    range_deletes: &'a [RangeDelete],
+    range_deletes: &'a RangeDeletes,
     wants_fold: bool,
     others: Others,
     /// What lies before is decided.
@@ -248,12 +251,8 @@ impl Tiling<'_> {
     /// Whether a reader sees the records of the part as they are: none is newer than its snapshot, none deleted in a range.
     fn is_seen_as_it_is(&self, part: &PartView) -> bool {
         let facts = part.file.part.facts();
-        let hides = |range: &RangeDelete| {
-            range.seq > facts.min_seq
-                && self.order.compare(&range.from, &part.high).is_le()
-                && self.order.compare(&part.low, &range.to).is_lt()
-        };
-        facts.max_seq <= self.limit && !self.range_deletes.iter().any(hides)
+        let hides = || self.range_deletes.is_any_among(self.order, (&part.low, &part.high), facts.min_seq);
+        facts.max_seq <= self.limit && !hides()
     }
 
     fn suits(&self, summary: &Summary) -> bool {

@@ -9,7 +9,7 @@ use crate::catalog::TableCore;
 use crate::encode::{Encoded, Lifetime, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
-use crate::reads::Reads;
+use crate::reads::ReadSet;
 use crate::table::{BytesTable, Table};
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
@@ -121,7 +121,10 @@ impl Batch {
         if let Some(value) = value {
             value.encode(&mut value_bytes);
         }
-        self.push((table.core(), table.engine()), kind, &key_bytes, &value_bytes, lifetime);
+        match table.check_written(kind, &value_bytes) {
+            Ok(()) => self.push((table.core(), table.engine()), kind, &key_bytes, &value_bytes, lifetime),
+            Err(mistake) => self.remember(Err(mistake)),
+        }
         (self.key, self.value) = (key_bytes, value_bytes);
         self
     }
@@ -230,7 +233,7 @@ impl Batch {
     }
 
     /// The same, if what was read still holds.
-    pub(crate) fn commit_if(&mut self, reads: Option<&Reads>, durability: Durability) -> Result<Seq> {
+    pub(crate) fn commit_if(&mut self, reads: Option<&ReadSet>, durability: Durability) -> Result<Seq> {
         let result = match self.mistake.take() {
             Some(mistake) => Err(mistake),
             None if self.encoded.len_bytes() > BATCH_BYTES_MAX => Err(Error::invalid(format!(

@@ -113,7 +113,7 @@ impl Borders {
         now: Duration,
     ) -> Held {
         let mut live = self.live.lock();
-        // One that reads files of its own knows no table that was loaded since: a load takes no seqs.
+        // One that reads files of its own is not joined: a border costs its new holder less to read.
         let is_alike = |hold: &Hold| hold.held_for == held_for && hold.is_border();
         let alike = live.range_mut((at.seq, 0)..=(at.seq, u64::MAX)).find(|(_, hold)| is_alike(hold));
         let (time_ms, since, youngest) = (at.time_ms, now, now);
@@ -174,6 +174,12 @@ impl Borders {
         let live = self.live.lock();
         let sees_all = |hold: &Hold| hold.is_border() && !matches!(hold.held_for, HeldFor::Past(_));
         live.iter().find(|(_, hold)| sees_all(hold)).map(|(&(seq, _), _)| seq)
+    }
+
+    /// The oldest seq that a transaction reads at.
+    pub(crate) fn oldest_of_transactions(&self) -> Option<Seq> {
+        let live = self.live.lock();
+        live.iter().find(|(_, hold)| hold.held_for == HeldFor::Transaction).map(|(&(seq, _), _)| seq)
     }
 
     /// The oldest seq that is read at, of a border or not.
@@ -295,8 +301,14 @@ impl Borders {
 
     /// The files of all that have files of their own; those that share them have them once.
     pub(crate) fn all_files(&self) -> Vec<Arc<OwnFiles>> {
+        self.files_since(0)
+    }
+
+    /// The same of those that see records of `seq`.
+    pub(crate) fn files_since(&self, seq: Seq) -> Vec<Arc<OwnFiles>> {
         let live = self.live.lock();
-        let mut files: Vec<_> = live.values().filter_map(|hold| hold.files.clone()).collect();
+        let since = live.range((seq, 0)..);
+        let mut files: Vec<_> = since.filter_map(|(_, hold)| hold.files.clone()).collect();
         files.dedup_by(|a, b| Arc::ptr_eq(a, b));
         files
     }

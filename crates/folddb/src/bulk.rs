@@ -10,8 +10,10 @@ use std::marker::PhantomData;
 use std::mem;
 use std::sync::Arc;
 
+use folddb_base::limits::FOLDED_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Op, OpBuf, OpKind, Record, RecordSink, Result, Seq, TableId};
 use folddb_merge::Times;
+use folddb_rules::algebra::Decline;
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_rules::{Composed, State};
@@ -23,7 +25,7 @@ use crate::encode::{WriteOp, check_lengths};
 use crate::read::damaged_record;
 use crate::rules::Rules;
 use crate::store::{Content, Store};
-use crate::table::{BytesTable, Table};
+use crate::table::{BytesTable, Table, fit};
 use crate::upkeep::output::Output;
 use crate::view::{PartFile, TableView};
 
@@ -55,14 +57,16 @@ pub struct BulkLoad<K, V> {
 
 impl Store {
     /// Begins to load a new table by these rules with rows that come in the order of their keys. It is there once
-    /// [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot its rows are as old as the last write before this call;
-    /// only to one that was taken before the table was there and had files of its own by then the table is empty.
+    /// [`BulkLoad::finish`] returns, with all of them or not at all. To a snapshot its rows are as
+    /// old as the last write before this call, whether the snapshot was taken before the load or
+    /// after it.
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for rules that a load cannot serve: hashed
     /// tables, values that lie apart or expire; or where a feed tells of the table.
     pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
         let bytes = self.bulk_load_bytes(name, rules.as_table_rules().clone())?;
+        fit::<V>(name, bytes.rules())?;
         Ok(BulkLoad { bytes, key: Vec::new(), value: Vec::new(), types: PhantomData })
     }
 
@@ -124,7 +128,10 @@ impl BytesBulkLoad {
         self.check_whole()?;
         let value = if op == WriteOp::Delete { &[][..] } else { value };
         BytesTable::check_row(&self.table, op, key, value)?;
-        check_lengths(&self.table, key, value)?;
+        check_lengths(&self.table, key, &[])?;
+        if value.len() > FOLDED_BYTES_MAX {
+            return Err(self.too_long(key, value.len()));
+        }
         let kind = self.table.rules.fold.normalise(key, op.kind(), value);
         let row = row_of(&self.table, kind, value)?;
         match &self.pending {
@@ -200,6 +207,10 @@ impl BytesBulkLoad {
                 state.kind = kind;
             }
             Composed::Out => mem::swap(state, &mut self.scratch),
+            Composed::Both(Decline::TooLong) => {
+                let (key, bytes) = (key.clone(), state.payload.len() + row.payload_len());
+                return Err(self.too_long(&key, bytes));
+            }
             Composed::Both(cause) => return Err(self.store.engine().fold_failed(&self.table, key, &cause)),
         }
         Ok(())
@@ -218,9 +229,18 @@ impl BytesBulkLoad {
             engine.check_open()?;
             engine.health.check_writable(false)?;
             self.parts.extend(self.output.close_part(engine, &self.table)?);
-            engine.reserve_numbers()?;
         }
         Ok(())
+    }
+
+    fn too_long(&self, key: &[u8], bytes: usize) -> Error {
+        let key = self.table.rules.rules.key_codec().show_line(key);
+        Error::invalid(format!(
+            "row {}: the value of key {key} comes to {bytes} bytes, and a bulk load of table `{}` takes values of at most \
+             {FOLDED_BYTES_MAX}; write that key in batches, once the table is there",
+            self.rows + 1,
+            self.table.name
+        ))
     }
 
     fn disorder(&self, key: &[u8]) -> Error {
@@ -276,7 +296,7 @@ impl<K: Key, V: Value> BulkLoad<K, V> {
     /// # Errors
     /// As [`BytesBulkLoad::finish`].
     pub fn finish(self) -> Result<Table<K, V>> {
-        self.bytes.finish().map(Table::new)
+        self.bytes.finish().and_then(Table::new)
     }
 
     fn push<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(

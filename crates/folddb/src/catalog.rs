@@ -1,9 +1,8 @@
 //! The tables of a store, by number and by name.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, TableId};
+use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, SharedMap, TableId};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use folddb_layout::manifest_edit::IndexStand;
@@ -53,6 +52,8 @@ pub(crate) struct TableCore {
     owner: RwLock<Option<Owner>>,
     view: RwLock<Arc<TableView>>,
     dropped: AtomicBool,
+    /// It has more range deletes than merges should have left: who adds to them waits a while.
+    pub(crate) has_many_ranges: AtomicBool,
     /// A reader has met a memtable of many chunks, and wants them merged.
     wants_chunk_merge: AtomicBool,
 }
@@ -123,6 +124,7 @@ impl TableCore {
             owner: RwLock::default(),
             view: RwLock::new(Arc::new(view)),
             dropped: AtomicBool::new(false),
+            has_many_ranges: AtomicBool::new(false),
             wants_chunk_merge: AtomicBool::new(false),
         }
     }
@@ -249,8 +251,8 @@ impl TableCore {
     }
 
     /// Takes the readers' wish.
-    pub(crate) fn take_chunk_merge_wish(&self) -> bool {
-        self.wants_chunk_merge.swap(false, Ordering::Relaxed)
+    pub(crate) fn take_chunk_merge_wish(&self) {
+        self.wants_chunk_merge.store(false, Ordering::Relaxed);
     }
 
     /// The part files of the present picture.
@@ -267,27 +269,59 @@ pub(crate) fn new_memtable(order: &KeyOrder, fold: &Arc<FoldRules>, keeps_all: b
     Arc::new(Memtable::new(order.clone(), Arc::clone(fold), limits))
 }
 
-/// All tables.
+/// All tables. A clone shares them: the next catalog costs what is changed about it.
 #[derive(Clone, Default)]
 pub(crate) struct Catalog {
-    by_name: BTreeMap<String, Arc<TableCore>>,
+    by_name: SharedMap<Arc<str>, Arc<TableCore>>,
+    by_id: SharedMap<TableId, Arc<TableCore>>,
+    /// Those of them that are hashed.
+    hashed: SharedMap<TableId, Arc<TableCore>>,
+    /// And those that are indexes.
+    indexes: SharedMap<TableId, Arc<TableCore>>,
 }
+
+/// An error names so many tables at most.
+const NAMES_MAX: usize = 20;
 
 impl Catalog {
     pub(crate) fn insert(&mut self, table: Arc<TableCore>) {
-        self.by_name.insert(table.name.clone(), table);
+        self.by_name.insert(table.name.as_str().into(), Arc::clone(&table));
+        if table.hashed.is_some() {
+            self.hashed.insert(table.id, Arc::clone(&table));
+        }
+        if table.is_index() {
+            self.indexes.insert(table.id, Arc::clone(&table));
+        }
+        self.by_id.insert(table.id, table);
     }
 
     pub(crate) fn remove(&mut self, table: &TableCore) {
-        self.by_name.remove(&table.name);
+        self.by_name.remove(table.name.as_str());
+        self.by_id.remove(&table.id);
+        self.hashed.remove(&table.id);
+        self.indexes.remove(&table.id);
     }
 
     pub(crate) fn by_name(&self, name: &str) -> Option<&Arc<TableCore>> {
         self.by_name.get(name)
     }
 
-    /// The tables, by name.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<TableCore>> {
+    pub(crate) fn by_id(&self, id: TableId) -> Option<&Arc<TableCore>> {
+        self.by_id.get(&id)
+    }
+
+    /// The hashed ones.
+    pub(crate) fn hashed(&self) -> impl Iterator<Item = (&Arc<TableCore>, &Hashed)> {
+        self.hashed.values().filter_map(|table| Some((table, table.hashed.as_ref()?)))
+    }
+
+    /// Those that are indexes.
+    pub(crate) fn indexes(&self) -> impl Iterator<Item = &Arc<TableCore>> {
+        self.indexes.values()
+    }
+
+    /// The tables, by name. There may be many: what is done again and again asks for those that it needs.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<TableCore>> + Clone {
         self.by_name.values()
     }
 
@@ -298,11 +332,11 @@ impl Catalog {
 
     /// The error for a name that is not there, with the names that are.
     pub(crate) fn unknown(&self, name: &str) -> Error {
-        let names: Vec<&str> = self.own().map(|table| table.name.as_str()).collect();
-        let has = if names.is_empty() {
-            "it has no tables yet".to_owned()
-        } else {
-            format!("it has {}", names.join(", "))
+        let names: Vec<&str> = self.own().map(|table| table.name.as_str()).take(NAMES_MAX + 1).collect();
+        let has = match names.get(..NAMES_MAX) {
+            _ if names.is_empty() => "it has no tables yet".to_owned(),
+            Some(first) if names.len() > NAMES_MAX => format!("it has {} and more", first.join(", ")),
+            _ => format!("it has {}", names.join(", ")),
         };
         Error::new(ErrorKind::UnknownTable, format!("the store has no table `{name}`; {has}"))
     }

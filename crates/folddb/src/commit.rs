@@ -29,11 +29,12 @@ use crate::encode::Encoded;
 use crate::engine::{Active, Committer, Engine};
 use crate::health::PoisonOnPanic;
 use crate::options::Durability;
-use crate::reads::{Checked, Reads};
+use crate::reads::{Checked, ReadSet};
 use crate::view::TableView;
 
 impl Engine {
-    /// Commits a batch. Returns the seq of its last record.
+    /// Commits a batch. Returns the seq of its last record. With an error of another kind than `NotDurable` nothing of it is
+    /// visible, ever.
     #[inline]
     pub(crate) fn commit(&self, batch: &mut Encoded, durability: Durability) -> Result<Seq> {
         self.commit_if(batch, None, durability)
@@ -43,7 +44,7 @@ impl Engine {
     pub(crate) fn commit_if(
         &self,
         batch: &mut Encoded,
-        reads: Option<&Reads>,
+        reads: Option<&ReadSet>,
         durability: Durability,
     ) -> Result<Seq> {
         if batch.count == 0 {
@@ -61,7 +62,7 @@ impl Engine {
             false => self.place_and_apply(batch, checked, durability)?,
         };
         if durability == Durability::Sync {
-            self.sync_to(end_lsn)?;
+            self.sync_to(end_lsn).map_err(|cause| not_durable(&cause))?;
         }
         Ok(last_seq)
     }
@@ -71,7 +72,7 @@ impl Engine {
     fn place_and_apply(
         &self,
         batch: &mut Encoded,
-        checked: Option<(&Reads, Checked)>,
+        checked: Option<(&ReadSet, Checked)>,
         durability: Durability,
     ) -> Result<(Lsn, Seq)> {
         let _placing = self.values.placing.read();
@@ -83,7 +84,7 @@ impl Engine {
     fn append_and_apply(
         &self,
         batch: &mut Encoded,
-        checked: Option<(&Reads, Checked)>,
+        checked: Option<(&ReadSet, Checked)>,
         durability: Durability,
     ) -> Result<(Lsn, Seq)> {
         let mut committer = self.derive_and_lock(batch)?;
@@ -120,7 +121,7 @@ impl Engine {
             };
             self.apply(committer, first_seq, start_lsn, &batch.payload, &mut |table, range| {
                 if let Some((_, view)) = held.iter_mut().find(|(id, _)| *id == table.id) {
-                    **view = Arc::new(view.with_range_delete(range));
+                    **view = Arc::new(view.with_range_delete(&table.rules.order, range));
                 }
             })
             .inspect_err(|error| self.health.poison(error))?; // memory has half of it
@@ -195,9 +196,12 @@ impl Engine {
                 seq += 1;
                 (seq - 1, record)
             });
-            let Committer { active, stripes, stripes_version, .. } = &mut *committer;
+            let Committer { active, stripes, written, .. } = &mut *committer;
             match active.get_mut(id.0 as usize).and_then(Option::as_mut) {
                 Some(active) => {
+                    if active.first_lsn.is_none() {
+                        written.insert(id);
+                    }
                     if let Some(hashed) = active.table.hashed.as_ref() {
                         let first_lsn = active.first_lsn.get_or_insert(frame_lsn);
                         *first_lsn = (*first_lsn).min(frame_lsn);
@@ -208,10 +212,7 @@ impl Engine {
                         self.values.installs.fetch_add(u64::from(emptied), Ordering::AcqRel);
                         continue;
                     }
-                    let has_range = active.take(numbered, frame_lsn, stripes, range_deleted)?;
-                    if has_range {
-                        *stripes_version = u64::MAX;
-                    }
+                    active.take(numbered, frame_lsn, stripes, range_deleted)?;
                 }
                 None => numbered.for_each(drop),
             }
@@ -220,8 +221,11 @@ impl Engine {
     }
 
     pub(crate) fn publish(&self, committer: &mut Committer, last_seq: Seq) {
-        if let Some(last) = committer.stripes.last_mut() {
-            *last = last_seq;
+        match committer.stripes.last_mut() {
+            // A range delete of the batch, which stays a border.
+            Some(last) if *last > self.published() => committer.stripes.push(last_seq),
+            Some(last) => *last = last_seq,
+            None => {}
         }
         self.published.store(last_seq, Ordering::Release);
     }
@@ -234,7 +238,7 @@ impl Engine {
             return;
         }
         let mut stripes = self.borders.all();
-        for active in committer.active.iter().flatten() {
+        for active in committer.written() {
             stripes.extend(&active.range_delete_seqs);
         }
         stripes.sort_unstable();
@@ -246,14 +250,12 @@ impl Engine {
 
     fn seal_full(&self, committer: &mut Committer, tables: &[Arc<TableCore>]) {
         let memtable_bytes = self.options.memtable_bytes();
+        let range_deletes_max = self.options.range_deletes_per_flush();
         let mut fullest_bytes = 0;
         for table in tables {
             let Some(active) = committer.active_mut(table.id) else { continue };
-            let is_full = active.bytes >= memtable_bytes;
-            // Merged chunks take less than they did: what is counted may fall, too.
-            let counted = std::mem::replace(&mut active.bytes_counted, active.bytes);
-            let bytes = active.bytes;
-            committer.active_bytes = committer.active_bytes - counted + bytes;
+            let (bytes, is_full) = (active.bytes, active.is_full(memtable_bytes, range_deletes_max));
+            committer.count_bytes(table.id);
             if is_full {
                 self.seal(committer, table);
             } else {
@@ -269,7 +271,7 @@ impl Engine {
     }
 
     fn seal_largest(&self, committer: &mut Committer) {
-        let largest = committer.active.iter().flatten().max_by_key(|active| active.bytes);
+        let largest = committer.written().max_by_key(|active| active.bytes);
         if let Some(table) = largest.map(|active| Arc::clone(&active.table)) {
             self.seal(committer, &table);
         }
@@ -279,7 +281,7 @@ impl Engine {
     pub(crate) fn seal(&self, committer: &mut Committer, table: &Arc<TableCore>) {
         self.refresh_stripes(committer);
         let end_lsn = committer.journal.as_ref().map_or(0, Journal::end_lsn);
-        let Committer { active, stripes, active_bytes, .. } = committer;
+        let Committer { active, written, stripes, stripes_version, active_bytes, .. } = committer;
         let Some(Some(active)) = active.get_mut(table.id.0 as usize) else { return };
         if active.first_lsn.is_none() {
             return;
@@ -289,6 +291,7 @@ impl Engine {
             self.bell.ring();
             return;
         }
+        written.remove(&table.id);
         active.memtable.freeze(stripes);
         *active_bytes -= std::mem::take(&mut active.bytes_counted);
         let next = new_memtable(&table.rules.order, &table.fold, table.keeps_past);
@@ -297,8 +300,16 @@ impl Engine {
             true => table.active_since_ms.swap(self.now_ms(), Ordering::AcqRel),
             false => 0,
         };
+        // One that is full of range deletes takes memory, too, and so do the reads that look into many.
+        let range_bytes = match active.range_delete_seqs.is_empty() {
+            true => 0,
+            false => {
+                active.range_delete_seqs.len() * self.options.memtable_bytes()
+                    / self.options.range_deletes_min()
+            }
+        };
         let sealed = crate::view::Sealed {
-            bytes: memtable.bytes(),
+            bytes: memtable.bytes() + range_bytes,
             memtable,
             first_lsn: active.first_lsn.take().unwrap_or_default(),
             end_lsn,
@@ -306,7 +317,10 @@ impl Engine {
             since_ms,
         };
         active.bytes = 0;
-        active.range_delete_seqs.clear();
+        if !active.range_delete_seqs.is_empty() {
+            active.range_delete_seqs.clear();
+            *stripes_version = u64::MAX; // they are borders no longer
+        }
         self.debt.sealed_bytes.fetch_add(sealed.bytes, Ordering::AcqRel);
         let next = Arc::clone(&active.memtable);
         table.change_view(|view| TableView {
@@ -315,6 +329,7 @@ impl Engine {
             runs: Arc::clone(&view.runs),
             range_deletes: Arc::clone(&view.range_deletes),
         });
+        self.work.sealed.lock().insert(table.id);
         self.bell.ring();
     }
 
@@ -326,6 +341,9 @@ impl Engine {
             self.check_space();
         }
         self.health.check_writable(batch.frees_only)?;
+        if batch.has_range_delete {
+            self.wait_for_ranges(batch);
+        }
         let debt = &self.debt;
         let is_behind = debt.tier_runs_max.load(Ordering::Relaxed) > self.options.merge_factor;
         let lane_is_over = debt.lane_thousandths.load(Ordering::Relaxed) > 1000 && !batch.values.is_empty();
@@ -350,6 +368,17 @@ impl Engine {
             }
         }
         Ok(())
+    }
+
+    /// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never for ever.
+    #[cold]
+    fn wait_for_ranges(&self, batch: &Encoded) {
+        let seen = self.bell.count();
+        let is_over = |table: &Arc<TableCore>| table.has_many_ranges.load(Ordering::Relaxed);
+        if self.upkeep_runs() && batch.tables.iter().any(is_over) {
+            self.counters.stalls.add(1);
+            self.bell.wait(seen, Duration::from_millis(10));
+        }
     }
 
     /// Lets a piece of a value in, of which no record speaks yet.
@@ -402,23 +431,30 @@ impl Engine {
     }
 }
 
-/// Puts a border in before the last one, which is the published seq.
+/// The error of a commit whose batch is published and whose sync has failed.
+#[cold]
+fn not_durable(cause: &Error) -> Error {
+    let message = format!("the batch is committed and may not be durable: {}", cause.message());
+    Error::new(ErrorKind::NotDurable, message)
+}
+
+/// Adds a border, which is newer than all others but where the log is replayed.
 fn insert_border(stripes: &mut Vec<Seq>, seq: Seq) {
-    stripes.push(seq);
-    stripes.sort_unstable();
-    stripes.dedup();
+    let at = stripes.partition_point(|&border| border < seq);
+    if stripes.get(at) != Some(&seq) {
+        stripes.insert(at, seq);
+    }
 }
 
 impl Active {
-    /// Takes the records of one table from a frame. True when a range delete was among them.
+    /// Takes the records of one table from a frame.
     fn take<'f>(
         &mut self,
         records: impl Iterator<Item = (Seq, FrameRecord<'f>)>,
         frame_lsn: Lsn,
         stripes: &mut Vec<Seq>,
         range_deleted: &mut dyn FnMut(&TableCore, RangeDelete),
-    ) -> Result<bool> {
-        let mut has_range = false;
+    ) -> Result<()> {
         let mut writer = self.memtable.apply();
         for (seq, record) in records {
             if seq <= self.flushed_seq {
@@ -435,7 +471,6 @@ impl Active {
                     return Err(Error::new(ErrorKind::Corruption, say));
                 }
                 LogOp::RangeDelete => {
-                    has_range = true;
                     self.range_delete_seqs.push(seq);
                     insert_border(stripes, seq);
                     range_deleted(
@@ -446,7 +481,12 @@ impl Active {
             }
         }
         self.bytes = writer.bytes();
-        Ok(has_range)
+        Ok(())
+    }
+
+    /// Whether it is time to seal it.
+    pub(crate) fn is_full(&self, bytes_max: usize, range_deletes_max: usize) -> bool {
+        self.bytes >= bytes_max || self.range_delete_seqs.len() >= range_deletes_max
     }
 
     pub(crate) fn new(table: Arc<TableCore>, flushed_seq: Seq) -> Active {

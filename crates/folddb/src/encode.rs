@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::limits::{KEY_BYTES_MAX, RANGE_DELETES_MAX, VALUE_BYTES_MAX};
+use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::pointer::DEADLINE_BYTES;
 use folddb_base::stamp::{NEVER, STAMP_BYTES};
 use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Stamp, ValuePlace};
@@ -200,13 +200,7 @@ impl Encoded {
     ) -> Result<()> {
         check_lengths(table, key, value)?;
         table.check_takes_writes()?;
-        if !table.expires {
-            let message = format!(
-                "the values of table `{}` last for ever: create it with expire=by-write, or with a time",
-                table.name
-            );
-            return Err(Error::invalid(message));
-        }
+        check_expires(table)?;
         let kind = table.rules.fold.normalise(key, kind, value);
         let value = if kind == OpKind::Delete { &[][..] } else { value };
         let place = self.count_in(table, kind == OpKind::Delete);
@@ -379,7 +373,6 @@ impl Encoded {
                 table.name
             )));
         }
-        check_range_count(table)?;
         frame::put_record(&mut self.payload, table.id, LogOp::RangeDelete, from, to);
         self.count_in(table, true);
         self.has_range_delete = true;
@@ -400,15 +393,15 @@ impl Encoded {
     }
 }
 
-/// Every read looks at all range deletes, so they are few.
-fn check_range_count(table: &TableCore) -> Result<()> {
-    if table.view().range_deletes.len() < RANGE_DELETES_MAX {
+/// Fails where values last for ever.
+pub(crate) fn check_expires(table: &TableCore) -> Result<()> {
+    if table.expires {
         return Ok(());
     }
-    Err(Error::invalid(format!(
-        "table `{}` has {RANGE_DELETES_MAX} range deletes in force; optimize it, which applies them, or delete single keys",
-        table.name
-    )))
+    let name = &table.name;
+    let message =
+        format!("the values of table `{name}` last for ever: create it with expire=by-write, or with a time");
+    Err(Error::invalid(message))
 }
 
 #[inline]
@@ -417,7 +410,8 @@ pub(crate) fn check_lengths(table: &TableCore, key: &[u8], value: &[u8]) -> Resu
         return Err(too_long(table, "key", key.len(), KEY_BYTES_MAX));
     }
     if value.len() > VALUE_BYTES_MAX {
-        return Err(too_long(table, "value", value.len(), VALUE_BYTES_MAX));
+        let error = too_long(table, "value", value.len(), VALUE_BYTES_MAX);
+        return Err(error.context(format!("key {}", table.rules.rules.key_codec().show_line(key))));
     }
     Ok(())
 }

@@ -12,16 +12,18 @@
 //! Taken in this order: points, manifest, commit, view. Nothing waits for the disk under `commit`, but an append that rolls
 //! before upkeep has made the next segment; a full tail is sorted and folded under it, so folds must not use the store.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result, Seq, TableId};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
 use folddb_host::Host;
 use folddb_host::files::FileLock;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use folddb_host::sync::{Condvar, Mutex, RwLock};
 use folddb_journal::{Journal, JournalSync};
-use folddb_manifest::{Change, ManifestLog, State};
+use folddb_manifest::{Change, ManifestLog, NUMBERS_RESERVED, State};
 use folddb_memtable::Memtable;
 
 use crate::borders::Borders;
@@ -64,6 +66,7 @@ pub(crate) struct Engine {
     pub(crate) debt: Debt,
     pub(crate) bell: Bell,
     pub(crate) merges: Mutex<crate::upkeep::merge::Merges>,
+    pub(crate) work: TablesAtWork,
     pub(crate) counters: Counters,
     /// Held until the store is closed.
     pub(crate) lock: Mutex<Option<Box<dyn FileLock>>>,
@@ -71,7 +74,8 @@ pub(crate) struct Engine {
 
 /// The list of what lives; without a log in a store that is opened for reading.
 pub(crate) enum Manifest {
-    Log(Box<ManifestLog>),
+    /// Each edit says how far this journal is durable, once it has begun.
+    Log(Box<ManifestLog>, Option<Arc<JournalSync>>),
     ReadOnly(Arc<State>),
 }
 
@@ -79,7 +83,7 @@ impl Manifest {
     /// What lives.
     pub(crate) fn state(&self) -> &Arc<State> {
         match self {
-            Manifest::Log(log) => log.state(),
+            Manifest::Log(log, _) => log.state(),
             Manifest::ReadOnly(state) => state,
         }
     }
@@ -92,18 +96,41 @@ impl Manifest {
     /// Makes changes in a new file, whose snapshot tells them.
     pub(crate) fn append_in_snapshot(&mut self, changes: &[Change]) -> Result<()> {
         match self {
-            Manifest::Log(log) => log.append_in_snapshot(changes),
+            Manifest::Log(log, _) => log.append_in_snapshot(changes),
             Manifest::ReadOnly(_) => Err(read_only()),
+        }
+    }
+
+    /// Lets every edit from now on say how far this journal is durable.
+    pub(crate) fn vouch_for(&mut self, journal: Arc<JournalSync>) {
+        if let Manifest::Log(_, vouched) = self {
+            *vouched = Some(journal);
         }
     }
 
     /// Makes changes, all or none; durable when it returns.
     pub(crate) fn append(&mut self, changes: &[Change]) -> Result<()> {
         match self {
-            Manifest::Log(log) => log.append(changes),
+            Manifest::Log(log, None) => log.append(changes),
+            Manifest::Log(log, Some(journal)) => {
+                let durable_lsn = journal.durable_lsn();
+                log.append(&vouching(log.state(), changes, durable_lsn))?;
+                journal.note_vouched(durable_lsn);
+                Ok(())
+            }
             Manifest::ReadOnly(_) => Err(read_only()),
         }
     }
+}
+
+/// Changes, with what an edit says of the log besides: that it is durable up to here, so that what is missing of it is missed.
+fn vouching<'a>(state: &State, changes: &'a [Change], durable_lsn: Lsn) -> Cow<'a, [Change]> {
+    if durable_lsn <= state.durable_lsn {
+        return Cow::Borrowed(changes);
+    }
+    let (last_seq, log_start_lsn) = (state.last_seq, state.log_start_lsn);
+    let vouched = Change::Horizon { last_seq, log_start_lsn, durable_lsn };
+    Cow::Owned([changes, &[vouched]].concat())
 }
 
 fn read_only() -> Error {
@@ -117,6 +144,8 @@ pub(crate) struct Committer {
     pub(crate) next_seq: Seq,
     /// The active memtable of each table, by number.
     pub(crate) active: Vec<Option<Active>>,
+    /// The tables whose active memtables may have been written to.
+    pub(crate) written: BTreeSet<TableId>,
     /// Stripe borders, ascending: live snapshots, pending range deletes, and last the published seq.
     pub(crate) stripes: Vec<Seq>,
     pub(crate) stripes_version: u64,
@@ -151,19 +180,55 @@ impl Committer {
             self.active.resize_with(index + 1, || None);
         }
         self.active[index] = Some(active);
-        self.stripes_version = u64::MAX;
+    }
+
+    /// The active memtables that have been written to.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &Active> {
+        let active = self.written.iter().filter_map(|id| self.active.get(id.0 as usize)?.as_ref());
+        active.filter(|active| active.first_lsn.is_some())
+    }
+
+    /// Counts what the active memtable of a table takes by now among all. Merged chunks take less than they did: it may fall, too.
+    pub(crate) fn count_bytes(&mut self, id: TableId) {
+        let Some(active) = self.active.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
+        let counted = std::mem::replace(&mut active.bytes_counted, active.bytes);
+        self.active_bytes = self.active_bytes - counted + active.bytes;
     }
 }
 
-/// Hands out the numbers of files and runs; none is handed out twice, also after a crash.
+/// Hands out the numbers of files and runs; none is handed out twice, also after a crash: the manifest sets them aside before they
+/// are used. It sets aside as many as this process has used so far, so that a process which uses few leaves few unused.
 #[derive(Debug)]
 pub(crate) struct Numbers {
+    first: u64,
     next: AtomicU64,
+    /// Numbers below this one were set aside, when that was last looked at.
+    set_aside: AtomicU64,
 }
+
+/// The most numbers that are set aside at a time, so that few edits have to speak of them.
+const SET_ASIDE_MAX: u64 = 1000;
 
 impl Numbers {
     pub(crate) fn starting_at(next: u64) -> Numbers {
-        Numbers { next: AtomicU64::new(next) }
+        Numbers { first: next, next: AtomicU64::new(next), set_aside: AtomicU64::new(0) }
+    }
+
+    /// How many numbers should be set aside beyond the next one.
+    fn ahead(&self) -> u64 {
+        (self.peek() - self.first).clamp(NUMBERS_RESERVED, SET_ASIDE_MAX)
+    }
+
+    /// Whether fewer are set aside than half of what should be, as far as was last looked at.
+    pub(crate) fn run_short(&self) -> bool {
+        self.set_aside.load(Ordering::Relaxed) < self.peek() + self.ahead() / 2
+    }
+
+    /// The change that sets more aside, where they run short of `set_aside`, which is durable.
+    pub(crate) fn change(&self, set_aside: u64) -> Option<Change> {
+        self.set_aside.fetch_max(set_aside, Ordering::Relaxed);
+        let next_number = self.peek() + self.ahead();
+        self.run_short().then_some(Change::ReserveNumbers { next_number })
     }
 
     pub(crate) fn take(&self) -> FileNumber {
@@ -173,6 +238,20 @@ impl Numbers {
     pub(crate) fn peek(&self) -> u64 {
         self.next.load(Ordering::Relaxed)
     }
+}
+
+/// The tables that upkeep has to look at, so that it need not look at all. Each lock is held for a moment, and no other is taken
+/// under it but that of a table's view.
+#[derive(Debug, Default)]
+pub(crate) struct TablesAtWork {
+    /// Those that have sealed memtables; some may have none any more.
+    pub(crate) sealed: Mutex<BTreeSet<TableId>>,
+    /// Those whose runs have changed since merges were planned for them.
+    pub(crate) changed: Mutex<BTreeSet<TableId>>,
+    /// Those of which a reader has met many chunks.
+    pub(crate) chunked: Mutex<BTreeSet<TableId>>,
+    /// Bytes of the parts of all tables.
+    pub(crate) part_bytes: AtomicU64,
 }
 
 /// Work that is owed: raised by writers, paid by upkeep, watched by both.
@@ -285,6 +364,14 @@ impl Engine {
         Arc::clone(&self.catalog.read())
     }
 
+    /// The tables that have sealed memtables.
+    pub(crate) fn tables_sealed(&self) -> Vec<Arc<crate::catalog::TableCore>> {
+        let catalog = self.catalog();
+        let mut sealed = self.work.sealed.lock();
+        sealed.retain(|&id| catalog.by_id(id).is_none_or(|table| !table.view().sealed.is_empty()));
+        sealed.iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
+    }
+
     /// Makes the next list of tables from the present one and swaps it in. The caller holds the manifest's lock.
     pub(crate) fn change_catalog(&self, change: impl FnOnce(&mut Catalog)) {
         let mut slot = self.catalog.write();
@@ -297,6 +384,7 @@ impl Engine {
     pub(crate) fn retire_active(&self, committer: &mut Committer, table: &crate::catalog::TableCore) {
         table.mark_dropped();
         let slot = committer.active.get_mut(table.id.0 as usize);
+        committer.written.remove(&table.id);
         if let Some(active) = slot.and_then(Option::take) {
             committer.active_bytes -= active.bytes_counted;
         }
@@ -339,7 +427,10 @@ impl Engine {
         self.manifest.lock().let_go();
         self.values.let_go();
         self.borders.let_go();
-        self.commit.lock().active = Vec::new();
+        let mut committer = self.commit.lock();
+        committer.active = Vec::new();
+        committer.written.clear();
+        drop(committer);
         self.catalog().all().for_each(|table| table.let_go());
         if let Some(journal) = &self.journal {
             journal.let_go();

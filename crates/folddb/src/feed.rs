@@ -28,11 +28,12 @@ use folddb_manifest::{Change, FeedPhase, FeedState, TableNote};
 use folddb_rules::Datum;
 use folddb_rules::table_rules::{TableKind, TableRules};
 
+use crate::any_rows::Short;
 use crate::engine::Engine;
 use crate::feeds::why_lost;
 use crate::head::Head;
 use crate::kept_logs::{check_feed_is_no_log, check_holds_no_log};
-use crate::scans::{BytesScan, LentRows, Short};
+use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::table::BytesTable;

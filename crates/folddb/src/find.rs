@@ -32,6 +32,7 @@ use crate::derive::not_at_hand;
 use crate::engine::Engine;
 use crate::head::Head;
 use crate::looked::{Looked, Want};
+use crate::reads::Reads;
 use crate::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
@@ -54,6 +55,8 @@ pub struct BytesFind {
     pub(crate) limit: usize,
     /// The snapshot, and whether it is of a moment that is over.
     pub(crate) seen: Option<(Arc<Held>, bool)>,
+    /// What minds what is found, where that snapshot is a transaction's.
+    pub(crate) reads: Option<Arc<Reads>>,
     pub(crate) mistake: Option<Error>,
 }
 
@@ -71,6 +74,7 @@ impl BytesTable {
             direction: Direction::Forward,
             limit: usize::MAX,
             seen: None,
+            reads: None,
             mistake: None,
         })
     }
@@ -152,7 +156,7 @@ impl BytesFind {
     /// As a snapshot sees it. Without, what is found is that of the moment when the iteration begins.
     pub fn at(mut self, snapshot: &Snapshot) -> Self {
         match snapshot.hold_for(&self.table) {
-            Ok(seen) => self.seen = Some(seen),
+            Ok(seen) => (self.seen, self.reads) = (Some(seen), snapshot.reads()),
             Err(mistake) => self.mistake = Some(mistake),
         }
         self
@@ -402,6 +406,7 @@ struct Search {
     ready: VecDeque<Result<Hit>>,
     together: usize,
     is_done: bool,
+    reads: Option<Arc<Reads>>,
     /// The snapshot, which must outlive it.
     _held: Arc<Held>,
 }
@@ -421,6 +426,12 @@ impl Search {
         };
         let at = held.at;
         check_stand(&table, &index, at)?;
+        if let Some(reads) = &find.reads {
+            let whole = |(low, high): &EntryRange| {
+                reads.note_scan(&index.table, (low.clone(), high.clone()), find.direction).lock().end();
+            };
+            find.ranges.iter().for_each(whole);
+        }
         let mut ranges = VecDeque::from(find.ranges);
         if find.direction == Direction::Reversed {
             ranges.make_contiguous().reverse();
@@ -439,6 +450,7 @@ impl Search {
             ready: VecDeque::new(),
             together: *TOGETHER.start(),
             is_done: false,
+            reads: find.reads,
             _held: held,
         })
     }
@@ -494,6 +506,9 @@ impl Search {
         found: &mut [Option<Result<Hit>>],
     ) -> u64 {
         let key = split[same_key[0]].1;
+        if let Some(reads) = &self.reads {
+            reads.note_key(&self.table, key);
+        }
         let holds = |terms: &Terms| same_key.iter().any(|&at| terms.has(split[at].0));
         let looked = match self.look(key, &holds) {
             Ok(Some(looked)) => looked,

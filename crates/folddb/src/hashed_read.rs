@@ -111,8 +111,9 @@ impl Found {
     }
 
     /// See [`Head::version`].
-    fn version(&self) -> u64 {
-        let place = u64::from(self.slot.segment()) << 32 | u64::from(self.slot.unit());
+    fn version(&self, of: &Roster) -> u64 {
+        let place = self.pointer(of).place;
+        let place = u64::from(place.segment) << 32 | u64::from(place.unit);
         let written_ms = self.front.map_or(0, |front| front.stamp.write_ms);
         hash64(u64::from(self.head.hash), &[place.to_le_bytes(), written_ms.to_le_bytes()].concat())
     }
@@ -123,11 +124,11 @@ impl Found {
     }
 
     /// What is known of its value.
-    pub(crate) fn head_of_value(&self) -> Head {
+    pub(crate) fn head_of_value(&self, of: &Roster) -> Head {
         Head {
             size_bytes: self.head.len.saturating_sub(self.front_bytes() as u64),
             hash: self.head.hash,
-            version: Some(self.version()),
+            version: Some(self.version(of)),
             written_ms: self.front.map(|front| front.stamp.write_ms),
             deadline_ms: self.deadline_ms(),
             is_apart: true,
@@ -314,8 +315,8 @@ impl Engine {
         at: Option<At>,
     ) -> Result<Option<Head>> {
         crate::read::with_record(|record| {
-            let found = self.look_up(of, key, As::reader(at), Reading::Head, record)?;
-            Ok(found.map(|found| found.head_of_value()))
+            let found = self.look_up_in(of, key, As::reader(at), Reading::Head, record)?;
+            Ok(found.map(|(found, roster)| found.head_of_value(&roster)))
         })
     }
 }

@@ -26,7 +26,6 @@ use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::hashed::{Hashed, NOT_SAVING, Replayed, Saving, low_bits};
 use crate::hashed_files::{IndexFile, SavedFile};
-use crate::install::NUMBERS_RESERVED;
 
 /// Shards that a step saves: about 20 ms of work.
 const STEP_SHARDS: usize = 32;
@@ -94,8 +93,7 @@ impl Engine {
         // In this order: a snapshot that is taken meanwhile reads at what is published now, or later.
         let published = self.published();
         let oldest = self.borders.oldest_held();
-        for table in catalog.all() {
-            let Some(hashed) = &table.hashed else { continue };
+        for (table, hashed) in catalog.hashed() {
             hashed.forget(oldest, published);
             if !hashed.is_to_be_saved() || table.check_alive().is_err() {
                 continue;
@@ -200,9 +198,7 @@ impl Engine {
         changes.extend(log_start.map(|lsn| self.horizon(lsn)));
         let mut manifest = self.manifest.lock();
         self.check_readable(&saved.table).inspect_err(|_| saved.discard())?;
-        if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
-            changes.push(Change::ReserveNumbers { next_number: self.numbers.peek() + NUMBERS_RESERVED });
-        }
+        changes.extend(self.numbers_change(manifest.state()));
         changes.extend(self.times_change(manifest.state())); // the log that knows them may go
         manifest.append(&changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
@@ -314,8 +310,7 @@ impl Engine {
     /// Lets go of what is saved of indexes that take more memory than they may; where that is not enough, more is to be saved.
     fn keep_to_memory(&self) {
         let Some(max) = self.options.index_bytes_max else { return };
-        for table in self.catalog().all() {
-            let Some(hashed) = &table.hashed else { continue };
+        for (_, hashed) in self.catalog().hashed() {
             if hashed.index.facts().memory_bytes <= max {
                 continue;
             }
@@ -340,13 +335,12 @@ impl Engine {
 
     /// Whether the store has a hashed table.
     pub(crate) fn has_hashed(&self) -> bool {
-        self.catalog().all().any(|table| table.hashed.is_some())
+        self.catalog().hashed().next().is_some()
     }
 
     /// Takes the segments out of `dead` that hashed tables lead to.
     pub(crate) fn spare_hashed(&self, dead: &mut std::collections::BTreeSet<FileNumber>) {
-        for table in self.catalog().all() {
-            let Some(hashed) = &table.hashed else { continue };
+        for (table, hashed) in self.catalog().hashed() {
             match hashed.leads_to() {
                 Some(live) => dead.retain(|number| !live.contains(&low_bits(number.0))),
                 None => dead.clear(),

@@ -171,6 +171,18 @@ impl HashedRows {
         (&self.last, short.map(|found| found.value(&self.record)))
     }
 
+    /// The same, with its value where that is wanted.
+    pub(crate) fn row_as_wanted(&self) -> (&[u8], &[u8]) {
+        let wants_value = matches!(self.plan.wanted, Wanted::Value | Wanted::Short);
+        let found = self.found.filter(|_| wants_value);
+        (&self.last, found.map_or(&[], |found| found.value(&self.record)))
+    }
+
+    /// The head of the last row's value.
+    pub(crate) fn head(&self) -> Option<Head> {
+        self.found.as_ref().map(|found| self.head_of(found))
+    }
+
     /// Until when the value of the last row lasts; none where it does for ever.
     pub(crate) fn deadline_ms(&self) -> Option<u64> {
         self.found.and_then(|found| found.deadline_ms())
@@ -178,13 +190,19 @@ impl HashedRows {
 
     /// The head of the last row's value, where that was left out.
     pub(crate) fn long_head(&self) -> Option<Head> {
-        self.found.filter(Found::is_long).map(|found| found.head_of_value())
+        self.found.filter(Found::is_long).map(|found| self.head_of(&found))
     }
 
     /// The next key, and the head of its value.
     pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
         let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };
-        Ok(Some((found.key(&self.record), found.head_of_value())))
+        let head = self.head_of(&found);
+        Ok(Some((found.key(&self.record), head)))
+    }
+
+    /// The head of a value that was found: what the border sees is on the present list.
+    fn head_of(&self, found: &Found) -> Head {
+        found.head_of_value(&self.engine.values.files.present())
     }
 
     /// How many keys are left. Reads no record, but where values may have expired or keys been deleted.

@@ -39,7 +39,7 @@ const TAKEN_MAX: usize = 1 << 16;
 impl Engine {
     /// Takes a step of a pass that is due; says what it did, or nothing where none is.
     pub(crate) fn sweep_step(&self) -> Result<Option<String>> {
-        for table in self.catalog().all() {
+        for (table, _) in self.catalog().hashed() {
             let Some(hashed) = swept(table).filter(|_| table.check_alive().is_ok()) else { continue };
             let mut sweep = hashed.sweep.lock();
             if self.is_due(table, hashed, &mut sweep) {

@@ -274,10 +274,8 @@ fn events_of(table: &TableCore, view: &TableView, key: &[u8], limit: Seq) -> Res
             })?;
         }
     }
-    let covers = |from: &[u8], to: &[u8]| order.compare(from, key).is_le() && order.compare(key, to).is_lt();
-    let ranges =
-        view.range_deletes.iter().filter(|range| range.seq <= limit && covers(&range.from, &range.to));
-    events.extend(ranges.map(|range| Event { seq: range.seq, record: None }));
+    let ranges = view.range_deletes.all_over(order, key).into_iter().filter(|&seq| seq <= limit);
+    events.extend(ranges.map(|seq| Event { seq, record: None }));
     events.sort_by_key(|event| std::cmp::Reverse(event.seq));
     Ok(events)
 }

@@ -363,7 +363,7 @@ impl Engine {
         self.change_catalog(|catalog| catalog.remove(&index.table));
         drop(manifest);
         self.forget_table(&index.table);
-        self.note_overdue();
+        self.note_overdue_of(&index.table);
         Ok(())
     }
 }

@@ -11,15 +11,13 @@ use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, PartState};
-use folddb_manifest::{State, TableState};
+use folddb_manifest::{RangeDelete, State, TableState};
 use folddb_run::{Part, PartFacts};
 
 use crate::catalog::TableCore;
-use crate::engine::Engine;
-use crate::view::{PartFile, Sealed, TableView, runs_of};
-
-/// Numbers that an edit sets aside, so that none is used twice after a crash.
-pub(crate) const NUMBERS_RESERVED: u64 = 1000;
+use crate::engine::{Engine, Manifest};
+use crate::range_deletes::RangeDeletes;
+use crate::view::{PartFile, RunView, Sealed, TableView, runs_of};
 
 /// What an edit changes about one table, beyond what its changes say.
 #[derive(Default)]
@@ -42,6 +40,7 @@ impl Engine {
         // Where the edit surely did not take place, the parts are of no use and go.
         let discard = || installed.parts.iter().for_each(|part| part.retire());
         self.check_readable(table).inspect_err(|_| discard())?;
+        drop_idle_retirements(manifest.state(), table, &mut changes);
         changes.extend(self.numbers_change(manifest.state()));
         changes.extend(self.times_change(manifest.state()));
         manifest.append(&changes).inspect_err(|error| {
@@ -58,15 +57,20 @@ impl Engine {
     }
 
     /// The change that sets more numbers aside, where they run short.
-    fn numbers_change(&self, state: &State) -> Option<Change> {
-        let next = self.numbers.peek();
-        let runs_short = state.next_number < next + NUMBERS_RESERVED / 2;
-        runs_short.then_some(Change::ReserveNumbers { next_number: next + NUMBERS_RESERVED })
+    pub(crate) fn numbers_change(&self, state: &State) -> Option<Change> {
+        self.numbers.change(state.next_number)
     }
 
-    /// Sets more numbers aside, where they run short, for files that no edit lists yet.
+    /// Sets more numbers aside, where they run short, for files that no edit lists yet. Nothing where there is no log of the manifest
+    /// yet, as while the log is replayed: what is made then is known by its name. Not under the manifest's lock.
     pub(crate) fn reserve_numbers(&self) -> Result<()> {
+        if !self.numbers.run_short() {
+            return Ok(());
+        }
         let mut manifest = self.manifest.lock();
+        if matches!(*manifest, Manifest::ReadOnly(_)) {
+            return Ok(());
+        }
         let Some(change) = self.numbers_change(manifest.state()) else { return Ok(()) };
         manifest.append(&[change]).inspect_err(|error| self.note_write_failure(error))
     }
@@ -78,13 +82,22 @@ impl Engine {
         let mut files = table.part_files();
         files.extend(installed.parts.iter().map(|part| (part.number, Arc::clone(part))));
         let runs = Arc::new(runs_of(state, &files));
+        self.count_parts(&table.view().runs, &runs);
         let listed: HashSet<FileNumber> =
             state.runs.iter().flat_map(|run| &run.parts).map(|part| part.file).collect();
         for file in files.values().filter(|file| !listed.contains(&file.number)) {
             file.retire();
         }
-        let known: HashSet<_> = state.range_deletes.iter().map(|range| range.seq).collect();
-        let flushed_seq = state.flushed_seq;
+        let order = &table.rules.order;
+        let before = Arc::clone(&table.view().range_deletes);
+        let is_in_force = |range: &RangeDelete| {
+            range.seq > state.flushed_seq || state.range_deletes.contains_key(&range.seq)
+        };
+        let kept = match before.iter().all(|range| is_in_force(range)) {
+            true => None,
+            false => Some(RangeDeletes::of(order, before.iter().filter(|range| is_in_force(range)).cloned())),
+        };
+        let newest = before.iter().last().map_or(0, |range| range.seq);
         table.change_view(|view| {
             let is_flushed = |sealed: &Sealed| {
                 installed
@@ -92,21 +105,39 @@ impl Engine {
                     .as_ref()
                     .is_some_and(|flushed| Arc::ptr_eq(&flushed.memtable, &sealed.memtable))
             };
-            let ranges = view.range_deletes.iter();
-            let ranges = ranges.filter(|range| range.seq > flushed_seq || known.contains(&range.seq));
+            let range_deletes = match kept {
+                None => Arc::clone(&view.range_deletes),
+                Some(mut kept) => {
+                    view.range_deletes
+                        .newer_than(newest)
+                        .for_each(|range| kept.add(order, Arc::clone(range)));
+                    Arc::new(kept)
+                }
+            };
             TableView {
                 active: Arc::clone(&view.active),
                 sealed: view.sealed.iter().filter(|sealed| !is_flushed(sealed)).cloned().collect(),
                 runs,
-                range_deletes: Arc::new(ranges.cloned().collect()),
+                range_deletes,
             }
         });
+        self.work.changed.lock().insert(table.id);
+    }
+
+    /// Counts the bytes of parts that have come and gone.
+    pub(crate) fn count_parts(&self, before: &[RunView], after: &[RunView]) {
+        let bytes = |runs: &[RunView]| -> u64 {
+            runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts().file_bytes).sum()
+        };
+        self.work.part_bytes.fetch_add(bytes(after), Ordering::Relaxed);
+        self.work.part_bytes.fetch_sub(bytes(before), Ordering::Relaxed);
     }
 
     /// A new part file to write: its number and path.
-    pub(crate) fn new_part(&self) -> (FileNumber, PathBuf) {
+    pub(crate) fn new_part(&self) -> Result<(FileNumber, PathBuf)> {
+        self.reserve_numbers()?;
         let number = self.numbers.take();
-        (number, self.path(&FileName::Part(number).to_string()))
+        Ok((number, self.path(&FileName::Part(number).to_string())))
     }
 
     /// Opens a part that has just been written and synced, once its name is durable too.
@@ -139,20 +170,19 @@ impl Engine {
     ) -> Option<Lsn> {
         let committer = self.commit.lock();
         let end = committer.journal.as_ref()?.end_lsn();
-        let active = committer.active.iter().flatten().filter_map(|active| active.first_lsn);
+        let active = committer.written().filter_map(|active| active.first_lsn);
         let mut first = active.min().unwrap_or(end);
-        for table in self.catalog().all() {
+        for table in self.tables_sealed() {
             let view = table.view();
             let waiting = view.sealed.iter().filter(|sealed| {
                 flushed.is_none_or(|flushed| !Arc::ptr_eq(&flushed.memtable, &sealed.memtable))
             });
             first = waiting.map(|sealed| sealed.first_lsn).min().unwrap_or(first).min(first);
-            let saving = table.hashed.iter().filter(|_| saved.is_none_or(|saved| !Arc::ptr_eq(saved, table)));
-            first = saving
-                .map(|hashed| hashed.saving_from.load(Ordering::Acquire))
-                .min()
-                .unwrap_or(first)
-                .min(first);
+        }
+        for (table, hashed) in self.catalog().hashed() {
+            if saved.is_none_or(|saved| !Arc::ptr_eq(saved, table)) {
+                first = first.min(hashed.saving_from.load(Ordering::Acquire));
+            }
         }
         Some(first)
     }
@@ -177,6 +207,15 @@ impl Engine {
             let _ = self.host.files.remove(&self.path(&FileName::Log(number).to_string()));
         }
     }
+}
+
+/// Takes out of an edit what another has done meanwhile: to let a range delete go that hid nothing any more.
+fn drop_idle_retirements(state: &State, table: &TableCore, changes: &mut Vec<Change>) {
+    let known = state.tables.get(&table.id).map(|table| &table.range_deletes);
+    changes.retain(|change| match change {
+        Change::RetireRangeDelete { seq, .. } => known.is_some_and(|known| known.contains_key(seq)),
+        _ => true,
+    });
 }
 
 /// A part as the manifest lists it.

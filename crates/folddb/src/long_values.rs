@@ -34,6 +34,7 @@ impl Engine {
     /// Begins a long value.
     pub(crate) fn begin_long(&self, table: &TableCore, key: &[u8]) -> Result<LongValue> {
         self.require(FEATURE_LONG_VALUES, &self.values.has_long)?;
+        self.reserve_numbers()?;
         LongValue::begin(&self.host_for(Who::Values), &self.dir, self.numbers.take(), table.id, key)
     }
 

@@ -171,7 +171,7 @@ impl Engine {
             let has_changed = before.is_none_or(|swept| alive < swept.alive || borders != swept.borders);
             let least = match want {
                 ReclaimWant::Asked => 1,
-                ReclaimWant::WhenDue => (objects / DEAD_SHARE).max(1),
+                ReclaimWant::WhenDue | ReclaimWant::Small => (objects / DEAD_SHARE).max(1),
             };
             (alive > 0 && has_changed && dead >= least).then_some((number, alive)) // those without any go as a whole
         });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb_base::limits::RANGE_DELETES_PER_FLUSH;
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_hash::{IndexOptions, UNIT_BITS};
 use folddb_host::{AppendMode, Host};
@@ -333,6 +334,16 @@ impl Options {
     /// All memtables together, sealed ones included, before writers wait: one fills, one is flushed, one waits.
     pub(crate) fn memtables_bytes_max(&self) -> usize {
         self.shared_bytes() / 3 * 2
+    }
+
+    /// When an active memtable is sealed for the range deletes in it, whatever it takes.
+    pub(crate) fn range_deletes_per_flush(&self) -> usize {
+        (self.memtable_bytes() >> 14).clamp(16, RANGE_DELETES_PER_FLUSH)
+    }
+
+    /// So many range deletes of a table that hide something are left alone, however small the table is.
+    pub(crate) fn range_deletes_min(&self) -> usize {
+        4 * self.range_deletes_per_flush()
     }
 
     /// When an active memtable is sealed, in bytes.

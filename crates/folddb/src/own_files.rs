@@ -41,12 +41,19 @@ impl std::fmt::Debug for OwnFiles {
 }
 
 impl OwnFiles {
-    /// The picture of a table. One that was created later is empty; one that is dropped, too, and its readers see to that.
+    /// The picture of a table. One that was created later is empty; one that is dropped, too, and
+    /// its readers see to that. A table that was *loaded* later is there
+    /// ([`Engine::show_to_old_snapshots`]).
     pub(crate) fn view(&self, table: &TableCore) -> Arc<TableView> {
         let view = self.views.lock().get(&table.id).cloned();
         view.unwrap_or_else(|| {
             Arc::new(TableView::of(new_memtable(&table.rules.order, &table.fold, table.keeps_past)))
         })
+    }
+
+    /// Takes in a table that has come into being with rows.
+    fn take_in(&self, table: TableId, view: Arc<TableView>) {
+        self.views.lock().insert(table, view);
     }
 
     /// The files of runs among them.
@@ -135,16 +142,25 @@ impl Engine {
     fn present_files(&self) -> OwnFiles {
         let mut views = BTreeMap::new();
         for table in self.catalog().all().filter(|table| table.hashed.is_none()) {
-            let view = table.view();
-            let (runs, range_deletes) = (Arc::clone(&view.runs), Arc::clone(&view.range_deletes));
-            let active = new_memtable(&table.rules.order, &table.fold, table.keeps_past);
-            views.insert(table.id, Arc::new(TableView { runs, range_deletes, ..TableView::of(active) }));
+            views.insert(table.id, in_runs(table));
         }
         let files = OwnFiles { views: Mutex::new(views), roster: Arc::default() };
         let parts = files.part_files();
         let led_to = parts.iter().flat_map(|file| &file.part.facts().values).map(|used| used.segment);
         let roster = self.values.files.present().only(&led_to.collect());
         OwnFiles { roster: Arc::new(roster), ..files }
+    }
+
+    /// A table was loaded, with rows of `seq`: they are as old as that seq, so old snapshots that
+    /// are not older than them see the table as young ones do. The caller holds the manifest's lock
+    /// since before the table was there, so that no snapshot comes of age meanwhile.
+    pub(crate) fn show_to_old_snapshots(&self, table: &TableCore, seq: Seq) {
+        let files = self.borders.files_since(seq);
+        if files.is_empty() {
+            return;
+        }
+        let view = in_runs(table);
+        files.iter().for_each(|files| files.take_in(table.id, Arc::clone(&view)));
     }
 
     /// A table is dropped, and so nobody reads what old snapshots have of it.
@@ -167,4 +183,12 @@ impl Engine {
         }
         bytes
     }
+}
+
+/// The picture of a table as far as it is in runs.
+fn in_runs(table: &TableCore) -> Arc<TableView> {
+    let view = table.view();
+    let (runs, range_deletes) = (Arc::clone(&view.runs), Arc::clone(&view.range_deletes));
+    let active = new_memtable(&table.rules.order, &table.fold, table.keeps_past);
+    Arc::new(TableView { runs, range_deletes, ..TableView::of(active) })
 }

@@ -18,7 +18,7 @@ use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::own_files::OwnFiles;
 use crate::value_files::Roster;
-use crate::view::{TableView, covering_seq};
+use crate::view::TableView;
 
 thread_local! {
     /// The buffers of a get, kept from one to the next.
@@ -221,6 +221,7 @@ impl Engine {
         }
         let mut done = found.visit(&table.rules.order, key, &mut |record| search.take(record)).done;
         if table.ask_for_chunk_merge(found.chunks()) {
+            self.work.chunked.lock().insert(table.id);
             self.bell.ring();
         }
         for sealed in &view.sealed {
@@ -258,10 +259,7 @@ pub(crate) fn damaged_record(table: &TableCore, cause: Malformed) -> Error {
 
 #[inline]
 fn cover_of(view: &TableView, table: &TableCore, key: &[u8], limit: Seq) -> Seq {
-    if view.range_deletes.is_empty() {
-        return 0;
-    }
-    covering_seq(&view.range_deletes, &table.rules.order, key, limit)
+    view.range_deletes.newest_over(&table.rules.order, key, limit)
 }
 
 /// A search for the records of one key.

@@ -32,7 +32,7 @@ use std::time::Duration;
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::{Change, State};
-use folddb_merge::{ReclaimOptions, ReclaimPlan, ValueFile, plan_reclaim};
+use folddb_merge::{ReclaimOptions, ReclaimPlan, SMALL_FILES, ValueFile, plan_reclaim};
 
 use crate::budget::Who;
 use crate::engine::{Engine, Manifest};
@@ -75,6 +75,9 @@ struct Looked {
 
 /// After the disk has refused, so long passes before it is asked again, if nothing else has changed.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// An opening copies no more than so many bytes of values into one file.
+const SMALL_BYTES_MAX: u64 = 32 << 20;
 
 /// Room that has not doubled is no reason to look again; less than so much is none.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
@@ -143,7 +146,7 @@ impl Engine {
     /// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
     pub(crate) fn begin_without(&self, _manifest: &Manifest, gone: &[FileNumber]) {
         self.values.files.retire(gone);
-        for hashed in self.catalog().all().filter_map(|table| table.hashed.as_ref()) {
+        for (_, hashed) in self.catalog().hashed() {
             gone.iter().for_each(|&number| hashed.forget_segment(number));
         }
         let mut settled = self.values.settled.lock();
@@ -188,7 +191,9 @@ impl Engine {
             if want == ReclaimWant::WhenDue && self.is_as_it_was(reclaiming) {
                 return Ok(None);
             }
-            if let Some(swept) = self.sweep_shelves(want, &mut reclaiming.given_up)? {
+            if want != ReclaimWant::Small
+                && let Some(swept) = self.sweep_shelves(want, &mut reclaiming.given_up)?
+            {
                 return Ok(Some(swept));
             }
             let hidden_bytes = self.hidden_value_bytes();
@@ -268,11 +273,14 @@ impl Engine {
     }
 
     fn reclaim_options(&self, want: ReclaimWant, beside: Beside, hidden_bytes: u64) -> ReclaimOptions {
-        let file_bytes = self.options.values_segment_bytes();
-        let is_short = self.health.is_short();
+        let file_bytes = match want {
+            ReclaimWant::Small => self.options.values_segment_bytes().min(SMALL_BYTES_MAX),
+            _ => self.options.values_segment_bytes(),
+        };
+        let is_short = self.health.is_short() && want != ReclaimWant::Small;
         // Who asks wants what can be done now.
         let (beside, hidden_bytes) = match want {
-            ReclaimWant::WhenDue => (beside, hidden_bytes),
+            ReclaimWant::WhenDue | ReclaimWant::Small => (beside, hidden_bytes),
             ReclaimWant::Asked => (Beside::default(), 0),
         };
         let (bound, gain_bytes_min) = match want {
@@ -281,6 +289,7 @@ impl Engine {
                 (self.options.value_space_max, gain_bytes.max(GAIN_BYTES_MIN))
             }
             ReclaimWant::Asked => (BOUND_WHEN_ASKED.min(self.options.value_space_max), 1),
+            ReclaimWant::Small => (f64::MAX, u64::MAX), // only for their number
         };
         ReclaimOptions {
             bound,
@@ -322,6 +331,18 @@ impl Engine {
     fn room_bytes(&self) -> u64 {
         let free_bytes = self.host.files.space_free_bytes(&self.dir).unwrap_or(u64::MAX);
         free_bytes.min(self.account.as_ref().map_or(u64::MAX, |account| account.room_bytes(Who::Merge)))
+    }
+
+    /// Makes one file of many small ones, as openings leave them that each wrote little.
+    pub(crate) fn reclaim_small(&self) -> Result<()> {
+        let state = Arc::clone(self.manifest.lock().state());
+        if state.values.len() + state.moved_files.len() < SMALL_FILES {
+            return Ok(());
+        }
+        let mut reclaiming = self.values.reclaiming.lock();
+        while self.reclaim_step_as(&mut reclaiming, ReclaimWant::Small)?.is_some() {}
+        reclaiming.looked_at = None; // upkeep looks for more than this
+        Ok(())
     }
 
     /// Gives up what is under way: the store is closed.

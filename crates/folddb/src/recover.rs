@@ -8,6 +8,7 @@
 //!   leftovers  parts that no manifest lists go: of merges and flushes that a crash cut short
 //!   install    what was replayed is in parts, and one edit installs them; the old segments go
 //!   journal    a fresh segment is begun
+//!   tidy       small runs are merged, as many as openings that each wrote little have left
 //! ```
 //!
 //! Nothing is appended to a segment that was there before: after a failed sync the page cache may show
@@ -42,7 +43,7 @@ use crate::beside;
 use crate::borders::Borders;
 use crate::budget::{Account, Who};
 use crate::catalog::{Catalog, TableCore};
-use crate::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers};
+use crate::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers, TablesAtWork};
 use crate::feeds::{Feeds, Tail, is_held_for_feeds};
 use crate::hashed::{Hashed, PointLocks, low_bits, new_salt};
 use crate::hashed_files::open_saved;
@@ -51,11 +52,12 @@ use crate::health::Health;
 use crate::indexing::link_indexes;
 use crate::install::Installed;
 use crate::options::Options;
+use crate::range_deletes::RangeDeletes;
 use crate::renewal::Renewal;
 use crate::sealed;
 use crate::stats::Counters;
 use crate::times::StoreTimes;
-use crate::upkeep::flush::Written;
+use crate::upkeep::flush::{Written, new_range_deletes};
 use crate::value_files::ValueFiles;
 use crate::values::{Values, remove_leftover, seal_change, seal_shelf_change};
 use crate::values_at_rest::ValuesAtRest;
@@ -140,13 +142,14 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Flush));
     let loaded = folddb_manifest::load(&options.host, dir)?;
     let numbers = Arc::new(Numbers::starting_at(loaded.next_number));
+    let edits = loaded.edits;
     let torn = torn_manifest(dir, &options, &loaded);
     let state = Arc::new(loaded.state.clone());
     let leftovers = leftovers(dir, &options, &state)?;
     let parts = Shared::new(options.cache_bytes() as u64, options.open_files_max);
     let mut catalog = Catalog::default();
     let mut committer = Committer::empty();
-    for (&id, table) in &state.tables {
+    for (id, table) in state.tables.iter() {
         let table = open_table(dir, &options, &host.files, (id, table), &state, &parts)
             .map_err(|error| owed_to(&torn, error))?;
         let flushed_seq = state.tables.get(&table.id).map_or(0, |table| table.flushed_seq);
@@ -189,18 +192,20 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         debt: Debt::default(),
         bell: Bell::default(),
         merges: Mutex::default(),
+        work: TablesAtWork::default(),
         counters: Counters::default(),
         options,
         lock: Mutex::new(lock),
     };
     engine.note_listed_values(&engine.manifest.lock());
-    let replayed = engine.replay(&state).map_err(|error| owed_to(&torn, error))?;
+    engine.note_parts();
+    let replayed = engine.replay(&state, edits).map_err(|error| owed_to(&torn, error))?;
     // Only now, when all that was acknowledged has been found, does anything on the disk change.
     if !engine.options.read_only {
         let numbers = Arc::clone(&engine.numbers);
         let log = ManifestLog::resume(&engine.host, dir, loaded, Arc::new(move || numbers.take()))
             .inspect_err(|_| replayed.rewritten.discard())?;
-        *engine.manifest.lock() = Manifest::Log(Box::new(log));
+        *engine.manifest.lock() = Manifest::Log(Box::new(log), None);
         for name in leftovers {
             remove_leftover(&*engine.host.files, dir, name); // what stays is tried again at the next opening
         }
@@ -212,7 +217,11 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     } else {
         engine.note_history(&state);
     }
-    Ok(Arc::new(engine))
+    let engine = Arc::new(engine);
+    if !engine.options.read_only {
+        engine.tidy()?;
+    }
+    Ok(engine)
 }
 
 /// A manifest that may have lost its end, for errors that may be owed to that.
@@ -309,17 +318,20 @@ struct Rewritten {
 }
 
 impl Engine {
+    /// Counts the parts of all tables, and has merges planned for those that have some.
+    fn note_parts(&self) {
+        let catalog = self.catalog();
+        let with_runs = catalog.all().filter(|table| !table.view().runs.is_empty());
+        self.work.changed.lock().extend(with_runs.clone().map(|table| table.id));
+        with_runs.for_each(|table| self.count_parts(&[], &table.view().runs));
+    }
+
     /// Applies what the log holds beyond the runs, frame by frame, through the same call as a write.
-    fn replay(&self, state: &State) -> Result<Replay> {
+    fn replay(&self, state: &State, edits: u64) -> Result<Replay> {
         let engine = self;
         let mut committer = engine.commit.lock();
         committer.next_seq = state.last_seq + 1;
-        let from = ReplayFrom {
-            store_id: state.store_id,
-            log_start_lsn: state.log_start_lsn,
-            durable_lsn: state.feeds.all().map(|feed| feed.lsn).fold(state.durable_lsn, Lsn::max),
-            is_open: state.log_open,
-        };
+        let from = replay_from(state, edits);
         let mut rewritten = Rewrites::default();
         let mut room = ReadOnlyRoom::default();
         let mut renewal = Renewal::new(&*engine.host.files, &engine.dir, state);
@@ -341,7 +353,8 @@ impl Engine {
             engine.apply_replayed(&mut committer, &frame)?;
             tail.put(engine, &frame)?;
             // A log may hold more than fits the memory.
-            for table in committer.full_tables(engine.options.memtable_bytes()) {
+            let limits = (engine.options.memtable_bytes(), engine.options.range_deletes_per_flush());
+            for table in committer.full_tables(&frame, limits) {
                 engine.rewrite(&mut committer, &table, &mut rewritten)?;
             }
             Ok(())
@@ -378,14 +391,17 @@ impl Engine {
         if let Some(time_ms) = frame.time_ms {
             self.times.note(frame.first_seq, time_ms);
         }
-        committer.stripes_version = u64::MAX;
         self.refresh_stripes(committer);
+        if let Some(published) = committer.stripes.last_mut() {
+            *published = (*published).max(frame.first_seq.saturating_sub(1));
+        }
         self.apply(committer, frame.first_seq, frame.lsn, frame.payload, &mut |table, range| {
-            table.change_view(|view| view.with_range_delete(range));
+            table.change_view(|view| view.with_range_delete(&table.rules.order, range));
         })?;
         let last_seq = frame.first_seq + u64::from(frame.count) - 1;
         committer.next_seq = last_seq + 1;
         self.publish(committer, last_seq);
+        tables_of(frame).for_each(|table| committer.count_bytes(table));
         Ok(())
     }
 
@@ -412,7 +428,7 @@ impl Engine {
         }
         self.apply_replayed(committer, frame)?;
         let max = self.options.replayed_bytes_max();
-        if committer.active_memtable_bytes() <= max {
+        if committer.active_bytes <= max {
             return Ok(());
         }
         self.with_stripes(committer, |active, stripes| {
@@ -424,6 +440,7 @@ impl Engine {
         if bytes > max / 8 * 7 {
             room.overflow = Some((bytes as u64, room.log_bytes));
             committer.active.clear();
+            committer.written.clear();
         }
         Ok(())
     }
@@ -453,7 +470,10 @@ impl Engine {
         let flushed_seq = before.map_or_else(|| self.flushed_seq(table), |earlier| earlier.last_seq);
         // Nothing is swept away: what else the log holds of its keys is not known yet.
         let times = self.times_to_keep(table);
-        let written = self.write_sealed(table, sealed, (is_bottom, times), flushed_seq)?;
+        // Those that hide nothing go with a later flush: what is written here is in no picture yet.
+        let written = self.write_sealed(table, sealed, (is_bottom, times), &|applied, _| {
+            new_range_deletes(applied, flushed_seq)
+        })?;
         rewritten.0.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
         self.debt.settle_sealed(sealed.bytes);
         table.change_view(|view| TableView {
@@ -579,7 +599,8 @@ impl Engine {
     fn rewrite_all(&self, rewritten: &mut Rewrites) -> Result<()> {
         // Writing asks the manifest while the commit is held, against the order of locks: nobody else is here yet.
         let mut committer = self.commit.lock();
-        self.catalog().all().try_for_each(|table| self.rewrite(&mut committer, table, rewritten))
+        let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
+        written.iter().try_for_each(|table| self.rewrite(&mut committer, table, rewritten))
     }
 
     /// Begins a fresh segment, from `first_lsn` on.
@@ -600,16 +621,18 @@ impl Engine {
             Some(Arc::clone(&self.values.lane)),
         )?;
         self.journal = Some(journal.syncer());
+        let mut manifest = self.manifest.lock();
+        manifest.vouch_for(journal.syncer());
         self.commit.lock().journal = Some(journal);
-        self.manifest.lock().append_in_snapshot(&[Change::LogOpen { open: true }])
+        manifest.append_in_snapshot(&[Change::LogOpen { open: true }])
     }
 
     /// Says durably, with these changes, that nothing of the log before `lsn` is needed and that the log is closed.
     fn record_log_start(&self, lsn: Lsn, mut changes: Vec<Change>) -> Result<()> {
         let mut manifest = self.manifest.lock();
-        let next_number = self.numbers.peek() + crate::install::NUMBERS_RESERVED;
         changes.push(Change::Horizon { last_seq: self.published(), log_start_lsn: lsn, durable_lsn: lsn });
-        changes.push(Change::ReserveNumbers { next_number });
+        let has_numbers = changes.iter().any(|change| matches!(change, Change::ReserveNumbers { .. }));
+        changes.extend(self.numbers_change(manifest.state()).filter(|_| !has_numbers));
         changes.push(Change::LogOpen { open: false });
         changes.extend(self.times_change(manifest.state()));
         let appended = manifest.append(&changes);
@@ -624,29 +647,29 @@ impl Engine {
         }
     }
 
-    /// Ends the log in order. Where all of it is in runs, it goes.
-    pub(crate) fn close_journal(&self) -> Result<()> {
+    /// Ends the log in order. Where all of it is in runs, it goes. `is_last` where nobody else can write a file of the store any more,
+    /// so that numbers which were set aside and not used are given back.
+    pub(crate) fn close_journal(&self, is_last: bool) -> Result<()> {
         let Some(journal) = self.commit.lock().journal.take() else { return Ok(()) };
         let sync = journal.syncer();
         let end = journal.close()?;
         self.close_values()?;
         if self.log_is_in_runs() {
-            self.record_log_start(end, Vec::new())?;
+            let unused = Change::ReserveNumbers { next_number: self.numbers.peek() };
+            self.record_log_start(end, if is_last { vec![unused] } else { Vec::new() })?;
             let held_from = self.feeds.held_from(end);
             let segments = sync.segments().into_iter().filter(|segment| segment.end_lsn <= held_from);
             let numbers: Vec<FileNumber> = segments.map(|segment| segment.number).collect();
             self.remove_segments(&numbers);
-            sync.cut_closed(); // a feed may keep it
         }
+        sync.cut_closed(); // a feed may keep it, or the next opening replays it
         Ok(())
     }
 
     fn log_is_in_runs(&self) -> bool {
         let committer = self.commit.lock();
-        let written = committer.active.iter().flatten().any(|active| active.first_lsn.is_some());
-        let is_saved =
-            |table: &Arc<TableCore>| table.hashed.as_ref().is_none_or(|hashed| !hashed.is_to_be_saved());
-        !written && self.catalog().all().all(|table| table.view().sealed.is_empty() && is_saved(table))
+        let is_saved = self.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
+        committer.written().next().is_none() && self.tables_sealed().is_empty() && is_saved
     }
 }
 
@@ -656,6 +679,7 @@ impl Committer {
             journal: None,
             next_seq: 1,
             active: Vec::new(),
+            written: BTreeSet::new(),
             stripes: Vec::new(),
             stripes_version: u64::MAX,
             active_bytes: 0,
@@ -664,17 +688,42 @@ impl Committer {
 
     /// Bytes of all active memtables, counted anew.
     fn active_memtable_bytes(&self) -> usize {
-        self.active.iter().flatten().map(|active| active.bytes).sum()
+        self.written().map(|active| active.bytes).sum()
     }
 
-    /// The tables to write out while replaying: those whose memtables have reached `bytes_max`, and all of them
-    /// when together they take twice that.
-    fn full_tables(&self, bytes_max: usize) -> Vec<Arc<TableCore>> {
-        let active = || self.active.iter().flatten();
-        let together = self.active_memtable_bytes();
-        let is_full =
-            |active: &&Active| active.bytes >= bytes_max || (together >= 2 * bytes_max && active.bytes > 0);
-        active().filter(is_full).map(|active| Arc::clone(&active.table)).collect()
+    /// The tables to write out while replaying: those of a frame whose memtables are full, and all of them when
+    /// together they take twice as many bytes as one may.
+    fn full_tables(
+        &self,
+        frame: &ReplayFrame<'_>,
+        (bytes_max, range_deletes_max): (usize, usize),
+    ) -> Vec<Arc<TableCore>> {
+        let table = |active: &Active| Arc::clone(&active.table);
+        if self.active_bytes >= 2 * bytes_max {
+            return self.written().filter(|active| active.bytes > 0).map(table).collect();
+        }
+        let active = tables_of(frame).filter_map(|id| self.active.get(id.0 as usize)?.as_ref());
+        active.filter(|active| active.is_full(bytes_max, range_deletes_max)).map(table).collect()
+    }
+}
+
+/// The tables that a frame has records of, those of neighbouring records once.
+fn tables_of<'f>(frame: &ReplayFrame<'f>) -> impl Iterator<Item = TableId> + use<'f> {
+    let mut before = None;
+    let records = folddb_layout::frame::records(frame.payload);
+    let ids = records.map_while(|record| record.ok().map(|record| record.table));
+    ids.filter(move |id| before.replace(*id) != Some(*id))
+}
+
+/// Where the log begins and what is known of it, by a manifest of so many edits. One that is nothing but a snapshot, and speaks of a
+/// log all the same, is that of a backup, or of what was restored from one: there the log was copied as far as it was durable.
+pub(crate) fn replay_from(state: &State, edits: u64) -> ReplayFrom {
+    ReplayFrom {
+        store_id: state.store_id,
+        log_start_lsn: state.log_start_lsn,
+        durable_lsn: state.feeds.all().map(|feed| feed.lsn).fold(state.durable_lsn, Lsn::max), // what was told is durable
+        is_open: state.log_open,
+        is_copy: edits == 1 && state.durable_lsn > state.log_start_lsn,
     }
 }
 
@@ -893,11 +942,12 @@ fn open_table(
         }
         files.insert(part.file, PartFile::new(opened, part.file, path, Arc::clone(host_files)));
     }
+    let range_deletes = RangeDeletes::of(&rules.order, state.range_deletes.values().cloned());
     let view = |active| TableView {
         active,
         sealed: Vec::new(),
         runs: Arc::new(runs_of(state, &files)),
-        range_deletes: Arc::new(state.range_deletes.clone()),
+        range_deletes: Arc::new(range_deletes),
     };
     let hashed = match rules.rules.kind {
         TableKind::Hashed => {

@@ -8,7 +8,6 @@ use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::stamp::NEVER;
 use folddb_base::{FileNumber, OpKind, Result, Seq, Stamp};
 use folddb_layout::values::VALUES_HEADER_BYTES;
-use folddb_manifest::RangeDelete;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 
@@ -188,6 +187,8 @@ pub(crate) enum ReclaimWant {
     WhenDue,
     /// As somebody wants it who asks: whatever is worth it.
     Asked,
+    /// As an opening does it: many small files become one, and no more than an opening has time for.
+    Small,
 }
 
 /// What reclaiming has done.
@@ -359,10 +360,7 @@ impl BytesTable {
             }
         }
         found.sort_by_key(|record| std::cmp::Reverse(record.seq));
-        let covers = |range: &&RangeDelete| {
-            order.compare(&range.from, key).is_le() && order.compare(key, &range.to).is_lt()
-        };
-        let ranges: Vec<Seq> = view.range_deletes.iter().filter(covers).map(|range| range.seq).collect();
+        let ranges = view.range_deletes.all_over(order, key);
         let kept = Kept {
             borders: self.engine.borders.all(),
             times: self.engine.times_to_keep(&self.core),

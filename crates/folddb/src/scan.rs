@@ -7,21 +7,21 @@ use std::sync::Arc;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::stream::Direction;
 use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Rope, Seq};
-use folddb_manifest::RangeDelete;
 use folddb_memtable::{Captured, Jump, MemStream};
 use folddb_merge::KWay;
 use folddb_rules::resolve::Resolver;
-use folddb_rules::{FoldRules, State};
+use folddb_rules::{FoldRules, KeyOrder, State};
 use folddb_run::{ReadMode, RunCursor};
 
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::head::Head;
+use crate::range_deletes::RangeDeletes;
 use crate::read::damaged_record;
 use crate::stretches::Stretch;
 use crate::value_files::Roster;
-use crate::view::{PartFile, RunView, TableView, covering_seq};
+use crate::view::{PartFile, RunView, TableView};
 
 /// What part of a table a scan goes over, which way, and as whom.
 #[derive(Clone, Debug)]
@@ -62,6 +62,12 @@ impl ScanPlan {
             resumed: None,
         }
     }
+
+    /// How two keys stand in the order of a table, the way that the scan goes.
+    pub(crate) fn compare(&self, order: &KeyOrder, a: &[u8], b: &[u8]) -> Ordering {
+        let placed = order.compare(a, b);
+        if self.direction == Direction::Forward { placed } else { placed.reverse() }
+    }
 }
 
 /// So many keys without a value does a scan pass over before it notes that for others. Few in builds for tests, whose
@@ -101,7 +107,7 @@ pub(crate) struct Rows {
     limit: Seq,
     /// The time that it reads at, where values expire.
     time_ms: u64,
-    range_deletes: Arc<Vec<RangeDelete>>,
+    range_deletes: Arc<RangeDeletes>,
     /// The empty stretch that the scan stands in; what is not newer is passed over.
     stretch: Option<Arc<Stretch>>,
     /// How many keys have had no value, and surely so, since the beginning; none once one was otherwise.
@@ -153,6 +159,7 @@ impl Rows {
             return Ok(Rows { of: Some(Arc::clone(&own.roster)), ..rows });
         }
         if table.ask_for_chunk_merge(view.active.chunks()) {
+            engine.work.chunked.lock().insert(table.id);
             engine.bell.ring();
         }
         Rows::start_on(engine, table, plan, (&view, captured))
@@ -399,10 +406,7 @@ impl Rows {
         self.key.extend_from_slice(first.key);
         self.resolver.clear();
         self.is_plain = false;
-        let cover = match self.range_deletes.is_empty() {
-            true => 0,
-            false => covering_seq(&self.range_deletes, &self.table.rules.order, &self.key, self.limit),
-        };
+        let cover = self.range_deletes.newest_over(&self.table.rules.order, &self.key, self.limit);
         let cover = cover.max(self.stretch_end());
         let mut enough = false;
         while let Some(record) = self.stream.record() {

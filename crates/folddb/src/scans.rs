@@ -11,13 +11,14 @@ use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value}
 
 use folddb_rules::KeyOrder;
 
-use crate::borders::{At, Held};
+use crate::any_rows::{AnyRows, Short};
+use crate::borders::Held;
 use crate::catalog::TableCore;
 use crate::cursor::{Cursor, Resume, Stand};
 use crate::engine::Engine;
-use crate::hashed_scan::HashedRows;
 use crate::head::Head;
-use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::own_writes::Inside;
+use crate::scan::{ScanPlan, Wanted};
 use crate::stream::ValueReader;
 
 /// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
@@ -31,6 +32,8 @@ pub struct BytesScan {
     pub(crate) mistake: Option<Error>,
     /// The snapshot that it reads at, which must outlive it.
     pub(crate) held: Option<Arc<Held>>,
+    /// The transaction that it is a scan of.
+    pub(crate) inside: Option<Inside>,
 }
 
 impl BytesScan {
@@ -42,6 +45,7 @@ impl BytesScan {
             limit: usize::MAX,
             mistake: None,
             held: None,
+            inside: None,
         }
     }
 
@@ -58,6 +62,12 @@ impl BytesScan {
 
     pub(crate) fn holding(mut self, held: Arc<Held>) -> BytesScan {
         self.held = Some(held);
+        self
+    }
+
+    /// The same in a transaction.
+    pub(crate) fn inside(mut self, inside: Inside) -> BytesScan {
+        self.inside = Some(inside);
         self
     }
 
@@ -138,8 +148,7 @@ impl BytesScan {
 
     /// How two keys stand in the order of its table, the way that it goes.
     pub(crate) fn compare_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
-        let order = self.table.rules.order.compare(a, b);
-        if self.plan.direction == Direction::Forward { order } else { order.reverse() }
+        self.plan.compare(&self.table.rules.order, a, b)
     }
 
     /// The same scan for its heads.
@@ -183,7 +192,7 @@ impl BytesScan {
         match self.mistake {
             Some(mistake) => Err(mistake),
             None => {
-                let rows = AnyRows::start(&self.engine, &self.table, self.plan)?;
+                let rows = AnyRows::start_in(&self.engine, &self.table, self.plan, self.inside.as_ref())?;
                 Ok(LentRows { rows, left: self.limit, stand: Stand::Beginning, _held: self.held })
             }
         }
@@ -193,48 +202,6 @@ impl BytesScan {
     pub fn heads(self) -> Heads {
         Heads { state: RowsState::start(self.with_heads()) }
     }
-}
-
-/// See [`AnyRows::stands`].
-type Stands<'r> = ((&'r Arc<Engine>, &'r Arc<TableCore>), (&'r ScanPlan, At), &'r [u8]);
-
-/// Rows of either kind of table.
-pub(crate) enum AnyRows {
-    Sorted(Box<Rows>),
-    Hashed(Box<HashedRows>),
-}
-
-impl AnyRows {
-    /// Starts a scan.
-    pub(crate) fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<AnyRows> {
-        match table.hashed.is_some() {
-            false => Rows::start(engine, table, plan).map(|rows| AnyRows::Sorted(Box::new(rows))),
-            true => HashedRows::start(engine, table, &plan).map(|rows| AnyRows::Hashed(Box::new(rows))),
-        }
-    }
-
-    /// Of what it is a scan, what of it with the moment that it reads at, and the key of its last row.
-    fn stands(&self) -> Stands<'_> {
-        match self {
-            AnyRows::Sorted(rows) => (rows.owner(), rows.plan(), rows.key()),
-            AnyRows::Hashed(rows) => (rows.owner(), rows.plan(), rows.key()),
-        }
-    }
-
-    /// The next key and its value.
-    pub(crate) fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
-        match self {
-            AnyRows::Sorted(rows) => rows.next_row(),
-            AnyRows::Hashed(rows) => rows.next_row(),
-        }
-    }
-}
-
-/// A value, where it is not too long to be held.
-pub(crate) enum Short<'r> {
-    Value(&'r [u8]),
-    /// Its head instead.
-    Long(Head),
 }
 
 /// Rows of a scan, lent one at a time.
@@ -266,10 +233,7 @@ impl LentRows {
             return Ok(None);
         }
         self.left -= 1;
-        let row = match &mut self.rows {
-            AnyRows::Sorted(rows) => rows.next_head(),
-            AnyRows::Hashed(rows) => rows.next_head(),
-        };
+        let row = self.rows.next_head();
         self.stand = self.stand.after(&row);
         row
     }
@@ -279,17 +243,7 @@ impl LentRows {
         if self.next_row()?.is_none() {
             return Ok(None);
         }
-        Ok(Some(match &mut self.rows {
-            AnyRows::Sorted(rows) => {
-                let head = rows.take_head();
-                let (key, value) = rows.row();
-                (key, head.map_or(Short::Value(value), Short::Long))
-            }
-            AnyRows::Hashed(rows) => match rows.row() {
-                (key, Some(value)) => (key, Short::Value(value)),
-                (key, None) => (key, rows.long_head().map_or(Short::Value(&[]), Short::Long)),
-            },
-        }))
+        Ok(Some(self.rows.short()))
     }
 
     /// The key of the last row, or of the one whose fold failed.

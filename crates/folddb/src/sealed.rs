@@ -34,18 +34,19 @@ impl Store {
     pub fn seal(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.read_only(false));
         let files = &*options.host.files;
+        let to = path.join(FileName::Sealed.to_string());
         if is_sealed(files, path) {
-            return Ok(());
+            return sync_name(files, path); // whoever sealed it may have failed to
         }
         let store = Store::open(path, options.clone())?;
         // Held from the opening until the seal is durable: nobody writes between, so all that there is has gone to runs. Who
         // looked for a seal before, and waits for the lock, looks again under it (`recover::lock_to_open`).
         let _lock = store.engine().take_lock();
         store.close()?;
-        let to = path.join(FileName::Sealed.to_string());
         let mut file = files.create(&to).map_err(|error| Error::io("create", &to, error))?;
-        let written = file.append(SAID).and_then(|()| file.sync()).and_then(|()| files.sync_dir(path));
-        written.map_err(|error| Error::io("write", &to, error))
+        let written = file.append(SAID).and_then(|()| file.sync());
+        written.map_err(|error| Error::io("write", &to, error))?;
+        sync_name(files, path)
     }
 
     /// Takes the seal off: the store can be written to again. Who reads it meanwhile without a lock, as on media that cannot be
@@ -59,10 +60,11 @@ impl Store {
         let _lock = recover::lock(path, &options)?;
         let (files, seal) = (&*options.host.files, path.join(FileName::Sealed.to_string()));
         match files.remove(&seal) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            // Whoever removed it may have failed to make that durable.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             removed => removed.map_err(|error| Error::io("remove", &seal, error))?,
         }
-        files.sync_dir(path).map_err(|error| Error::io("sync", path, error))
+        sync_name(files, path)
     }
 
     /// Whether the store in a directory is sealed.
@@ -84,6 +86,11 @@ impl Store {
         }
         Store::open(self.path(), options.clone())
     }
+}
+
+/// Makes durable whether the mark is there: its name counts, and not its bytes.
+fn sync_name(files: &dyn Files, dir: &Path) -> Result<()> {
+    files.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))
 }
 
 pub(crate) fn is_sealed(files: &dyn Files, dir: &Path) -> bool {

@@ -9,6 +9,8 @@ use crate::borders::{At, Held, HeldFor};
 use crate::engine::{Committer, Engine};
 use crate::head::Head;
 use crate::locate::{Locate, Located};
+use crate::own_writes::Inside;
+use crate::reads::Reads;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
 use crate::stream::ValueReader;
@@ -24,6 +26,8 @@ pub struct Snapshot {
     held: Arc<Held>,
     /// When it was asked for, where that was later than what it sees.
     asked: Option<At>,
+    /// Of one that a transaction reads at: what is read at it, for the commit to check.
+    reads: Option<Arc<Reads>>,
 }
 
 #[derive(Clone)]
@@ -45,7 +49,7 @@ impl Snapshot {
     fn take_locked(engine: &Arc<Engine>, _committer: &Committer, held_for: HeldFor) -> Snapshot {
         let at = At::new(engine.published(), engine.now_ms());
         let held = engine.borders.hold(at, held_for, engine.host.clock.monotonic());
-        Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None }
+        Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None, reads: None }
     }
 
     /// Takes a snapshot for work under way, and says where the log ends that has all that it sees.
@@ -62,7 +66,28 @@ impl Snapshot {
     pub(crate) fn take_at(engine: &Arc<Engine>, as_of: AsOf) -> Result<Snapshot> {
         engine.check_written(as_of)?;
         let (held, asked) = engine.hold_at(as_of);
-        Ok(Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: Some(asked) })
+        Ok(Snapshot {
+            engine: EngineRef(Arc::clone(engine)),
+            held: Arc::new(held),
+            asked: Some(asked),
+            reads: None,
+        })
+    }
+
+    /// The same for a transaction, which minds what is read at it.
+    pub(crate) fn take_noting(engine: &Arc<Engine>) -> (Snapshot, Arc<Reads>) {
+        let past = Snapshot::take(engine, HeldFor::Transaction);
+        let reads = Arc::new(Reads::new(past.seen()));
+        (Snapshot { reads: Some(Arc::clone(&reads)), ..past }, reads)
+    }
+
+    /// What was found of a key, which a transaction minds; also that its fold fails.
+    fn minded<T>(&self, table: &BytesTable, key: &[u8], found: Result<T>) -> Result<T> {
+        let is_failed = found.as_ref().is_err_and(|error| error.kind() == ErrorKind::FoldFailed);
+        if let Some(reads) = self.reads.as_ref().filter(|_| found.is_ok() || is_failed) {
+            reads.note_key(&table.core, key);
+        }
+        found
     }
 
     /// What a reader of `table` reads at, where that is kept.
@@ -73,6 +98,11 @@ impl Snapshot {
             table.engine.check_kept(&table.core, self.held.at, asked)?;
         }
         Ok(Some(self.held.at))
+    }
+
+    /// The transaction's reads, where it is that of one.
+    pub(crate) fn reads(&self) -> Option<Arc<Reads>> {
+        self.reads.clone()
     }
 
     /// What keeps it, for a reader of `table`, where that is kept; and whether it is of a moment that is over.
@@ -117,7 +147,14 @@ impl Snapshot {
         table: &Table<K, V>,
         key: &Q,
     ) -> Result<Option<V>> {
-        table.get_seen(key, self.at(table.as_bytes())?)
+        let at = self.at(table.as_bytes())?;
+        let found = table.get_seen(key, at);
+        if self.reads.is_none() {
+            return found;
+        }
+        let mut bytes = Vec::new();
+        key.encode_key(&mut bytes);
+        self.minded(table.as_bytes(), &bytes, found)
     }
 
     /// The value of `key` at the snapshot, as bytes.
@@ -126,7 +163,8 @@ impl Snapshot {
     /// As [`Snapshot::get`].
     pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let at = self.at(table)?;
-        self.engine.0.get(&table.core, key, at, |value| Ok(value.map(<[u8]>::to_vec)))
+        let found = self.engine.0.get(&table.core, key, at, |value| Ok(value.map(<[u8]>::to_vec)));
+        self.minded(table, key, found)
     }
 
     /// A reader of the value of `key` at the snapshot.
@@ -135,7 +173,7 @@ impl Snapshot {
     /// As [`Table::read`]; and a table of another store.
     pub fn read(&self, table: &BytesTable, key: &[u8]) -> Result<Option<ValueReader>> {
         let at = self.at(table)?;
-        table.engine().read_value(table.core(), key, at)
+        self.minded(table, key, table.engine().read_value(table.core(), key, at))
     }
 
     /// Where the value of `key` lies that it has at the snapshot.
@@ -144,7 +182,7 @@ impl Snapshot {
     /// As [`Table::locate`]; and a table of another store.
     pub fn locate(&self, table: &BytesTable, key: &[u8], how: Locate) -> Result<Option<Located>> {
         let at = self.at(table)?;
-        table.engine().locate(table.core(), key, at, how)
+        self.minded(table, key, table.engine().locate(table.core(), key, at, how))
     }
 
     /// The head of the value of `key` at the snapshot.
@@ -153,7 +191,7 @@ impl Snapshot {
     /// As [`Snapshot::get`].
     pub fn head(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Head>> {
         let at = self.at(table)?;
-        self.engine.0.head(&table.core, key, at)
+        self.minded(table, key, self.engine.0.head(&table.core, key, at))
     }
 
     /// A scan of a table at the snapshot.
@@ -163,7 +201,8 @@ impl Snapshot {
 
     /// A scan of a table at the snapshot, as bytes. The snapshot lives as long as the scan.
     pub fn scan_bytes(&self, table: &BytesTable) -> BytesScan {
-        let scan = BytesScan::new(&table.engine, &table.core, ScanPlan::everything(Some(self.held.at)));
+        let mut scan = BytesScan::new(&table.engine, &table.core, ScanPlan::everything(Some(self.held.at)));
+        scan.inside = self.reads.clone().map(|reads| Inside { reads, own: None });
         match self.at(table) {
             Ok(_) => scan.holding(Arc::clone(&self.held)),
             Err(mistake) => scan.failing(mistake),

@@ -29,7 +29,7 @@ use crate::recover;
 use crate::report::ReclaimReport;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
-use crate::table::{BytesTable, Table};
+use crate::table::{BytesTable, Table, fit};
 use crate::times::AsOf;
 use crate::transaction::{Transaction, transact};
 use crate::upkeep::merge::Progress;
@@ -123,15 +123,19 @@ impl Store {
                         let message = format!("table `{name}` has other rules: {difference}");
                         return Err(Error::new(ErrorKind::RulesDiffer, message));
                     }
-                    return Ok(Table::new(table));
+                    return Table::new(table);
                 }
                 Err(error) if error.kind() == ErrorKind::UnknownTable && !self.engine().options.read_only => {
                 }
                 Err(error) => return Err(error),
             }
+            // A table that no value of the type fits is not made. Rules that name what is not there are told of by who makes it.
+            if let Ok(bound) = wanted.bind(&self.engine().options.custom) {
+                fit::<V>(name, &bound)?;
+            }
             match self.create_table(name, wanted.clone()) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {} // another thread was faster
-                created => return created.map(Table::new),
+                created => return created.and_then(Table::new),
             }
         }
     }
@@ -200,10 +204,12 @@ impl Store {
         if let Some(state) = manifest.state().tables.get(&id) {
             let parts = content.parts.iter().map(|(part, _)| Arc::clone(part)).collect();
             engine.show(&core, state, &Installed { parts, flushed: None });
+            engine.show_to_old_snapshots(&core, content.seq);
         }
         engine.commit.lock().install_active(Active::new(Arc::clone(&core), content.seq));
         new.link(engine, &core);
         engine.change_catalog(|catalog| catalog.insert(Arc::clone(&core)));
+        engine.work.changed.lock().insert(id);
         drop(manifest);
         Ok(self.handle(core))
     }
@@ -263,7 +269,7 @@ impl Store {
         drop(manifest);
         gone.iter().for_each(|table| engine.forget_table(table));
         engine.let_go_of_history();
-        engine.note_overdue();
+        gone.iter().for_each(|table| engine.note_overdue_of(table));
         Ok(())
     }
 
@@ -442,12 +448,13 @@ impl Store {
     /// # Errors
     /// A failed write; everything acknowledged is still there at the next opening.
     pub fn close(self) -> Result<()> {
-        self.open.shut_down(true)
+        self.open.shut_down(true, Arc::strong_count(&self.open) == 1)
     }
 }
 
 impl Open {
-    fn shut_down(&self, flush: bool) -> Result<()> {
+    /// `is_only` where nobody else has the store open by this.
+    fn shut_down(&self, flush: bool, is_only: bool) -> Result<()> {
         // Whoever closes second waits for the first, which holds the store's lock until all is written.
         let mut workers = self.workers.lock();
         if self.engine.health.is_closed() {
@@ -463,7 +470,12 @@ impl Open {
         self.engine.abandon_merges();
         self.engine.catalog().all().for_each(|table| self.engine.abandon_saving(table));
         self.engine.abandon_reclaim();
-        let sealed = if self.engine.health.cause().is_none() { self.engine.close_journal() } else { Ok(()) };
+        // Handles that others hold may still write a file, though none that is ever listed.
+        let is_last = is_only && Arc::strong_count(&self.engine) == 1;
+        let sealed = match self.engine.health.cause() {
+            None => self.engine.close_journal(is_last),
+            Some(_) => Ok(()),
+        };
         {
             let _no_edit = self.engine.manifest.lock(); // one under way ends first; later ones find it closed
             self.engine.release_lock();
@@ -476,7 +488,7 @@ impl Open {
 /// Dropping flushes nothing: the log has it all.
 impl Drop for Open {
     fn drop(&mut self) {
-        let _ = self.shut_down(false);
+        let _ = self.shut_down(false, true);
     }
 }
 

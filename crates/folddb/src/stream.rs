@@ -8,6 +8,9 @@
 //!
 //! Those of a hashed table go into one file, piece by piece (`long_values.rs`): one slot leads to a value, so it is one record.
 //!
+//! Where a value cannot lie in pieces (it has a deadline, or versions, or is checked as a whole, or its table keeps values beside
+//! their keys) the writer holds all of it, and writes it as any other, up to the length that these may have.
+//!
 //! A value of no more than a piece (a hashed table holds four) is written as any other. As long as a writer lives the segments that hold its pieces are
 //! *pinned*: they are not settled, so nobody takes their values for dead (`values.rs`, `fence`). Pins are held by segment and not
 //! by the lock that shorter writes hold while they place their values, since a stream may take hours.
@@ -27,7 +30,7 @@ use folddb_rules::head::Heads;
 
 use crate::borders::At;
 use crate::catalog::TableCore;
-use crate::encode::{Encoded, check_lengths};
+use crate::encode::{Encoded, Lifetime, check_expires, check_lengths};
 use crate::engine::Engine;
 use crate::hashed_read::is_long;
 use crate::locate::{FilePiece, Locate};
@@ -54,6 +57,10 @@ pub struct ValueWriter {
     head: Vec<u8>,
     /// The segments that hold its pieces.
     pinned: BTreeSet<u32>,
+    /// Why its table takes the value whole, where it does.
+    whole: Option<&'static str>,
+    /// How long the value lasts, where that was said.
+    lifetime: Option<Lifetime>,
     failure: Option<Error>,
 }
 
@@ -69,7 +76,8 @@ impl ValueWriter {
         core.check_alive()?;
         check_lengths(core, key, &[])?;
         core.rules.check_writable()?;
-        check_streams(core, kind)?;
+        let whole = whole_because(core);
+        check_op(core, kind)?;
         Ok(ValueWriter {
             engine: Arc::clone(engine),
             core: Arc::clone(core),
@@ -82,8 +90,32 @@ impl ValueWriter {
             long: None,
             head: Vec::new(),
             pinned: BTreeSet::new(),
+            whole,
+            lifetime: None,
             failure: None,
         })
+    }
+
+    /// The same of a value that lasts so long, once it is finished.
+    pub(crate) fn lasting(mut self, lifetime: Lifetime) -> Result<ValueWriter> {
+        check_expires(&self.core)?;
+        self.lifetime = Some(lifetime);
+        Ok(self)
+    }
+
+    /// Fails where a value of so many bytes is too long.
+    fn check_len(&self, len_bytes: u64) -> Result<()> {
+        let name = &self.core.name;
+        match self.whole {
+            Some(why) if len_bytes > VALUE_BYTES_MAX as u64 => Err(Error::invalid(format!(
+                "a value of more than {VALUE_BYTES_MAX} bytes is too long for table `{name}`, which takes each whole, since {why}; a \
+                 table with a separation threshold, or a hashed one, without that takes up to {STREAM_BYTES_MAX} bytes"
+            ))),
+            None if len_bytes > STREAM_BYTES_MAX => Err(Error::invalid(format!(
+                "a value of more than {STREAM_BYTES_MAX} bytes is too long for table `{name}`"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     /// Bytes written so far.
@@ -95,6 +127,7 @@ impl ValueWriter {
     /// As much is held of a value.
     fn held_bytes(&self) -> usize {
         match self.core.hashed {
+            _ if self.whole.is_some() => usize::MAX,
             Some(_) => self.engine.long_from_bytes(),
             None => self.engine.options.stream_piece_bytes_now(),
         }
@@ -130,13 +163,11 @@ impl ValueWriter {
             self.put_piece().inspect_err(|error| self.failure = Some(error.clone()))?;
         }
         // One byte more than may be, so that a value is either whole or refused.
-        let left = (STREAM_BYTES_MAX + 1).saturating_sub(self.len_bytes());
-        if left == 0 {
-            let name = &self.core.name;
-            let message =
-                format!("a value of more than {STREAM_BYTES_MAX} bytes is too long for table `{name}`");
-            return Err(self.failure.insert(Error::invalid(message)).clone());
+        if let Err(error) = self.check_len(self.len_bytes()) {
+            return Err(self.failure.insert(error).clone());
         }
+        let len_max = if self.whole.is_some() { VALUE_BYTES_MAX as u64 } else { STREAM_BYTES_MAX };
+        let left = (len_max + 1).saturating_sub(self.len_bytes());
         Ok((piece_bytes - self.piece.len()).min(usize::try_from(left).unwrap_or(usize::MAX)))
     }
 
@@ -183,9 +214,7 @@ impl ValueWriter {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
-        if self.len_bytes() > STREAM_BYTES_MAX {
-            self.room(usize::MAX)?;
-        }
+        self.check_len(self.len_bytes())?;
         let mut batch = Encoded::default();
         batch.clear();
         if self.long.is_some() {
@@ -195,7 +224,7 @@ impl ValueWriter {
                 batch.put_long(&self.core, self.kind, &self.key, long);
             }
         } else if self.rope.is_empty() {
-            batch.push(&self.core, self.kind, &self.key, &self.piece)?;
+            self.push_whole(&mut batch)?;
         } else {
             if !self.piece.is_empty() {
                 self.put_piece()?;
@@ -207,6 +236,19 @@ impl ValueWriter {
             batch.push_placed(&self.core, self.kind, &self.key, &payload);
         }
         self.engine.commit(&mut batch, self.durability)
+    }
+}
+
+impl ValueWriter {
+    /// Appends the op of a value that is all here, checked as any other.
+    fn push_whole(&self, batch: &mut Encoded) -> Result<()> {
+        let ValueWriter { core, kind, key, piece, lifetime, .. } = self;
+        let wrong = |cause| Error::invalid(format!("this is no value of table `{}`: {cause}", core.name));
+        core.rules.check_value(piece).map_err(wrong)?;
+        match lifetime {
+            None => batch.push(core, *kind, key, piece),
+            Some(lifetime) => batch.push_lasting(core, *kind, key, piece, *lifetime),
+        }
     }
 }
 
@@ -234,36 +276,35 @@ impl Drop for ValueWriter {
     }
 }
 
-/// Whether a table takes values piece by piece: they lie apart, and nobody looks at them as a whole.
-pub(crate) fn check_streams(core: &TableCore, kind: OpKind) -> Result<()> {
-    let name = &core.name;
-    let has_more = core.records_of().has_fronts || core.fold.has_delete() || core.separates_operands;
-    if core.hashed.is_some() && has_more {
-        return Err(Error::invalid(format!(
-            "table `{name}` is hashed and keeps versions, joins operands, or has values that expire or a delete rule: it takes values \
-             whole, of at most {VALUE_BYTES_MAX} bytes; without these, or in a sorted table with a separation threshold, they can be \
-             streamed"
-        )));
+/// Why a table takes no value piece by piece; none where it does: values lie apart, and nobody looks at them as a whole.
+pub(crate) fn whole_because(core: &TableCore) -> Option<&'static str> {
+    if core.expires || core.has_stamps {
+        return Some("its values expire, and a deadline stands beside a value in one piece only");
+    }
+    if core.fold.has_delete() {
+        return Some("it has a delete rule, which looks at all of a value");
+    }
+    if core.hashed.is_some() && core.records_of().has_fronts {
+        return Some("it is hashed and keeps versions, each with a front before its bytes");
+    }
+    if core.hashed.is_some() && core.separates_operands {
+        return Some("it is hashed and joins operands, which it does when they are written");
     }
     if core.hashed.is_none() && core.separate_from == usize::MAX {
-        return Err(Error::invalid(format!(
-            "table `{name}` keeps its values beside their keys; give it a separation threshold to stream into it"
-        )));
+        return Some("it keeps its values beside their keys: it has no separation threshold");
     }
-    if core.has_stamps {
-        return Err(Error::invalid(format!(
-            "the values of table `{name}` expire, and have deadlines in one piece only: they cannot be streamed into it"
-        )));
-    }
-    if !core.rules.takes_any_bytes() {
-        return Err(Error::invalid(format!(
-            "the values of table `{name}` are checked as a whole, and cannot be streamed into it"
-        )));
-    }
+    (!core.rules.takes_any_bytes()).then_some("its values are checked as a whole")
+}
+
+/// Whether an op with a value may be streamed: not one that folding would have to look at.
+fn check_op(core: &TableCore, kind: OpKind) -> Result<()> {
     match kind {
         OpKind::Set | OpKind::Insert => Ok(()),
         OpKind::Fold if core.separates_operands => Ok(()),
-        _ => Err(Error::invalid(format!("this is nothing that can be streamed into table `{name}`"))),
+        _ => Err(Error::invalid(format!(
+            "only values that are set or inserted, and operands that folding joins, are streamed into table `{}`",
+            core.name
+        ))),
     }
 }
 

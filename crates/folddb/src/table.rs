@@ -5,8 +5,9 @@ use std::io::Read;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use folddb_base::{OpKind, Result, Seq};
-use folddb_rules::codec::{AsKey, AsValue, Key, Value};
+use folddb_base::{Error, OpKind, Result, Seq};
+use folddb_rules::Fit;
+use folddb_rules::codec::{AsKey, AsValue, CodecError, Key, Value};
 use folddb_rules::table_rules::BoundRules;
 
 use crate::borders::At;
@@ -20,7 +21,7 @@ use crate::locate::{Locate, Located};
 use crate::options::Durability;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
-use crate::stream::{ValueReader, ValueWriter, check_streams};
+use crate::stream::{ValueReader, ValueWriter, whole_because};
 use crate::times::AsOf;
 
 thread_local! {
@@ -41,23 +42,45 @@ fn with_buffers<R>(write: impl FnOnce(&mut (Encoded, Vec<u8>, Vec<u8>)) -> R) ->
 /// Writes never read: they append, and the value of a key is the fold of all that was written to it.
 pub struct Table<K, V> {
     bytes: BytesTable,
+    /// Whether each value is looked at when it is written: not all that the type encodes need be values of the table.
+    checks: bool,
     types: PhantomData<fn() -> (K, V)>,
+}
+
+/// How values of a type fit a table by these rules.
+///
+/// # Errors
+/// They do not, naming the table and what would.
+pub(crate) fn fit<V: Value>(name: &str, rules: &BoundRules) -> Result<Fit> {
+    rules.fit::<V>().map_err(|cause| Error::invalid(format!("table `{name}`: {cause}")))
+}
+
+#[cold]
+fn check_value(table: &TableCore, value: &[u8]) -> Result<()> {
+    table.rules.check_value(value).map_err(|cause| wrong(table, "value", &cause))
+}
+
+fn wrong(table: &TableCore, what: &str, cause: &CodecError) -> Error {
+    Error::invalid(format!("this is no {what} of table `{}`: {cause}", table.name))
 }
 
 impl<K, V> Clone for Table<K, V> {
     fn clone(&self) -> Self {
-        Table { bytes: self.bytes.clone(), types: PhantomData }
+        Table { bytes: self.bytes.clone(), checks: self.checks, types: PhantomData }
     }
 }
 
 /// Values of any length, of tables that separate and hold bytes, and of hashed ones.
 impl<K: Key> Table<K, Vec<u8>> {
-    /// A writer of the value of `key`, which takes it piece by piece and holds no more than a piece, in a hashed table four: see
+    /// A writer of the value of `key`, up to 4 GiB long, which takes it piece by piece and holds no more than a piece, in a hashed table four: see
     /// [`ValueWriter`]. The key has its former value until it is finished. A batch holds no such value.
     ///
+    /// Where the table cannot keep a value in pieces ([`BytesTable::takes_streams`]: its values expire, it keeps them beside their keys,
+    /// or versions of them in a hashed table) the writer holds all of it, and it is up to 16 MiB long
+    /// ([`VALUE_BYTES_MAX`](crate::limits::VALUE_BYTES_MAX)); a longer one fails before it is finished, saying why.
+    ///
     /// # Errors
-    /// [`crate::ErrorKind::InvalidInput`] where the table keeps its values beside their keys, or, if it is hashed, versions of them; as
-    /// [`Table::set`].
+    /// As [`Table::set`].
     pub fn writer<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<ValueWriter> {
         self.bytes.writer(WriteOp::Set, &encoded_key(key))
     }
@@ -72,6 +95,14 @@ impl<K: Key> Table<K, Vec<u8>> {
         writer.finish()
     }
 
+    /// As [`Table::writer`], of a value that lasts so long, counted from when it is finished.
+    ///
+    /// # Errors
+    /// As [`Table::set_expiring`].
+    pub fn writer_expiring<Q: AsKey<K> + ?Sized>(&self, key: &Q, lifetime: Lifetime) -> Result<ValueWriter> {
+        self.bytes.writer_expiring(WriteOp::Set, &encoded_key(key), lifetime)
+    }
+
     /// A reader of the value of `key`, which holds no more than a piece of it: see [`ValueReader`].
     ///
     /// # Errors
@@ -82,8 +113,20 @@ impl<K: Key> Table<K, Vec<u8>> {
 }
 
 impl<K: Key, V: Value> Table<K, V> {
-    pub(crate) fn new(bytes: BytesTable) -> Table<K, V> {
-        Table { bytes, types: PhantomData }
+    /// # Errors
+    /// Values of the type cannot be values of the table.
+    pub(crate) fn new(bytes: BytesTable) -> Result<Table<K, V>> {
+        let checks = fit::<V>(bytes.name(), &bytes.core.rules)? == Fit::Sometimes;
+        Ok(Table { bytes, checks, types: PhantomData })
+    }
+
+    /// Fails where an op brings what is no value of the table. Nothing is to be looked at where all values of the type are.
+    #[inline]
+    pub(crate) fn check_written(&self, kind: OpKind, value: &[u8]) -> Result<()> {
+        match self.checks && kind != OpKind::Delete {
+            true => check_value(&self.bytes.core, value),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn core(&self) -> &Arc<TableCore> {
@@ -155,7 +198,9 @@ impl<K: Key, V: Value> Table<K, V> {
             if let Some(value) = value {
                 value.encode(value_bytes);
             }
-            let written = self.bytes.write_encoded(encoded, kind, key_bytes, value_bytes);
+            let checked = self.check_written(kind, value_bytes);
+            let written =
+                checked.and_then(|()| self.bytes.write_encoded(encoded, kind, key_bytes, value_bytes));
             value_bytes.clear();
             value_bytes.shrink_to(RECYCLED_BYTES_MAX);
             written
@@ -251,6 +296,7 @@ impl<K: Key, V: Value> Table<K, V> {
     ) -> Result<Seq> {
         let (key, mut bytes) = (encoded_key(key), Vec::new());
         value.encode(&mut bytes);
+        self.check_written(kind, &bytes)?;
         self.bytes.push_expiring(kind, &key, &bytes, lifetime)
     }
 
@@ -411,14 +457,11 @@ impl BytesTable {
     }
 
     pub(crate) fn check_row(table: &TableCore, op: WriteOp, key: &[u8], value: &[u8]) -> Result<()> {
-        let wrong = |what: &str, cause: String| {
-            folddb_base::Error::invalid(format!("this is no {what} of table `{}`: {cause}", table.name))
-        };
-        table.rules.rules.key_codec().check(key).map_err(|cause| wrong("key", cause.0))?;
+        table.rules.rules.key_codec().check(key).map_err(|cause| wrong(table, "key", &cause))?;
         if op == WriteOp::Delete {
             return Ok(());
         }
-        table.rules.check_value(value).map_err(|cause| wrong("value", cause.0))
+        check_value(table, value)
     }
 
     #[inline]
@@ -473,6 +516,14 @@ impl BytesTable {
         self.engine.head(&self.core, key, None)
     }
 
+    /// A writer of a value that lasts so long. See [`Table::writer_expiring`].
+    ///
+    /// # Errors
+    /// As [`Table::writer_expiring`]; a key that is not of the table's type.
+    pub fn writer_expiring(&self, op: WriteOp, key: &[u8], lifetime: Lifetime) -> Result<ValueWriter> {
+        self.writer(op, key)?.lasting(lifetime)
+    }
+
     /// A writer of a value of any length, or of an operand where folding joins them. See [`Table::writer`].
     ///
     /// # Errors
@@ -490,9 +541,9 @@ impl BytesTable {
         self.engine.read_value(&self.core, key, None)
     }
 
-    /// Whether values can be streamed into the table: see [`Table::writer`].
+    /// Whether the table takes values piece by piece, and so of any length: see [`Table::writer`].
     pub fn takes_streams(&self) -> bool {
-        check_streams(&self.core, OpKind::Set).is_ok()
+        whole_because(&self.core).is_none()
     }
 
     /// Where the value of `key` lies.
@@ -530,7 +581,7 @@ impl BytesTable {
         let key = self.core.rules.rules.key_codec().show_line(key);
         let message =
             format!("the value of key {key} in table `{}` is not of its type: {cause}", self.core.name);
-        folddb_base::Error::new(folddb_base::ErrorKind::RulesDiffer, message)
+        Error::new(folddb_base::ErrorKind::RulesDiffer, message)
     }
 }
 

@@ -50,7 +50,7 @@ impl StoreTimes {
     /// What the manifest knows.
     pub(crate) fn of(state: &State) -> StoreTimes {
         let told_ms = AtomicU64::new(state.times.newest_ms());
-        StoreTimes { told_ms, map: Mutex::new(state.times.clone()) }
+        StoreTimes { told_ms, map: Mutex::new(Times::clone(&state.times)) }
     }
 
     /// Takes note that a batch from `seq` on was written at this time.

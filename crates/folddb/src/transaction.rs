@@ -4,20 +4,19 @@
 //! Whatever was not read does not count, so folds onto the same key never conflict with one another. After Kung and Robinson, "On
 //! Optimistic Methods for Concurrency Control", 1981: backward validation of the read set, under the commit lock.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Result, Seq, TableId};
+use folddb_base::{Error, ErrorKind, OpBuf, Result, Seq};
+use folddb_host::sync::Mutex;
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
 use crate::batch::Batch;
-use crate::borders::HeldFor;
-use crate::catalog::TableCore;
 use crate::encode::{Lifetime, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
-use crate::read::damaged_record;
+use crate::own_writes::{Inside, OwnWrites, applied};
 use crate::reads::Reads;
+use crate::scans::{BytesScan, Scan};
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
 
@@ -25,14 +24,16 @@ use crate::table::{BytesTable, Table};
 /// that was read has expired. What a transaction writes it reads back; nobody else sees it before the commit. One that is
 /// dropped does nothing. One that only reads needs no commit, and its commit never fails.
 ///
-/// Reads are of single keys, of sorted tables; writes may be to any. What a scan of the snapshot has shown is not checked at the commit: read the keys that matter.
+/// What was read is every key that was got, whether it was there or not, and every range that was scanned, as far as the scan came:
+/// a key that came into it is a conflict as well. So transactions are serialisable: what was committed is what they would have done
+/// one after the other, in the order of their commits.
 pub struct Transaction {
     engine: Arc<Engine>,
     past: Snapshot,
-    reads: Reads,
+    reads: Arc<Reads>,
     batch: Batch,
-    /// What was written to each key, in order.
-    own: BTreeMap<(TableId, Vec<u8>), Vec<OpBuf>>,
+    /// What was written to each key, for reads and scans of its own.
+    own: Arc<Mutex<OwnWrites>>,
 }
 
 /// So often is a transaction begun anew by [`crate::Store::transact`].
@@ -40,17 +41,19 @@ pub(crate) const TRIES_MAX: usize = 1000;
 
 impl Transaction {
     pub(crate) fn begin(engine: &Arc<Engine>) -> Transaction {
-        let past = Snapshot::take(engine, HeldFor::Transaction);
+        let (past, reads) = Snapshot::take_noting(engine);
         Transaction {
             engine: Arc::clone(engine),
-            reads: Reads::new(past.seen()),
+            reads,
             past,
             batch: Batch::new(Arc::clone(engine)),
-            own: BTreeMap::new(),
+            own: Arc::default(),
         }
     }
 
-    /// The snapshot that it reads at.
+    /// The snapshot that it reads at, without what the transaction has written. What is read at it counts as read by the
+    /// transaction, too: keys, scans as far as they come, aggregates, and finds ([`crate::Find::at`]), with all the terms that they
+    /// ask for. Who wants to read what others may change takes a snapshot of the store.
     pub fn snapshot(&self) -> &Snapshot {
         &self.past
     }
@@ -78,26 +81,39 @@ impl Transaction {
     /// As [`Transaction::get`].
     pub fn get_bytes(&mut self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let core = table.core();
-        if core.hashed.is_some() {
-            let message =
-                format!("table `{}` is hashed; what a transaction reads lies in sorted tables", core.name);
-            return Err(Error::invalid(message));
-        }
-        let past = self.past.get_bytes(table, key);
-        let has_failed = past.as_ref().is_err_and(|error| error.kind() == ErrorKind::FoldFailed);
-        if past.is_ok() || has_failed {
-            self.reads.note(core, key); // that its fold fails is something to go by, too
-        }
-        let own = self.own.get(&(core.id, key.to_vec())).map_or(&[][..], |own| own);
-        let is_own = own.first().is_some_and(|op| matches!(op.kind, OpKind::Set | OpKind::Delete));
-        let mut state = if has_failed && is_own { None } else { past? };
-        for op in own {
-            let op = op.op().map_err(|cause| damaged_record(core, cause))?;
-            // When it is written, and until when it lasts, is known at the commit.
-            let applied = core.rules.fold.apply_unstamped(key, &mut state, op);
-            applied.map_err(|cause| self.engine.fold_failed(core, key, &cause))?;
-        }
-        Ok(state)
+        let past = self.past.get_bytes(table, key); // that its fold fails is something to go by, too
+        let own = self.own.lock().of(core, key);
+        applied(&self.engine, core, key, past, &own)
+    }
+
+    /// A scan of a table: at the snapshot, with what the transaction itself has written before its iteration begins. At the commit
+    /// nobody may have written to what it has gone over: from its beginning to the last row that it has shown, or all of its range
+    /// where it came to its end. A scan of a hashed table goes over all of it.
+    ///
+    /// ```
+    /// # use folddb::{Durability, Options, Rules, Store};
+    /// # let dir = tempfile::tempdir().unwrap();
+    /// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
+    /// let shifts = store.table("shifts", Rules::sorted::<(String, String), u64>())?;
+    /// shifts.set(&("monday", "ann"), &1)?;
+    /// shifts.set(&("monday", "bob"), &1)?;
+    /// // Whoever goes home looks whether another one stays. Two who do it at once do not both go.
+    /// store.transact(Durability::Process, |transaction| {
+    ///     if transaction.scan(&shifts).prefix(&("monday",)).count()? > 1 {
+    ///         transaction.delete(&shifts, &("monday", "ann"));
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), folddb::Error>(())
+    /// ```
+    pub fn scan<K: Key, V: Value>(&self, table: &Table<K, V>) -> Scan<K, V> {
+        Scan::new(self.scan_bytes(table.as_bytes()))
+    }
+
+    /// The same as bytes.
+    pub fn scan_bytes(&self, table: &BytesTable) -> BytesScan {
+        let own = Some(Arc::clone(&self.own));
+        self.past.scan_bytes(table).inside(Inside { reads: Arc::clone(&self.reads), own })
     }
 
     /// Makes the value of `key` this one, whatever it was.
@@ -207,7 +223,7 @@ impl Transaction {
     /// Any op on a table of bytes. Mistakes are remembered and returned by the commit, as in a [`Batch`].
     pub fn write(&mut self, table: &BytesTable, op: WriteOp, key: &[u8], value: &[u8]) -> &mut Transaction {
         self.batch.write(table, op, key, value);
-        self.note_own(table.core(), key, OpBuf { kind: op.kind(), payload: value.to_vec() });
+        self.own.lock().note(table.core(), key, OpBuf { kind: op.kind(), payload: value.to_vec() });
         self
     }
 
@@ -222,16 +238,8 @@ impl Transaction {
         lifetime: Lifetime,
     ) -> &mut Transaction {
         self.batch.write_expiring(table, op, key, value, lifetime);
-        self.note_own(table.core(), key, OpBuf { kind: op.kind(), payload: value.to_vec() });
+        self.own.lock().note(table.core(), key, OpBuf { kind: op.kind(), payload: value.to_vec() });
         self
-    }
-
-    fn note_own(&mut self, table: &Arc<TableCore>, key: &[u8], op: OpBuf) {
-        let own = self.own.entry((table.id, key.to_vec())).or_default();
-        if matches!(op.kind, OpKind::Set | OpKind::Delete) {
-            own.clear(); // nothing earlier matters
-        }
-        own.push(op);
     }
 
     /// Commits what was written, if what was read still holds. Returns the seq of the last record.
@@ -240,7 +248,7 @@ impl Transaction {
     /// [`ErrorKind::Conflict`]: nothing is written, begin anew; otherwise as [`Batch::commit`].
     pub fn commit(self, durability: Durability) -> Result<Seq> {
         let Transaction { mut batch, reads, past, .. } = self;
-        let committed = batch.commit_if(Some(&reads), durability);
+        let committed = batch.commit_if(Some(&reads.take()), durability);
         drop(past); // records that are newer than what was read stay apart from it until here
         committed
     }

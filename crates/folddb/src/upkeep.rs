@@ -10,7 +10,9 @@ pub(crate) mod flush;
 pub(crate) mod merge;
 pub(crate) mod optimize;
 pub(crate) mod output;
+pub(crate) mod ranges;
 mod stale;
+mod tidy;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -131,6 +133,7 @@ impl Engine {
             if self.health.cause().is_none() {
                 let _guard = PoisonOnPanic::new(&self.health);
                 let kept = journal.upkeep(now).and_then(|()| self.keep_values_ready());
+                let kept = kept.and_then(|()| self.vouch_when_idle(now));
                 let _ = kept.inspect_err(|error| self.note_write_failure(error));
             }
             if now.saturating_sub(last_space_check) >= IDLE_TICK {
@@ -262,13 +265,23 @@ impl Engine {
 
     fn journal_step(&self) -> Result<()> {
         if let Some(journal) = &self.journal {
-            journal
-                .upkeep(self.host.clock.monotonic())
-                .inspect_err(|error| self.note_write_failure(error))?;
+            let now = self.host.clock.monotonic();
+            journal.upkeep(now).inspect_err(|error| self.note_write_failure(error))?;
             self.keep_values_ready()?;
+            self.vouch_when_idle(now).inspect_err(|error| self.note_write_failure(error))?;
         }
         self.check_space();
         Ok(())
+    }
+
+    /// Lets the manifest say how far the log is durable, when nothing is written any more that would: whoever takes segments away
+    /// while the store is down is found out.
+    fn vouch_when_idle(&self, now: Duration) -> Result<()> {
+        let is_due = self.journal.as_ref().is_some_and(|journal| journal.is_to_be_vouched(now));
+        match is_due.then(|| self.manifest.lock().append(&[])) {
+            Some(Err(error)) if error.kind() != ErrorKind::NoSpace => Err(error),
+            _ => Ok(()), // on a full disk it is tried again
+        }
     }
 
     /// Looks at the space that is left, and lets writers know.
@@ -289,19 +302,10 @@ impl Engine {
         if let Some(account) = &self.account {
             return account.used_bytes();
         }
-        let parts = |table: &Arc<crate::catalog::TableCore>| {
-            let view = table.view();
-            view.runs
-                .iter()
-                .flat_map(|run| &run.parts)
-                .map(|part| part.file.part.facts().file_bytes)
-                .sum::<u64>()
-        };
-        let parts: u64 = self.catalog().all().map(parts).sum();
         let index =
             |hashed: &crate::hashed::Hashed| hashed.file.lock().as_ref().map_or(0, |file| file.bytes());
-        let parts =
-            parts + self.catalog().all().filter_map(|table| table.hashed.as_ref()).map(index).sum::<u64>();
+        let indexes: u64 = self.catalog().hashed().map(|(_, hashed)| index(hashed)).sum();
+        let parts = self.work.part_bytes.load(Ordering::Relaxed) + indexes;
         let segments = self.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64);
         parts + segments * self.options.segment_bytes + self.value_bytes()
     }

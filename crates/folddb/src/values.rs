@@ -31,7 +31,6 @@ use crate::catalog::TableCore;
 use crate::encode::Encoded;
 use crate::engine::{Engine, Manifest};
 use crate::hashed::low_bits;
-use crate::install::NUMBERS_RESERVED;
 use crate::objects::Swept;
 use crate::reclaim::Reclaiming;
 use crate::value_files::{Roster, ValueFiles};
@@ -243,9 +242,7 @@ impl Engine {
         let values = &self.values;
         let mut manifest = self.manifest.lock();
         let mut changes: Vec<Change> = add_change(name).into_iter().collect();
-        if manifest.state().next_number < self.numbers.peek() + NUMBERS_RESERVED / 2 {
-            changes.push(Change::ReserveNumbers { next_number: self.numbers.peek() + NUMBERS_RESERVED });
-        }
+        changes.extend(self.numbers_change(manifest.state()));
         let listed = self.check_open().and_then(|()| manifest.append(&changes));
         self.note_listed_values(&manifest);
         drop(manifest);

@@ -17,6 +17,8 @@ use folddb_memtable::Memtable;
 use folddb_rules::KeyOrder;
 use folddb_run::Part;
 
+use crate::range_deletes::RangeDeletes;
+
 /// One immutable picture of a table.
 pub(crate) struct TableView {
     /// The memtable that is being written to.
@@ -25,8 +27,8 @@ pub(crate) struct TableView {
     pub(crate) sealed: Vec<Sealed>,
     /// The runs, newest first.
     pub(crate) runs: Arc<Vec<RunView>>,
-    /// The range deletes, in no order: those of the manifest and those that are only in the log yet.
-    pub(crate) range_deletes: Arc<Vec<RangeDelete>>,
+    /// The range deletes: those of the manifest and those that are only in the log yet.
+    pub(crate) range_deletes: Arc<RangeDeletes>,
 }
 
 impl TableView {
@@ -50,10 +52,10 @@ impl TableView {
         memtables.map(|memtable| memtable.records()).sum::<u64>() + parts.sum::<u64>()
     }
 
-    /// The same picture with one more range delete.
-    pub(crate) fn with_range_delete(&self, range: RangeDelete) -> TableView {
+    /// The same picture with one more range delete, the newest of all.
+    pub(crate) fn with_range_delete(&self, order: &KeyOrder, range: RangeDelete) -> TableView {
         let mut range_deletes = self.range_deletes.as_ref().clone();
-        range_deletes.push(range);
+        range_deletes.add(order, Arc::new(range));
         TableView {
             active: Arc::clone(&self.active),
             sealed: self.sealed.clone(),
@@ -182,19 +184,3 @@ fn run_of(run: &RunState, files: &PartFiles) -> RunView {
     assert_eq!(parts.len(), run.parts.len(), "every part that the manifest lists is open");
     RunView { id: run.id, tier: run.tier, age: run.age, parts }
 }
-
-/// The newest range delete that covers `key` and that a reader at `limit` sees.
-#[inline]
-pub(crate) fn covering_seq(range_deletes: &[RangeDelete], order: &KeyOrder, key: &[u8], limit: Seq) -> Seq {
-    range_deletes
-        .iter()
-        .filter(|range| range.seq <= limit)
-        .filter(|range| order.compare(&range.from, key).is_le() && order.compare(key, &range.to).is_lt())
-        .map(|range| range.seq)
-        .max()
-        .unwrap_or(0)
-}
-
-#[cfg(test)]
-#[path = "view/tests.rs"]
-mod tests;

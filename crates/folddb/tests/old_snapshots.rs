@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use folddb::{AsOf, Durability, ErrorKind, Keep, Options, Rules, Snapshot, Store, Table, Upkeep};
+use folddb::{AsOf, Durability, ErrorKind, Keep, Options, Resume, Rules, Snapshot, Store, Table, Upkeep};
 
 fn options(files_after: Duration) -> Options {
     Options::default()
@@ -360,22 +360,104 @@ fn an_old_snapshot_keeps_what_it_sees_and_nothing_that_came_later() {
     assert!(without_tables < kept, "runs of tables that are gone are kept for nobody");
 }
 
-/// A load takes no seqs: a snapshot of the moment after it is of the same seq as one of before it that reads files of its own.
+/// A load takes no seqs, so a snapshot of before it may be of the seq of its rows, and then sees them,
+/// whether it had files of its own when the table came into being, or comes to them later.
 #[test]
-fn a_snapshot_sees_a_table_that_was_loaded_after_another_of_its_seq_had_grown_old() {
-    let (_dir, store) = create(options(AT_ONCE));
-    let sums: Table<u64, u64> = store.table("sums", Rules::sorted().fold("sum:u64")).unwrap();
-    sums.fold(&1, &1).unwrap();
-    let old = store.snapshot();
-    drain(&store);
-    assert_eq!(store.stats().snapshots_in_files, 1);
-    let mut load = store.bulk_load("loaded", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
-    (0..100u64).for_each(|number| load.set(&number, &number).unwrap());
-    let loaded = load.finish().unwrap();
-    let young = store.snapshot();
-    assert_eq!(old.seq(), young.seq());
-    assert_eq!(young.scan(&loaded).count().unwrap(), 100);
-    drain(&store);
-    assert_eq!(young.get(&loaded, &7).unwrap(), Some(7));
-    assert_eq!(old.get(&sums, &1).unwrap(), Some(1));
+fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
+    for (files_after, keep) in
+        [AT_ONCE, LATE].into_iter().flat_map(|age| [(age, Keep::Latest), (age, Keep::Forever)])
+    {
+        let (_dir, store) = create(options(files_after));
+        let rules = || Rules::sorted::<u64, u64>().fold("sum:u64").keep(keep);
+        let sums = store.table("sums", rules()).unwrap();
+        sums.fold(&1, &1).unwrap();
+        let older = store.snapshot();
+        sums.fold(&1, &1).unwrap();
+        let old = store.snapshot();
+        let mut load = store.bulk_load("loaded", rules()).unwrap();
+        sums.fold(&1, &1).unwrap();
+        let meanwhile = store.snapshot();
+        drain(&store);
+        let in_files = if files_after == AT_ONCE { 3 } else { 0 };
+        assert_eq!(store.stats().snapshots_in_files, in_files);
+        (0..100u64).for_each(|number| load.set(&number, &number).unwrap());
+        let loaded = load.finish().unwrap();
+        let check = || {
+            for (snapshot, rows, sum) in [(&older, 0, 1), (&old, 100, 2), (&meanwhile, 100, 3)] {
+                assert_eq!(snapshot.scan(&loaded).count().unwrap(), rows, "{files_after:?} {keep:?}");
+                assert_eq!(snapshot.get(&loaded, &7).unwrap(), (rows > 0).then_some(7));
+                assert_eq!(snapshot.get(&sums, &1).unwrap(), Some(sum));
+            }
+        };
+        check();
+        let young = store.snapshot();
+        assert_eq!(young.scan(&loaded).count().unwrap(), 100);
+        drain(&store);
+        assert_eq!(young.get(&loaded, &7).unwrap(), Some(7));
+        for round in 0..3 {
+            for number in 0..200u64 {
+                loaded.fold(&number, &1000).unwrap();
+            }
+            loaded.delete_range(&(round * 7), &(round * 7 + 3)).unwrap();
+            drain(&store);
+            store.flush().unwrap();
+            drain(&store);
+            check();
+        }
+        optimize(&store, "loaded");
+        check();
+        let kept = store.stats().snapshot_file_bytes;
+        store.drop_table("loaded").unwrap();
+        assert!(store.stats().snapshot_file_bytes < kept || files_after == LATE);
+        assert_eq!(old.get(&loaded, &7).unwrap_err().kind(), ErrorKind::Closed);
+    }
+}
+
+/// A strict cursor that finds a snapshot of its seq reads what that reads.
+#[test]
+fn a_strict_cursor_of_a_loaded_table_goes_on_at_a_snapshot_that_was_old_when_it_was_loaded() {
+    for keep in [Keep::Latest, Keep::Forever] {
+        let (_dir, store) = create(options(AT_ONCE));
+        let rules = || Rules::sorted::<u64, u64>().fold("sum:u64").keep(keep);
+        let sums = store.table("sums", rules()).unwrap();
+        sums.fold(&1, &1).unwrap();
+        let old = store.snapshot();
+        drain(&store);
+        assert_eq!(store.stats().snapshots_in_files, 1);
+        let mut load = store.bulk_load("loaded", rules()).unwrap();
+        (0..100u64).for_each(|number| load.set(&number, &number).unwrap());
+        let loaded = load.finish().unwrap();
+        let mut scan = loaded.scan().into_iter();
+        (0..10).for_each(|_| assert!(scan.next().unwrap().is_ok()));
+        let cursor = scan.cursor().unwrap();
+        sums.fold(&1, &1).unwrap();
+        let rest = loaded.resume(&cursor, Resume::Strict).unwrap();
+        assert_eq!(rest.count().unwrap(), 90, "{keep:?}");
+        assert_eq!(old.get(&sums, &1).unwrap(), Some(1));
+    }
+}
+
+/// Rows that are loaded before anything is written have the seq 0, and so has the snapshot.
+#[test]
+fn a_snapshot_of_before_the_first_write_keeps_what_was_loaded_by_then() {
+    for files_after in [AT_ONCE, LATE] {
+        let (_dir, store) = create(options(files_after));
+        let mut load = store.bulk_load("loaded", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
+        (0..100u64).for_each(|number| load.set(&number, &number).unwrap());
+        let loaded = load.finish().unwrap();
+        let snapshot = store.snapshot();
+        assert_eq!(snapshot.seq(), 0);
+        for _ in 0..3 {
+            for number in 0..100u64 {
+                loaded.fold(&number, &1000).unwrap();
+            }
+            loaded.delete(&7).unwrap();
+            store.flush().unwrap();
+        }
+        optimize(&store, "loaded");
+        let rows: Vec<_> = snapshot.scan(&loaded).into_iter().map(Result::unwrap).collect();
+        assert_eq!(rows, (0..100).map(|number| (number, number)).collect::<Vec<_>>(), "{files_after:?}");
+        drain(&store);
+        assert_eq!(snapshot.get(&loaded, &7).unwrap(), Some(7));
+    }
 }

@@ -2,8 +2,10 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
-use folddb::{ErrorKind, HeadRule, Options, Rules, Store, Table, Upkeep, WriteOp};
+use folddb::limits::VALUE_BYTES_MAX;
+use folddb::{ErrorKind, Expire, HeadRule, Keep, Lifetime, Options, Rules, Store, Table, Upkeep, WriteOp};
 
 const PIECE: usize = 16 << 10;
 
@@ -262,18 +264,44 @@ fn a_long_value_is_dumped_in_pieces_and_loaded_again() {
 }
 
 #[test]
-fn tables_that_cannot_take_streams_say_so() {
+fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_and_say_why_no_longer() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let store = Store::create(&path, options()).unwrap();
+    let store = Store::create(&path, options().segment_bytes(64 << 20)).unwrap();
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
-    let error = inline.writer(&1).unwrap_err();
-    assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains("threshold"), "{error}");
     let text = store.table("text", Rules::sorted::<u64, String>().separate(2048)).unwrap();
     let key = 1_u64.to_be_bytes();
-    assert!(
-        text.as_bytes().writer(WriteOp::Set, &key).unwrap_err().to_string().contains("checked as a whole")
-    );
+    let mut no_text = text.as_bytes().writer(WriteOp::Set, &key).unwrap();
+    no_text.write_all(&[0xff; 10]).unwrap();
+    assert!(no_text.finish().unwrap_err().to_string().contains("no value of table `text`"));
+    let lasting = || Rules::sorted::<u64, Vec<u8>>().expire(Expire::ByWrite);
+    let tables = [
+        (inline, "threshold"),
+        (store.table("lasting", lasting().separate(2048)).unwrap(), "deadline"),
+        (store.table("cache", Rules::hashed().expire(Expire::After(3_600_000))).unwrap(), "deadline"),
+        (store.table("kept", Rules::hashed().keep(Keep::Versions(3))).unwrap(), "versions"),
+        (store.table("joined", Rules::hashed().fold("append")).unwrap(), "joins"),
+    ];
+    for (table, why) in &tables {
+        assert!(!table.as_bytes().takes_streams());
+        for len in [0, 1, 64 << 10, VALUE_BYTES_MAX as u64] {
+            table.put_from(&1, &mut bytes(len, len)).unwrap();
+            assert!(is_the_same(table.read(&1).unwrap().unwrap(), bytes(len, len)), "{why}, {len}");
+        }
+        let before = table.get(&1).unwrap();
+        let error = table.put_from(&1, &mut bytes(3, VALUE_BYTES_MAX as u64 + 1)).unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains(why), "{error}");
+        assert!(table.get(&1).unwrap() == before, "{why}");
+    }
+    for (table, _) in &tables[1..3] {
+        let mut writer = table.writer_expiring(&7, Lifetime::For(Duration::from_secs(3600))).unwrap();
+        writer.write_all(b"page").unwrap();
+        writer.finish().unwrap();
+        assert_eq!(table.get(&7).unwrap().as_deref(), Some(&b"page"[..]));
+        assert!(table.as_bytes().head(&7_u64.to_be_bytes()).unwrap().unwrap().deadline_ms.is_some());
+    }
+    let for_ever = blobs(&store).writer_expiring(&1, Lifetime::Forever).err().unwrap();
+    assert!(for_ever.to_string().contains("last for ever"), "{for_ever}");
     assert!(!text.as_bytes().takes_streams() && blobs(&store).as_bytes().takes_streams());
     let table = blobs(&store);
     assert!(table.as_bytes().writer(WriteOp::Fold, &key).is_err(), "a fold that does not join");

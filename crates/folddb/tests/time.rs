@@ -475,6 +475,37 @@ fn a_transaction_reads_what_it_wrote_where_values_expire() {
     }
 }
 
+#[test]
+fn what_a_transaction_scanned_and_has_expired_since_holds_no_more() {
+    for is_hashed in [false, true] {
+        let world = World::new();
+        let store = world.create();
+        let rules = if is_hashed { Rules::hashed::<u64, u64>() } else { Rules::sorted() };
+        let table = store.table("t", rules.expire(Expire::ByWrite)).unwrap();
+        for (key, lasts_ms) in [(1, 1_000), (2, 50_000), (3, 2_000)] {
+            table.set_expiring(&key, &key, Lifetime::For(Duration::from_millis(lasts_ms))).unwrap();
+        }
+        let scanned = |limit: usize, passed_ms: u64| {
+            let mut transaction = store.transaction();
+            let rows = transaction.scan(&table).limit(limit).into_iter().count();
+            transaction.set(&table, &100, &(rows as u64));
+            world.pass(passed_ms);
+            (rows, transaction.commit(Durability::Process).map_err(|error| error.kind()).is_ok())
+        };
+        assert_eq!(scanned(99, 500), (3, true), "{is_hashed}");
+        assert_eq!(scanned(99, 1_000), (4, false), "{is_hashed}: the first has expired");
+        let mut transaction = store.transaction();
+        assert_eq!(transaction.get(&table, &3).unwrap(), Some(3));
+        transaction.set(&table, &100, &1);
+        world.pass(1_000);
+        let kind = transaction.commit(Durability::Process).unwrap_err().kind();
+        assert_eq!(kind, ErrorKind::Conflict, "{is_hashed}: the third, which was got");
+        if !is_hashed {
+            assert_eq!(scanned(1, 40_000), (1, true), "the second lasts, the others were not come to");
+        }
+    }
+}
+
 /// A cursor that is gone on with strictly shows what its scan saw, also of what has expired since, or nothing.
 #[test]
 fn strict_cursors_lose_no_row_that_has_expired_since() {

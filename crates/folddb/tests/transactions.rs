@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use folddb::codec::KeyCodec;
+use folddb::table_rules::TableKind;
 use folddb::table_rules::TableRules;
 use folddb::{
-    BytesTable, Durability, ErrorKind, Expire, Fold, FoldFailure, Options, Outcome, Rules, Store, Table,
-    Transaction, Upkeep, WriteOp,
+    BytesScan, BytesTable, Durability, ErrorKind, Expire, Fold, FoldFailure, Options, Outcome, Rules, Store,
+    Table, Transaction, Upkeep, WriteOp,
 };
 use occasion::Occasion;
 
@@ -40,10 +41,10 @@ fn a_transaction_sees_one_snapshot_and_what_it_has_written_itself() {
     let (_dir, store) = fresh(Upkeep::Manual);
     let table = sums(&store, "t");
     table.set(&1, &10).unwrap();
-    let mut transaction = store.transaction();
+    let (mut transaction, other) = (store.transaction(), store.transaction());
     table.fold(&2, &5).unwrap();
     assert_eq!(transaction.get(&table, &1).unwrap(), Some(10));
-    assert_eq!(transaction.snapshot().get(&table, &2).unwrap(), None, "written after it began");
+    assert_eq!(other.snapshot().get(&table, &2).unwrap(), None, "written after it began");
     transaction.fold(&table, &1, &1).insert(&table, &1, &99).insert(&table, &3, &7);
     assert_eq!(transaction.get(&table, &1).unwrap(), Some(11));
     assert_eq!(transaction.fold_and_get(&table, &3, &1).unwrap(), Some(8));
@@ -339,4 +340,243 @@ fn mistakes_are_told_by_the_commit_and_nothing_is_written() {
     });
     assert_eq!(given_up.unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(table.get(&1).unwrap(), None);
+}
+
+type Scanned = fn(&Transaction, &BytesTable) -> BytesScan;
+
+/// Ways to scan in a transaction: with what it has written, and at its snapshot.
+const WAYS: [Scanned; 2] = [
+    |transaction, table| transaction.scan_bytes(table),
+    |transaction, table| transaction.snapshot().scan_bytes(table),
+];
+
+/// Two are on call, and each goes home if another one stays.
+#[test]
+fn two_who_scan_and_leave_because_of_what_they_saw_do_not_both_leave() {
+    for scanned in WAYS {
+        for kind in [TableKind::Sorted, TableKind::Hashed] {
+            let (_dir, store) = fresh(Upkeep::Manual);
+            let shifts = store.create_table("shifts", TableRules::new(KeyCodec::Bytes).kind(kind)).unwrap();
+            for name in [b"ann", b"bob"] {
+                shifts.write(WriteOp::Set, name, b"on call").unwrap();
+            }
+            let leave = |name: &[u8]| {
+                let mut transaction = store.transaction();
+                assert_eq!(scanned(&transaction, &shifts).count().unwrap(), 2);
+                transaction.write(&shifts, WriteOp::Delete, name, b"");
+                transaction
+            };
+            let (ann, bob) = (leave(b"ann"), leave(b"bob"));
+            assert!(!conflicts(ann) && conflicts(bob), "{kind:?}");
+            assert_eq!(shifts.scan().count().unwrap(), 1);
+        }
+    }
+}
+
+#[test]
+fn those_on_call_leave_on_several_threads_and_one_always_stays() {
+    let (_dir, store) = fresh(Upkeep::default());
+    let sorted = store.create_table("sorted", TableRules::new(KeyCodec::U64)).unwrap();
+    let hashed = TableRules::new(KeyCodec::U64).kind(TableKind::Hashed);
+    let hashed = store.create_table("hashed", hashed).unwrap();
+    for table in [&sorted, &hashed] {
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let (store, me) = (&store, thread.to_be_bytes());
+                scope.spawn(move || {
+                    for step in 0..150 {
+                        let change = |transaction: &mut Transaction| {
+                            let mut on_call = 0;
+                            for row in transaction.scan_bytes(table) {
+                                on_call += 1;
+                                row?;
+                            }
+                            match transaction.get_bytes(table, &me)? {
+                                None => transaction.write(table, WriteOp::Set, &me, b"on call"),
+                                Some(_) if on_call > 1 => transaction.write(table, WriteOp::Delete, &me, b""),
+                                Some(_) => transaction,
+                            };
+                            Ok(on_call)
+                        };
+                        let on_call = store.transact(PROCESS, change).unwrap();
+                        assert!(on_call > 0 || step == 0, "somebody is on call once somebody was");
+                        assert!(step == 0 || table.scan().count().unwrap() > 0);
+                        if step % 50 == 49 {
+                            store.flush().unwrap();
+                        }
+                    }
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then() {
+    type Between = fn(&Store, &Table<u64, u64>);
+    let betweens: [(&str, Between); 4] = [
+        ("it is in the memtable", |_, _| {}),
+        ("it is in a chunk", |_, table| (1000..6000).for_each(|key| assert!(table.fold(&key, &1).is_ok()))),
+        ("it is in a run", |store, _| store.flush().unwrap()),
+        ("it is merged", |store, table| {
+            store.flush().unwrap();
+            store.optimize(table.name(), |_| ControlFlow::Continue(())).unwrap();
+        }),
+    ];
+    type Write = fn(&Table<u64, u64>);
+    let writes: [Write; 5] = [
+        |table| assert!(table.fold(&14, &1).is_ok()),
+        |table| assert!(table.insert(&15, &1).is_ok()), // a key that was not there
+        |table| assert!(table.set(&14, &1).is_ok()),
+        |table| assert!(table.delete(&14).is_ok()),
+        |table| assert!(table.delete_range(&13, &16).is_ok()),
+    ];
+    for (what, between) in betweens {
+        for (number, write) in writes.iter().enumerate() {
+            for (way, scanned) in WAYS.iter().enumerate() {
+                let (_dir, store) = fresh(Upkeep::Manual);
+                let (table, log) = (sums(&store, "t"), sums(&store, "log"));
+                (0..100).for_each(|key| assert!(table.set(&(2 * key), &key).is_ok()));
+                let begin = |low: u64, high: u64, limit: usize, reverse: bool| {
+                    let mut transaction = store.transaction();
+                    let scan = scanned(&transaction, table.as_bytes());
+                    let scan = scan.from(&low.to_be_bytes()).before(&high.to_be_bytes());
+                    let scan = if reverse { scan.reverse() } else { scan };
+                    scan.limit(limit).into_iter().for_each(|row| assert!(row.is_ok()));
+                    transaction.fold(&log, &low, &1);
+                    transaction
+                };
+                // Up to its last row, or to its end where it came to that.
+                let overtaken = [
+                    begin(10, 20, 9, false),
+                    begin(10, 20, 9, true),
+                    begin(10, 50, 4, false),
+                    begin(0, 20, 4, true),
+                    begin(0, 1000, 1000, false),
+                ];
+                let untouched = [
+                    begin(16, 60, 99, false),
+                    begin(0, 13, 99, true),
+                    begin(6, 90, 4, false), // 6, 8, 10, 12
+                    begin(6, 24, 4, true),  // 22, 20, 18, 16
+                    begin(14, 16, 0, false),
+                ];
+                write(&table);
+                between(&store, &table);
+                for (at, transaction) in overtaken.into_iter().enumerate() {
+                    assert!(conflicts(transaction), "{at}: write {number}, {what}, way {way}");
+                }
+                for (at, transaction) in untouched.into_iter().enumerate() {
+                    assert!(!conflicts(transaction), "{at}: write {number}, {what}, way {way}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_scan_in_a_transaction_shows_what_it_has_written_itself() {
+    for order in ["bytewise", "reversed", "hashed"] {
+        let (_dir, store) = fresh(Upkeep::Manual);
+        let rules = TableRules::new(KeyCodec::Bytes).fold("append");
+        let rules = match order {
+            "reversed" => rules.order("reversed"),
+            "hashed" => rules.kind(TableKind::Hashed),
+            _ => rules,
+        };
+        let table = store.create_table("t", rules).unwrap();
+        for key in [b"b", b"d", b"f"] {
+            table.write(WriteOp::Set, key, b"old").unwrap();
+        }
+        let mut transaction = store.transaction();
+        for (op, key, value) in [
+            (WriteOp::Set, b"a", &b"new"[..]),
+            (WriteOp::Fold, b"b", b"+"),
+            (WriteOp::Insert, b"c", b"new"),
+            (WriteOp::Delete, b"d", b""),
+            (WriteOp::Insert, b"f", b"not"),
+            (WriteOp::Set, b"g", b"new"),
+            (WriteOp::Delete, b"g", b""),
+            (WriteOp::Fold, b"h", b"new"),
+        ] {
+            transaction.write(&table, op, key, value);
+        }
+        let row = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
+        let all =
+            [row("a", "new"), row("b", "old+"), row("c", "new"), row("f", "old"), row("h", "new")].to_vec();
+        let rows = |scan: BytesScan| scan.into_iter().map(|row| row.unwrap()).collect::<Vec<_>>();
+        let mut found = rows(transaction.scan_bytes(&table));
+        if order == "reversed" {
+            found.reverse();
+        }
+        found.sort_by(|a, b| if order == "hashed" { a.cmp(b) } else { std::cmp::Ordering::Equal });
+        assert_eq!(found, all, "{order}");
+        assert_eq!(transaction.scan_bytes(&table).count().unwrap(), 5, "{order}");
+        let heads: Vec<_> = transaction.scan_bytes(&table).heads().map(|head| head.unwrap()).collect();
+        assert_eq!(heads.iter().map(|(_, head)| head.size_bytes).sum::<u64>(), 16, "{order}");
+        if order == "bytewise" {
+            assert_eq!(rows(transaction.scan_bytes(&table).from(b"b").before(b"g").reverse()), {
+                let mut some = all[1..4].to_vec();
+                some.reverse();
+                some
+            });
+            let told = transaction.scan_bytes(&table).aggregate().unwrap();
+            assert_eq!((told.rows, told.value), (5, Some(b"newold+newoldnew".to_vec())));
+        }
+        assert_eq!(rows(transaction.snapshot().scan_bytes(&table)).len(), 3, "{order}");
+        transaction.commit(PROCESS).unwrap();
+        let mut committed = rows(table.scan());
+        committed.sort();
+        assert_eq!(committed, all, "{order}");
+    }
+}
+
+#[test]
+fn a_key_of_a_hashed_table_that_was_read_and_written_to_by_others_is_a_conflict() {
+    type Write = fn(&BytesTable);
+    let writes: [(&str, Write, bool); 5] = [
+        ("set", |table| assert!(table.write(WriteOp::Set, b"k", b"new").is_ok()), true),
+        ("folded", |table| assert!(table.write(WriteOp::Fold, b"k", b"new").is_ok()), true),
+        ("deleted", |table| assert!(table.write(WriteOp::Delete, b"k", b"").is_ok()), true),
+        ("inserted in vain", |table| assert!(table.write(WriteOp::Insert, b"k", b"new").is_ok()), false),
+        ("left alone", |table| assert!(table.write(WriteOp::Set, b"other", b"new").is_ok()), false),
+    ];
+    for (what, write, overtakes) in writes {
+        let (_dir, store) = fresh(Upkeep::Manual);
+        let rules = TableRules::new(KeyCodec::Bytes).kind(TableKind::Hashed).fold("append");
+        let table = store.create_table("t", rules).unwrap();
+        table.write(WriteOp::Set, b"k", b"old").unwrap();
+        let mut transaction = store.transaction();
+        assert_eq!(transaction.get_bytes(&table, b"k").unwrap().as_deref(), Some(&b"old"[..]));
+        transaction.write(&table, WriteOp::Fold, b"k", b"+");
+        assert_eq!(transaction.get_bytes(&table, b"k").unwrap().as_deref(), Some(&b"old+"[..]));
+        write(&table);
+        store.flush().unwrap();
+        store.optimize("t", |_| ControlFlow::Continue(())).unwrap();
+        assert_eq!(conflicts(transaction), overtakes, "{what}");
+    }
+}
+
+#[test]
+fn a_find_at_the_snapshot_of_a_transaction_is_checked_as_what_it_asks_for() {
+    type Write = fn(&Table<u64, String>);
+    let writes: [(&str, Write, bool); 4] = [
+        ("a hit changes", |table| assert!(table.set(&1, "blue").is_ok()), true),
+        ("a hit comes", |table| assert!(table.set(&9, "red").is_ok()), true),
+        ("a hit goes", |table| assert!(table.delete_range(&0, &2).is_ok()), true),
+        ("another comes", |table| assert!(table.set(&8, "green").is_ok()), false),
+    ];
+    for (what, write, overtakes) in writes {
+        let (_dir, store) = fresh(Upkeep::Manual);
+        let table: Table<u64, String> = store.table("t", Rules::sorted().index("colour", "value")).unwrap();
+        for (key, colour) in [(1, "red"), (2, "blue"), (3, "red")] {
+            table.set(&key, colour).unwrap();
+        }
+        let mut transaction = store.transaction();
+        let find = table.find("colour").unwrap().term("red").at(transaction.snapshot());
+        assert_eq!(find.keys().count(), 2);
+        transaction.set(&table, &100, "none");
+        write(&table);
+        assert_eq!(conflicts(transaction), overtakes, "{what}");
+    }
 }

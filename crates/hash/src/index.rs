@@ -238,6 +238,17 @@ impl HashIndex {
         }
     }
 
+    /// Whether a key of this point was changed after a seq at which a snapshot lives. A record that was moved was not. Reads no
+    /// file.
+    pub fn is_changed(&self, point: Point, since: Seq) -> bool {
+        self.sector(point).read().undone.is_changed(point, since)
+    }
+
+    /// Whether any key was changed after a seq at which a snapshot lives. Reads no file.
+    pub fn has_changed(&self, since: Seq) -> bool {
+        self.sectors.iter().any(|sector| sector.read().undone.has_later(since))
+    }
+
     /// Whether somebody may still read what a slot leads to: the index of now, or a snapshot.
     ///
     /// # Errors

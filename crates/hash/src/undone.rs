@@ -16,12 +16,15 @@ use crate::slot::{Point, Slot, entry};
 #[derive(Debug, Default)]
 pub(crate) struct Undone {
     changes: BTreeMap<(Point, Seq), Change>,
+    /// The seq of the last that was noted, forgotten or not.
+    latest: Seq,
 }
 
 impl Undone {
     /// Notes a change that was made at a seq.
     pub(crate) fn note(&mut self, point: Point, seq: Seq, change: Change) {
         self.changes.insert((point, seq), change);
+        self.latest = self.latest.max(seq);
     }
 
     /// How many changes are noted.
@@ -45,7 +48,18 @@ impl Undone {
         let from = (Point::from_bits(range.start), 0);
         let to = (Point::from_bits(range.end() - 1), Seq::MAX);
         let changes = self.changes.range(from..=to).filter(|((_, seq), _)| *seq > at);
-        Undone { changes: changes.map(|(place, change)| (*place, *change)).collect() }
+        Undone { changes: changes.map(|(place, change)| (*place, *change)).collect(), latest: self.latest }
+    }
+
+    /// Whether a change of a point is noted that came after a seq.
+    pub(crate) fn is_changed(&self, point: Point, since: Seq) -> bool {
+        let later = (Bound::Excluded((point, since)), Bound::Included((point, Seq::MAX)));
+        self.changes.range(later).next().is_some()
+    }
+
+    /// Whether any change was noted that came after a seq.
+    pub(crate) fn has_later(&self, since: Seq) -> bool {
+        self.latest > since
     }
 
     /// Makes entries of now, which ascend, what they were before all that is noted.

@@ -38,6 +38,8 @@ impl Clock for SystemClock {
     }
 
     fn unix_millis(&self) -> u64 {
+        #[cfg(folddb_sleeps)]
+        crate::sync::pause(); // a millisecond ends between two looks
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_millis() as u64)
     }
 }

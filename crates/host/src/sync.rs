@@ -2,7 +2,9 @@
 //!
 //! They are those of the system. A build with `--cfg folddb_schedules` puts a scheduler in their place that a test drives
 //! (`sync/scheduled.rs`): a thread then stops at each of these calls, and a seed says who goes on. Such a build is for
-//! the tests named `schedules` alone; `.ci/races schedules` runs them.
+//! the tests named `schedules` alone; `.ci/races schedules` runs them. A build with
+//! `--cfg folddb_sleeps` strews sleeps before and after locks are taken (`sync/sleeping.rs`), for
+//! the random programs of `.ci/races sleeps`.
 //!
 //! Used by all crates whose threads meet: `memtable`, `journal`, `folddb`, and `mapped.rs` here. What only counts
 //! (statistics, the numbers of files) takes the atomics of the standard library.
@@ -15,7 +17,15 @@ pub use scheduled::{
     Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic, replay, schedules, thread,
 };
 
-#[cfg(not(folddb_schedules))]
+#[cfg(folddb_sleeps)]
+mod sleeping;
+
+#[cfg(folddb_sleeps)]
+pub use sleeping::{
+    Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic, pause, thread,
+};
+
+#[cfg(not(any(folddb_schedules, folddb_sleeps)))]
 pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-#[cfg(not(folddb_schedules))]
+#[cfg(not(any(folddb_schedules, folddb_sleeps)))]
 pub use std::{sync::atomic, thread};

@@ -14,9 +14,9 @@ use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_host::Host;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameHead, FrameKind};
-use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
+use folddb_layout::segment::{NUMBER_AT, SEGMENT_HEADER_BYTES, SegmentHeader};
 
-use crate::replay::{GAVE_UP, ReplayFrame, ReplayFrom};
+use crate::replay::{GAVE_UP, ReplayFrame, ReplayFrom, why_too_short};
 use crate::segment_file::segment_path;
 use crate::segment_reader::SegmentReader;
 
@@ -92,6 +92,7 @@ pub fn examine(
     let mut walk = Walk {
         host,
         dir,
+        from,
         report: LogReport {
             start_lsn: from.log_start_lsn,
             vouched_lsn: from.durable_lsn,
@@ -127,6 +128,7 @@ struct Hole {
 struct Walk<'a> {
     host: &'a Host,
     dir: &'a Path,
+    from: &'a ReplayFrom,
     report: LogReport,
     holes: Vec<Hole>,
     /// Where the next frame should stand.
@@ -169,12 +171,10 @@ impl Walk<'_> {
                 }
                 Ok(Some(header)) => header,
                 Ok(None) => continue,
+                // Whatever LSNs it tells of: whether it is needed is told only by segments behind it.
                 Err((header, what)) => {
-                    let needed = header.as_ref().is_none_or(|header| header.next_lsn() > from.log_start_lsn);
-                    if needed {
-                        pending.push((number, what));
-                    }
-                    live.extend(header.filter(|_| needed));
+                    pending.push((number, what));
+                    live.extend(header.filter(|header| header.next_lsn() > from.log_start_lsn));
                     continue;
                 }
             };
@@ -211,6 +211,10 @@ impl Walk<'_> {
             Ok(header) => Ok(Some(header)),
             Err(_) if reader.is_unused().map_err(failed)? => Ok(None),
             Err(cause) => {
+                if let Some(other) = written_as(&mut reader, number) {
+                    let what = format!("the header of the segment: the bytes of segment {other} stand here");
+                    return Err((None, what));
+                }
                 let restored =
                     restore_header(&mut reader, number).filter(|header| header.store_id == store_id);
                 let then = if restored.is_some() { "; what it said is known all the same" } else { "" };
@@ -265,7 +269,12 @@ impl Walk<'_> {
                     self.take(segment, &head, hash, lsn + len, frame.payload);
                     if head.kind == FrameKind::Seal {
                         self.note_end(segment, lsn + len);
-                        return Ok(());
+                        // A seal tells of what stands before it, but not what a hole has swallowed.
+                        return if self.holes.is_empty() {
+                            Ok(())
+                        } else {
+                            self.look_at_length(reader, segment)
+                        };
                     }
                     self.lsn = lsn + len;
                     continue;
@@ -293,9 +302,19 @@ impl Walk<'_> {
         let beyond = reader.search(segment, self.lsn, known_lsn)?;
         self.report.vouched_lsn = self.report.vouched_lsn.max(beyond.durable_lsn);
         self.note_end(segment, self.lsn + beyond.bytes);
+        self.look_at_length(reader, segment)?;
         if let Some(first) = self.holes.first_mut().filter(|first| beyond.gave_up && !first.is_never_torn) {
             first.is_never_torn = true;
             first.fault.what.push_str(&format!(", and {GAVE_UP}"));
+        }
+        Ok(())
+    }
+
+    fn look_at_length(&mut self, reader: &mut SegmentReader, segment: &SegmentHeader) -> Result<()> {
+        if let Some(what) = why_too_short(reader, segment, self.from)? {
+            let (lsn, offset) = (self.lsn, reader.len_bytes());
+            let file = Some(segment.number);
+            self.report.faults.push(LogFault { file, offset, what, lsn, to_lsn: None, records: None });
         }
         Ok(())
     }
@@ -391,6 +410,13 @@ impl Walk<'_> {
         }
         report
     }
+}
+
+/// The number of the segment whose bytes stand in the file of another one.
+fn written_as(reader: &mut SegmentReader, number: FileNumber) -> Option<FileNumber> {
+    let bytes = reader.raw_header().ok()?;
+    let said = FileNumber(u64::from_le_bytes(bytes.get(NUMBER_AT..NUMBER_AT + 8)?.try_into().ok()?));
+    (said != number && SegmentHeader::decode(bytes, said).is_ok()).then_some(said)
 }
 
 /// The header of a segment from one that is damaged, where the hashes leave no doubt: one byte is wrong, and only one

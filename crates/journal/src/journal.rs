@@ -49,6 +49,8 @@ pub struct JournalOptions {
     pub buffer_bytes_max: usize,
     /// After this long without a batch, a mark vouches for what was synced last.
     pub mark_after: Duration,
+    /// After this long without a batch, an edit of the manifest is to vouch for it.
+    pub vouch_after: Duration,
 }
 
 impl Default for JournalOptions {
@@ -58,6 +60,7 @@ impl Default for JournalOptions {
             append_mode: AppendMode::default(),
             buffer_bytes_max: 256 << 10,
             mark_after: Duration::from_millis(20),
+            vouch_after: Duration::from_secs(1),
         }
     }
 }
@@ -99,8 +102,22 @@ pub struct JournalSync {
     group_done: Condvar,
     idleness: Mutex<Idleness>,
     poison: OnceLock<Error>,
+    /// The manifest says, durably, that the log is durable up to here.
+    vouched_lsn: AtomicU64,
     /// Where the values lie that frames point to: durable before these are.
     values: Option<Arc<ValueLane>>,
+}
+
+/// What a sync has to do, in this order.
+struct ToSync {
+    /// Sealed segments with their ends.
+    sealed: Vec<(FileNumber, Lsn, Arc<dyn AppendSync>)>,
+    /// The active segment.
+    syncer: Arc<dyn AppendSync>,
+    /// All before this LSN is durable then.
+    target: Lsn,
+    /// Why the buffer is not in it, where it is not.
+    handed_on: Result<()>,
 }
 
 /// Who waits for a sync.
@@ -139,6 +156,8 @@ impl Group {
 struct Idleness {
     frames_seen: u64,
     since: Duration,
+    /// When the manifest was last asked to vouch.
+    asked: Duration,
 }
 
 impl Journal {
@@ -188,6 +207,7 @@ impl Journal {
             group_done: Condvar::new(),
             idleness: Mutex::default(),
             poison: OnceLock::new(),
+            vouched_lsn: AtomicU64::new(start.first_lsn),
             values,
         };
         Ok(Journal { shared: Arc::new(shared) })
@@ -249,7 +269,8 @@ impl JournalSync {
     /// Waits until all before `lsn` is durable. Whoever comes while a sync runs shares the next.
     ///
     /// # Errors
-    /// `Poisoned` when a sync failed, now or before; `InvalidInput` for an LSN that was never given out.
+    /// `Poisoned` when a sync failed, now or before; `NoSpace` when a frame before `lsn` is in the buffer still and does not
+    /// fit the disk; `InvalidInput` for an LSN that was never given out.
     pub fn sync_to(&self, lsn: Lsn) -> Result<()> {
         loop {
             if self.durable_lsn() >= lsn {
@@ -257,9 +278,10 @@ impl JournalSync {
             }
             self.check_sound()?;
             let Some(leader) = self.lead(lsn) else { continue };
-            let target = self.sync_all()?;
+            let (target, handed_on) = self.sync_all()?;
             drop(leader);
             if target < lsn {
+                handed_on?;
                 return Err(Error::invalid(format!("LSN {lsn} is past the end of the log at {target}")));
             }
         }
@@ -343,6 +365,26 @@ impl JournalSync {
             self.ahead.make(&self.maker).map_err(|error| self.making_failed(error))?;
         }
         Ok(())
+    }
+
+    /// Takes note that the manifest says, durably, that all before `lsn` is durable.
+    pub fn note_vouched(&self, lsn: Lsn) {
+        self.vouched_lsn.fetch_max(lsn, Ordering::AcqRel);
+    }
+
+    /// Whether nothing was appended for a while, and there is more durable than the manifest says: then an edit of it is worth its
+    /// sync. True at most once in that while.
+    pub fn is_to_be_vouched(&self, now: Duration) -> bool {
+        if self.durable_lsn() <= self.vouched_lsn.load(Ordering::Acquire) {
+            return false;
+        }
+        let mut idleness = self.idleness.lock();
+        let quiet = now.saturating_sub(idleness.since.max(idleness.asked));
+        let is_due = quiet >= self.maker.options.vouch_after;
+        if is_due {
+            idleness.asked = now;
+        }
+        is_due
     }
 
     /// The living segments, oldest first; the last is being appended to.
@@ -444,9 +486,10 @@ impl JournalSync {
         Ok(())
     }
 
-    /// Makes durable all that was appended before the call, and returns where that ends. One caller at a time.
-    fn sync_all(&self) -> Result<Lsn> {
-        let (sealed, syncer, target) = self.to_sync()?;
+    /// Makes durable all that was appended before the call, and returns where that ends, and why frames stay in the buffer,
+    /// if they do. One caller at a time.
+    fn sync_all(&self) -> Result<(Lsn, Result<()>)> {
+        let ToSync { sealed, syncer, target, handed_on } = self.to_sync()?;
         if let Some(values) = &self.values {
             values.sync().map_err(|error| self.poison(error.message()))?; // first: the log points there
         }
@@ -459,14 +502,19 @@ impl JournalSync {
         }
         syncer.sync().map_err(|error| self.poison(format_args!("cannot sync the journal: {error}")))?;
         self.durable_lsn.fetch_max(target, Ordering::AcqRel);
-        Ok(target)
+        Ok((target, handed_on))
     }
 
-    /// What has to be synced, in that order: sealed segments with their ends, then the active one up to an LSN.
-    #[allow(clippy::type_complexity)]
-    fn to_sync(&self) -> Result<(Vec<(FileNumber, Lsn, Arc<dyn AppendSync>)>, Arc<dyn AppendSync>, Lsn)> {
+    /// Hands on what is buffered, and says what has to be synced. Where the disk has no room for the buffer, that is all
+    /// that the kernel has: who waits for that is not refused for what others buffer.
+    fn to_sync(&self) -> Result<ToSync> {
         let mut lane = self.lane.lock();
-        lane.write_buffer().map_err(|error| self.write_failed(&lane, error))?;
+        let handed_on = lane.write_buffer().map_err(|error| self.write_failed(&lane, error));
+        let target = match &handed_on {
+            Ok(()) => lane.end_lsn,
+            Err(error) if error.kind() == ErrorKind::NoSpace => lane.handed_on_lsn(),
+            Err(error) => return Err(error.clone()),
+        };
         let sealed = lane
             .sealed
             .iter()
@@ -474,7 +522,7 @@ impl JournalSync {
                 Some((segment.number, segment.next_lsn, Arc::clone(segment.unsynced.as_ref()?)))
             })
             .collect();
-        Ok((sealed, Arc::clone(&lane.active.syncer), lane.end_lsn))
+        Ok(ToSync { sealed, syncer: Arc::clone(&lane.active.syncer), target, handed_on })
     }
 
     fn note_synced(&self, number: FileNumber) {
@@ -486,22 +534,28 @@ impl JournalSync {
 
     fn close(&self) -> Result<Lsn> {
         let mut lane = self.open_lane()?;
-        match lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0) {
+        let sealed = lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0);
+        match sealed.map_err(|error| self.write_failed(&lane, error)) {
             Ok(()) => lane.sealed_lsn = Some(lane.end_lsn),
             // Without its seal the log ends like that of a process that died, which loses nothing.
-            Err(error) if error.kind() == io::ErrorKind::StorageFull => {}
-            Err(error) => return Err(self.write_failed(&lane, error)),
+            Err(error) if error.kind() == ErrorKind::NoSpace => {}
+            Err(error) => return Err(error),
         }
         lane.is_closed = true;
         let frames_end_lsn = lane.end_lsn;
         // Where the next segment would begin, and one that cannot be removed does.
-        lane.end_lsn = lane.active.header.next_lsn();
-        let end_lsn = lane.end_lsn;
+        let end_lsn = lane.active.header.next_lsn();
         drop(lane);
         if let Some(unused) = self.ahead.end() {
             self.maker.unmake(unused);
         }
+        // Only a seal says that nothing comes between the last frame and the end; edits of the manifest say how far all is durable.
         self.sync_to(frames_end_lsn)?;
+        let mut lane = self.lane.lock();
+        lane.end_lsn = end_lsn;
+        if lane.sealed_lsn.is_some() {
+            self.durable_lsn.fetch_max(end_lsn, Ordering::AcqRel);
+        }
         Ok(end_lsn)
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use folddb_base::{FileNumber, Lsn, Seq};
 use folddb_host::files::AppendSync;
 use folddb_layout::frame::{self, FRAME_OVERHEAD_BYTES_MAX, FrameHead, FrameKind};
+use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 
 use crate::segment_file::{Gone, OpenSegment};
 
@@ -124,6 +125,12 @@ impl Lane {
             self.buffer = Vec::new();
         }
         Ok(())
+    }
+
+    /// Where the frames end that the kernel has.
+    pub(crate) fn handed_on_lsn(&self) -> Lsn {
+        let header_bytes = SEGMENT_HEADER_BYTES as u64;
+        self.active.header.first_lsn + self.active.file.end().saturating_sub(header_bytes)
     }
 
     /// Ends, and gives away all that holds files or memory. What is appended or synced from now on fails.

@@ -17,6 +17,9 @@
 //! [`replay_checked`] takes a frame at or beyond H for whole only when its values are; those before H have theirs by the order of
 //! syncs, and are not looked at.
 //!
+//! A segment has its whole length before its first frame is written, so one that ends without a seal and is shorter was cut, and
+//! not by a crash: that is damage wherever p and H are.
+//!
 //! A read that fails is never an end. A segment that is missing between two others is damage. The rule is Pebble's of
 //! 2025, with a durable LSN in every frame; the limit of any such rule is that nothing vouches for the last group before
 //! the end, unless a mark, a seal or the manifest came after it.
@@ -46,6 +49,8 @@ pub struct ReplayFrom {
     pub durable_lsn: Lsn,
     /// True when a segment must hold `log_start_lsn`: the log was never closed.
     pub is_open: bool,
+    /// True when it is a copy, made up to `durable_lsn`: only there may a file be shorter than it was made.
+    pub is_copy: bool,
 }
 
 /// A batch, read back.
@@ -154,7 +159,7 @@ fn walk_over(
     }
     let mut cut_bytes = 0;
     if let Some((index, mut reader)) = cut {
-        cut_bytes = judge(host, dir, &found.live[index..], &mut reader, &walk)?;
+        cut_bytes = judge((host, dir, from), &found.live[index..], &mut reader, &walk)?;
     } else if walk.lsn < walk.vouched_lsn {
         return Err(missing(
             dir,
@@ -334,18 +339,19 @@ impl Walk {
 /// Decides whether the end of the walk is a torn tail or damage; the number of bytes cut if it is the former.
 /// `rest` are the segment that the walk ended in, open in `reader`, and those after it.
 fn judge(
-    host: &Host,
-    dir: &Path,
+    (host, dir, from): (&Host, &Path, &ReplayFrom),
     rest: &[SegmentHeader],
     reader: &mut SegmentReader,
     walk: &Walk,
 ) -> Result<u64> {
     let Some((first, later)) = rest.split_first() else { return Ok(0) };
+    let mut too_short = check_length(reader, first, from);
     let beyond = reader.search(first, walk.lsn, walk.lsn)?;
     let (mut vouched_lsn, mut cut_bytes) = (walk.vouched_lsn.max(beyond.durable_lsn), beyond.bytes);
     let mut gave_up = beyond.gave_up;
     for segment in later {
         let mut reader = SegmentReader::open(host, dir, segment.number)?;
+        too_short = too_short.and_then(|()| check_length(&mut reader, segment, from));
         let beyond = reader.search(segment, segment.first_lsn, walk.lsn)?;
         vouched_lsn = vouched_lsn.max(beyond.durable_lsn);
         cut_bytes += beyond.bytes;
@@ -360,7 +366,32 @@ fn judge(
         let what = format!("no whole frame at LSN {}, and {GAVE_UP}", walk.lsn);
         return Err(Error::corrupt(&reader.path, first.offset_of(walk.lsn), what));
     }
-    Ok(cut_bytes)
+    too_short.map(|()| cut_bytes) // what frames vouch for says more
+}
+
+fn check_length(reader: &mut SegmentReader, segment: &SegmentHeader, from: &ReplayFrom) -> Result<()> {
+    match why_too_short(reader, segment, from)? {
+        None => Ok(()),
+        Some(what) => Err(Error::corrupt(&reader.path, reader.len_bytes(), what)),
+    }
+}
+
+/// What is wrong with the length of a segment that has no seal, where something is. A header is durable, and with it the length,
+/// before the first frame is written; what was made ahead and never used may have lost its length to a power cut.
+pub(crate) fn why_too_short(
+    reader: &mut SegmentReader,
+    segment: &SegmentHeader,
+    from: &ReplayFrom,
+) -> Result<Option<String>> {
+    let (len, made) = (reader.len_bytes(), segment.offset_of(segment.next_lsn()));
+    let holds_start = from.is_open && segment.first_lsn <= from.log_start_lsn;
+    let is_end_of_copy = from.is_copy && len == segment.offset_of(from.durable_lsn);
+    if len >= made || is_end_of_copy || !holds_start && reader.is_unused()? {
+        return Ok(None);
+    }
+    Ok(Some(format!(
+        "it has {len} bytes, was made with {made}, and does not end with a seal: it was cut short"
+    )))
 }
 
 fn missing(dir: &Path, lsn: Lsn, why: &str) -> Error {

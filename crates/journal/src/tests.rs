@@ -76,7 +76,7 @@ fn replay_from(
     durable_lsn: Lsn,
 ) -> (Vec<Batch>, Result<Replayed>) {
     let mut batches = Vec::new();
-    let from = ReplayFrom { store_id: STORE, log_start_lsn, durable_lsn, is_open: false };
+    let from = ReplayFrom { store_id: STORE, log_start_lsn, durable_lsn, is_open: false, is_copy: false };
     let outcome = replay(host, dir, &from, &mut |frame| {
         batches.push((frame.end_lsn, frame.first_seq, frame.count, frame.payload.to_vec()));
         Ok(())

@@ -28,6 +28,9 @@ use folddb_base::{FileNumber, Lsn};
 /// Bytes that the header takes in the file. Frames begin after them.
 pub const SEGMENT_HEADER_BYTES: usize = 4096;
 
+/// Where in a header the number of its file stands.
+pub const NUMBER_AT: usize = 16;
+
 const MAGIC: &[u8; 8] = b"FoldLog\0";
 const FORMAT: u16 = 1;
 const LANE_LOG: u8 = 0;

@@ -16,6 +16,7 @@
 pub mod times;
 pub mod feeds;
 pub mod state;
+mod tables;
 pub mod log;
 mod examine;
 
@@ -25,6 +26,7 @@ pub use folddb_layout::manifest_edit::{
     Change, FEATURE_LONG_VALUES, FEATURE_ROPES, FeedPhase, FeedState, IndexSegment, IndexStand, IndexState,
     LossCause, PartState, TableNote,
 };
-pub use log::{Loaded, ManifestLog, NumberSource, load};
+pub use log::{Loaded, ManifestLog, NUMBERS_RESERVED, NumberSource, load};
 pub use state::{RangeDelete, RunState, State, TableState};
+pub use tables::Tables;
 pub use times::Times;

@@ -27,8 +27,8 @@ pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
 /// A manifest larger than this is begun anew, unless its snapshot alone is that large. In bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;
 
-/// File numbers set aside at a time, so that few edits have to speak of them.
-pub const NUMBERS_RESERVED: u64 = 1000;
+/// File numbers that a new manifest sets aside beyond its own: what an opening that writes little uses.
+pub const NUMBERS_RESERVED: u64 = 32;
 
 /// A state read back from a directory.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub struct Loaded {
     pub cut_bytes: u64,
     /// The manifest's file.
     pub number: FileNumber,
+    /// Whole edits in it, the snapshot included.
+    pub edits: u64,
 }
 
 /// Reads the state of a store. Changes nothing.
@@ -56,9 +58,9 @@ pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
     let mut first_error = None;
     for &number in manifests.iter().rev() {
         match read(host, &manifest_path(dir, number), number) {
-            Ok(Some((state, cut_bytes))) => {
+            Ok(Some((state, edits, cut_bytes))) => {
                 let next_number = state.next_number.max(largest.saturating_add(1));
-                return Ok(Loaded { state, next_number, cut_bytes, number });
+                return Ok(Loaded { state, next_number, cut_bytes, number, edits });
             }
             Ok(None) => {} // its making was cut short
             Err(error) => {
@@ -88,12 +90,12 @@ pub(crate) fn list(host: &Host, dir: &Path) -> Result<(Vec<FileNumber>, u64)> {
     Ok((manifests, largest))
 }
 
-/// The state that a manifest tells, and the bytes of an edit at its end that was cut short; none where it does not begin
+/// The state that a manifest tells, its whole edits, and the bytes of an edit at its end that was cut short; none where it does not begin
 /// with a whole snapshot.
-fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u64)>> {
+fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u64, u64)>> {
     let bytes = read_all(host, path)?;
     let mut state = State::default();
-    let mut at = 0;
+    let (mut at, mut edits) = (0, 0);
     while let Some(frame) = decode_edit(&bytes[at..], number, at as u64).map_err(|_| newer(path, at))? {
         let expected = if at == 0 { EditKind::Snapshot } else { EditKind::Edit };
         if frame.kind != expected {
@@ -105,6 +107,7 @@ fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u
             applied.map_err(|cause| Error::corrupt(path, at as u64, format!("{change:?}: {cause}")))?;
         }
         at += frame.len_bytes;
+        edits += 1;
     }
     if at == 0 {
         return match later_edit(&bytes, number, 0) {
@@ -113,7 +116,7 @@ fn read(host: &Host, path: &Path, number: FileNumber) -> Result<Option<(State, u
         };
     }
     match later_edit(&bytes, number, at) {
-        None => Ok(Some((state, (bytes.len() - at) as u64))),
+        None => Ok(Some((state, edits, (bytes.len() - at) as u64))),
         Some(later) => Err(damaged(path, at, later)),
     }
 }

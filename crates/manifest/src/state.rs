@@ -2,14 +2,16 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
 use folddb_base::ids::RunId;
-use folddb_base::{FileNumber, Lsn, Seq, TableId};
+use folddb_base::{FileNumber, Lsn, Seq, SharedMap, TableId};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, IndexStand, IndexState, PartState};
 
 use crate::feeds::{Feeds, KeptLog};
+use crate::tables::Tables;
 use crate::times::Times;
 
 /// All that lives in a store.
@@ -30,7 +32,7 @@ pub struct State {
     /// The number of the next table.
     pub next_table_id: u32,
     /// The tables.
-    pub tables: BTreeMap<TableId, TableState>,
+    pub tables: Tables,
     /// The segments of the value lane, by number; of those that are sealed, how many bytes count.
     pub values: BTreeMap<FileNumber, Option<u64>>,
     /// Those of them that are directories, in which each record is a file; of those that are sealed, how many there are.
@@ -42,9 +44,9 @@ pub struct State {
     /// Those files, each with its length. Every one carries a segment that lives.
     pub moved_files: BTreeMap<FileNumber, u64>,
     /// When records were written.
-    pub times: Times,
+    pub times: Arc<Times>,
     /// Change feeds, and what is kept for them.
-    pub feeds: Feeds,
+    pub feeds: Arc<Feeds>,
 }
 
 /// What lives of a table.
@@ -60,8 +62,8 @@ pub struct TableState {
     pub flushed_seq: Seq,
     /// Its runs, newest first: by age, then by number.
     pub runs: Vec<RunState>,
-    /// Its range deletes, in the order in which they came.
-    pub range_deletes: Vec<RangeDelete>,
+    /// Its range deletes, by their seqs: in the order in which they came.
+    pub range_deletes: SharedMap<Seq, Arc<RangeDelete>>,
     /// The checkpoint of its index, where it is hashed and has one.
     pub index: Option<IndexState>,
     /// What that takes after its checkpoint.
@@ -103,7 +105,7 @@ impl State {
     pub fn apply(&mut self, change: &Change) -> Result<(), Malformed> {
         match change {
             Change::SetStore { store_id, next_table_id } => self.set_store(*store_id, *next_table_id)?,
-            Change::ReserveNumbers { next_number } => self.reserve(*next_number),
+            Change::ReserveNumbers { next_number } => self.set_numbers(*next_number),
             Change::Horizon { last_seq, log_start_lsn, durable_lsn } => {
                 self.last_seq = self.last_seq.max(*last_seq);
                 self.log_start_lsn = self.log_start_lsn.max(*log_start_lsn);
@@ -170,15 +172,18 @@ impl State {
                 self.reserve(changes.file.0.saturating_add(1));
             }
             Change::BuildIndex { table, stand } => self.table_mut(*table)?.stand = stand.clone(),
-            Change::Times { entries } => entries.iter().for_each(|&(seq, ms)| self.times.push(seq, ms)),
-            Change::SetFeed { feed } => self.feeds.set(feed),
-            Change::DropFeed { name } => self.feeds.remove(name)?,
+            Change::Times { entries } => {
+                let times = Arc::make_mut(&mut self.times);
+                entries.iter().for_each(|&(seq, ms)| times.push(seq, ms));
+            }
+            Change::SetFeed { feed } => self.feeds_mut().set(feed),
+            Change::DropFeed { name } => self.feeds_mut().remove(name)?,
             Change::KeepLog { file, first_lsn, next_lsn } => {
                 let (file, first_lsn, next_lsn) = (*file, *first_lsn, *next_lsn);
-                self.feeds.keep(KeptLog { file, first_lsn, next_lsn })?;
+                self.feeds_mut().keep(KeptLog { file, first_lsn, next_lsn })?;
                 self.reserve(file.0.saturating_add(1));
             }
-            Change::NoteTable { note } => self.feeds.note(note)?,
+            Change::NoteTable { note } => self.feeds_mut().note(note)?,
         }
         Ok(())
     }
@@ -232,7 +237,7 @@ impl State {
 
     /// The table of this name.
     pub fn table_by_name(&self, name: &str) -> Option<&TableState> {
-        self.tables.values().find(|table| table.name == name)
+        self.tables.by_name(name)
     }
 
     /// The files of all parts that live.
@@ -318,6 +323,23 @@ impl State {
         self.next_number = self.next_number.max(next_number);
     }
 
+    /// Sets numbers aside, or gives back what was set aside and not used; never a number of what lives.
+    fn set_numbers(&mut self, next_number: u64) {
+        self.next_number = match next_number < self.next_number {
+            true => next_number.max(self.largest_listed().map_or(0, |largest| largest.saturating_add(1))),
+            false => next_number,
+        };
+    }
+
+    /// The largest number of a file or run that lives.
+    fn largest_listed(&self) -> Option<u64> {
+        let runs = self.tables.values().flat_map(|table| &table.runs).map(|run| run.id.0);
+        let files = self.part_files().chain(self.index_files()).chain(self.values.keys().copied());
+        let files = files.chain(self.moved.keys().copied()).chain(self.moved_files.keys().copied());
+        let files = files.chain(self.feeds.kept().iter().map(|kept| kept.file));
+        runs.chain(files.map(|file| file.0)).max()
+    }
+
     fn create_table(&mut self, table: TableId, name: &str, rules_text: &str) -> Result<(), Malformed> {
         if table.0 < self.next_table_id || self.table_by_name(name).is_some() {
             return Err(Malformed::Order);
@@ -329,13 +351,17 @@ impl State {
             rules_text: rules_text.to_owned(),
             flushed_seq: 0,
             runs: Vec::new(),
-            range_deletes: Vec::new(),
+            range_deletes: SharedMap::default(),
             index: None,
             changes: None,
             stand: IndexStand::default(),
         };
-        self.tables.insert(table, state);
+        self.tables.insert(state);
         Ok(())
+    }
+
+    fn feeds_mut(&mut self) -> &mut Feeds {
+        Arc::make_mut(&mut self.feeds)
     }
 
     fn table_mut(&mut self, table: TableId) -> Result<&mut TableState, Malformed> {
@@ -414,17 +440,16 @@ impl TableState {
     }
 
     fn add_range_delete(&mut self, from: &[u8], to: &[u8], seq: Seq) -> Result<(), Malformed> {
-        if self.range_deletes.iter().any(|range| range.seq == seq) {
+        if self.range_deletes.contains_key(&seq) {
             return Err(Malformed::Order);
         }
-        self.range_deletes.push(RangeDelete { from: from.to_vec(), to: to.to_vec(), seq });
+        let range = RangeDelete { from: from.to_vec(), to: to.to_vec(), seq };
+        self.range_deletes.insert(seq, Arc::new(range));
         Ok(())
     }
 
     fn retire_range_delete(&mut self, seq: Seq) -> Result<(), Malformed> {
-        let index = self.range_deletes.iter().position(|range| range.seq == seq).ok_or(Malformed::Bounds)?;
-        self.range_deletes.remove(index);
-        Ok(())
+        self.range_deletes.remove(&seq).map(drop).ok_or(Malformed::Bounds)
     }
 
     fn put_snapshot(&self, changes: &mut Vec<Change>) {
@@ -438,7 +463,7 @@ impl TableState {
                 changes.push(Change::AddPart { table, run, tier, age, part });
             }
         }
-        for range in &self.range_deletes {
+        for range in self.range_deletes.values() {
             let (from, to, seq) = (range.from.clone(), range.to.clone(), range.seq);
             changes.push(Change::AddRangeDelete { table, from, to, seq });
         }

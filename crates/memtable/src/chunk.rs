@@ -133,6 +133,11 @@ impl Chunk {
             .filter(move |record| record.seq <= max_seq)
     }
 
+    /// The records that are newer than a seq, in the order of the chunk.
+    pub(crate) fn newer_than(&self, seq: Seq) -> impl Iterator<Item = Record<'_>> {
+        self.entries.iter().filter(move |entry| self.seq(entry) > seq).map(|entry| self.record(entry))
+    }
+
     /// False when no record of a key of this hash, with a seq up to `max_seq`, is in here.
     #[inline]
     pub(crate) fn may_hold(&self, hash: u32, max_seq: Seq) -> bool {

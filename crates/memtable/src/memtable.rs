@@ -183,6 +183,24 @@ impl Memtable {
         Found { at, hash, copied, sealing, chunks }
     }
 
+    /// Gives the records that are newer than `since`, in no order of keys, until `visit` breaks off; true when it did. What is
+    /// wholly older is not looked at. `visit` runs without a lock.
+    pub fn visit_newer(&self, since: Seq, mut visit: impl FnMut(Record<'_>) -> ControlFlow<()>) -> bool {
+        let mut raw = RawTail::default();
+        let state = self.state.read();
+        state.tail.copy_from(state.tail.count_up_to(since), &mut raw);
+        let (sealing, chunks) = state.sealed();
+        drop(state);
+
+        let mut look = || {
+            raw.records().try_for_each(&mut visit)?;
+            sealing.iter().try_for_each(|tail| tail.newer_than(since).try_for_each(&mut visit))?;
+            let newer = chunks.iter().rev().filter(|chunk| chunk.max_seq > since);
+            newer.flat_map(|chunk| chunk.newer_than(since)).try_for_each(&mut visit)
+        };
+        look().is_break()
+    }
+
     /// Gives every record of `key`, newest first, with where it lies.
     pub fn explain(&self, key: &[u8], mut visit: impl FnMut(Whereabouts, Record<'_>)) {
         let hash = key_hash(key);

@@ -164,6 +164,19 @@ impl Tail {
             .extend(self.entries[from..].iter().map(|entry| (entry.offset - first.offset, entry.seq_delta)));
     }
 
+    /// How many records it has up to a seq: so many entries come before the first that is newer.
+    pub(crate) fn count_up_to(&self, seq: Seq) -> usize {
+        self.entries.partition_point(|entry| self.base_seq + Seq::from(entry.seq_delta) <= seq)
+    }
+
+    /// The records that are newer than a seq, oldest first.
+    pub(crate) fn newer_than(&self, seq: Seq) -> impl Iterator<Item = Record<'_>> {
+        self.entries[self.count_up_to(seq)..].iter().map(|entry| {
+            let seq = self.base_seq + Seq::from(entry.seq_delta);
+            Place::at(&self.arena, entry.offset).record(&self.arena, seq)
+        })
+    }
+
     /// Bytes of packed records from entry `from` on.
     pub(crate) fn bytes_from(&self, from: usize) -> usize {
         self.entries.get(from).map_or(0, |first| self.arena.len() - first.offset as usize)
@@ -268,6 +281,15 @@ pub(crate) struct RawTail {
     pub(crate) base_seq: Seq,
     /// The newest seq.
     pub(crate) last_seq: Seq,
+}
+
+impl RawTail {
+    /// Its records, oldest first.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Record<'_>> {
+        self.entries.iter().map(|&(offset, seq_delta)| {
+            Place::at(&self.arena, offset).record(&self.arena, self.base_seq + Seq::from(seq_delta))
+        })
+    }
 }
 
 #[cfg(test)]

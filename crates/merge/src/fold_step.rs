@@ -369,7 +369,8 @@ impl KeyFolder {
 
     fn set_times(&mut self, times: Times) {
         if times.keeps_past() {
-            self.borders.insert(0, 0); // so that tables without a past need not be asked whether they have one
+            // Above all seqs, so a border of nothing: tables without a past need not be asked for one.
+            self.borders.push(Seq::MAX);
             let (events, last, rest_from) = (0, Seq::MAX, 0);
             let sheltering = BTreeSet::new();
             self.past = Some(Box::new(Past { times, key: 0, events, last, rest_from, sheltering }));
@@ -402,7 +403,9 @@ impl KeyFolder {
         self.counts.keys_in += 1;
     }
 
-    /// The highest border below `seq`, 0 without one: two records are of one stripe when theirs are equal.
+    /// The lowest seq of the stripe of `seq`: two records are of one stripe when theirs are equal.
+    /// Rows that were loaded before anything was written have the seq 0, and a snapshot may be of
+    /// that seq, so a border is not told by its own seq: what is above border 0 begins at 1.
     #[inline]
     fn floor_of(&self, seq: Seq) -> Seq {
         if self.borders.is_empty() {
@@ -410,7 +413,7 @@ impl KeyFolder {
         }
         match self.borders.partition_point(|&border| border < seq) {
             0 => 0,
-            above => self.borders[above - 1],
+            above => self.borders[above - 1] + 1,
         }
     }
 
@@ -443,8 +446,7 @@ impl KeyFolder {
         }
         let is_kept = past.note(record.seq);
         let (rest_from, above) = (past.rest_from, self.ranges.next_above(record.seq));
-        // Rows that were loaded before anything was written have seq 0: what is below that is nobody else's floor.
-        let floor = if is_kept { record.seq.wrapping_sub(1) } else { self.floor_of(record.seq) };
+        let floor = if is_kept { record.seq } else { self.floor_of(record.seq) };
         if let Some(above) = above {
             if !is_kept && above <= rest_from && self.floor_of(above) == floor {
                 self.counts.range_deleted += 1;
@@ -457,7 +459,7 @@ impl KeyFolder {
         self.place(record, floor, sink)
     }
 
-    /// Takes the next older record of the key into the stripe above `floor`.
+    /// Takes the next older record of the key into the stripe that begins at `floor`.
     #[inline]
     fn place<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, floor: Seq, sink: &mut K) -> Result<()> {
         match self.held {
@@ -719,7 +721,7 @@ impl KeyFolder {
 
     fn note(&mut self, decline: Decline) {
         match decline {
-            Decline::NoNormalForm | Decline::Apart => self.counts.declined_by_form += 1,
+            Decline::NoNormalForm | Decline::Apart | Decline::TooLong => self.counts.declined_by_form += 1,
             Decline::FoldMissing => self.counts.declined_fold_missing += 1,
             Decline::Failed(failure) => {
                 self.counts.declined_failed += 1;

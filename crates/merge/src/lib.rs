@@ -13,6 +13,7 @@ pub mod reclaim;
 pub mod kway;
 pub mod visible;
 pub mod range_sweep;
+pub mod range_cover;
 pub mod fold_step;
 
 pub use fold_step::{BottomRule, Budget, Counts, FoldStep, StepResult, StepRules, Times};
@@ -20,7 +21,8 @@ pub use kway::KWay;
 pub use pace::{Debt, PaceOptions};
 pub use plan::hidden::hidden_value_bytes;
 pub use plan::{MergeOptions, Moment, Plan, RunSummary, tier_of};
+pub use range_cover::is_covered;
 pub use range_sweep::RangeDelete;
-pub use reclaim::{ReclaimOptions, ReclaimPlan, ReclaimReason, ValueFile, plan_reclaim};
+pub use reclaim::{ReclaimOptions, ReclaimPlan, ReclaimReason, SMALL_FILES, ValueFile, plan_reclaim};
 pub use sketch::Sketch;
 pub use visible::Visible;

@@ -17,6 +17,8 @@
 //! 6. *Time*: so much of a run has expired, or is older than the past that the table keeps, that it is worth rewriting. It goes
 //!    down as in 5.
 //!
+//! Before all of them, *range deletes*: when there are more than are put up with, all runs become one.
+//!
 //! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
 //!
 //! A live snapshot keeps versions apart, so nothing is planned that it would make idle: garbage counts only
@@ -134,6 +136,8 @@ pub struct Moment {
     pub borders: Vec<Seq>,
     /// Deletes of this seq or before it are older than may be; 0 where they may be of any age.
     pub deletes_before: Seq,
+    /// Range deletes that a merge of all runs would let go, where they are more than are put up with; else 0.
+    pub ranges_due: usize,
 }
 
 /// How the inputs become one run.
@@ -162,6 +166,8 @@ pub enum Reason {
     OldDeletes,
     /// So many of the records of the newest input are outdated.
     Outdated(f64),
+    /// So many range deletes hide what runs hold.
+    RangeDeletes(usize),
     /// Somebody asked for one run.
     Optimize,
 }
@@ -192,6 +198,9 @@ pub struct Plan {
 /// The next plan for a table whose `runs` are given newest first; none when there is nothing to do.
 pub fn plan(order: &KeyOrder, runs: &[RunSummary], moment: &Moment, options: &MergeOptions) -> Option<Plan> {
     let planner = Planner { order, runs, moment, options };
+    if moment.ranges_due > 0 && !runs.is_empty() && runs.len() <= options.read_runs_max.max(1) {
+        return planner.range_deletes();
+    }
     planner
         .full_tier()
         .or_else(|| planner.too_many_runs())
@@ -224,6 +233,17 @@ struct Planner<'a> {
 }
 
 impl Planner<'_> {
+    /// One run of all, which range deletes need not hide anything of. It waits until no run is taken, and nothing else is planned
+    /// meanwhile, or its turn would never come.
+    fn range_deletes(&self) -> Option<Plan> {
+        if self.runs.iter().any(|run| run.busy) {
+            return None;
+        }
+        let target_tier = self.runs.iter().map(|run| run.tier).max().unwrap_or(0);
+        let reason = Reason::RangeDeletes(self.moment.ranges_due);
+        Some(make(self.order, self.runs, 0..self.runs.len(), target_tier, reason))
+    }
+
     fn full_tier(&self) -> Option<Plan> {
         let full = |group: &Group| group.count >= self.options.merge_factor.max(2);
         let group = self.groups().into_iter().filter(full).min_by_key(|group| group.tier)?;
@@ -476,6 +496,7 @@ impl fmt::Display for Reason {
             Reason::ManyDeletes(share) => write!(f, "{:.0} % of the records are deletes", 100.0 * share),
             Reason::OldDeletes => f.write_str("deletes are older than they may be"),
             Reason::Outdated(share) => write!(f, "{:.0} % of the records are outdated", 100.0 * share),
+            Reason::RangeDeletes(count) => write!(f, "{count} range deletes hide what it holds"),
             Reason::Optimize => f.write_str("asked for one run"),
         }
     }

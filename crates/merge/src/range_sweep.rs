@@ -4,6 +4,8 @@
 //! the *events*. Between two events a key costs one comparison; without range deletes it costs none.
 
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use folddb_base::Seq;
 use folddb_rules::KeyOrder;
@@ -27,28 +29,27 @@ pub struct RangeSweep {
     ranges: Vec<RangeDelete>,
     /// The first one that has not been entered yet.
     next: usize,
-    /// Those entered and not left, by index.
-    entered: Vec<usize>,
-    /// Their seqs, rising.
-    seqs: Vec<Seq>,
+    /// Their indexes, by `to`.
+    leaving: Vec<usize>,
+    /// The first of these that has not been left yet.
+    next_left: usize,
+    /// The seqs of those entered and not left.
+    seqs: BTreeSet<Seq>,
     /// The key at which the set changes next.
     event: Vec<u8>,
     has_event: bool,
 }
 
 impl RangeSweep {
-    /// A sweep that stands before the first key.
+    /// A sweep that stands before the first key. Their seqs are all different.
     pub fn new(order: KeyOrder, mut ranges: Vec<RangeDelete>) -> RangeSweep {
+        ranges.retain(|range| order.compare(&range.from, &range.to) == Ordering::Less);
         ranges.sort_by(|a, b| order.compare(&a.from, &b.from));
-        let mut sweep = RangeSweep {
-            order,
-            ranges,
-            next: 0,
-            entered: Vec::new(),
-            seqs: Vec::new(),
-            event: Vec::new(),
-            has_event: false,
-        };
+        let mut leaving: Vec<usize> = (0..ranges.len()).collect();
+        leaving.sort_by(|&a, &b| order.compare(&ranges[a].to, &ranges[b].to));
+        let (seqs, event) = (BTreeSet::new(), Vec::new());
+        let mut sweep =
+            RangeSweep { order, ranges, next: 0, leaving, next_left: 0, seqs, event, has_event: false };
         sweep.find_event();
         sweep
     }
@@ -66,21 +67,23 @@ impl RangeSweep {
         while let Some(range) = self.ranges.get(self.next)
             && self.order.compare(&range.from, key) != Ordering::Greater
         {
-            self.entered.push(self.next);
+            self.seqs.insert(range.seq);
             self.next += 1;
         }
-        let (order, ranges) = (&self.order, &self.ranges);
-        self.entered.retain(|&index| order.compare(&ranges[index].to, key) == Ordering::Greater);
-        self.seqs.clear();
-        self.seqs.extend(self.entered.iter().map(|&index| ranges[index].seq));
-        self.seqs.sort_unstable();
+        // Whatever ends here or before has begun before, and so has been entered.
+        while let Some(&index) = self.leaving.get(self.next_left)
+            && self.order.compare(&self.ranges[index].to, key) != Ordering::Greater
+        {
+            self.seqs.remove(&self.ranges[index].seq);
+            self.next_left += 1;
+        }
         self.find_event();
     }
 
     fn find_event(&mut self) {
         let entering = self.ranges.get(self.next).map(|range| &range.from[..]);
-        let leaving = self.entered.iter().map(|&index| &self.ranges[index].to[..]);
-        let event = leaving.chain(entering).min_by(|a, b| self.order.compare(a, b));
+        let leaving = self.leaving.get(self.next_left).map(|&index| &self.ranges[index].to[..]);
+        let event = leaving.into_iter().chain(entering).min_by(|a, b| self.order.compare(a, b));
         self.has_event = event.is_some();
         self.event.clear();
         self.event.extend_from_slice(event.unwrap_or_default());
@@ -88,7 +91,8 @@ impl RangeSweep {
 
     /// The seqs of the covering range deletes between two seqs, these excluded, newest first.
     pub fn between(&self, low: Seq, high: Seq) -> impl Iterator<Item = Seq> + '_ {
-        self.seqs.iter().rev().copied().filter(move |&at| low < at && at < high)
+        let above = (Bound::Excluded(low), Bound::Excluded(high.max(low.saturating_add(1))));
+        self.seqs.range(above).rev().copied()
     }
 
     /// The seq of the oldest covering range delete that is newer than `seq`.
@@ -97,7 +101,7 @@ impl RangeSweep {
         if self.seqs.is_empty() {
             return None;
         }
-        self.seqs.get(self.seqs.partition_point(|&at| at <= seq)).copied()
+        self.seqs.range((Bound::Excluded(seq), Bound::Unbounded)).next().copied()
     }
 }
 

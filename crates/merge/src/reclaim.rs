@@ -89,7 +89,7 @@ const PAGE_VALUES: u64 = 510;
 const AGE_MIN: f64 = 0.001;
 
 /// So many small files of one size are made one. Segments that grow with the store are never as many.
-const SMALL_FILES: usize = 64;
+pub const SMALL_FILES: usize = 64;
 /// Files are of one size where the larger is less than so many times as long as the smaller.
 const SIZE_STEP: u32 = 3;
 

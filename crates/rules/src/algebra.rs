@@ -20,7 +20,8 @@
 //! `compose` may *decline*: the two ops then stay two records, and whoever reads applies them one by one.
 //! It declines when the user's function fails or panics, when the fold is not at hand, next to an
 //! `Insert` where a state may turn out to be deleted, and where a fold's `Delete` outcome leaves a function
-//! that has no normal form. Nothing is lost by it but space.
+//! that has no normal form; and where the result would be longer than a record may be, since folding grows values without
+//! bound. Nothing is lost by it but space.
 //!
 //! `SetApart`, `InsertApart` and `FoldApart` compose as `Set`, `Insert` and `Fold` do wherever no value is looked at. Where folding is joining,
 //! values that lie apart are joined as lists of pieces, and no value is looked at either (`rope.rs`). Else a later operand has nothing to
@@ -32,6 +33,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use folddb_base::limits::FOLDED_BYTES_MAX;
 use folddb_base::rope::ROPE_BYTES_MAX;
 use folddb_base::{Op, OpBuf, OpKind};
 
@@ -78,6 +80,8 @@ pub enum Decline {
     Failed(FoldFailure),
     /// One of the values lies in the value lane.
     Apart,
+    /// The result is longer than a record may be: whoever reads folds the two.
+    TooLong,
 }
 
 /// What a key has, where nothing older exists.
@@ -245,9 +249,13 @@ impl FoldRules {
     /// content is lost either way. Both ops must have been normalised.
     #[inline]
     pub fn compose(&self, key: &[u8], older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
-        match self.has_stamps {
+        let composed = match self.has_stamps {
             false => self.compose_plain(key, older, newer, out),
             true => self.compose_stamped(key, older, newer, out),
+        };
+        match composed {
+            Composed::Out if out.payload.len() > FOLDED_BYTES_MAX => Composed::Both(Decline::TooLong),
+            composed => composed,
         }
     }
 
@@ -388,6 +396,25 @@ impl FoldRules {
                 Composed::Out
             }
         }
+    }
+
+    /// Operands of at most `bytes_max` bytes each that come to this value when they are written one after the other, the first as a
+    /// `Set`: see [`Fold::pieces`]. They have been folded to see that.
+    pub fn pieces(&self, key: &[u8], value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
+        let fold = self.fold.as_ref()?;
+        let pieces = catch_unwind(AssertUnwindSafe(|| fold.pieces(value, bytes_max))).ok()??;
+        let mut state = None;
+        for (index, piece) in pieces.iter().enumerate() {
+            let kind = if index == 0 { OpKind::Set } else { OpKind::Fold };
+            let op = match self.normalise(key, kind, piece) {
+                _ if piece.len() > bytes_max => return None,
+                OpKind::Delete => Op::Delete,
+                OpKind::Set => Op::Set(piece),
+                _ => Op::Fold(piece),
+            };
+            self.apply_unstamped(key, &mut state, op).ok()?;
+        }
+        (state.as_deref() == Some(value)).then_some(pieces)
     }
 
     /// The output buffer holds a complete state: a `Set`, or a `Delete` where the table says so.
@@ -539,6 +566,7 @@ impl std::fmt::Display for Decline {
             Decline::FoldMissing => f.write_str("the fold function of the table is not at hand"),
             Decline::Failed(failure) => write!(f, "{failure}"),
             Decline::Apart => f.write_str("a value lies apart, and was not loaded"),
+            Decline::TooLong => write!(f, "folding gives more than {FOLDED_BYTES_MAX} bytes"),
         }
     }
 }

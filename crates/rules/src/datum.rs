@@ -4,6 +4,7 @@
 
 pub mod json;
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A value without its encoding.
@@ -28,7 +29,17 @@ pub enum Datum {
 }
 
 impl Datum {
-    /// Text where the bytes are UTF-8 without control characters, bytes otherwise.
+    /// Text where the bytes are UTF-8, whatever control characters they have; bytes otherwise. So folds show what they
+    /// hold. A text that looks like [`wrapped`] bytes is shown as bytes, so that none is ever taken for them.
+    pub fn text_or_bytes(bytes: &[u8]) -> Datum {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if unwrapped_text(text).is_none() => Datum::Text(text.to_owned()),
+            _ => Datum::Bytes(bytes.to_vec()),
+        }
+    }
+
+    /// Text where the bytes are UTF-8 without control characters, bytes otherwise. So codecs of bytes show theirs, of
+    /// which text is typed, and indexes their terms, which are kept.
     pub fn from_bytes(bytes: &[u8]) -> Datum {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.chars().any(char::is_control) => Datum::Text(text.to_owned()),
@@ -43,6 +54,31 @@ impl Datum {
             _ => None,
         }
     }
+}
+
+/// The one name in bytes that stand where text may stand, too: `{"$hex":"00ff"}`.
+const WRAPPED_NAME: &str = "$hex";
+
+/// Bytes in a form that no text has, for JSON, and as JSON for CSV: `{"$hex":"00ff"}`.
+pub fn wrapped(bytes: &[u8]) -> Datum {
+    Datum::Map(vec![(WRAPPED_NAME.to_owned(), Datum::Text(hex(bytes)[2..].to_owned()))])
+}
+
+/// The bytes that [`wrapped`] made this of.
+pub fn unwrapped(datum: &Datum) -> Option<Vec<u8>> {
+    let Datum::Map(fields) = datum else { return None };
+    match fields.as_slice() {
+        [(name, Datum::Text(digits))] if name == WRAPPED_NAME && !digits.starts_with("0x") => {
+            from_hex(digits)
+        }
+        _ => None,
+    }
+}
+
+/// The same of its JSON.
+pub fn unwrapped_text(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix("{\"$hex\":\"")?.strip_suffix("\"}")?;
+    if digits.starts_with("0x") { None } else { from_hex(digits) }
 }
 
 /// Bytes as `0x` and lower-case hex digits.
@@ -62,6 +98,21 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     }
     let nibble = |digit: u8| (digit as char).to_digit(16).map(|n| n as u8);
     digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
+}
+
+/// The bytes of a member or a name: text and bytes as they are, all else as it is printed.
+pub(crate) fn plain_bytes(datum: &Datum) -> Cow<'_, [u8]> {
+    match datum {
+        Datum::Text(text) => Cow::Borrowed(text.as_bytes()),
+        Datum::Bytes(bytes) => Cow::Borrowed(bytes),
+        other => Cow::Owned(unwrapped(other).unwrap_or_else(|| other.to_string().into_bytes())),
+    }
+}
+
+/// A floating-point number as it is written. One that is beyond all doubles is none: an infinity is written as such.
+pub(crate) fn parse_float(text: &str) -> Option<f64> {
+    let (text, has_digits) = (text.trim(), text.contains(|letter: char| letter.is_ascii_digit()));
+    text.parse().ok().filter(|value: &f64| value.is_finite() || !has_digits)
 }
 
 /// One line, for people: text bare at the top and quoted inside, maps as `name=value`.

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::codec::tuple::{self, Element};
 use crate::codec::{KeyCodec, ValueCodec};
-use crate::datum::Datum;
+use crate::datum::{Datum, plain_bytes};
 use crate::folds::json_text::{self, Node};
 use crate::head::HeadRule;
 use crate::table_rules::BoundRules;
@@ -89,7 +89,11 @@ impl Extractor {
             TermRule::Value => self.take_value(table, value, out),
             TermRule::Field(name) => {
                 let shown = table.show_value(value).ok();
-                shown.as_ref().and_then(|value| value.field(name)).iter().for_each(|d| push_datum(out, d));
+                shown
+                    .as_ref()
+                    .and_then(|value| value.field(name))
+                    .iter()
+                    .for_each(|d| push_datum(out, d, self.kind));
             }
             TermRule::Custom { .. } => {
                 let Some(take) = &self.function else { return };
@@ -133,7 +137,7 @@ impl Extractor {
                     members.iter().for_each(|member| push_bytes(out, member));
                 }
                 (Ok(datum), TermKind::Bytes) => push_bytes(out, &datum),
-                (Ok(datum), _) => push_datum(out, &datum),
+                (Ok(datum), kind) => push_datum(out, &datum, kind),
                 (Err(_), _) => {}
             },
         }
@@ -147,7 +151,7 @@ fn take_key(codec: &KeyCodec, number: u32, key: &[u8], out: &mut Terms) {
     } else if number == 0 {
         match (codec, codec.show(key)) {
             (KeyCodec::Bytes, _) => out.push(&Element::from(key)),
-            (_, Ok(datum)) => push_datum(out, &datum),
+            (_, Ok(datum)) => push_datum(out, &datum, TermKind::Any),
             (_, Err(_)) => {}
         }
     }
@@ -165,15 +169,22 @@ fn push_element(out: &mut Terms, element: &Element<'_>) {
     }
 }
 
-fn push_datum(out: &mut Terms, datum: &Datum) {
+fn push_datum(out: &mut Terms, datum: &Datum, kind: TermKind) {
     match datum {
-        Datum::List(items) => items.iter().for_each(|item| push_scalar(out, item)),
-        datum => push_scalar(out, datum),
+        Datum::List(items) => items.iter().for_each(|item| push_scalar(out, item, kind)),
+        datum => push_scalar(out, datum, kind),
     }
 }
 
-fn push_scalar(out: &mut Terms, datum: &Datum) {
+fn push_scalar(out: &mut Terms, datum: &Datum, kind: TermKind) {
     match datum {
+        // Terms are kept: they are what they were when text with control characters was shown as bytes.
+        Datum::Text(_) | Datum::Bytes(_) if kind == TermKind::TextOrBytes => {
+            match Datum::from_bytes(&plain_bytes(datum)) {
+                Datum::Text(text) => out.push_text(&text),
+                _ => out.push(&Element::from(&plain_bytes(datum)[..])),
+            }
+        }
         Datum::Null | Datum::List(_) | Datum::Map(_) => {}
         Datum::Bool(value) => out.push(&Element::Bool(*value)),
         Datum::Int(value) => out.push(&Element::Int(*value)),

@@ -12,7 +12,7 @@
 //!
 //! `folddb check-fold` looks for counter-examples.
 
-use crate::datum::Datum;
+use crate::datum::{Datum, plain_bytes};
 
 /// What folding two values gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,17 +117,20 @@ pub trait Fold: Send + Sync {
     /// # Errors
     /// Says what was expected.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        match datum {
-            Datum::Text(text) => out.extend_from_slice(text.as_bytes()),
-            Datum::Bytes(bytes) => out.extend_from_slice(bytes),
-            other => out.extend_from_slice(other.to_string().as_bytes()),
-        }
+        out.extend_from_slice(&plain_bytes(datum));
         Ok(())
     }
 
     /// What stands between two operands, where folding is writing the one after the other, with that between. Long operands may then lie
     /// apart from their keys, and folding them copies none.
     fn joins_with(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Operands of at most `bytes_max` bytes each that fold to `value`, byte for byte, the first on nothing and each onto those
+    /// before it; none where that cannot be said. Folding grows values beyond what is written at once: so such a value is written
+    /// again, in another store, say. Whoever asks folds them to see that it holds.
+    fn pieces(&self, _value: &[u8], _bytes_max: usize) -> Option<Vec<Vec<u8>>> {
         None
     }
 

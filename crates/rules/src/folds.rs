@@ -3,7 +3,9 @@
 //! | spec | folds | length |
 //! |---|---|---|
 //! | `replace`, `first` | the later, the earlier value | any |
-//! | `sum:i64`, `sum:u64` | whole numbers; wraps, saturates | 8 |
+//! | `sum:i64` | whole numbers; wraps beyond 2^63 | 8 |
+//! | `sum:u64` | whole numbers; stays at 2^64-1 once it is there | 8 |
+//! | `sum:i128` | whole numbers; wraps beyond 2^127 | 16 |
 //! | `sum:f64` | floating-point numbers, exactly | 8 or more |
 //! | `min:T`, `max:T` | T is `i64`, `u64`, `f64` or `bytes` | 8, or any |
 //! | `stats:f64` | count, sum, least, largest; mean and variance | 3 or more |
@@ -80,6 +82,11 @@ pub fn sum_i64() -> Arc<dyn Fold> {
 /// `sum:u64`: saturates at 2^64-1.
 pub fn sum_u64() -> Arc<dyn Fold> {
     Arc::new(number::SumU64)
+}
+
+/// `sum:i128`: wraps at 2^127.
+pub fn sum_i128() -> Arc<dyn Fold> {
+    Arc::new(number::SumI128)
 }
 
 /// `sum:f64`: exact. See [`ExactSum`].

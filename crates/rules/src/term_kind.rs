@@ -85,7 +85,9 @@ fn shape_of_fold(spec: &str) -> Shape {
     };
     let mut words = spec.split(':');
     match (words.next().unwrap_or_default(), words.next()) {
-        ("sum" | "min" | "max", Some("i64" | "u64")) | ("bitmap" | "hll", _) => Shape::Terms(TermKind::Int),
+        ("sum" | "min" | "max", Some("i64" | "u64" | "i128")) | ("bitmap" | "hll", _) => {
+            Shape::Terms(TermKind::Int)
+        }
         ("sum" | "min" | "max", Some("f64")) => Shape::Terms(TermKind::Double),
         ("min" | "max", Some("bytes")) | ("append" | "set" | "intersect" | "replace" | "first", _) => {
             Shape::Terms(TermKind::Bytes)

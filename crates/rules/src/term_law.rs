@@ -167,6 +167,9 @@ fn seeds() -> Vec<Datum> {
         Datum::List(vec![Datum::Int(2), text("b")]),
         Datum::List(vec![Datum::Int(2), Datum::Int(3), Datum::Float(40.5)]),
         Datum::Map(vec![("append".to_owned(), text("c"))]),
+        // Many, and some far above them: a rank near the end is another number only among many.
+        Datum::List((1..=150).map(Datum::Int).collect()),
+        Datum::List([1000, 2000, 4000].map(Datum::Int).to_vec()),
     ]
 }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use folddb_base::checksum::{key_hash, place_seed};
-use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb_base::limits::{FOLDED_BYTES_MAX, KEY_BYTES_MAX};
 use folddb_base::{Error, FileNumber, OpKind, Record, RecordSink, Result, Rope, Seq, Stamp};
 use folddb_host::WriteFile;
 use folddb_layout::block::{BlockBuilder, BlockOptions, Compression, Place};
@@ -44,9 +44,6 @@ const APPEND_BYTES: usize = 256 << 10;
 
 /// After so many bytes the system is asked to begin writing them to the disk.
 const WRITEBACK_BYTES: u64 = 1 << 20;
-
-/// Longest payload, in bytes: two values and a length.
-const PAYLOAD_BYTES_MAX: usize = 2 * VALUE_BYTES_MAX + 16;
 
 /// How a part is written.
 #[derive(Clone, Debug)]
@@ -445,7 +442,7 @@ impl PartWriter {
 impl RecordSink for PartWriter {
     #[inline]
     fn push(&mut self, record: Record<'_>) -> Result<()> {
-        if record.key.len() > KEY_BYTES_MAX || record.payload.len() > PAYLOAD_BYTES_MAX {
+        if record.key.len() > KEY_BYTES_MAX || record.payload.len() > FOLDED_BYTES_MAX {
             return Err(self.too_long(&record));
         }
         let continues = self.continues_key(&record)?;

@@ -1,5 +1,10 @@
 //! Plays random programs against the model, as many as asked for:
 //! `cargo run -p folddb-sim --release --example programs -- --seeds 1000 [--from 0] [--actions 60]`.
+//!
+//! `--threads` has threads do the upkeep of every store, and not of one in four; `--on-disk` has
+//! the stores in the directory for temporary files, and not in memory. With both, beside other
+//! work, time passes where it seldom does: `.ci/races sleeps`. `--print` prints programs, and plays
+//! none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -13,8 +18,13 @@ fn argument(name: &str, default: u64) -> u64 {
     at.and_then(|at| arguments.get(at + 1)?.parse().ok()).unwrap_or(default)
 }
 
+fn has_flag(name: &str) -> bool {
+    std::env::args().any(|argument| argument == name)
+}
+
 fn attempt(program: &Program) -> Result<(), Disagreement> {
-    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory for temporary files");
+    let place = if has_flag("--on-disk") { std::env::temp_dir() } else { folddb_sim::memory_dir() };
+    let dir = tempfile::tempdir_in(place).expect("a directory for temporary files");
     let played = catch_unwind(AssertUnwindSafe(|| play(program, &dir.path().join("store"))));
     played.unwrap_or_else(|_| Err(Disagreement { at: usize::MAX, message: "it panicked".to_owned() }))
 }
@@ -25,6 +35,11 @@ fn main() -> ExitCode {
     let mut failed = 0;
     for seed in from..from + seeds {
         let program = Program::random(seed, actions).followed_in_some(seed);
+        let program = if has_flag("--threads") { program.in_threads() } else { program };
+        if has_flag("--print") {
+            println!("seed {seed}\n{program}");
+            continue;
+        }
         let Err(why) = attempt(&program) else { continue };
         failed += 1;
         eprintln!("seed {seed} {why}; shrinking");

@@ -9,7 +9,7 @@
 use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
 
 use crate::chance::Seeded;
-use crate::faulty_files::{Call, Fault};
+use crate::faulty_files::{Call, EDQUOT, ENOSPC, Fault};
 use crate::play::{Disagreement, Wreck, play_until_death};
 use crate::program::{Action, Crash, FeedShape, Program, Settings, TableOp, What};
 use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape};
@@ -225,10 +225,11 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
         all.extend([Action::Release(0), Action::Clock(50, if round == 1 { HOUR_S } else { 0 })]);
         all.extend([Action::Optimize(1, None), Action::Optimize(2, None), Action::Reclaim]);
         all.extend(match round {
-            0 => [varied_batch(chance, Durability::Process), Action::Abandon],
-            1 => [Action::Settle, varied_batch(chance, Durability::Sync)],
-            2 => [Action::Drop(0), Action::Create(0, Shape { in_files: true, ..hashed(Kind::Replace) })],
-            _ => [Action::DropIndex(1), varied_batch(chance, Durability::Buffered)],
+            // An end of the log that nobody has synced is kept for the consumer, unless it followed in between.
+            0 => (0..4).flat_map(|_| [varied_batch(chance, Durability::Process), Action::Abandon]).collect(),
+            1 => vec![Action::Settle, varied_batch(chance, Durability::Sync)],
+            2 => vec![Action::Drop(0), Action::Create(0, Shape { in_files: true, ..hashed(Kind::Replace) })],
+            _ => vec![Action::DropIndex(1), varied_batch(chance, Durability::Buffered)],
         });
     }
     all.extend([Action::Close, varied_batch(chance, Durability::Process), Action::Settle, Action::Close]);
@@ -278,15 +279,12 @@ fn range_delete(chance: &mut Seeded, table: u8) -> TableOp {
 /// fails and loses what it did not write.
 pub fn faults() -> Vec<(&'static str, Fault)> {
     const WRITES: [Call; 2] = [Call::Write, Call::Append];
-    let takes_space = [Call::Write, Call::Create, Call::CreateAppend, Call::CreateDir];
+    let takes_space = [Call::Write, Call::Append, Call::Create, Call::CreateAppend, Call::CreateDir];
     vec![
         ("EIO", Fault { times: 1, ..Fault::on(&[]) }),
         ("a torn write", Fault { half: true, times: 1, ..Fault::on(&WRITES) }),
-        ("ENOSPC", Fault { os_error: 28, times: 1, ..Fault::on(&takes_space) }),
-        (
-            "a half write and ENOSPC",
-            Fault { os_error: 28, half: true, times: 1, ..Fault::on(&[Call::Write]) },
-        ),
+        ("ENOSPC", Fault { os_error: ENOSPC, times: 1, ..Fault::on(&takes_space) }),
+        ("a half write and EDQUOT", Fault { os_error: EDQUOT, half: true, times: 1, ..Fault::on(&WRITES) }),
         (
             "a failed sync",
             Fault { times: 1, ..Fault::on(&[Call::WriteSync, Call::AppendSync, Call::SyncDir]) },

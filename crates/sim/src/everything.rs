@@ -10,7 +10,7 @@ use folddb::{Datum, Durability, Result, Store, WriteOp, folds};
 use crate::chance::Seeded;
 
 /// Every fold with operands as JSON; those of folds of floats have NaN, infinities and zeros of both signs among them.
-pub const FOLDS: [(&str, &[&str]); 33] = [
+pub const FOLDS: [(&str, &[&str]); 34] = [
     ("replace", &[r#""a""#, r#""0x00ff""#, r#""""#]),
     ("first", &[r#""a""#, r#""b""#]),
     ("sum:i64", &["5", "-7", "9223372036854775807"]),
@@ -58,6 +58,7 @@ pub const FOLDS: [(&str, &[&str]); 33] = [
             r#"{"n": 4, "who": ["bob"], "about": "x"}"#,
         ],
     ),
+    ("sum:i128", &["5", r#""-170141183460469231731687303715884105728""#]),
 ];
 
 /// Every codec of keys with some keys as JSON, in no order.

@@ -67,6 +67,12 @@ impl Call {
     }
 }
 
+/// The disk is full.
+pub const ENOSPC: i32 = 28;
+
+/// A quota is full.
+pub const EDQUOT: i32 = 122;
+
 /// Which calls fail, and how.
 #[derive(Clone, Debug)]
 pub struct Fault {
@@ -162,7 +168,7 @@ impl World {
 
     fn check_space(&self, more: u64) -> io::Result<()> {
         match self.quota_bytes {
-            Some(quota) if self.used_bytes() + more > quota => Err(io::Error::from_raw_os_error(28)),
+            Some(quota) if self.used_bytes() + more > quota => Err(io::Error::from_raw_os_error(ENOSPC)),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,8 @@
 //!   history    |--- promised if the power goes ---|--- promised if the process dies ---|--- written ---|-- in doubt --|
 //! ```
 //!
-//! After a crash a store must hold the history up to the end of some batch, and not less than was promised.
+//! After a crash a store must hold the history up to the end of some batch, and not less than was promised. A batch is never in
+//! doubt: it is in the history where its commit succeeds or fails with `NotDurable`, and nowhere where it fails otherwise.
 
 use folddb::{Durability, Seq};
 use folddb_base::Stamp;
@@ -41,7 +42,6 @@ pub(crate) struct Loaded {
 
 #[derive(Clone, Default)]
 struct Doubt {
-    batch: Ops,
     created: Vec<(String, Shape, Loaded)>,
     dropped: Vec<String>,
     /// Tables whose indexes may have come, gone, or been built.
@@ -51,7 +51,6 @@ struct Doubt {
 impl Known {
     /// A batch is there and acknowledged.
     pub(crate) fn written(&mut self, ops: Ops, durability: Durability) {
-        self.takes_writes();
         self.apply(ops);
         match durability {
             Durability::Buffered => {}
@@ -68,13 +67,6 @@ impl Known {
         self.model.pass_to(self.model.last_seq() + entries);
         self.model.end_batch();
         self.ends.push(self.model.last_seq());
-    }
-
-    /// A commit failed, and its batch may be there or not.
-    pub(crate) fn doubt_batch(&mut self, ops: Ops) {
-        if self.doubt.batch.is_empty() {
-            self.doubt.batch = ops;
-        }
     }
 
     /// A table's creation failed, and it may be there or not.
@@ -95,19 +87,10 @@ impl Known {
         }
     }
 
-    /// Entries of an index have been written up to this seq, which nobody has promised yet. Where a batch is in doubt the store takes
-    /// no writes any more, and the seq is that batch's.
+    /// Entries of an index have been written up to this seq, which nobody has promised yet.
     pub(crate) fn entries_written(&mut self, last_seq: Seq) {
-        if !self.doubt.batch.is_empty() {
-            return;
-        }
         self.model.pass_to(last_seq);
         self.ends.push(last_seq);
-    }
-
-    /// The store takes writes still: a batch whose commit has failed is not there, as where a hashed table could not be read.
-    pub(crate) fn takes_writes(&mut self) {
-        self.doubt.batch.clear();
     }
 
     /// What was done to an index of a table failed, and may have happened or not.
@@ -116,12 +99,12 @@ impl Known {
     }
 
     /// Takes over whether a table of an opened store has its index, which must be so unless it is in doubt.
-    pub(crate) fn settle_index(&mut self, name: &str, found: Index) -> Outcome {
+    pub(crate) fn settle_index(&mut self, name: &str, found: Index, last_seq: Seq) -> Outcome {
         let is_in_doubt = self.doubt.indexed.iter().any(|doubted| doubted == name);
         if !is_in_doubt {
             same(&format!("the index of table {name}"), &found, &self.model.index(name))?;
         }
-        self.model.set_index(name, found);
+        self.model.set_index(name, found, last_seq);
         Ok(())
     }
 
@@ -161,16 +144,6 @@ impl Known {
         (self.promised_to_power, self.promised_to_death) = (0, 0);
     }
 
-    /// What the model is if the batch in doubt is there; none where no batch is.
-    pub(crate) fn with_doubt(&self) -> Option<Model> {
-        if self.doubt.batch.is_empty() {
-            return None;
-        }
-        let mut with = self.clone();
-        with.apply(self.doubt.batch.clone());
-        Some(with.model)
-    }
-
     /// Takes over what an opened store holds, which must be the history up to the end of some batch, and at least what was
     /// promised. All of it is durable, since opening rewrites what it replays.
     pub(crate) fn settle(&mut self, contents: &Contents, last_seq: Seq) -> Outcome {
@@ -184,10 +157,6 @@ impl Known {
     pub(crate) fn fitting(&self, contents: &Contents, last_seq: Seq) -> Result<Vec<Known>, String> {
         let mut known = self.clone();
         known.settle_tables(contents)?;
-        let doubt = std::mem::take(&mut known.doubt.batch);
-        if !doubt.is_empty() {
-            known.apply(doubt);
-        }
         let mut floor = known.promised_to_death;
         if last_seq < floor && !known.model.has_ops_between(last_seq, floor) {
             floor = last_seq; // what was promised above it was of tables that have been dropped since
@@ -225,7 +194,7 @@ impl Known {
                 self.loaded(&name, shape, loaded);
             }
         }
-        (self.doubt.batch, self.doubt.indexed) = (doubt.batch, doubt.indexed);
+        self.doubt.indexed = doubt.indexed;
         let found: Vec<String> = contents.iter().map(|(name, _)| name.clone()).collect();
         same("the tables", &found, &self.model.tables())
     }

@@ -10,10 +10,12 @@
 //!   may fail.
 //! - [`place`]: a temporary directory with a store in it.
 //! - [`process`]: tests that are processes of their own, and what a process uses.
+//! - [`openings`]: a store that is opened for every single write, as by a cron job.
 //! - [`soak`]: processes that use a whole store, killed at any moment.
 //!
 //! - [`disaster`]: a small program, crashed at every moment and with every call failing.
 //! - [`flips`]: a small store whose every byte is flipped in turn.
+//! - [`harm`]: a small store whose files are cut, removed, swapped, or hold the bytes of others.
 //!
 //! A program that fails shrinks and prints itself; its seed is kept in `tests/model.rs` or `tests/power.rs`. Longer runs:
 //! `cargo run -p folddb-sim --release --example programs -- --seeds 1000`, and the example `disasters`.
@@ -38,8 +40,10 @@ pub mod threads;
 pub mod everything;
 pub mod fixtures;
 pub mod flips;
+pub mod harm;
 pub mod process;
 pub mod soak;
+pub mod openings;
 
 /// Where tests that sync very often put their files: in memory, where the system has such a place, so that they
 /// take seconds and not minutes. What they test is not the disk.

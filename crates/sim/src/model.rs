@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Seq, Stamp};
 
-use crate::tables::{Mark, Order, Shape};
+use crate::tables::{Kind, Mark, Order, Shape};
 
 /// One op on a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,11 @@ struct ModelTable {
     history: Vec<(Seq, ModelOp, Stamp)>,
     /// The seq of the rows that it came into being with; 0 where it was empty.
     loaded_at: Seq,
+    /// When what has that seq was written.
+    loaded_ms: u64,
     index: Index,
+    /// The last seq when all of it was in the index: moments from then on can be asked.
+    index_since: Seq,
 }
 
 /// A state that a key was in, and the record that left it so.
@@ -73,6 +77,28 @@ pub enum Index {
     Built,
 }
 
+/// Whether a key was written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Written {
+    /// It was not.
+    Not,
+    /// It was, unless it had a value, which an insert leaves as it is: a hashed table looks, and writes nothing then.
+    Unless,
+    /// It was.
+    Surely,
+}
+
+impl Shape {
+    fn written(&self, op: &ModelOp) -> Written {
+        let keeps_first = match op {
+            ModelOp::Insert(..) => true,
+            ModelOp::Fold(..) => self.kind == Kind::First,
+            _ => false,
+        };
+        if self.order == Order::Hashed && keeps_first { Written::Unless } else { Written::Surely }
+    }
+}
+
 /// What a key is, and until when.
 type Lasting = (Present, u64);
 
@@ -86,6 +112,8 @@ pub struct Model {
     /// How many were made.
     made: u64,
     last_seq: Seq,
+    /// When seqs were written, of those that were told with a time; rising.
+    times: Vec<(Seq, u64)>,
     /// The last seqs of batches, of those that were told.
     ends: Vec<Seq>,
     /// The time that the store says it is.
@@ -103,8 +131,15 @@ impl Model {
     /// Adds a table.
     pub fn create_table(&mut self, name: &str, shape: Shape) {
         self.made += 1;
-        let table =
-            ModelTable { shape, born: self.made, history: Vec::new(), loaded_at: 0, index: Index::None };
+        let table = ModelTable {
+            shape,
+            born: self.made,
+            history: Vec::new(),
+            loaded_at: 0,
+            loaded_ms: 0,
+            index: Index::None,
+            index_since: 0,
+        };
         self.tables.insert(name.to_owned(), table);
     }
 
@@ -129,9 +164,16 @@ impl Model {
     }
 
     /// Whether anybody has written to a key after `seq`.
-    pub fn was_written_since(&self, table: &str, key: &[u8], seq: Seq) -> bool {
+    pub fn was_written_since(&self, table: &str, key: &[u8], seq: Seq) -> Written {
+        let Some(table) = self.tables.get(table) else { return Written::Not };
+        let since = table.history.iter().filter(|(at, op, _)| *at > seq && is_about(&table.shape, op, key));
+        since.map(|(_, op, _)| table.shape.written(op)).max().unwrap_or(Written::Not)
+    }
+
+    /// Whether a range was deleted from a table after `seq`.
+    pub fn was_cut_since(&self, table: &str, seq: Seq) -> bool {
         let Some(table) = self.tables.get(table) else { return false };
-        table.history.iter().any(|(at, op, _)| *at > seq && is_about(&table.shape, op, key))
+        table.history.iter().any(|(at, op, _)| *at > seq && matches!(op, ModelOp::DeleteRange(..)))
     }
 
     /// Whether a table has its index.
@@ -139,11 +181,19 @@ impl Model {
         self.tables.get(name).map(|table| table.index).unwrap_or_default()
     }
 
-    /// It has it so now.
-    pub fn set_index(&mut self, name: &str, index: Index) {
+    /// It has it so now, when the last seq is this.
+    pub fn set_index(&mut self, name: &str, index: Index, last_seq: Seq) {
         if let Some(table) = self.tables.get_mut(name) {
+            if index == Index::Built && table.index != Index::Built {
+                table.index_since = last_seq;
+            }
             table.index = index;
         }
+    }
+
+    /// From which seq on moments can be asked of its index.
+    pub fn index_since(&self, name: &str) -> Seq {
+        self.tables.get(name).map_or(0, |table| table.index_since)
     }
 
     /// Takes note that entries of indexes have the seqs up to this one.
@@ -211,6 +261,7 @@ impl Model {
     pub fn apply_at(&mut self, table: &str, op: ModelOp, stamp: Stamp) {
         if let Some(table) = self.tables.get_mut(table) {
             self.last_seq += 1;
+            self.times.push((self.last_seq, stamp.write_ms));
             table.history.push((self.last_seq, op, stamp));
         }
     }
@@ -218,15 +269,22 @@ impl Model {
     /// Applies an op of a row with which a table came into being, whose seq is an older one.
     pub fn load(&mut self, table: &str, seq: Seq, op: ModelOp) {
         let stamp = Stamp { write_ms: self.now_ms, deadline_ms: NEVER };
+        let before = self.times.partition_point(|(at, _)| *at <= seq);
+        let loaded_ms = before.checked_sub(1).map_or(0, |at| self.times[at].1);
         if let Some(table) = self.tables.get_mut(table) {
             table.history.push((seq, op, stamp));
-            table.loaded_at = seq;
+            (table.loaded_at, table.loaded_ms) = (seq, loaded_ms);
         }
     }
 
     /// The seq of the rows that a table came into being with; 0 where there were none.
     pub fn loaded_at(&self, table: &str) -> Seq {
         self.tables.get(table).map_or(0, |table| table.loaded_at)
+    }
+
+    /// When what has that seq was written: its rows are as old.
+    pub fn loaded_ms(&self, table: &str) -> u64 {
+        self.tables.get(table).map_or(0, |table| table.loaded_ms)
     }
 
     /// The seqs and times of all that was written to a table, but for rows that it came into being with.
@@ -263,6 +321,7 @@ impl Model {
             table.history.retain(|(at, ..)| *at <= seq);
         }
         self.ends.retain(|end| *end <= seq);
+        self.times.retain(|(at, _)| *at <= seq);
         self.last_seq = last_seq;
     }
 

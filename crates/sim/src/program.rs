@@ -138,6 +138,8 @@ pub enum Transact {
     Begin,
     /// Reads a key of a table.
     Get(u8, u8, u8),
+    /// Scans a table.
+    Scan(u8, u8, ScanShape),
     /// Writes.
     Write(u8, TableOp),
     /// Folds, and reads what that comes to.

@@ -31,9 +31,9 @@ use folddb_host::Host;
 use parking_lot::Mutex;
 
 use crate::chance::Seeded;
-use crate::faulty_files::{Call, Fault, Faults};
+use crate::faulty_files::{Call, EDQUOT, ENOSPC, Fault, Faults};
 use diary::{Diary, Entry};
-use machine::{Dir, ENOSPC, Machine, Node, ROOT};
+use machine::{Dir, Machine, Node, ROOT};
 
 /// A simulated disk, clock and source of random numbers, as one process sees them. Clones are the same world;
 /// [`SimDisk::fork`] makes another one.
@@ -55,6 +55,7 @@ impl SimDisk {
             capacity_bytes: None,
             calls: 0,
             changes: 0,
+            bytes_written: 0,
             dies_before: None,
             is_dead: false,
             has_lost: false,
@@ -159,6 +160,16 @@ impl SimDisk {
         self.machine.lock().changes
     }
 
+    /// How many bytes were handed over to be written.
+    pub fn bytes_written(&self) -> u64 {
+        self.machine.lock().bytes_written
+    }
+
+    /// Forgets what happened so far: a world that goes on for long would remember too much.
+    pub fn forget_diary(&self) {
+        self.machine.lock().diary = Diary::default();
+    }
+
     /// Adds a fault.
     pub fn break_on(&self, fault: Fault) {
         self.machine.lock().faults.list.push(fault);
@@ -166,7 +177,7 @@ impl SimDisk {
 
     /// Whether one of the faults says that there is no space: a store may give up then what it holds for feeds.
     pub fn will_be_full(&self) -> bool {
-        self.machine.lock().faults.list.iter().any(|fault| fault.os_error == ENOSPC)
+        self.machine.lock().faults.list.iter().any(|fault| matches!(fault.os_error, ENOSPC | EDQUOT))
     }
 
     /// Takes all faults away, slowness too, and gives the disk all the space it wants.

@@ -351,3 +351,42 @@ fn a_crash_while_a_store_is_sealed_leaves_it_sealed_or_not_and_whole() {
     }
     assert!(sealed > 0 && open > 0, "{sealed} sealed, {open} not");
 }
+
+/// Calls `change` again after each of its calls has failed once: where it says that it is done, a power cut does not undo it.
+fn assert_done_is_durable(
+    whole: &SimDisk,
+    is_sealed_then: bool,
+    change: fn(&Path, Options) -> folddb::Result<()>,
+) {
+    let dir = SimDisk::store_dir();
+    let mut failures = 0;
+    for skip in 0.. {
+        let disk = whole.after_death();
+        let options = || manual().host(disk.host());
+        disk.break_on(Fault { skip, times: 1, ..Fault::on(&[]) });
+        let first = change(&dir, options());
+        if disk.failed().is_empty() {
+            break;
+        }
+        failures += u64::from(first.is_err());
+        disk.heal();
+        change(&dir, options()).unwrap_or_else(|error| panic!("again after call {skip}: {error}"));
+        disk.after_power_cuts(4, |left| {
+            let is_sealed = Store::is_sealed(&dir, &manual().host(left.host()));
+            assert_eq!(is_sealed, is_sealed_then, "after call {skip} failed, done again, and the power went");
+        });
+    }
+    assert!(failures > 2, "only {failures} calls failed it");
+}
+
+#[test]
+fn a_seal_that_failed_and_is_set_or_taken_off_again_is_durable_when_that_is_done() {
+    let disk = SimDisk::new(3);
+    let options = || manual().host(disk.host());
+    let store = Store::create(SimDisk::store_dir(), options()).unwrap();
+    Numbered::open(&store).unwrap();
+    store.close().unwrap();
+    assert_done_is_durable(&disk, true, |dir, options| Store::seal(dir, options));
+    Store::seal(SimDisk::store_dir(), options()).unwrap();
+    assert_done_is_durable(&disk, false, |dir, options| Store::unseal(dir, options));
+}

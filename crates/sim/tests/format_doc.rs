@@ -144,6 +144,7 @@ fn values() -> Vec<(&'static str, Vec<u8>)> {
     let a_set = ByteSet::of("a").to_bytes();
     vec![
         ("sum:u64 of 5", folded("sum:u64", &[u64_of(2), u64_of(3)])),
+        ("sum:i128 of 5", folded("sum:i128", &[7i128, -2].map(|number| number.to_le_bytes().to_vec()))),
         ("sum:f64 of 1.5", folded("sum:f64", &[1.0, 0.5].map(|number| ExactSum::of(number).to_bytes()))),
         (
             "sum:f64 of 1 and 2^-60",

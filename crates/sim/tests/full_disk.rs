@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use folddb::{Durability, ErrorKind, Host, Options, Rules, Store, Table, Upkeep};
-use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
+use folddb::{AppendMode, Durability, ErrorKind, Host, Options, Rules, Store, Table, Upkeep};
+use folddb_sim::faulty_files::{Call, EDQUOT, ENOSPC, Fault, FaultyFiles};
 
 const MIB: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -279,4 +279,71 @@ fn a_part_that_cannot_be_finished_is_removed() {
     store.flush().unwrap();
     assert_eq!(world.part_files(), 1);
     assert_holds(&table, 0..100);
+}
+
+/// As on a file system that preallocates nothing, whose log finds the disk full at an append, whoever's frames are in it.
+/// Returns how many folds were refused.
+fn fold_beside_refusals(os_error: i32) -> u64 {
+    const FOLDS: u64 = 1500;
+    let world = World::new();
+    let options = world.options().append_mode(AppendMode::Written).disk_reserve_bytes(0);
+    let store = Store::create(world.dir.path().join("store"), options.clone()).expect("it is created");
+    let sums = |store: &Store| {
+        store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).expect("the table is there")
+    };
+    let table = sums(&store);
+    let durabilities = [Durability::Buffered, Durability::Sync, Durability::Buffered, Durability::Sync];
+    let fold = |key: u64, durability: Durability| {
+        let (mut taken, mut refused) = (0, 0);
+        for _ in 0..FOLDS {
+            let mut batch = store.batch();
+            match batch.fold(&table, &key, &1).commit(durability) {
+                Ok(_) => taken += 1,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        (key, taken, refused)
+    };
+    let folded: Vec<(u64, u64, u64)> = std::thread::scope(|scope| {
+        let fold = &fold;
+        let folding: Vec<_> = (0..)
+            .zip(durabilities)
+            .map(|(key, durability)| scope.spawn(move || fold(key, durability)))
+            .collect();
+        while folding.iter().any(|folding| !folding.is_finished()) {
+            world.files.heal();
+            let fault = Fault { name: ".log".to_owned(), os_error, skip: 1, ..Fault::on(&[Call::Append]) };
+            world.files.break_on(Fault { times: 1, ..fault });
+            std::thread::yield_now();
+        }
+        folding.into_iter().map(|folding| folding.join().expect("nobody panics")).collect()
+    });
+    world.files.heal();
+    let assert_as_told = |table: &Table<u64, u64>, when: &str| {
+        for (key, taken, refused) in &folded {
+            let found = table.get(key).expect("it reads").unwrap_or_default();
+            assert_eq!(
+                found, *taken,
+                "{when}, with {refused} refusals, of {:?}",
+                durabilities[*key as usize]
+            );
+        }
+    };
+    assert_as_told(&table, "before");
+    store.sync().expect("there is room again");
+    drop((table, store));
+    let store = Store::open(world.dir.path().join("store"), options).expect("it opens");
+    assert_as_told(&sums(&store), "after reopening");
+    folded.iter().map(|(_, _, refused)| refused).sum()
+}
+
+#[test]
+fn a_fold_that_is_refused_for_lack_of_space_is_in_no_sum() {
+    for os_error in [ENOSPC, EDQUOT] {
+        let refused = fold_beside_refusals(os_error);
+        assert!(refused > 20, "only {refused} folds were refused");
+    }
 }

@@ -73,16 +73,23 @@ fn the_small_program_moves_values() {
 /// And these all kinds of files.
 #[test]
 fn the_varied_program_makes_every_kind_of_file() {
-    let disk = SimDisk::new(7);
     let program = varied_workload(AppendMode::Mapped).followed(1);
-    let world = play_in(&program, &disk).unwrap_or_else(|why| panic!("{why}"));
-    let diary = world.diary(usize::MAX);
-    for (ending, least) in
-        [(".index", 20), (".moved", 5), (".value", 50), (".values", 20), (".kept", 2), (".part", 50)]
-    {
-        let calls = diary.lines().filter(|line| line.contains(ending)).count();
-        assert!(calls >= least, "{calls} calls on files {ending}");
+    let play = |disk: &SimDisk| play_in(&program, disk).unwrap_or_else(|why| panic!("{why}"));
+    let calls = |world: &SimDisk, ending: &str| {
+        world.diary(usize::MAX).lines().filter(|line| line.contains(ending)).count()
+    };
+    let whole = SimDisk::new(7);
+    let world = play(&whole);
+    for (ending, least) in [(".index", 20), (".moved", 5), (".value", 50), (".values", 20), (".part", 50)] {
+        assert!(calls(&world, ending) >= least, "{} calls on files {ending}", calls(&world, ending));
     }
+    // The end of a log that nobody has synced is written anew for the consumer: only a death leaves one.
+    let dying = (1..8).map(|eighths| {
+        let disk = SimDisk::new(7);
+        disk.die_after(world.changes() * eighths / 8);
+        calls(&play(&disk), ".kept")
+    });
+    assert!(dying.sum::<usize>() >= 2, "no end of a log was kept");
 }
 
 fn check(seeds: impl Iterator<Item = u64>) {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use folddb::{
     Durability, Expire, HeadRule, Keep, Lifetime, Locate, Options, Rules, Store, Table, Upkeep, ValuesIn,
 };
+use folddb_host::resident::Resident;
 use folddb_sim::chance::Seeded;
 use folddb_sim::place::Place;
 use folddb_sim::world::SimDisk;
@@ -382,11 +383,17 @@ fn elliptics_the_index_is_locked_in_memory() {
     let store = place.create(manual().lock_in_memory(true));
     let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
     (0..2000).for_each(|key| assert!(table.set(&key, &vec![1; 100]).is_ok()));
-    // Other tests of this process lock nothing. Where the system lets a process lock less than that, it is a wish.
-    let limits = std::fs::read_to_string("/proc/self/limits").expect("Linux");
-    let limit = limits.lines().find_map(|line| line.strip_prefix("Max locked memory")).expect("it is told");
-    let limit_bytes = limit.split_whitespace().next().expect("a number").parse().unwrap_or(u64::MAX);
-    assert!(locked_kb() >= 256 || limit_bytes < 512 << 10, "{} KB are locked", locked_kb());
+    // Other tests of this process lock nothing. Where the system does not let this process lock as much again, it is a wish,
+    // whatever the limit says: root is above it.
+    let locked_kb = locked_kb();
+    if Resident::new([0u8; 256 << 10], true).is_locked() {
+        assert!(locked_kb >= 256, "{locked_kb} KB are locked");
+    } else {
+        assert!(locked_kb < 512, "what is locked already, {locked_kb} KB, leaves nothing to lock");
+        eprintln!(
+            "NOT CHECKED: this process may not lock memory (`ulimit -l`), so that the index is locked is not seen"
+        );
+    }
     assert_eq!(table.get(&1999).unwrap(), Some(vec![1; 100]));
     store.close().unwrap();
 }

@@ -47,7 +47,7 @@ fn report(one: &Generation) -> Value {
     json!({
         "generation": one.number,
         "path": one.path.display().to_string(),
-        "made_unix_s": one.made_unix_s,
+        "made": human::rfc3339(one.made_unix_s.saturating_mul(1000)),
         "first_seq": one.first_seq,
         "last_seq": one.last_seq,
         "files": one.files,

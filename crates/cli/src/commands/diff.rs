@@ -39,7 +39,7 @@ fn one_table(
     if is_hashed(&ours) || is_hashed(&theirs) {
         let (first, second) = (args.store.display(), args.other.display());
         let compare =
-            format!("folddb digest {first} {name} --save FILE; folddb digest {second} {name} --against FILE");
+            format!("folddb digest {first} {name} --to FILE; folddb digest {second} {name} --against FILE");
         return not_compared(session, name, &compare);
     }
     match compare(&ours, &theirs, args, session) {

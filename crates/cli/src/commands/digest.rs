@@ -1,8 +1,10 @@
 //! `folddb digest STORE TABLE`: the digest of a table, or of a range of it: to keep, and to compare with that of another store.
 
+use std::io::Read;
 use std::num::NonZero;
 use std::path::Path;
 
+use flate2::bufread::MultiGzDecoder;
 use folddb::{BytesTable, Datum, Digest};
 use serde_json::json;
 
@@ -11,6 +13,8 @@ use crate::commands::scan;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
+use crate::import::source;
+use crate::out_file;
 use crate::render::json;
 use crate::session::Session;
 
@@ -21,8 +25,8 @@ pub(crate) fn run(args: &DigestArgs, session: &mut Session) -> Result<(), Failur
     let depth = against.as_ref().map_or(args.depth, Digest::depth);
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let digest = scan::narrow(&table, &args.range)?.digest(depth, threads)?;
-    if let Some(file) = &args.save {
-        write(file, &digest)?;
+    if let Some(file) = &args.to {
+        out_file::write_new(file, |out| Ok(out.write_all(&digest.to_bytes())?))?;
     }
     match against {
         Some(other) => compare(&digest, &other, &table, args, session),
@@ -41,16 +45,15 @@ fn hex(root: u64) -> String {
 
 fn read(file: &Path) -> Result<Digest, Failure> {
     let name = file.display().to_string();
-    let bytes = std::fs::read(file).map_err(|error| Failure::file("read", &name, &error))?;
+    let mut bytes = std::fs::read(file).map_err(|error| Failure::file("read", &name, &error))?;
+    if bytes.starts_with(&source::GZIP_MAGIC) {
+        let mut whole = Vec::new();
+        let read = MultiGzDecoder::new(&bytes[..]).read_to_end(&mut whole);
+        read.map_err(|error| Failure::file("read", &name, &error))?;
+        bytes = whole;
+    }
     Digest::from_bytes(&bytes)
         .map_err(|cause| Failure::Refused(format!("{name} is no digest, or it was changed: {cause}")))
-}
-
-fn write(file: &Path, digest: &Digest) -> Result<(), Failure> {
-    let name = file.display().to_string();
-    let written = std::fs::File::create_new(file)
-        .and_then(|mut file| std::io::Write::write_all(&mut file, &digest.to_bytes()));
-    written.map_err(|error| Failure::file("create", &name, &error))
 }
 
 /// Prints the keys of the leaves that differ: those that differ are among them.

@@ -1,10 +1,7 @@
 //! `folddb dump STORE [TABLE...]`: the content of a store as text, which `load` reads, on stdout or in a file.
 
-use std::fs::OpenOptions;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use folddb::{DumpReport, Store};
 use serde_json::json;
 
@@ -12,6 +9,7 @@ use crate::args::DumpArgs;
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::human;
+use crate::out_file;
 use crate::progress;
 use crate::session::Session;
 
@@ -25,32 +23,8 @@ pub(crate) fn run(args: &DumpArgs, session: &mut Session) -> Result<(), Failure>
         let dumped = store.dump(&args.tables, &mut out);
         return out.tell(dumped).map(|_| ());
     };
-    let file = OpenOptions::new().write(true).create_new(true).open(to);
-    let file = file.map_err(|error| Failure::file("create", to, &error))?;
-    let (dumped, bytes) = dump_to_file(&store, args, to, file).inspect_err(|_| {
-        let _ = std::fs::remove_file(to); // half a dump is of no use, and would be in the way of the next try
-    })?;
+    let (dumped, bytes) = out_file::write_new(to, |out| dump(&store, args, out))?;
     report(session, to, &dumped, bytes)
-}
-
-fn dump_to_file(
-    store: &Store,
-    args: &DumpArgs,
-    to: &str,
-    file: std::fs::File,
-) -> Result<(DumpReport, u64), Failure> {
-    let mut file = BufWriter::new(file);
-    let (dumped, bytes) = if to.ends_with(".gz") {
-        let mut packed = GzEncoder::new(&mut file, Compression::default());
-        let (dumped, bytes) = dump(store, args, &mut packed)?;
-        packed.finish().map_err(|error| Failure::file("write", to, &error))?;
-        (dumped, bytes)
-    } else {
-        dump(store, args, &mut file)?
-    };
-    let file = file.into_inner().map_err(|error| Failure::file("write", to, error.error()))?;
-    file.sync_all().map_err(|error| Failure::file("sync", to, &error))?;
-    Ok((dumped, bytes))
 }
 
 fn dump(store: &Store, args: &DumpArgs, out: &mut dyn Write) -> Result<(DumpReport, u64), Failure> {

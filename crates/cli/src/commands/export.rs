@@ -1,32 +1,59 @@
-//! `folddb export STORE TABLE [FILE]`: the rows of a table as CSV or NDJSON.
+//! `folddb export STORE TABLE [--to FILE]`: the rows of a table as CSV, TSV or NDJSON.
 
-use std::fs::OpenOptions;
-use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use crate::args::{ExportArgs, OutputFormat};
+use crate::args::{ExportArgs, OutputFormat, RangeArgs};
 use crate::commands::scan;
 use crate::failure::Failure;
+use crate::out_file;
 use crate::session::Session;
 
 pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failure> {
+    let named = args.to.as_deref().or(args.file.as_deref());
+    if named.is_none() {
+        check_range(&args.rows.range)?;
+    }
+    let file = named.unwrap_or("-");
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
-    let format = args.format.unwrap_or_else(|| format_of(&args.file, session.globals.json));
-    if args.file == "-" {
+    let format = args.format.or_else(|| format_of(file)).unwrap_or(match session.globals.json {
+        true => OutputFormat::Ndjson,
+        false => OutputFormat::Csv,
+    });
+    if file == "-" {
         return scan::print(&mut session.out, &table, &args.rows, format);
     }
-    let file = OpenOptions::new().write(true).create_new(true).open(&args.file);
-    let file = file.map_err(|error| Failure::file("create", &args.file, &error))?;
-    let mut file = BufWriter::new(file);
-    scan::print(&mut file, &table, &args.rows, format)?;
-    file.flush().map_err(|error| Failure::file("write", &args.file, &error))
+    out_file::write_new(file, |out| scan::print(out, &table, &args.rows, format))
 }
 
-fn format_of(file: &str, json: bool) -> OutputFormat {
+/// Refuses a range that has taken in the name of a file: options of keys take all words that follow.
+fn check_range(range: &RangeArgs) -> Result<(), Failure> {
+    let bounds = [
+        ("--prefix", &range.prefix),
+        ("--from", &range.from),
+        ("--after", &range.after),
+        ("--before", &range.before),
+        ("--through", &range.through),
+    ];
+    for (option, words) in bounds {
+        if let [_, .., file] = words.as_slice()
+            && (file.ends_with(".gz") || format_of(file).is_some())
+        {
+            return Err(Failure::Usage(format!(
+                "`{file}` would be a part of the key of {option}: name the file with --to, or say --to - for stdout"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What is written to a file of this name, where it says so.
+fn format_of(file: &str) -> Option<OutputFormat> {
+    let file = file.strip_suffix(".gz").unwrap_or(file);
     match Path::new(file).extension().and_then(|extension| extension.to_str()) {
-        Some("ndjson" | "jsonl" | "json") => OutputFormat::Ndjson,
-        None if json => OutputFormat::Ndjson,
-        _ => OutputFormat::Csv,
+        Some("ndjson" | "jsonl" | "json") => Some(OutputFormat::Ndjson),
+        Some("tsv" | "tab") => Some(OutputFormat::Tsv),
+        Some("csv") => Some(OutputFormat::Csv),
+        _ => None,
     }
 }

@@ -82,7 +82,7 @@ fn narrow(table: &BytesTable, args: &FindArgs) -> Result<BytesFind, Failure> {
     let find = match (&args.term, &args.prefix) {
         (Some(term), _) => find.typed((Bound::Included(term.clone()), Bound::Included(term.clone()))),
         (None, Some(prefix)) => find.typed_prefix(prefix),
-        (None, None) => find.typed((bound(&args.from, &args.after), bound(&args.through, &args.to))),
+        (None, None) => find.typed((bound(&args.from, &args.after), bound(&args.through, &args.before))),
     };
     let find = if args.reverse { find.reverse() } else { find };
     Ok(find.limit(args.limit.unwrap_or(usize::MAX)))

@@ -12,7 +12,7 @@ use crate::args::HistoryArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
-use crate::render::{json, table};
+use crate::render::{columns, json, table};
 use crate::session::Session;
 
 /// What a key was.
@@ -54,7 +54,8 @@ fn shown(rules: &BoundRules, value: &[u8]) -> Datum {
 /// The value on a line, and how long it is where that does not hold all of it.
 fn in_words(rules: &BoundRules, state: &State) -> String {
     let Some(value) = &state.value else { return "(absent)".to_owned() };
-    match table::cut(shown(rules, value).to_string()) {
+    let paths = columns::value_paths(rules.rules.fold.spec());
+    match table::cut(columns::for_people(&paths, shown(rules, value)).to_string()) {
         (text, false) => text,
         (text, true) => format!("{text}  ({})", human::bytes(value.len() as u64)),
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use folddb::ErrorKind;
+use folddb::limits::VALUE_BYTES_MAX;
 use serde_json::{Value, json};
 
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
@@ -21,6 +22,7 @@ use crate::import::mapping::{Mapping, Stated};
 use crate::import::rows::{BadRow, Next, Rows};
 use crate::import::sink::Sink;
 use crate::import::source;
+use crate::interrupt;
 use crate::progress;
 use crate::session::{Opened, Session};
 
@@ -39,22 +41,38 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let bad = BadRows::new(args.bad_rows.as_deref(), &rows.header())?;
 
     let began = Instant::now();
-    let mut import = Import { mapping, bad, strict: args.strict, read: 0, written: 0, empty: 0 };
-    let ended = import.all(&mut sink, &mut rows, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
+    let hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
+    let strict = args.strict;
+    let mut import = Import { mapping, bad, strict, read: 0, written: 0, empty: 0, missing: None };
+    let ended = import
+        .all(&mut sink, &mut rows, &args.optional, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
     let ended = ended.and_then(|()| sink.finish()).map(|loaded| import.written += loaded);
     bar.finish_and_clear();
+    drop(hearing);
     // What was committed before a failure is whole rows: it stays, and the report says how many.
     store.sync()?;
     import.bad.finish()?;
-    import.report(session, &args.table, ended.is_ok(), began.elapsed().as_secs_f64())?;
-    ended?;
+    let how = match &ended {
+        Ok(()) => "",
+        Err(Failure::Interrupted) => ", then stopped by Ctrl-C",
+        Err(_) => ", then stopped",
+    };
+    import.report(session, &args.table, how, began.elapsed().as_secs_f64())?;
+    ended.map_err(|failure| match failure {
+        Failure::Interrupted => Failure::Told(ExitCode::Interrupted),
+        other => other,
+    })?;
     if let Some(limit) = args.show {
         let table = store.known_table(&args.table)?;
         let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
         let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
         scan::print(&mut session.out, &table, &rows, format)?;
     }
-    store.close()
+    store.close()?;
+    match import.bad.count > 0 || import.missing.is_some() {
+        true => Err(Failure::Told(ExitCode::NotAllIn)),
+        false => Ok(()),
+    }
 }
 
 /// The file for bad rows must not be the one that is read.
@@ -125,6 +143,11 @@ fn open_sink(
     Ok((store, sink, mapping))
 }
 
+/// Whether a row was refused for the length of its value.
+fn is_too_long(error: &folddb::Error, value: &[u8]) -> bool {
+    error.kind() == ErrorKind::InvalidInput && value.len() > VALUE_BYTES_MAX
+}
+
 /// An import under way.
 struct Import {
     mapping: Mapping,
@@ -133,24 +156,43 @@ struct Import {
     read: u64,
     written: u64,
     empty: u64,
+    /// Which fields no row had, in words.
+    missing: Option<String>,
 }
 
 impl Import {
     /// Imports all rows, and commits what was read before anything that fails.
-    fn all(&mut self, sink: &mut Sink, rows: &mut Rows, mut progress: impl FnMut()) -> Result<(), Failure> {
+    fn all(
+        &mut self,
+        sink: &mut Sink,
+        rows: &mut Rows,
+        optional: &[String],
+        mut progress: impl FnMut(),
+    ) -> Result<(), Failure> {
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let mut read_all = || -> Result<(), Failure> {
             loop {
-                let bad = match rows.advance()? {
+                interrupt::check()?;
+                let row = match rows.advance()? {
                     Next::End => return Ok(()),
-                    Next::Bad(bad) => Err(bad),
-                    Next::Row => self.mapping.fill(rows, sink.rules(), &mut key, &mut value),
+                    Next::Wait => None,
+                    Next::Bad(bad) => Some(Err(bad)),
+                    Next::Row => Some(self.mapping.fill(rows, sink.rules(), &mut key, &mut value)),
                 };
-                self.read += 1;
-                match bad {
-                    Ok(true) => sink.write(&key, &value).map_err(|failure| failure.at_line(rows.line()))?,
-                    Ok(false) => self.empty += 1,
-                    Err(bad) => self.add_bad(rows, bad)?,
+                self.read += u64::from(row.is_some());
+                if matches!(row, Some(Ok(true))) && value.len() > VALUE_BYTES_MAX {
+                    self.written += sink.commit()?; // what is refused from here on is this row
+                }
+                match row {
+                    None => {}
+                    Some(Ok(true)) => match sink.write(&key, &value) {
+                        Err(Failure::Store(error)) if is_too_long(&error, &value) => {
+                            self.add_bad(rows, BadRow::whole(error.message()))?;
+                        }
+                        written => written.map_err(|failure| failure.at_line(rows.line()))?,
+                    },
+                    Some(Ok(false)) => self.empty += 1,
+                    Some(Err(bad)) => self.add_bad(rows, bad)?,
                 }
                 if sink.is_full() {
                     self.written += sink.commit()?;
@@ -159,6 +201,13 @@ impl Import {
             }
         };
         let ended = read_all();
+        self.missing = if ended.is_ok() { rows.missing_fields(optional) } else { None };
+        if let (Some(missing), 0) = (&self.missing, self.written) {
+            // Nothing is in yet: whoever mends the command line may run it again.
+            return Err(Failure::Usage(format!(
+                "{missing}; nothing is imported (if no row need have it: --optional FIELD)"
+            )));
+        }
         self.written += sink.commit()?;
         ended
     }
@@ -168,7 +217,8 @@ impl Import {
         if self.strict { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
     }
 
-    fn report(&self, session: &mut Session, table: &str, whole: bool, seconds: f64) -> Result<(), Failure> {
+    fn report(&self, session: &mut Session, table: &str, how: &str, seconds: f64) -> Result<(), Failure> {
+        let whole = how.is_empty();
         let bad_rows = self
             .bad
             .told
@@ -181,27 +231,29 @@ impl Import {
             "rows_empty": self.empty,
             "rows_bad": self.bad.count,
             "bad_rows": bad_rows.collect::<Value>(),
+            "missing": self.missing,
             "whole": whole,
             "seconds": seconds,
         });
         if session.globals.json {
             return session.report(&report, |_| Ok(()));
         }
-        exit_code::tell(&self.summary(table, whole, seconds));
+        exit_code::tell(&self.summary(table, how, seconds));
         for line in self.bad.tell() {
             exit_code::tell(&format!("  {line}"));
+        }
+        if let (Some(missing), true) = (&self.missing, whole) {
+            exit_code::tell(&format!("  {missing} (if none need have it: --optional FIELD)"));
         }
         Ok(())
     }
 
-    fn summary(&self, table: &str, whole: bool, seconds: f64) -> String {
+    fn summary(&self, table: &str, how: &str, seconds: f64) -> String {
         let mut text = format!("imported {} into {}", human::plural(self.written, "row"), table);
         if std::io::IsTerminal::is_terminal(&std::io::stderr()) {
             text.push_str(&format!(" in {seconds:.2} s"));
         }
-        if !whole {
-            text.push_str(", then stopped");
-        }
+        text.push_str(how);
         if self.empty > 0 {
             text.push_str(&format!("; {} had nothing to fold", human::plural(self.empty, "row")));
         }

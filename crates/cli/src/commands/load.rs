@@ -83,7 +83,7 @@ impl std::io::BufRead for Watched {
 }
 
 fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: bool) -> Result<(), Failure> {
-    let LoadReport { tables, created, records, indexes_left, whole, .. } = loaded;
+    let LoadReport { tables, created, records, over, indexes_left, whole, .. } = loaded;
     if session.globals.json {
         let report = json!({
             "store": args.store.display().to_string(),
@@ -91,16 +91,21 @@ fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: b
             "tables": tables,
             "tables_created": created,
             "records": records,
+            "over": over,
             "indexes_left": indexes_left.iter().map(|(index, why)| json!({ "index": index, "why": why })).collect::<Vec<_>>(),
             "whole": whole,
         });
         return session.report(&report, |_| Ok(()));
     }
     let (tables, records) = (human::plural(*tables, "table"), human::plural(*records, "record"));
+    let over = match over {
+        0 => String::new(),
+        over => format!("; {} had expired already", human::plural(*over, "value")),
+    };
     let whole = if *whole { "" } else { "; the dump was cut, and what came after is missing" };
     for (index, why) in indexes_left {
         exit_code::tell(&format!("index {index} is left out: {why}"));
     }
-    exit_code::tell(&format!("loaded {records} of {tables} into {}{whole}", args.store.display()));
+    exit_code::tell(&format!("loaded {records} of {tables} into {}{over}{whole}", args.store.display()));
     Ok(())
 }

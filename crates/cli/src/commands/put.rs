@@ -8,9 +8,6 @@ use crate::failure::Failure;
 use crate::session::Session;
 use crate::{blobs, keys, progress};
 
-/// After a value of so many bytes the store is closed in order, or the next opening would read all of it again to see that it is whole.
-const CLOSE_FROM_BYTES: u64 = 1 << 20;
-
 pub(crate) fn run(args: &PutArgs, session: &mut Session) -> Result<(), Failure> {
     let Some((file, key)) = args.key_and_file.split_last() else {
         return Err(Failure::Usage("name a key and a file".to_owned()));
@@ -26,8 +23,5 @@ pub(crate) fn run(args: &PutArgs, session: &mut Session) -> Result<(), Failure> 
     let put = blobs::put(&table, &key, from, (file, args.ttl.lifetime()), &bar);
     bar.finish_and_clear();
     let (seq, bytes) = put?;
-    if bytes >= CLOSE_FROM_BYTES {
-        store.close()?;
-    }
     session.report(&json!({ "seq": seq, "bytes": bytes }), |_| Ok(()))
 }

@@ -140,8 +140,8 @@ pub(crate) fn narrow_at(
     if !range.after.is_empty() {
         low = keys::higher(order, low, bound(&range.after)?.after());
     }
-    if !range.to.is_empty() {
-        high = keys::lower(order, high, bound(&range.to)?.before());
+    if !range.before.is_empty() {
+        high = keys::lower(order, high, bound(&range.before)?.before());
     }
     if !range.through.is_empty() {
         high = keys::lower(order, high, bound(&range.through)?.through());

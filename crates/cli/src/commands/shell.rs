@@ -22,20 +22,21 @@ use rustyline::{Context, Editor, Helper};
 use crate::args::{Cli, ShellArgs};
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::session::{Begun, Session};
 
 /// What the shell says on `help`: one screen.
 const HELP: &str =
     "  get TABLE KEY...              the value of a key; a word for each element; history: its past
   head TABLE KEY...             size, hash and head of a value, which is not read for it
-  scan TABLE [--prefix KEY]     rows; --from --after --to --through KEY, --reverse, --limit N
+  scan TABLE [--prefix KEY]     rows; --from --after --before --through KEY, --reverse, --limit N
   count | aggregate TABLE       how many keys; what they fold to;   find TABLE INDEX TERM
   set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE     --ttl 15m: it lasts so long
   delete TABLE KEY...           or: delete TABLE --range FROM TO
   begin   commit   abort        a transaction: get, set, insert, fold, delete of keys until its end
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
-  export TABLE [FILE]           rows as CSV or NDJSON
+  export TABLE --to FILE        rows as CSV, TSV or NDJSON, packed where FILE ends in .gz
   import-dir | export-dir TABLE DIR         files as values, and back
   explain TABLE KEY...          every record of a key, and why it is there
   stats [TABLE]   runs [TABLE]  figures; a picture of the tiers;   values   one of the value lane
@@ -45,7 +46,7 @@ const HELP: &str =
   check-fold --table TABLE      look for a counter-example to the laws of its fold
   backup DIR   backups DIR      copies to go back to, while writing goes on; restore DIR NEW_STORE
   dump --to FILE   load FILE    the content as text, and back
-  VERB --help                   all about a verb
+  VERB --help                   all about a verb; Ctrl-C stops what a line does, and no more
   exit
 Words with spaces stand in quotes. --json prints any report as JSON.
 ";
@@ -70,8 +71,9 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
         let why = "the transaction was not committed: nothing of it is written";
         shell.note(exit_code::report(Err(Failure::Refused(why.to_owned()))));
     }
+    let closed = store.close();
     ended?;
-    store.close()?;
+    closed?;
     match shell.first_failure {
         Some(code) => Err(Failure::Told(code)),
         None => Ok(()),
@@ -149,10 +151,12 @@ impl Shell {
             }
             Some(_) => {}
         }
+        let hearing = interrupt::hear(); // Ctrl-C stops what the line does, and nothing else
         let ended = match words[0].as_str() {
             "begin" | "commit" | "abort" if words.len() == 1 => transact(&words[0], session),
             _ => self.command(&words, session),
         };
+        drop(hearing);
         let flushed = session.flush();
         match ended.and(flushed) {
             Err(Failure::OutputClosed) => return Err(Failure::OutputClosed),
@@ -171,7 +175,7 @@ impl Shell {
         session.globals.memory = session.globals.memory.or(outer.memory);
         let done = super::run(cli.verb, session);
         session.globals = outer;
-        done
+        done.and(session.close())
     }
 
     fn note(&mut self, code: ExitCode) {

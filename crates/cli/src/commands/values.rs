@@ -55,7 +55,8 @@ fn as_json(segment: &ValueSegment, times: Option<&BTreeMap<u64, ValueTimes>>) ->
     });
     if let (Some(times), Some(report)) = (times, report.as_object_mut()) {
         let times = times_of(segment, times);
-        let mut put = |name: &str, ms: Option<u64>| report.insert(name.to_owned(), json!(ms.map(utc)));
+        let mut put =
+            |name: &str, ms: Option<u64>| report.insert(name.to_owned(), json!(ms.map(human::rfc3339)));
         put("oldest", times.map(|times| times.oldest_ms));
         put("youngest", times.map(|times| times.youngest_ms));
     }

@@ -155,7 +155,7 @@ impl Printer {
     fn as_json(&mut self, event: &FeedEvent) -> Value {
         match event {
             FeedEvent::Begin { seq, unix_millis } => {
-                json!({ "event": "begin", "seq": seq, "unix_millis": unix_millis })
+                json!({ "event": "begin", "seq": seq, "time": human::rfc3339(*unix_millis) })
             }
             FeedEvent::TableCreated(table) => {
                 json!({ "event": "table", "table": table.name, "rules": table.rules_text })
@@ -167,7 +167,7 @@ impl Printer {
                 "key": json::from_datum(&self.key(&row.table, &row.key)),
                 "value": row.value.as_ref().map(|value| json::from_datum(&self.value(&row.table, value))),
                 "long": row.long.as_ref().map(|long| json::from_datum(&head::exact(long))),
-                "deadline": row.deadline_ms,
+                "deadline": row.deadline_ms.map(human::rfc3339),
             }),
             FeedEvent::RowsEnd => json!({ "event": "rows-end" }),
             FeedEvent::Batch(batch) => {
@@ -176,7 +176,7 @@ impl Printer {
                     "event": "batch",
                     "first_seq": batch.first_seq,
                     "last_seq": batch.last_seq,
-                    "written": batch.written_ms,
+                    "written": batch.written_ms.map(human::rfc3339),
                     "ops": ops,
                 })
             }
@@ -191,7 +191,7 @@ impl Printer {
             "table": op.table.name,
             "key": json::from_datum(&self.key(&op.table, &op.key)),
             "value": value.as_ref().map(json::from_datum),
-            "deadline": op.deadline_ms,
+            "deadline": op.deadline_ms.map(human::rfc3339),
         })
     }
 

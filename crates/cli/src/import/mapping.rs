@@ -7,14 +7,16 @@
 
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
 use folddb::folds::{self, Columns, Record, SPECS, Source, SpecError};
-use folddb::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb::limits::KEY_BYTES_MAX;
 use folddb::table_rules::{BoundRules, TableRules};
-use folddb::{Datum, ErrorKind};
+use folddb::{Datum, ErrorKind, datum};
 
 use crate::args::ImportArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::rows::{BadRow, Rows, Slot};
+use crate::keys;
+use crate::render::json;
 
 /// What the command line says about keys and values.
 pub(crate) struct Stated {
@@ -174,11 +176,11 @@ pub(crate) struct Mapping {
 }
 
 enum ValueMap {
-    /// One column or constant is the value. An empty one is no contribution to a fold, but a value where values
-    /// replace.
-    Plain { feed: Feed, empty_is_nothing: bool, datum: Datum },
+    /// One column or constant is the value. An empty one is no contribution to a fold (whose spec is there), but a
+    /// value where values replace.
+    Plain { feed: Feed, spec: Option<String>, datum: Datum },
     /// Columns and constants are the fields; empty ones are absent.
-    Record { record: Box<Record>, feeds: Vec<Feed>, datum: Datum },
+    Record { record: Box<Record>, specs: Vec<String>, feeds: Vec<Feed>, datum: Datum },
     /// All columns that are not of the key.
     Json,
 }
@@ -209,12 +211,6 @@ impl Mapping {
         if !self.value.fill(rows, rules, &self.key_slots, value)? {
             return Ok(false);
         }
-        if value.len() > VALUE_BYTES_MAX {
-            let len = value.len();
-            return Err(BadRow::whole(format!(
-                "a value of {len} bytes is too long: at most {VALUE_BYTES_MAX}"
-            )));
-        }
         Ok(true)
     }
 
@@ -229,6 +225,9 @@ impl Mapping {
                     return Err(BadRow::column(rows.column(slot), "it is missing, and is part of the key"));
                 }
                 (None, _) => *datum = Datum::Null,
+                (Some(_), _) if wrapped_key(rows, slot).is_some() => {
+                    *datum = wrapped_key(rows, slot).unwrap_or(Datum::Null);
+                }
                 (Some(text), Nullable::EvenEmpty) if text.is_empty() => *datum = Datum::Null,
                 (Some(text), _) => put_text(datum, &text),
             }
@@ -263,6 +262,27 @@ impl Nullable {
             },
             _ => Nullable::No,
         }
+    }
+}
+
+/// Bytes that stand in NDJSON as such.
+fn wrapped_key(rows: &Rows, slot: Slot) -> Option<Datum> {
+    rows.nested(slot).and_then(|value| datum::unwrapped(&json::to_datum(value))).map(Datum::Bytes)
+}
+
+/// Becomes what stands in a column, as the fold of this spec takes it; codecs take text.
+fn put_field(datum: &mut Datum, (rows, slot, text): (&Rows, Slot, &str), spec: Option<&str>) {
+    let nested = rows.nested(slot).map(json::to_datum);
+    let read = match (spec, nested) {
+        (None, nested) => nested.filter(|nested| datum::unwrapped(nested).is_some()),
+        (Some(spec), Some(nested)) if keys::is_structured(spec) => Some(nested),
+        (Some(_), Some(nested)) => datum::unwrapped(&nested).map(Datum::Bytes),
+        (Some(spec), None) if rows.is_delimited() => keys::csv_datum(spec, text),
+        (Some(_), None) => None,
+    };
+    match read {
+        Some(read) => *datum = read,
+        None => put_text(datum, text),
     }
 }
 
@@ -303,10 +323,16 @@ impl ValueMap {
                     (None, Some(column)) => feed(&Source::Column(column.clone()), rows)?,
                     (None, None) => return Err(Failure::Usage(no_source(&fold.spec()))),
                 };
-                let empty_is_nothing = !matches!(fold.spec().as_str(), "replace" | "first");
-                Ok(ValueMap::Plain { feed, empty_is_nothing, datum })
+                let spec = Some(fold.spec()).filter(|spec| !matches!(spec.as_str(), "replace" | "first"));
+                Ok(ValueMap::Plain { feed, spec, datum })
             }
-            Columns::Record(record, sources) => ValueMap::of_record(record, sources, stated, rows),
+            Columns::Record(record, sources) => match &stated.value_column {
+                Some(column) if sources.iter().all(Option::is_none) => {
+                    let (feed, datum) = feed(&Source::Column(column.clone()), rows)?;
+                    Ok(ValueMap::Plain { feed, spec: Some(record.fold().spec()), datum })
+                }
+                _ => ValueMap::of_record(record, sources, stated, rows),
+            },
         }
     }
 
@@ -328,7 +354,8 @@ impl ValueMap {
             feeds.push(feed);
             fields.push((name.to_owned(), datum));
         }
-        Ok(ValueMap::Record { record: Box::new(record.clone()), feeds, datum: Datum::Map(fields) })
+        let specs = (0..feeds.len()).filter_map(|index| Some(record.field_fold(index)?.spec())).collect();
+        Ok(ValueMap::Record { record: Box::new(record.clone()), specs, feeds, datum: Datum::Map(fields) })
     }
 
     fn fill(
@@ -339,12 +366,12 @@ impl ValueMap {
         value: &mut Vec<u8>,
     ) -> Result<bool, BadRow> {
         match self {
-            ValueMap::Plain { feed, empty_is_nothing, datum } => {
+            ValueMap::Plain { feed, spec, datum } => {
                 if let Feed::Column(slot) = feed {
                     match rows.field(*slot)? {
                         None => return Ok(false),
-                        Some(text) if *empty_is_nothing && text.is_empty() => return Ok(false),
-                        Some(text) => put_text(datum, &text),
+                        Some(text) if spec.is_some() && text.is_empty() => return Ok(false),
+                        Some(text) => put_field(datum, (rows, *slot, &text), spec.as_deref()),
                     }
                 }
                 rules.read_value(datum, value).map_err(|cause| match feed {
@@ -353,12 +380,14 @@ impl ValueMap {
                 })?;
                 Ok(true)
             }
-            ValueMap::Record { record, feeds, datum } => {
+            ValueMap::Record { record, specs, feeds, datum } => {
                 let Datum::Map(fields) = &mut *datum else { return Ok(false) };
-                for (feed, (_, datum)) in feeds.iter().zip(fields) {
+                for ((feed, (_, datum)), spec) in feeds.iter().zip(fields).zip(&*specs) {
                     if let Feed::Column(slot) = feed {
                         match rows.field(*slot)? {
-                            Some(text) if !text.is_empty() => put_text(datum, &text),
+                            Some(text) if !text.is_empty() => {
+                                put_field(datum, (rows, *slot, &text), Some(spec))
+                            }
                             _ => *datum = Datum::Null,
                         }
                     }

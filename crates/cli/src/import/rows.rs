@@ -4,9 +4,8 @@
 //! read is a *bad row*; only a failing file ends the reading.
 
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::io::{BufRead, Read};
-use std::rc::Rc;
+use std::collections::VecDeque;
+use std::io::{BufRead, ErrorKind, Read};
 
 use csv::ByteRecord;
 use serde_json::{Map, Value};
@@ -14,10 +13,14 @@ use serde_json::{Map, Value};
 use crate::args::InputFormat;
 use crate::failure::Failure;
 use crate::human;
+use crate::import::delimited::{Found, Records};
 use crate::import::source::Source;
 
-/// Longest row of a file, in bytes. A quote that is not closed would otherwise take in all the rest.
-const ROW_BYTES_MAX: u64 = 64 << 20;
+/// Longest row of a file, in bytes.
+const ROW_BYTES_MAX: usize = 128 << 20;
+
+/// So many names of fields are remembered, to say which one may have been meant.
+const UNSEEN_NAMES_MAX: usize = 64;
 
 /// A number for a column that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +62,8 @@ pub(crate) enum Next {
     Row,
     /// A row that cannot be read.
     Bad(BadRow),
+    /// Nothing has come for a moment; more may.
+    Wait,
     /// There are no more.
     End,
 }
@@ -79,20 +84,49 @@ enum Form {
 }
 
 struct Delimited {
-    reader: csv::Reader<Bounded>,
-    /// Bytes that [`Bounded`] has handed out since the last row.
-    taken: Rc<Cell<u64>>,
+    records: Records,
     columns: Vec<String>,
-    record: ByteRecord,
-    /// The first row, where it had to be read to count the columns.
-    pending: bool,
+    /// Rows that had to be read to count the columns: all of them bad but the last.
+    pending: VecDeque<(u64, Found, ByteRecord)>,
 }
 
 struct Ndjson {
     reader: Box<dyn BufRead>,
     columns: Vec<String>,
     text: Vec<u8>,
+    /// Which of the columns no row has had so far, and what the rows had instead.
+    unseen: Unseen,
+    /// The text is the beginning of a line, of which the reader had no more yet.
+    is_partial: bool,
     object: Map<String, Value>,
+}
+
+/// Which of the columns that were asked for no row has had.
+#[derive(Default)]
+struct Unseen {
+    slots: Vec<usize>,
+    /// Names of fields that rows had meanwhile, some of them.
+    names: Vec<String>,
+    rows: u64,
+}
+
+impl Unseen {
+    /// Takes note of a row.
+    fn see(&mut self, columns: &[String], object: &Map<String, Value>) {
+        self.rows += 1;
+        if self.slots.is_empty() {
+            return;
+        }
+        self.slots.retain(|&slot| !object.contains_key(&columns[slot]));
+        if self.slots.is_empty() {
+            return self.names.clear();
+        }
+        for name in object.keys() {
+            if self.names.len() < UNSEEN_NAMES_MAX && !self.names.contains(name) {
+                self.names.push(name.clone());
+            }
+        }
+    }
 }
 
 impl Rows {
@@ -113,7 +147,9 @@ impl Rows {
                 Form::Delimited(Delimited::open(reader, delimiter.unwrap_or(b'\t'), header, &name)?)
             }
             InputFormat::Ndjson => {
-                Form::Ndjson(Ndjson { reader, columns: Vec::new(), text: Vec::new(), object: Map::new() })
+                let (columns, text, object) = (Vec::new(), Vec::new(), Map::new());
+                let unseen = Unseen::default();
+                Form::Ndjson(Ndjson { reader, columns, text, unseen, is_partial: false, object })
             }
         };
         Ok(Rows { source_name: name, nulls: nulls.to_vec(), line: 0, form })
@@ -139,6 +175,9 @@ impl Rows {
             Form::Delimited(form) => form.advance(&mut self.line),
             Form::Ndjson(form) => form.advance(&mut self.line),
         };
+        if next.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
+            return Ok(Next::Wait);
+        }
         next.map_err(|error| {
             Failure::Refused(format!("cannot read {} after line {line_before}: {error}", self.source_name))
         })
@@ -148,7 +187,7 @@ impl Rows {
     pub(crate) fn field(&self, slot: Slot) -> Result<Option<Cow<'_, str>>, BadRow> {
         let text = match &self.form {
             Form::Delimited(form) => {
-                let bytes = form.record.get(slot.0).unwrap_or_default();
+                let bytes = form.records.record.get(slot.0).unwrap_or_default();
                 match std::str::from_utf8(bytes) {
                     Ok(text) => Cow::Borrowed(text),
                     Err(_) => return Err(BadRow::column(&form.columns[slot.0], "it is not UTF-8 text")),
@@ -161,6 +200,17 @@ impl Rows {
         };
         let is_missing = self.nulls.iter().any(|null| *null == text);
         Ok((!is_missing).then_some(text))
+    }
+
+    /// The array or object that a column of NDJSON holds in the present row; none where it is something else.
+    pub(crate) fn nested(&self, slot: Slot) -> Option<&Value> {
+        let Form::Ndjson(form) = &self.form else { return None };
+        form.object.get(&form.columns[slot.0]).filter(|value| value.is_array() || value.is_object())
+    }
+
+    /// True where fields are text, which may be JSON.
+    pub(crate) fn is_delimited(&self) -> bool {
+        matches!(self.form, Form::Delimited(_))
     }
 
     /// The name of a column.
@@ -193,6 +243,21 @@ impl Rows {
         Ok(Value::Object(object))
     }
 
+    /// Of these lines of JSON, which fields that were asked for none has had, but for some: a sentence, where there are any.
+    pub(crate) fn missing_fields(&self, but: &[String]) -> Option<String> {
+        let Form::Ndjson(form) = &self.form else { return None };
+        let missing =
+            form.unseen.slots.iter().map(|&slot| &form.columns[slot]).filter(|name| !but.contains(name));
+        let names: Vec<&str> = form.unseen.names.iter().map(String::as_str).collect();
+        let told: Vec<String> =
+            missing.map(|name| format!("`{name}` ({})", human::suggestion(name, &names))).collect();
+        if told.is_empty() || form.unseen.rows == 0 {
+            return None;
+        }
+        let rows = human::plural(form.unseen.rows, "row");
+        Some(format!("none of the {rows} of {} has a field {}", self.source_name, told.join(", ")))
+    }
+
     /// The header that bad rows are written aside under.
     pub(crate) fn header(&self) -> Vec<String> {
         match &self.form {
@@ -204,7 +269,7 @@ impl Rows {
     /// The present row as it stood in the file.
     pub(crate) fn raw(&self) -> Vec<Vec<u8>> {
         match &self.form {
-            Form::Delimited(form) => form.record.iter().map(<[u8]>::to_vec).collect(),
+            Form::Delimited(form) => form.records.record.iter().map(<[u8]>::to_vec).collect(),
             Form::Ndjson(form) => vec![form.text.clone()],
         }
     }
@@ -212,20 +277,43 @@ impl Rows {
 
 impl Delimited {
     fn open(reader: Box<dyn BufRead>, delimiter: u8, header: bool, name: &str) -> Result<Delimited, Failure> {
-        let taken = Rc::new(Cell::new(0));
-        let reader = Bounded { reader, taken: Rc::clone(&taken) };
-        let mut reader = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .has_headers(false)
-            .flexible(true)
-            .buffer_capacity(1 << 16)
-            .from_reader(reader);
-        let mut record = ByteRecord::new();
-        reader
-            .read_byte_record(&mut record)
-            .map_err(|error| Failure::Refused(format!("cannot read {name}: {error}")))?;
-        let columns = if header { names_in(&record, name)? } else { numbered(record.len()) };
-        Ok(Delimited { reader, taken, columns, record, pending: !header })
+        let records = Records::new(reader, delimiter, ROW_BYTES_MAX);
+        let mut form = Delimited { records, columns: Vec::new(), pending: VecDeque::new() };
+        let failed = |error: std::io::Error| Failure::Refused(format!("cannot read {name}: {error}"));
+        let mut found = form.read_first().map_err(failed)?;
+        if header {
+            form.columns = match found {
+                Found::OpenQuote | Found::TooLong => {
+                    let line = form.records.record_line;
+                    let wrong = wrong_record(found, &form.records.record, &[]);
+                    return Err(Failure::Refused(format!(
+                        "cannot read the header of {name}: line {line}: {wrong}"
+                    )));
+                }
+                Found::Record | Found::End => names_in(&form.records.record, name)?,
+            };
+            return Ok(form);
+        }
+        while found != Found::End {
+            let record = std::mem::take(&mut form.records.record);
+            form.columns = numbered(record.len());
+            form.pending.push_back((form.records.record_line, found, record));
+            if found == Found::Record {
+                break;
+            }
+            found = form.read_first().map_err(failed)?;
+        }
+        Ok(form)
+    }
+
+    /// Reads a record, however long the reader has nothing yet.
+    fn read_first(&mut self) -> std::io::Result<Found> {
+        loop {
+            match self.records.advance() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                other => return other,
+            }
+        }
     }
 
     fn slot(&self, column: &str, source_name: &str) -> Result<Slot, Failure> {
@@ -237,44 +325,44 @@ impl Delimited {
     }
 
     fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
-        if !std::mem::take(&mut self.pending) {
-            self.taken.set(0);
-            let read = self.reader.read_byte_record(&mut self.record);
-            // Without UTF-8 checks and with any number of fields, only the file itself can fail.
-            if !read.map_err(std::io::Error::from)? {
-                return Ok(Next::End);
+        let (found, lines) = match self.pending.pop_front() {
+            Some((pending_line, found, record)) => {
+                *line = pending_line;
+                self.records.record = record;
+                (found, 0)
             }
-        } else if self.record.is_empty() {
-            return Ok(Next::End);
-        }
-        *line = self.record.position().map_or(*line + 1, csv::Position::line);
-        let (found, wanted) = (self.record.len(), self.columns.len());
-        if found == wanted {
-            return Ok(Next::Row);
-        }
-        Ok(Next::Bad(BadRow::whole(format!("expected {wanted} fields, found {found}"))))
+            None => {
+                let found = self.records.advance()?;
+                *line = self.records.record_line;
+                (found, self.records.record_lines)
+            }
+        };
+        let (has, wanted) = (self.records.record.len(), self.columns.len());
+        Ok(match found {
+            Found::End => Next::End,
+            Found::Record if has == wanted => Next::Row,
+            Found::Record => {
+                let mut reason = format!("expected {wanted} fields, found {has}");
+                if lines > 0 {
+                    reason.push_str(&format!("; a quoted field takes it to line {}", *line + lines));
+                }
+                Next::Bad(BadRow::whole(reason))
+            }
+            wrong => Next::Bad(wrong_record(wrong, &self.records.record, &self.columns)),
+        })
     }
 }
 
-/// Hands out at most [`ROW_BYTES_MAX`] until the count is set back.
-struct Bounded {
-    reader: Box<dyn BufRead>,
-    taken: Rc<Cell<u64>>,
-}
-
-impl Read for Bounded {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.taken.get() > ROW_BYTES_MAX {
-            return Err(too_long());
-        }
-        let len = self.reader.read(buffer)?;
-        self.taken.set(self.taken.get() + len as u64);
-        Ok(len)
+/// What is wrong with a record that ended before its end.
+fn wrong_record(found: Found, record: &ByteRecord, columns: &[String]) -> BadRow {
+    if found == Found::TooLong {
+        return BadRow::whole(format!("a row is longer than {ROW_BYTES_MAX} bytes"));
     }
-}
-
-fn too_long() -> std::io::Error {
-    std::io::Error::other(format!("a row is longer than {ROW_BYTES_MAX} bytes; is a quote not closed?"))
+    let reason = "a quote opens here and does not close";
+    match columns.get(record.len().saturating_sub(1)) {
+        Some(column) => BadRow::column(column, reason),
+        None => BadRow::whole(reason),
+    }
 }
 
 fn names_in(record: &ByteRecord, file: &str) -> Result<Vec<String>, Failure> {
@@ -300,20 +388,26 @@ impl Ndjson {
         let known = self.columns.iter().position(|known| known == column);
         Slot(known.unwrap_or_else(|| {
             self.columns.push(column.to_owned());
+            self.unseen.slots.push(self.columns.len() - 1);
             self.columns.len() - 1
         }))
     }
 
     fn advance(&mut self, line: &mut u64) -> std::io::Result<Next> {
         loop {
-            self.text.clear();
-            let len = self.reader.by_ref().take(ROW_BYTES_MAX).read_until(b'\n', &mut self.text)?;
-            if len == 0 {
+            if !std::mem::take(&mut self.is_partial) {
+                self.text.clear();
+            }
+            let left = (ROW_BYTES_MAX - self.text.len()) as u64;
+            let read = self.reader.by_ref().take(left).read_until(b'\n', &mut self.text);
+            self.is_partial = read.is_err();
+            read?;
+            if self.text.is_empty() {
                 return Ok(Next::End);
             }
             *line += 1;
-            if len as u64 == ROW_BYTES_MAX {
-                return Err(too_long());
+            if self.text.len() == ROW_BYTES_MAX {
+                return Err(std::io::Error::other(format!("a row is longer than {ROW_BYTES_MAX} bytes")));
             }
             self.text.truncate(self.text.trim_ascii_end().len());
             if !self.text.is_empty() {
@@ -322,6 +416,7 @@ impl Ndjson {
         }
         Ok(match serde_json::from_slice(&self.text) {
             Ok(Value::Object(object)) => {
+                self.unseen.see(&self.columns, &object);
                 self.object = object;
                 Next::Row
             }

@@ -1,10 +1,12 @@
 //! Files of rows: a path or stdin, unpacked when the first two bytes say gzip, and counted as it is read.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -12,7 +14,13 @@ use crate::args::InputFormat;
 use crate::failure::Failure;
 
 const BUFFER_BYTES: usize = 1 << 18;
-const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// What is read of a pipe at once, and how often before somebody takes it.
+const CHUNK_BYTES: usize = 1 << 16;
+const CHUNKS_AHEAD: usize = 4;
+/// After so long without anything a reader of a pipe is told.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// What packed files begin with.
+pub(crate) const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// An open file of rows.
 pub(crate) struct Source {
@@ -29,21 +37,24 @@ pub(crate) struct Source {
 /// Opens a file; `-` is stdin.
 pub(crate) fn open(path: &str) -> Result<Source, Failure> {
     if path == "-" {
-        return unpack(Box::new(io::stdin().lock()), "stdin", None);
+        return unpack(Box::new(Pipe::of(io::stdin())), "stdin", None);
     }
     let file = File::open(path).map_err(|error| Failure::file("open", path, &error))?;
     let facts = file.metadata().map_err(|error| Failure::file("read", path, &error))?;
     if facts.is_dir() {
         return Err(Failure::Usage(format!("{path} is a directory; name a file of rows")));
     }
-    let bytes_total = facts.is_file().then_some(facts.len());
-    unpack(Box::new(file), path, bytes_total)
+    match facts.is_file() {
+        true => unpack(Box::new(file), path, Some(facts.len())),
+        false => unpack(Box::new(Pipe::of(file)), path, None),
+    }
 }
 
 fn unpack(file: Box<dyn Read>, name: &str, bytes_total: Option<u64>) -> Result<Source, Failure> {
     let bytes_read = Arc::new(AtomicU64::new(0));
     let counted = Counted { file, bytes_read: Arc::clone(&bytes_read) };
     let mut buffered = BufReader::with_capacity(BUFFER_BYTES, counted);
+    while matches!(buffered.fill_buf(), Err(error) if error.kind() == io::ErrorKind::WouldBlock) {}
     let head = buffered.fill_buf().map_err(|error| Failure::file("read", name, &error))?;
     let reader: Box<dyn BufRead> = if head.starts_with(&GZIP_MAGIC) {
         Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(buffered)))
@@ -60,6 +71,50 @@ pub(crate) fn format_of(path: &str) -> InputFormat {
         Some("tsv" | "tab") => InputFormat::Tsv,
         Some("ndjson" | "jsonl" | "json") => InputFormat::Ndjson,
         _ => InputFormat::Csv,
+    }
+}
+
+/// What comes through a pipe, read by a thread of its own. Where nothing comes for [`PATIENCE`], a read fails with `WouldBlock` and
+/// may be tried again, so that whoever reads can do something else meanwhile.
+struct Pipe {
+    chunks: Receiver<io::Result<Vec<u8>>>,
+    chunk: Cursor<Vec<u8>>,
+}
+
+impl Pipe {
+    fn of(mut file: impl Read + Send + 'static) -> Pipe {
+        let (sender, chunks) = mpsc::sync_channel(CHUNKS_AHEAD);
+        std::thread::spawn(move || {
+            loop {
+                let mut chunk = vec![0; CHUNK_BYTES];
+                let read = match file.read(&mut chunk) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    read => read,
+                };
+                let is_last = !matches!(read, Ok(1..));
+                let sent = sender.send(read.map(|len| {
+                    chunk.truncate(len);
+                    chunk
+                }));
+                if is_last || sent.is_err() {
+                    return;
+                }
+            }
+        });
+        Pipe { chunks, chunk: Cursor::default() }
+    }
+}
+
+impl Read for Pipe {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.chunk.position() == self.chunk.get_ref().len() as u64 {
+            self.chunk = match self.chunks.recv_timeout(PATIENCE) {
+                Ok(chunk) => Cursor::new(chunk?),
+                Err(RecvTimeoutError::Timeout) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(0),
+            };
+        }
+        self.chunk.read(buffer)
     }
 }
 

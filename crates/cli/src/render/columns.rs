@@ -14,14 +14,34 @@ use crate::human;
 pub(crate) const HEAD_FIELDS: [&str; 7] =
     ["size_bytes", "hash", "version", "apart", "written", "deadline", "head"];
 
+/// What a counter of 64 bits shows that is full.
+const FULL: i128 = u64::MAX as i128;
+
 /// A column of the value: its name, and the fields that lead to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Path {
     /// The names of the fields, outermost first; none for the value itself.
     pub(crate) fields: Vec<String>,
+    /// What stands there is a counter that stays at 2^64-1 once it is there.
+    saturates: bool,
 }
 
 impl Path {
+    fn of(fields: Vec<String>) -> Path {
+        Path { fields, saturates: false }
+    }
+
+    /// Makes a counter that is full say so, for people.
+    fn mark_full(&self, value: &mut Datum) {
+        let at = self.fields.iter().try_fold(value, |value, name| match value {
+            Datum::Map(fields) => fields.iter_mut().find(|(of, _)| of == name).map(|(_, value)| value),
+            _ => None,
+        });
+        if let (true, Some(number @ Datum::Int(FULL))) = (self.saturates, at) {
+            *number = Datum::Text(format!("{FULL} or more"));
+        }
+    }
+
     /// The name of the column.
     pub(crate) fn name(&self) -> String {
         if self.fields.is_empty() { "value".to_owned() } else { self.fields.join(".") }
@@ -42,9 +62,15 @@ pub(crate) fn value_paths(spec: &str) -> Vec<Path> {
         fold_paths(&*fold, &mut Vec::new(), &mut paths);
     }
     if paths.is_empty() {
-        paths.push(Path { fields: Vec::new() });
+        paths.push(Path::of(Vec::new()));
     }
     paths
+}
+
+/// A value that folds by `spec` as people are to read it: counters that are full say so.
+pub(crate) fn for_people(paths: &[Path], mut value: Datum) -> Datum {
+    paths.iter().for_each(|path| path.mark_full(&mut value));
+    value
 }
 
 fn record_paths(record: &Record, at: &mut Vec<String>, paths: &mut Vec<Path>) {
@@ -65,11 +91,11 @@ fn fold_paths(fold: &dyn Fold, at: &mut Vec<String>, paths: &mut Vec<Path>) {
     }
     let parts = parts_of(fold, &spec);
     if parts.is_empty() {
-        return paths.push(Path { fields: at.clone() });
+        return paths.push(Path { fields: at.clone(), saturates: spec == "sum:u64" });
     }
     for part in parts {
         let fields = at.iter().cloned().chain([part]).collect();
-        paths.push(Path { fields });
+        paths.push(Path::of(fields));
     }
 }
 
@@ -104,6 +130,8 @@ pub(crate) struct Columns {
     paths: Vec<Path>,
     picked: Option<Vec<usize>>,
     hex: bool,
+    /// Values are shown by a codec, as keys are, and not by a fold.
+    values_by_codec: bool,
 }
 
 impl Columns {
@@ -121,15 +149,16 @@ impl Columns {
         let paths = match (keys_only, folds) {
             (true, _) => Vec::new(),
             (false, true) => value_paths(rules.rules.fold.spec()),
-            (false, false) => vec![Path { fields: Vec::new() }],
+            (false, false) => vec![Path::of(Vec::new())],
         };
-        Columns { has_term: false, keys, paths, picked: None, hex }
+        let values_by_codec = matches!(rules.rules.fold.spec(), "replace" | "first");
+        Columns { has_term: false, keys, paths, picked: None, hex, values_by_codec }
     }
 
     /// The columns of keys and heads.
     pub(crate) fn of_heads(rules: &BoundRules, hex: bool) -> Columns {
-        let paths = HEAD_FIELDS.iter().map(|name| Path { fields: vec![(*name).to_owned()] }).collect();
-        Columns { paths, ..Columns::of(rules, true, hex) }
+        let paths = HEAD_FIELDS.iter().map(|name| Path::of(vec![(*name).to_owned()])).collect();
+        Columns { paths, values_by_codec: true, ..Columns::of(rules, true, hex) }
     }
 
     /// The same behind a column of terms, if it is to be there.
@@ -169,6 +198,18 @@ impl Columns {
         }
     }
 
+    /// Of each column, whether a codec shows it: bytes are then told from text by the 0x that they begin with.
+    pub(crate) fn by_codec(&self) -> Vec<bool> {
+        let of = |index: usize| index < self.keys.len() || self.values_by_codec;
+        match &self.picked {
+            Some(picked) => picked.iter().map(|&index| of(index)).collect(),
+            None => {
+                let term = self.has_term.then_some(true);
+                term.into_iter().chain((0..self.keys.len() + self.paths.len()).map(of)).collect()
+            }
+        }
+    }
+
     /// True when rows say by which term they were found.
     pub(crate) fn has_term(&self) -> bool {
         self.has_term
@@ -182,6 +223,11 @@ impl Columns {
     /// True when values are shown.
     pub(crate) fn has_values(&self) -> bool {
         !self.paths.is_empty()
+    }
+
+    /// A value as people are to read it.
+    pub(crate) fn for_people(&self, value: Datum) -> Datum {
+        for_people(&self.paths, value)
     }
 
     /// The key as a value of its own.

@@ -4,7 +4,7 @@
 //!   Null Bool Text List Map     as JSON has them
 //!   Int                         a number; as text beyond 64 bits
 //!   Float                       a number; "NaN", "inf", "-inf" as text
-//!   Bytes                       text: 0x and hexadecimal digits
+//!   Bytes                       {"$hex":"00ff"}, which no text is
 //! ```
 
 use folddb::{Datum, datum};
@@ -24,7 +24,7 @@ pub(crate) fn from_datum(datum: &Datum) -> Value {
             Number::from_f64(*value).map_or_else(|| Value::String(value.to_string()), Value::Number)
         }
         Datum::Text(text) => Value::String(text.clone()),
-        Datum::Bytes(bytes) => Value::String(datum::hex(bytes)),
+        Datum::Bytes(bytes) => from_datum(&datum::wrapped(bytes)),
         Datum::List(items) => items.iter().map(from_datum).collect(),
         Datum::Map(fields) => {
             Value::Object(fields.iter().map(|(name, value)| (name.clone(), from_datum(value))).collect())

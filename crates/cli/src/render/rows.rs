@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::args::OutputFormat;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::render::columns::{Columns, Row};
 use crate::render::{json, table};
 
@@ -22,6 +23,7 @@ pub(crate) struct RowWriter<'a> {
     out: Target<'a>,
     columns: &'a Columns,
     header: Vec<String>,
+    by_codec: Vec<bool>,
     rows: u64,
 }
 
@@ -41,14 +43,15 @@ impl<'a> RowWriter<'a> {
         let header = columns.names();
         let out = match format {
             OutputFormat::Table => Target::Table { out, page: Vec::new() },
-            OutputFormat::Csv => {
-                let mut writer = csv::Writer::from_writer(out);
+            OutputFormat::Csv | OutputFormat::Tsv => {
+                let delimiter = if format == OutputFormat::Tsv { b'\t' } else { b',' };
+                let mut writer = csv::WriterBuilder::new().delimiter(delimiter).from_writer(out);
                 writer.write_record(&header)?;
                 Target::Csv { writer: Box::new(writer), text: String::new() }
             }
             OutputFormat::Ndjson => Target::Ndjson(out),
         };
-        Ok(RowWriter { out, columns, header, rows: 0 })
+        Ok(RowWriter { out, columns, header, by_codec: columns.by_codec(), rows: 0 })
     }
 
     /// Writes a row.
@@ -62,19 +65,21 @@ impl<'a> RowWriter<'a> {
     }
 
     fn write(&mut self, row: Row) -> Result<(), Failure> {
+        interrupt::check()?;
         self.rows += 1;
         match &mut self.out {
             Target::Table { out, page } => {
-                page.push(row);
+                let value = self.columns.for_people(row.value);
+                page.push(Row { value, ..row });
                 if page.len() == PAGE_ROWS {
                     write_page(*out, self.columns, &self.header, page)?;
                     page.clear();
                 }
             }
             Target::Csv { writer, text } => {
-                for field in self.columns.fields(&row) {
+                for (field, by_codec) in self.columns.fields(&row).into_iter().zip(&self.by_codec) {
                     text.clear();
-                    put_csv_field(field, text);
+                    put_csv_field(field, *by_codec, text);
                     writer.write_field(&*text)?;
                 }
                 writer.write_record(None::<&[u8]>)?;
@@ -110,10 +115,11 @@ fn write_page(
     table::write(out, header, &rows)
 }
 
-/// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON.
-fn put_csv_field(datum: &Datum, text: &mut String) {
+/// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON, and as such bytes that a fold shows.
+fn put_csv_field(datum: &Datum, by_codec: bool, text: &mut String) {
     let put = match datum {
         Datum::Null => Ok(()),
+        Datum::Bytes(_) if !by_codec => write!(text, "{}", json::from_datum(datum)),
         Datum::List(_) | Datum::Map(_) => write!(text, "{}", json::from_datum(datum)),
         other => write!(text, "{other}"),
     };

@@ -9,8 +9,10 @@ use crate::render::{columns, table};
 
 /// Writes a value of a table with these rules.
 pub(crate) fn write(out: &mut dyn Write, rules: &BoundRules, shown: &Datum) -> io::Result<()> {
-    match columns::value_paths(rules.rules.fold.spec()).as_slice() {
-        [columns::Path { fields }] if fields.is_empty() => writeln!(out, "{shown}"),
+    let paths = columns::value_paths(rules.rules.fold.spec());
+    let shown = &columns::for_people(&paths, shown.clone());
+    match paths.as_slice() {
+        [path] if path.fields.is_empty() => writeln!(out, "{shown}"),
         paths => {
             let pair = |path: &columns::Path| (path.name(), path.find(shown).clone());
             table::write_pairs(out, &paths.iter().map(pair).collect::<Vec<_>>())

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its own share of this")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -38,6 +39,19 @@ impl Place {
     /// Runs the program, which must succeed; what it prints.
     pub(crate) fn done(&self, words: &[&str]) -> String {
         let ran = self.run(words);
+        assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
+        ran.out
+    }
+
+    /// Runs the program, which reads these lines and must succeed; what it prints.
+    pub(crate) fn fed(&self, words: &[&str], lines: &str) -> String {
+        let mut command = self.command(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut pipe = child.stdin.take().expect("a pipe");
+        pipe.write_all(lines.as_bytes()).expect("the program reads");
+        drop(pipe);
+        let ran = Ran::from(child.wait_with_output().expect("the program ends"));
         assert_eq!(ran.code, 0, "{words:?}: {}", ran.err);
         ran.out
     }

@@ -25,7 +25,7 @@ use folddb_layout::backup::{BackupList, LIST_FILE, ListedFile, Origin};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::FRAME_OVERHEAD_BYTES_MAX;
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
-use folddb_manifest::{Feeds, Loaded, ManifestLog, State};
+use folddb_manifest::{Loaded, ManifestLog, State};
 
 use crate::care::copying::{self, sync_dir, tail_hash};
 use crate::care::generation::{check, first_restorable, read_log, read_version};
@@ -556,7 +556,7 @@ impl<'a> Making<'a> {
             last_seq: self.capture.last_seq,
             durable_lsn: end_lsn,
             log_open: end_lsn > state.log_start_lsn,
-            feeds: Feeds::default(), // what they hold is not copied: who reads them begins anew
+            feeds: Arc::default(), // what they hold is not copied: who reads them begins anew
             values: self.capture.values.iter().map(|one| (one.number, Some(one.bytes))).collect(),
             shelves: BTreeMap::new(),
             ..state.clone()
@@ -630,7 +630,7 @@ impl<'a> Making<'a> {
 /// Writes a manifest that holds this state and nothing else. Returns its number.
 pub(crate) fn write_manifest(host: &folddb_host::Host, dir: &Path, state: State) -> Result<FileNumber> {
     let (next_number, numbers) = (state.next_number, Numbers::starting_at(state.next_number));
-    let loaded = Loaded { state, next_number, cut_bytes: 0, number: FileNumber(0) };
+    let loaded = Loaded { state, next_number, cut_bytes: 0, number: FileNumber(0), edits: 0 };
     ManifestLog::resume(host, dir, loaded, Arc::new(move || numbers.take()))?;
     Ok(FileNumber(next_number))
 }

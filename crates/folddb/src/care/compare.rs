@@ -332,7 +332,8 @@ impl Sync {
         match &difference.second {
             Some(head) if head.size_bytes > VALUE_BYTES_MAX as u64 => {
                 self.commit()?; // in the order of the keys
-                let value_bytes = self.stream(key).map_err(|error| self.naming(key, error))?;
+                let long = self.long(key, head.deadline_ms);
+                let value_bytes = long.map_err(|error| self.naming(key, error))?;
                 self.report.set += 1;
                 self.report.value_bytes += value_bytes;
             }
@@ -356,16 +357,30 @@ impl Sync {
 
     /// Sets what lasts as long as it does there: also for ever, whatever the rules here say of who says nothing.
     fn set(&mut self, key: &[u8], value: &[u8], deadline_ms: Option<u64>) {
-        if self.ours.core().expires {
-            let lifetime = deadline_ms.map_or(Lifetime::Forever, Lifetime::Until);
-            self.batch.write_expiring(&self.ours, WriteOp::Set, key, value, lifetime);
-        } else {
-            self.batch.write(&self.ours, WriteOp::Set, key, value);
+        match self.lifetime(deadline_ms) {
+            Some(lifetime) => {
+                self.batch.write_expiring(&self.ours, WriteOp::Set, key, value, lifetime);
+            }
+            None => {
+                self.batch.write(&self.ours, WriteOp::Set, key, value);
+            }
         }
     }
 
-    /// Sets a value that is longer than one in a batch may be, piece by piece. Returns its bytes.
-    fn stream(&mut self, key: &[u8]) -> Result<u64> {
+    fn lifetime(&self, deadline_ms: Option<u64>) -> Option<Lifetime> {
+        let expires = self.ours.core().expires;
+        expires.then(|| deadline_ms.map_or(Lifetime::Forever, Lifetime::Until))
+    }
+
+    /// Sets a value that is longer than one in a batch may be: piece by piece where the table takes that, else as a whole. Returns its
+    /// bytes.
+    fn long(&mut self, key: &[u8], deadline_ms: Option<u64>) -> Result<u64> {
+        let lifetime = self.lifetime(deadline_ms);
+        if lifetime.is_some() || !self.ours.takes_streams() {
+            let value = self.theirs.value(key)?.unwrap_or_default();
+            self.ours.write_whole(WriteOp::Set, key, &value, lifetime)?;
+            return Ok(value.len() as u64);
+        }
         let Some(mut value) = self.theirs.read(key)? else { return Ok(0) };
         let mut writer = self.ours.writer(WriteOp::Set, key)?;
         writer.write_from(&mut value)?;
@@ -384,6 +399,13 @@ impl Sync {
 }
 
 fn check_comparable(first: &BytesScan, second: &BytesScan) -> Result<()> {
+    let writes =
+        |scan: &BytesScan| scan.inside.as_ref().is_some_and(|inside| inside.has_written(&scan.table));
+    if let Some(scan) = [first, second].into_iter().find(|scan| writes(scan)) {
+        let message =
+            format!("a transaction that has written to table `{}` compares nothing with it", scan.table.name);
+        return Err(Error::invalid(message).advise("commit first, or compare at the transaction's snapshot"));
+    }
     if let Some(hashed) = [first, second].into_iter().find(|scan| scan.table.hashed.is_some()) {
         return Err(no_order(&hashed.table)); // two walks go in two orders
     }

@@ -7,7 +7,6 @@ use std::fmt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use folddb_base::limits::RANGE_DELETES_MAX;
 use folddb_base::{ErrorKind, Result};
 
 use crate::care::finding::{Finding, Severity};
@@ -112,10 +111,12 @@ pub struct TableFacts {
 
 /// A snapshot that has lived so long was probably forgotten. In seconds.
 const SNAPSHOT_S_MAX: f64 = 600.0;
-/// So many range deletes slow down every read of a table.
-const RANGE_DELETES_MANY: usize = RANGE_DELETES_MAX / 10;
+/// So many range deletes of a table are more than merges leave of one of a usual size.
+const RANGE_DELETES_MANY: usize = 32_768;
 /// Tables smaller than this are never worth an advice about their size. In bytes.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
+/// So many runs slow down every read, however small they are: openings merge them before there are as many.
+const RUNS_MANY: usize = 32;
 /// So many segments of the log are kept where all is well.
 const SEGMENTS_MAX: u64 = 5;
 
@@ -356,13 +357,22 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
     let optimize = format!("folddb optimize {store} {name}");
     if stats.range_deletes >= RANGE_DELETES_MANY {
         let what = format!("table `{name}` has {} range deletes in force", stats.range_deletes);
-        let costs = format!(
-            "every read compares its key with all of them; at {RANGE_DELETES_MAX} another is refused"
-        );
-        let weight = if stats.range_deletes >= RANGE_DELETES_MAX { Weight::Broken } else { Weight::Costly };
-        advice.push(one(weight, what, costs, &optimize));
+        let costs = "they take some 200 bytes of memory each; a snapshot that is held, or a past that is kept, keeps them";
+        advice.push(one(Weight::Costly, what, costs, &optimize));
     }
-    if stats.disk_bytes < TABLE_BYTES_MIN {
+    let is_small = stats.disk_bytes < TABLE_BYTES_MIN;
+    let runs_max = if is_small { RUNS_MANY - 1 } else { 2 * facts.merge_factor.max(6) };
+    if stats.runs.len() > runs_max {
+        let what = format!("table `{name}` has {} runs", stats.runs.len());
+        let costs = "a scan merges all of them, and a get asks the filter of each";
+        advice.push(one(
+            Weight::Costly,
+            what,
+            costs,
+            format!("leave the store open, so that upkeep can merge, or {optimize}"),
+        ));
+    }
+    if is_small {
         return;
     }
     let deletes: u64 = stats.runs.iter().flat_map(|run| &run.parts).map(|part| part.deletes).sum();
@@ -376,16 +386,6 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
         );
         let costs = format!("about {} of {} bytes", stats.disk_bytes / 100 * share, stats.disk_bytes);
         advice.push(one(Weight::Minor, what, costs, &optimize));
-    }
-    if stats.runs.len() > 2 * facts.merge_factor.max(6) {
-        let what = format!("table `{name}` has {} runs", stats.runs.len());
-        let costs = "a scan merges all of them, and a get asks the filter of each";
-        advice.push(one(
-            Weight::Costly,
-            what,
-            costs,
-            format!("leave the store open, so that upkeep can merge, or {optimize}"),
-        ));
     }
 }
 

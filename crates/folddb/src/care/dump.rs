@@ -6,13 +6,14 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
+use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 
+use crate::any_rows::AnyRows;
 use crate::borders::{At, HeldFor};
-use crate::care::lines::{self, RowWriter, Totals, put_end, put_piece, put_start, put_table};
+use crate::care::lines::{self, LINE_BYTES_MAX, RowWriter, Totals, put_end, put_piece, put_start, put_table};
 use crate::catalog::TableCore;
 use crate::scan::{Rows, ScanPlan, Wanted};
-use crate::scans::AnyRows;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::stream::cause_of;
@@ -89,14 +90,15 @@ impl Dump<'_> {
                         return Ok(());
                     }
                 }
+                AnyRows::Inside(_) => return Ok(()), // which a dump never starts
                 AnyRows::Hashed(rows) => {
                     if rows.next_row()?.is_none() {
                         return Ok(());
                     }
                     match rows.row() {
-                        (key, None) => self.long(core, key, &mut writer)?,
+                        (key, None) => self.long(core, (key, rows.deadline_ms()), &mut writer)?,
                         (key, Some(value)) => {
-                            writer.put_value(key, value, rows.deadline_ms(), &mut self.line);
+                            self.value(key, value, rows.deadline_ms(), &mut writer)?;
                         }
                     }
                 }
@@ -115,31 +117,55 @@ impl Dump<'_> {
     ) -> Result<bool> {
         match rows.next_row().map(|row| row.is_some()) {
             Ok(false) => return Ok(false),
-            Ok(true) if rows.is_long() => self.long(core, rows.key(), writer)?,
+            Ok(true) if rows.is_long() => self.long(core, (rows.key(), rows.deadline_ms()), writer)?,
             Ok(true) => {
                 let (key, value) = rows.row();
-                writer.put_value(key, value, rows.deadline_ms(), &mut self.line);
+                self.value(key, value, rows.deadline_ms(), writer)?;
             }
             Err(error) if error.kind() == ErrorKind::FoldFailed => {
                 self.failing += 1;
                 writer.put_ops(rows.key(), &rows.loaded_operands()?, rows.deadline_ms(), &mut self.line);
+                if self.line.len() > LINE_BYTES_MAX {
+                    let failing = "its ops, which do not fold, are too long for a line of a dump";
+                    return Err(error.context(failing));
+                }
             }
             Err(error) => return Err(error),
         }
         Ok(true)
     }
 
-    /// Writes a value that is too long for a line in several, all but the last.
+    /// Writes a value that is at hand; one that is too long for a line in several, all but the last.
+    fn value(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        until_ms: Option<u64>,
+        writer: &mut RowWriter<'_>,
+    ) -> Result<()> {
+        if value.len() <= VALUE_BYTES_MAX {
+            writer.put_value(key, value, until_ms, &mut self.line);
+            return Ok(());
+        }
+        writer.put_long(key, value.len() as u64, until_ms, &mut self.line);
+        for piece in value.chunks(PIECE_BYTES as usize) {
+            self.hand_on()?;
+            put_piece(piece, &mut self.line);
+        }
+        Ok(())
+    }
+
+    /// The same of one that lies apart.
     fn long(
         &mut self,
         core: &std::sync::Arc<TableCore>,
-        key: &[u8],
+        (key, until_ms): (&[u8], Option<u64>),
         writer: &mut RowWriter<'_>,
     ) -> Result<()> {
         let Some(mut value) = self.store.engine().read_value(core, key, Some(self.at))? else {
             return Ok(());
         };
-        writer.put_long(key, value.len_bytes(), &mut self.line);
+        writer.put_long(key, value.len_bytes(), until_ms, &mut self.line);
         let mut piece = Vec::new();
         loop {
             piece.clear();

@@ -78,7 +78,7 @@ impl Loss {
 
     /// Tables that nothing names any more.
     pub(crate) fn unnamed_tables() -> Loss {
-        Loss::whole_table("")
+        Loss { keys: "tables that nothing names any more".to_owned(), ..Loss::whole_table("") }
     }
 
     /// Keys of a span, told by the codec of the table.
@@ -194,7 +194,7 @@ impl fmt::Display for Finding {
 impl fmt::Display for Loss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.table.is_empty() {
-            return f.write_str("tables that nothing names any more");
+            return f.write_str(&self.keys);
         }
         if let Some(records) = self.records {
             write!(f, "{records} record{} of ", if records == 1 { "" } else { "s" })?;

@@ -226,6 +226,7 @@ pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) 
         log_start_lsn: state.log_start_lsn,
         durable_lsn: state.durable_lsn,
         is_open: state.log_open,
+        is_copy: true, // or a store that was opened for reading, which has looked
     };
     let base = state.last_seq.max(first_seq(state));
     let mut cut = None;

@@ -32,7 +32,8 @@ pub(crate) const VERSION: i128 = 2;
 /// The version of dumps that say nothing of deadlines.
 pub(crate) const WITHOUT_DEADLINES: i128 = 1;
 
-/// Longest line that is read, in bytes: a value of 16 MiB, each byte escaped, and its key.
+/// Longest line that is read, in bytes: a value of 16 MiB, each byte escaped, and its key. (Dumps of earlier versions have longer
+/// values on a line, as long as that holds them.)
 pub(crate) const LINE_BYTES_MAX: usize = 128 << 20;
 
 /// What a line says.
@@ -131,9 +132,11 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Writes a key whose value follows in pieces.
-    pub(crate) fn put_long(&mut self, key: &[u8], bytes: u64, out: &mut String) {
+    pub(crate) fn put_long(&mut self, key: &[u8], bytes: u64, until_ms: Option<u64>, out: &mut String) {
         self.put_key(key, out);
-        out.push_str(&format!(",\"long\":{bytes}}}\n"));
+        out.push_str(&format!(",\"long\":{bytes}"));
+        put_until(until_ms, out);
+        out.push_str("}\n");
     }
 
     /// Writes a key whose ops do not fold, which come newest first, and until when all of them last.

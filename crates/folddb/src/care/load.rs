@@ -7,6 +7,7 @@ use std::io::BufRead;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_rules::IndexRule;
 use folddb_rules::table_rules::TableRules;
@@ -57,6 +58,8 @@ pub struct LoadReport {
     pub created: Vec<String>,
     /// Keys.
     pub records: u64,
+    /// Those of them whose values were over when they were loaded: they are absent.
+    pub over: u64,
     /// Indexes that an older version made and that tables cannot have, as `TABLE/INDEX`, with the reason: they are left out.
     pub indexes_left: Vec<(String, String)>,
     /// False for a dump that was cut.
@@ -120,6 +123,14 @@ impl Store {
     }
 }
 
+/// A value whose pieces are being read.
+enum Long {
+    /// Into the table, as they come.
+    Stream(Box<ValueWriter>),
+    /// All of it is held, since its table takes no streams.
+    Held { value: Vec<u8>, lifetime: Option<Lifetime> },
+}
+
 /// A load under way.
 struct Load<'a> {
     store: &'a Store,
@@ -129,7 +140,7 @@ struct Load<'a> {
     /// The dump says until when values last.
     tells_deadlines: bool,
     /// The value whose pieces are being read, and how many bytes of it are missing.
-    long: Option<(ValueWriter, u64)>,
+    long: Option<(Long, u64)>,
     report: LoadReport,
     /// Indexes that tables could not be made with, to be added once their records are there.
     indexes: Vec<(String, IndexRule)>,
@@ -174,9 +185,7 @@ impl Load<'_> {
     }
 
     fn commit(&mut self) -> Result<()> {
-        if !self.batch.is_empty() {
-            self.batch.commit(Durability::Process)?;
-        }
+        self.batch.commit(Durability::Process)?; // also an empty one: that may be for a mistake
         self.committed = self.report.records;
         Ok(())
     }
@@ -236,6 +245,7 @@ impl Load<'_> {
     fn record(&mut self, key: Said, content: Content, until_ms: Option<u64>) -> Result<()> {
         let Some(table) = &self.table else { return Err(Error::invalid("a record before any table")) };
         let lifetime = self.lifetime(table, until_ms)?;
+        let is_over = until_ms.is_some_and(|until_ms| until_ms <= self.store.unix_millis());
         self.key.clear();
         match key {
             Said::Shown(datum) => table.rules().rules.key_codec().encode(&datum, &mut self.key)?,
@@ -243,7 +253,13 @@ impl Load<'_> {
         }
         match content {
             Content::Long(bytes) => {
-                self.long = Some((table.writer(WriteOp::Set, &self.key)?, bytes)); // which is a record when it is all there
+                let long = match lifetime {
+                    None if table.takes_streams() => {
+                        Long::Stream(Box::new(table.writer(WriteOp::Set, &self.key)?))
+                    }
+                    lifetime => Long::Held { value: Vec::new(), lifetime },
+                };
+                self.long = Some((long, bytes)); // which is a record when it is all there
             }
             Content::Value(Said::Shown(datum)) => {
                 self.value.clear();
@@ -260,6 +276,7 @@ impl Load<'_> {
             }
         }
         self.report.records += 1;
+        self.report.over += u64::from(is_over);
         Ok(())
     }
 
@@ -276,7 +293,8 @@ impl Load<'_> {
     }
 }
 
-/// Adds an op to a batch, if it is one of its table.
+/// Adds an op to a batch, if it is one of its table. One that is longer than an op of a batch may be is written at once, behind the
+/// others.
 fn write(
     batch: &mut Batch,
     table: &BytesTable,
@@ -284,6 +302,10 @@ fn write(
     (key, value): (&[u8], &[u8]),
     lifetime: Option<Lifetime>,
 ) -> Result<()> {
+    if value.len() > VALUE_BYTES_MAX {
+        batch.commit(Durability::Process)?;
+        return table.write_whole(op, key, value, lifetime).map(drop);
+    }
     table.check(op, key, value)?;
     match lifetime {
         None => batch.write(table, op, key, value),
@@ -295,16 +317,23 @@ fn write(
 impl Load<'_> {
     /// Takes a piece of the value that is being read.
     fn piece(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some((mut writer, missing)) = self.long.take() else { return Ok(()) };
+        let Some((mut long, missing)) = self.long.take() else { return Ok(()) };
         let Some(missing) = missing.checked_sub(bytes.len() as u64).filter(|_| !bytes.is_empty()) else {
             return Err(Error::invalid("a value has other pieces than its length says"));
         };
-        writer.write_from(&mut &bytes[..])?;
-        match missing {
-            0 => writer.finish().map(drop),
-            _ => {
-                self.long = Some((writer, missing));
-                Ok(())
+        match &mut long {
+            Long::Stream(writer) => writer.write_from(&mut &bytes[..])?,
+            Long::Held { value, .. } => value.extend_from_slice(bytes),
+        }
+        if missing > 0 {
+            self.long = Some((long, missing));
+            return Ok(());
+        }
+        match long {
+            Long::Stream(writer) => writer.finish().map(drop),
+            Long::Held { value, lifetime } => {
+                let Some(table) = &self.table else { return Ok(()) };
+                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)
             }
         }
     }

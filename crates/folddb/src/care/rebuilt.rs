@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use folddb_base::{Error, Lsn, Result, TableId};
+use folddb_base::{Error, Lsn, Result, SharedMap, TableId};
 use folddb_host::Host;
 use folddb_journal::ReplayFrame;
 use folddb_journal::follow::{Follower, HistoryFile};
@@ -47,7 +47,8 @@ impl Rebuilt {
         for name in names {
             let log = kept_log(state, name).map(|feed| feed.lsn);
             let to_lsn = state.log_start_lsn;
-            let table = state.tables.values_mut().find(|table| table.name == *name);
+            let id = state.table_by_name(name).map(|table| table.id);
+            let table = id.and_then(|id| state.tables.get_mut(&id));
             let table =
                 table.ok_or_else(|| Error::invalid(format!("the store has no table `{name}` to rebuild")))?;
             let from_lsn = log.ok_or_else(|| {
@@ -57,7 +58,7 @@ impl Rebuilt {
                 ))
             })?;
             table.runs.clear();
-            table.range_deletes.clear();
+            table.range_deletes = SharedMap::default();
             table.flushed_seq = 0;
             if rebuilt.logs.iter().all(|log| log.table != *name) {
                 rebuilt.logs.push(RebuiltLog { table: name.clone(), from_lsn, to_lsn });

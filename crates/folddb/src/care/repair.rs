@@ -22,13 +22,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, ErrorKind, Pointer, Record, RecordSink, Result, Seq, Stamp, TableId};
+use folddb_base::{Error, ErrorKind, Pointer, Record, RecordSink, Result, Seq, SharedMap, Stamp, TableId};
 use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
 use folddb_journal::{LogFault, LogReport, ReplayFrame};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::version::Version;
-use folddb_manifest::{Feeds, IndexSegment, IndexStand, IndexState, PartState, RunState, State, TableState};
+use folddb_manifest::{IndexSegment, IndexStand, IndexState, PartState, RunState, State, TableState};
 use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examine, search_blocks};
@@ -41,7 +41,7 @@ use crate::care::keep_out::refuse_inside_store;
 use crate::care::rebuilt::{LostBatches, Rebuilt};
 use crate::care::repair::unlisted::enter_unlisted;
 use crate::care::repair::values::{LostValues, find_values};
-use crate::care::survey::{Survey, Told, bind, in_words, log_findings, log_start};
+use crate::care::survey::{Few, Survey, Told, bind, in_words, log_findings};
 use crate::care::verify::VerifyReport;
 use crate::catalog::TableCore;
 use crate::encode::Encoded;
@@ -155,6 +155,7 @@ fn repair(
     let mut told = list(&survey, how, options)?;
     let mut findings = without_loss(survey.findings(), &told);
     find_values(&survey, files, &mut told.state);
+    note_flushed(&mut told.state);
     if !told.is_whole || is_log_lost(&survey, options, &told.state)? {
         findings.extend(enter_unlisted(&survey, files, &mut told.state));
     }
@@ -186,6 +187,17 @@ fn repair(
     report.verified = Store::verify(to, options, true, |_, _| {})?;
     report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(report)
+}
+
+/// What a part holds has been flushed, also where the edit that said so is lost and the merge that wrote
+/// the part is not: the log must not be folded onto it once more.
+fn note_flushed(state: &mut State) {
+    let ids: Vec<TableId> = state.tables.iter().map(|(id, _)| id).collect();
+    for id in ids {
+        let Some(table) = state.tables.get_mut(&id) else { continue };
+        let newest = parts_of(table).map(|part| part.max_seq).max().unwrap_or(0);
+        table.flushed_seq = table.flushed_seq.max(newest);
+    }
 }
 
 // ---- what there is to salvage ------------------------------------------------------------------------------
@@ -228,9 +240,11 @@ fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> {
     let manifest = FileName::Manifest(told.number).to_string();
     let weigh = |mut finding: Finding| {
         if finding.file == manifest && finding.severity == Severity::Damage {
-            let tables = told.state.tables.values();
-            let named = tables.map(|table| Loss::whole_table(&table.name));
-            finding.losses = named.chain([Loss::unnamed_tables()]).collect();
+            if finding.losses.is_empty() {
+                let tables = told.state.tables.values();
+                let named = tables.map(|table| Loss::whole_table(&table.name));
+                finding.losses = named.chain([Loss::unnamed_tables()]).collect();
+            }
         } else {
             finding.severity = Severity::Note;
         }
@@ -242,7 +256,7 @@ fn without_loss(findings: Vec<Finding>, told: &Told) -> Vec<Finding> {
 /// Whether files of the log are missing that were needed when the list was written, from the first on: it is older than the store.
 /// Values that an index of then leads to may be dead and gone since; of what took their place only segments tell.
 fn is_log_lost(survey: &Survey, options: &Options, state: &State) -> Result<bool> {
-    let log = survey.read_log(options, &log_start(state), &mut |_, _| Ok(()))?;
+    let log = survey.read_log(options, &survey.log_start(state), &mut |_, _| Ok(()))?;
     let is_gone = |fault: &LogFault| fault.file.is_none() && fault.lsn <= log.start_lsn;
     Ok(log.batches == 0 && log.faults.iter().any(is_gone))
 }
@@ -300,14 +314,16 @@ impl Mender<'_> {
         let mut next = State {
             store_id: recover::new_store_id(self.options),
             log_open: false,
-            feeds: Feeds::default(), // what they would give is not what was salvaged
+            feeds: Arc::default(), // what they would give is not what was salvaged
             ..state.clone()
         };
         self.drop_indexes_not_at_hand(&mut next, rules);
         self.values(&mut next)?;
         let (placed, options, draft) = (next.clone(), self.options, self.draft);
         let values = ValuesAtRest::new(&options.host.files, draft, &placed);
-        for table in next.tables.values_mut() {
+        let ids: Vec<TableId> = next.tables.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            let Some(table) = next.tables.get_mut(&id) else { continue };
             let is_kept = rebuilt.logs.iter().any(|log| log.table == table.name);
             if rules.get(&table.id).is_some_and(|rules| rules.rules.keeps_log) && !is_kept {
                 let what =
@@ -319,7 +335,8 @@ impl Mender<'_> {
                 Some(rules) => self.table(table, rules, &values)?,
                 None => {}
             }
-            next.last_seq = next.last_seq.max(table.flushed_seq);
+            let flushed_seq = table.flushed_seq;
+            next.last_seq = next.last_seq.max(flushed_seq);
         }
         let hashed: Vec<TableId> =
             state.tables.values().filter(|table| is_hashed(table)).map(|table| table.id).collect();
@@ -344,8 +361,9 @@ impl Mender<'_> {
     fn drop_indexes_not_at_hand(&mut self, next: &mut State, rules: &BTreeMap<TableId, BoundRules>) {
         let names: BTreeSet<String> = next.tables.values().map(|table| table.name.clone()).collect();
         let findings = &mut self.report.findings;
-        next.tables.retain(|id, table| {
-            let Some((rules, of)) = rules.get(id).and_then(|rules| Some((rules, index_of(Some(rules))?)))
+        let mut is_at_hand = |table: &TableState| {
+            let Some((rules, of)) =
+                rules.get(&table.id).and_then(|rules| Some((rules, index_of(Some(rules))?)))
             else {
                 return true;
             };
@@ -356,7 +374,10 @@ impl Mender<'_> {
                 findings.push(Finding::note(table.name.as_str(), what));
             }
             taken.is_ok() && names.contains(of)
-        });
+        };
+        let gone: Vec<TableId> =
+            next.tables.values().filter(|table| !is_at_hand(table)).map(|table| table.id).collect();
+        gone.iter().for_each(|id| _ = next.tables.remove(id));
     }
 
     /// Builds the indexes anew, of what is left of their tables.
@@ -673,24 +694,27 @@ impl Mender<'_> {
         let cores: BTreeMap<TableId, Arc<TableCore>> =
             engine.catalog().all().map(|core| (core.id, Arc::clone(core))).collect();
         let (mut encoded, mut failed) = (Encoded::default(), None);
-        let (mut taken, mut left) = (0, 0);
+        let (mut taken, mut left, mut few) = (0, 0, Few::default());
         let values = ValuesAtRest::new(&self.options.host.files, &self.survey.dir, state);
         let mut ended = false;
         let from = self.survey.vouched_start(self.options, state)?;
-        let log = self.survey.read_log(self.options, &from, &mut |frame, is_beyond| {
+        let mut log = self.survey.read_log(self.options, &from, &mut |frame, is_beyond| {
             // Values of what was never promised may not have got to the disk: the log ends there.
             ended |= !frame.is_durable && !values.has(&frame).unwrap_or(false);
             if (ended || is_beyond) && !past_holes {
                 left += 1;
                 return Ok(());
             }
-            encode(&frame, state, &cores, &values, &mut encoded)?;
-            if failed.is_none() {
-                failed = commit_again(engine, &frame, &mut encoded).err();
+            let encoded_whole = encode(&frame, state, &cores, &values, &mut encoded);
+            if encoded_whole.is_ok() {
+                taken += 1;
+                if failed.is_none() {
+                    failed = commit_again(engine, &frame, &mut encoded).err();
+                }
             }
-            taken += 1;
-            Ok(())
+            few.pass(encoded_whole)
         })?;
+        few.tell(&mut log);
         if let Some(error) = failed {
             return Err(error.context("the batches of the log"));
         }
@@ -740,7 +764,7 @@ fn index_of(rules: Option<&BoundRules>) -> Option<&String> {
 /// An index is not salvaged, but built anew.
 fn to_be_built(index: &mut TableState) {
     index.runs.clear();
-    index.range_deletes.clear();
+    index.range_deletes = SharedMap::default();
     index.stand = IndexStand { since: 0, building: Some(Vec::new()) };
 }
 

@@ -280,7 +280,7 @@ impl Making<'_> {
             last_seq,
             durable_lsn: end_lsn,
             log_open: end_lsn > checked.state.log_start_lsn,
-            times: checked.state.times.until(last_seq), // edits may have said more than is restored
+            times: Arc::new(checked.state.times.until(last_seq)), // edits may have said more than is restored
             ..checked.state.clone()
         };
         forget_later_indexes(&mut state);
@@ -344,11 +344,12 @@ impl Making<'_> {
 /// An index that was built later than the state that is restored may lack entries which the log had by then: it is to be built
 /// again, from the first key.
 fn forget_later_indexes(state: &mut State) {
-    for table in state.tables.values_mut() {
-        if table.stand.building.is_some() || table.stand.since > state.last_seq {
+    let last_seq = state.last_seq;
+    state.tables.for_each_mut(|table| {
+        if table.stand.building.is_some() || table.stand.since > last_seq {
             table.stand = IndexStand { since: 0, building: Some(Vec::new()) };
         }
-    }
+    });
 }
 
 #[cfg(test)]

@@ -4,13 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::files::FileLock;
 use folddb_journal::{LogReport, ReplayFrame, ReplayFrom};
 use folddb_layout::file_name::FileName;
+use folddb_layout::frame;
 use folddb_layout::version::Version;
 use folddb_manifest::{Examined, State, TableState};
+use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::{BoundRules, TableRules};
+use folddb_run::{Part, Shared};
 
 use crate::care::finding::{Finding, Loss};
 use crate::options::Options;
@@ -27,6 +30,8 @@ pub(crate) struct Survey {
     pub(crate) manifests: Vec<Examined>,
     /// The best that the manifests tell of what lives, and which of them.
     pub(crate) told: Option<Told>,
+    /// What shows that the manifest has lost its end, where something does.
+    pub(crate) lost_end: Option<LostEnd>,
     /// Nobody writes meanwhile.
     _lock: Box<dyn FileLock>,
 }
@@ -39,6 +44,8 @@ pub(crate) struct Told {
     /// False where the manifest is damaged, so that the state is only what could be read of it.
     pub(crate) is_whole: bool,
     pub(crate) edits: u64,
+    /// The length of the manifest.
+    pub(crate) len_bytes: u64,
     /// Bytes of an edit at its end that is not whole.
     pub(crate) cut_bytes: u64,
 }
@@ -64,7 +71,16 @@ impl Survey {
         let manifests = folddb_manifest::examine(&options.host, dir)?;
         let told = choose(&manifests);
         let version = recover::read_version(dir, options);
-        Ok(Survey { dir: dir.to_owned(), files, version, manifests, told, _lock: lock })
+        let lost_end = None;
+        let mut survey =
+            Survey { dir: dir.to_owned(), files, version, manifests, told, lost_end, _lock: lock };
+        if survey.told.as_ref().is_some_and(|told| told.is_whole) {
+            survey.lost_end = LostEnd::of(&survey, options)?;
+        }
+        if let (Some(told), Some(_)) = (&mut survey.told, &survey.lost_end) {
+            told.is_whole = false;
+        }
+        Ok(survey)
     }
 
     /// The path of a file.
@@ -134,29 +150,38 @@ impl Survey {
                 findings.push(Finding::note(&file, "a newer one counts; it goes at the next opening"));
             }
         }
+        if let (Some(told), Some(lost_end)) = (&self.told, &self.lost_end) {
+            let named = told.state.tables.values().map(|table| Loss::whole_table(&table.name));
+            let finding = Finding::damage(
+                FileName::Manifest(told.number).to_string(),
+                Some(told.len_bytes - told.cut_bytes),
+                lost_end.in_words(),
+            );
+            let losses = named.chain([lost_end.unnamed()]).collect();
+            findings.push(Finding { losses, ..finding });
+        }
         if self.manifests.is_empty() {
             findings.push(Finding::damage("MANIFEST", None, "there is none: what lives is not known"));
         }
     }
 
+    /// The part files, files of indexes and of values that the manifest does not list.
+    fn unlisted(&self, state: &State) -> impl Iterator<Item = FileName> {
+        let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
+        let is_listed = move |file: &FileName| match file {
+            FileName::Part(number) | FileName::Index(number) => listed.contains(number),
+            FileName::Values(number) => state.values.contains_key(number) && !state.is_shelf(*number),
+            FileName::Shelf(number) => state.is_shelf(*number),
+            FileName::Moved(number) => state.moved_files.contains_key(number),
+            FileName::Kept(number) => state.feeds.kept().iter().any(|kept| kept.file == *number),
+            _ => true,
+        };
+        self.files.iter().copied().filter(move |file| !is_listed(file))
+    }
+
     fn look_for_leftovers(&self, findings: &mut Vec<Finding>) {
         let Some(told) = &self.told else { return };
-        let state = &told.state;
-        let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
-        for file in &self.files {
-            let is_listed = match file {
-                FileName::Part(number) | FileName::Index(number) => listed.contains(number),
-                FileName::Values(number) => {
-                    told.state.values.contains_key(number) && !told.state.is_shelf(*number)
-                }
-                FileName::Shelf(number) => told.state.is_shelf(*number),
-                FileName::Moved(number) => told.state.moved_files.contains_key(number),
-                FileName::Kept(number) => state.feeds.kept().iter().any(|kept| kept.file == *number),
-                _ => true,
-            };
-            if is_listed {
-                continue;
-            }
+        for file in self.unlisted(&told.state) {
             let what = match told.is_whole {
                 true => {
                     "no manifest lists it: left by a flush, merge, reclaim or bulk load that was cut short; it goes at the next opening"
@@ -167,9 +192,14 @@ impl Survey {
         }
     }
 
+    /// Where the log begins, by what a manifest tells.
+    pub(crate) fn log_start(&self, state: &State) -> ReplayFrom {
+        recover::replay_from(state, self.told.as_ref().map_or(0, |told| told.edits))
+    }
+
     /// Where the log begins, and all that is known to be durable of it: later frames vouch for earlier ones, so all are met first.
     pub(crate) fn vouched_start(&self, options: &Options, state: &State) -> Result<ReplayFrom> {
-        let from = log_start(state);
+        let from = self.log_start(state);
         let durable_lsn = self.read_log(options, &from, &mut |_, _| Ok(()))?.vouched_lsn;
         Ok(ReplayFrom { durable_lsn, ..from })
     }
@@ -185,6 +215,106 @@ impl Survey {
     }
 }
 
+/// What shows that a manifest whose edits are all whole once had more of them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LostEnd {
+    /// Tables that the log speaks of, and that the manifest has never had; and how many records of theirs the log holds.
+    tables: BTreeSet<u32>,
+    records: u64,
+    /// Files that it does not list: how many, and the records of those of them that are parts.
+    unlisted: u64,
+    unlisted_records: u64,
+}
+
+impl LostEnd {
+    /// Looks for it. Tables are durable in the manifest before the log speaks of them. Where something is lacking that the manifest
+    /// speaks of, and files are there that it does not know or its last edit is cut, that edit or later ones may have said so.
+    fn of(survey: &Survey, options: &Options) -> Result<Option<LostEnd>> {
+        let Some(told) = &survey.told else { return Ok(None) };
+        let (state, mut lost) = (&told.state, LostEnd::default());
+        let log = survey.read_log(options, &survey.log_start(state), &mut |frame, _| {
+            for record in frame::records(frame.payload).flatten() {
+                if record.table.0 >= state.next_table_id {
+                    lost.tables.insert(record.table.0);
+                    lost.records += 1;
+                }
+            }
+            Ok(())
+        })?;
+        let files = &options.host.files;
+        for file in survey.unlisted(state) {
+            lost.unlisted += 1;
+            if let FileName::Part(number) = file {
+                let shared = Shared::new(0, 1);
+                let open = |order| Part::open(files, &survey.path(file), number, &order, &shared);
+                let part = open(KeyOrder::Bytewise).or_else(|_| open(KeyOrder::Reversed));
+                lost.unlisted_records += part.map_or(0, |part| part.facts().records);
+            }
+        }
+        let is_start_gone = log.faults.iter().any(|fault| fault.file.is_none() && fault.lsn <= log.start_lsn);
+        let is_gone = |part: FileNumber| {
+            let found = files.len_bytes(&survey.path(FileName::Part(part)));
+            found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
+        };
+        let is_lacking = is_start_gone || state.part_files().any(is_gone);
+        let is_told = !lost.tables.is_empty() || is_lacking && (lost.unlisted > 0 || told.cut_bytes > 0);
+        Ok(is_told.then_some(lost))
+    }
+
+    fn in_words(&self) -> String {
+        let LostEnd { tables, records, unlisted, unlisted_records } = self;
+        let spoken = match (tables.first(), tables.last()) {
+            (Some(first), Some(last)) => format!(
+                "the log holds {records} records of {} tables that the manifest never had, by number {first} to {last}",
+                tables.len()
+            ),
+            _ => "something is lacking that its edits speak of".to_owned(),
+        };
+        let files = match unlisted {
+            0 => String::new(),
+            _ => format!("; {unlisted} files that it does not list hold {unlisted_records} records in parts"),
+        };
+        format!(
+            "its end is lost: {spoken}{files}. Where a backup of the store lists them, they come back: folddb repair --list-from BACKUP"
+        )
+    }
+
+    /// Tables of which nothing but records is left.
+    fn unnamed(&self) -> Loss {
+        match self.tables.len() {
+            0 => Loss::unnamed_tables(),
+            1 => Loss { keys: "a table whose name is gone".to_owned(), ..Loss::unnamed_tables() },
+            count => Loss {
+                keys: format!("at least {count} tables whose names are gone"),
+                ..Loss::unnamed_tables()
+            },
+        }
+    }
+}
+
+/// Told one by one only so often: where the manifest is not that of the log, every batch may be wrong.
+#[derive(Default)]
+pub(crate) struct Few(u64);
+
+/// So many.
+const FEW: u64 = 8;
+
+impl Few {
+    /// Passes on what is wrong with a batch, unless that has been done often enough.
+    pub(crate) fn pass(&mut self, outcome: Result<(), String>) -> Result<(), String> {
+        self.0 += u64::from(outcome.is_err());
+        if self.0 > FEW { Ok(()) } else { outcome }
+    }
+
+    /// Lets the last that was passed on stand for the others.
+    pub(crate) fn tell(&self, log: &mut LogReport) {
+        let last = log.faults.iter_mut().rfind(|fault| fault.records == Some(0));
+        if let Some(last) = last.filter(|_| self.0 > FEW) {
+            last.what.push_str(&format!("; and {} batches more are not right", self.0 - FEW));
+        }
+    }
+}
+
 /// The best that manifests tell: the newest that is whole, or else what can be read of the newest.
 fn choose(manifests: &[Examined]) -> Option<Told> {
     // A manifest without any whole edit was never one; damage in a newer one is no reason to go back to an older.
@@ -196,6 +326,7 @@ fn choose(manifests: &[Examined]) -> Option<Told> {
             state: state?.clone(),
             is_whole: manifest.is_whole(),
             edits: manifest.edits,
+            len_bytes: manifest.len_bytes,
             cut_bytes: manifest.cut_bytes,
         })
     };
@@ -206,16 +337,6 @@ fn choose(manifests: &[Examined]) -> Option<Told> {
             is_whole: false, // it is not the one that counted
             ..told
         }),
-    }
-}
-
-/// Where the log begins, by what a manifest tells.
-pub(crate) fn log_start(state: &State) -> ReplayFrom {
-    ReplayFrom {
-        store_id: state.store_id,
-        log_start_lsn: state.log_start_lsn,
-        durable_lsn: state.feeds.all().map(|feed| feed.lsn).fold(state.durable_lsn, Lsn::max), // what was told is durable
-        is_open: state.log_open,
     }
 }
 

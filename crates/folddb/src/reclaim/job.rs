@@ -31,7 +31,6 @@ use folddb_merge::ReclaimPlan;
 
 use crate::budget::Who;
 use crate::engine::Engine;
-use crate::install::NUMBERS_RESERVED;
 use crate::reclaim::live::Holder;
 use crate::value_files::Roster;
 
@@ -269,9 +268,7 @@ impl ReclaimJob {
         self.look_again(engine)?;
         let mut changes =
             vec![Change::MoveValues { file: self.number, file_bytes, segments: segments.clone() }];
-        if state.next_number < engine.numbers.peek() + NUMBERS_RESERVED / 2 {
-            changes.push(Change::ReserveNumbers { next_number: engine.numbers.peek() + NUMBERS_RESERVED });
-        }
+        changes.extend(engine.numbers_change(&state));
         manifest.append(&changes).inspect_err(|error| {
             self.is_unlisted = error.kind() == ErrorKind::NoSpace; // after any other failure the edit may be on the disk
             engine.note_write_failure(error);

@@ -40,8 +40,7 @@ impl Engine {
     /// Takes those out that hashed tables lead to, where one does not know for sure to what: what the log said did not fit its index.
     pub(crate) fn leave_unsure(&self, segments: &mut BTreeSet<FileNumber>) {
         let catalog = self.catalog();
-        let mut unsure =
-            catalog.all().filter_map(|table| table.hashed.as_ref()).filter(|hashed| hashed.is_unsure());
+        let mut unsure = catalog.hashed().map(|(_, hashed)| hashed).filter(|hashed| hashed.is_unsure());
         if unsure.next().is_some() {
             segments.clear();
         }

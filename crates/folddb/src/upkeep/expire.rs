@@ -19,6 +19,7 @@ use folddb_layout::manifest_edit::Change;
 use folddb_layout::part::StampFacts;
 use folddb_manifest::RangeDelete;
 use folddb_merge::RunSummary;
+use folddb_rules::KeyOrder;
 use folddb_run::PartFacts;
 
 use crate::catalog::TableCore;
@@ -115,21 +116,24 @@ fn covered_records(
     (borders, flushed_seq): (&[Seq], Seq),
 ) -> u64 {
     let (order, facts) = (&table.rules.order, part.file.part.facts());
-    let applied = |range: &&RangeDelete| {
+    let applied = |range: &&Arc<RangeDelete>| {
         let is_pinned = || borders.iter().any(|border| (facts.min_seq..range.seq).contains(border));
         range.seq <= flushed_seq && range.seq > facts.max_seq && !is_pinned()
     };
-    let ranges: Vec<&RangeDelete> = view.range_deletes.iter().filter(applied).collect();
-    if ranges.is_empty() {
+    let newer = view.range_deletes.newer_than(facts.max_seq);
+    let reaching = furthest(order, newer.filter(applied).map(|range| &**range).collect());
+    if reaching.is_empty() {
         return 0;
     }
     let separators = part.file.part.borders();
     let leaves = separators.len().max(1);
     let covers = |first: &[u8], last: &[u8], is_behind: bool| {
-        ranges.iter().any(|range| {
-            let upto = order.compare(last, &range.to);
-            order.compare(&range.from, first).is_le() && (upto.is_lt() || (is_behind && upto.is_eq()))
-        })
+        let begun = reaching.partition_point(|(from, _)| order.compare(from, first).is_le());
+        let reaches = |to: &[u8]| {
+            let upto = order.compare(last, to);
+            upto.is_lt() || (is_behind && upto.is_eq())
+        };
+        begun.checked_sub(1).is_some_and(|index| reaches(reaching[index].1))
     };
     let (mut covered, mut first) = (0, part.low.as_slice());
     for next in separators.skip(1) {
@@ -138,6 +142,17 @@ fn covered_records(
     }
     covered += usize::from(covers(first, &part.high, false));
     (facts.records as f64 * covered as f64 / leaves as f64) as u64
+}
+
+/// Ranges by where they begin, each with the furthest end of those that have begun by then.
+fn furthest<'a>(order: &KeyOrder, mut ranges: Vec<&'a RangeDelete>) -> Vec<(&'a [u8], &'a [u8])> {
+    ranges.sort_by(|a, b| order.compare(&a.from, &b.from));
+    let mut reaching: Vec<(&[u8], &[u8])> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let before = reaching.last().map(|&(_, to)| to).filter(|to| order.compare(to, &range.to).is_gt());
+        reaching.push((&range.from, before.unwrap_or(&range.to)));
+    }
+    reaching
 }
 
 /// The last deadline of a part in which all values have one; deletes need none.

@@ -9,6 +9,7 @@ use folddb_memtable::FlushStream;
 use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules, Times};
 
 use super::output::Output;
+use super::ranges::Applied;
 use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
@@ -47,10 +48,10 @@ impl Engine {
             return Ok(Some(done));
         }
         self.limit_log();
-        let catalog = self.catalog();
-        let waiting = catalog.all().filter(|table| table.check_alive().is_ok()).filter_map(|table| {
+        let waiting = self.tables_sealed().into_iter().filter(|table| table.check_alive().is_ok());
+        let waiting = waiting.filter_map(|table| {
             let oldest = table.view().sealed.last().cloned()?;
-            Some((Arc::clone(table), oldest))
+            Some((table, oldest))
         });
         // Memtables and indexes take turns, so that neither holds the other up for long.
         let saves_now = !self.debt.saved_last.swap(true, Ordering::Relaxed);
@@ -65,7 +66,7 @@ impl Engine {
             return Ok(self.merge_chunks().then(|| "merged chunks of a memtable".to_owned()));
         };
         let started = self.host.clock.monotonic();
-        let bytes = sealed.bytes;
+        let (bytes, memory_bytes) = (sealed.bytes, sealed.memtable.bytes());
         let begun = self.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
         let records = match self.flush(&table, &sealed) {
             Ok(records) => records,
@@ -80,10 +81,10 @@ impl Engine {
             }
         };
         let took = self.host.clock.monotonic().saturating_sub(started);
-        self.debt.flush_bytes_per_s.note(bytes as u64, took);
+        self.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
         self.debt.settle_sealed(bytes);
         self.counters.flushes.add(1);
-        self.note_overdue();
+        self.note_overdue_of(&table);
         self.bell.ring();
         Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
     }
@@ -102,7 +103,9 @@ impl Engine {
     fn flush(&self, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
         let is_bottom = table.view().runs.is_empty();
         let times = self.times_to_flush(table, sealed);
-        let mut written = self.write_sealed(table, sealed, (is_bottom, times), self.flushed_seq(table))?;
+        let mut written = self.write_sealed(table, sealed, (is_bottom, times), &|applied, view| {
+            self.range_changes(applied, view, self.flushed_seq(table))
+        })?;
         let log_start = self.log_start_without(Some(sealed));
         self.sync_values().inspect_err(|_| written.discard())?; // what the parts point to
         self.sync_log_for(sealed, log_start).inspect_err(|_| written.discard())?;
@@ -120,22 +123,23 @@ impl Engine {
     }
 
     /// Writes a sealed memtable as the newest run of its table, which no manifest lists yet. `is_bottom` when the
-    /// table has nothing older; `times` is what it keeps of the past, taken by now; `flushed_seq` is where the flush before this one ended.
+    /// table has nothing older; `times` is what it keeps of the past, taken by now; `range_changes` says what becomes of the range deletes.
     pub(crate) fn write_sealed(
         &self,
         table: &Arc<TableCore>,
         sealed: &Sealed,
         (is_bottom, times): (bool, Times),
-        flushed_seq: Seq,
+        range_changes: &dyn Fn(&Applied<'_>, &TableView) -> Vec<Change>,
     ) -> Result<Written> {
         let borders = self.borders.all();
         let (min_seq, max_seq) = sealed.memtable.seqs().unwrap_or((0, 0));
         let view = table.view();
+        let ranges = step_ranges(&view, sealed.last_seq);
         let rules = StepRules {
             order: table.rules.order.clone(),
             fold: table.rules.fold.clone(),
             borders: borders.clone(),
-            range_deletes: step_ranges(&view, sealed.last_seq),
+            range_deletes: ranges.clone(),
             bottom: if is_bottom { BottomRule::Always } else { BottomRule::Never },
         };
         let keep_seqs =
@@ -157,12 +161,15 @@ impl Engine {
             part: part_state(part.number, facts),
         };
         let mut changes: Vec<Change> = parts.iter().map(add_part).collect();
-        changes.extend(new_range_deletes(table, &view, flushed_seq, sealed.last_seq));
+        let parts: Vec<Arc<PartFile>> = parts.into_iter().map(|(part, _)| part).collect();
+        let sheltering = step.sheltering().collect();
+        let applied =
+            Applied { table, ranges: &ranges, borders: &borders, sheltering, written: Some(&parts) };
+        changes.extend(range_changes(&applied, &view));
         changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
         let counts = *step.counts();
         self.counters.fold_failures.add(counts.declined_failed);
         self.counters.records_expired.add(counts.expired);
-        let parts = parts.into_iter().map(|(part, _)| part).collect();
         Ok(Written { changes, parts, records: counts.records_out })
     }
 
@@ -209,12 +216,15 @@ impl Engine {
     /// Merges the chunks of active memtables whose readers have asked for it. False when none has.
     fn merge_chunks(&self) -> bool {
         let mut merged = false;
-        for table in self.catalog().all().filter(|table| table.take_chunk_merge_wish()) {
+        let wishes = std::mem::take(&mut *self.work.chunked.lock());
+        let catalog = self.catalog();
+        for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
+            table.take_chunk_merge_wish();
             // In this order: what is published first, which bounds what is touched, then all borders below it.
             let published = self.published();
             let view = table.view();
             let mut borders = self.borders.all();
-            borders.extend(view.range_deletes.iter().map(|range| range.seq));
+            borders.extend(view.range_deletes.newer_than(self.flushed_seq(table)).map(|range| range.seq));
             borders.retain(|&border| border < published);
             borders.sort_unstable();
             borders.push(published);
@@ -239,15 +249,18 @@ impl Engine {
             return;
         }
         let mut committer = self.commit.lock();
-        let active = committer.active.iter().flatten();
-        let oldest = active.filter(|active| active.first_lsn.is_some()).min_by_key(|active| active.first_lsn);
+        let oldest = committer.written().min_by_key(|active| active.first_lsn);
         let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn))
         else {
             return;
         };
         // A memtable that is sealed already may hold the log back too; its flush comes first.
-        let sealed_first =
-            self.catalog().all().flat_map(|table| table.view().sealed.clone()).map(|s| s.first_lsn).min();
+        let sealed_first = self
+            .tables_sealed()
+            .iter()
+            .flat_map(|table| table.view().sealed.clone())
+            .map(|s| s.first_lsn)
+            .min();
         if !is_long && max == SEGMENTS_MAX && !self.saving_pays(&table) {
             return;
         }
@@ -273,27 +286,23 @@ impl Engine {
     /// Seals every memtable that has been written to. False when there was none.
     pub(crate) fn seal_all(&self) -> bool {
         let mut committer = self.commit.lock();
-        let written = committer.active.iter().flatten().any(|active| active.first_lsn.is_some());
-        for table in self.catalog().all() {
-            self.seal(&mut committer, table);
-        }
-        written
+        let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
+        written.iter().for_each(|table| self.seal(&mut committer, table));
+        !written.is_empty()
     }
 
     fn wait_until_flushed(&self) -> Result<()> {
         let begun = self.debt.flushes_begun.load(Ordering::Acquire);
         // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
         let through = self.published();
-        let is_flushed = |table: &Arc<TableCore>| {
-            let is_saved = table.hashed.as_ref().is_none_or(|hashed| !hashed.is_to_be_saved());
-            is_saved && table.view().sealed.iter().all(|s| s.last_seq > through)
-        };
+        let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
         loop {
             let seen = self.bell.count();
             if let Some(cause) = self.health.cause() {
                 return Err(cause);
             }
-            let all_flushed = self.catalog().all().all(is_flushed);
+            let all_flushed = self.tables_sealed().iter().all(is_flushed)
+                && self.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
             self.check_open()?; // nothing waits in a closed store, flushed or not
             if all_flushed {
                 return Ok(());
@@ -319,19 +328,19 @@ pub(crate) fn gone(table: &TableCore) -> String {
 /// The range deletes of a picture up to `through`, as merging takes them. Later ones may be in a log that is not
 /// durable yet, and what they hide must not be lost before they are.
 pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
-    let range = |range: &folddb_manifest::RangeDelete| RangeDelete {
+    let range = |range: &Arc<folddb_manifest::RangeDelete>| RangeDelete {
         from: range.from.clone(),
         to: range.to.clone(),
         seq: range.seq,
     };
-    view.range_deletes.iter().filter(|range| range.seq <= through).map(range).collect()
+    view.range_deletes.iter().take_while(|range| range.seq <= through).map(range).collect()
 }
 
-/// The range deletes that only the log has yet, up to `through`: the manifest takes them over.
-fn new_range_deletes(table: &TableCore, view: &TableView, after: Seq, through: Seq) -> Vec<Change> {
-    let new = view.range_deletes.iter().filter(|range| range.seq > after && range.seq <= through);
+/// The range deletes that only the log has yet, from after `flushed_seq` on: the manifest takes them over.
+pub(crate) fn new_range_deletes(applied: &Applied<'_>, flushed_seq: Seq) -> Vec<Change> {
+    let new = applied.ranges.iter().filter(|range| range.seq > flushed_seq);
     new.map(|range| Change::AddRangeDelete {
-        table: table.id,
+        table: applied.table.id,
         from: range.from.clone(),
         to: range.to.clone(),
         seq: range.seq,

@@ -4,8 +4,8 @@
 //! table is in exactly one place, a merge may be given up after any part, and what its inputs no longer show
 //! is freed as it goes.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Weak};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 
 use folddb_base::ids::RunId;
 use folddb_base::stream::Direction;
@@ -15,7 +15,8 @@ use folddb_layout::manifest_edit::Change;
 use folddb_merge::pace;
 use folddb_merge::plan::{Reason, Way, plan};
 use folddb_merge::{
-    BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, Sketch, StepResult, StepRules,
+    BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RangeDelete, RunSummary, Sketch, StepResult,
+    StepRules,
 };
 use folddb_run::{PartFacts, ReadMode, RunCursor};
 
@@ -23,6 +24,7 @@ use super::clean::{Cleaner, clean_plan};
 use super::flush::{gone, step_ranges};
 use super::optimize::Turn;
 use super::output::Output;
+use super::ranges::Applied;
 use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
@@ -42,10 +44,61 @@ pub(crate) struct Merges {
     pub(super) optimized: HashMap<TableId, Turn>,
     /// Tables whose merges failed for a reason that trying again does not mend.
     pub(super) given_up: HashMap<TableId, Error>,
-    /// What each table looked like when nothing more was due: its runs, the snapshots by version, and the second where that
-    /// matters. A weak
-    /// reference keeps the address from being given to other runs, and no file from going.
-    pub(super) looked_at: HashMap<TableId, (Weak<Vec<RunView>>, u64, u64)>,
+    /// Tables that have been looked at, for which more may be due when snapshots come and go.
+    resting: BTreeSet<TableId>,
+    /// The same, where time alone may make more due, too.
+    timed: BTreeSet<TableId>,
+    /// The version of the snapshots, and the second, of the last look at those.
+    looked_at: (u64, u64),
+    /// What each table is behind with.
+    behind: Behind,
+}
+
+/// What merges are behind with, table by table, and what that comes to.
+#[derive(Default)]
+struct Behind {
+    of: HashMap<TableId, TableDebt>,
+    overdue_bytes: u64,
+    /// How many tables have so many runs in their fullest tier, and how many so many tiers.
+    runs: BTreeMap<usize, usize>,
+    tiers: BTreeMap<usize, usize>,
+}
+
+/// What they are behind with in one table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct TableDebt {
+    overdue_bytes: u64,
+    runs_max: usize,
+    tier_max: usize,
+}
+
+impl Behind {
+    /// Notes what a table is behind with by now.
+    fn set(&mut self, table: TableId, debt: Option<TableDebt>) {
+        let before = match debt {
+            Some(debt) => self.of.insert(table, debt),
+            None => self.of.remove(&table),
+        };
+        if let Some(before) = before {
+            self.overdue_bytes -= before.overdue_bytes;
+            count_out(&mut self.runs, before.runs_max);
+            count_out(&mut self.tiers, before.tier_max);
+        }
+        if let Some(debt) = debt {
+            self.overdue_bytes += debt.overdue_bytes;
+            *self.runs.entry(debt.runs_max).or_default() += 1;
+            *self.tiers.entry(debt.tier_max).or_default() += 1;
+        }
+    }
+}
+
+fn count_out(counts: &mut BTreeMap<usize, usize>, value: usize) {
+    if let Some(count) = counts.get_mut(&value) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(&value);
+        }
+    }
 }
 
 /// What to go on with.
@@ -76,6 +129,18 @@ impl Merges {
         }
     }
 
+    /// Notes whether more may be due for a table that has been looked at, and whether time alone may do that.
+    fn rest(&mut self, table: TableId, may_be_due: Option<bool>) {
+        match may_be_due {
+            Some(_) => self.resting.insert(table),
+            None => self.resting.remove(&table),
+        };
+        match may_be_due {
+            Some(true) => self.timed.insert(table),
+            _ => self.timed.remove(&table),
+        };
+    }
+
     /// Whether a merge is under way, or planned, that uncovers dead values.
     pub(crate) fn uncovers_values(&self) -> bool {
         let plans = self.waiting.iter().map(|job| &job.plan).chain(self.planned.iter().map(|(_, plan)| plan));
@@ -103,10 +168,10 @@ pub(crate) struct MergeJob {
     /// What leaves stale entries out, where the table is an index.
     cleaner: Option<Cleaner>,
     output: Output,
-    /// The seqs of the range deletes that the merge applies.
-    range_deletes: Vec<Seq>,
-    /// The lowest border when the merge began; a range delete below it serves a snapshot no longer.
-    lowest_border: Option<Seq>,
+    /// The range deletes that the merge applies, oldest first.
+    range_deletes: Vec<RangeDelete>,
+    /// The borders when the merge began; a range delete below them serves a snapshot no longer.
+    borders: Vec<Seq>,
     bytes_total: u64,
     /// The inputs that it may still read.
     files: Vec<Arc<PartFile>>,
@@ -190,10 +255,10 @@ impl Engine {
         self.counters.fold_failures.add(job.step.counts().declined_failed);
         self.counters.records_expired.add(job.step.counts().expired);
         job.cleaner.iter().for_each(Cleaner::finish);
-        let (table, plan, run) = (job.table.id, job.plan.clone(), job.run);
+        let (table, plan, run) = (Arc::clone(&job.table), job.plan.clone(), job.run);
         drop(job); // with the files that it has read
-        self.release(table, &plan, Some(run));
-        self.note_overdue();
+        self.release(table.id, &plan, Some(run));
+        self.note_overdue_of(&table);
         self.bell.ring();
     }
 
@@ -212,27 +277,62 @@ impl Engine {
 
     /// Plans every merge that is due and not under way. Looks at a table only when something about it changed.
     fn plan_merges(&self) -> Result<()> {
-        for table in self.catalog().all() {
-            let (runs, version) = (Arc::downgrade(&table.view().runs), self.borders.version());
-            let is_timed = table.is_timed || self.options.deletes_age_max.is_some();
-            let second = if is_timed { self.now_ms() / 1000 } else { 0 };
-            let is_present =
-                |seen: &(Weak<_>, u64, u64)| seen.0.ptr_eq(&runs) && (seen.1, seen.2) == (version, second);
-            let to_clean = table.index_to_clean().is_some();
-            if !to_clean && self.merges.lock().looked_at.get(&table.id).is_some_and(is_present) {
+        self.wake_tables();
+        let catalog = self.catalog();
+        loop {
+            // Taken off before it is looked at: what changes meanwhile puts it on again.
+            let Some(id) = self.work.changed.lock().pop_first() else { return Ok(()) };
+            let Some(table) = catalog.by_id(id).cloned().or_else(|| self.catalog().by_id(id).cloned()) else {
                 continue;
+            };
+            self.plan_all_for(&table).inspect_err(|_| _ = self.work.changed.lock().insert(id))?;
+            let mut merges = self.merges.lock();
+            merges.rest(id, self.may_rest_for(&table));
+        }
+    }
+
+    /// Has tables looked at again for which more may be due by now, though nothing about them has changed.
+    fn wake_tables(&self) {
+        let catalog = self.catalog();
+        let to_clean = catalog.indexes().filter(|table| table.index_to_clean().is_some());
+        let mut woken: Vec<TableId> = to_clean.map(|table| table.id).collect();
+        let asks_time = !self.merges.lock().timed.is_empty();
+        let now = (self.borders.version(), if asks_time { self.now_ms() / 1000 } else { 0 });
+        let mut merges = self.merges.lock();
+        let before = std::mem::replace(&mut merges.looked_at, now);
+        if before.0 != now.0 {
+            woken.extend(&merges.resting);
+        } else if before.1 != now.1 {
+            woken.extend(&merges.timed);
+        }
+        drop(merges);
+        self.work.changed.lock().extend(woken);
+    }
+
+    /// Whether more may be due for a table that has been looked at, without a change of its runs; and whether time alone may do that.
+    fn may_rest_for(&self, table: &TableCore) -> Option<bool> {
+        let view = table.view();
+        let is_timed = table.is_timed || self.options.deletes_age_max.is_some();
+        let has_deletes =
+            || view.runs.iter().flat_map(|run| &run.parts).any(|part| part.file.part.facts().deletes > 0);
+        let is_plain = view.runs.len() == 1
+            && !is_timed
+            && table.separate_from == usize::MAX
+            && view.range_deletes.is_empty()
+            && !has_deletes();
+        (!view.runs.is_empty() && !is_plain).then_some(is_timed)
+    }
+
+    fn plan_all_for(&self, table: &Arc<TableCore>) -> Result<()> {
+        if table.has_stamps {
+            self.drop_expired(table)?;
+        }
+        while let Some(plan) = self.plan_for(table) {
+            let begun = self.note_plan(table, plan).inspect_err(|error| self.give_up(table.id, error));
+            if table.check_alive().is_err() {
+                return Ok(()); // it was dropped meanwhile, which is no failure
             }
-            if table.has_stamps {
-                self.drop_expired(table)?;
-            }
-            while let Some(plan) = self.plan_for(table) {
-                let begun = self.note_plan(table, plan).inspect_err(|error| self.give_up(table.id, error));
-                if table.check_alive().is_err() {
-                    break; // it was dropped meanwhile, which is no failure
-                }
-                begun?;
-            }
-            self.merges.lock().looked_at.insert(table.id, (runs, version, second));
+            begun?;
         }
         Ok(())
     }
@@ -247,14 +347,18 @@ impl Engine {
     }
 
     /// What is due for a table with these runs.
-    fn due(&self, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
+    pub(super) fn due(&self, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
         if let Some(index) = table.index_to_clean()
             && let Some(plan) = clean_plan(table, runs)
         {
             index.forget_met();
             return Some(plan);
         }
-        let moment = Moment { borders: self.borders.all(), deletes_before: self.deletes_before(table) };
+        let moment = Moment {
+            borders: self.borders.all(),
+            deletes_before: self.deletes_before(table),
+            ranges_due: self.ranges_due(table, runs),
+        };
         let options = MergeOptions::with_factor(self.options.merge_factor);
         let mut options = self.with_hidden_values(table, options);
         if !table.is_timed && !self.has_covered(table) {
@@ -298,7 +402,8 @@ impl Engine {
         for run in plan.inputs.iter().copied().chain(output) {
             merges.busy.remove(&(table, run));
         }
-        merges.looked_at.remove(&table);
+        drop(merges);
+        self.work.changed.lock().insert(table);
     }
 
     /// Keeps a plan until its turn comes; a join needs no turn.
@@ -337,20 +442,29 @@ impl Engine {
             !merges.given_up.contains_key(&table.id)
                 && self.due(table, &summaries(table, &merges.busy)).is_some()
         };
-        merges.waiting.is_empty() && merges.busy.is_empty() && !self.catalog().all().any(is_due)
+        let catalog = self.catalog();
+        let mut to_look = self.work.changed.lock().clone();
+        to_look.extend(&merges.resting);
+        let mut tables = to_look.into_iter().filter_map(|id| catalog.by_id(id)).chain(catalog.indexes());
+        merges.waiting.is_empty() && merges.busy.is_empty() && !tables.any(is_due)
     }
 
     /// What damage merges have met, and what sweeps or saves indexes, by table.
     pub(crate) fn damage_met(&self) -> Vec<String> {
         let merges = self.merges.lock();
-        let name =
-            |id: &TableId| self.catalog().all().find(|table| table.id == *id).map(|table| table.name.clone());
+        let name = |id: &TableId| self.catalog().by_id(*id).map(|table| table.name.clone());
         let met = merges.given_up.iter().filter_map(|(id, error)| Some((name(id)?, error)));
         let indexes = self.catalog();
         let of_index = |table: &Arc<TableCore>| Some((table.name.clone(), table.hashed.as_ref()?.damage()?));
         let told = |(name, error): (String, &Error)| format!("table `{name}`: {}", error.message());
         let mut damage: Vec<String> = met.map(told).collect();
-        damage.extend(indexes.all().filter_map(of_index).map(|(name, error)| told((name, &error))));
+        damage.extend(
+            indexes
+                .hashed()
+                .map(|(table, _)| table)
+                .filter_map(of_index)
+                .map(|(name, error)| told((name, &error))),
+        );
         damage
     }
 
@@ -359,7 +473,7 @@ impl Engine {
         let (jobs, _) = {
             let mut merges = self.merges.lock();
             merges.busy.retain(|(id, _)| *id != table.id);
-            merges.looked_at.remove(&table.id);
+            merges.rest(table.id, None);
             merges.given_up.remove(&table.id);
             merges.take_all_of(table.id)
         };
@@ -369,6 +483,8 @@ impl Engine {
         for file in table.part_files().values() {
             file.retire();
         }
+        self.count_parts(&table.view().runs, &[]);
+        self.work.sealed.lock().remove(&table.id);
         self.forget_own_files(table);
         self.abandon_saving(table);
         if let Some(hashed) = &table.hashed {
@@ -419,12 +535,11 @@ impl Engine {
             cursors.push(cursor);
         }
         let range_deletes = step_ranges(&view, self.flushed_seq(table));
-        let range_seqs = range_deletes.iter().map(|range| range.seq).collect();
         let rules = StepRules {
             order: table.rules.order.clone(),
             fold: table.rules.fold.clone(),
             borders: borders.clone(),
-            range_deletes,
+            range_deletes: range_deletes.clone(),
             bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
         };
         let keep_seqs = table.keeps_past
@@ -440,29 +555,37 @@ impl Engine {
             step: FoldStep::new(stream, rules).with_times(times),
             cleaner: Cleaner::of(table, &plan),
             output: Output::new(self, table, (keep_seqs, plan.is_bottom, times), Who::Merge),
-            range_deletes: range_seqs,
-            lowest_border: borders.first().copied(),
+            range_deletes,
+            borders,
             bytes_total,
             files,
             plan,
         })
     }
 
-    /// Counts what merging is behind with, which slows writers down.
+    /// Counts what merging is behind with in all tables, which slows writers down.
     pub(crate) fn note_overdue(&self) {
-        let factor = self.options.merge_factor;
-        let (mut overdue_bytes, mut runs_max, mut tier_max) = (0, 0, 0);
-        let merges = self.merges.lock();
-        for table in self.catalog().all().filter(|table| !merges.given_up.contains_key(&table.id)) {
-            let tiers = merges.tiers_to_merge(table);
-            let tier0 = tiers.first().copied().unwrap_or_default();
-            overdue_bytes += pace::Debt::overdue(tier0.runs, tier0.bytes, factor);
-            runs_max = tiers.iter().map(|tier| tier.runs).fold(runs_max, usize::max);
-            tier_max = tier_max.max(tiers.len().saturating_sub(1));
-        }
-        self.debt.overdue_bytes.store(overdue_bytes, Ordering::Relaxed);
-        self.debt.tier_runs_max.store(runs_max, Ordering::Relaxed);
-        self.debt.tier_max.store(tier_max, Ordering::Relaxed);
+        self.catalog().all().for_each(|table| self.note_overdue_of(table));
+    }
+
+    /// The same, where only this table has changed.
+    pub(crate) fn note_overdue_of(&self, table: &TableCore) {
+        let mut merges = self.merges.lock();
+        let is_to_count = table.check_alive().is_ok() && !merges.given_up.contains_key(&table.id);
+        let tiers = if is_to_count { merges.tiers_to_merge(table) } else { Vec::new() };
+        let tier0 = tiers.first().copied().unwrap_or_default();
+        let debt = TableDebt {
+            overdue_bytes: pace::Debt::overdue(tier0.runs, tier0.bytes, self.options.merge_factor),
+            runs_max: tiers.iter().map(|tier| tier.runs).max().unwrap_or(0),
+            tier_max: tiers.len().saturating_sub(1),
+        };
+        merges.behind.set(table.id, (!tiers.is_empty()).then_some(debt));
+        let highest =
+            |counts: &BTreeMap<usize, usize>| counts.last_key_value().map_or(0, |(&value, _)| value);
+        let Behind { overdue_bytes, runs, tiers, .. } = &merges.behind;
+        self.debt.overdue_bytes.store(*overdue_bytes, Ordering::Relaxed);
+        self.debt.tier_runs_max.store(highest(runs), Ordering::Relaxed);
+        self.debt.tier_max.store(highest(tiers), Ordering::Relaxed);
     }
 }
 
@@ -558,29 +681,27 @@ impl MergeJob {
         Ok(())
     }
 
-    /// The range deletes that hide nothing any more: this merge has applied them at the bottom, no other run has
-    /// anything as old, and no snapshot that the merge respected is older than them. Those that only the log has
-    /// yet are left to a later merge.
+    /// The range deletes that hide nothing any more, as far as this merge can tell. Those that only the log has yet
+    /// are left to a later one.
     fn retired_range_deletes(&self, engine: &Engine) -> Vec<Change> {
-        if !self.plan.is_bottom || self.range_deletes.is_empty() {
+        if self.range_deletes.is_empty() {
             return Vec::new();
         }
         // The manifest first: a flush that ends meanwhile adds a range delete and the run that it came with.
-        let manifest = engine.manifest.lock();
+        let _manifest = engine.manifest.lock();
         let view = self.table.view();
         let is_other = |run: &&RunView| run.id != self.run && !self.plan.inputs.contains(&run.id);
-        let others = view.runs.iter().filter(is_other).flat_map(|run| &run.parts);
-        let oldest_elsewhere = others.map(|part| part.file.part.facts().min_seq).min();
-        let Some(state) = manifest.state().tables.get(&self.table.id) else { return Vec::new() };
-        let sheltering: HashSet<Seq> = self.step.sheltering().collect();
-        let is_done = |seq: &Seq| {
-            self.range_deletes.contains(seq)
-                && !sheltering.contains(seq)
-                && self.lowest_border.is_none_or(|border| border >= *seq)
-                && oldest_elsewhere.is_none_or(|oldest| oldest > *seq)
+        let others: Vec<&RunView> = view.runs.iter().filter(is_other).collect();
+        let applied = Applied {
+            table: &self.table,
+            ranges: &self.range_deletes,
+            borders: &self.borders,
+            sheltering: self.step.sheltering().collect(),
+            written: None,
         };
-        let done = state.range_deletes.iter().map(|range| range.seq).filter(is_done);
-        done.map(|seq| Change::RetireRangeDelete { table: self.table.id, seq }).collect()
+        let idle = applied.idle(&others, None);
+        let done = self.range_deletes.iter().zip(idle).filter(|(_, idle)| *idle);
+        done.map(|(range, _)| Change::RetireRangeDelete { table: self.table.id, seq: range.seq }).collect()
     }
 
     pub(super) fn progress(&self) -> Progress {

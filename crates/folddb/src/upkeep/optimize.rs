@@ -51,11 +51,22 @@ impl<'a> Claim<'a> {
         Some(Claim { engine, table })
     }
 
+    /// What is due for the table is another than before.
+    fn has_changed(&self) {
+        self.engine.work.changed.lock().insert(self.table);
+        self.engine
+            .catalog()
+            .by_id(self.table)
+            .into_iter()
+            .for_each(|table| self.engine.note_overdue_of(table));
+    }
+
     /// The inputs are taken: upkeep may have what is written from now on.
     fn has_inputs(&self, plan: &Plan) {
         let mut merges = self.engine.merges.lock();
         merges.optimized.insert(self.table, Turn::Merges(plan.inputs.clone()));
-        merges.looked_at.remove(&self.table);
+        drop(merges);
+        self.has_changed();
     }
 }
 
@@ -63,8 +74,8 @@ impl Drop for Claim<'_> {
     fn drop(&mut self) {
         let mut merges = self.engine.merges.lock();
         merges.optimized.remove(&self.table);
-        merges.looked_at.remove(&self.table);
         drop(merges);
+        self.has_changed();
         self.engine.bell.ring();
     }
 }

@@ -72,7 +72,7 @@ impl Output {
     /// The writer, of a new part where none is open.
     pub(crate) fn writer(&mut self, engine: &Engine) -> Result<&mut PartWriter> {
         if self.open.is_none() {
-            let (number, path) = engine.new_part();
+            let (number, path) = engine.new_part()?;
             let file = self.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
             let writer = PartWriter::new(file, path.clone(), number, self.options.clone());
             self.open = Some(Open { writer, number, path });

@@ -72,7 +72,7 @@ fn journal(input: &[u8]) {
     let (durable_lsn, is_open) = (u64::from(carver.byte()) * 16, carver.byte() & 1 == 1);
     let segments = [carver.piece(), carver.rest()];
     let host = host(&segments);
-    let from = ReplayFrom { store_id: STORE_ID, log_start_lsn: 0, durable_lsn, is_open };
+    let from = ReplayFrom { store_id: STORE_ID, log_start_lsn: 0, durable_lsn, is_open, is_copy: false };
     let (mut batches, mut seen_records, mut end_lsn, mut next_seq) = (0, 0, None, None);
     let outcome = replay(&host, dir(), &from, &mut |frame| {
         assert!(frame.end_lsn > frame.lsn && end_lsn.is_none_or(|end: Lsn| end <= frame.lsn));
@@ -137,6 +137,11 @@ fn host(segments: &[&[u8]]) -> Host {
         let mut file = head.to_vec();
         file.resize(SEGMENT_HEADER_BYTES, 0);
         file.extend_from_slice(rest);
+        // Mostly as long as its header says: one that is shorter was cut, and little more is read of it.
+        let capacity = head.get(56..64).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
+        if capacity <= 1 << 16 && !rest.len().is_multiple_of(8) {
+            file.resize(file.len().max(SEGMENT_HEADER_BYTES + capacity as usize), 0);
+        }
         (FileName::Log(FileNumber(*number)).to_string(), file)
     });
     MemoryFiles::host(files)

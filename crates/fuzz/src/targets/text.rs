@@ -143,7 +143,7 @@ fn fold_spec_seeds() -> Vec<Vec<u8>> {
 }
 
 /// Folds whose operands are typed.
-const TYPED: [&str; 18] = [
+const TYPED: [&str; 19] = [
     "sum:i64",
     "sum:u64",
     "sum:f64",
@@ -162,6 +162,7 @@ const TYPED: [&str; 18] = [
     "patch",
     "{n: sum:u64, m: max:i64}",
     "{n: sum:u64, d: stats:f64, s: set, j: json-merge, p: patch}",
+    "sum:i128",
 ];
 
 /// `fold u8 | what was typed`. What is taken for an operand is one.

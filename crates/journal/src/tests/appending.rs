@@ -223,8 +223,14 @@ fn a_journal_is_closed_on_a_full_disk_too() {
     let end = append(&mut journal, 1..4, 10)[2];
     let next_lsn = journal.syncer().segments()[0].first_lsn + SEGMENT_BYTES - 4096;
     world.set_space(Some(0));
+    let syncer = journal.syncer();
     let closed_at = journal.close().unwrap();
     assert_eq!(closed_at, next_lsn, "where the next segment would begin");
+    assert_eq!(
+        syncer.durable_lsn(),
+        end,
+        "what an edit of the manifest may vouch for: no seal stands behind it"
+    );
     let (batches, outcome) = replay_from(&world.after_power_cut(&mut || false).host(), dir(), 0, end);
     assert_eq!((seqs(&batches), outcome.unwrap().cut_lsn), (vec![1, 2, 3], end));
 }
@@ -305,4 +311,37 @@ fn a_mark_vouches_for_the_last_sync_once() {
     world.put(&path, &bytes);
     let (_, outcome) = replay_from(&world.host(), dir(), 0, 0);
     assert_eq!(outcome.unwrap_err().kind(), ErrorKind::Corruption);
+}
+
+/// On a file system without preallocation: what the kernel has is synced, and who waits for it is not refused for what others
+/// have in the buffer.
+#[test]
+fn a_sync_of_what_was_handed_on_does_not_fail_for_what_others_buffer() {
+    let world = World::default();
+    let mut journal = start_at(&world.host(), dir(), AppendMode::Written, 0, 1, 1);
+    let own = journal.append(1, 1, b"own", Handover::Process).unwrap();
+    let others = journal.append(2, 1, b"others", Handover::Buffered).unwrap();
+    world.set_space(Some(0));
+    journal.syncer().sync_to(own).unwrap();
+    assert_eq!(journal.syncer().durable_lsn(), own);
+    assert_eq!(journal.syncer().sync_to(others).unwrap_err().kind(), ErrorKind::NoSpace);
+    assert_eq!(journal.append(3, 1, b"x", Handover::Process).unwrap_err().kind(), ErrorKind::NoSpace);
+    world.set_space(None);
+    journal.syncer().sync_to(others).unwrap();
+    let (batches, outcome) = replay_from(&world.after_power_cut(&mut || false).host(), dir(), 0, others);
+    outcome.unwrap();
+    assert_eq!(seqs(&batches), [1, 2], "what was refused is not there");
+}
+
+/// A quota that is full is a full disk, also where the kernel has another error for it.
+#[test]
+fn a_journal_is_closed_on_a_full_quota_too() {
+    let world = World::default();
+    let mut journal = start(&world.host());
+    append(&mut journal, 1..4, 100);
+    world.fail(Some(Fail::Quota));
+    journal.close().unwrap();
+    let (batches, outcome) = replay_from(&world.after_kill().host(), dir(), 0, 0);
+    outcome.unwrap();
+    assert_eq!(seqs(&batches), [1, 2, 3]);
 }

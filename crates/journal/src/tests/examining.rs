@@ -11,7 +11,7 @@ use crate::{LogReport, ReplayFrom, examine};
 /// What it finds: the batches before the first hole, those beyond, and the report.
 fn look(world: &World, durable_lsn: Lsn) -> (Vec<Batch>, Vec<Batch>, LogReport) {
     let (mut before, mut beyond) = (Vec::new(), Vec::new());
-    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn, is_open: true };
+    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn, is_open: true, is_copy: false };
     let report = examine(&world.host(), dir(), &from, &mut |frame, is_beyond| {
         let batches = if is_beyond { &mut beyond } else { &mut before };
         batches.push((frame.end_lsn, frame.first_seq, frame.count, frame.payload.to_vec()));
@@ -59,6 +59,36 @@ fn it_finds_faults_exactly_where_a_replay_refuses() {
             compare(&world, &format!("segment {number}, byte {at}"));
         }
     }
+}
+
+#[test]
+fn it_finds_a_segment_that_was_cut_exactly_where_a_replay_refuses_it() {
+    let (pristine, ..) = three_segments();
+    for number in 1..=3 {
+        let whole = pristine.get(&log(number));
+        for len in (0..whole.len()).step_by(7).chain(4090..4110) {
+            let world = pristine.after_kill();
+            world.put(&log(number), &whole[..len]);
+            compare(&world, &format!("segment {number} cut to {len}"));
+        }
+    }
+}
+
+/// Nothing that its LSNs tell says whether it is needed: they are those of another.
+#[test]
+fn the_bytes_of_an_older_segment_in_the_newest_are_found_also_where_that_one_is_not_needed() {
+    let (world, ..) = three_segments();
+    let second = SegmentHeader::decode(&world.get(&log(2)), FileNumber(2)).unwrap();
+    let log_start_lsn = second.first_lsn;
+    world.put(&log(3), &world.get(&log(1)));
+    let (_, outcome) = replay_from(&world.host(), dir(), log_start_lsn, log_start_lsn);
+    assert!(outcome.is_err());
+    let (store_id, durable_lsn) = (STORE, log_start_lsn);
+    let from = ReplayFrom { store_id, log_start_lsn, durable_lsn, is_open: true, is_copy: false };
+    let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
+    let [fault] = &report.faults[..] else { panic!("{:?}", report.faults) };
+    assert_eq!(fault.file, Some(FileNumber(3)));
+    assert!(fault.what.contains("the bytes of segment f1 stand here"), "{}", fault.what);
 }
 
 /// Nothing vouches for it, but it is whole: written by somebody who knew more, and not torn.
@@ -147,7 +177,13 @@ fn a_segment_of_another_store_is_refused_and_found_even_where_it_is_not_needed()
     let log_start_lsn = second.first_lsn;
     let (_, outcome) = replay_from(&world.host(), dir(), log_start_lsn, log_start_lsn);
     assert!(outcome.unwrap_err().message().contains("another store"));
-    let from = ReplayFrom { store_id: STORE, log_start_lsn, durable_lsn: log_start_lsn, is_open: true };
+    let from = ReplayFrom {
+        store_id: STORE,
+        log_start_lsn,
+        durable_lsn: log_start_lsn,
+        is_open: true,
+        is_copy: false,
+    };
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     let found = report.faults.iter().find(|fault| fault.what.contains("another store"));
     assert_eq!(found.and_then(|fault| fault.file), Some(first.number), "{:?}", report.faults);

@@ -80,7 +80,13 @@ fn a_kept_end_leads_over_a_crash() {
     let end_lsn = segments_in(&host, dir(), STORE).unwrap().iter().map(|file| file.next_lsn).max().unwrap();
 
     let mut writer: Option<KeptWriter> = None;
-    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: durable, is_open: false };
+    let from = ReplayFrom {
+        store_id: STORE,
+        log_start_lsn: 0,
+        durable_lsn: durable,
+        is_open: false,
+        is_copy: false,
+    };
     let replayed = replay(&host, dir(), &from, &mut |frame: ReplayFrame<'_>| {
         if !frame.is_durable {
             let begin = || KeptWriter::begin(&host, dir(), FileNumber(900), STORE, (frame.lsn, end_lsn));

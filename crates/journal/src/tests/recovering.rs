@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn};
 use folddb_host::AppendMode;
-use folddb_layout::frame::{FrameHead, FrameKind, put_frame};
+use folddb_layout::frame::{FrameHead, FrameKind, claimed_len, put_frame};
 use folddb_layout::segment::SegmentHeader;
 use proptest::prelude::*;
 
@@ -49,9 +49,16 @@ fn an_empty_directory_is_an_empty_log() {
 fn a_cut_anywhere_is_a_torn_tail_or_known_as_damage() {
     let (world, ends, durable) = three_segments();
     let pristine = world.get(&log(2));
+    let mut seal_end = 4096;
+    while let Some(len) = claimed_len(&pristine[seal_end..]) {
+        seal_end += len;
+    }
     for len in 0..pristine.len() {
         let mut bytes = pristine.clone();
         bytes.truncate(len);
+        // No crash leaves a segment shorter than it was made where anything was ever written to it.
+        let is_used = bytes.iter().skip(4096).any(|byte| *byte != 0);
+        let is_cut = is_used && len < seal_end;
         let world = world.after_kill();
         world.put(&log(2), &bytes);
         world.disk_remove(&log(3));
@@ -59,11 +66,13 @@ fn a_cut_anywhere_is_a_torn_tail_or_known_as_damage() {
         let whole = ends.iter().filter(|&&end| end <= (len as u64).max(4096)).count() as u64;
         let reached = whole.checked_sub(1).map_or(0, |last| ends[last as usize]);
         expect_batches(&batches, whole);
-        let replayed = outcome.unwrap();
-        assert!(replayed.cut_lsn >= reached, "cut at {len}");
+        match outcome {
+            Ok(replayed) => assert!(!is_cut && replayed.cut_lsn >= reached, "cut at {len}"),
+            Err(error) => assert!(is_cut && error.message().contains("cut short"), "cut at {len}: {error}"),
+        }
         // With the manifest's word nothing durable is lost in silence.
         let (_, outcome) = replay_from(&world.host(), dir(), 0, durable);
-        assert_eq!(outcome.is_ok(), reached >= durable, "cut at {len}");
+        assert_eq!(outcome.is_ok(), reached >= durable && !is_cut, "cut at {len}");
     }
 }
 
@@ -187,7 +196,8 @@ fn whichever_read_fails_it_is_an_error_and_no_end() {
 #[test]
 fn an_error_of_the_visitor_ends_the_replay() {
     let (world, _, _) = three_segments();
-    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: false };
+    let from =
+        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: false, is_copy: false };
     let outcome = replay(&world.host(), dir(), &from, &mut |_| Err(Error::invalid("enough")));
     assert_eq!(outcome.unwrap_err().message(), "enough");
 }
@@ -195,7 +205,8 @@ fn an_error_of_the_visitor_ends_the_replay() {
 #[test]
 fn a_log_of_another_store_is_refused() {
     let (world, _, _) = three_segments();
-    let from = ReplayFrom { store_id: STORE + 1, log_start_lsn: 0, durable_lsn: 0, is_open: false };
+    let from =
+        ReplayFrom { store_id: STORE + 1, log_start_lsn: 0, durable_lsn: 0, is_open: false, is_copy: false };
     let error = replay(&world.host(), dir(), &from, &mut |_| Ok(())).unwrap_err();
     assert!(error.message().contains("another store"), "{error}");
 }

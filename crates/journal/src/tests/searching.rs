@@ -75,7 +75,8 @@ fn a_search_that_gave_up_is_no_torn_end() {
     let error = replay_from(&world.host(), dir(), 0, 0).1.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.message().contains("looks like frames"), "{error}");
-    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true };
+    let from =
+        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true, is_copy: false };
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     let [fault] = &report.faults[..] else { panic!("{report:?}") };
     assert!(fault.lsn == end && fault.what.contains("looks like frames"), "{fault:?}");
@@ -94,7 +95,8 @@ fn what_lies_beyond_a_hole_is_looked_at_once() {
     }
     world.put(&log(1), &bytes);
     let reads = world.reads();
-    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true };
+    let from =
+        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true, is_copy: false };
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     assert_eq!((report.faults.len(), report.batches + report.batches_beyond), (199, 401 - 199));
     assert!(world.reads() - reads < 20, "{} reads of four mebibytes", world.reads() - reads);

@@ -44,6 +44,8 @@ struct Bytes {
 pub(crate) enum Fail {
     Sync,
     Write,
+    /// A write, for a quota that is full.
+    Quota,
     Read,
     /// The n-th read of all, counted from 1, and no other.
     NthRead(u64),
@@ -169,6 +171,7 @@ impl Handle {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let mut disk = self.world.disk.lock().unwrap();
         disk.check(Fail::Write)?;
+        disk.check(Fail::Quota).map_err(|_| io::ErrorKind::QuotaExceeded)?;
         let fits = if self.is_preallocated { bytes.len() } else { disk.take_space(bytes.len()) };
         drop(disk);
         let seen = &mut self.content.lock().unwrap().seen;

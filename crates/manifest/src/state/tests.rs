@@ -82,8 +82,8 @@ proptest! {
     #[test]
     fn runs_stand_newest_first_and_none_is_empty(list in prop::collection::vec(changes(), 0..60)) {
         let state = applied(&list);
-        for (id, table) in &state.tables {
-            prop_assert_eq!(*id, table.id);
+        for (id, table) in state.tables.iter() {
+            prop_assert_eq!(id, table.id);
             prop_assert!(table.id.0 < state.next_table_id);
             prop_assert!(table.runs.windows(2).all(|pair| (pair[0].age, pair[0].id) > (pair[1].age, pair[1].id)));
             prop_assert!(table.runs.iter().all(|run| !run.parts.is_empty()));
@@ -152,11 +152,31 @@ fn add(run: u64, age: Seq, file: u64) -> Change {
 #[test]
 fn parts_come_at_the_end_of_their_run_and_runs_by_age() {
     let state = table_with(&[add(5, 10, 1), add(6, 30, 2), add(7, 10, 3), add(5, 99, 4)]);
-    let runs: Vec<_> =
-        state.tables[&TableId(1)].runs.iter().map(|run| (run.id.0, run.age, run.parts.len())).collect();
+    let runs: Vec<_> = state
+        .tables
+        .get(&TableId(1))
+        .unwrap()
+        .runs
+        .iter()
+        .map(|run| (run.id.0, run.age, run.parts.len()))
+        .collect();
     assert_eq!(runs, [(6, 30, 1), (7, 10, 1), (5, 10, 2)]);
     assert_eq!(state.part_files().map(|file| file.0).collect::<Vec<_>>(), [2, 3, 1, 4]);
     assert_eq!(state.next_number, 8, "numbers in use are taken");
+}
+
+#[test]
+fn numbers_that_were_not_used_are_given_back_but_none_of_what_lives() {
+    let mut state = table_with(&[add(5, 10, 1), add(6, 20, 40)]);
+    let set = |state: &mut State, next_number| {
+        state.apply(&Change::ReserveNumbers { next_number }).unwrap();
+        state.next_number
+    };
+    assert_eq!(set(&mut state, 1000), 1000);
+    assert_eq!(set(&mut state, 50), 50, "given back");
+    assert_eq!(set(&mut state, 3), 41, "part 40 lives");
+    state.apply(&Change::AddValues { segment: FileNumber(60) }).unwrap();
+    assert_eq!(set(&mut state, 3), 61, "and so does value segment 60");
 }
 
 #[test]
@@ -166,7 +186,7 @@ fn a_snapshot_knows_where_a_part_is_trimmed() {
     state.apply(&Change::TrimPart { table, run, file: FileNumber(2), low: vec![77] }).unwrap();
     let mut again = State::default();
     state.snapshot().iter().for_each(|change| again.apply(change).unwrap());
-    let parts = &again.tables[&table].runs[0].parts;
+    let parts = &again.tables.get(&table).unwrap().runs[0].parts;
     assert_eq!((parts[0].trimmed, parts[1].trimmed, &parts[1].low[..]), (false, true, &[77][..]));
     assert_eq!(again, state);
 }
@@ -177,11 +197,11 @@ fn a_run_goes_with_its_last_part() {
     let mut state = table_with(&[add(5, 10, 1), add(5, 10, 2)]);
     state.apply(&Change::TrimPart { table, run, file: FileNumber(2), low: vec![77] }).unwrap();
     state.apply(&Change::RemovePart { table, run, file: FileNumber(1) }).unwrap();
-    let left = &state.tables[&table].runs[0].parts;
+    let left = &state.tables.get(&table).unwrap().runs[0].parts;
     assert_eq!((left.len(), &left[0].low[..], left[0].trimmed), (1, &[77][..], true));
     assert_eq!(state.apply(&Change::RemovePart { table, run, file: FileNumber(1) }), Err(Malformed::Bounds));
     state.apply(&Change::RemovePart { table, run, file: FileNumber(2) }).unwrap();
-    assert!(state.tables[&table].runs.is_empty());
+    assert!(state.tables.get(&table).unwrap().runs.is_empty());
     assert_eq!(state.apply(&Change::MoveRun { table, run, tier: 1, age: 1 }), Err(Malformed::Bounds));
 }
 

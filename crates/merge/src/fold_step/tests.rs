@@ -89,7 +89,7 @@ impl World {
     }
 }
 
-/// One thing that happens; its place in the list is its seq.
+/// One thing that happens; its place in the list is its seq. Only a loaded row can have the seq 0.
 #[derive(Clone, Debug)]
 enum Event {
     Write(u8, u8, u8),
@@ -133,8 +133,9 @@ impl History {
         let rules = world.rules();
         let mut history = History { records: Vec::new(), ranges: Vec::new(), borders: Vec::new() };
         for (at, event) in events.iter().enumerate() {
-            let seq = at as Seq + 1;
+            let seq = at as Seq;
             match *event {
+                Event::RangeDelete(..) | Event::Snapshot if seq == 0 => {}
                 Event::Write(number, kind, value) => {
                     history.records.push(write(&rules, &key(number), seq, kind, world.value(value)));
                 }

@@ -20,7 +20,7 @@ use super::CodecError;
 use super::range::KeyRange;
 use super::text::{Token, is_list, parse_token};
 use super::tuple;
-use crate::datum::{Datum, from_hex, hex};
+use crate::datum::{Datum, from_hex, hex, parse_float, unwrapped};
 
 /// How the keys of a table look as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -583,8 +583,8 @@ fn guess(word: &str) -> Datum {
     {
         return Datum::Int(value);
     }
-    match word.parse::<f64>() {
-        Ok(value) if word.contains('.') => Datum::Float(value),
+    match parse_float(word) {
+        Some(value) if word.contains('.') => Datum::Float(value),
         _ => Datum::Text(word.to_owned()),
     }
 }
@@ -609,7 +609,7 @@ fn put_datum(
         ElementType::Bytes => tuple::put_bytes(out, &read_bytes(datum)?),
         ElementType::Text => tuple::put_text(out, read_text(datum)?),
         ElementType::Int => tuple::put_i128(out, read_int(datum, "int")?),
-        ElementType::Float => tuple::put_float(out, read_number(datum, "float")? as f32),
+        ElementType::Float => tuple::put_float(out, read_float(datum)?),
         ElementType::Double => tuple::put_double(out, read_number(datum, "double")?),
         ElementType::Bool => tuple::put_bool(out, read_bool(datum)?),
         ElementType::Uuid => tuple::put_element(out, &read_uuid(datum)?, nested),
@@ -640,7 +640,10 @@ fn put_any(out: &mut Vec<u8>, datum: &Datum, nested: bool, depth: usize) -> Resu
             items.iter().try_for_each(|item| put_any(out, item, true, depth + 1))?;
             tuple::end_nested(out);
         }
-        Datum::Map(_) => return Err(wrong("an element of a tuple", datum)),
+        Datum::Map(_) => match unwrapped(datum) {
+            Some(bytes) => tuple::put_bytes(out, &bytes),
+            None => return Err(wrong("an element of a tuple", datum)),
+        },
     }
     Ok(())
 }
@@ -675,7 +678,7 @@ pub(super) fn read_bytes(datum: &Datum) -> Result<Vec<u8>, CodecError> {
             from_hex(text).ok_or_else(|| wrong("pairs of hexadecimal digits after 0x", datum))
         }
         Datum::Text(text) => Ok(text.as_bytes().to_vec()),
-        other => Err(wrong("bytes", other)),
+        other => unwrapped(other).ok_or_else(|| wrong("bytes", other)),
     }
 }
 
@@ -699,9 +702,16 @@ pub(super) fn read_number(datum: &Datum, name: &str) -> Result<f64, CodecError> 
     match datum {
         Datum::Float(value) => Ok(*value),
         Datum::Int(value) => Ok(*value as f64),
-        Datum::Text(text) => text.trim().parse().map_err(|_| wrong(name, datum)),
+        Datum::Text(text) => parse_float(text).ok_or_else(|| wrong(name, datum)),
         other => Err(wrong(name, other)),
     }
+}
+
+/// A number of 32 bits, the nearest to what is given; none where that is beyond all of them.
+fn read_float(datum: &Datum) -> Result<f32, CodecError> {
+    let value = read_number(datum, "float")?;
+    let narrow = value as f32;
+    if narrow.is_infinite() && value.is_finite() { Err(wrong("float", datum)) } else { Ok(narrow) }
 }
 
 fn read_bool(datum: &Datum) -> Result<bool, CodecError> {

@@ -7,8 +7,9 @@ use super::CodecError;
 use super::value::{AsValue, Value};
 use crate::folds;
 
+/// Each with the folds of which every value is an operand by what it is made of.
 macro_rules! operand_value {
-    ($($operand:ident $put:expr;)+) => {$(
+    ($($operand:ident $specs:tt $put:expr;)+) => {$(
         impl AsValue<folds::$operand> for folds::$operand {
             #[inline]
             fn encode(&self, out: &mut Vec<u8>) {
@@ -17,6 +18,11 @@ macro_rules! operand_value {
         }
 
         impl Value for folds::$operand {
+            fn is_operand_of(spec: &str) -> bool {
+                let specs: &[&str] = &$specs;
+                specs.contains(&spec)
+            }
+
             fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
                 folds::$operand::from_bytes(bytes).map_err(|failure| CodecError(failure.0))
             }
@@ -25,13 +31,13 @@ macro_rules! operand_value {
 }
 
 operand_value! {
-    Bitmap folds::Bitmap::put;
-    ByteSet folds::ByteSet::put;
-    Counters folds::Counters::put;
-    ExactSum folds::ExactSum::put;
-    Patch |patch: &folds::Patch, out: &mut Vec<u8>| out.extend_from_slice(patch.as_bytes());
-    Stats folds::Stats::put;
-    TopK folds::TopK::put;
+    Bitmap ["bitmap"] folds::Bitmap::put;
+    ByteSet ["set", "intersect"] folds::ByteSet::put;
+    Counters ["counters"] folds::Counters::put;
+    ExactSum [] folds::ExactSum::put;
+    Patch [] |patch: &folds::Patch, out: &mut Vec<u8>| out.extend_from_slice(patch.as_bytes());
+    Stats ["stats:f64"] folds::Stats::put;
+    TopK [] folds::TopK::put;
 }
 
 #[cfg(test)]

@@ -126,3 +126,27 @@ fn a_function_of_the_user_gives_terms_and_its_panic_gives_none() {
     extractor.take(&table, b"k", b"?", &mut terms);
     assert!(terms.is_empty());
 }
+
+/// Indexes keep their terms for ever, whatever becomes of how values are shown: text with control characters is bytes as a term.
+#[test]
+fn terms_are_what_they_were_however_values_are_shown() {
+    let rules = TableRules::new(KeyCodec::Utf8).fold("{s: set, a: append, w: max:bytes}");
+    let table = bound(&rules);
+    let text = |text: &str| Datum::Text(text.to_owned());
+    for (field, member, is_text) in [
+        ("s", "a\nb", false),
+        ("s", "ab", true),
+        ("a", "\u{0}", false),
+        ("w", "{\"$hex\":\"ff\"}", true),
+        ("w", "é", true),
+    ] {
+        let mut value = Vec::new();
+        table.read_value(&Datum::Map(vec![(field.to_owned(), text(member))]), &mut value).unwrap();
+        let rule = TermRule::parse(&format!("field:{field}")).unwrap();
+        let mut terms = Terms::default();
+        Extractor::new(&rule, &table, None).take(&table, b"k", &value, &mut terms);
+        terms.settle();
+        let element = if is_text { Element::from(member) } else { Element::from(member.as_bytes()) };
+        assert_eq!(terms.iter().collect::<Vec<_>>(), [&tuple::pack(&[element])[..]], "{member:?}");
+    }
+}

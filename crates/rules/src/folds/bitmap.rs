@@ -36,6 +36,29 @@ impl Fold for BitmapFold {
         Ok(Outcome::Value)
     }
 
+    /// Cut in halves of the numbers, as often as it takes.
+    fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
+        let (mut pieces, mut left) = (Vec::new(), vec![decode(value).ok()?]);
+        while let Some(mut some) = left.pop() {
+            if some.serialized_size() <= bytes_max {
+                let mut piece = Vec::new();
+                encode(&some, &mut piece);
+                pieces.push(piece);
+                continue;
+            }
+            let (least, largest) = (some.min()?, some.max()?);
+            if least == largest {
+                return None;
+            }
+            let middle = least + (largest - least) / 2 + 1;
+            let mut upper = some.clone();
+            upper.remove_range(..middle);
+            some.remove_range(middle..);
+            left.extend([upper, some]);
+        }
+        Some(pieces)
+    }
+
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         Bitmap::from_bytes(value).map(|_| ())
     }

@@ -28,6 +28,9 @@ impl Fold for Replace {
     fn short_circuit(&self, _key: &[u8], _value: &[u8]) -> bool {
         true
     }
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        Ok(Datum::text_or_bytes(value))
+    }
 }
 
 impl BuiltIn for Replace {}
@@ -41,6 +44,9 @@ impl Fold for First {
     }
     fn fold(&self, _key: &[u8], _a: &[u8], _b: &[u8], _out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
         Ok(Outcome::KeepEarlier)
+    }
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        Ok(Datum::text_or_bytes(value))
     }
 }
 
@@ -60,6 +66,9 @@ impl Fold for ExtremeBytes {
     }
     fn short_circuit(&self, _key: &[u8], value: &[u8]) -> bool {
         !self.largest && value.is_empty()
+    }
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        Ok(Datum::text_or_bytes(value))
     }
 }
 
@@ -90,7 +99,7 @@ impl Fold for LastWriter {
         let Timed { time, payload } = Timed::from_bytes(value)?;
         Ok(Datum::Map(vec![
             ("ts".to_owned(), Datum::Int(time.into())),
-            ("value".to_owned(), Datum::from_bytes(payload)),
+            ("value".to_owned(), Datum::text_or_bytes(payload)),
         ]))
     }
 

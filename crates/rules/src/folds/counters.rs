@@ -16,7 +16,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, integer_i64, malformed, plain_bytes, unexpected};
+use super::wire::{BuiltIn, integer_i64, malformed, plain_bytes, rows_of_entries, unexpected};
 
 const WHAT: &str = "a map of counters";
 
@@ -90,11 +90,18 @@ impl Fold for CountersFold {
         Ok(Outcome::Value)
     }
 
+    fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
+        rows_of_entries(value, bytes_max, |entry| {
+            entry.slice()?;
+            entry.varint().map(drop)
+        })
+    }
+
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         Counters::from_bytes(value).map(|_| ())
     }
 
-    /// A map; a list of pairs where a name is not text.
+    /// A map; a list of pairs where a name is not text, or has control characters.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
         let counters = Counters::from_bytes(value)?;
         let named = |(name, count): (&[u8], i64)| match Datum::from_bytes(name) {
@@ -105,7 +112,7 @@ impl Fold for CountersFold {
             return Ok(Datum::Map(fields));
         }
         let pair = |(name, count): (&[u8], i64)| {
-            Datum::List(vec![Datum::from_bytes(name), Datum::Int(count.into())])
+            Datum::List(vec![Datum::text_or_bytes(name), Datum::Int(count.into())])
         };
         Ok(Datum::List(counters.iter().map(pair).collect()))
     }

@@ -69,6 +69,12 @@ impl<'a> Doc<'a> {
         matches!(self, Doc::Leaf(text) if text == "null")
     }
 
+    fn bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.put(&mut out);
+        out
+    }
+
     fn put(&self, out: &mut Vec<u8>) {
         match self {
             Doc::Leaf(text) => out.extend_from_slice(text.as_bytes()),
@@ -115,6 +121,43 @@ fn on_nothing(doc: Doc<'_>) -> Doc<'_> {
         }
         leaf => leaf,
     }
+}
+
+/// Appends documents that merge to this one, each of at most so many bytes, name by name. None where a leaf is longer.
+fn cut<'a>(doc: Doc<'a>, bytes_max: usize, pieces: &mut Vec<Doc<'a>>) -> Option<()> {
+    if doc.bytes().len() <= bytes_max {
+        pieces.push(doc);
+        return Some(());
+    }
+    let (fields, replaces) = match doc {
+        Doc::Merge(fields) => (fields, false),
+        Doc::Replace(fields) => (fields, true),
+        Doc::Leaf(_) => return None,
+    };
+    if replaces {
+        pieces.push(Doc::Replace(Vec::new()));
+    }
+    let (mut some, mut bytes) = (Vec::new(), 2);
+    for (name, doc) in fields {
+        let front = 6 * name.len() + 32; // escaped, with quotes, and inside of `$set`
+        let own = front + doc.bytes().len();
+        if bytes + own > bytes_max && !some.is_empty() {
+            pieces.push(Doc::Merge(std::mem::take(&mut some)));
+            bytes = 2;
+        }
+        if own < bytes_max {
+            bytes += own;
+            some.push((name, doc));
+            continue;
+        }
+        let mut inner = Vec::new();
+        cut(doc, bytes_max.checked_sub(front)?, &mut inner)?;
+        pieces.extend(inner.into_iter().map(|doc| Doc::Merge(vec![(name.clone(), doc)])));
+    }
+    if !some.is_empty() {
+        pieces.push(Doc::Merge(some));
+    }
+    Some(())
 }
 
 /// `earlier` then `later`, by the table above.
@@ -174,6 +217,13 @@ impl Fold for JsonMerge {
             return Ok(());
         }
         Err(FoldFailure::new("expected JSON without white space, with sorted names, each once"))
+    }
+
+    /// Names with their documents, some at a time; where one is too long by itself, names inside of it.
+    fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
+        let mut pieces = Vec::new();
+        cut(Doc::parse(value).ok()?, bytes_max, &mut pieces)?;
+        Some(pieces.iter().map(Doc::bytes).collect())
     }
 
     /// The document, as it is when nothing was there before.

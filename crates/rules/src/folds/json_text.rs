@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::datum::{Datum, hex};
+use crate::datum::{Datum, hex, parse_float};
 use crate::fold::FoldFailure;
 
 /// Deepest nesting of arrays and objects.
@@ -59,19 +59,29 @@ impl<'a> Node<'a> {
         Cow::Owned(String::from_utf8_lossy(&out).into_owned())
     }
 
+    /// The value as people read it; numbers beyond all doubles are infinite.
     pub(crate) fn datum(&self) -> Datum {
+        self.datum_by(|number| number.parse().ok())
+    }
+
+    /// The value as an operand that somebody wrote; numbers beyond all doubles stay what was written.
+    pub(crate) fn operand(&self) -> Datum {
+        self.datum_by(parse_float)
+    }
+
+    fn datum_by(&self, float: fn(&str) -> Option<f64>) -> Datum {
         match self {
             Node::Word("null") => Datum::Null,
             Node::Word("true") => Datum::Bool(true),
             Node::Word("false") => Datum::Bool(false),
             Node::Word(number) => match number.parse::<i128>() {
                 Ok(value) => Datum::Int(value),
-                Err(_) => number.parse().map_or_else(|_| Datum::Text((*number).to_owned()), Datum::Float),
+                Err(_) => float(number).map_or_else(|| Datum::Text((*number).to_owned()), Datum::Float),
             },
             Node::Text(text) => Datum::Text(text.clone().into_owned()),
-            Node::Array(items) => Datum::List(items.iter().map(Node::datum).collect()),
+            Node::Array(items) => Datum::List(items.iter().map(|item| item.datum_by(float)).collect()),
             Node::Object(fields) => Datum::Map(
-                fields.iter().map(|(name, node)| (name.clone().into_owned(), node.datum())).collect(),
+                fields.iter().map(|(name, node)| (name.clone().into_owned(), node.datum_by(float))).collect(),
             ),
         }
     }

@@ -1,13 +1,15 @@
-//! Whole numbers and extremes: `sum:i64`, `sum:u64`, `min:` and `max:` of `i64`, `u64`, `f64`.
+//! Whole numbers and extremes: `sum:i64`, `sum:u64`, `sum:i128`, `min:` and `max:` of `i64`, `u64`, `f64`.
 //!
 //! ```text
-//!   [number, 8 bytes little-endian]
+//!   [number, 8 bytes little-endian; of sum:i128 16]
 //! ```
 //!
 //! - `sum:i64` **wraps** at 2^63: addition modulo 2^64 is associative, saturating signed addition is not
 //!   ((MAX + 1) - 1 ≠ MAX + (1 - 1)).
 //! - `sum:u64` **saturates** at 2^64-1: min(MAX, a+b+c) is the same from either side, since nothing is ever
 //!   taken away. A counter that is full stays full and says so.
+//! - `sum:i128` is for sums that may outgrow these: 2^63 numbers of 64 bits, of either sign, fit into it. Beyond 2^127 it
+//!   wraps, as `sum:i64` does: a sum that refused would refuse in one order of merging, and not in another.
 //! - `min`, `max` cannot overflow. Of floats, NaN is ignored unless there is nothing else, -0 is less than
 //!   +0.
 
@@ -85,6 +87,44 @@ impl Fold for SumU64 {
 impl BuiltIn for SumU64 {
     fn identity(&self, out: &mut Vec<u8>) -> bool {
         out.extend_from_slice(&[0; 8]);
+        true
+    }
+}
+
+/// `sum:i128`.
+pub(crate) struct SumI128;
+
+fn wide(value: &[u8]) -> Result<i128, FoldFailure> {
+    value.try_into().map(i128::from_le_bytes).map_err(|_| wire::wrong_length(16, value.len()))
+}
+
+impl Fold for SumI128 {
+    fn spec(&self) -> String {
+        "sum:i128".to_owned()
+    }
+    #[inline]
+    fn fold(&self, _key: &[u8], a: &[u8], b: &[u8], out: &mut Vec<u8>) -> Result<Outcome, FoldFailure> {
+        out.extend_from_slice(&wide(a)?.wrapping_add(wide(b)?).to_le_bytes());
+        Ok(Outcome::Value)
+    }
+    fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
+        wide(value).map(|_| ())
+    }
+    fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
+        Ok(Datum::Int(wide(value)?))
+    }
+    fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        out.extend_from_slice(&wire::integer(datum)?.to_le_bytes());
+        Ok(())
+    }
+    fn fixed_len(&self) -> Option<usize> {
+        Some(16)
+    }
+}
+
+impl BuiltIn for SumI128 {
+    fn identity(&self, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(&[0; 16]);
         true
     }
 }

@@ -18,10 +18,10 @@
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint};
 use folddb_base::limits::VALUE_BYTES_MAX;
 
-use crate::datum::Datum;
+use crate::datum::{Datum, unwrapped};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, integer, malformed, plain_bytes, unexpected};
+use super::wire::{BuiltIn, integer, malformed, plain_bytes, rows_of_entries, unexpected};
 
 const WHAT: &str = "an object or a list of edits";
 
@@ -125,11 +125,15 @@ impl<'a> Edit<'a> {
     fn datum(&self) -> Datum {
         let number = |value: u64| Datum::Int(value.into());
         let fields = match *self {
-            Edit::Append(bytes) => vec![("append", Datum::from_bytes(bytes))],
+            Edit::Append(bytes) => vec![("append", Datum::text_or_bytes(bytes))],
             Edit::Splice { at, removed, bytes } => {
-                vec![("splice", number(at)), ("remove", number(removed)), ("bytes", Datum::from_bytes(bytes))]
+                vec![
+                    ("splice", number(at)),
+                    ("remove", number(removed)),
+                    ("bytes", Datum::text_or_bytes(bytes)),
+                ]
             }
-            Edit::Write { at, bytes } => vec![("write", number(at)), ("bytes", Datum::from_bytes(bytes))],
+            Edit::Write { at, bytes } => vec![("write", number(at)), ("bytes", Datum::text_or_bytes(bytes))],
         };
         Datum::Map(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
@@ -184,6 +188,22 @@ impl Fold for PatchFold {
         value.first() == Some(&OBJECT)
     }
 
+    /// An object is the beginning of it, and its rest appended; edits are some of them at a time.
+    fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
+        let (kind, rest) = split(value).ok()?;
+        if value.len() <= bytes_max {
+            return Some(vec![value.to_vec()]);
+        }
+        if kind == OBJECT {
+            let (front, back) = rest.split_at_checked(bytes_max.checked_sub(16)?)?;
+            let mut edit = vec![EDITS];
+            Edit::Append(back).put(&mut edit);
+            return Some(vec![[&[OBJECT], front].concat(), edit]);
+        }
+        let some = rows_of_entries(rest, bytes_max.checked_sub(1)?, |edit| Edit::read(edit).map(drop))?;
+        Some(some.into_iter().map(|some| [&[EDITS][..], &some].concat()).collect())
+    }
+
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         match split(value)? {
             (OBJECT, _) => Ok(()),
@@ -195,7 +215,7 @@ impl Fold for PatchFold {
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
         let (kind, rest) = split(value)?;
         if kind == OBJECT {
-            return Ok(Datum::from_bytes(rest));
+            return Ok(Datum::text_or_bytes(rest));
         }
         let mut items = Vec::new();
         edits(rest, |edit| {
@@ -213,7 +233,7 @@ impl Fold for PatchFold {
                 out.push(EDITS);
                 items.iter().try_for_each(|item| read_edit(item, out))
             }
-            Datum::Map(_) => {
+            Datum::Map(_) if unwrapped(datum).is_none() => {
                 out.push(EDITS);
                 read_edit(datum, out)
             }

@@ -1,6 +1,10 @@
 //! `quantiles`, `quantiles:ALPHA`: any quantile of the numbers seen, each within the relative error ALPHA
 //! (default 0.01).
 //!
+//! A quantile is the number of the nearest rank, as `percentile_disc` of SQL has it: of n numbers in order, the
+//! first at which at least the share q of all has been passed, which is number ⌈q·n⌉. The smallest and the
+//! largest are exact.
+//!
 //! DDSketch (Masson, Rim, Lee, VLDB 2019): buckets that widen with the numbers, so that a bucket's middle is
 //! within ALPHA of everything in it. Merging adds the counts of equal buckets, which is associative; buckets
 //! are never collapsed, for that would depend on the order of merging. Counts saturate at 2^64-1.
@@ -396,15 +400,17 @@ impl Quantiles {
         self.parts().map(|parts| parts.largest)
     }
 
-    /// The number below which the share `q` (0 to 1) of all numbers lies, within the relative error; none
-    /// when nothing was seen.
+    /// The least of the numbers of which at least the share `q` (0 to 1) of all is not above it, within the
+    /// relative error: the nearest rank, as `percentile_disc` of SQL. The smallest and the largest number are
+    /// exact. None when nothing was seen.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let parts = self.parts()?;
         let q = if q.is_nan() { 0.5 } else { q.clamp(0.0, 1.0) };
-        if q == 0.0 || q == 1.0 {
-            return Some(if q == 0.0 { parts.smallest } else { parts.largest });
+        let (rank, last) = (nearest_rank(q, self.count()), self.count().saturating_sub(1));
+        if rank == 0 || rank == last {
+            return Some(if rank == 0 { parts.smallest } else { parts.largest });
         }
-        let number = self.ranked(&parts, (q * (self.count() as f64 - 1.0)).floor() as u64);
+        let number = self.ranked(&parts, rank);
         Some(if number < parts.smallest || number > parts.largest {
             if number < parts.smallest { parts.smallest } else { parts.largest }
         } else {
@@ -470,6 +476,16 @@ impl Quantiles {
         merge(parts.positive, Buckets::NONE, &mut see).map_err(malformed(WHAT))?;
         if in_range { Ok(()) } else { Err(malformed(WHAT)(Malformed::Order)) }
     }
+}
+
+/// How many of `count` numbers stand before the one at which the share `q` of them has been passed: ⌈q·count⌉ - 1. A
+/// product that is a whole number but for its rounding is one: 0.07 of 100 are 7.
+fn nearest_rank(q: f64, count: u64) -> u64 {
+    let passed = q * count as f64;
+    let whole = passed.round();
+    let is_whole = (passed - whole).abs() <= whole * (2.0 * f64::EPSILON);
+    let number = if is_whole { whole } else { passed.ceil() } as u64;
+    number.clamp(1, count.max(1)) - 1
 }
 
 #[cfg(test)]

@@ -28,6 +28,9 @@ use super::words::{nearest, quoted_name};
 
 const WHAT: &str = "a record";
 
+/// As many bytes does the length of a field take.
+const FIELD_LENGTH_BYTES_MAX: usize = 10;
+
 /// A named field.
 #[derive(Clone)]
 pub(crate) struct Field {
@@ -136,6 +139,17 @@ impl RecordFold {
         Ok(())
     }
 
+    /// A record of the fields that there are.
+    fn of_fields(&self, fields: &[Option<Vec<u8>>]) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        let put = |index: usize, out: &mut Vec<u8>| {
+            out.extend_from_slice(fields[index].as_deref().unwrap_or_default());
+            Ok(fields[index].is_some())
+        };
+        self.encode(&mut out, put).ok()?;
+        Some(out)
+    }
+
     fn index_of(&self, name: &str) -> Result<usize, FoldFailure> {
         self.fields.iter().position(|field| field.name == name).ok_or_else(|| {
             let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
@@ -233,6 +247,33 @@ impl Fold for RecordFold {
         self.fields.iter().enumerate().all(&mut decisive) && walk.finish().is_ok()
     }
 
+    /// Field by field; one that is too long by itself in its own pieces.
+    fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
+        let room = bytes_max.checked_sub(self.presence_len() + FIELD_LENGTH_BYTES_MAX)?;
+        let mut walk = self.walk(value).ok()?;
+        let (mut pieces, mut some, mut bytes) = (Vec::new(), vec![None; self.fields.len()], 0);
+        for (index, field) in self.fields.iter().enumerate() {
+            let Some(value) = walk.field(index).ok()? else { continue };
+            let own = match value.len() <= room {
+                true => vec![value.to_vec()],
+                false => field.fold.pieces(value, room)?,
+            };
+            for own in own {
+                let own_bytes = own.len() + FIELD_LENGTH_BYTES_MAX;
+                if bytes > 0 && (bytes + own_bytes > room || some[index].is_some()) {
+                    pieces.push(self.of_fields(&some)?);
+                    some.fill(None);
+                    bytes = 0;
+                }
+                bytes += own_bytes;
+                some[index] = Some(own);
+            }
+        }
+        pieces.push(self.of_fields(&some)?);
+        walk.finish().ok()?;
+        Some(pieces)
+    }
+
     fn is_approximate(&self) -> bool {
         self.fields.iter().any(|field| field.fold.is_approximate())
     }
@@ -269,7 +310,7 @@ impl Fold for RecordFold {
         match datum {
             Datum::Map(fields) => self.read_map(fields, out),
             Datum::Text(text) if text.trim_start().starts_with('{') => {
-                match json_text::parse(text)?.datum() {
+                match json_text::parse(text)?.operand() {
                     Datum::Map(fields) => self.read_map(&fields, out),
                     other => unexpected("a record, as in `{\"flights\": 1}`", &other),
                 }

@@ -14,7 +14,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, malformed, plain_bytes};
+use super::wire::{BuiltIn, malformed, plain_bytes, rows_of_entries};
 
 const WHAT: &str = "a set of byte strings";
 
@@ -107,13 +107,18 @@ impl Fold for SetFold {
         self.keeps == Keeps::Common && value.is_empty()
     }
 
+    fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
+        let is_union = self.keeps == Keeps::All;
+        is_union.then(|| rows_of_entries(value, bytes_max, |entry| entry.slice().map(drop)))?
+    }
+
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         ByteSet::from_bytes(value).map(|_| ())
     }
 
     /// A list of the members.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
-        Ok(Datum::List(ByteSet::from_bytes(value)?.iter().map(Datum::from_bytes).collect()))
+        Ok(Datum::List(ByteSet::from_bytes(value)?.iter().map(Datum::text_or_bytes).collect()))
     }
 
     /// A member, or a list of members.

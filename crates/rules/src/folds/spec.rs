@@ -24,7 +24,7 @@ use super::exact_sum::SumF64;
 use super::hll::{self, HllFold};
 use super::json_merge::JsonMerge;
 use super::matmul::{self, Matmul};
-use super::number::{Extreme, NumberType, SumI64, SumU64};
+use super::number::{Extreme, NumberType, SumI64, SumI128, SumU64};
 use super::patch::PatchFold;
 use super::quantiles::{ALPHA_DEFAULT, Mapping, QuantilesFold};
 use super::record::{Field, Record, RecordFold};
@@ -40,11 +40,12 @@ const FIELDS_MAX: usize = 256;
 const DEPTH_MAX: usize = 8;
 
 /// Every fold, as the help of a tool shows it.
-pub const SPECS: [&str; 25] = [
+pub const SPECS: [&str; 26] = [
     "replace",
     "first",
     "sum:i64",
     "sum:u64",
+    "sum:i128",
     "sum:f64",
     "min:i64",
     "min:u64",
@@ -553,9 +554,10 @@ impl Arguments<'_, '_> {
     }
 
     fn sum(&mut self) -> Result<Arc<dyn BuiltIn>, SpecError> {
-        Ok(match self.choice("a number type", &["i64", "u64", "f64"])? {
+        Ok(match self.choice("a number type", &["i64", "u64", "i128", "f64"])? {
             0 => Arc::new(SumI64),
             1 => Arc::new(SumU64),
+            2 => Arc::new(SumI128),
             _ => Arc::new(SumF64),
         })
     }
@@ -586,6 +588,7 @@ fn usual_type<'c>(given: &str, choices: &[&'c str]) -> Option<&'c str> {
     let meant = match given {
         "int" | "integer" | "int64" | "long" | "i32" => "i64",
         "uint" | "unsigned" | "uint64" | "u32" => "u64",
+        "int128" | "u128" | "uint128" | "hugeint" => "i128",
         "float" | "double" | "f32" | "float64" | "real" => "f64",
         "str" | "string" | "text" | "utf8" => "bytes",
         _ => return None,

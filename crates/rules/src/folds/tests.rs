@@ -1,4 +1,5 @@
 use super::*;
+use crate::algebra::FoldRules;
 use crate::datum::Datum;
 use crate::fold::Outcome;
 use crate::law;
@@ -15,7 +16,9 @@ fn case(
 fn text() -> impl Strategy<Value = Datum> {
     prop_oneof![
         3 => "[a-d]{0,2}".prop_map(Datum::Text),
-        1 => prop::collection::vec(any::<u8>(), 0..5).prop_map(|bytes| Datum::from_bytes(&bytes)),
+        1 => prop::collection::vec(any::<u8>(), 0..5).prop_map(|bytes| Datum::text_or_bytes(&bytes)),
+        1 => prop_oneof![Just("a\nb"), Just("0x610a62"), Just("{\"$hex\":\"61\"}")]
+            .prop_map(|text| Datum::text_or_bytes(text.as_bytes())),
     ]
 }
 
@@ -25,6 +28,11 @@ fn i64s() -> impl Strategy<Value = Datum> {
 
 fn u64s() -> impl Strategy<Value = Datum> {
     prop_oneof![any::<u64>(), 0u64..9, Just(u64::MAX)].prop_map(|n| Datum::Int(n.into()))
+}
+
+fn i128s() -> impl Strategy<Value = Datum> {
+    prop_oneof![any::<i128>(), any::<i64>().prop_map(i128::from), Just(i128::MAX), Just(i128::MIN)]
+        .prop_map(Datum::Int)
 }
 
 /// Doubles with NaN and infinities among them.
@@ -118,6 +126,7 @@ fn cases() -> Vec<(&'static str, BoxedStrategy<Datum>)> {
         case("first", text()),
         case("sum:i64", i64s()),
         case("sum:u64", u64s()),
+        case("sum:i128", i128s()),
         case("sum:f64", f64s()),
         case("min:i64", i64s()),
         case("min:u64", u64s()),
@@ -154,8 +163,8 @@ fn cases() -> Vec<(&'static str, BoxedStrategy<Datum>)> {
             fields(vec![("n", u64s().boxed()), ("d", f64s().boxed()), ("m", i64s().boxed())]),
         ),
         case(
-            "{n: sum:u64, m: matmul:2:i64}",
-            fields(vec![("n", u64s().boxed()), ("m", list(i64s(), 4..5).boxed())]),
+            "{n: sum:u64, m: matmul:2:i64, w: sum:i128}",
+            fields(vec![("n", u64s().boxed()), ("m", list(i64s(), 4..5).boxed()), ("w", i128s().boxed())]),
         ),
         case(
             "{flights: sum:u64, delay: stats:f64, tails: hll:12, log: append:\";\"}",
@@ -255,6 +264,41 @@ fn every_bracketing_gives_the_same_bytes() {
     }
 }
 
+/// Bytes that a piece may need beside what its operand had: the names on the way to it.
+const BESIDE_BYTES: usize = 400;
+
+#[test]
+fn what_folding_has_grown_is_operands_again_that_come_to_the_same_bytes() {
+    const GROW: [&str; 8] =
+        ["append", "append:\", \"", "set", "bitmap", "counters", "top:60", "json-merge", "patch"];
+    for (spec, operand) in cases() {
+        let fold = parse(spec).unwrap();
+        let operands = (prop::collection::vec(operand, 1..40), 0..300_usize);
+        let mut runner = proptest::test_runner::TestRunner::new(config(60));
+        let outcome = runner.run(&operands, |(operands, small)| {
+            let operands: Vec<Vec<u8>> = operands.iter().map(|datum| value(&*fold, datum)).collect();
+            let whole = operands[1..].iter().fold(operands[0].clone(), |a, b| folded(&*fold, &a, b));
+            let longest = operands.iter().map(Vec::len).max().unwrap_or(0);
+            let rules = FoldRules::new(fold.clone());
+            for bytes_max in [small, longest + BESIDE_BYTES] {
+                let says = fold.pieces(&whole, bytes_max);
+                let short = says.filter(|pieces| pieces.iter().all(|piece| piece.len() <= bytes_max));
+                let held = rules.pieces(b"key", &whole, bytes_max);
+                prop_assert_eq!(&held, &short, "at most {} of {} bytes", bytes_max, whole.len());
+                let must = GROW.contains(&spec) && bytes_max > small.max(longest);
+                prop_assert!(held.is_some() || !must, "{} bytes in pieces of {bytes_max}", whole.len());
+                if let Some(pieces) = held {
+                    prop_assert!(pieces.iter().all(|piece| fold.check(piece).is_ok()), "{pieces:?}");
+                }
+            }
+            Ok(())
+        });
+        if let Err(failure) = outcome {
+            panic!("{spec}: {failure}");
+        }
+    }
+}
+
 #[test]
 fn the_law_checker_agrees() {
     for (spec, operand) in cases() {
@@ -333,6 +377,34 @@ fn what_is_shown_reads_the_same() {
     }
 }
 
+/// No two byte strings are shown alike, and text is text, whatever control characters it has.
+#[test]
+fn byte_strings_are_shown_as_text_or_in_a_form_that_no_text_has() {
+    let members: [&[u8]; 9] = [
+        b"a\nb",
+        b"0x610a62",
+        b"\0",
+        b"\xff",
+        b"0xff",
+        b"ff",
+        b"{\"$hex\":\"ff\"}",
+        b"{\"$hex\":\"f\"}",
+        b"",
+    ];
+    for spec in ["set", "replace", "first", "append", "max:bytes", "patch"] {
+        let fold = parse(spec).unwrap();
+        let shown = members.map(|member| fold.show(&value(&*fold, &Datum::Bytes(member.to_vec()))).unwrap());
+        for (at, datum) in shown.iter().enumerate() {
+            assert!(!shown[..at].contains(datum), "{spec}: {datum}");
+            let one = if let Datum::List(items) = datum { &items[0] } else { datum };
+            let is_text = std::str::from_utf8(members[at]).is_ok_and(|text| text != "{\"$hex\":\"ff\"}");
+            assert_eq!(matches!(one, Datum::Text(_)), is_text, "{spec}: {datum}");
+            let wrapped = crate::datum::wrapped(members[at]);
+            assert_eq!(value(&*fold, &wrapped), value(&*fold, &Datum::Bytes(members[at].to_vec())), "{spec}");
+        }
+    }
+}
+
 fn text_value(spec: &str, text: &str) -> Vec<u8> {
     value(&*parse(spec).unwrap(), &Datum::Text(text.to_owned()))
 }
@@ -352,6 +424,7 @@ fn folds_do_what_their_names_say() {
     assert_eq!(typed("sum:i64", &["3", "-5"]), "-2");
     assert_eq!(typed("sum:i64", &["9223372036854775807", "1"]), "-9223372036854775808");
     assert_eq!(typed("sum:u64", &["18446744073709551615", "1"]), "18446744073709551615");
+    assert_eq!(typed("sum:i128", &["9223372036854775807", "1", "-1e20"]), "-90776627963145224192");
     assert_eq!(typed("sum:f64", &["1e100", "1", "-1e100"]), "1");
     assert_eq!(typed("min:f64", &["2.5", "NaN", "-1"]), "-1");
     assert_eq!(typed("max:bytes", &["a", "ab", "b", "aa"]), "b");
@@ -383,6 +456,12 @@ fn reading_says_what_was_expected() {
         ("lww:ts", "now", "expected a time and a value, as in `1700000000 hello`, found `now`"),
         ("top:3", "NaN x", "expected a score, found `NaN`"),
         ("quantiles", "NaN", "expected a number, found `NaN`"),
+        ("sum:f64", "1e400", "expected a number, found `1e400`, which is beyond ±1.8e308"),
+        (
+            "{delay: stats:f64}",
+            "{\"delay\":-1e400}",
+            "field `delay`: expected a number, found `-1e400`, which is beyond ±1.8e308",
+        ),
         ("matmul:2:f64", "1 2 3", "expected 4 numbers, found 3"),
         ("{delay: stats:f64}", "{\"dealy\":1}", "the record has no field `dealy`; did you mean `delay`?"),
         ("{delay: stats:f64}", "{\"delay\":\"x\"}", "field `delay`: expected a number, found `x`"),
@@ -390,6 +469,47 @@ fn reading_says_what_was_expected() {
     ] {
         let failure = parse(spec).unwrap().read(&Datum::Text(text.to_owned()), &mut Vec::new());
         assert_eq!(failure.map_err(|failure| failure.0), Err(message.to_owned()));
+    }
+}
+
+/// A number that is too large for a double is no infinity, whatever fold or codec reads it and however it is written.
+#[test]
+fn a_number_beyond_all_doubles_is_refused() {
+    let (mut tried, far) = (0, format!("1{}", "0".repeat(400)));
+    let as_json = |text: &str| format!("{{\"n\":{text}}}");
+    for (spec, wrap) in
+        SPECS.iter().flat_map(|spec| [(spec.to_string(), false), (format!("{{n: {spec}}}"), true)])
+    {
+        let fold = parse(&spec).unwrap();
+        let read = |text: &str| {
+            let text = if wrap { as_json(text) } else { text.to_owned() };
+            fold.read(&Datum::Text(text), &mut Vec::new())
+        };
+        if !spec.contains("f64") && !spec.contains("quantiles") {
+            continue;
+        }
+        tried += 1;
+        assert!(read("1e300").is_ok() && (wrap || read("1e-400").is_ok()), "{spec}");
+        for text in ["1e400", "-1e400", "1.8e308", &far] {
+            assert!(read(text).is_err(), "{spec}: {text}");
+        }
+        assert!(
+            wrap || read("-inf").is_ok() && read("Infinity").is_ok(),
+            "{spec}: what is said is no mistake"
+        );
+    }
+    assert_eq!(tried, 10);
+    for text in ["1e400 x", "-1e400 x"] {
+        assert!(parse("top:3").unwrap().read(&Datum::Text(text.to_owned()), &mut Vec::new()).is_err());
+    }
+    let matrix = Datum::Text("1 1e400; 0 1".to_owned());
+    assert!(parse("matmul:2:f64").unwrap().read(&matrix, &mut Vec::new()).is_err());
+    let codec = crate::codec::ValueCodec::F64;
+    assert!(codec.parse_text("1e400").is_err() && codec.parse_text("inf").is_ok());
+    for (key, text) in [("tuple(double)", "1e400"), ("tuple(float)", "1e39"), ("tuple(float)", "1e400")] {
+        let codec = crate::codec::KeyCodec::parse(key).unwrap();
+        assert!(codec.parse_text(&[text]).is_err(), "{key} {text}");
+        assert!(codec.parse_text(&["inf"]).is_ok() && codec.parse_text(&["1e38"]).is_ok(), "{key}");
     }
 }
 

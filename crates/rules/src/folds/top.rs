@@ -17,7 +17,7 @@ use folddb_base::bytes::{Malformed, Reader, put_slice};
 use crate::datum::Datum;
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::wire::{BuiltIn, float, integer_i64, malformed, plain_bytes, unexpected};
+use super::wire::{BuiltIn, float, integer_i64, malformed, plain_bytes, rows_of_entries, unexpected};
 
 const WHAT: &str = "a ranking";
 
@@ -180,6 +180,14 @@ impl Fold for TopFold {
         Ok(Outcome::Value)
     }
 
+    /// The best first: what comes behind them is not better.
+    fn pieces(&self, value: &[u8], bytes_max: usize) -> Option<Vec<Vec<u8>>> {
+        rows_of_entries(value, bytes_max, |entry| {
+            entry.u64()?;
+            entry.slice().map(drop)
+        })
+    }
+
     fn check(&self, value: &[u8]) -> Result<(), FoldFailure> {
         let mut reader = Reader::new(value);
         let mut seen = Seen::new(self.kept);
@@ -207,7 +215,7 @@ impl Fold for TopFold {
         let mut reader = Reader::new(value);
         let mut items = Vec::new();
         while let Some(entry) = self.next(&mut reader)? {
-            items.push(Datum::List(vec![entry.score.datum(), Datum::from_bytes(entry.member)]));
+            items.push(Datum::List(vec![entry.score.datum(), Datum::text_or_bytes(entry.member)]));
         }
         Ok(Datum::List(items))
     }

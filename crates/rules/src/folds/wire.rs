@@ -1,10 +1,9 @@
 //! What the folds share: reading numbers and bytes out of a [`Datum`], and saying what is wrong with bytes.
 
-use std::borrow::Cow;
+use folddb_base::bytes::{Malformed, Reader, put_varint, varint_len};
 
-use folddb_base::bytes::{Malformed, put_varint, varint_len};
-
-use crate::datum::Datum;
+pub(crate) use crate::datum::plain_bytes;
+use crate::datum::{Datum, parse_float};
 use crate::fold::{Fold, FoldFailure};
 
 /// A fold of this crate.
@@ -22,6 +21,28 @@ pub(crate) trait BuiltIn: Fold {
     fn is_nothing(&self, _value: &[u8]) -> bool {
         false
     }
+}
+
+/// A value that is a row of entries, as values of some entries each, of at most `bytes_max` bytes where no single entry is longer.
+/// `skip` goes over one entry.
+pub(crate) fn rows_of_entries(
+    value: &[u8],
+    bytes_max: usize,
+    skip: impl Fn(&mut Reader<'_>) -> Result<(), Malformed>,
+) -> Option<Vec<Vec<u8>>> {
+    let (mut pieces, mut begin, mut end) = (Vec::new(), 0, 0);
+    let mut reader = Reader::new(value);
+    while !reader.is_empty() {
+        skip(&mut reader).ok()?;
+        let after = value.len() - reader.rest().len();
+        if after - begin > bytes_max && end > begin {
+            pieces.push(value[begin..end].to_vec());
+            begin = end;
+        }
+        end = after;
+    }
+    pieces.push(value[begin..].to_vec());
+    Some(pieces)
 }
 
 /// `expected WHAT: CAUSE`.
@@ -87,17 +108,15 @@ pub(crate) fn float(datum: &Datum) -> Result<f64, FoldFailure> {
         Datum::Float(value) => Ok(*value),
         Datum::Int(value) => Ok(*value as f64),
         Datum::Bool(value) => Ok(f64::from(u8::from(*value))),
-        Datum::Text(text) => text.trim().parse().or_else(|_| unexpected("a number", datum)),
+        Datum::Text(text) => match parse_float(text) {
+            Some(value) => Ok(value),
+            None if text.trim().parse::<f64>().is_ok() => {
+                let found = unexpected::<f64>("a number", datum);
+                found.map_err(|failure| FoldFailure(failure.0 + ", which is beyond ±1.8e308"))
+            }
+            None => unexpected("a number", datum),
+        },
         _ => unexpected("a number", datum),
-    }
-}
-
-/// The bytes of a member or a name: text and bytes as they are, all else as it is printed.
-pub(crate) fn plain_bytes(datum: &Datum) -> Cow<'_, [u8]> {
-    match datum {
-        Datum::Text(text) => Cow::Borrowed(text.as_bytes()),
-        Datum::Bytes(bytes) => Cow::Borrowed(bytes),
-        other => Cow::Owned(other.to_string().into_bytes()),
     }
 }
 

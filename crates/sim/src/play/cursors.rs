@@ -60,6 +60,12 @@ impl Player {
         let snapshot = at.and_then(|at| self.snapshot(at));
         let start = snapshot.map_or_else(|| table.scan(), |snapshot| snapshot.scan_bytes(&table));
         let start = narrow(start, &shape, &scan);
+        // Taken before the rows are: the scan reads at this time or later. In the other order the
+        // model would take snapshots for live that are younger than what the scan saw.
+        let (seq, time_ms) = match snapshot {
+            Some(snapshot) => (snapshot.seq(), snapshot.unix_millis()),
+            None => (self.store()?.last_seq(), self.store()?.unix_millis()),
+        };
         let all = dump(start.clone()).map_err(said("scan before a cursor"))?;
         let mut rows = start.rows().map_err(said("begin a scan"))?;
         for _ in 0..count {
@@ -78,8 +84,8 @@ impl Player {
             born: self.known.model.born(table.name()),
             shape,
             scan,
-            seq: snapshot.map_or(self.store()?.last_seq(), Snapshot::seq),
-            time_ms: snapshot.map_or(self.store()?.unix_millis(), Snapshot::unix_millis),
+            seq,
+            time_ms,
             has_ended: count > all.len(),
             shown: shown.to_vec(),
             rest: rest.to_vec(),

@@ -21,12 +21,9 @@ impl Player {
             if broke_off { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let found = index_of(self.store()?, table.name())?;
-        // To build it is to write; one that is built is left as it is, also by a store that takes no writes.
-        if added.is_ok() && self.known.model.index(table.name()) != Index::Built {
-            self.known.takes_writes();
-        }
         self.known.entries_written(self.store()?.last_seq());
-        self.known.model.set_index(table.name(), found);
+        let last_seq = self.store()?.last_seq();
+        self.known.model.set_index(table.name(), found, last_seq);
         match added {
             Ok(()) if found == Index::Built || broke_off => Ok(()),
             Ok(()) => Err(format!("an index was added, and is {found:?}")),
@@ -42,7 +39,8 @@ impl Player {
         let had = self.known.model.index(table.name());
         let dropped = self.store()?.drop_index(table.name(), INDEX);
         let found = index_of(self.store()?, table.name())?;
-        self.known.model.set_index(table.name(), found);
+        let last_seq = self.store()?.last_seq();
+        self.known.model.set_index(table.name(), found, last_seq);
         match dropped {
             Ok(()) => same("the index that was dropped", &found, &Index::None),
             Err(error) if had == Index::None => {
@@ -69,7 +67,7 @@ impl Player {
     /// Takes over which indexes an opened store has.
     pub(super) fn settle_indexes(&mut self, store: &Store) -> Outcome {
         for name in store.tables() {
-            self.known.settle_index(&name, index_of(store, &name)?)?;
+            self.known.settle_index(&name, index_of(store, &name)?, store.last_seq())?;
         }
         self.known.indexes_are_settled();
         Ok(())
@@ -83,7 +81,7 @@ impl Player {
         let find = || table.find(INDEX).map_err(said("ask the index"));
         let turn = model.last_seq();
         let asked = |rows: &[ModelRow], find: BytesFind, at: Seq| {
-            let asked = Asked { shape, rows, find, turn, may_refuse: at != Seq::MAX };
+            let asked = Asked { shape, rows, find, turn, may_refuse: at < model.index_since(table.name()) };
             asked.compare().map_err(|why| format!("the index at {at}: {why}"))
         };
         asked(&model.rows_at(table.name(), Seq::MAX), find()?, Seq::MAX)?;

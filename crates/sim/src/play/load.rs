@@ -117,9 +117,6 @@ impl Player {
                 Err("a load is acknowledged after a sync of the log or the manifest has failed".to_owned())
             }
             (Ok(_), None) => {
-                // To a snapshot that is older than the table but not than its rows it has them, or is empty: see `Store::bulk_load`.
-                self.snapshots.retain(|snapshot| snapshot.seq() < seq);
-                self.transactions.retain(|running| running.seq() < seq);
                 self.known.loaded(&name, shape, loaded);
                 self.known.survives_power();
                 Ok(())

@@ -20,13 +20,9 @@ impl Player {
         self.with_models(&|model| self.compare_with(model))
     }
 
-    /// Checks something against the model; while it is in doubt whether a batch is there, against the model with it too.
+    /// Checks something against the model.
     pub(super) fn with_models(&self, check: &dyn Fn(&Model) -> Outcome) -> Outcome {
-        let outcome = check(&self.known.model);
-        match self.known.with_doubt() {
-            Some(model) if outcome.is_err() => check(&model).or(outcome),
-            _ => outcome,
-        }
+        check(&self.known.model)
     }
 
     fn compare_with(&self, model: &Model) -> Outcome {

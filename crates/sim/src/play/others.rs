@@ -115,8 +115,15 @@ impl Player {
         if let Ok(report) = &brought {
             same("what is brought over", &(report.set + report.deleted), &(ops.len() as u64))?;
         }
-        let outcome = brought.map(|_| self.store.as_ref().map_or(0, Store::last_seq));
-        self.committed(ops, Durability::Sync, outcome)
+        let last_seq = self.store()?.last_seq();
+        match brought {
+            // Its batch is committed, and what came after that has failed.
+            Err(error) if last_seq > self.known.model.last_seq() => {
+                self.known.written(ops, Durability::Process);
+                self.refused("bring up", error)
+            }
+            brought => self.committed(ops, Durability::Sync, brought.map(|_| last_seq)),
+        }
     }
 
     /// What a table needs to be what another is.

@@ -99,11 +99,8 @@ impl Player {
             let moment = Moment { as_of: AsOf::Seq(next - 1), seq: next - 1, time_ms: write_ms, is_gone };
             moment.compare(model, table, shape, border)?;
         }
-        if model.loaded_at(table.name()) == 0 {
-            let hours_ago = 1 + model.last_seq() % 4;
-            self.compare_time(model, table, shape, border, hours_ago)?;
-        }
-        Ok(())
+        let hours_ago = 1 + model.last_seq() % 4;
+        self.compare_time(model, table, shape, border, hours_ago)
     }
 
     /// The table as it was at a quarter past an hour, when nothing was written and nothing expired.
@@ -119,7 +116,10 @@ impl Player {
         let Some(hours) = now_hours.checked_sub(hours_ago) else { return Ok(()) };
         let time_ms = self.epoch_ms + hours * HOUR_MS + HOUR_MS / 4;
         let writes = model.writes(table.name());
-        let seq = writes.iter().rfind(|(_, write_ms)| *write_ms <= time_ms).map_or(0, |write| write.0);
+        // Rows that it came into being with are as old as the write whose seq they have.
+        let loaded = (model.loaded_at(table.name()), model.loaded_ms(table.name()));
+        let by_then = |write: &&(Seq, u64)| write.1 <= time_ms;
+        let seq = std::iter::once(&loaded).chain(&writes).rfind(by_then).map_or(0, |write| write.0);
         let is_gone = writes.iter().any(|(_, at_ms)| time_ms < *at_ms && *at_ms <= border.gone_ms);
         Moment { as_of: AsOf::UnixMillis(time_ms), seq, time_ms, is_gone }
             .compare(model, table, shape, border)
@@ -148,16 +148,16 @@ impl Player {
 
     /// The snapshots of the past that surely see a table.
     pub(super) fn pasts_of(&self, model: &Model, table: &BytesTable) -> impl Iterator<Item = &Snapshot> {
-        let (born, loaded_at) = (model.born(table.name()), model.loaded_at(table.name()));
-        let sees = move |past: &&Past| past.kept.contains(&born) && loaded_at <= past.snapshot.seq();
+        let born = model.born(table.name());
+        let sees = move |past: &&Past| past.kept.contains(&born);
         self.pasts.iter().filter(sees).map(|past| &past.snapshot)
     }
 
     /// A table as the snapshots of the past see it: those for whom it was kept when they were taken see it as long as they live.
     pub(super) fn compare_pasts(&self, model: &Model, table: &BytesTable, shape: &Shape) -> Outcome {
         for Past { snapshot, kept } in &self.pasts {
-            if shape.order == Order::Hashed || model.loaded_at(table.name()) > snapshot.seq() {
-                continue; // whoever reads at a time before a load may see it or not
+            if shape.order == Order::Hashed {
+                continue; // it keeps no past of all its keys
             }
             let scan = || snapshot.scan_bytes(table);
             let is_kept = kept.contains(&model.born(table.name()));

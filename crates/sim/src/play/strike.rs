@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Player;
 use crate::compare::Outcome;
-use crate::faulty_files::{Call, Fault};
+use crate::faulty_files::{Call, EDQUOT, ENOSPC, Fault};
 use crate::program::{Action, Breakage, Broken};
 use crate::world::SimDisk;
 
@@ -51,7 +51,10 @@ impl Player {
             Broken::Read => on(&[Call::Read, Call::Open, Call::List, Call::Len]),
             Broken::NoSpace => {
                 (self.was_full, self.consumer.may_be_lost) = (true, true);
-                Fault { os_error: 28, ..on(&[Call::Write, Call::Create, Call::CreateAppend]) }
+                // A file system without preallocation finds no room for an append too, and a quota has an error of its own.
+                const GROWS: [Call; 4] = [Call::Write, Call::Append, Call::Create, Call::CreateAppend];
+                let os_error = if skip % 2 == 0 { ENOSPC } else { EDQUOT };
+                Fault { os_error, half: skip % 4 < 2, ..on(&GROWS) }
             }
             Broken::FullDisk => {
                 (self.was_full, self.consumer.may_be_lost) = (true, true);

@@ -7,13 +7,13 @@ use folddb::{BytesTable, Durability, ErrorKind, Seq, Transaction, WriteOp};
 use folddb_base::Stamp;
 use folddb_base::stamp::NEVER;
 
-use super::Player;
 use super::write::{op_of, write_op};
-use crate::compare::{Outcome, same};
+use super::{Player, name_of};
+use crate::compare::{Outcome, chosen, compare_rows, inside, narrow, same, scan_hashed, scan_prefix};
 use crate::known::Ops;
-use crate::model::{Model, ModelRow, Present};
-use crate::program::{TableOp, Transact, What};
-use crate::tables::{Order, Shape};
+use crate::model::{Model, ModelRow, Present, Written};
+use crate::program::{Edge, ScanShape, TableOp, Transact, What};
+use crate::tables::{KEYS, Order, Shape};
 
 /// The number of a value that lasts as long as its table says.
 const DEFAULT_LIFETIME: u8 = 0;
@@ -26,6 +26,8 @@ pub(super) struct Running {
     transaction: Transaction,
     /// What it has read.
     reads: BTreeSet<(String, Vec<u8>)>,
+    /// The tables that it has scanned: a range delete that takes no key from what it saw may be a conflict.
+    scanned: BTreeSet<String>,
     /// What it has written, in order.
     ops: Vec<(TableOp, Shape)>,
     /// Which of the tables of their names those were that it has met.
@@ -46,12 +48,12 @@ impl Player {
         match step {
             Transact::Begin => self.begin_transaction(),
             Transact::Get(which, slot, key) => self.in_transaction(*which, |player, running| {
-                let found = match player.table(*slot)? {
-                    Some(hashed) if hashed.1.order == Order::Hashed => Some(hashed), // which it refuses
-                    _ => player.meet(running, *slot)?,
-                };
-                let Some((table, shape)) = found else { return Ok(()) };
-                player.get_in(running, &table, &shape, &shape.key(*key))
+                let Some((table, shape)) = player.meet(running, *slot)? else { return Ok(()) };
+                player.get_in(running, &table, &shape.key(*key))
+            }),
+            Transact::Scan(which, slot, scan) => self.in_transaction(*which, |player, running| {
+                let Some((table, shape)) = player.meet(running, *slot)? else { return Ok(()) };
+                player.scan_in(running, (&table, &shape), scan)
             }),
             Transact::Write(which, op) => {
                 self.in_transaction(*which, |player, running| player.write_in(running, op).map(drop))
@@ -59,7 +61,7 @@ impl Player {
             Transact::FoldAndGet(which, op) => self.in_transaction(*which, |player, running| {
                 let op = TableOp { what: What::Fold, ..*op };
                 let Some((table, shape)) = player.write_in(running, &op)? else { return Ok(()) };
-                player.get_in(running, &table, &shape, &shape.key(op.key))
+                player.get_in(running, &table, &shape.key(op.key))
             }),
             Transact::Commit(which, durability) => {
                 let at = usize::from(*which) % self.transactions.len().max(1);
@@ -88,7 +90,13 @@ impl Player {
         self.with_models(&|model| {
             same("the seq of a transaction", &transaction.snapshot().seq(), &model.last_seq())
         })?;
-        let running = Running { transaction, reads: BTreeSet::new(), ops: Vec::new(), met: BTreeMap::new() };
+        let running = Running {
+            transaction,
+            reads: BTreeSet::new(),
+            scanned: BTreeSet::new(),
+            ops: Vec::new(),
+            met: BTreeMap::new(),
+        };
         self.transactions.push(running);
         Ok(())
     }
@@ -123,13 +131,8 @@ impl Player {
     }
 
     /// What it reads is what its snapshot has, with what it has written itself since.
-    fn get_in(&self, running: &mut Running, table: &BytesTable, shape: &Shape, key: &[u8]) -> Outcome {
-        let found = running.transaction.get_bytes(table, key);
-        if shape.order == Order::Hashed {
-            let refused = found.map_err(|error| error.kind());
-            return same("reading a hashed table in a transaction", &refused, &Err(ErrorKind::InvalidInput));
-        }
-        let found = match found {
+    fn get_in(&self, running: &mut Running, table: &BytesTable, key: &[u8]) -> Outcome {
+        let found = match running.transaction.get_bytes(table, key) {
             Ok(value) => value.map(Present::Value),
             Err(error) if error.kind() == ErrorKind::FoldFailed => Some(Present::Failed),
             Err(error)
@@ -144,8 +147,37 @@ impl Player {
         self.with_models(&|model| same(&what, &found, &running.sees(model, table.name(), key)))
     }
 
+    /// What it scans is the same; all keys of what the scan has gone over are read.
+    fn scan_in(
+        &self,
+        running: &mut Running,
+        (table, shape): (&BytesTable, &Shape),
+        scan: &ScanShape,
+    ) -> Outcome {
+        let rows = running.rows(&self.known.model, table.name());
+        let scanned = running.transaction.scan_bytes(table);
+        let outcome = match (shape.order, scan.prefix) {
+            (Order::Hashed, _) => scan_hashed(&rows, shape, scan, scanned),
+            (_, Some((number, len))) => scan_prefix(&rows, shape, &shape.key(number), len, scan, scanned),
+            _ => {
+                let expected = chosen(rows.clone(), scan, |key| inside(shape, scan, key));
+                compare_rows(&expected, narrow(scanned, shape, scan))
+            }
+        };
+        if outcome.is_err() && running.transaction.snapshot().has_ended() {
+            return Ok(());
+        }
+        outcome.map_err(|why| format!("a scan of {} in a transaction: {why}", table.name()))?;
+        if let Some(keys) = read_keys(rows, shape, scan) {
+            running.scanned.insert(table.name().to_owned());
+            running.reads.extend(keys.into_iter().map(|key| (table.name().to_owned(), key)));
+        }
+        Ok(())
+    }
+
     fn commit_transaction(&mut self, running: Running, durability: Durability) -> Outcome {
-        let is_over = running.met.iter().any(|(name, born)| self.known.model.born(name) != *born);
+        let is_gone = |name: &str, born: u64| self.known.model.born(name) != born;
+        let is_over = running.met.iter().any(|(name, born)| is_gone(name, *born) && running.uses(name));
         let has_ended = running.transaction.snapshot().has_ended();
         let mut ops = Ops::new();
         for (op, shape) in running.ops.iter().filter(|_| !is_over) {
@@ -153,7 +185,8 @@ impl Player {
             let (_, deadline_ms) = shape.lifetime(DEFAULT_LIFETIME, write_ms, self.epoch_ms);
             ops.extend(op_of(op, shape).map(|(table, op)| (table, op, Stamp { write_ms, deadline_ms })));
         }
-        let Running { transaction, reads, ops: written, .. } = running;
+        let Running { transaction, reads, scanned, ops: written, .. } = running;
+        let reads = (&reads, &scanned);
         let at = (transaction.snapshot().seq(), transaction.snapshot().unix_millis());
         let outcome = transaction.commit(durability);
         if written.is_empty() {
@@ -161,13 +194,13 @@ impl Player {
         }
         match outcome {
             Ok(_) if is_over => Err("a transaction on a table that was dropped is committed".to_owned()),
-            Ok(_) if verdict(&self.known.model, &reads, at) == Verdict::Conflicts => {
+            Ok(_) if verdict(&self.known.model, reads, at) == Verdict::Conflicts => {
                 Err(format!("a transaction at seq {} is committed, whose reads were overtaken", at.0))
             }
             Err(error) if error.kind() == ErrorKind::Closed && is_over => Ok(()),
             Err(error) if error.kind() == ErrorKind::SnapshotGone && has_ended => Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                self.with_models(&|model| match verdict(model, &reads, at) {
+                self.with_models(&|model| match verdict(model, reads, at) {
                     Verdict::Commits if !is_over => {
                         Err(format!("a transaction that nobody has overtaken fails: {error}"))
                     }
@@ -180,13 +213,20 @@ impl Player {
 }
 
 impl Running {
-    /// The seq that it reads at.
-    pub(super) fn seq(&self) -> Seq {
-        self.transaction.snapshot().seq()
+    /// Whether it has read or written in a table. One that it met when its snapshot had ended is
+    /// nothing to it.
+    fn uses(&self, name: &str) -> bool {
+        let writes = || self.ops.iter().any(|(op, _)| name_of(op.table) == name);
+        self.reads.iter().any(|(read, _)| read == name) || self.scanned.contains(name) || writes()
     }
 
     /// What the transaction must see of a key.
     fn sees(&self, model: &Model, table: &str, key: &[u8]) -> Option<Present> {
+        self.rows(model, table).into_iter().find(|(at, _)| at == key).map(|(_, present)| present)
+    }
+
+    /// What it must see of a table.
+    fn rows(&self, model: &Model, table: &str) -> Vec<ModelRow> {
         let past = self.transaction.snapshot();
         let mut model = model.until(past.seq());
         model.set_time(past.unix_millis());
@@ -196,13 +236,47 @@ impl Running {
                 model.apply_at(&at, op, Stamp { write_ms: past.unix_millis(), deadline_ms: NEVER });
             }
         }
-        let rows = model.rows_at(table, Seq::MAX);
-        rows.into_iter().find(|(at, _)| at == key).map(|(_, present)| present)
+        model.rows_at(table, Seq::MAX)
     }
 }
 
+/// The keys that a scan has gone over which shows these rows of a table: there or not. None where it is refused.
+fn read_keys(rows: Vec<ModelRow>, shape: &Shape, scan: &ScanShape) -> Option<Vec<Vec<u8>>> {
+    let all = (0..KEYS).map(|number| shape.key(number));
+    if shape.order == Order::Hashed {
+        let is_all = match scan.prefix {
+            Some((number, len)) => len == 0 || shape.key(number).is_empty(), // which is no bound
+            None => scan.low == Edge::Open && scan.high == Edge::Open,
+        };
+        return (is_all && !scan.reverse).then(|| all.collect());
+    }
+    if shape.order == Order::ByLength && scan.prefix.is_some() {
+        return None;
+    }
+    let is_inside = |key: &[u8]| match scan.prefix {
+        None => inside(shape, scan, key),
+        Some((number, len)) => {
+            let first = shape.key(number);
+            key.starts_with(&first[..first.len().min(usize::from(len))])
+        }
+    };
+    let seen = chosen(rows, scan, is_inside);
+    let is_cut_short = scan.limit.is_some_and(|limit| seen.len() == usize::from(limit));
+    let last = seen.last().filter(|_| is_cut_short).map(|(key, _)| key.clone());
+    let is_passed = |key: &Vec<u8>| match (&last, scan.reverse) {
+        (None, _) => !is_cut_short,
+        (Some(last), false) => shape.compare(key, last).is_le(),
+        (Some(last), true) => shape.compare(key, last).is_ge(),
+    };
+    Some(all.filter(|key| is_inside(key)).filter(is_passed).collect())
+}
+
 /// What the reads at a seq and a time say of a commit now.
-fn verdict(model: &Model, reads: &BTreeSet<(String, Vec<u8>)>, (seq, time_ms): (Seq, u64)) -> Verdict {
+fn verdict(
+    model: &Model,
+    (reads, scanned): (&BTreeSet<(String, Vec<u8>)>, &BTreeSet<String>),
+    (seq, time_ms): (Seq, u64),
+) -> Verdict {
     let is_there = |rows: Vec<ModelRow>, key: &[u8]| rows.iter().any(|(at, _)| at == key);
     let of = |(table, key): &(String, Vec<u8>)| {
         let was = is_there(model.rows_seen(table, seq, time_ms), key);
@@ -211,11 +285,14 @@ fn verdict(model: &Model, reads: &BTreeSet<(String, Vec<u8>)>, (seq, time_ms): (
         if lasts_at(time_ms) && !lasts_at(model.now_ms()) {
             return Verdict::Conflicts; // it has expired
         }
+        let is = is_there(model.rows_at(table, Seq::MAX), key);
         match model.was_written_since(table, key, seq) {
-            false => Verdict::Commits,
-            true if was || is_there(model.rows_at(table, Seq::MAX), key) => Verdict::Conflicts,
-            true => Verdict::Either,
+            Written::Not => Verdict::Commits,
+            Written::Unless if was => Verdict::Either,
+            _ if was || is => Verdict::Conflicts,
+            _ => Verdict::Either,
         }
     };
-    reads.iter().map(of).max().unwrap_or(Verdict::Commits)
+    let cut = scanned.iter().any(|table| model.was_cut_since(table, seq)).then_some(Verdict::Either);
+    reads.iter().map(of).chain(cut).max().unwrap_or(Verdict::Commits)
 }

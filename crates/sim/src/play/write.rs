@@ -126,14 +126,14 @@ impl Player {
             }
             // Hashed tables fold when they are written to.
             Err(error) if error.kind() == ErrorKind::FoldFailed => self.fails_to_fold(&ops),
-            Err(error) => {
-                // For lack of space a batch is refused before anything has happened; and a store that goes on to write has
-                // nothing of it.
-                if error.kind() != ErrorKind::NoSpace && self.store()?.stats().poisoned_by.is_some() {
-                    self.known.doubt_batch(ops);
-                }
-                self.refused("commit", error)
+            // It is there, and with the kernel: only its sync has failed.
+            Err(error) if error.kind() == ErrorKind::NotDurable => {
+                same("the durability of a batch that may not be durable", &durability, &Durability::Sync)?;
+                self.known.written(ops, Durability::Process);
+                self.refused("sync a commit", error)
             }
+            // A batch that is refused is never seen, before or after a crash: nothing is noted of it.
+            Err(error) => self.refused("commit", error),
         }
     }
 

@@ -46,6 +46,11 @@ impl Program {
         Program { actions, settings: Settings { feed: feed(seed), ..self.settings } }
     }
 
+    /// The same program on a store whose threads do the upkeep.
+    pub fn in_threads(self) -> Program {
+        Program { settings: Settings { upkeep: Upkeep::Threads, ..self.settings }, ..self }
+    }
+
     /// The same program; in one of three there is such a consumer.
     pub fn followed_in_some(self, seed: u64) -> Program {
         if seed.is_multiple_of(3) { self.followed(seed) } else { self }
@@ -211,7 +216,11 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
             let durability = *chance.pick(&[Durability::Buffered, Durability::Process, Durability::Sync]);
             let longest = if temper.large_values || chance.one_in(10) { 60 } else { 12 };
             let len = chance.below(longest);
-            Action::Commit((0..len).map(|_| op(chance, temper)).collect(), durability)
+            let mut ops: Vec<TableOp> = (0..len).map(|_| op(chance, temper)).collect();
+            if temper.ranges > 0 && len % 8 == 7 {
+                ops.iter_mut().for_each(|op| op.what = What::DeleteRange); // so many that upkeep plans by their number
+            }
+            Action::Commit(ops, durability)
         }
         50..=56 if temper.snapshots > 0 => Action::Snapshot,
         57..=60 => Action::Release(chance.below(8) as u8),

@@ -68,6 +68,7 @@ fn step(chance: &mut Seeded, temper: &Temper) -> Option<Transact> {
             Transact::Commit(which, *chance.pick(&durability))
         }
         9 if chance.one_in(8) => Transact::Forget(which),
+        10 => Transact::Scan(which, slot(chance), scan(chance)),
         _ => return None,
     })
 }

@@ -17,12 +17,10 @@ use std::path::{Component, Path};
 use super::diary::{Diary, Entry};
 use super::image::{Image, PAGE_BYTES};
 use crate::chance::Seeded;
-use crate::faulty_files::{Call, Failure, Faults};
+use crate::faulty_files::{Call, ENOSPC, Failure, Faults};
 
 /// Bytes that a disk writes whole or not at all, but for garbage.
 pub(crate) const SECTOR_BYTES: u64 = 512;
-
-pub(crate) const ENOSPC: i32 = 28;
 
 pub(crate) type FileId = u64;
 pub(crate) type DirId = u64;
@@ -43,6 +41,8 @@ pub(crate) struct Machine {
     pub(crate) calls: u64,
     /// Calls that may have changed something.
     pub(crate) changes: u64,
+    /// Bytes that were handed over to be written.
+    pub(crate) bytes_written: u64,
     /// The process dies before it makes this change, counted from the first of all.
     pub(crate) dies_before: Option<u64>,
     pub(crate) is_dead: bool,
@@ -246,6 +246,7 @@ impl Machine {
             return;
         }
         let (offset, bytes) = extent;
+        self.bytes_written += bytes.len() as u64;
         let hash = if bytes.is_empty() { 0 } else { folddb_base::checksum::hash32(offset, bytes) };
         self.diary.push(Entry::Call {
             call,

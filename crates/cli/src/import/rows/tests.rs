@@ -21,6 +21,7 @@ fn read(rows: &mut Rows, column: &str) -> Vec<(u64, Result<String, String>)> {
     loop {
         let row = match rows.advance().unwrap() {
             Next::End => return found,
+            Next::Wait => continue,
             Next::Bad(bad) => Err(bad.to_string()),
             Next::Row => match rows.field(slot) {
                 Ok(text) => Ok(text.map_or("(missing)".to_owned(), Cow::into_owned)),
@@ -89,19 +90,50 @@ fn null_texts_and_bad_bytes_are_told_apart() {
 }
 
 #[test]
-fn a_quote_that_is_not_closed_does_not_take_in_the_whole_file() {
-    let rest = std::io::BufReader::new(std::io::repeat(b'x').take(ROW_BYTES_MAX * 2));
+fn a_quote_that_does_not_close_costs_its_line_and_no_other() {
+    let mut rows = open("a,b\n1,x\n2,\"y\n3,z\n4,w\n", InputFormat::Csv, true);
+    let wrong = "column `b`: a quote opens here and does not close";
+    let text = |line, text: &str| (line, Ok(text.to_owned()));
+    let found = read(&mut rows, "b");
+    assert_eq!(found, [text(2, "x"), (3, Err(wrong.to_owned())), text(4, "z"), text(5, "w")]);
+}
+
+#[test]
+fn a_quote_in_the_first_row_leaves_the_count_of_columns_to_the_next() {
+    let mut rows = open("1,2,\"x\n3,y\n4,z\n", InputFormat::Csv, false);
+    let found = read(&mut rows, "c2");
+    assert_eq!(
+        found.iter().map(|(line, row)| (*line, row.is_ok())).collect::<Vec<_>>(),
+        [(1, false), (2, true), (3, true)]
+    );
     let source = Source {
-        reader: Box::new(Cursor::new("a,b\n1,2\n\"").chain(rest)),
+        reader: Box::new(Cursor::new("a,\"b\n1,2\n")),
+        name: "test".to_owned(),
+        bytes_total: None,
+        bytes_read: Arc::default(),
+    };
+    let Err(refused) = Rows::open(source, InputFormat::Csv, None, true, &[]) else { panic!("it is refused") };
+    assert_eq!(
+        refused.to_string(),
+        "cannot read the header of test: line 1: a quote opens here and does not close"
+    );
+}
+
+/// No more than a row may have is read for it, and reading goes on behind its line.
+#[test]
+fn a_quote_that_does_not_close_does_not_take_in_a_file_without_lines() {
+    let rest = std::io::BufReader::new(std::io::repeat(b'x').take(ROW_BYTES_MAX as u64 * 2));
+    let source = Source {
+        reader: Box::new(Cursor::new("a,b\n1,2\n\"").chain(rest).chain(Cursor::new("\n3,4\n"))),
         name: "test".to_owned(),
         bytes_total: None,
         bytes_read: Arc::default(),
     };
     let mut rows = Rows::open(source, InputFormat::Csv, None, true, &[]).unwrap();
-    assert!(matches!(rows.advance(), Ok(Next::Row)));
-    let Err(error) = rows.advance() else { panic!("it is refused") };
+    let found = read(&mut rows, "b");
     assert_eq!(
-        error.to_string(),
-        "cannot read test after line 2: a row is longer than 67108864 bytes; is a quote not closed?"
+        found.iter().map(|(line, row)| (*line, row.is_ok())).collect::<Vec<_>>(),
+        [(2, true), (3, false), (4, true)]
     );
+    assert!(found[1].1.as_ref().is_err_and(|wrong| wrong.contains("a quote opens here")));
 }

@@ -117,6 +117,12 @@ impl Mender<'_> {
                     let what = format!("its header is damaged, and written anew: {cause}");
                     self.report.findings.push(Finding::note(name.to_string(), what));
                 }
+                if let Some(end) = end.filter(|end| *end > len) {
+                    let what = format!(
+                        "it has {len} bytes, and its values need {end}: what they lack shows where they are read"
+                    );
+                    self.report.findings.push(Finding::note(name.to_string(), what));
+                }
                 let len = end.map_or(len, |end| end.min(len));
                 let unread = copying::copy_past_errors(files, (&new_header, &*file, from..len), &to)?;
                 self.tell_unread(&name.to_string(), unread);

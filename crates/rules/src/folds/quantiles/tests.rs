@@ -15,6 +15,34 @@ fn number() -> impl Strategy<Value = f64> {
     ]
 }
 
+/// The number of the nearest rank, by the definition of `percentile_disc`: the first whose share of all, with all
+/// before it, is not less than `q`.
+fn exact_quantile(sorted: &[f64], q: f64) -> f64 {
+    let share = |index: usize| (index + 1) as f64 / sorted.len() as f64;
+    let index = (0..sorted.len()).find(|&index| share(index) >= q);
+    index.map_or(sorted[sorted.len() - 1], |index| sorted[index])
+}
+
+/// Of 1 to 1,000 numbers, each far from the next, at every share that people ask for: a rank beside the right one
+/// would be seen.
+#[test]
+fn quantiles_are_those_of_the_nearest_rank() {
+    let shares: Vec<f64> =
+        (0..=100).map(|percent| f64::from(percent) / 100.0).chain([0.001, 0.999]).collect();
+    for count in 1..=1000usize {
+        let numbers: Vec<f64> = (0..count as u32).map(|number| 1.05f64.powi(number as i32)).collect();
+        let sketch = of_all(0.01, &numbers);
+        for &q in &shares {
+            let (found, exact) = (sketch.quantile(q).unwrap(), exact_quantile(&numbers, q));
+            let is_near = (found - exact).abs() <= 0.01 * exact * (1.0 + 1e-9);
+            assert!(is_near, "{q} of {count}: {found} and not {exact}");
+        }
+        assert_eq!((sketch.quantile(0.0), sketch.quantile(1.0)), (Some(numbers[0]), numbers.last().copied()));
+    }
+    let two = of_all(0.01, &[1.0, 1000.0]);
+    assert_eq!([0.5, 0.9, 0.99].map(|q| two.quantile(q).unwrap()), [1.0, 1000.0, 1000.0]);
+}
+
 proptest! {
     #[test]
     fn every_quantile_is_within_alpha(
@@ -24,7 +52,7 @@ proptest! {
     ) {
         let sketch = of_all(alpha, &numbers);
         numbers.sort_by(f64::total_cmp);
-        let exact = numbers[(q * (numbers.len() - 1) as f64).floor() as usize];
+        let exact = exact_quantile(&numbers, q);
         let found = sketch.quantile(q).unwrap();
         prop_assert!((found - exact).abs() <= alpha * exact.abs() * (1.0 + 1e-9), "{found} for {exact}");
         prop_assert_eq!(sketch.count(), numbers.len() as u64);

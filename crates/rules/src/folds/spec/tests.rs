@@ -91,7 +91,7 @@ fn errors_point_at_the_place_and_suggest() {
 fn an_error_shows_the_place() {
     let shown = refused("{a: sum:u64, é: sum:u46}").to_string();
     let lines: Vec<&str> = shown.lines().collect();
-    assert_eq!(lines[0], "expected a number type for `sum`: i64, u64, f64; found `u46`");
+    assert_eq!(lines[0], "expected a number type for `sum`: i64, u64, i128, f64; found `u46`");
     assert_eq!(lines[1], "  {a: sum:u64, é: sum:u46}");
     assert_eq!(lines[2], "                      ^ did you mean `sum:u64`?");
 }

@@ -1,0 +1,309 @@
+//! Records of delimited text (CSV, TSV), one after the other, as RFC 4180 has them, and what other programs write.
+//!
+//! ```text
+//!   a,b\n             fields between delimiters; a record ends with \n, \r\n or \r; empty lines are passed over
+//!   "a ""b"", c\nd"   a quote opens at the beginning of a field only; inside it stands twice, and lines may end
+//!   "a"b              what follows a closing quote on the line where it opened belongs to the field
+//! ```
+//!
+//! **A quote that does not close** would take in rows that are none of it. That it does not close is
+//! known when the text ends inside, when the record is longer than any may be, or when the next quote, on a later
+//! line, has text behind it: that one was to open a field. The record is bad then, and reading goes on
+//! at the line after the one on which the quote opened: nothing behind that line is taken for a part of a row.
+
+use std::io::{self, BufRead};
+
+use csv::ByteRecord;
+
+const QUOTE: u8 = b'"';
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// What reading the next record gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// A record.
+    Record,
+    /// The last field of the record begins with a quote that does not close. The field is the rest of that line.
+    OpenQuote,
+    /// The record is longer than any may be; its line is passed over.
+    TooLong,
+    /// There are no more.
+    End,
+}
+
+/// How reading on went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum More {
+    Read,
+    TooLong,
+    End,
+}
+
+/// How a field ended.
+enum FieldEnd {
+    Delimiter,
+    /// The end of the record, which stands there, or the end of the text.
+    Record,
+    /// Its quote does not close: that stands here, and on the line so many behind that of the record.
+    OpenQuote {
+        at: usize,
+        lines: u64,
+    },
+    TooLong,
+}
+
+/// The records of a text. An error of the reader leaves all as it was before the record: it may be asked again.
+pub(crate) struct Records {
+    reader: Box<dyn BufRead>,
+    delimiter: u8,
+    /// Longest record, in bytes.
+    bytes_max: usize,
+    /// What has been read; all before `begin` is done with.
+    text: Vec<u8>,
+    /// Where the next record begins, or what is between it and the last.
+    begin: usize,
+    /// The line of `begin`, from 1.
+    line: u64,
+    /// What stands before `begin` is a `\r`, whose `\n` may follow.
+    after_return: bool,
+    /// The rest of a line that is too long comes first.
+    passes_line: bool,
+    is_begun: bool,
+    /// All of the text has been read.
+    is_ended: bool,
+    field: Vec<u8>,
+    /// The fields of the present record.
+    pub(crate) record: ByteRecord,
+    /// The line that the present record is told of: where it begins, or where its quote opens.
+    pub(crate) record_line: u64,
+    /// How many lines behind that its end is.
+    pub(crate) record_lines: u64,
+}
+
+impl Records {
+    /// The records of a text, of which none is longer than `bytes_max`.
+    pub(crate) fn new(reader: Box<dyn BufRead>, delimiter: u8, bytes_max: usize) -> Records {
+        Records {
+            reader,
+            delimiter,
+            bytes_max,
+            text: Vec::new(),
+            begin: 0,
+            line: 1,
+            after_return: false,
+            passes_line: false,
+            is_begun: false,
+            is_ended: false,
+            field: Vec::new(),
+            record: ByteRecord::new(),
+            record_line: 0,
+            record_lines: 0,
+        }
+    }
+
+    /// Reads the next record.
+    ///
+    /// # Errors
+    /// Those of the reader.
+    pub(crate) fn advance(&mut self) -> io::Result<Found> {
+        self.begin_text()?;
+        self.pass_line()?;
+        if !self.pass_line_ends()? {
+            return Ok(Found::End);
+        }
+        self.record.clear();
+        let (mut at, mut lines) = (0, 0);
+        loop {
+            let end = self.take_field(&mut at, &mut lines)?;
+            if !matches!(end, FieldEnd::TooLong) {
+                self.record.push_field(&self.field);
+            }
+            match end {
+                FieldEnd::Delimiter => at += 1,
+                FieldEnd::Record => return Ok(self.end_record(at, lines, Found::Record)),
+                FieldEnd::TooLong => {
+                    self.passes_line = true;
+                    return Ok(self.end_record(at, lines, Found::TooLong));
+                }
+                FieldEnd::OpenQuote { at, lines } => {
+                    let end = at + self.field.len();
+                    let found = self.end_record(end, lines, Found::OpenQuote);
+                    (self.record_line, self.record_lines) = (self.line, 0);
+                    self.passes_line = self.begin == self.text.len();
+                    return Ok(found);
+                }
+            }
+        }
+    }
+
+    /// The next record begins behind `at`, so many lines on.
+    fn end_record(&mut self, at: usize, lines: u64, found: Found) -> Found {
+        (self.record_line, self.record_lines) = (self.line, lines);
+        self.begin += at;
+        self.line += lines;
+        self.after_return = false;
+        found
+    }
+
+    /// Takes the field at `at`, which becomes the end of it.
+    fn take_field(&mut self, at: &mut usize, lines: &mut u64) -> io::Result<FieldEnd> {
+        self.field.clear();
+        if self.byte(*at)? != Some(QUOTE) {
+            return self.take_bare(at);
+        }
+        let (opened_at, opened_lines) = (*at, *lines);
+        *at += 1;
+        let is_closed = self.take_quoted(at, lines)?;
+        if !is_closed || (*lines > opened_lines && !self.ends_field(*at)?) {
+            self.put_line(opened_at);
+            return Ok(FieldEnd::OpenQuote { at: opened_at, lines: opened_lines });
+        }
+        self.take_bare(at)
+    }
+
+    /// Takes what stands up to the next delimiter or the end of the line.
+    fn take_bare(&mut self, at: &mut usize) -> io::Result<FieldEnd> {
+        loop {
+            let rest = &self.text[self.begin + *at..];
+            let len = rest.iter().position(|&byte| is_end(byte, self.delimiter));
+            self.field.extend_from_slice(&rest[..len.unwrap_or(rest.len())]);
+            *at += len.unwrap_or(rest.len());
+            if len.is_some() {
+                let is_delimiter = self.text[self.begin + *at] == self.delimiter;
+                return Ok(if is_delimiter { FieldEnd::Delimiter } else { FieldEnd::Record });
+            }
+            match self.read_on()? {
+                More::Read => {}
+                More::TooLong => return Ok(FieldEnd::TooLong),
+                More::End => return Ok(FieldEnd::Record),
+            }
+        }
+    }
+
+    /// Takes what stands behind an opening quote, and the closing one; false where there is none.
+    fn take_quoted(&mut self, at: &mut usize, lines: &mut u64) -> io::Result<bool> {
+        loop {
+            let rest = &self.text[self.begin + *at..];
+            let len = rest.iter().position(|&byte| byte == QUOTE);
+            let taken = &rest[..len.unwrap_or(rest.len())];
+            self.field.extend_from_slice(taken);
+            *lines += taken.iter().filter(|&&byte| byte == b'\n').count() as u64;
+            *at += taken.len();
+            if len.is_none() {
+                match self.read_on()? {
+                    More::Read => continue,
+                    More::TooLong | More::End => return Ok(false),
+                }
+            }
+            *at += 1;
+            if self.byte(*at)? != Some(QUOTE) {
+                return Ok(true);
+            }
+            self.field.push(QUOTE);
+            *at += 1;
+        }
+    }
+
+    /// Whether a field ends at `at`, or behind the blanks there.
+    fn ends_field(&mut self, mut at: usize) -> io::Result<bool> {
+        loop {
+            match self.byte(at)? {
+                None => return Ok(true),
+                Some(byte) if is_end(byte, self.delimiter) => return Ok(true),
+                Some(b' ' | b'\t') => at += 1,
+                Some(_) => return Ok(false),
+            }
+        }
+    }
+
+    /// The field becomes the rest of the line from `at` on, which has been read.
+    fn put_line(&mut self, at: usize) {
+        let rest = &self.text[self.begin + at..];
+        let len = rest.iter().position(|&byte| is_line_end(byte)).unwrap_or(rest.len());
+        self.field.clear();
+        self.field.extend_from_slice(&rest[..len]);
+    }
+
+    fn begin_text(&mut self) -> io::Result<()> {
+        if self.is_begun {
+            return Ok(());
+        }
+        let mut has_mark = true;
+        for (at, &byte) in BYTE_ORDER_MARK.iter().enumerate() {
+            has_mark = has_mark && self.byte(at)? == Some(byte);
+        }
+        self.begin += if has_mark { BYTE_ORDER_MARK.len() } else { 0 };
+        self.is_begun = true;
+        Ok(())
+    }
+
+    /// Passes over what is left of a line that was too long.
+    fn pass_line(&mut self) -> io::Result<()> {
+        while self.passes_line {
+            let rest = &self.text[self.begin..];
+            let len = rest.iter().position(|&byte| is_line_end(byte));
+            self.begin += len.unwrap_or(rest.len());
+            self.passes_line = len.is_none() && self.read_on()? != More::End;
+        }
+        Ok(())
+    }
+
+    /// Passes over the ends of lines; false at the end of the text.
+    fn pass_line_ends(&mut self) -> io::Result<bool> {
+        while let Some(byte) = self.byte(0)? {
+            if !is_line_end(byte) {
+                return Ok(true);
+            }
+            let is_second = byte == b'\n' && self.after_return;
+            self.line += u64::from(!is_second);
+            self.after_return = byte == b'\r';
+            self.begin += 1;
+        }
+        Ok(false)
+    }
+
+    /// The byte so far behind `begin`; none at the end of the text.
+    fn byte(&mut self, at: usize) -> io::Result<Option<u8>> {
+        while self.begin + at >= self.text.len() {
+            if self.read_on()? == More::End {
+                return Ok(None);
+            }
+        }
+        Ok(Some(self.text[self.begin + at]))
+    }
+
+    /// Reads more of the text, behind what there is.
+    fn read_on(&mut self) -> io::Result<More> {
+        let is_too_long = self.text.len() - self.begin > self.bytes_max;
+        if self.is_ended {
+            return Ok(More::End);
+        }
+        let read = loop {
+            match self.reader.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        let len = read.len();
+        if len == 0 {
+            self.is_ended = true;
+            return Ok(More::End);
+        }
+        self.text.drain(..std::mem::take(&mut self.begin));
+        self.text.extend_from_slice(read);
+        self.reader.consume(len);
+        Ok(if is_too_long { More::TooLong } else { More::Read })
+    }
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r')
+}
+
+fn is_end(byte: u8, delimiter: u8) -> bool {
+    byte == delimiter || is_line_end(byte)
+}
+
+#[cfg(test)]
+#[path = "delimited/tests.rs"]
+mod tests;

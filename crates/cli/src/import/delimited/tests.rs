@@ -1,0 +1,144 @@
+use std::io::{self, BufReader, Cursor, Read};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Gives so many bytes at a time, and nothing yet each second time that it is asked.
+struct Hesitant {
+    text: Cursor<Vec<u8>>,
+    bytes: usize,
+    asked: usize,
+}
+
+impl Read for Hesitant {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.asked += 1;
+        if self.asked.is_multiple_of(2) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let len = buffer.len().min(self.bytes);
+        self.text.read(&mut buffer[..len])
+    }
+}
+
+/// What a record was: its line, what it is, and its fields.
+type Told = (u64, Found, Vec<String>);
+
+fn read_by(text: &str, bytes: usize, bytes_max: usize) -> Vec<Told> {
+    let hesitant = Hesitant { text: Cursor::new(text.as_bytes().to_vec()), bytes, asked: 0 };
+    let mut records = Records::new(Box::new(BufReader::with_capacity(64, hesitant)), b',', bytes_max);
+    let mut told = Vec::new();
+    loop {
+        match records.advance() {
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock),
+            Ok(Found::End) => return told,
+            Ok(found) => {
+                let text = |field: &[u8]| String::from_utf8_lossy(field).into_owned();
+                told.push((records.record_line, found, records.record.iter().map(text).collect()));
+            }
+        }
+    }
+}
+
+fn read(text: &str) -> Vec<Told> {
+    read_by(text, 64, 1 << 20)
+}
+
+fn row(line: u64, fields: &[&str]) -> Told {
+    (line, Found::Record, fields.iter().map(|&field| field.to_owned()).collect())
+}
+
+fn open_quote(line: u64, fields: &[&str]) -> Told {
+    (line, Found::OpenQuote, fields.iter().map(|&field| field.to_owned()).collect())
+}
+
+#[test]
+fn lines_end_in_three_ways_and_empty_ones_are_no_records() {
+    let rows = [row(1, &["a", "b"]), row(3, &["c", ""]), row(4, &["d"])];
+    assert_eq!(read("\u{feff}a,b\n\nc,\nd"), rows);
+    assert_eq!(read("a,b\r\n\r\nc,\r\nd\r\n"), rows);
+    assert_eq!(read("a,b\r\rc,\rd\r"), rows);
+    assert_eq!(read(""), []);
+}
+
+#[test]
+fn quotes_hold_delimiters_lines_and_quotes() {
+    let text = "\"a,\"\"b\"\"\",\"c\nd\" ,e\"f\n\"g\"h,\"\"\n";
+    assert_eq!(read(text), [row(1, &["a,\"b\"", "c\nd ", "e\"f"]), row(3, &["gh", ""])]);
+}
+
+#[test]
+fn a_quote_that_does_not_close_is_told_where_it_opens() {
+    // At the end of the text; in the middle of it, where the next one was to open a field; behind lines that are quoted well.
+    assert_eq!(read("1,\"x\n2,y"), [open_quote(1, &["1", "\"x"]), row(2, &["2", "y"])]);
+    let text = "1,\"x\n2,y\n3,\"z\"\n4,w\n";
+    let good = [row(2, &["2", "y"]), row(3, &["3", "z"]), row(4, &["4", "w"])];
+    assert_eq!(read(text)[0], open_quote(1, &["1", "\"x"]));
+    assert_eq!(read(text)[1..], good);
+    let text = "0,\"a\nb\"\n1,\"x\ny\",\"z\n5,6\n";
+    assert_eq!(
+        read(text),
+        [row(1, &["0", "a\nb"]), open_quote(4, &["1", "x\ny", "\"z"]), row(5, &["5", "6"])]
+    );
+}
+
+#[test]
+fn what_is_too_long_is_passed_over() {
+    let long = "x".repeat(1000);
+    let read = |text: &str| read_by(text, 64, 200);
+    assert_eq!(read(&format!("{long},1\n2\n"))[1..], [row(2, &["2"])]);
+    assert_eq!(read(&format!("{long},1\n2\n"))[0].1, Found::TooLong);
+    let quoted = read(&format!("\"{long}\n{long}\n2\n"));
+    let kinds: Vec<_> = quoted.iter().map(|(line, found, _)| (*line, *found)).collect();
+    assert_eq!(kinds, [(1, Found::OpenQuote), (2, Found::TooLong), (3, Found::Record)]);
+}
+
+fn field() -> impl Strategy<Value = String> {
+    prop_oneof![3 => "[a-c0-9 ]{0,4}", 1 => "[a-c,\"\n\r ]{0,6}"]
+}
+
+proptest! {
+    /// Whatever a writer of such files writes comes back, in whatever pieces it comes.
+    #[test]
+    fn what_is_written_is_read(
+        rows in prop::collection::vec(prop::collection::vec(field(), 1..4), 0..8),
+        bytes in 1usize..40,
+    ) {
+        let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+        rows.iter().for_each(|row| writer.write_record(row).unwrap());
+        let text = String::from_utf8(writer.into_inner().unwrap()).unwrap();
+        let read: Vec<_> = read_by(&text, bytes, 1 << 20).into_iter().map(|(_, _, fields)| fields).collect();
+        prop_assert_eq!(read, rows);
+    }
+
+    /// A quote that is left open costs the line that it stands on, and no other, whatever stands on the others.
+    #[test]
+    fn an_open_quote_costs_one_line(
+        before in prop::collection::vec(("[a-c0-9]{1,3}", "[a-c0-9 ]{0,3}", any::<bool>()), 0..6),
+        after in prop::collection::vec(("[a-c0-9]{1,3}", "[a-c0-9]{1,3}", any::<bool>()), 0..6),
+        torn in "[a-c0-9 ]{0,3}",
+        bytes in 1usize..40,
+    ) {
+        let line = |(a, b, quoted): &(String, String, bool)| {
+            if *quoted { format!("{a},\"{b}\"\n") } else { format!("{a},{b}\n") }
+        };
+        let mut text: String = before.iter().map(line).collect();
+        text.push_str(&format!("t,\"{torn}\n"));
+        text.extend(after.iter().map(line));
+        let told = read_by(&text, bytes, 1 << 20);
+        let at = before.len();
+        let tagged = |rows: &[(String, String, bool)], from: usize| -> Vec<Told> {
+            let numbered = rows.iter().zip(from as u64 + 1..);
+            numbered.map(|((a, b, _), line)| row(line, &[a, b])).collect()
+        };
+        prop_assert_eq!(&told[..at], &tagged(&before, 0)[..]);
+        prop_assert_eq!(&told[at], &open_quote(at as u64 + 1, &["t", &format!("\"{torn}")]));
+        prop_assert_eq!(&told[at + 1..], &tagged(&after, at + 1)[..]);
+    }
+
+    #[test]
+    fn no_text_panics(text in "[ab,\"\n\r ]{0,40}", bytes in 1usize..40, bytes_max in 1usize..50) {
+        read_by(&text, bytes, bytes_max);
+    }
+}

@@ -1,0 +1,64 @@
+//! What single calls of the command line leave of a store: it is closed, small, and its runs are merged, however a
+//! call ends.
+
+mod support;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use support::Place;
+
+/// Bytes that the files of a store take on the disk.
+fn disk_bytes(store: &Path) -> u64 {
+    let files = std::fs::read_dir(store).expect("a store").map(|file| file.expect("a file"));
+    files.map(|file| file.metadata().expect("it is there").blocks() * 512).sum()
+}
+
+fn check_closed(place: &Place, after: &str) {
+    let bytes = disk_bytes(&place.path().join("s"));
+    assert!(bytes < 1 << 20, "{bytes} bytes after {after}");
+    let doctor = place.run(&["doctor", "s"]);
+    assert!(!doctor.out.contains("not closed"), "after {after}: {}", doctor.out);
+}
+
+#[test]
+fn each_verb_closes_the_store_that_it_opened_also_when_it_fails() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+    check_closed(&place, "create");
+    let verbs: [&[&str]; 7] = [
+        &["fold", "s", "t", "k", "1"],
+        &["fold", "s", "t", "k", "1", "--get"],
+        &["set", "s", "t", "k", "5"],
+        &["insert", "s", "t", "other", "5"],
+        &["delete", "s", "t", "other"],
+        &["delete", "s", "t", "--range", "a", "b"],
+        &["create", "s", "second"],
+    ];
+    for verb in verbs {
+        place.done(verb);
+        check_closed(&place, verb[0]);
+    }
+    let failing: [&[&str]; 3] =
+        [&["fold", "s", "nothing", "k", "1"], &["set", "s", "t", "k", "no number"], &["create", "s", "t"]];
+    for verb in failing {
+        assert_ne!(place.run(verb).code, 0, "{verb:?}");
+        check_closed(&place, &verb.join(" "));
+    }
+    assert_eq!(place.done(&["get", "s", "t", "k"]), "5\n");
+}
+
+#[test]
+fn single_writes_leave_few_runs_and_few_files() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+    for _ in 0..40 {
+        place.done(&["fold", "s", "t", "k", "1"]);
+    }
+    assert_eq!(place.done(&["get", "s", "t", "k"]), "40\n");
+    let files = std::fs::read_dir(place.path().join("s")).expect("a store").count();
+    assert!(files <= 24, "{files} files");
+    check_closed(&place, "40 folds");
+    let doctor = place.run(&["doctor", "s"]);
+    assert!(!doctor.out.contains("runs"), "{}", doctor.out);
+}

@@ -1,0 +1,117 @@
+//! Ctrl-C, and pipes that stay open: a shell goes on, an import says how far it came, and rows that have come are in.
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use support::Place;
+
+/// Longer than any machine takes for a few rows.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn interrupt(child: &Child) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill starts");
+    assert!(sent.success());
+}
+
+fn start(place: &Place, words: &[&str]) -> Child {
+    let mut command = place.command(words);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().expect("the program starts")
+}
+
+/// Waits until so many keys are in a store that another process writes to.
+fn wait_for_keys(place: &Place, store: &str, keys: &str) {
+    for _ in 0..PATIENCE.as_millis() / 50 {
+        let ran = place.run(&["count", store, "t"]);
+        if ran.code == 0 && ran.out.trim() == keys {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("{keys} keys are not in");
+}
+
+#[test]
+fn an_interrupt_stops_a_scan_and_leaves_the_shell_and_its_transaction() {
+    const ROWS: usize = 300_000;
+    let place = Place::new();
+    place.write("rows.csv", (0..ROWS).map(|n| format!("a key of some length {n},{n}\n")).collect::<String>());
+    place.done(&[
+        "import",
+        "s",
+        "t",
+        "rows.csv",
+        "--create",
+        "--no-header",
+        "--key",
+        "c1",
+        "--fold",
+        "sum:u64 = c2",
+    ]);
+    let mut shell = start(&place, &["shell", "s"]);
+    let mut lines = shell.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(shell.stdout.take().expect("a pipe"));
+    writeln!(lines, "begin\nfold t mine 5\nscan t --format csv").expect("the shell reads");
+    let mut answer = String::new();
+    for _ in 0..10 {
+        answer.clear();
+        answers.read_line(&mut answer).expect("the scan prints");
+    }
+    interrupt(&shell); // while the scan waits for somebody to read more of it
+    writeln!(lines, "get t mine\ncommit\nget t mine\nexit").expect("the shell reads");
+    drop(lines);
+    let mut rest = String::new();
+    answers.read_to_string(&mut rest).expect("text");
+    let mut errors = String::new();
+    shell.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
+    assert_eq!(shell.wait().expect("the shell ends").code(), Some(130), "{errors}");
+    assert_eq!(errors, "folddb: stopped by Ctrl-C\n");
+    let ended: Vec<&str> = rest.lines().rev().take(2).collect();
+    assert_eq!(ended, ["5", "5"], "what was folded is seen in the transaction, and behind it");
+    assert!(rest.lines().count() < ROWS, "the scan was stopped");
+    assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
+}
+
+#[test]
+fn rows_through_a_pipe_are_in_while_it_stays_open() {
+    for (format, rows) in [
+        ("csv", ["k,n\n1,1\n2,1\n", "3,1\n4,\"1"]),
+        ("ndjson", ["{\"k\":1,\"n\":1}\n{\"k\":2,\"n\":1}\n", "{\"k\":3,\"n\":1}\n{\"k\":4,\"n"]),
+    ] {
+        let place = Place::new();
+        place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+        let words = ["import", "s", "t", "-", "--format", format, "--key", "k", "--fold", "sum:u64 = n"];
+        let mut import = start(&place, &words);
+        let mut pipe = import.stdin.take().expect("a pipe");
+        for (rows, keys) in rows.iter().zip(["2", "3"]) {
+            pipe.write_all(rows.as_bytes()).expect("the import reads");
+            wait_for_keys(&place, "s", keys);
+        }
+        // What has come of a row is not lost while it waits for the rest.
+        pipe.write_all(if format == "csv" { b"\"\n" } else { b"\":1}\n" }).expect("the import reads");
+        drop(pipe);
+        let output = import.wait_with_output().expect("the import ends");
+        assert_eq!(output.status.code(), Some(0));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "imported 4 rows into t\n");
+    }
+}
+
+#[test]
+fn an_interrupted_import_says_how_many_rows_are_in() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+    let mut import = start(&place, &["import", "s", "t", "-", "--key", "k", "--fold", "sum:u64 = n"]);
+    let mut pipe = import.stdin.take().expect("a pipe");
+    pipe.write_all(b"k,n\n1,1\n2,1\n").expect("the import reads");
+    wait_for_keys(&place, "s", "2");
+    interrupt(&import);
+    let mut said = String::new();
+    import.stderr.take().expect("a pipe").read_to_string(&mut said).expect("text");
+    assert_eq!(import.wait().expect("the import ends").code(), Some(130), "{said}");
+    assert_eq!(said, "imported 2 rows into t, then stopped by Ctrl-C\n");
+    drop(pipe);
+    assert_eq!(place.done(&["count", "s", "t"]), "2\n");
+}

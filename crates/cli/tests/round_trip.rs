@@ -1,0 +1,146 @@
+//! What is exported is imported as it was: rows of every fold that shows all that it holds, in CSV and in NDJSON, with byte
+//! strings of all kinds as keys, members, names and values.
+
+mod support;
+
+use folddb::codec::{KeyCodec, ValueCodec};
+use folddb::table_rules::TableRules;
+use folddb::{Datum, Options, Store, WriteOp, folds};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, TestRunner};
+use support::Place;
+
+/// Text that looks like bytes or like JSON, text with control characters, and bytes that are no text.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let known: Vec<&[u8]> = vec![
+        b"a\nb",
+        b"0x610a62",
+        b"0x",
+        b"\xff",
+        b"0xff",
+        b"{\"$hex\":\"ff\"}",
+        b"{\"$hex\":\"zz\"}",
+        b"[1]",
+        b"[]",
+        b"{}",
+        b"\"",
+        b"a,b",
+        b"a\tb\r\n",
+        b"\0",
+        b" x ",
+        b"null",
+        b"NA",
+        b"{\"a\":1}",
+        b"\\xff",
+        b"a=1",
+    ];
+    prop_oneof![
+        3 => prop::sample::select(known).prop_map(<[u8]>::to_vec),
+        1 => prop::collection::vec(any::<u8>(), 1..4),
+        1 => "\\PC{1,4}".prop_map(String::into_bytes),
+    ]
+}
+
+fn member() -> BoxedStrategy<Datum> {
+    bytes().prop_map(Datum::Bytes).boxed()
+}
+
+fn number() -> BoxedStrategy<Datum> {
+    any::<i64>().prop_map(|number| Datum::Int(number.into())).boxed()
+}
+
+fn list(items: BoxedStrategy<Datum>, most: usize) -> BoxedStrategy<Datum> {
+    prop::collection::vec(items, 1..=most).prop_map(Datum::List).boxed()
+}
+
+fn pair(a: BoxedStrategy<Datum>, b: BoxedStrategy<Datum>) -> BoxedStrategy<Datum> {
+    (a, b).prop_map(|(a, b)| Datum::List(vec![a, b])).boxed()
+}
+
+/// Folds, operands, and whether CSV has their values in columns that an import takes.
+fn cases() -> Vec<(&'static str, BoxedStrategy<Datum>, bool)> {
+    let scored = || pair((-9i32..9).prop_map(|score| Datum::Float(f64::from(score) / 2.0)).boxed(), member());
+    let record = (list(member(), 3), member(), member(), list(pair(member(), number()), 3)).prop_map(
+        |(a, b, c, d)| {
+            Datum::Map(
+                [("a", a), ("b", b), ("c", c), ("d", d)]
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .to_vec(),
+            )
+        },
+    );
+    vec![
+        ("replace", member(), true),
+        ("first", member(), true),
+        ("set", list(member(), 4), true),
+        ("intersect", list(member(), 4), true),
+        ("counters", list(pair(member(), number()), 4), true),
+        ("top:3", list(scored(), 3), true),
+        ("append", member(), true),
+        ("max:bytes", member(), true),
+        ("lww:ts", pair(number(), member()), false),
+        ("bitmap", list(any::<u32>().prop_map(|bit| Datum::Int(bit.into())).boxed(), 4), true),
+        ("matmul:2:i64", prop::collection::vec(number(), 4).prop_map(Datum::List).boxed(), true),
+        ("sum:i64", number(), true),
+        ("sum:i128", any::<i128>().prop_map(Datum::Int).boxed(), true),
+        ("{a: set, b: replace, c: max:bytes, d: counters}", record.boxed(), true),
+    ]
+}
+
+fn dump(store: &std::path::Path) -> String {
+    let store = Store::open(store, Options::default().read_only(true)).expect("it opens");
+    let mut text = Vec::new();
+    store.dump(&[], &mut text).expect("it is dumped");
+    String::from_utf8(text).expect("text")
+}
+
+fn fill(store: &Store, name: &str, (spec, operand): (&str, &BoxedStrategy<Datum>), runner: &mut TestRunner) {
+    let fold = folds::parse(spec).expect("a spec");
+    let rules = TableRules::new(KeyCodec::Bytes).key_names(["key"]).fold(spec).value(ValueCodec::Bytes);
+    let table = store.create_table(name, rules).expect("a table");
+    for _ in 0..80 {
+        let (key, operand) = (bytes(), operand).new_tree(runner).expect("a sample").current();
+        let mut value = Vec::new();
+        fold.read(&operand, &mut value).expect("an operand");
+        table.write(WriteOp::Fold, &key, &value).expect("it is written");
+    }
+}
+
+#[test]
+fn what_is_exported_is_imported_as_it_was() {
+    let place = Place::new();
+    let mut runner = TestRunner::new_with_rng(Config::default(), {
+        let seed = [17; 32];
+        proptest::test_runner::TestRng::from_seed(proptest::test_runner::RngAlgorithm::ChaCha, &seed)
+    });
+    for (number, (spec, operand, in_csv)) in cases().into_iter().enumerate() {
+        let from = format!("from{number}");
+        let store = Store::create(place.path().join(&from), Options::default()).expect("a store");
+        fill(&store, "t", (spec, &operand), &mut runner);
+        store.close().expect("it closes");
+        for file in ["rows.csv.gz", "rows.tsv", "rows.ndjson"] {
+            let (to, file) = (format!("{number}-{file}.folddb"), format!("{number}-{file}"));
+            let is_csv = !file.ends_with("ndjson");
+            if is_csv && !in_csv {
+                continue;
+            }
+            let mut create = vec!["create", &to, "t", "--key", "bytes", "--key-names", "key", "--fold", spec];
+            if matches!(spec, "replace" | "first") {
+                create.extend(["--value", "bytes"]);
+            }
+            place.done(&create);
+            place.done(&["export", &from, "t", "--to", &file]);
+            let mut import = vec!["import", &to, "t", &file, "--key", "key"];
+            if !(is_csv && spec.starts_with('{')) {
+                import.extend(["--value", "value"]);
+            }
+            place.done(&import);
+            let (was, is) = (dump(&place.path().join(&from)), dump(&place.path().join(&to)));
+            for (was, is) in was.lines().zip(is.lines()) {
+                assert_eq!(was, is, "{spec} by {file}");
+            }
+            assert_eq!(was, is, "{spec} by {file}");
+        }
+    }
+}

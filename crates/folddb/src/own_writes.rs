@@ -1,0 +1,103 @@
+//! What a transaction has written and not committed yet, and what its reads make of it.
+//!
+//! Ops stand as they were given, key by key. A read of a key applies those of the key to what the snapshot has; a scan takes those of
+//! its range when it begins. When they are written, and until when they last, is known at the commit: nothing here expires.
+//!
+//! Called by `transaction`, and by the scans that it begins (`any_rows`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use folddb_base::{ErrorKind, OpBuf, OpKind, Result, TableId};
+use folddb_host::sync::Mutex;
+
+use crate::catalog::TableCore;
+use crate::engine::Engine;
+use crate::read::damaged_record;
+use crate::reads::{Reads, is_within};
+use crate::scan::ScanPlan;
+
+/// The ops of one key, in order.
+pub(crate) type OwnOps = (Vec<u8>, Vec<OpBuf>);
+
+/// See the top of this file.
+#[derive(Default)]
+pub(crate) struct OwnWrites {
+    ops: BTreeMap<(TableId, Vec<u8>), Vec<OpBuf>>,
+}
+
+/// What is read in a transaction: noted for its commit, and with what it has written, unless it reads at its snapshot alone.
+#[derive(Clone)]
+pub(crate) struct Inside {
+    pub(crate) reads: Arc<Reads>,
+    pub(crate) own: Option<Arc<Mutex<OwnWrites>>>,
+}
+
+impl Inside {
+    /// Whether something was written to a table.
+    pub(crate) fn has_written(&self, table: &TableCore) -> bool {
+        self.own.as_ref().is_some_and(|own| own.lock().of_table(table).next().is_some())
+    }
+
+    /// What was written to the keys of a scan, in its order.
+    pub(crate) fn own_of(&self, table: &TableCore, plan: &ScanPlan) -> Vec<OwnOps> {
+        self.own.as_ref().map(|own| own.lock().within(table, plan)).unwrap_or_default()
+    }
+}
+
+impl OwnWrites {
+    /// One more op.
+    pub(crate) fn note(&mut self, table: &TableCore, key: &[u8], op: OpBuf) {
+        let own = self.ops.entry((table.id, key.to_vec())).or_default();
+        if matches!(op.kind, OpKind::Set | OpKind::Delete) {
+            own.clear(); // nothing earlier matters
+        }
+        own.push(op);
+    }
+
+    /// The ops of a key.
+    pub(crate) fn of(&self, table: &TableCore, key: &[u8]) -> Vec<OpBuf> {
+        self.ops.get(&(table.id, key.to_vec())).cloned().unwrap_or_default()
+    }
+
+    fn of_table(&self, table: &TableCore) -> impl Iterator<Item = (&Vec<u8>, &Vec<OpBuf>)> {
+        let id = table.id;
+        let from = self.ops.range((id, Vec::new())..);
+        from.take_while(move |((of, _), _)| *of == id).map(|((_, key), ops)| (key, ops))
+    }
+
+    fn within(&self, table: &TableCore, plan: &ScanPlan) -> Vec<OwnOps> {
+        let order = &table.rules.order;
+        let is_inside = |key: &[u8]| table.hashed.is_some() || is_within(order, (&plan.low, &plan.high), key);
+        let inside = self.of_table(table).filter(|(key, _)| is_inside(key));
+        let mut own: Vec<OwnOps> = inside.map(|(key, ops)| (key.clone(), ops.clone())).collect();
+        if table.hashed.is_none() {
+            own.sort_by(|a, b| plan.compare(order, &a.0, &b.0));
+        }
+        own
+    }
+}
+
+/// What ops of a transaction make of what its snapshot has.
+///
+/// # Errors
+/// The fold fails; the snapshot could not be read, or its fold fails and nothing was set over it.
+pub(crate) fn applied(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    past: Result<Option<Vec<u8>>>,
+    own: &[OpBuf],
+) -> Result<Option<Vec<u8>>> {
+    let is_own = own.first().is_some_and(|op| matches!(op.kind, OpKind::Set | OpKind::Delete));
+    let mut state = match past {
+        Err(error) if error.kind() == ErrorKind::FoldFailed && is_own => None,
+        past => past?,
+    };
+    for op in own {
+        let op = op.op().map_err(|cause| damaged_record(table, cause))?;
+        let applied = table.rules.fold.apply_unstamped(key, &mut state, op);
+        applied.map_err(|cause| engine.fold_failed(table, key, &cause))?;
+    }
+    Ok(state)
+}

@@ -1,0 +1,94 @@
+//! Values of any length, written as what their table takes. Every way into a store that may meet a long value goes through here:
+//! loads, syncs, imports.
+//!
+//! ```text
+//!   up to 16 MiB                        one op
+//!   longer, and the table streams       one op, its value in pieces that lie apart (`stream.rs`)
+//!   longer, and folding has made it     operands that fold to the same bytes (`Fold::pieces`), in as many batches as they take:
+//!                                       a reader, or a crash, between two of them meets the beginning of the value
+//!   else                                an error that names the key
+//! ```
+
+use std::sync::Arc;
+
+use folddb_base::limits::{BATCH_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb_base::{Error, Result, Seq};
+
+use crate::batch::Batch;
+use crate::encode::{Lifetime, WriteOp};
+use crate::table::BytesTable;
+
+/// Room in a batch for what stands beside the value of an op.
+const BESIDE_BYTES: usize = 128 << 10;
+
+impl BytesTable {
+    /// Writes one op whose value may have any length: as [`BytesTable::write`] (or [`BytesTable::write_expiring`], where it is told how
+    /// long it lasts) up to 16 MiB; as a stream where it is longer and the table takes streams; else as operands that fold to it, where
+    /// the fold can say which ([`folddb_rules::Fold::pieces`]). Operands of more than 32 MiB together are several batches: after a crash
+    /// between two the key has the beginning of the value.
+    ///
+    /// # Errors
+    /// As [`BytesTable::write`]; [`crate::ErrorKind::InvalidInput`], naming the key, for a value that the table takes in none of these
+    /// ways. Nothing is written then.
+    pub fn write_whole(
+        &self,
+        op: WriteOp,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Option<Lifetime>,
+    ) -> Result<Seq> {
+        if value.len() <= VALUE_BYTES_MAX || op == WriteOp::Delete {
+            return match lifetime {
+                None => self.write(op, key, value),
+                Some(lifetime) => self.write_expiring(op, key, value, lifetime),
+            };
+        }
+        self.check(op, key, value)?;
+        if self.takes_streams()
+            && lifetime.is_none()
+            && let Ok(mut writer) = self.writer(op, key)
+        {
+            writer.write_from(&mut &value[..])?;
+            return writer.finish();
+        }
+        let pieces = match op {
+            // A hashed table folds as it is written to, and holds no folded value that is longer.
+            _ if self.core.hashed.is_some() => None,
+            WriteOp::Set | WriteOp::Fold => self.rules().fold.pieces(key, value, VALUE_BYTES_MAX),
+            WriteOp::Insert | WriteOp::Delete => None, // a later piece cannot ask what the first has met
+        };
+        let pieces = pieces.ok_or_else(|| self.too_long(key, value.len()))?;
+        self.write_pieces(op, key, &pieces, lifetime)
+    }
+
+    fn write_pieces(
+        &self,
+        op: WriteOp,
+        key: &[u8],
+        pieces: &[Vec<u8>],
+        lifetime: Option<Lifetime>,
+    ) -> Result<Seq> {
+        let mut batch = Batch::new(Arc::clone(&self.engine));
+        for (index, piece) in pieces.iter().enumerate() {
+            if !batch.is_empty() && batch.len_bytes() + piece.len() + BESIDE_BYTES > BATCH_BYTES_MAX {
+                batch.commit(self.durability)?;
+            }
+            let op = if index == 0 { op } else { WriteOp::Fold };
+            match lifetime {
+                None => batch.write(self, op, key, piece),
+                Some(lifetime) => batch.write_expiring(self, op, key, piece, lifetime),
+            };
+        }
+        batch.commit(self.durability)
+    }
+
+    fn too_long(&self, key: &[u8], bytes: usize) -> Error {
+        let key = self.rules().rules.key_codec().show_line(key);
+        Error::invalid(format!(
+            "the value of key {key}, of {bytes} bytes, cannot be written to table `{}`: it takes values of at most {VALUE_BYTES_MAX} bytes, \
+             and its fold cannot say which operands come to a longer one",
+            self.name()
+        ))
+        .advise("a table that takes streams (a sorted one with a separation threshold) takes it")
+    }
+}

@@ -1,0 +1,144 @@
+//! Range deletes in number: none is refused, what hides nothing goes, and reads see what they should all the while.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use folddb::{Keep, Options, Rules, Snapshot, Store, Table, Upkeep};
+
+/// From which key on the n-th range delete deletes, and up to which.
+type Ends = fn(u64) -> (u64, u64);
+
+/// What range deletes are made, one after another: the n-th of `COUNT`.
+const PATTERNS: [(&str, Ends); 5] = [
+    ("the same", |_| (10, 1_000)),
+    ("side by side", |n| (n, n + 1)),
+    ("a queue", |n| (0, n)),
+    ("inside of one another", |n| (n, 2 * COUNT - n)),
+    ("here and there", |n| (n * 7919 % COUNT, n * 7919 % COUNT + 3)),
+];
+const COUNT: u64 = 2_000;
+
+fn options() -> Options {
+    Options::default().upkeep(Upkeep::Manual).memory_bytes(4 << 20)
+}
+
+/// What a table of 4 MiB of memory may have of range deletes that hide something, and as many as one memtable has.
+const RANGES_MAX: usize = 250;
+
+fn rows(table: &Table<u64, u64>) -> Vec<(u64, u64)> {
+    table.scan().into_iter().map(|row| row.unwrap()).collect()
+}
+
+fn rows_at(snapshot: &Snapshot, table: &Table<u64, u64>) -> Vec<(u64, u64)> {
+    snapshot.scan(table).into_iter().map(|row| row.unwrap()).collect()
+}
+
+struct Played {
+    ranges_max: usize,
+    ranges_left: usize,
+}
+
+/// Deletes `COUNT` ranges of a table, with writes between, and holds what it reads against a map.
+fn play(store: &Store, rules: Rules<u64, u64>, pattern: Ends, has_rows: bool) -> Played {
+    let table = store.table("t", rules).unwrap();
+    let mut model = BTreeMap::new();
+    for n in 0..if has_rows { COUNT } else { 0 } {
+        table.set(&n, &n).unwrap();
+        model.insert(n, n);
+    }
+    let mut ranges_max = 0;
+    for n in 0..COUNT {
+        let (from, to) = pattern(n);
+        if from < to {
+            table.delete_range(&from, &to).unwrap();
+            model.retain(|key, _| !(from..to).contains(key));
+        }
+        if n % 16 == 3 {
+            let key = n * 31 % COUNT;
+            table.set(&key, &n).unwrap();
+            model.insert(key, n);
+        }
+        if n % 500 == 499 {
+            store.settle().unwrap();
+            ranges_max = ranges_max.max(store.table_stats("t").unwrap().range_deletes);
+            assert_eq!(rows(&table), model.clone().into_iter().collect::<Vec<_>>());
+        }
+    }
+    store.flush().unwrap();
+    store.settle().unwrap();
+    assert_eq!(rows(&table), model.into_iter().collect::<Vec<_>>());
+    Played { ranges_max, ranges_left: store.table_stats("t").unwrap().range_deletes }
+}
+
+#[test]
+fn range_deletes_without_end_are_taken_and_few_are_left() {
+    for (name, pattern) in PATTERNS {
+        for has_rows in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("s.folddb");
+            let store = Store::create(&path, options()).unwrap();
+            let played = play(&store, Rules::sorted(), pattern, has_rows);
+            assert!(played.ranges_max <= RANGES_MAX, "{name}: {} range deletes", played.ranges_max);
+            assert!(played.ranges_left <= RANGES_MAX, "{name}: {} range deletes", played.ranges_left);
+            if name == "the same" || name == "a queue" {
+                assert!(played.ranges_left <= 250, "{name}: {} range deletes", played.ranges_left);
+            }
+            let before = rows(&store.table("t", Rules::sorted()).unwrap());
+            store.close().unwrap();
+            let store = Store::open(&path, options()).unwrap();
+            assert_eq!(rows(&store.table("t", Rules::sorted()).unwrap()), before, "{name}");
+        }
+    }
+}
+
+#[test]
+fn nor_does_a_snapshot_or_a_past_that_is_kept_refuse_one() {
+    for (name, pattern) in PATTERNS {
+        for keep in [Keep::Versions(2), Keep::Window(50), Keep::Forever] {
+            let dir = tempfile::tempdir().unwrap();
+            let store = Store::create(dir.path().join("s.folddb"), options()).unwrap();
+            play(&store, Rules::sorted().keep(keep), pattern, true);
+        }
+        for (grows_old, files_after) in [(false, Duration::from_secs(3600)), (true, Duration::ZERO)] {
+            let dir = tempfile::tempdir().unwrap();
+            let options = options().snapshot_files_after(files_after);
+            let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
+            let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+            (0..COUNT).for_each(|n| _ = table.set(&n, &(n + 7)).unwrap());
+            table.delete_range(&5, &9).unwrap();
+            let snapshot = store.snapshot();
+            let before = rows_at(&snapshot, &table);
+            let played = play(&store, Rules::sorted(), pattern, true);
+            assert_eq!(rows_at(&snapshot, &table), before, "{name}");
+            assert!(before.len() as u64 == COUNT - 4 && played.ranges_left <= COUNT as usize);
+            if grows_old {
+                assert!(played.ranges_left <= RANGES_MAX, "{name}: {} range deletes", played.ranges_left);
+            }
+            if name == "the same" {
+                assert!(
+                    played.ranges_left <= 2,
+                    "one for the snapshot to miss, at most: {}",
+                    played.ranges_left
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_full_of_range_deletes_is_read_back_in_memtables_that_have_few() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.folddb");
+    let store = Store::create(&path, options()).unwrap();
+    let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
+    (0..COUNT).for_each(|n| _ = table.set(&n, &n).unwrap());
+    (0..COUNT).filter(|n| n % 3 > 0).for_each(|n| _ = table.delete_range(&n, &(n + 1)).unwrap());
+    let before = rows(&table);
+    drop((table, store)); // without closing: all of it is in the log
+    for _ in 0..2 {
+        let store = Store::open(&path, options()).unwrap();
+        assert_eq!(rows(&store.table("t", Rules::sorted()).unwrap()), before);
+        store.settle().unwrap();
+    }
+}

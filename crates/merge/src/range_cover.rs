@@ -1,0 +1,74 @@
+//! Which range deletes newer ones stand for.
+//!
+//! Where no border lies between two range deletes nobody can tell them apart: whoever sees the older sees the newer, too.
+//! So one whose keys newer ones of its stripe cover, alone or together, hides nothing that they do not. Pure.
+
+use std::collections::BTreeMap;
+
+use folddb_base::Seq;
+use folddb_rules::KeyOrder;
+
+use crate::range_sweep::RangeDelete;
+
+/// For each of `ranges`, which stand oldest first, whether newer ones of its stripe cover it. `borders` rise.
+pub fn is_covered(order: &KeyOrder, ranges: &[RangeDelete], borders: &[Seq]) -> Vec<bool> {
+    let places = places(order, ranges);
+    let stripe = |seq: Seq| borders.partition_point(|&border| border < seq);
+    let mut covered = vec![false; ranges.len()];
+    let mut taken = Stretches::default();
+    for index in (0..ranges.len()).rev() {
+        let is_new_stripe =
+            ranges.get(index + 1).is_some_and(|newer| stripe(newer.seq) != stripe(ranges[index].seq));
+        if is_new_stripe {
+            taken = Stretches::default();
+        }
+        covered[index] = !taken.take(places[index]);
+    }
+    covered
+}
+
+/// Where the ends of the ranges stand among all ends, equal keys at one place.
+fn places(order: &KeyOrder, ranges: &[RangeDelete]) -> Vec<(usize, usize)> {
+    let mut ends: Vec<(&[u8], usize, bool)> = Vec::with_capacity(2 * ranges.len());
+    for (index, range) in ranges.iter().enumerate() {
+        ends.push((&range.from, index, false));
+        ends.push((&range.to, index, true));
+    }
+    ends.sort_by(|a, b| order.compare(a.0, b.0));
+    let mut places = vec![(0, 0); ranges.len()];
+    let mut place = 0;
+    for at in 0..ends.len() {
+        place += usize::from(at > 0 && order.compare(ends[at - 1].0, ends[at].0).is_ne());
+        let (_, index, is_end) = ends[at];
+        if is_end { places[index].1 = place } else { places[index].0 = place }
+    }
+    places
+}
+
+/// Stretches of places that do not touch, each by where it begins.
+#[derive(Default)]
+struct Stretches(BTreeMap<usize, usize>);
+
+impl Stretches {
+    /// Adds a stretch. False where all of it was there already.
+    fn take(&mut self, (mut from, mut to): (usize, usize)) -> bool {
+        let before = self.0.range(..=from).next_back().map(|(&from, &to)| (from, to));
+        if to <= from || before.is_some_and(|(_, end)| end >= to) {
+            return false;
+        }
+        if let Some((start, _)) = before.filter(|&(_, end)| end >= from) {
+            from = start;
+        }
+        let joined: Vec<(usize, usize)> = self.0.range(from..=to).map(|(&from, &to)| (from, to)).collect();
+        for (start, end) in joined {
+            to = to.max(end);
+            self.0.remove(&start);
+        }
+        self.0.insert(from, to);
+        true
+    }
+}
+
+#[cfg(test)]
+#[path = "range_cover/tests.rs"]
+mod tests;
