@@ -3,7 +3,8 @@
 //! ```text
 //! cargo run -p folddb-sim --release --example disasters -- --every-call      two small programs, crashed before every change
 //!                                                                            they make, and with every call failing once
-//!     [--program small|varied] [--step 1] [--cuts 4] [--opening-step 1] [--from 0]    less of it, or from a moment on
+//!     [--program small|varied] [--step 1] [--cuts 4] [--opening-step 1]          less of it
+//!     [--mode mapped|written] [--only crash|EIO|..] [--from 0] [--to N]          a piece of it: moments from .. to, without the last
 //! cargo run -p folddb-sim --release --example disasters -- --seeds 1000      random programs in a simulated world
 //!     [--from 0] [--actions 60]
 //! ```
@@ -13,6 +14,7 @@
 use std::io::{IsTerminal, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use folddb::AppendMode;
 use folddb_sim::disaster::{Effort, EveryCall, faults};
@@ -67,21 +69,45 @@ fn contained<T>(work: impl FnOnce() -> Result<T, Disagreement>) -> Result<T, Dis
 /// Makes one of the programs.
 type Make = fn(AppendMode) -> Result<EveryCall, Disagreement>;
 
+/// Which moments of a program are tried: each `step`-th of a range.
+struct Moments {
+    from: u64,
+    to: u64,
+    step: usize,
+}
+
+impl Moments {
+    fn asked_for() -> Moments {
+        Moments {
+            from: argument("--from").unwrap_or(0),
+            to: argument("--to").unwrap_or(u64::MAX),
+            step: argument("--step").unwrap_or(1).max(1) as usize,
+        }
+    }
+
+    /// Those that come before `end`.
+    fn before(&self, end: u64) -> impl Iterator<Item = u64> + use<> {
+        (self.from..self.to.min(end)).step_by(self.step)
+    }
+}
+
+/// Whether a piece is asked for that has `name` in this option; all are where the option is not given.
+fn is_asked_for(option: &str, name: &str) -> bool {
+    word(option).is_none_or(|part| name.to_lowercase().contains(&part.to_lowercase()))
+}
+
 fn every_call() -> u64 {
     let mut failures = 0;
-    let step = argument("--step").unwrap_or(1).max(1) as usize;
-    let from = argument("--from").unwrap_or(0);
+    let moments = Moments::asked_for();
     let effort = Effort {
         cuts: argument("--cuts").unwrap_or(4) as u8,
         opening_step: argument("--opening-step").unwrap_or(1),
     };
     let programs: [(&str, Make); 2] = [("small", EveryCall::new), ("varied", EveryCall::varied)];
-    let only = word("--program");
-    for (name, make) in
-        programs.into_iter().filter(|(name, _)| only.as_deref().is_none_or(|only| only == *name))
-    {
+    for (name, make) in programs.into_iter().filter(|(name, _)| is_asked_for("--program", name)) {
         println!("the {name} program");
-        for mode in [AppendMode::Mapped, AppendMode::Written] {
+        let modes = [(AppendMode::Mapped, "mapped"), (AppendMode::Written, "written")];
+        for (mode, _) in modes.into_iter().filter(|(_, name)| is_asked_for("--mode", name)) {
             let every = match make(mode) {
                 Ok(every) => every,
                 Err(why) => {
@@ -89,18 +115,21 @@ fn every_call() -> u64 {
                     return failures + 1;
                 }
             };
-            failures += crashes(&every, mode, from, step, effort);
-            failures += failing_calls(&every, mode, from, step);
+            if is_asked_for("--only", "crash") {
+                failures += crashes(&every, mode, &moments, effort);
+            }
+            failures += failing_calls(&every, mode, &moments);
         }
     }
     failures
 }
 
-fn crashes(every: &EveryCall, mode: AppendMode, from: u64, step: usize, effort: Effort) -> u64 {
-    let (mut tried, mut failures) = (0, 0);
-    let mut bar = Bar::new("a crash before each", every.changes());
-    for n in (from..=every.changes()).step_by(step) {
+fn crashes(every: &EveryCall, mode: AppendMode, moments: &Moments, effort: Effort) -> u64 {
+    let (mut before, mut tried, mut failures) = (0, 0, 0);
+    let (mut bar, began) = (Bar::new("a crash before each", every.changes()), Instant::now());
+    for n in moments.before(every.changes() + 1) {
         bar.at(n);
+        before += 1;
         match contained(|| every.crash_before(n, effort)) {
             Ok(crashes) => tried += crashes,
             Err(why) => {
@@ -113,16 +142,20 @@ fn crashes(every: &EveryCall, mode: AppendMode, from: u64, step: usize, effort: 
         }
     }
     bar.end();
-    println!("{mode:?}: {} changes, {tried} crashes, {failures} went wrong", every.changes());
+    println!(
+        "{mode:?}: {tried} crashes before {before} of {} changes, {failures} went wrong, in {} s",
+        every.changes() + 1,
+        began.elapsed().as_secs()
+    );
     failures
 }
 
-fn failing_calls(every: &EveryCall, mode: AppendMode, from: u64, step: usize) -> u64 {
+fn failing_calls(every: &EveryCall, mode: AppendMode, moments: &Moments) -> u64 {
     let mut failures = 0;
-    for (name, fault) in faults() {
+    for (name, fault) in faults().into_iter().filter(|(name, _)| is_asked_for("--only", name)) {
         let (mut hit, mut wrong) = (0, 0);
-        let mut bar = Bar::new(name, every.calls());
-        for n in (from..).step_by(step) {
+        let (mut bar, began) = (Bar::new(name, every.calls()), Instant::now());
+        for n in moments.before(u64::MAX) {
             bar.at(n);
             match contained(|| every.fail(&Fault { skip: n, ..fault.clone() })) {
                 Ok(true) => hit += 1,
@@ -137,7 +170,7 @@ fn failing_calls(every: &EveryCall, mode: AppendMode, from: u64, step: usize) ->
             }
         }
         bar.end();
-        println!("{mode:?}: {name} at {hit} calls, {wrong} went wrong");
+        println!("{mode:?}: {name} at {hit} calls, {wrong} went wrong, in {} s", began.elapsed().as_secs());
         failures += wrong;
     }
     failures
