@@ -131,9 +131,52 @@ fn tables_that_mean_other_things_are_refused() {
     let (ours, theirs) = (second.table.as_bytes().scan(), first.table.as_bytes().scan());
     let wrong_store = first.store.bring_up(ours, theirs, &SyncOptions::default()).unwrap_err();
     assert_eq!(wrong_store.kind(), ErrorKind::InvalidInput);
-    let (forward, back) = (first.table.as_bytes().scan(), first.table.as_bytes().scan().reverse());
-    let refused = forward.compare(back, |_| ControlFlow::Continue(())).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    let other_order = side_of(Rules::sorted().reversed());
+    let forward = || first.table.as_bytes().scan();
+    for other in [forward().reverse(), other_order.table.as_bytes().scan()] {
+        let refused = forward().compare(other, |_| ControlFlow::Continue(())).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    }
+}
+
+/// What a transaction has written is in no table yet.
+#[test]
+fn a_table_is_not_compared_as_a_transaction_has_changed_it() {
+    let (first, second) = (side(512), side(512));
+    let mut transaction = first.store.transaction();
+    let theirs = || second.table.as_bytes().scan();
+    let compare = |one: BytesScan, other: BytesScan| one.compare(other, |_| ControlFlow::Continue(()));
+    assert!(compare(transaction.scan_bytes(first.table.as_bytes()), theirs()).unwrap().is_same());
+    transaction.set(&first.table, &1, &blob(1));
+    let inside = || transaction.scan_bytes(first.table.as_bytes());
+    for refused in [compare(inside(), theirs()), compare(theirs(), inside())].map(Result::unwrap_err) {
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.message().contains("transaction"), "{refused}");
+    }
+}
+
+/// What would be refused while a table is brought up is refused before anything is read.
+#[test]
+fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.folddb");
+    let options = || Options::default().upkeep(Upkeep::Manual);
+    let store = Store::create(&path, options().custom_fold(Arc::new(Fails))).unwrap();
+    store.table("t", Rules::sorted::<u64, Vec<u8>>().custom_fold(&Fails)).unwrap();
+    let other = store.table("other", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let elsewhere = side(512);
+    let failing = || elsewhere.store.snapshot().scan_bytes(other.as_bytes());
+    for (to, from) in [(failing(), other.as_bytes().scan()), (other.as_bytes().scan(), failing())] {
+        let refused = store.check_bring_up(&to, &from).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.message().contains("snapshot"), "{refused}");
+    }
+    drop(other);
+    store.close().unwrap();
+    let store = Store::open(&path, options()).unwrap(); // without the function
+    let table = store.bytes_table("t").unwrap();
+    let refused = store.check_bring_up(&table.scan(), &table.scan()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
 }
 
 /// A time that does not come while this is tried, in milliseconds since 1970.
@@ -397,6 +440,7 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     let refused = [
         (to(), from().from(&key(0)).before(&key(5))),
         (to().from(&key(2)), from().after(&key(2))),
+        (to().before(&key(5)), from().through(&key(5))),
         (to().limit(9), from()),
         (to(), from().limit(3)),
         (to().limit(3), from().limit(3)),
@@ -438,4 +482,18 @@ fn values_that_differ_are_read_up_to_where_they_do() {
     };
     assert_eq!(reads(&streamed(1, 1), &streamed(2, 2)), (2, 1, 1));
     assert_eq!(reads(&streamed(1, 1), &streamed(1, 2)), (2, 4, 4));
+}
+
+/// A hash of a value in several pieces tells how it was cut, too.
+#[test]
+fn values_of_the_same_bytes_are_the_same_however_they_were_cut() {
+    let (whole, cut) = (side(512), side(512));
+    let value: Vec<u8> = (0..300_000).map(|at| (at % 251) as u8).collect();
+    whole.table.set(&1, &value).unwrap();
+    cut.table.put_from(&1, &mut &value[..]).unwrap();
+    let head = |side: &Side| side.table.head(&1).unwrap().unwrap();
+    assert!(head(&whole).pieces == 1 && head(&cut).pieces > 1 && head(&whole).hash != head(&cut).hash);
+    for (one, other) in [(&whole, &cut), (&cut, &whole)] {
+        assert!(compared(one.table.as_bytes(), other.table.as_bytes()).0.is_same());
+    }
 }

@@ -275,3 +275,30 @@ fn what_was_written_before_a_load_is_as_durable_as_the_load() {
         }
     }
 }
+
+/// The numbers of the files of a store.
+fn file_numbers(disk: &SimDisk) -> Vec<u64> {
+    let names = disk.names(&SimDisk::store_dir()).into_iter();
+    let digits = |name: String| name.chars().filter(char::is_ascii_digit).collect::<String>();
+    names.filter_map(|(name, _)| digits(name).parse().ok()).collect()
+}
+
+/// Also where nothing tells of a number any more: the load was given up and its files are gone, or their names were lost.
+#[test]
+fn no_number_that_a_load_has_given_to_a_file_is_given_to_another_after_a_crash() {
+    let disk = SimDisk::new(5);
+    let store = Store::create(SimDisk::store_dir(), options(&disk)).unwrap();
+    let mut load = store.bulk_load("loaded", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    (0..6_000).for_each(|key| assert!(load.set(&key, &vec![key as u8; 2_000]).is_ok()));
+    let used = file_numbers(&disk).into_iter().max().unwrap();
+    assert!(used > 150, "{used} files are few");
+    let under_way = after_crash(&disk, 1);
+    drop(load);
+    for next in under_way.into_iter().chain(after_crash(&disk, 2)) {
+        let before = file_numbers(&next);
+        let store = Store::open(SimDisk::store_dir(), options(&next)).unwrap();
+        let later = file_numbers(&next).into_iter().filter(|number| !before.contains(number)).min();
+        assert!(later > Some(used), "{later:?} is given to a file, and {used} was");
+        drop(store);
+    }
+}

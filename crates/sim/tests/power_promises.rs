@@ -4,9 +4,13 @@
 //! `power` crashes a workload after every call, these name the promise that is broken.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use folddb::{Durability, ErrorKind, Expire, Keep, Options, Rules, Store, Table, Work};
+use folddb::{
+    Durability, ErrorKind, Expire, Feed, FeedChange, FeedEvent, FeedOptions, Keep, Options, Rules, Store,
+    Table, Work,
+};
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::small_store;
@@ -307,4 +311,95 @@ fn after_a_failed_sync_nothing_is_acknowledged() {
     }
     assert_eq!(store.sync().map_err(|error| error.kind()), poisoned);
     assert_eq!(store.flush().map_err(|error| error.kind()), poisoned);
+}
+
+// ---- feeds ----------------------------------------------------------------------------------------------
+
+/// What whoever follows a feed has been shown: what each key has come to.
+#[derive(Clone, Default)]
+struct Shown {
+    sums: BTreeMap<Vec<u8>, u64>,
+    tables: BTreeSet<String>,
+}
+
+impl Shown {
+    fn take(&mut self, event: FeedEvent) {
+        let number = |value: &[u8]| u64::from_le_bytes(value.try_into().unwrap());
+        match event {
+            FeedEvent::Begin { .. } => *self = Shown::default(),
+            FeedEvent::TableCreated(table) => assert!(self.tables.insert(table.name.clone())),
+            FeedEvent::TableDropped(table) => assert!(self.tables.remove(&table.name)),
+            FeedEvent::Row(row) => _ = self.sums.insert(row.key, number(&row.value.unwrap())),
+            FeedEvent::RowsEnd => {}
+            FeedEvent::Batch(batch) => {
+                for op in batch.ops {
+                    assert!(self.tables.contains(&op.table.name), "table {} was not told of", op.table.name);
+                    let FeedChange::Fold(operand) = op.change else { panic!("{:?}", op.change) };
+                    *self.sums.entry(op.key).or_default() += number(&operand);
+                }
+            }
+        }
+    }
+
+    /// Takes all that there is by now.
+    fn follow(&mut self, feed: &mut Feed) {
+        while let Some(event) = feed.poll().unwrap() {
+            self.take(event);
+        }
+    }
+}
+
+fn feed(store: &Store, from_now: bool) -> Feed {
+    store.feed("f", FeedOptions { from_now, ..FeedOptions::default() }).unwrap()
+}
+
+#[test]
+fn rows_that_a_feed_has_shown_are_not_taken_back() {
+    let disk = SimDisk::new(13);
+    let store = create(&disk);
+    add_to(&store, &[&sums(&store, "a")], Durability::Process);
+    let (mut feed, mut shown) = (feed(&store, false), Shown::default());
+    while !matches!(feed.poll().unwrap().unwrap(), FeedEvent::RowsEnd) {}
+    feed.acknowledge(feed.position()).unwrap();
+    after_cuts(&disk, |left| {
+        let store = open(left);
+        assert_eq!(level(&sums(&store, "a")), 1, "{}", left.diary(40));
+        shown.follow(&mut self::feed(&store, false)); // nothing is left to be shown
+        assert!(shown.sums.is_empty(), "{}", left.diary(40));
+    });
+}
+
+#[test]
+fn batches_that_a_feed_has_shown_are_not_taken_back() {
+    let disk = SimDisk::new(14);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    let mut feed = feed(&store, true);
+    let mut shown = Shown { tables: ["a".to_owned()].into(), ..Shown::default() };
+    for round in 1..=3 {
+        add_to(&store, &[&table], Durability::Process);
+        shown.follow(&mut feed);
+        assert!(shown.sums.len() as u64 == KEYS && shown.sums.values().all(|sum| *sum == round));
+        assert_level(&disk, round);
+    }
+}
+
+/// Seqs that a power cut took back are given to other batches: to those, the table is as new as it was to the lost ones.
+#[test]
+fn a_feed_tells_of_a_table_before_what_is_written_to_it_also_after_a_power_cut() {
+    let disk = SimDisk::new(15);
+    let store = create(&disk);
+    let table = sums(&store, "a");
+    drop(feed(&store, true));
+    for _ in 0..3 {
+        add_to(&store, &[&table], Durability::Process);
+    }
+    sums(&store, "b");
+    after_cuts(&disk, |left| {
+        let store = open(left);
+        add_to(&store, &[&sums(&store, "b")], Durability::Sync);
+        let mut shown = Shown { tables: ["a".to_owned()].into(), ..Shown::default() };
+        shown.follow(&mut feed(&store, true));
+        assert_eq!(shown.tables.len(), 2, "{}", left.diary(40));
+    });
 }
