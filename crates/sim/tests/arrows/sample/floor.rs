@@ -1,0 +1,3 @@
+mod child;
+
+pub struct Floor(child::Child);
