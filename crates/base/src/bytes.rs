@@ -56,6 +56,8 @@ pub enum Malformed {
     Checksum,
     /// Numbers that must agree, or be in order, do not or are not.
     Order,
+    /// It is whole, as far as one can tell, and of another version of its form.
+    Version,
 }
 
 impl std::fmt::Display for Malformed {
@@ -68,6 +70,7 @@ impl std::fmt::Display for Malformed {
             Malformed::Text => "text is not valid",
             Malformed::Checksum => "the checksum does not match",
             Malformed::Order => "numbers do not agree or are out of order",
+            Malformed::Version => "it is of another version than this one reads",
         })
     }
 }

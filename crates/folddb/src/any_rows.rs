@@ -117,7 +117,7 @@ impl AnyRows {
     }
 
     /// The last row.
-    fn row(&self) -> (&[u8], &[u8]) {
+    pub(crate) fn row(&self) -> (&[u8], &[u8]) {
         match self {
             AnyRows::Sorted(rows) => rows.row(),
             AnyRows::Hashed(rows) => rows.row_as_wanted(),
@@ -134,12 +134,13 @@ impl AnyRows {
         }
     }
 
-    /// Until when the value of the last row lasts; none where it does for ever.
-    fn deadline_ms(&self) -> Option<u64> {
+    /// Until when the value of the last row lasts; none where it does for ever, or was written by
+    /// the transaction itself.
+    pub(crate) fn deadline_ms(&self) -> Option<u64> {
         match self {
             AnyRows::Sorted(rows) => rows.deadline_ms(),
             AnyRows::Hashed(rows) => rows.deadline_ms(),
-            AnyRows::Inside(_) => None, // a scan is in one transaction
+            AnyRows::Inside(rows) => rows.table_deadline_ms(),
         }
     }
 }

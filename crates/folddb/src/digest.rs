@@ -1,59 +1,109 @@
 //! Digests: what a range of a table holds, in so few bytes that two stores can compare theirs.
 //!
-//! A digest is built from keys and heads: no value that lies apart is read, but for hashed tables with versions or expiry, whose heads
-//! tell of the time of the write, too. [`Digest`] says how it is made; `care/compare.rs` goes from
-//! what differs to the rows.
+//! A digest is built from keys, heads and deadlines: no value that is separated is read, but those in
+//! several pieces, whose heads tell how they are cut, and those of hashed tables with versions or
+//! expiry, whose heads tell of the time of the write. It also keeps what the bytes mean by the rules of the table: the kinds of keys and of values, the order,
+//! the fold and its version, and the rules of delete and short-circuit. How a table stores its
+//! rows, how much of its past it keeps and how long values last that are still to be written is not
+//! in it, since none of this changes what is there. [`Digest`] says how it is made;
+//! `care/compare.rs` goes from what differs to the rows.
 
-use std::ops::ControlFlow;
+use std::io::Read;
 
-use folddb_base::Result;
-use folddb_base::checksum::hash64;
+use folddb_base::checksum::{GrowingHash, hash64, key_hash};
 use folddb_base::pointer::value_hash;
+use folddb_base::{Error, Result};
 use folddb_layout::cursor_token::put_bound;
-pub use folddb_layout::digest::Digest;
+pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
 
-use crate::head::Head;
-use crate::scans::BytesScan;
+use crate::scans::{BytesScan, LentRows};
+use crate::spread::{END, GO_ON, Step};
+use crate::stream::cause_of;
+
+/// Bytes of a value in several pieces that are held at once.
+const PIECE_BYTES: usize = 64 << 10;
 
 impl BytesScan {
-    /// The digest of the range, with 16^depth leaves; a depth over 6 is as 6. Digests compare where range, key order and depth are the
-    /// same, whatever the stores. `threads` share the work.
+    /// The digest of the range, with 16^depth leaves; a depth over 6 is as 6. Digests compare where range, depth and what the bytes
+    /// mean by the rules are the same, whatever the stores. `threads` share the work.
     ///
-    /// What it knows of a value is its size and a hash of 32 bits: two other values of a key pass for the same in one case of 2^32.
-    /// Of deadlines it knows nothing: what expires at another time passes for the same. Of a value in several pieces the hash is that
-    /// of its pieces ([`Head::hash`]), so the same bytes in other pieces pass for another.
-    ///
-    /// Of hashed tables with versions or expiry values are read, each whole.
+    /// What it knows of a value is its size, a hash of 32 bits and until when it lasts: two other values of a key pass for the same in
+    /// one case of 2^32. Values in several pieces are read, piece by piece, and those of hashed tables with versions or expiry, each
+    /// whole; no others that are separated.
     ///
     /// # Errors
-    /// As [`BytesScan::fold_rows`].
+    /// As [`BytesScan::fold_rows`]; where a transaction has written to the table and its values may expire, which they do by
+    /// the time of the commit.
     pub fn digest(self, depth: u8, threads: usize) -> Result<Digest> {
-        let scope = self.scope();
-        let empty = || Digest::new(depth, scope);
-        let take = |digest: &mut Digest, key: &[u8], head: &Head| {
-            digest.take(key, head.size_bytes, head.hash);
-            ControlFlow::Continue(())
-        };
+        self.check_deadlines_known()?;
+        let (scope, meaning) = (self.scope(), self.table.rules.meaning());
+        let empty = || Digest::new(depth, scope, &meaning);
         let joined = |mut sum: Digest, more: Digest| {
             let alike = sum.join(&more);
             debug_assert!(alike.is_ok(), "the pieces of one scan are of one scope");
             sum
         };
-        if self.table.hashed.is_some() && self.table.is_timed {
-            let take_row = |digest: &mut Digest, key: &[u8], value: &[u8]| {
-                digest.take(key, value.len() as u64, value_hash(key, value));
-                ControlFlow::Continue(())
-            };
-            return self.fold_rows(threads, empty, take_row, joined);
+        match self.table.hashed.is_some() && self.table.is_timed {
+            true => self.spread(threads, &empty, &take_value, joined),
+            false => self.with_heads().spread(threads, &empty, &take_head, joined),
         }
-        self.fold_heads(threads, empty, take, joined)
     }
 
-    /// The hash of what a digest of this scan is of: the order of the keys, and the range.
-    fn scope(&self) -> u64 {
-        let mut text = self.table.rules.order.name().as_bytes().to_vec();
-        put_bound(&mut text, self.plan.low.as_ref());
-        put_bound(&mut text, self.plan.high.as_ref());
-        hash64(0, &text)
+    /// What a transaction has written to a table whose values expire has no deadline yet.
+    fn check_deadlines_known(&self) -> Result<()> {
+        let table = &self.table;
+        let writes = self.inside.as_ref().is_some_and(|inside| inside.has_written(table));
+        if !(writes && table.expires) {
+            return Ok(());
+        }
+        let message = format!(
+            "a transaction that has written to table `{}`, whose values expire, makes no digest of it",
+            table.name
+        );
+        Err(Error::invalid(message).advise("commit first, or make it at the transaction's snapshot"))
     }
+
+    /// The hash of what a digest of this scan is of: the range.
+    fn scope(&self) -> u64 {
+        let mut bounds = Vec::new();
+        put_bound(&mut bounds, self.plan.low.as_ref());
+        put_bound(&mut bounds, self.plan.high.as_ref());
+        hash64(0, &bounds)
+    }
+}
+
+/// Takes the next row by its head.
+fn take_head(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
+    let Some((key, head)) = rows.next_head()? else { return Ok(END) };
+    if head.pieces == 1 {
+        digest.take(key, head.size_bytes, head.hash, head.deadline_ms);
+        return Ok(GO_ON);
+    }
+    let hash = hash_of_pieces(rows)?;
+    digest.take(rows.key(), head.size_bytes, hash, head.deadline_ms);
+    Ok(GO_ON)
+}
+
+/// The hash of the bytes of a value in several pieces, however they are cut: that of the head is of the pieces.
+fn hash_of_pieces(rows: &LentRows) -> Result<u32> {
+    let ((engine, table), (_, at), key) = rows.rows.stands();
+    let mut hash = GrowingHash::new(key_hash(key));
+    let Some(mut value) = engine.read_value(table, key, Some(at))? else { return Ok(hash.hash32()) };
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        match value.read(&mut piece).map_err(cause_of)? {
+            0 => return Ok(hash.hash32()),
+            read => hash.push(&piece[..read]),
+        }
+    }
+}
+
+/// Takes the next row by its value.
+fn take_value(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
+    if rows.next_row()?.is_none() {
+        return Ok(END);
+    }
+    let ((key, value), deadline_ms) = (rows.rows.row(), rows.rows.deadline_ms());
+    digest.take(key, value.len() as u64, value_hash(key, value), deadline_ms);
+    Ok(GO_ON)
 }

@@ -139,7 +139,7 @@ pub use care::{
     LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
 };
 pub use cursor::{Cursor, Resume};
-pub use digest::Digest;
+pub use digest::{DIGEST_VERSION, Digest};
 pub use encode::{Lifetime, WriteOp};
 pub use feed::{
     Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,

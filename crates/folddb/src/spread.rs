@@ -89,7 +89,7 @@ impl BytesScan {
         self.with_heads().spread(threads, &start, &piece, join)
     }
 
-    fn spread<A: Send>(
+    pub(crate) fn spread<A: Send>(
         self,
         threads: usize,
         start: &(impl Fn() -> A + Sync),
@@ -218,10 +218,15 @@ impl<K: Key, V: Value> Scan<K, V> {
 }
 
 /// What a step says: go on; or that the piece is at its end (none), or that all work is over.
-type Step = ControlFlow<Option<Over>>;
+pub(crate) type Step = ControlFlow<Option<Over>>;
 
 /// Nothing more is wanted of any piece.
-struct Over;
+pub(crate) struct Over;
+
+/// The step took a row, and there may be more.
+pub(crate) const GO_ON: Step = ControlFlow::Continue(());
+/// The piece has no more rows.
+pub(crate) const END: Step = ControlFlow::Break(None);
 
 fn told(flow: ControlFlow<()>) -> Step {
     match flow {

@@ -3,7 +3,12 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{BytesTable, ErrorKind, Options, Rules, Store, Table, Upkeep};
+use folddb::codec::{KeyCodec, ValueCodec};
+use folddb::table_rules::{Compression, TableKind, TableRules};
+use folddb::{
+    BytesTable, ErrorKind, Expire, Keep, Lifetime, LoadOptions, Options, Rules, Store,
+    SyncOptions, Table, Transaction, Upkeep, WriteOp,
+};
 
 fn options() -> Options {
     Options::default().memory_bytes(4 << 20).part_bytes(64 << 10).upkeep(Upkeep::Manual)
@@ -132,11 +137,198 @@ fn two_stores_with_the_same_content_have_the_same_digest_however_it_came_there()
     assert_eq!(mine.stats().value_reads, read, "a digest reads no value");
 
     let changed = rows(table)[1234].0.clone();
-    other.write(folddb::WriteOp::Set, &changed, &blob(1234, 1)).unwrap();
+    other.write(WriteOp::Set, &changed, &blob(1234, 1)).unwrap();
     let (a, b) = (digest(table, 2), digest(other, 2));
     assert_ne!(a.root(), b.root());
     assert_eq!(a.differing(&b).unwrap(), [a.leaf_of(&changed)]);
     let before = other.scan().before(&changed).digest(3, 2).unwrap();
     assert_eq!(before, table.scan().before(&changed).digest(3, 1).unwrap());
     assert!(a.differing(&before).is_err(), "digests of other ranges do not compare");
+}
+
+// ---- digests: rules and deadlines ------------------------------------------------------------------------
+
+/// A deadline so many hours from a time that no test comes to.
+fn until(hours: u64) -> Lifetime {
+    Lifetime::Until(4_000_000_000_000 + hours * 3_600_000)
+}
+
+#[test]
+fn the_same_bytes_under_other_rules_are_not_the_same_digest() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let plain = || TableRules::new(KeyCodec::U64);
+    let sum = || plain().fold("sum:u64");
+    let value = 7u64.to_le_bytes();
+    let digest = |name: &str, rules: TableRules| {
+        let table = store.create_table(name, rules).unwrap();
+        table.write(WriteOp::Set, &1u64.to_be_bytes(), &value).unwrap();
+        table.scan().digest(1, 1).unwrap()
+    };
+    let mine = digest("sum:u64", sum());
+    let others = [
+        ("sum:i64", plain().fold("sum:i64")),
+        ("max:u64", plain().fold("max:u64")),
+        ("a key of another kind", TableRules::new(KeyCodec::Bytes).fold("sum:u64")),
+        ("another order", sum().order("reversed")),
+        ("a delete rule", sum().delete_equal(&[0; 8])),
+        ("a short-circuit", sum().short_circuit_equal(&[0xff; 8])),
+        ("no fold", plain()),
+    ];
+    for (what, rules) in others {
+        let other = digest(what, rules);
+        assert!(!mine.compares_with(&other) && mine.differing(&other).is_err(), "{what}");
+        assert_ne!(mine.root(), other.root(), "{what}");
+    }
+    let values = |codec| digest(&format!("values {codec:?}"), plain().value(codec));
+    assert_ne!(
+        values(ValueCodec::U64).root(),
+        values(ValueCodec::I64).root(),
+        "nothing else says what they are"
+    );
+
+    let alike = [
+        ("blocks", sum().block_bytes(512).filter_bits(0).compression(Compression::Lz4)),
+        ("a codec that the fold does not ask", sum().value(ValueCodec::U64)),
+        ("values that may expire, and do not", sum().expire(Expire::ByWrite)),
+        ("a past", sum().keep(Keep::Forever)),
+        ("no order", sum().kind(TableKind::Hashed)),
+        ("names", sum().key_names(["id"])),
+    ];
+    for (what, rules) in alike {
+        assert_eq!(mine, digest(what, rules), "{what}");
+    }
+}
+
+#[test]
+fn the_same_rows_with_another_deadline_are_not_the_same_digest() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let kinds = [
+        ("sorted", Rules::sorted::<u64, String>()),
+        ("separated", Rules::sorted::<u64, String>().separate(32)),
+        ("hashed", Rules::hashed::<u64, String>()),
+    ];
+    for (kind, rules) in kinds {
+        let rules = rules.expire(Expire::ByWrite);
+        let filled = |name: &str, lifetime: Lifetime| {
+            let table = store.table(&format!("{kind} {name}"), rules.clone()).unwrap();
+            let value = "a value that is separated".repeat(2);
+            for key in 0..20 {
+                table.set_expiring(&key, &value, until(1)).unwrap();
+            }
+            table.set_expiring(&7, &value, lifetime).unwrap();
+            table
+        };
+        let tables = [("first", until(1)), ("other", until(2)), ("forever", Lifetime::Forever)];
+        let [first, other, forever] = tables.map(|(name, lifetime)| filled(name, lifetime));
+        let digest = |table: &Table<u64, String>| table.as_bytes().scan().digest(2, 2).unwrap();
+        let leaf = vec![digest(&first).leaf_of(&7u64.to_be_bytes())];
+        for different in [&other, &forever] {
+            assert_eq!(digest(&first).differing(&digest(different)), Ok(leaf.clone()), "{kind}");
+            assert_ne!(digest(&first).root(), digest(different).root(), "{kind}");
+        }
+        other.set_expiring(&7, &first.get(&7).unwrap().unwrap(), until(1)).unwrap();
+        assert_eq!(digest(&first), digest(&other), "{kind}");
+    }
+}
+
+#[test]
+fn equal_stores_have_one_digest_after_merges_dump_and_load_and_sync() {
+    let dir = tempfile::tempdir().unwrap();
+    let create = |name: &str| Store::create(dir.path().join(name), options()).unwrap();
+    let rules = Rules::sorted::<u64, u64>().fold("sum:u64").expire(Expire::After(1 << 40));
+    let digest = |store: &Store| store.bytes_table("t").unwrap().scan().digest(2, 2).unwrap();
+    let store = create("store");
+    let table = store.table("t", rules.clone()).unwrap();
+    for round in 0..5 {
+        for key in 0..500 {
+            table.fold_expiring(&key, &round, until(key % 7 + round)).unwrap();
+        }
+        store.flush().unwrap();
+    }
+    let before = digest(&store);
+    assert_eq!(before.keys(), 500);
+    store.optimize("t", |_| ControlFlow::Continue(())).unwrap();
+    assert_eq!(digest(&store), before, "merged");
+
+    let (mut dump, loaded) = (Vec::new(), create("loaded"));
+    store.dump(&[], &mut dump).unwrap();
+    loaded.load(&mut &dump[..], &LoadOptions::default()).unwrap();
+    assert_eq!(digest(&loaded), before, "dumped and loaded");
+
+    let synced = create("synced");
+    let theirs = synced.table("t", rules).unwrap();
+    theirs.fold_expiring(&3, &1, until(9)).unwrap();
+    let (to, from) = (theirs.as_bytes().scan(), table.as_bytes().scan());
+    assert_ne!(digest(&synced), before);
+    synced.bring_up(to, from, &SyncOptions::default()).unwrap();
+    assert_eq!(digest(&synced), before, "synced");
+}
+
+/// Streamed, joined or set at once: the same bytes are the same value.
+#[test]
+fn a_digest_minds_bytes_and_not_how_they_are_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let create = |name: &str, piece_bytes| {
+        let options = options().stream_piece_bytes(piece_bytes);
+        Store::create(dir.path().join(name), options).unwrap()
+    };
+    let rules = || TableRules::new(KeyCodec::Bytes).fold("append").separate(Some(32));
+    let value: Vec<u8> = (0..300_000u32).map(|at| (at % 251) as u8).collect();
+    let fill = |store: &Store, put: &dyn Fn(&BytesTable)| {
+        let table = store.create_table("t", rules()).unwrap();
+        put(&table);
+        store.flush().unwrap();
+        table
+    };
+    let stream = |table: &BytesTable| {
+        let mut writer = table.writer(WriteOp::Set, b"k").unwrap();
+        writer.write_from(&mut &value[..]).unwrap();
+        writer.finish().unwrap();
+    };
+    let join = |table: &BytesTable| {
+        value.chunks(1000).for_each(|piece| {
+            table.write(WriteOp::Fold, b"k", piece).unwrap();
+        });
+    };
+    let set = |table: &BytesTable| {
+        table.write(WriteOp::Set, b"k", &value).unwrap();
+    };
+    type Put<'p> = (&'p str, usize, &'p dyn Fn(&BytesTable));
+    let puts: [Put<'_>; 4] = [
+        ("set", 1 << 20, &set),
+        ("in small pieces", 4 << 10, &stream),
+        ("in others", 64 << 10, &stream),
+        ("joined", 64 << 10, &join),
+    ];
+    let digests = puts.map(|(name, piece_bytes, put)| {
+        let store = create(name, piece_bytes);
+        let table = fill(&store, put);
+        let pieces = table.head(b"k").unwrap().unwrap().pieces;
+        assert_eq!(pieces > 1, name != "set", "{name}: {pieces}");
+        table.scan().digest(1, 1).unwrap()
+    });
+    for ((name, ..), digest) in puts.iter().zip(&digests) {
+        assert_eq!(digest, &digests[0], "{name}");
+    }
+}
+
+/// What it has written has its deadline by the time of the commit, and no digest knows that.
+#[test]
+fn a_transaction_makes_no_digest_of_deadlines_that_are_not_settled() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let rules = Rules::hashed::<u64, String>().expire(Expire::ByWrite);
+    let table = store.table("t", rules).unwrap();
+    table.set_expiring(&1, "one", until(1)).unwrap();
+    let mut transaction = store.transaction();
+    let inside = |transaction: &Transaction| transaction.scan_bytes(table.as_bytes()).digest(1, 1);
+    assert_eq!(inside(&transaction).unwrap(), table.as_bytes().scan().digest(1, 1).unwrap());
+    transaction.set(&table, &2, "two");
+    let refused = inside(&transaction).unwrap_err();
+    assert!(
+        refused.kind() == ErrorKind::InvalidInput && refused.to_string().contains("commit first"),
+        "{refused}"
+    );
 }

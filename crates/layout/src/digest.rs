@@ -1,20 +1,28 @@
 //! A digest tree: what a range of a table holds, in so few bytes that two stores can compare theirs.
 //!
-//! Each key belongs to one of 16^depth leaves, by the first bits of its hash; a leaf is the sum of the hashes of its rows, so rows may
-//! come in any order and in several goes. A node above is the hash of its sixteen children. Two stores whose roots are equal hold the
-//! same, but that they may let values expire at other times: deadlines are not in it. Where they differ, a walk down the nodes that
-//! differ ends at the leaves whose keys are to be compared. After Merkle, "A Digital Signature Based on a Conventional Encryption Function", 1987, with leaves by hash as in TicTac trees of Riak.
+//! Each key belongs to one of 16^depth leaves, by the first bits of its hash; a leaf is the sum of
+//! the hashes of its rows, so rows may come in any order and in several goes. A node above is the
+//! hash of its sixteen children. A row is its key, its value and until when it lasts. Beside the
+//! rows stands in words what their bytes mean: the same bytes in tables that fold by other rules
+//! are other values, so such digests do not compare. Two digests that are equal are of the same
+//! keys, values and deadlines. Where they differ, a walk down the nodes that differ ends at the
+//! leaves whose keys are to be compared. After Merkle, "A Digital Signature Based on a Conventional
+//! Encryption Function", 1987, with leaves by hash as in TicTac trees of Riak.
 //!
 //! ```text
 //!   a digest as bytes
 //!      0  magic        8 bytes  "FDDIGEST"
-//!      8  version      u8       1
+//!      8  version      u8       2
 //!      9  depth        u8       0 to 6
-//!     10  scope        u64      hash of what it is of: two digests compare only where these are equal
+//!     10  scope        u64      hash of the range: two digests compare only where these are equal
 //!     18  keys         u64      rows that were taken
 //!     26  leaves       16^depth times u64
+//!         meaning      UTF-8    what the bytes of keys and values mean, to the checksum
 //!         checksum     u64      xxh3-64 with seed 0 of all that stands before
 //! ```
+//!
+//! Version 1 had neither deadlines nor a meaning. It is refused, since it cannot be compared:
+//! tables that version 1 calls the same may differ.
 
 use folddb_base::bytes::{Malformed, Reader, put_u64};
 use folddb_base::checksum::{hash64, key_hash};
@@ -22,7 +30,7 @@ use folddb_base::checksum::{hash64, key_hash};
 /// The first bytes of a digest.
 pub const DIGEST_MAGIC: [u8; 8] = *b"FDDIGEST";
 /// The version of its form.
-pub const DIGEST_VERSION: u8 = 1;
+pub const DIGEST_VERSION: u8 = 2;
 /// The deepest tree: 16 million leaves, 128 MB.
 pub const DIGEST_DEPTH_MAX: u8 = 6;
 
@@ -36,22 +44,27 @@ const FAN_OUT_BITS: u32 = 4;
 pub struct Digest {
     depth: u8,
     scope: u64,
+    meaning: String,
     keys: u64,
     leaves: Vec<u64>,
 }
 
 impl Digest {
-    /// The digest of nothing, of 16^depth leaves; deeper than [`DIGEST_DEPTH_MAX`] is as deep as that. Digests of the same scope compare.
-    pub fn new(depth: u8, scope: u64) -> Digest {
+    /// The digest of nothing, of 16^depth leaves; deeper than [`DIGEST_DEPTH_MAX`] is as deep as
+    /// that. `meaning` says what the bytes of keys and values are. Digests of the same scope and
+    /// meaning compare.
+    pub fn new(depth: u8, scope: u64, meaning: &str) -> Digest {
         let depth = depth.min(DIGEST_DEPTH_MAX);
-        Digest { depth, scope, keys: 0, leaves: vec![0; leaves_of(depth)] }
+        Digest { depth, scope, meaning: meaning.to_owned(), keys: 0, leaves: vec![0; leaves_of(depth)] }
     }
 
-    /// Takes a row: its key, and the size and the hash of its value.
+    /// Takes a row: its key, the size and the hash of its value, and until when it lasts (none
+    /// where it does forever).
     #[inline]
-    pub fn take(&mut self, key: &[u8], size_bytes: u64, value_hash: u32) {
+    pub fn take(&mut self, key: &[u8], size_bytes: u64, value_hash: u32, deadline_ms: Option<u64>) {
         let leaf = self.leaf_of(key);
-        self.leaves[leaf] = self.leaves[leaf].wrapping_add(row_hash(key, size_bytes, value_hash));
+        let hash = row_hash(key, size_bytes, value_hash, deadline_ms);
+        self.leaves[leaf] = self.leaves[leaf].wrapping_add(hash);
         self.keys += 1;
     }
 
@@ -87,12 +100,18 @@ impl Digest {
         self.depth
     }
 
-    /// The hash of all of it.
-    pub fn root(&self) -> u64 {
-        self.level(0)[0]
+    /// What the bytes of its keys and values mean, in words.
+    pub fn meaning(&self) -> &str {
+        &self.meaning
     }
 
-    /// The nodes of a level, from the root (0) to the leaves (the depth); a deeper one is that of the leaves.
+    /// The hash of all of it: of the rows, and of what their bytes mean.
+    pub fn root(&self) -> u64 {
+        hash64(self.level(0)[0], self.meaning.as_bytes())
+    }
+
+    /// The nodes of a level, from the top (0) to the leaves (the depth); a deeper one is that of
+    /// the leaves.
     pub fn level(&self, level: u8) -> Vec<u64> {
         let mut nodes = self.leaves.clone();
         for _ in level..self.depth {
@@ -101,8 +120,13 @@ impl Digest {
         nodes
     }
 
-    /// True where the two are of the same range and as deep.
+    /// True where the two are of the same range, as deep, and their bytes mean the same.
     pub fn compares_with(&self, other: &Digest) -> bool {
+        self.is_of_range(other) && self.meaning == other.meaning
+    }
+
+    /// True where the two are of the same range and as deep, whatever their bytes mean.
+    pub fn is_of_range(&self, other: &Digest) -> bool {
         (self.depth, self.scope) == (other.depth, other.scope)
     }
 
@@ -120,45 +144,60 @@ impl Digest {
 
     /// The digest as bytes: see the top of this file.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(HEAD_BYTES + 8 * self.leaves.len() + CHECKSUM_BYTES);
+        let mut out =
+            Vec::with_capacity(HEAD_BYTES + 8 * self.leaves.len() + self.meaning.len() + CHECKSUM_BYTES);
         out.extend_from_slice(&DIGEST_MAGIC);
         out.extend_from_slice(&[DIGEST_VERSION, self.depth]);
         put_u64(&mut out, self.scope);
         put_u64(&mut out, self.keys);
         self.leaves.iter().for_each(|&leaf| put_u64(&mut out, leaf));
+        out.extend_from_slice(self.meaning.as_bytes());
         let checksum = hash64(0, &out);
         put_u64(&mut out, checksum);
         out
     }
 
+    /// The version of a digest, by its first bytes; none where they are of something else.
+    pub fn version_of(bytes: &[u8]) -> Option<u8> {
+        bytes.strip_prefix(&DIGEST_MAGIC)?.first().copied()
+    }
+
     /// Reads what [`Digest::to_bytes`] wrote.
     ///
     /// # Errors
-    /// The bytes are not that, or of a later version.
+    /// `Version` where it is of another version: [`Digest::version_of`] says of which. Else, that
+    /// the bytes are no digest.
     pub fn from_bytes(bytes: &[u8]) -> Result<Digest, Malformed> {
-        let (body, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Malformed::Short)?;
-        let mut reader = Reader::new(body);
-        if reader.take(DIGEST_MAGIC.len())? != DIGEST_MAGIC || reader.u8()? != DIGEST_VERSION {
-            return Err(Malformed::Tag);
+        let version = Digest::version_of(bytes).ok_or(Malformed::Tag)?;
+        if version != DIGEST_VERSION {
+            return Err(Malformed::Version);
         }
+        let (body, checksum) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or(Malformed::Short)?;
         if hash64(0, body) != u64::from_le_bytes(*checksum) {
             return Err(Malformed::Checksum);
         }
+        let mut reader = Reader::new(body);
+        reader.take(DIGEST_MAGIC.len() + 1)?;
         let depth = reader.u8()?;
         let (scope, keys) = (reader.u64()?, reader.u64()?);
         // Before any memory is taken for it.
-        if depth > DIGEST_DEPTH_MAX || reader.rest().len() != 8 * leaves_of(depth) {
+        if depth > DIGEST_DEPTH_MAX || reader.rest().len() < 8 * leaves_of(depth) {
             return Err(Malformed::Bounds);
         }
         let leaves = (0..leaves_of(depth)).map(|_| reader.u64()).collect::<Result<_, _>>()?;
-        Ok(Digest { depth, scope, keys, leaves })
+        let meaning = std::str::from_utf8(reader.rest()).map_err(|_| Malformed::Text)?;
+        Ok(Digest { depth, scope, meaning: meaning.to_owned(), keys, leaves })
     }
 }
 
 /// What a row adds to its leaf.
 #[inline]
-fn row_hash(key: &[u8], size_bytes: u64, value_hash: u32) -> u64 {
-    hash64(size_bytes.rotate_left(32) ^ u64::from(value_hash), key)
+fn row_hash(key: &[u8], size_bytes: u64, value_hash: u32, deadline_ms: Option<u64>) -> u64 {
+    let mut value = [0; 20];
+    value[..8].copy_from_slice(&size_bytes.to_le_bytes());
+    value[8..16].copy_from_slice(&deadline_ms.unwrap_or(u64::MAX).to_le_bytes());
+    value[16..].copy_from_slice(&value_hash.to_le_bytes());
+    hash64(hash64(0, &value), key)
 }
 
 fn parent(children: &[u64]) -> u64 {

@@ -1076,15 +1076,20 @@ impl PredicateRule {
 }
 
 impl BoundRules {
-    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this is the same mean the same
-    /// by theirs.
+    /// What of the rules the bytes of keys and values depend on, in words: two tables of which this
+    /// is the same mean the same by theirs. Digests keep it. Of the codec of values it speaks only
+    /// where the fold leaves it to say what they are.
     pub fn meaning(&self) -> String {
         let TableRules { delete, short_circuit, .. } = &self.rules;
-        let (key, value) = (self.rules.key_codec().name(), self.rules.value_codec().name());
-        let (order, fold, version) = (self.order.name(), self.fold.spec(), self.fold.version());
-        let mut meaning = format!("key {key}, order {order}, value {value}, fold {fold}");
-        if version != 1 {
-            meaning.push_str(&format!(" of version {version}"));
+        let mut meaning = format!("key {}, order {}", self.rules.key_codec().name(), self.order.name());
+        if let Some(codec) = self.opaque {
+            meaning.push_str(&format!(", value {}", codec.name()));
+        }
+        match self.rules.fold.canonical() {
+            FoldName::BuiltIn(spec) => meaning.push_str(&format!(", fold {spec}")),
+            FoldName::Custom { name, version } => {
+                meaning.push_str(&format!(", custom fold {name} of version {version}"));
+            }
         }
         for (what, rule) in [("delete when", delete), ("final", short_circuit)] {
             if *rule != PredicateRule::Never {

@@ -15,6 +15,7 @@
 //!               sealed/          one that is only to be read
 //!               copied/          backups of such a store
 //!               LENGTHS          how long files are that end in zeros: those are left out (`fixtures/lengths.rs`)
+//!   fixtures/v3/sealed/          the same again, with digests of version 2 among its tokens
 //! ```
 //!
 //! What is there is never written again: another way in which a version writes is another directory. Written by the example

@@ -1,11 +1,12 @@
 //! `folddb digest STORE TABLE`: the digest of a table, or of a range of it: to keep, and to compare with that of another store.
 
+use std::fmt::Display;
 use std::io::Read;
 use std::num::NonZero;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
-use folddb::{BytesTable, Datum, Digest};
+use folddb::{BytesTable, DIGEST_VERSION, Datum, Digest};
 use serde_json::json;
 
 use crate::args::DigestArgs;
@@ -31,16 +32,17 @@ pub(crate) fn run(args: &DigestArgs, session: &mut Session) -> Result<(), Failur
     match against {
         Some(other) => compare(&digest, &other, &table, args, session),
         None => {
-            let line = json!({ "table": table.name(), "root": hex(digest.root()), "keys": digest.keys(), "depth": depth });
-            session.report(&line, |out| {
-                writeln!(out, "{}  {}", hex(digest.root()), human::plural(digest.keys(), "key"))
-            })
+            let root = root_of(&digest);
+            let line = json!({ "table": table.name(), "root": root, "keys": digest.keys(), "depth": depth });
+            session.report(&line, |out| writeln!(out, "{root}  {}", human::plural(digest.keys(), "key")))
         }
     }
 }
 
-fn hex(root: u64) -> String {
-    format!("{root:016x}")
+/// The root as it is printed: with the version in front, since roots of two versions say nothing of
+/// one another. Version 1 printed none.
+fn root_of(digest: &Digest) -> String {
+    format!("{DIGEST_VERSION}:{:016x}", digest.root())
 }
 
 fn read(file: &Path) -> Result<Digest, Failure> {
@@ -52,8 +54,30 @@ fn read(file: &Path) -> Result<Digest, Failure> {
         read.map_err(|error| Failure::file("read", &name, &error))?;
         bytes = whole;
     }
-    Digest::from_bytes(&bytes)
-        .map_err(|cause| Failure::Refused(format!("{name} is no digest, or it was changed: {cause}")))
+    Digest::from_bytes(&bytes).map_err(|cause| Failure::Refused(no_digest(&name, &bytes, &cause)))
+}
+
+/// Why a file is no digest to compare with, and what to do about it.
+fn no_digest(name: &str, bytes: &[u8], cause: &impl Display) -> String {
+    let again = "make it again by `folddb digest STORE TABLE --to FILE`";
+    if printed_version(bytes).is_some_and(|version| version == DIGEST_VERSION) {
+        return format!("{name} is the root of a digest as it is printed, which names no keys ({again})");
+    }
+    let version = match Digest::version_of(bytes).or(printed_version(bytes)) {
+        Some(1) => "version 1, which knew neither deadlines nor rules".to_owned(),
+        Some(version) if version != DIGEST_VERSION => format!("version {version}"),
+        _ => return format!("{name} is no digest, or it was changed: {cause}"),
+    };
+    format!("{name} is a digest of {version}: it does not compare with version {DIGEST_VERSION} ({again})")
+}
+
+/// The version of a digest whose root was kept as it is printed: `2:` and 16 hexadecimal digits; of
+/// version 1 the digits alone.
+fn printed_version(bytes: &[u8]) -> Option<u8> {
+    let word = std::str::from_utf8(bytes).ok()?.split_whitespace().next()?;
+    let (version, digits) = word.split_once(':').unwrap_or(("1", word));
+    let is_root = digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+    version.parse().ok().filter(|_| is_root)
 }
 
 /// Prints the keys of the leaves that differ: those that differ are among them.
@@ -64,11 +88,13 @@ fn compare(
     args: &DigestArgs,
     session: &mut Session,
 ) -> Result<(), Failure> {
-    let leaves = digest.differing(other).map_err(|_| {
-        Failure::Refused(
-            "the two digests are of other ranges, or of tables whose keys come in another order".to_owned(),
-        )
-    })?;
+    if !digest.is_of_range(other) {
+        return Err(Failure::Refused("the two digests are of other ranges".to_owned()));
+    }
+    if digest.meaning() != other.meaning() {
+        return tell_meanings(digest, other, table, session);
+    }
+    let leaves = digest.differing(other).map_err(|cause| Failure::Refused(cause.to_string()))?;
     if leaves.is_empty() {
         let line = json!({ "table": table.name(), "same": true, "keys": digest.keys() });
         return session
@@ -90,6 +116,25 @@ fn compare(
             leaves => format!("{} leaves differ", human::count(leaves as u64)),
         };
         writeln!(out, "{differ}: what differs is among these {}", human::plural(suspects, "key"))
+    })?;
+    Err(Failure::Told(ExitCode::Damaged))
+}
+
+/// Tells that the bytes of the two mean other things, so that nothing is to be compared.
+fn tell_meanings(
+    digest: &Digest,
+    other: &Digest,
+    table: &BytesTable,
+    session: &mut Session,
+) -> Result<(), Failure> {
+    let (here, there) = (digest.meaning(), other.meaning());
+    let line = json!({ "table": table.name(), "same": false, "means": { "first": here, "second": there } });
+    session.report(&line, |out| {
+        writeln!(
+            out,
+            "table {}: means other things: here {here}; in the digest that was kept {there}",
+            table.name()
+        )
     })?;
     Err(Failure::Told(ExitCode::Damaged))
 }

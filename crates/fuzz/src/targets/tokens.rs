@@ -60,8 +60,8 @@ fn digest(input: &[u8]) {
 
 fn digest_seeds() -> Vec<Vec<u8>> {
     let made = |depth, rows: u64| {
-        let mut digest = Digest::new(depth, 5);
-        (0..rows).for_each(|row| digest.take(&row.to_be_bytes(), row, row as u32));
+        let mut digest = Digest::new(depth, 5, "key bytes, fold sum:u64");
+        (0..rows).for_each(|row| digest.take(&row.to_be_bytes(), row, row as u32, row.checked_sub(1)));
         digest.to_bytes()
     };
     vec![made(0, 0), made(0, 3), made(1, 40)]

@@ -1,14 +1,16 @@
 use super::*;
 
+const MEANING: &str = "key utf8, order bytewise, fold sum:i64";
+
 fn row(number: u64) -> ([u8; 8], u64, u32) {
     (number.to_be_bytes(), number % 7, (number * 31) as u32)
 }
 
 fn digest(depth: u8, rows: impl IntoIterator<Item = u64>) -> Digest {
-    let mut made = Digest::new(depth, 9);
+    let mut made = Digest::new(depth, 9, MEANING);
     for number in rows {
         let (key, size_bytes, hash) = row(number);
-        made.take(&key, size_bytes, hash);
+        made.take(&key, size_bytes, hash, number.checked_sub(500));
     }
     made
 }
@@ -31,7 +33,7 @@ fn what_differs_is_found_down_the_tree_and_nothing_else_is() {
     assert_eq!(mine.root(), theirs.root());
     assert_eq!(mine.differing(&theirs), Ok(vec![]));
     let (key, size_bytes, hash) = row(5000);
-    theirs.take(&key, size_bytes, hash);
+    theirs.take(&key, size_bytes, hash, None);
     let leaf = theirs.leaf_of(&key);
     assert_eq!(mine.differing(&theirs), Ok(vec![leaf]));
     for level in 0..=3 {
@@ -42,25 +44,47 @@ fn what_differs_is_found_down_the_tree_and_nothing_else_is() {
 }
 
 #[test]
-fn size_hash_and_key_all_count() {
-    let of = |key: &[u8], size_bytes, hash| {
-        let mut made = Digest::new(2, 0);
-        made.take(key, size_bytes, hash);
+fn key_size_hash_deadline_and_meaning_all_count() {
+    let of = |key: &[u8], size_bytes, hash, deadline_ms, meaning| {
+        let mut made = Digest::new(2, 0, meaning);
+        made.take(key, size_bytes, hash, deadline_ms);
         made.root()
     };
-    let one = of(b"a", 1, 1);
-    for other in [of(b"b", 1, 1), of(b"a", 2, 1), of(b"a", 1, 2), Digest::new(2, 0).root()] {
-        assert_ne!(one, other);
-    }
+    let one = of(b"a", 1, 1, Some(1), MEANING);
+    let others = [
+        of(b"b", 1, 1, Some(1), MEANING),
+        of(b"a", 2, 1, Some(1), MEANING),
+        of(b"a", 1, 2, Some(1), MEANING),
+        of(b"a", 1, 1, Some(2), MEANING),
+        of(b"a", 1, 1, None, MEANING),
+        of(b"a", 1, 1, Some(1), "fold sum:u64"),
+        Digest::new(2, 0, MEANING).root(),
+    ];
+    assert!(!others.contains(&one));
+    assert_ne!(Digest::new(2, 0, MEANING).root(), Digest::new(2, 0, "fold sum:u64").root(), "of no rows");
 }
 
 #[test]
-fn digests_of_other_ranges_or_depths_do_not_compare() {
-    let mine = Digest::new(2, 1);
-    for other in [Digest::new(3, 1), Digest::new(2, 2)] {
+fn digests_of_other_ranges_depths_or_meanings_do_not_compare() {
+    let mine = Digest::new(2, 1, MEANING);
+    let others = [Digest::new(3, 1, MEANING), Digest::new(2, 2, MEANING), Digest::new(2, 1, "fold sum:u64")];
+    for other in others {
         assert_eq!(mine.differing(&other), Err(Malformed::Bounds));
         assert_eq!(mine.clone().join(&other), Err(Malformed::Bounds));
     }
+    assert!(mine.is_of_range(&Digest::new(2, 1, "fold sum:u64")));
+}
+
+/// One of version 1, which knows no deadlines and no rules, as it was written.
+#[test]
+fn one_of_another_version_is_refused_by_that() {
+    let mut old = b"FDDIGEST\x01\x00".to_vec();
+    old.extend_from_slice(&[0; 24]); // scope, keys, one leaf
+    old.extend_from_slice(&hash64(0, &old).to_le_bytes());
+    assert_eq!(Digest::version_of(&old), Some(1));
+    assert_eq!(Digest::from_bytes(&old), Err(Malformed::Version));
+    assert_eq!(Digest::version_of(&digest(0, 0..1).to_bytes()), Some(DIGEST_VERSION));
+    assert_eq!(Digest::version_of(b"key,value"), None);
 }
 
 #[test]

@@ -2,8 +2,10 @@
 //! read beside its writer; it is sealed and read by several; and tables that keep their log are made anew from it.
 
 use folddb::care::RepairOptions;
+use folddb::codec::KeyCodec;
 use folddb::{
-    BytesScan, BytesTable, DiffReport, Durability, ErrorKind, Options, Seq, Store, SyncOptions, WriteOp,
+    BytesScan, BytesTable, DiffReport, Digest, Durability, ErrorKind, Lifetime, Options, Seq, Store,
+    SyncOptions, WriteOp,
 };
 use folddb_base::Stamp;
 use folddb_base::stamp::NEVER;
@@ -20,6 +22,9 @@ use crate::world::SimDisk;
 
 /// So deep are the digests that are compared.
 const DEPTH: u8 = 2;
+
+/// A deadline that no random program comes to, in milliseconds since 1970.
+const FAR_OFF_MS: u64 = 1 << 42;
 
 /// Another store with a table like one of the player's.
 struct Second {
@@ -89,7 +94,7 @@ impl Player {
         let whole: Vec<_> = mine.iter().filter(|row| row.is_some()).collect();
         if after.failing == 0 {
             same("the rows after bringing up", &yours.iter().collect::<Vec<_>>(), &whole)?;
-            self.compare_digests(&shape, ours, theirs.scan())?;
+            self.compare_digests(&shape, ours, (&other, &theirs))?;
         }
         Ok(())
     }
@@ -147,16 +152,28 @@ impl Player {
         failure.map(|()| ops)
     }
 
-    /// Digests of the same rows are the same, but where values may lie in several pieces.
-    fn compare_digests(&self, shape: &Shape, ours: BytesScan, theirs: BytesScan) -> Outcome {
-        if shape.rules().separate.is_some() {
-            return Ok(());
-        }
+    /// Digests of the same rows are the same, in however many pieces values lie; those of rows that
+    /// last until another time are not, and those of rows that mean other things do not compare.
+    fn compare_digests(
+        &self,
+        shape: &Shape,
+        ours: BytesScan,
+        (store, theirs): (&Store, &BytesTable),
+    ) -> Outcome {
         let ours = ours.digest(DEPTH, 1).map_err(said("make a digest"))?;
-        let theirs = theirs.digest(DEPTH, 2).map_err(said("make another digest"))?;
-        let differing = ours.differing(&theirs).map_err(|error| error.to_string())?;
-        same("the leaves that differ", &differing, &Vec::new())?;
-        same("whether the digests are the same", &(ours.root() == theirs.root()), &true)
+        let other_rules = shape.rules().key(KeyCodec::Utf8);
+        let other = store.create_table("means other things", other_rules);
+        let other = other.map_err(said("create a table with other rules"))?;
+        let other = other.scan().digest(DEPTH, 1).map_err(said("make a digest of other rules"))?;
+        same("whether digests of other rules compare", &ours.differing(&other).is_ok(), &false)?;
+        let digest = || theirs.scan().digest(DEPTH, 2).map_err(said("make another digest"));
+        let differing = |other: &Digest| ours.differing(other).map_err(|error| error.to_string());
+        let alike = digest()?;
+        same("the leaves that differ", &differing(&alike)?, &Vec::new())?;
+        same("whether the digests are the same", &(ours.root() == alike.root()), &true)?;
+        let Some(key) = give_another_deadline(shape, theirs)? else { return Ok(()) };
+        let leaf = ours.leaf_of(&key);
+        same("the leaves that differ by a deadline", &differing(&digest()?)?, &vec![leaf])
     }
 
     // ---- beside and sealed -------------------------------------------------------------------------------
@@ -307,4 +324,21 @@ impl Player {
         same("what rebuilding has lost", &lost.len(), &0).map_err(|why| format!("{why}: {lost:?}"))?;
         Store::open(to, options.clone()).map_err(said("open what was rebuilt"))
     }
+}
+
+/// Lets the first value of a table last until another time, where it may, and returns its key.
+fn give_another_deadline(shape: &Shape, table: &BytesTable) -> Result<Option<Vec<u8>>, String> {
+    if !shape.expire.has_stamps() {
+        return Ok(None);
+    }
+    let Some(row) = table.scan().heads().next() else { return Ok(None) };
+    let (key, head) = row.map_err(said("read the first head"))?;
+    let value = table.get(&key).map_err(said("read the first value"))?.unwrap_or_default();
+    let lifetime = match head.deadline_ms {
+        Some(_) => Lifetime::Forever,
+        None => Lifetime::Until(FAR_OFF_MS),
+    };
+    let written = table.write_expiring(WriteOp::Set, &key, &value, lifetime);
+    written.map_err(said("let a value last until another time"))?;
+    Ok(Some(key))
 }
