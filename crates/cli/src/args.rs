@@ -35,6 +35,12 @@ pub(crate) struct Globals {
     /// Memory for memtables, caches and merges together [default: 64MiB]
     #[arg(long, global = true, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) memory: Option<usize>,
+    /// Merge deletes that are older with what they delete, so that it is gone from the runs (90s, 36h, 30d)
+    ///
+    /// Ages are known of what is written while this is given: so give it to each verb that writes, and to the shell. Merges
+    /// are made while a store is open, so that one of a program that is open all the time keeps to it best.
+    #[arg(long, global = true, value_name = "TIME", value_parser = human::parse_time)]
+    pub(crate) deletes_age_max: Option<std::time::Duration>,
 }
 
 /// What to do.
@@ -71,6 +77,9 @@ pub(crate) enum Verb {
     ///
     /// Long values are cut, and their size is told; --json has all of values of up to 16 MiB, and of longer ones only how
     /// long they are.
+    ///
+    /// When a state was written is known to about a second: several may have the same time. Hashed tables know it, and all
+    /// tables know until when a value lasts, to the millisecond.
     History(HistoryArgs),
     /// Make the value of a key this one, whatever it was
     Set(WriteArgs),
@@ -1030,6 +1039,9 @@ pub(crate) struct DumpArgs {
     /// The file to write, which must not be there yet, packed where its name ends in .gz; `-` is stdout
     #[arg(long, value_name = "FILE")]
     pub(crate) to: Option<String>,
+    /// As they were then: after a seq, at a time (2026-11-22T08:30:00Z; writes of one second may count as one), or so long ago (15m)
+    #[arg(long, value_name = "WHEN", value_parser = human::parse_moment)]
+    pub(crate) at: Option<AsOf>,
 }
 
 /// `load`.

@@ -37,6 +37,11 @@ pub(crate) fn rfc3339(unix_ms: u64) -> String {
     folddb::time::rfc3339(unix_ms)
 }
 
+/// The same of a time that is known to the second only: `2026-11-21T06:25:28Z`.
+pub(crate) fn rfc3339_seconds(unix_ms: u64) -> String {
+    utc(unix_ms / 1000).replace(' ', "T") + "Z"
+}
+
 /// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.
 pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
     let wrong = || format!("`{text}` is no time; write 90s, 15m, 36h or 30d");

@@ -87,9 +87,10 @@ impl Session {
 
     /// The options of an opening.
     pub(crate) fn options(&self) -> Options {
+        let options = Options::default().deletes_age_max(self.globals.deletes_age_max);
         match self.globals.memory {
-            Some(bytes) => Options::default().memory_bytes(bytes),
-            None => Options::default(),
+            Some(bytes) => options.memory_bytes(bytes),
+            None => options,
         }
     }
 

@@ -216,7 +216,8 @@ pub struct ValueSegment {
     pub number: u64,
     /// Bytes of it that count; of one that is still added to, its length.
     pub bytes: u64,
-    /// Values in it that runs point to, or indexes of hashed tables. What memtables point to is not counted yet.
+    /// Values in it that runs or memtables point to, or indexes of hashed tables. Those that two runs
+    /// or memtables point to count twice.
     pub live_values: u64,
     /// Bytes of the records of those.
     pub live_bytes: u64,
@@ -513,7 +514,8 @@ fn part_info(part: &crate::view::PartView) -> PartInfo {
 impl Engine {
     /// The segments, oldest first, with what parts point to in each. What two parts point to counts twice, but no more than there is.
     fn value_segments(&self) -> Vec<ValueSegment> {
-        let used = self.alive();
+        let mut used = self.alive();
+        self.add_unflushed(&mut used);
         let state = Arc::clone(self.manifest.lock().state());
         let file = |number: u64, bytes: u64, is_sealed: bool, segments: Vec<u64>| {
             let alive = segments.iter().filter_map(|&segment| used.get(&(segment as u32)));

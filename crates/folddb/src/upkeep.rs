@@ -13,6 +13,7 @@ pub(crate) mod output;
 pub(crate) mod ranges;
 mod stale;
 mod tidy;
+pub(crate) mod unflushed;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! When the values of a segment were written. No file of values says so; the pointers that lead there do.
 //!
-//! So this reads every key of every run that leads to values, and none of the values: what a person asks for, not a program that runs
+//! So this reads every key of every run and of memory that leads to values, and none of the values: what a person asks for, not a program that runs
 //! all the time. Records of hashed tables have no time unless their values expire or their past is kept, and are not asked.
 //!
 //! Called by users, by way of `Store`.
@@ -32,7 +32,7 @@ impl ValueTimes {
 }
 
 impl Store {
-    /// By segment, when the values were written that sorted tables lead to from their runs. Of a value in several pieces the time of the
+    /// By segment, when the values were written that sorted tables lead to. Of a value in several pieces the time of the
     /// newest counts for all. A segment of which nothing is known is not there. Reads every key with a value that lies apart.
     ///
     /// # Errors
@@ -47,6 +47,7 @@ impl Store {
                 }
             }
         }
+        self.engine().visit_unflushed(&mut |_, rope| look.note(rope));
         Ok(look.times)
     }
 }
@@ -57,13 +58,20 @@ struct Look {
     fault: Option<Fault>,
 }
 
-impl Inspect for Look {
-    fn record(&mut self, _: u64, record: Record<'_>) {
-        let Some(Ok(rope)) = record.kind.is_apart().then(|| Rope::decode(record.payload)) else { return };
+impl Look {
+    fn note(&mut self, rope: &Rope<'_>) {
         let now = ValueTimes { oldest_ms: rope.time_ms, youngest_ms: rope.time_ms };
         for pointer in rope.pointers() {
             let times = self.times.entry(u64::from(pointer.place.segment)).or_insert(now);
             *times = times.and(now);
+        }
+    }
+}
+
+impl Inspect for Look {
+    fn record(&mut self, _: u64, record: Record<'_>) {
+        if let Some(Ok(rope)) = record.kind.is_apart().then(|| Rope::decode(record.payload)) {
+            self.note(&rope);
         }
     }
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use folddb::care::{Finding, Loss, RepairOptions};
-use folddb::{BackupOptions, Locate, Options, RestoreOptions, Rules, Store, Table, Upkeep, Work};
+use folddb::{BackupOptions, Keep, Locate, Options, RestoreOptions, Rules, Store, Table, Upkeep, Work};
 
 const KEYS: u64 = 300;
 
@@ -104,6 +104,43 @@ fn what_is_alive_moves_together_and_reads_as_before() {
     store.close().unwrap();
     verified(&path);
     check(&Store::open(&path, options().read_only(true)).unwrap(), 6);
+}
+
+/// What was put and is not flushed is not dead: what people are shown of the lane is the same before the
+/// flush and after it.
+#[test]
+fn what_memory_leads_to_counts_as_alive() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("store"), options()).unwrap();
+    let rules = Rules::sorted::<u64, Vec<u8>>().separate(64);
+    let latest = store.table("latest", rules.clone()).unwrap();
+    let forever = store.table("forever", rules.keep(Keep::Forever)).unwrap();
+    let live = || {
+        store
+            .value_segments()
+            .iter()
+            .fold((0, 0), |(values, bytes), file| (values + file.live_values, bytes + file.live_bytes))
+    };
+    let put = |table: &Table<u64, Vec<u8>>, keys: std::ops::Range<u64>, round: u8| {
+        for key in keys {
+            table.set(&key, &vec![round; 1000]).unwrap();
+        }
+    };
+    for table in [&latest, &forever] {
+        put(table, 0..50, 1);
+        put(table, 0..20, 2); // over these
+        for key in 40..50 {
+            table.delete(&key).unwrap();
+        }
+    }
+    let old = store.snapshot();
+    put(&latest, 10..15, 3); // a snapshot sees what was
+    assert!(!store.value_times().unwrap().is_empty(), "and their times are told");
+    let before = live();
+    assert_eq!(before.0, 40 + 5 + 70);
+    store.flush().unwrap();
+    assert_eq!(live(), before);
+    drop(old);
 }
 
 #[test]

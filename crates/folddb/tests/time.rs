@@ -1084,6 +1084,62 @@ fn ops_that_do_not_fold_are_dumped_with_their_deadline() {
     assert_eq!((again.get(b"k").unwrap(), table.get(b"k").unwrap()), (None, None));
 }
 
+/// A dump at a moment is the text that a dump gave then, whatever became of the runs.
+#[test]
+fn a_dump_at_a_moment_is_what_it_was_then() {
+    for (how, shake) in shakes() {
+        let world = World::new();
+        let store = world.create();
+        let table = counts(&store, Keep::Forever, Expire::ByWrite);
+        let mut told = Vec::new();
+        for round in 0..6u64 {
+            for key in 0..5 {
+                let lasts = Lifetime::For(Duration::from_secs(5 * (key + 1)));
+                table.fold_expiring(&key, &(round + 1), lasts).unwrap();
+            }
+            table.delete(&(round % 5)).unwrap();
+            told.push((store.last_seq(), START_MS + 3_000 * round, dump_of(&store)));
+            world.pass(3_000);
+        }
+        drop(table);
+        let store = shake(&world, store);
+        for (seq, time_ms, text) in told {
+            let mut then = Vec::new();
+            let report = store.dump_at(&[], AsOf::UnixMillis(time_ms), &mut then).unwrap();
+            assert_eq!((report.seq, String::from_utf8(then).unwrap()), (seq, text), "{how}");
+        }
+    }
+}
+
+#[test]
+fn a_dump_at_a_moment_that_is_forgotten_is_refused_before_a_line() {
+    let world = World::new();
+    let store = world.create();
+    let table = counts(&store, Keep::Forever, Expire::Never);
+    let latest = store.table("latest", Rules::sorted::<u64, u64>()).unwrap();
+    table.fold(&1, &1).unwrap();
+    let then = store.last_seq();
+    latest.set(&1, &1).unwrap();
+    table.fold(&1, &1).unwrap();
+    let dump = |tables: &[&str], as_of| {
+        let names: Vec<String> = tables.iter().map(|name| (*name).to_owned()).collect();
+        let mut text = Vec::new();
+        let dumped = store.dump_at(&names, as_of, &mut text);
+        assert!(dumped.is_ok() || text.is_empty(), "nothing is written of what is refused");
+        dumped.map(|report| report.records)
+    };
+    for (tables, as_of, why) in [
+        (&[][..], AsOf::Seq(then), "table `latest` keeps latest"),
+        (&["counts", "latest"], AsOf::Seq(then), "table `latest` keeps latest"),
+        (&["counts"], AsOf::Seq(store.last_seq() + 1), "nothing has been written with seq"),
+    ] {
+        let refused = dump(tables, as_of).unwrap_err();
+        assert!(refused.kind() == ErrorKind::InvalidInput && refused.message().contains(why), "{refused}");
+    }
+    assert_eq!(dump(&["counts"], AsOf::Seq(then)).unwrap(), 1);
+    assert_eq!(dump(&[], AsOf::Seq(store.last_seq())).unwrap(), 2);
+}
+
 /// Dumps of version 1 know no deadlines; one of version 2 that says none says for ever.
 #[test]
 fn dumps_of_before_are_loaded_as_they_were() {

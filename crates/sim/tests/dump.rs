@@ -3,7 +3,9 @@
 
 use std::ops::ControlFlow;
 
-use folddb::{Durability, ErrorKind, LoadOptions, Options, Store, Upkeep, WriteOp};
+use folddb::codec::{KeyCodec, ValueCodec};
+use folddb::table_rules::TableRules;
+use folddb::{Durability, ErrorKind, Expire, LoadOptions, Options, Store, Upkeep, WriteOp};
 use folddb_sim::chance::Seeded;
 use folddb_sim::everything::{FOLDS, fill};
 use folddb_sim::tables::{Kind, Order, Shape, with_customs};
@@ -231,6 +233,7 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
     let report =
         loaded.load(&mut cut.as_bytes(), &LoadOptions::default().partial(true)).expect("what is there");
     assert_eq!((report.whole, report.records, rows(&loaded).len()), (false, 10, 10));
+    assert_eq!((report.loaded, report.over, report.skipped), (10, 0, 0));
     // But what was changed is not.
     let changed = text.replacen("value\":\"value", "value\":\"other", 1);
     let loaded = place.create("changed");
@@ -266,4 +269,32 @@ fn what_is_there_is_not_loaded_over_unless_asked() {
     differs.create_table("t", rules.fold("first")).expect("a table");
     let refused = differs.load(&mut text.as_bytes(), &LoadOptions::default()).expect_err("other rules");
     assert!(refused.kind() == ErrorKind::RulesDiffer && refused.message().contains("line 2"), "{refused}");
+}
+
+/// Each record that a dump tells was loaded, had expired, or was skipped: nothing else becomes of one.
+#[test]
+fn what_becomes_of_each_record_is_told() {
+    let place = Place::new();
+    let rules = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Utf8).expire(Expire::ByWrite);
+    let store = place.create("store");
+    store.create_table("t", rules).expect("a table");
+    let start: String = dump(&store).lines().take(2).map(|line| format!("{line}\n")).collect();
+    let rows = "{\"key\":\"a\",\"value\":\"1\"}\n{\"key\":\"b\",\"value\":\"2\",\"until\":1}\n";
+    let long = "{\"key\":\"c\",\"long\":4}\n{\"piece\":\"0x3334\"}\n";
+    let rest = "{\"piece\":\"0x3536\"}\n";
+    let over_long = long.replace(":4}", ":2,\"until\":1}");
+    for (what, text, told, keys) in [
+        ("whole", format!("{start}{rows}{long}{rest}"), (3, 2, 1, 0), vec!["a", "c"]),
+        ("cut within a value", format!("{start}{rows}{long}"), (3, 1, 1, 1), vec!["a"]),
+        ("cut within a line", format!("{start}{rows}{long}{{\"pie"), (3, 1, 1, 1), vec!["a"]),
+        ("a long one that had expired", format!("{start}{over_long}"), (1, 0, 1, 0), vec![]),
+    ] {
+        let loaded = place.create(what);
+        let partial = LoadOptions::default().partial(true);
+        let report = loaded.load(&mut text.as_bytes(), &partial).expect("what is there");
+        assert_eq!((report.records, report.loaded, report.over, report.skipped), told, "{what}");
+        let table = loaded.bytes_table("t").expect("a table");
+        let found: Vec<_> = table.scan().into_iter().map(|row| row.expect("a row").0).collect();
+        assert_eq!(found, keys.iter().map(|key| key.as_bytes().to_vec()).collect::<Vec<_>>(), "{what}");
+    }
 }

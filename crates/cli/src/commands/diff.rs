@@ -58,16 +58,33 @@ fn one_table(
 /// Tells what the keys and values of the two mean where that is not the same.
 fn tell_meanings((ours, theirs): (&BytesTable, &BytesTable), session: &mut Session) -> Result<bool, Failure> {
     let (first, second) = (ours.rules().meaning(), theirs.rules().meaning());
+    let line = json!({ "table": ours.name(), "means": { "first": first, "second": second } });
+    tell_rules(ours.name(), ("means other things", &first, &second), &line, session)
+}
+
+/// Tells how long the rules of the two let values last where that is not the same: what both have
+/// may be the same today, and what is written to them next is not.
+fn tell_lifetimes(
+    (ours, theirs): (&BytesTable, &BytesTable),
+    session: &mut Session,
+) -> Result<bool, Failure> {
+    let [first, second] = [ours, theirs].map(|table| table.rules().rules.expire.to_string());
+    let line = json!({ "table": ours.name(), "expire": { "first": first, "second": second } });
+    tell_rules(ours.name(), ("has other rules of expiry", &first, &second), &line, session)
+}
+
+/// Tells what the rules of two tables say where that is not the same.
+fn tell_rules(
+    table: &str,
+    (what, first, second): (&str, &str, &str),
+    line: &Value,
+    session: &mut Session,
+) -> Result<bool, Failure> {
     if first == second {
         return Ok(true);
     }
-    let line = json!({ "table": ours.name(), "means": { "first": first, "second": second } });
-    session.report(&line, |out| {
-        writeln!(
-            out,
-            "table {}: means other things: in the first {first}; in the second {second}",
-            ours.name()
-        )
+    session.report(line, |out| {
+        writeln!(out, "table {table}: {what}: in the first {first}; in the second {second}")
     })?;
     Ok(false)
 }
@@ -119,6 +136,7 @@ fn compare(
     session: &mut Session,
 ) -> Result<bool, Failure> {
     let means_same = tell_meanings((ours, theirs), session)?;
+    let lasts_same = tell_lifetimes((ours, theirs), session)?;
     // A time is one for both stores; a seq is the first one's, and says nothing in the other.
     let theirs_at = args.range.at.filter(|at| matches!(at, AsOf::UnixMillis(_)));
     let first = scan::narrow(ours, &args.range)?;
@@ -145,7 +163,7 @@ fn compare(
     session.report(&summary(table, &report), |out| {
         writeln!(out, "table {table}: {}", in_words(&report, expires, means_same))
     })?;
-    Ok(means_same && report.is_same())
+    Ok(means_same && lasts_same && report.is_same())
 }
 
 /// One key: `<` only the first store has it, `>` only the second, `|` both, with other values.

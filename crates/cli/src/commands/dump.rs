@@ -1,4 +1,5 @@
-//! `folddb dump STORE [TABLE...]`: the content of a store as text, which `load` reads, on stdout or in a file.
+//! `folddb dump STORE [TABLE...]`: the content of a store as text, which `load` reads, on stdout or in
+//! a file; with `--at` as it was then.
 
 use std::io::{self, Write};
 
@@ -18,9 +19,10 @@ pub(crate) fn run(args: &DumpArgs, session: &mut Session) -> Result<(), Failure>
     for name in &args.tables {
         store.known_table(name)?;
     }
+    human::check_over(args.at, store.unix_millis())?;
     let Some(to) = args.to.as_deref().filter(|to| *to != "-") else {
         let mut out = Watched::new(&mut session.out);
-        let dumped = store.dump(&args.tables, &mut out);
+        let dumped = seen(&store, args, &mut out);
         return out.tell(dumped).map(|_| ());
     };
     let (dumped, bytes) = out_file::write_new(to, |out| dump(&store, args, out))?;
@@ -30,10 +32,18 @@ pub(crate) fn run(args: &DumpArgs, session: &mut Session) -> Result<(), Failure>
 fn dump(store: &Store, args: &DumpArgs, out: &mut dyn Write) -> Result<(DumpReport, u64), Failure> {
     let bar = progress::bytes_bar(None, "dumping");
     let mut out = Watched { bar: Some(bar.clone()), ..Watched::new(out) };
-    let dumped = store.dump(&args.tables, &mut out);
+    let dumped = seen(store, args, &mut out);
     bar.finish_and_clear();
     let bytes = out.bytes;
     Ok((out.tell(dumped)?, bytes))
+}
+
+/// The dump of the present, or of the moment that is asked for.
+fn seen(store: &Store, args: &DumpArgs, out: &mut dyn Write) -> folddb::Result<DumpReport> {
+    match args.at {
+        Some(as_of) => store.dump_at(&args.tables, as_of, out),
+        None => store.dump(&args.tables, out),
+    }
 }
 
 fn report(session: &mut Session, to: &str, dumped: &DumpReport, bytes: u64) -> Result<(), Failure> {

@@ -61,12 +61,18 @@ fn in_words(rules: &BoundRules, state: &State) -> String {
     }
 }
 
+/// When a state was written, no finer than it is known: hashed tables keep the time of each write, and the
+/// others one for about all of a second.
+fn written(state: &State, ms: u64) -> String {
+    if state.seq.is_none() { human::rfc3339(ms) } else { human::rfc3339_seconds(ms) }
+}
+
 fn as_json(rules: &BoundRules, state: &State) -> Value {
     let long = state.value.as_ref().map(Vec::len).filter(|&bytes| bytes > VALUE_BYTES_MAX);
     let value = state.value.as_ref().filter(|_| long.is_none());
     let mut told = json!({
         "seq": state.seq,
-        "written": state.time_ms.map(human::rfc3339),
+        "written": state.time_ms.map(|ms| written(state, ms)),
         "deadline": state.deadline_ms.map(human::rfc3339),
         "absent": state.value.is_none(),
         "value": value.map(|value| json::from_datum(&shown(rules, value))),

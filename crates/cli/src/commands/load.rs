@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use folddb::{ErrorKind, LoadOptions, LoadReport, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::LoadArgs;
 use crate::exit_code;
@@ -83,29 +83,47 @@ impl std::io::BufRead for Watched {
 }
 
 fn report(args: &LoadArgs, session: &mut Session, loaded: &LoadReport, is_new: bool) -> Result<(), Failure> {
-    let LoadReport { tables, created, records, over, indexes_left, whole, .. } = loaded;
     if session.globals.json {
-        let report = json!({
-            "store": args.store.display().to_string(),
-            "store_created": is_new,
-            "tables": tables,
-            "tables_created": created,
-            "records": records,
-            "over": over,
-            "indexes_left": indexes_left.iter().map(|(index, why)| json!({ "index": index, "why": why })).collect::<Vec<_>>(),
-            "whole": whole,
-        });
-        return session.report(&report, |_| Ok(()));
+        return session.report(&as_json(args, loaded, is_new), |_| Ok(()));
     }
-    let (tables, records) = (human::plural(*tables, "table"), human::plural(*records, "record"));
-    let over = match over {
-        0 => String::new(),
-        over => format!("; {} had expired already", human::plural(*over, "value")),
-    };
-    let whole = if *whole { "" } else { "; the dump was cut, and what came after is missing" };
-    for (index, why) in indexes_left {
+    for (index, why) in &loaded.indexes_left {
         exit_code::tell(&format!("index {index} is left out: {why}"));
     }
-    exit_code::tell(&format!("loaded {records} of {tables} into {}{over}{whole}", args.store.display()));
+    exit_code::tell(&in_words(args, loaded));
     Ok(())
+}
+
+fn as_json(args: &LoadArgs, report: &LoadReport, is_new: bool) -> Value {
+    let LoadReport { tables, created, records, loaded, over, skipped, indexes_left, whole, .. } = report;
+    let left = |(index, why): &(String, String)| json!({ "index": index, "why": why });
+    json!({
+        "store": args.store.display().to_string(),
+        "store_created": is_new,
+        "tables": tables,
+        "tables_created": created,
+        "records": records,
+        "loaded": loaded,
+        "over": over,
+        "skipped": skipped,
+        "indexes_left": indexes_left.iter().map(left).collect::<Vec<_>>(),
+        "whole": whole,
+    })
+}
+
+/// What was loaded, and what became of the other records of the dump.
+fn in_words(args: &LoadArgs, report: &LoadReport) -> String {
+    let LoadReport { tables, records, loaded, over, skipped, whole, .. } = report;
+    let (of_tables, store) = (human::plural(*tables, "table"), args.store.display());
+    let mut line = format!("loaded {} of {of_tables} into {store}", human::plural(*loaded, "record"));
+    let others = [(over, "had expired already"), (skipped, "skipped, since the dump was cut within it")];
+    for (count, what) in others.into_iter().filter(|(count, _)| **count > 0) {
+        line.push_str(&format!("; {} {what}", human::count(*count)));
+    }
+    if loaded < records {
+        line.push_str(&format!("; {} in the dump", human::count(*records)));
+    }
+    if !whole {
+        line.push_str("; the dump was cut, and what came after is missing");
+    }
+    line
 }

@@ -173,6 +173,7 @@ impl Shell {
         let outer = std::mem::replace(&mut session.globals, cli.globals);
         session.globals.json |= outer.json;
         session.globals.memory = session.globals.memory.or(outer.memory);
+        session.globals.deletes_age_max = session.globals.deletes_age_max.or(outer.deletes_age_max);
         let done = super::run(cli.verb, session);
         session.globals = outer;
         done.and(session.close())

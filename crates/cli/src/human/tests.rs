@@ -65,6 +65,7 @@ fn moments_may_have_fractions_of_seconds() {
         assert!(parse_moment(text).is_err(), "{text}");
     }
     assert_eq!(rfc3339(1_763_706_328_007), "2025-11-21T06:25:28.007Z");
+    assert_eq!(rfc3339_seconds(1_763_706_328_007), "2025-11-21T06:25:28Z");
     assert_eq!(parse_moment(&rfc3339(1_763_706_328_007)), Ok(AsOf::UnixMillis(1_763_706_328_007)));
 }
 

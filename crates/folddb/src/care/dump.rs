@@ -5,6 +5,7 @@
 
 use std::io::{Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq};
@@ -17,6 +18,7 @@ use crate::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::stream::cause_of;
+use crate::times::AsOf;
 
 /// Bytes of a long value on a line.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -45,10 +47,28 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::UnknownTable`]; damage, a failed read, or a failed write of `out`.
     pub fn dump(&self, tables: &[String], out: &mut dyn Write) -> Result<DumpReport> {
-        let past = Snapshot::take(self.engine(), HeldFor::Work);
+        self.dump_seen(&Snapshot::take(self.engine(), HeldFor::Work), tables, out)
+    }
+
+    /// The same as these tables were at a moment that is over, as far as all of them keep it: what
+    /// had expired then is left out, with the rules and indexes that tables have now. Nothing is
+    /// written where one does not keep it.
+    ///
+    /// # Errors
+    /// As [`Store::dump`]; [`ErrorKind::InvalidInput`] for a seq that nothing has been written with
+    /// yet, and for a moment that a table does not keep, naming the oldest that it does.
+    pub fn dump_at(&self, tables: &[String], as_of: AsOf, out: &mut dyn Write) -> Result<DumpReport> {
+        self.dump_seen(&self.snapshot_at(as_of)?, tables, out)
+    }
+
+    fn dump_seen(&self, past: &Snapshot, tables: &[String], out: &mut dyn Write) -> Result<DumpReport> {
         let names = if tables.is_empty() { self.tables() } else { tables.to_vec() };
-        let cores: Vec<_> =
-            names.iter().map(|name| Ok(self.bytes_table(name)?.core().clone())).collect::<Result<_>>()?;
+        let mut cores = Vec::with_capacity(names.len());
+        for name in &names {
+            let table = self.bytes_table(name)?;
+            past.hold_for(&table)?; // all of them before a line is written
+            cores.push(Arc::clone(table.core()));
+        }
         let mut dump =
             Dump { store: self, at: past.seen(), out, line: String::new(), hash: 0, records: 0, failing: 0 };
         put_start(cores.iter().any(|core| core.expires), &mut dump.line);
@@ -77,7 +97,7 @@ struct Dump<'a> {
 }
 
 impl Dump<'_> {
-    fn table(&mut self, core: &std::sync::Arc<TableCore>) -> Result<()> {
+    fn table(&mut self, core: &Arc<TableCore>) -> Result<()> {
         put_table(&core.name, &core.rules_with_indexes().to_text(), &mut self.line);
         self.hand_on()?;
         let mut writer = RowWriter::new(&core.rules);
@@ -111,7 +131,7 @@ impl Dump<'_> {
     /// Writes the next row of a sorted table; false at its end.
     fn sorted_row(
         &mut self,
-        core: &std::sync::Arc<TableCore>,
+        core: &Arc<TableCore>,
         rows: &mut Rows,
         writer: &mut RowWriter<'_>,
     ) -> Result<bool> {
@@ -158,7 +178,7 @@ impl Dump<'_> {
     /// The same of one that lies apart.
     fn long(
         &mut self,
-        core: &std::sync::Arc<TableCore>,
+        core: &Arc<TableCore>,
         (key, until_ms): (&[u8], Option<u64>),
         writer: &mut RowWriter<'_>,
     ) -> Result<()> {

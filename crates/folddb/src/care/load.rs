@@ -56,10 +56,15 @@ pub struct LoadReport {
     pub tables: u64,
     /// Those of them that were created.
     pub created: Vec<String>,
-    /// Keys.
+    /// Keys that the dump told: those that were loaded, had expired, or were skipped.
     pub records: u64,
-    /// Those of them whose values were over when they were loaded: they are absent.
+    /// Keys that were loaded, and have what the dump tells. None where a dump was only checked.
+    pub loaded: u64,
+    /// Keys whose values had expired when they were loaded: they are absent.
     pub over: u64,
+    /// Keys that were not loaded, since the dump was cut within their values
+    /// ([`LoadOptions::partial`]).
+    pub skipped: u64,
     /// Indexes that an older version made and that tables cannot have, as `TABLE/INDEX`, with the reason: they are left out.
     pub indexes_left: Vec<(String, String)>,
     /// False for a dump that was cut.
@@ -84,6 +89,7 @@ impl Store {
             table: None,
             tells_deadlines: false,
             long: None,
+            has_expired: false,
             report: LoadReport::default(),
             indexes: Vec::new(),
             committed: 0,
@@ -141,6 +147,8 @@ struct Load<'a> {
     tells_deadlines: bool,
     /// The value whose pieces are being read, and how many bytes of it are missing.
     long: Option<(Long, u64)>,
+    /// The record that is being read had expired when its load began.
+    has_expired: bool,
     report: LoadReport,
     /// Indexes that tables could not be made with, to be added once their records are there.
     indexes: Vec<(String, IndexRule)>,
@@ -154,10 +162,10 @@ impl Load<'_> {
         loop {
             let line = match text.next() {
                 Ok(Some(line)) => line,
-                Ok(None) if self.options.partial && text.number > 0 => return self.commit(),
+                Ok(None) if self.options.partial && text.number > 0 => return self.end(),
                 Ok(None) => return Err(text.cut()),
                 // The half of a line at the end of a dump that was cut.
-                Err(_) if self.options.partial && text.ends_in_half_a_line => return self.commit(),
+                Err(_) if self.options.partial && text.ends_in_half_a_line => return self.end(),
                 Err(error) => return Err(error),
             };
             if self.long.is_some() != matches!(line, Line::Piece(_)) {
@@ -175,13 +183,35 @@ impl Load<'_> {
                 Line::End(totals) => {
                     text.check_end(&totals, self.report.tables, self.report.records)?;
                     self.report.whole = true;
-                    return self.commit();
+                    return self.end();
                 }
             }
             if self.batch.len() >= BATCH_OPS || self.batch.len_bytes() >= BATCH_BYTES {
                 self.commit()?;
             }
         }
+    }
+
+    /// Commits the rest, and holds the accounts against one another: no key of the dump may be
+    /// left out without a word.
+    fn end(&mut self) -> Result<()> {
+        self.report.skipped += u64::from(self.long.take().is_some());
+        self.commit()?;
+        let LoadReport { records, loaded, over, skipped, .. } = self.report;
+        if records == loaded + over + skipped {
+            return Ok(());
+        }
+        let message = format!(
+            "of {records} keys of the dump {loaded} were loaded, {over} had expired and {skipped} were skipped, \
+             which are not all: this is a mistake of the program, please report it"
+        );
+        Err(Error::new(ErrorKind::Corruption, message))
+    }
+
+    /// Counts the record that was just written.
+    fn count_written(&mut self) {
+        let count = if self.has_expired { &mut self.report.over } else { &mut self.report.loaded };
+        *count += 1;
     }
 
     fn commit(&mut self) -> Result<()> {
@@ -245,7 +275,8 @@ impl Load<'_> {
     fn record(&mut self, key: Said, content: Content, until_ms: Option<u64>) -> Result<()> {
         let Some(table) = &self.table else { return Err(Error::invalid("a record before any table")) };
         let lifetime = self.lifetime(table, until_ms)?;
-        let is_over = until_ms.is_some_and(|until_ms| until_ms <= self.store.unix_millis());
+        self.has_expired = until_ms.is_some_and(|until_ms| until_ms <= self.store.unix_millis());
+        self.report.records += 1;
         self.key.clear();
         match key {
             Said::Shown(datum) => table.rules().rules.key_codec().encode(&datum, &mut self.key)?,
@@ -259,7 +290,8 @@ impl Load<'_> {
                     }
                     lifetime => Long::Held { value: Vec::new(), lifetime },
                 };
-                self.long = Some((long, bytes)); // which is a record when it is all there
+                self.long = Some((long, bytes));
+                return Ok(()); // which is written when it is all there
             }
             Content::Value(Said::Shown(datum)) => {
                 self.value.clear();
@@ -275,8 +307,7 @@ impl Load<'_> {
                 }
             }
         }
-        self.report.records += 1;
-        self.report.over += u64::from(is_over);
+        self.count_written();
         Ok(())
     }
 
@@ -330,12 +361,14 @@ impl Load<'_> {
             return Ok(());
         }
         match long {
-            Long::Stream(writer) => writer.finish().map(drop),
+            Long::Stream(writer) => writer.finish().map(drop)?,
             Long::Held { value, lifetime } => {
                 let Some(table) = &self.table else { return Ok(()) };
-                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)
+                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)?;
             }
         }
+        self.count_written();
+        Ok(())
     }
 }
 

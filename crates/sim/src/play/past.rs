@@ -78,6 +78,11 @@ impl Player {
                 let rows = model.rows_at(table.name(), seq);
                 compare_rows(&rows, table.scan_at(AsOf::Seq(seq)))
                     .map_err(|why| format!("as of {seq}: {why}"))?;
+                let names = [table.name().to_owned()];
+                let dumped = self.store()?.dump_at(&names, AsOf::Seq(seq), &mut std::io::sink());
+                let dumped = dumped.map_err(said("dump a moment of the past"))?;
+                let what = format!("the records of a dump as of {seq}");
+                same(&what, &dumped.records, &(rows.len() as u64))?;
             }
         }
         Ok(())
