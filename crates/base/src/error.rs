@@ -52,6 +52,8 @@ pub enum ErrorKind {
     ReadOnly,
     /// The store is closed, or the table is dropped.
     Closed,
+    /// Somebody has raised the flag that stops this work. What was done before stays done.
+    Stopped,
     /// Any other failure of the operating system.
     Io,
 }
@@ -60,7 +62,7 @@ impl ErrorKind {
     /// What the caller can do, as an imperative sentence; empty where the message says it all.
     pub fn advice(self) -> &'static str {
         match self {
-            ErrorKind::InvalidInput | ErrorKind::FoldFailed => "",
+            ErrorKind::InvalidInput | ErrorKind::FoldFailed | ErrorKind::Stopped => "",
             ErrorKind::NoStore => "check the path, or create the store first",
             ErrorKind::AlreadyExists => "choose another name, or open what is there",
             ErrorKind::UnknownTable => "list the tables, or create this one",

@@ -88,7 +88,10 @@ impl fmt::Display for Failure {
 
 impl From<folddb::Error> for Failure {
     fn from(error: folddb::Error) -> Failure {
-        Failure::Store(error)
+        match error.kind() {
+            ErrorKind::Stopped => Failure::Interrupted, // nobody else raises the flag
+            _ => Failure::Store(error),
+        }
     }
 }
 

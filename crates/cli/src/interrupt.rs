@@ -3,6 +3,7 @@
 //! The signal sets a flag, at which long work looks between two rows. One that comes while nobody hears, or before the last one was
 //! heeded, ends the process, as it does by default. There is one such signal for a process, and so one flag.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -41,6 +42,16 @@ impl Drop for Hearing {
     }
 }
 
+/// The flag that asks to stop, for calls of the store that go on for long; none while nobody hears.
+pub(crate) fn flag() -> Option<Arc<AtomicBool>> {
+    ENDS.get().filter(|_| IS_HEARD.load(Ordering::Relaxed)).cloned()
+}
+
+/// Breaks off where somebody who hears has been asked to stop.
+pub(crate) fn flow() -> ControlFlow<()> {
+    if check().is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
 /// Fails when somebody who hears has been asked to stop.
 ///
 /// # Errors
@@ -51,3 +62,7 @@ pub(crate) fn check() -> Result<(), Failure> {
         false => Ok(()),
     }
 }
+
+#[cfg(test)]
+#[path = "interrupt/tests.rs"]
+mod tests;

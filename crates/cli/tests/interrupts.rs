@@ -35,45 +35,49 @@ fn wait_for_keys(place: &Place, store: &str, keys: &str) {
     panic!("{keys} keys are not in");
 }
 
-#[test]
-fn an_interrupt_stops_a_scan_and_leaves_the_shell_and_its_transaction() {
-    const ROWS: usize = 300_000;
-    let place = Place::new();
+/// More rows than pipes and buffers hold when they are printed.
+const ROWS: usize = 300_000;
+
+/// A store with so many rows in one table.
+fn import_rows(place: &Place, store: &str) {
     place.write("rows.csv", (0..ROWS).map(|n| format!("a key of some length {n},{n}\n")).collect::<String>());
-    place.done(&[
-        "import",
-        "s",
-        "t",
-        "rows.csv",
-        "--create",
-        "--no-header",
-        "--key",
-        "c1",
-        "--fold",
-        "sum:u64 = c2",
-    ]);
-    let mut shell = start(&place, &["shell", "s"]);
+    let words = ["import", store, "t", "rows.csv", "--create", "--no-header", "--key", "c1"];
+    place.done(&[&words[..], &["--fold", "sum:u64 = c2"]].concat());
+}
+
+/// Types a line in a transaction, and interrupts it while it waits for somebody to read more of what it
+/// prints: so it has begun and not ended, however quick the machine is.
+fn interrupts_in_a_transaction(place: &Place, line: &str) {
+    let mut shell = start(place, &["shell", "s"]);
     let mut lines = shell.stdin.take().expect("a pipe");
     let mut answers = BufReader::new(shell.stdout.take().expect("a pipe"));
-    writeln!(lines, "begin\nfold t mine 5\nscan t --format csv").expect("the shell reads");
+    writeln!(lines, "begin\nfold t mine 5\n{line}").expect("the shell reads");
     let mut answer = String::new();
     for _ in 0..10 {
         answer.clear();
-        answers.read_line(&mut answer).expect("the scan prints");
+        answers.read_line(&mut answer).expect("the line prints");
     }
-    interrupt(&shell); // while the scan waits for somebody to read more of it
-    writeln!(lines, "get t mine\ncommit\nget t mine\nexit").expect("the shell reads");
+    interrupt(&shell);
+    writeln!(lines, "get t mine\ncommit\nget t mine\ndelete t mine\nexit").expect("the shell reads");
     drop(lines);
     let mut rest = String::new();
     answers.read_to_string(&mut rest).expect("text");
     let mut errors = String::new();
     shell.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
-    assert_eq!(shell.wait().expect("the shell ends").code(), Some(130), "{errors}");
-    assert_eq!(errors, "folddb: stopped by Ctrl-C\n");
+    assert_eq!(shell.wait().expect("the shell ends").code(), Some(130), "{line}: {errors}");
+    assert_eq!(errors, "folddb: stopped by Ctrl-C\n", "{line}");
     let ended: Vec<&str> = rest.lines().rev().take(2).collect();
-    assert_eq!(ended, ["5", "5"], "what was folded is seen in the transaction, and behind it");
-    assert!(rest.lines().count() < ROWS, "the scan was stopped");
-    assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
+    assert_eq!(ended, ["5", "5"], "{line}: what was folded is seen in the transaction, and behind it");
+    assert!(rest.lines().count() < ROWS, "{line} was stopped");
+}
+
+#[test]
+fn an_interrupt_stops_a_line_and_leaves_the_shell_and_its_transaction() {
+    let place = Place::new();
+    import_rows(&place, "s");
+    place.done(&["create", "other", "t", "--fold", "sum:u64"]);
+    interrupts_in_a_transaction(&place, "scan t --format csv");
+    interrupts_in_a_transaction(&place, "diff other t");
 }
 
 #[test]

@@ -56,13 +56,15 @@ impl BytesScan {
         if self.limit == usize::MAX && self.table.rules.rules.summaries {
             return self.sum(Wanted::Nothing).map(|sum| sum.rows);
         }
+        let stop = self.stop.clone();
         let mut rows = self.keys_only().rows()?;
         if let AnyRows::Hashed(hashed) = &mut rows.rows {
-            return hashed.count(rows.left);
+            return hashed.count(rows.left, &stop);
         }
         let mut count = 0;
         while rows.next_row()?.is_some() {
             count += 1;
+            stop.check()?;
         }
         Ok(count)
     }
@@ -153,6 +155,7 @@ struct Summing<'a> {
 
 impl Summing<'_> {
     fn take(&mut self, tile: Tile) -> Result<()> {
+        self.scan.stop.check()?;
         match tile {
             Tile::Told { summary, is_part } => {
                 self.found.rows += summary.rows;
@@ -173,6 +176,7 @@ impl Summing<'_> {
         while let Some((key, value)) = rows.next_row()? {
             self.found.rows += 1;
             self.found.cost.rows_scanned += 1;
+            self.scan.stop.check()?;
             if wanted == Wanted::Value {
                 self.push(Some(key), value)?;
             }

@@ -16,6 +16,7 @@ use crate::engine::Engine;
 use crate::hashed_read::{Found, Reading, newest_first};
 use crate::head::Head;
 use crate::scan::{ScanPlan, Wanted};
+use crate::stop::Stop;
 
 /// A walk under way.
 pub(crate) struct HashedRows {
@@ -206,17 +207,19 @@ impl HashedRows {
     }
 
     /// How many keys are left. Reads no record, but where values may have expired or keys been deleted.
-    pub(crate) fn count(&mut self, limit: usize) -> Result<u64> {
+    pub(crate) fn count(&mut self, limit: usize, stop: &Stop) -> Result<u64> {
         let mut count = 0;
         if self.table.records_of().has_fronts {
             self.plan.wanted = Wanted::Nothing;
             while count < limit as u64 && self.next_found()?.is_some() {
                 count += 1;
+                stop.check()?;
             }
             return Ok(count);
         }
         while count < limit as u64 && self.next_slot()?.is_some() {
             count += 1;
+            stop.check()?;
         }
         Ok(count)
     }

@@ -95,6 +95,7 @@ mod read;
 mod head;
 mod looked;
 mod locate;
+mod stop;
 mod stream;
 mod hashed_read;
 mod history;

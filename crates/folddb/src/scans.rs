@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
@@ -19,6 +20,7 @@ use crate::engine::Engine;
 use crate::head::Head;
 use crate::own_writes::Inside;
 use crate::scan::{ScanPlan, Wanted};
+use crate::stop::Stop;
 use crate::stream::ValueReader;
 
 /// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
@@ -34,6 +36,8 @@ pub struct BytesScan {
     pub(crate) held: Option<Arc<Held>>,
     /// The transaction that it is a scan of.
     pub(crate) inside: Option<Inside>,
+    /// Who may end long work on it.
+    pub(crate) stop: Stop,
 }
 
 impl BytesScan {
@@ -46,6 +50,7 @@ impl BytesScan {
             mistake: None,
             held: None,
             inside: None,
+            stop: Stop::default(),
         }
     }
 
@@ -73,6 +78,14 @@ impl BytesScan {
 
     pub(crate) fn failing(mut self, mistake: Error) -> BytesScan {
         self.mistake = Some(mistake);
+        self
+    }
+
+    /// While this flag is true, what goes over the range in one call ends between two rows with
+    /// [`crate::ErrorKind::Stopped`]: a count, an aggregate, a fold, a digest, a comparison,
+    /// [`crate::Store::bring_up`]. Whoever iterates rows stops by itself.
+    pub fn stopped_by(mut self, flag: &Arc<AtomicBool>) -> Self {
+        self.stop = Stop::by(flag);
         self
     }
 

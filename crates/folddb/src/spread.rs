@@ -245,6 +245,7 @@ fn fold_piece<A>(
     let mut gathered = start;
     let mut rows = piece.clone().rows()?;
     while !is_over.load(Relaxed) {
+        piece.stop.check()?;
         if let ControlFlow::Break(over) = step(&mut rows, &mut gathered)? {
             is_over.fetch_or(over.is_some(), Relaxed);
             break;

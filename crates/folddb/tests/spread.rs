@@ -2,11 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
 use folddb::{
-    BytesTable, ErrorKind, Expire, Keep, Lifetime, LoadOptions, Options, Rules, Store,
+    BytesScan, BytesTable, ErrorKind, Expire, Keep, Lifetime, LoadOptions, Options, Rules, Store,
     SyncOptions, Table, Transaction, Upkeep, WriteOp,
 };
 
@@ -123,6 +125,46 @@ fn a_step_that_breaks_ends_the_work_of_all() {
     let limited = table.as_bytes().scan().limit(3);
     let refused = limited.fold_rows(1, || (), |(), _, _| ControlFlow::Continue(()), |(), ()| ());
     assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidInput);
+}
+
+#[test]
+fn a_flag_ends_work_over_a_range_from_outside() {
+    let (_dir, store, table) = filled(None, 0..KEYS);
+    let sums = store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64").summaries(true)).unwrap();
+    let hashed = store.table("hashed", Rules::hashed::<u64, u64>()).unwrap();
+    (0..100).for_each(|key| {
+        sums.fold(&key, &1).unwrap();
+        hashed.set(&key, &1).unwrap();
+    });
+    let (table, flag) = (table.as_bytes(), Arc::new(AtomicBool::new(false)));
+    let scan = |table: &BytesTable| table.scan().stopped_by(&flag);
+    let compare = |first: BytesScan| first.compare(table.scan(), |_| ControlFlow::Continue(()));
+    type Work<'w> = (&'w str, &'w dyn Fn() -> folddb::Result<()>);
+    let works: [Work<'_>; 7] = [
+        ("count", &|| scan(table).count().map(drop)),
+        ("count summaries", &|| scan(sums.as_bytes()).count().map(drop)),
+        ("count a hashed table", &|| scan(hashed.as_bytes()).count().map(drop)),
+        ("aggregate", &|| scan(sums.as_bytes()).aggregate().map(drop)),
+        ("digest", &|| scan(table).digest(1, 2).map(drop)),
+        ("compare", &|| compare(scan(table)).map(drop)),
+        ("compare with", &|| table.scan().compare(scan(table), |_| ControlFlow::Continue(())).map(drop)),
+    ];
+    for is_raised in [false, true] {
+        flag.store(is_raised, Relaxed);
+        for (what, work) in works {
+            let ended = work().map_err(|error| error.kind());
+            assert_eq!(ended, if is_raised { Err(ErrorKind::Stopped) } else { Ok(()) }, "{what}");
+        }
+    }
+
+    flag.store(false, Relaxed);
+    let seen = AtomicU64::new(0);
+    let step = |(): &mut (), _: &[u8], _: &[u8]| {
+        flag.store(seen.fetch_add(1, Relaxed) == 9, Relaxed);
+        ControlFlow::Continue(())
+    };
+    let stopped = scan(table).fold_rows(1, || (), step, |(), ()| ());
+    assert_eq!((stopped.unwrap_err().kind(), seen.into_inner()), (ErrorKind::Stopped, 10));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::args::ExportDirArgs;
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::session::Session;
-use crate::{blobs, human, progress};
+use crate::{blobs, human, interrupt, progress};
 
 /// What became of a key.
 enum Exported {
@@ -43,6 +43,7 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     let mut rows = table.scan().keys_only().rows()?;
     let done = (|| -> Result<(), Failure> {
         while let Some((key, _)) = rows.next_row()? {
+            interrupt::check()?;
             match export(args, &options, &table, key, &bar)? {
                 Exported::Written(len) => (written, bytes) = (written + 1, bytes + len),
                 Exported::Left => there += 1,

@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::args::ImportDirArgs;
 use crate::failure::Failure;
 use crate::session::{Opened, Session};
-use crate::{blobs, human, progress};
+use crate::{blobs, human, interrupt, progress};
 
 /// What became of the files.
 #[derive(Default)]
@@ -40,6 +40,7 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
         )));
     }
     let files = files_below(&args.dir, &options, &mut tally)?;
+    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let store = open(args, session)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
     let bar = progress::bytes_bar(Some(files.iter().map(|(_, facts)| facts.len()).sum()), "storing");
@@ -111,6 +112,7 @@ fn import(
     bar: &ProgressBar,
     tally: &mut Tally,
 ) -> Result<(), Failure> {
+    interrupt::check()?; // what is stored stays, and is unchanged the next time
     let key = key_of(table, path.strip_prefix(&args.dir).unwrap_or(path))?;
     let name = path.display().to_string();
     if !args.overwrite

@@ -1,13 +1,12 @@
 //! `folddb index add|drop|list STORE TABLE`: the indexes of a table.
 
-use std::ops::ControlFlow;
-
 use folddb::{Datum, IndexInfo, IndexRule};
 use serde_json::{Value, json};
 
 use crate::args::{IndexAddArgs, IndexArgs, IndexDropArgs, IndexListArgs, IndexVerb};
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::progress;
 use crate::render::table;
 use crate::session::Session;
@@ -32,6 +31,7 @@ pub(crate) fn rule(text: &str) -> Result<IndexRule, Failure> {
 
 fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
     let rule = rule(&args.index)?;
+    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?;
     if store.indexes(table.name())?.iter().any(|index| index.rule == rule && index.is_built) {
@@ -45,9 +45,10 @@ fn add(args: &IndexAddArgs, session: &mut Session) -> Result<(), Failure> {
     store.add_index(table.name(), &rule, |at| {
         bar.set_position((at.keys_done.saturating_mul(1000) / at.keys_total.max(1)).min(1000));
         done = Some(at);
-        ControlFlow::Continue(())
+        interrupt::flow()
     })?;
     bar.finish_and_clear();
+    interrupt::check()?; // what is built stays, and `index add` goes on with it
     store.close()?;
     let (keys, entries) = done.map_or((0, 0), |at| (at.keys_done, at.entries));
     let report = json!({ "index": rule.to_string(), "keys": keys, "entries": entries });

@@ -10,6 +10,7 @@ use crate::exit_code;
 use crate::failure::Failure;
 use crate::human;
 use crate::import::source;
+use crate::interrupt;
 use crate::progress;
 use crate::session::{Opened, Session};
 
@@ -20,6 +21,8 @@ pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure>
     if args.file != "-" && !args.partial {
         over(args, "checking", |dump| Store::check_dump(dump))?;
     }
+    // In a shell, that hears; and who waits for a pipe is ended as ever.
+    let _hearing = (session.shared.is_none() && args.file != "-").then(interrupt::hear);
     let (store, is_new) = open(args, session)?;
     let options = LoadOptions::default().partial(args.partial).over(args.over);
     let loaded = over(args, "loading", |dump| store.load(dump, &options));
@@ -55,7 +58,13 @@ fn over(
     let mut watched = Watched { inner: source.reader, bar: bar.clone(), bytes_read: source.bytes_read };
     let done = read(&mut watched);
     bar.finish_and_clear();
-    Ok(done?)
+    match done {
+        Err(error) if interrupt::check().is_err() => {
+            exit_code::tell(&format!("folddb: {}", error.message())); // which says how many records are in
+            Err(Failure::Interrupted)
+        }
+        done => Ok(done?),
+    }
 }
 
 /// Moves the bar as the file is read.
@@ -73,6 +82,7 @@ impl std::io::Read for Watched {
 
 impl std::io::BufRead for Watched {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        interrupt::check().map_err(|stopped| std::io::Error::other(stopped.to_string()))?;
         self.bar.set_position(self.bytes_read.load(Ordering::Relaxed));
         self.inner.fill_buf()
     }

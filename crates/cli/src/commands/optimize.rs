@@ -1,18 +1,18 @@
 //! `folddb optimize STORE [TABLE...]`: merges all runs of a table into one. May be broken off at any moment; what
 //! is merged by then stays merged.
 
-use std::ops::ControlFlow;
-
 use folddb::TableStats;
 use serde_json::{Value, json};
 
 use crate::args::OptimizeArgs;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::progress;
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &OptimizeArgs, session: &mut Session) -> Result<(), Failure> {
+    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let store = session.write(&args.store)?;
     let tables = if args.tables.is_empty() { store.tables() } else { args.tables.clone() };
     for name in &tables {
@@ -43,8 +43,9 @@ fn optimize(store: &Opened, name: &str) -> Result<(TableStats, TableStats), Fail
     store.optimize(name, |progress| {
         let share = progress.bytes_done.saturating_mul(1000) / progress.bytes_total.max(1);
         bar.set_position(share.min(1000));
-        ControlFlow::Continue(())
+        interrupt::flow()
     })?;
     bar.finish_and_clear();
+    interrupt::check()?; // the slice that was under way is merged
     Ok((before, store.table_stats(name)?))
 }

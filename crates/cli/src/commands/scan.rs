@@ -11,6 +11,7 @@ use crate::commands::head;
 use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::keys;
 use crate::render::columns::Columns;
 use crate::render::rows::RowWriter;
@@ -147,6 +148,10 @@ pub(crate) fn narrow_at(
         high = keys::lower(order, high, bound(&range.through)?.through());
     }
     let all = at.map_or_else(|| table.scan(), |as_of| table.scan_at(as_of));
+    let all = match interrupt::flag() {
+        Some(flag) => all.stopped_by(&flag),
+        None => all,
+    };
     let scan = match low {
         Bound::Included(key) => all.from(&key),
         Bound::Excluded(key) => all.after(&key),

@@ -9,6 +9,7 @@ use crate::commands::{diff, scan};
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::session::{Opened, Session, is_one_place};
 
 pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure> {
@@ -17,6 +18,7 @@ pub(crate) fn run(args: &SyncArgs, session: &mut Session) -> Result<(), Failure>
             format!("{} is one store, which is what it is: name another one", args.source.display());
         return Err(Failure::Usage(message));
     }
+    let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let from = session.read(&args.source)?;
     let to = session.write_other(&args.target)?;
     // All that may be refused is looked at before anything is written.

@@ -249,6 +249,8 @@ impl Compared {
     /// The next key that the two do not have alike.
     fn next(&mut self) -> Result<Option<Difference>> {
         loop {
+            self.first.scan.stop.check()?;
+            self.second.scan.stop.check()?;
             let order = match (&self.first.row, &self.second.row) {
                 (None, None) => return Ok(None),
                 (Some(_), None) => Ordering::Less,
