@@ -7,9 +7,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use folddb::codec::CodecError;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::TableKind;
-use folddb::{AsOf, BytesTable, Lifetime, Seq, WriteOp};
+use folddb::{AsOf, BytesTable, Datum, Lifetime, Seq, WriteOp};
 use indicatif::ProgressBar;
 
 use crate::failure::Failure;
@@ -64,9 +65,21 @@ pub(crate) fn put(
                 "{name} is longer than a value of table `{table}` may be: {held_max} bytes"
             )));
         }
+        let value = as_stored(table, value).map_err(|cause| of_file(cause.into()))?;
         table.write_whole(WriteOp::Set, key, &value, lifetime).map_err(of_file)?
     };
     Ok((seq, from.2))
+}
+
+/// The bytes of a file as the table stores them: JSON that is merged has one form there, whichever it has
+/// in a file.
+fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> {
+    if table.rules().rules.fold.spec() != "json-merge" {
+        return Ok(bytes);
+    }
+    let mut value = Vec::with_capacity(bytes.len());
+    table.rules().read_value(&Datum::from_bytes(&bytes), &mut value)?;
+    Ok(value)
 }
 
 /// Whether the table may take a value that is longer than one op, as operands that fold to it.

@@ -6,6 +6,7 @@
 
 use std::io::Write;
 
+use clap::error::{ContextKind, ContextValue};
 use folddb::ErrorKind;
 
 use crate::failure::Failure;
@@ -60,8 +61,23 @@ pub(crate) fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
+/// Whoever types `--to KEY` means the end of a range, which `--before` is now. The likest word would be
+/// `--through`, which takes the key in.
+fn with_the_end_of_a_range(mut error: clap::Error) -> clap::Error {
+    let is = |kind, word: &str| matches!(error.get(kind), Some(ContextValue::String(said)) if said == word);
+    if is(ContextKind::InvalidArg, "--to") && is(ContextKind::SuggestedArg, "--through") {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String("--before".to_owned()));
+        if let Some(ContextValue::StyledStr(usage)) = error.get(ContextKind::Usage) {
+            let usage = usage.ansi().to_string().replace("--through", "--before");
+            error.insert(ContextKind::Usage, ContextValue::StyledStr(usage.into()));
+        }
+    }
+    error
+}
+
 /// Prints what clap says: help on the output, a mistake on the error output.
-pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
+pub(crate) fn of_usage(error: clap::Error) -> ExitCode {
+    let error = with_the_end_of_a_range(error);
     let printed = error.print();
     match (error.use_stderr(), printed) {
         (true, _) => ExitCode::Usage,

@@ -33,7 +33,7 @@ fn main() -> std::process::ExitCode {
 fn run(words: std::env::ArgsOs) -> ExitCode {
     let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
-        Err(error) => return exit_code::of_usage(&error),
+        Err(error) => return exit_code::of_usage(error),
     };
     let mut session = Session::on_stdout(cli.globals);
     let done = commands::run(cli.verb, &mut session);

@@ -168,7 +168,7 @@ impl Shell {
     fn command(&self, words: &[String], session: &mut Session) -> Result<(), Failure> {
         let cli = match Cli::try_parse_from(with_store(words, &self.path)) {
             Ok(cli) => cli,
-            Err(error) => return Err(Failure::Told(exit_code::of_usage(&error))),
+            Err(error) => return Err(Failure::Told(exit_code::of_usage(error))),
         };
         let outer = std::mem::replace(&mut session.globals, cli.globals);
         session.globals.json |= outer.json;
