@@ -72,11 +72,17 @@ fn interrupts_in_a_transaction(place: &Place, line: &str) {
 }
 
 #[test]
-fn an_interrupt_stops_a_line_and_leaves_the_shell_and_its_transaction() {
+fn an_interrupt_stops_a_scan_and_leaves_the_shell_and_its_transaction() {
+    let place = Place::new();
+    import_rows(&place, "s");
+    interrupts_in_a_transaction(&place, "scan t --format csv");
+}
+
+#[test]
+fn an_interrupt_stops_a_diff_and_leaves_the_shell_and_its_transaction() {
     let place = Place::new();
     import_rows(&place, "s");
     place.done(&["create", "other", "t", "--fold", "sum:u64"]);
-    interrupts_in_a_transaction(&place, "scan t --format csv");
     interrupts_in_a_transaction(&place, "diff other t");
 }
 
