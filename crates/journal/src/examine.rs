@@ -16,7 +16,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameHead, FrameKind};
 use folddb_layout::segment::{NUMBER_AT, SEGMENT_HEADER_BYTES, SegmentHeader};
 
-use crate::replay::{GAVE_UP, ReplayFrame, ReplayFrom, why_too_short};
+use crate::replay::{GAVE_UP, NEXT_IS_GONE, ReplayFrame, ReplayFrom, ends_here, why_too_short};
 use crate::segment_file::segment_path;
 use crate::segment_reader::SegmentReader;
 
@@ -102,16 +102,19 @@ pub fn examine(
         lsn: from.log_start_lsn,
         next_seq: None,
         prev_hash: None,
+        owes_next: false,
+        was_left_for: false,
         visit,
     };
     let live = walk.take_stock(from)?;
     let mut previous = None;
     for segment in &live {
         walk.enter(segment, previous);
+        walk.was_left_for = std::mem::take(&mut walk.owes_next);
         walk.through(segment);
         previous = Some(segment.number);
     }
-    Ok(walk.judge(live.is_empty()))
+    Ok(walk.judge(previous))
 }
 
 /// A place with no whole frame where one should stand.
@@ -135,6 +138,10 @@ struct Walk<'a> {
     lsn: Lsn,
     next_seq: Option<Seq>,
     prev_hash: Option<u32>,
+    /// The seal of the segment that was walked through last says that another one follows.
+    owes_next: bool,
+    /// The seal before the segment that is walked through said so.
+    was_left_for: bool,
     visit: &'a mut dyn FnMut(ReplayFrame<'_>, bool) -> Result<(), String>,
 }
 
@@ -267,7 +274,8 @@ impl Walk<'_> {
                 Ok(Some(frame)) => {
                     let (head, hash, len) = (frame.head, frame.hash, frame.len_bytes as u64);
                     self.take(segment, &head, hash, lsn + len, frame.payload);
-                    if head.kind == FrameKind::Seal {
+                    if head.kind.is_seal() {
+                        self.owes_next = head.kind == FrameKind::SealForNext;
                         self.note_end(segment, lsn + len);
                         // A seal tells of what stands before it, but not what a hole has swallowed.
                         return if self.holes.is_empty() {
@@ -311,7 +319,7 @@ impl Walk<'_> {
     }
 
     fn look_at_length(&mut self, reader: &mut SegmentReader, segment: &SegmentHeader) -> Result<()> {
-        if let Some(what) = why_too_short(reader, segment, self.from)? {
+        if let Some(what) = why_too_short(reader, segment, (self.from, self.was_left_for))? {
             let (lsn, offset) = (self.lsn, reader.len_bytes());
             let file = Some(segment.number);
             self.report.faults.push(LogFault { file, offset, what, lsn, to_lsn: None, records: None });
@@ -385,15 +393,22 @@ impl Walk<'_> {
 
     // ---- the judgement -----------------------------------------------------------------------------------
 
-    /// Tells holes that are damage from the torn end.
-    fn judge(self, is_empty: bool) -> LogReport {
+    /// Tells holes that are damage from the torn end. `last` is the newest segment that could be placed.
+    fn judge(self, last: Option<FileNumber>) -> LogReport {
+        let is_told = self.report.faults.iter().any(|fault| fault.file > last);
+        let owes_next = self.owes_next && !is_told && !ends_here(self.from, self.lsn);
         let Walk { mut report, mut holes, lsn, .. } = self;
         let end_lsn = lsn.max(report.start_lsn);
         report.end_lsn = holes.first().map_or(end_lsn, |hole| hole.fault.lsn);
         let vouched_lsn = report.vouched_lsn;
         if holes.is_empty() && end_lsn < vouched_lsn {
-            let what = if is_empty { "the log is gone" } else { "the end of the log is gone" };
+            let what = if last.is_none() { "the log is gone" } else { "the end of the log is gone" };
             let what = what.to_owned();
+            let fault = LogFault { file: None, offset: 0, what, lsn: end_lsn, to_lsn: None, records: None };
+            holes.push(Hole { fault, next_seq: None, bytes: 0, is_never_torn: false });
+        }
+        if owes_next && holes.is_empty() {
+            let what = format!("a segment is missing at the end of the log: {NEXT_IS_GONE}");
             let fault = LogFault { file: None, offset: 0, what, lsn: end_lsn, to_lsn: None, records: None };
             holes.push(Hole { fault, next_seq: None, bytes: 0, is_never_torn: false });
         }

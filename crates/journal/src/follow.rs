@@ -186,7 +186,7 @@ impl Follower {
         };
         let (head, end_lsn) = (frame.head, lsn + frame.len_bytes as u64);
         Ok(match head.kind {
-            FrameKind::Seal => Step::Over(open.header.next_lsn()),
+            FrameKind::Seal | FrameKind::SealForNext => Step::Over(open.header.next_lsn()),
             FrameKind::Mark => Step::Over(end_lsn),
             FrameKind::Batch => {
                 payload.clear();

@@ -477,7 +477,7 @@ impl JournalSync {
             return Err(Error::invalid(say));
         }
         self.ahead.ensure(&self.maker).map_err(|error| self.making_failed(error))?;
-        lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0)
+        lane.put(FrameKind::SealForNext, 0, &[], self.durable_lsn(), None, 0)
             .map_err(|error| self.write_failed(lane, error))?;
         match self.ahead.take() {
             Some(next) => lane.go_on_in(next),

@@ -17,6 +17,9 @@
 //! [`replay_checked`] takes a frame at or beyond H for whole only when its values are; those before H have theirs by the order of
 //! syncs, and are not looked at.
 //!
+//! A segment is durable, with its header and its name, before the one before it is sealed for it: where such a
+//! seal stands and no segment behind it, that is gone, whatever p and H are.
+//!
 //! A segment has its whole length before its first frame is written, so one that ends without a seal and is shorter was cut, and
 //! not by a crash: that is damage wherever p and H are.
 //!
@@ -37,6 +40,9 @@ use crate::segment_reader::SegmentReader;
 /// Why an end that looks torn is refused all the same: rather that than to cut what somebody was promised.
 pub(crate) const GAVE_UP: &str =
     "too much beyond looks like frames and is none for telling whether something durable follows";
+
+/// What is wrong where a segment was left for one that is not there.
+pub(crate) const NEXT_IS_GONE: &str = "the segment before it was left for it, and it was durable before that";
 
 /// Where the log begins, and what is known about it; from the manifest.
 #[derive(Clone, Copy, Debug)]
@@ -166,6 +172,8 @@ fn walk_over(
             walk.lsn,
             &format!("it is known to be durable up to LSN {}", walk.vouched_lsn),
         ));
+    } else if walk.owes_next && !ends_here(from, walk.lsn) {
+        return Err(missing(dir, walk.lsn, NEXT_IS_GONE));
     }
     Ok(Replayed {
         end_lsn: found.end_lsn.max(walk.lsn),
@@ -256,6 +264,10 @@ struct Walk {
     prev_hash: Option<u32>,
     /// The segment that was walked through before.
     previous: Option<FileNumber>,
+    /// Its seal says that another one follows.
+    owes_next: bool,
+    /// The seal before the segment that is walked through said so.
+    was_left_for: bool,
     batches: u64,
     records: u64,
 }
@@ -281,6 +293,7 @@ impl Walk {
             self.prev_hash = Some(0);
         }
         self.previous = Some(segment.number);
+        self.was_left_for = std::mem::take(&mut self.owes_next);
         Ok(())
     }
 
@@ -307,8 +320,9 @@ impl Walk {
             self.check(&head).map_err(|what| Error::corrupt(&path, segment.offset_of(lsn), what))?;
             self.prev_hash = Some(frame.hash);
             self.vouched_lsn = self.vouched_lsn.max(head.durable_lsn);
-            if head.kind == FrameKind::Seal {
+            if head.kind.is_seal() {
                 (self.sealed_lsn, self.lsn) = (end_lsn, segment.next_lsn());
+                self.owes_next = head.kind == FrameKind::SealForNext;
                 return Ok(true);
             }
             self.lsn = end_lsn;
@@ -345,13 +359,13 @@ fn judge(
     walk: &Walk,
 ) -> Result<u64> {
     let Some((first, later)) = rest.split_first() else { return Ok(0) };
-    let mut too_short = check_length(reader, first, from);
+    let mut too_short = check_length(reader, first, (from, walk.was_left_for));
     let beyond = reader.search(first, walk.lsn, walk.lsn)?;
     let (mut vouched_lsn, mut cut_bytes) = (walk.vouched_lsn.max(beyond.durable_lsn), beyond.bytes);
     let mut gave_up = beyond.gave_up;
     for segment in later {
         let mut reader = SegmentReader::open(host, dir, segment.number)?;
-        too_short = too_short.and_then(|()| check_length(&mut reader, segment, from));
+        too_short = too_short.and_then(|()| check_length(&mut reader, segment, (from, false)));
         let beyond = reader.search(segment, segment.first_lsn, walk.lsn)?;
         vouched_lsn = vouched_lsn.max(beyond.durable_lsn);
         cut_bytes += beyond.bytes;
@@ -369,7 +383,16 @@ fn judge(
     too_short.map(|()| cut_bytes) // what frames vouch for says more
 }
 
-fn check_length(reader: &mut SegmentReader, segment: &SegmentHeader, from: &ReplayFrom) -> Result<()> {
+/// Whether a copy of the log was made up to here, so that no segment behind it is a part of it.
+pub(crate) fn ends_here(from: &ReplayFrom, lsn: Lsn) -> bool {
+    from.is_copy && lsn >= from.durable_lsn
+}
+
+fn check_length(
+    reader: &mut SegmentReader,
+    segment: &SegmentHeader,
+    from: (&ReplayFrom, bool),
+) -> Result<()> {
     match why_too_short(reader, segment, from)? {
         None => Ok(()),
         Some(what) => Err(Error::corrupt(&reader.path, reader.len_bytes(), what)),
@@ -377,16 +400,17 @@ fn check_length(reader: &mut SegmentReader, segment: &SegmentHeader, from: &Repl
 }
 
 /// What is wrong with the length of a segment that has no seal, where something is. A header is durable, and with it the length,
-/// before the first frame is written; what was made ahead and never used may have lost its length to a power cut.
+/// before the first frame is written; what was made ahead and never used may have lost its length to a power cut, but not
+/// where another segment `was_left_for` it.
 pub(crate) fn why_too_short(
     reader: &mut SegmentReader,
     segment: &SegmentHeader,
-    from: &ReplayFrom,
+    (from, was_left_for): (&ReplayFrom, bool),
 ) -> Result<Option<String>> {
     let (len, made) = (reader.len_bytes(), segment.offset_of(segment.next_lsn()));
     let holds_start = from.is_open && segment.first_lsn <= from.log_start_lsn;
     let is_end_of_copy = from.is_copy && len == segment.offset_of(from.durable_lsn);
-    if len >= made || is_end_of_copy || !holds_start && reader.is_unused()? {
+    if len >= made || is_end_of_copy || !holds_start && !was_left_for && reader.is_unused()? {
         return Ok(None);
     }
     Ok(Some(format!(

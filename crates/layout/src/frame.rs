@@ -5,8 +5,9 @@
 //!    8  len          u32     bytes of the whole frame
 //!   12  prev_hash    u32     low half of the hash of the frame before it, 0 = it begins a chain
 //!   16  magic        u8      0xf7
-//!   17  flags        u8      bits 0-1 the kind: 0 batch, 1 mark, 2 seal; the others reserved, 0:
-//!                            bit 4 durable position of the value lane, bit 5 compressed; bit 6: it has a time
+//!   17  flags        u8      bits 0-1 the kind: 0 batch, 1 mark, 2 seal; bit 2: of a seal, another segment
+//!                            follows; bit 6: it has a time; the others reserved, 0: bit 4 durable position
+//!                            of the value lane, bit 5 compressed
 //!   18  first_seq    varint  of the first record; of the next record to come where there is none
 //!    .  count        varint  records
 //!    .  behind       varint  LSN of the frame - durable LSN known when it was composed
@@ -25,7 +26,8 @@
 //! seed, for the same search: a frame beyond a hole can still be verified.
 //!
 //! A **mark** holds no records; it vouches for `durable LSN` when no batch comes to do so. A **seal** is the
-//! last frame of a segment that was left in order.
+//! last frame of a segment that was left in order: at the end of the log, or for the next segment, whose
+//! header and name are durable before the seal of that kind is written.
 
 use folddb_base::bytes::{Malformed, Reader, put_slice, put_varint, varint_len};
 use folddb_base::checksum::{hash64, place_seed};
@@ -59,16 +61,24 @@ pub enum FrameKind {
     Batch = 0,
     /// Holds nothing, and vouches for what is durable.
     Mark = 1,
-    /// Ends a segment.
+    /// Ends a segment, and says nothing of another one: a closed log ends so.
     Seal = 2,
+    /// Ends a segment which another one follows, that was durable before.
+    SealForNext = 6,
 }
 
 impl FrameKind {
+    /// Whether it ends a segment.
+    pub fn is_seal(self) -> bool {
+        matches!(self, FrameKind::Seal | FrameKind::SealForNext)
+    }
+
     fn from_flags(flags: u8) -> Result<FrameKind, Malformed> {
         match flags {
             0 => Ok(FrameKind::Batch),
             1 => Ok(FrameKind::Mark),
             2 => Ok(FrameKind::Seal),
+            6 => Ok(FrameKind::SealForNext),
             _ => Err(Malformed::Tag),
         }
     }

@@ -27,6 +27,9 @@ use folddb_layout::segment::SEGMENT_HEADER_BYTES;
 /// Bytes of the values that fill the log: two keys have them in turn.
 const FILLER_BYTES: usize = 60 << 10;
 
+/// Behind these bytes the header of a segment is zeros.
+const HEADER_SAYS_BYTES: usize = 80;
+
 /// All rows of all tables.
 pub type Dump = BTreeMap<String, Vec<(Vec<u8>, Vec<u8>)>>;
 
@@ -37,6 +40,9 @@ pub enum Left {
     Died,
     /// The same; but the last that it did was an edit of the manifest, so that nothing is in the log behind it.
     DiedBehindAnEdit,
+    /// The same; but the log had just gone on in another segment, and no edit of the manifest came
+    /// after that.
+    DiedBehindARoll,
     /// The same; but it had been idle since the sync, and upkeep had looked.
     DiedIdle,
     /// Closed in order.
@@ -80,8 +86,6 @@ pub enum Harm {
 pub enum Beyond {
     /// What was synced last looks, without the bytes that came after it, like the end of a write that the power cut.
     LastGroup,
-    /// The newest segment, where no edit of the manifest came after what is in it.
-    LastSegment,
     /// The last edit of the manifest, where nothing speaks of what it did.
     LastEdit,
 }
@@ -179,6 +183,12 @@ impl Harmed {
                 }
             }
             Left::DiedBehindAnEdit => drop(store.create_table("later", TableRules::new(KeyCodec::U64))?),
+            Left::DiedBehindARoll => {
+                for _ in 0..17 {
+                    go_on(1)?;
+                    store.sync()?;
+                }
+            }
             Left::DiedIdle => {
                 for _ in 0..40 {
                     store.upkeep_step_of(folddb::Work::Journal)?;
@@ -187,7 +197,7 @@ impl Harmed {
             }
             Left::Closed => {}
         }
-        if left == Left::DiedBehindAnEdit {
+        if matches!(left, Left::DiedBehindAnEdit | Left::DiedBehindARoll) {
             synced = vec![dump(&store)?];
         }
         if left == Left::Closed {
@@ -331,11 +341,8 @@ impl Harmed {
     fn beyond(&self, harm: &Harm) -> Option<Beyond> {
         let (name, at) = match harm {
             Harm::Zeros(name, at) => (name, *at),
-            // Shorter than its header it is like one whose making a power cut ended.
-            Harm::Cut(name, len) if *len <= SEGMENT_HEADER_BYTES || name.starts_with("MANIFEST") => {
-                (name, *len)
-            }
-            Harm::Gone(name) => (name, 0),
+            Harm::Cut(name, len) if name.starts_with("MANIFEST") => (name, *len),
+            Harm::Gone(name) if name.starts_with("MANIFEST") => (name, 0),
             _ => return None,
         };
         let bytes = self.files.get(name)?;
@@ -343,10 +350,15 @@ impl Harmed {
             let ends = edit_ends(bytes);
             return (ends.len() > 1 && at >= ends[ends.len() - 2]).then_some(Beyond::LastEdit);
         }
-        let is_newest = self.files.keys().rfind(|name| used_segment(name, &self.files)) == Some(name);
-        let (p_lsn, vouched_lsn) = is_newest.then(|| vouched_before(bytes, at))?;
-        let is_silent = p_lsn >= vouched_lsn.max(self.manifest_lsn);
-        is_silent.then_some(if at <= SEGMENT_HEADER_BYTES { Beyond::LastSegment } else { Beyond::LastGroup })
+        if !used_segment(name, &self.files) {
+            return None;
+        }
+        let (p_lsn, vouched_lsn) = vouched_before(bytes, at);
+        let others =
+            self.files.iter().filter(|(other, _)| *other != name && used_segment(other, &self.files));
+        let by_others = others.map(|(_, bytes)| vouched_before(bytes, bytes.len()).1).max().unwrap_or(0);
+        let is_silent = p_lsn >= vouched_lsn.max(by_others).max(self.manifest_lsn);
+        (is_silent && at >= HEADER_SAYS_BYTES).then_some(Beyond::LastGroup)
     }
 
     /// The lengths that matter of a file: its edges, a few between, and the ends of what is framed in it.
@@ -407,7 +419,8 @@ fn vouched_before(bytes: &[u8], at: usize) -> (u64, u64) {
     let first_lsn = bytes.get(48..56).and_then(|lsn| lsn.try_into().ok()).map_or(0, u64::from_le_bytes);
     let (mut p, mut vouched_lsn) = (SEGMENT_HEADER_BYTES, 0);
     let lsn_of = |offset: usize| first_lsn + (offset - SEGMENT_HEADER_BYTES) as u64;
-    for end in frame_ends(bytes).into_iter().take_while(|end| *end <= at) {
+    let is_left = |end: &usize| *end <= at || used(&bytes[..*end]) <= at; // zeros that were zeros
+    for end in frame_ends(bytes).into_iter().take_while(is_left) {
         let head = claimed_head(&bytes[p..end], lsn_of(p));
         vouched_lsn = head.map_or(0, |(head, _)| head.durable_lsn).max(vouched_lsn);
         p = end;

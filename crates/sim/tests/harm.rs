@@ -52,6 +52,11 @@ fn harm_to_a_store_whose_last_act_was_an_edit_of_the_manifest_is_found() {
 }
 
 #[test]
+fn harm_to_a_store_whose_log_had_just_gone_on_in_another_segment_is_found() {
+    harm(Left::DiedBehindARoll);
+}
+
+#[test]
 fn harm_to_a_store_that_was_idle_is_found() {
     harm(Left::DiedIdle);
 }

@@ -7,7 +7,12 @@ use super::*;
 const SALT: u64 = 0x5a17;
 
 fn kinds() -> impl Strategy<Value = FrameKind> {
-    prop_oneof![Just(FrameKind::Batch), Just(FrameKind::Mark), Just(FrameKind::Seal)]
+    prop_oneof![
+        Just(FrameKind::Batch),
+        Just(FrameKind::Mark),
+        Just(FrameKind::Seal),
+        Just(FrameKind::SealForNext)
+    ]
 }
 
 fn heads() -> impl Strategy<Value = (u64, FrameHead)> {

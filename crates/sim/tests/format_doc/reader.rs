@@ -211,7 +211,8 @@ impl<'d> Reader<'d> {
             }
             lsn += frame.bytes.len() as u64;
             rest = &rest[frame.bytes.len()..];
-            let is_seal = frame.kind == self.doc.constant("frame.kind.seal");
+            let seals = ["frame.kind.seal", "frame.kind.seal_for_next"];
+            let is_seal = seals.iter().any(|seal| frame.kind == self.doc.constant(seal));
             frames.push(frame);
             if is_seal {
                 break;
