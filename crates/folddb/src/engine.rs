@@ -51,6 +51,9 @@ pub(crate) struct Engine {
     pub(crate) commit: Mutex<Committer>,
     pub(crate) published: AtomicU64,
     pub(crate) journal: Option<Arc<JournalSync>>,
+    /// Where the log that was read at the opening ended. Who only reads has nothing of what a writer
+    /// has added since.
+    pub(crate) read_to_lsn: Lsn,
     pub(crate) values: Values,
     pub(crate) feeds: Feeds,
     /// Held by who writes keys of hashed tables.

@@ -179,6 +179,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         commit: Mutex::new(committer),
         published: AtomicU64::new(0),
         journal: None,
+        read_to_lsn: state.log_start_lsn,
         values,
         feeds: Feeds::of(&state),
         points: PointLocks::default(),
@@ -200,6 +201,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
     engine.note_listed_values(&engine.manifest.lock());
     engine.note_parts();
     let replayed = engine.replay(&state, edits).map_err(|error| owed_to(&torn, error))?;
+    engine.read_to_lsn = replayed.read_to_lsn;
     // Only now, when all that was acknowledged has been found, does anything on the disk change.
     if !engine.options.read_only {
         let numbers = Arc::clone(&engine.numbers);
@@ -257,6 +259,8 @@ fn owed_to(torn: &Option<TornManifest>, error: Error) -> Error {
 /// What replaying the log gave.
 struct Replay {
     end_lsn: Lsn,
+    /// Where what was read of it ends.
+    read_to_lsn: Lsn,
     old_segments: Vec<FileNumber>,
     /// The end of the log, written anew where feeds are to give it.
     kept: Option<KeptLog>,
@@ -337,12 +341,13 @@ impl Engine {
         let mut renewal = Renewal::new(&*engine.host.files, &engine.dir, state);
         let mut tail = Tail::begin(engine, state)?;
         let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
-        let mut is_beyond = false;
+        let (mut is_beyond, mut known_to_lsn) = (false, state.log_start_lsn);
         let visit = &mut |frame: ReplayFrame<'_>| {
             is_beyond |= engine.options.beside.is_some() && !beside::is_known(frame.payload, state);
             if is_beyond {
                 return Ok(()); // the writer has gone on since the manifest was read
             }
+            known_to_lsn = frame.end_lsn;
             check_tables(&frame, state)?;
             if engine.options.read_only {
                 return engine.apply_in_room(&mut committer, &mut room, &frame);
@@ -383,7 +388,9 @@ impl Engine {
         engine.published.store(committer.next_seq - 1, Ordering::Release);
         let kept = tail.finish(engine, &replayed);
         let kept = kept.inspect_err(|_| rewritten.discard())?;
-        Ok(Replay { end_lsn: replayed.end_lsn, old_segments: replayed.segments, kept, rewritten })
+        let read_to_lsn = if is_beyond { known_to_lsn } else { replayed.cut_lsn };
+        let (end_lsn, old_segments) = (replayed.end_lsn, replayed.segments);
+        Ok(Replay { end_lsn, read_to_lsn, old_segments, kept, rewritten })
     }
 
     fn apply_replayed(&self, committer: &mut Committer, frame: &ReplayFrame<'_>) -> Result<()> {
@@ -488,7 +495,7 @@ impl Engine {
     /// Writes what was replayed to runs and says so, and that the old segments are not needed, in one edit: a batch
     /// may be in several tables. Then the old segments go.
     fn install_replayed(&self, replayed: Replay) -> Result<()> {
-        let Replay { end_lsn, old_segments, kept, mut rewritten } = replayed;
+        let Replay { end_lsn, old_segments, kept, mut rewritten, .. } = replayed;
         let written = self.rewrite_all(&mut rewritten);
         let saved = written.and_then(|()| self.save_all_replayed());
         let saved = saved.inspect_err(|_| rewritten.discard())?;

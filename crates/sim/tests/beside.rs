@@ -2,7 +2,7 @@
 //! world.
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -242,6 +242,30 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     store.optimize("apart", |_| ControlFlow::Continue(())).unwrap(); // what the reader reads has no name any more
     reader.backup(&backups, &BackupOptions::default().check_all(true)).unwrap();
     restored(3);
+    // The log that the reader read goes on: to values in segments that are made and removed after its
+    // opening, and to segments of its own that are.
+    let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
+    let (held, before) = (names(&dir, ".log"), names(&dir, ".values"));
+    (1000..1700).for_each(|key| assert!(apart(&store).set(&key, &blob(key, 2)).is_ok()));
+    let made: BTreeSet<String> = names(&dir, ".values").difference(&before).cloned().collect();
+    for round in 3..6 {
+        (0..20).for_each(|key| assert!(inline.set(&key, &vec![round; 60_000]).is_ok()));
+        (1000..1700).for_each(|key| assert!(apart(&store).set(&key, &blob(key, round.into())).is_ok()));
+    }
+    store.flush().unwrap();
+    store.optimize("apart", |_| ControlFlow::Continue(())).unwrap();
+    store.settle().unwrap();
+    assert!(names(&dir, ".log").is_disjoint(&held), "the log that the reader holds has no name any more");
+    let left = names(&dir, ".values");
+    assert!(made.iter().any(|name| !left.contains(name)), "nor have values that it leads to: {made:?}");
+    reader.backup(&backups, &BackupOptions::default().check_all(true)).unwrap();
+    restored(4);
+}
+
+/// The files of a directory whose names end so.
+fn names(dir: &Path, end: &str) -> BTreeSet<String> {
+    let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(end)).collect()
 }
 
 // ---- sealed ---------------------------------------------------------------------------------------------

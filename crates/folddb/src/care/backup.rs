@@ -14,7 +14,7 @@
 //! moment would leave: so a generation is opened by the same recovery. Parts that a merge replaces meanwhile stay as long as the
 //! backup holds them, segments as long as they are open.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_manifest::{Loaded, ManifestLog, State};
 
 use crate::care::copying::{self, sync_dir, tail_hash};
-use crate::care::generation::{check, first_restorable, read_log, read_version};
+use crate::care::generation::{check, first_restorable, read_version};
 use crate::care::place::Place;
 use crate::engine::{Engine, Numbers};
 use crate::hashed_files::{IndexFile, listed_indexes};
@@ -262,14 +262,14 @@ impl Engine {
         Ok(Capture { _pinned, state, segments, values, objects, end_lsn, last_seq, writers_held })
     }
 
-    /// Of a store that is opened for reading nothing changes, but that one who writes beside it may have gone on with the log.
+    /// Of a store that is opened for reading nothing changes. One who writes beside it may have gone on
+    /// with the log, and have taken away what that led to, and segments that came after: so the log is
+    /// not read again, but copied as far as it was read when the store was opened.
     fn capture_at_rest(&self) -> Result<Capture> {
         let state = Arc::clone(self.manifest.lock().state());
-        let last_seq = self.published();
-        let log = read_log(&self.host, &self.dir, &state, last_seq)?;
-        let end_lsn = if log.last_seq > last_seq { log.cut.0 } else { log.end_lsn };
+        let (end_lsn, last_seq) = (self.read_to_lsn, self.published());
         let mut segments = Vec::new();
-        for &number in &log.segments {
+        for number in self.log_files()? {
             let file = self.open_segment(number)?;
             let Some(header) = self.segment_header(number, &*file)? else { continue };
             let needed = state.log_start_lsn.max(header.first_lsn)..end_lsn.min(header.next_lsn());
@@ -335,6 +335,16 @@ impl Engine {
         let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
         let indexes = hashed.filter_map(|hashed| hashed.file.lock().clone()).collect();
         (parts, self.values.files.present(), indexes)
+    }
+
+    /// The segments of the log that are there, oldest first.
+    fn log_files(&self) -> Result<BTreeSet<FileNumber>> {
+        let names = self.host.files.list(&self.dir).map_err(|error| Error::io("list", &self.dir, error))?;
+        let number = |name: &String| match FileName::parse(name) {
+            Some(FileName::Log(number)) => Some(number),
+            _ => None,
+        };
+        Ok(names.iter().filter_map(number).collect())
     }
 
     fn open_segment(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
