@@ -62,7 +62,7 @@ impl Engine {
             false => self.place_and_apply(batch, checked, durability)?,
         };
         if durability == Durability::Sync {
-            self.sync_to(end_lsn).map_err(|cause| not_durable(&cause))?;
+            self.sync_to(end_lsn).map_err(|cause| not_durable("the batch is committed", &cause))?;
         }
         Ok(last_seq)
     }
@@ -431,10 +431,10 @@ impl Engine {
     }
 }
 
-/// The error of a commit whose batch is published and whose sync has failed.
+/// The error where something is published, and its sync has failed.
 #[cold]
-fn not_durable(cause: &Error) -> Error {
-    let message = format!("the batch is committed and may not be durable: {}", cause.message());
+pub(crate) fn not_durable(done: &str, cause: &Error) -> Error {
+    let message = format!("{done} and may not be durable: {}", cause.message());
     Error::new(ErrorKind::NotDurable, message)
 }
 

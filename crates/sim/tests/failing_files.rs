@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use folddb::{Durability, ErrorKind, Host, Options, Store, Upkeep};
+use folddb::{Durability, ErrorKind, Host, Options, Rules, Store, SyncOptions, Upkeep};
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 use folddb_sim::numbered::Numbered;
 
@@ -79,6 +79,27 @@ fn a_failed_append_to_the_journal_poisons_until_reopened() {
 #[test]
 fn an_append_to_the_journal_that_tears_poisons_until_reopened() {
     assert_poisoned_until_reopened(&[Call::Append], true, ErrorKind::Poisoned);
+}
+
+#[test]
+fn a_table_that_was_brought_up_and_not_synced_is_told_as_that() {
+    let dir = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let files = faulty();
+    let store = Store::create(dir.path().join("store"), options(&files)).expect("it is created");
+    let table = |name| store.table(name, Rules::sorted::<u64, u64>()).expect("it is created");
+    let (to, from) = (table("to"), table("from"));
+    from.set(&1, &1).expect("the world is whole");
+    store.sync().expect("the world is whole");
+    files.break_on(Fault::on(&[Call::AppendSync]));
+    let scans = (to.as_bytes().scan(), from.as_bytes().scan());
+    let error = store.bring_up(scans.0, scans.1, &SyncOptions::default()).expect_err("the sync fails");
+    assert_eq!(error.kind(), ErrorKind::NotDurable, "{error}");
+    assert!(error.message().contains("os error 5"), "it names the cause: {error}");
+    assert_eq!(to.get(&1).expect("reads go on"), Some(1), "it is written and visible");
+    // Nothing is written, so nothing can be in doubt; but who is poisoned says so.
+    let scans = (to.as_bytes().scan(), from.as_bytes().scan());
+    let error = store.bring_up(scans.0, scans.1, &SyncOptions::default()).expect_err("it is poisoned");
+    assert_eq!(error.kind(), ErrorKind::Poisoned, "{error}");
 }
 
 /// How a run of the workload ended.

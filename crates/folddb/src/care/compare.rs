@@ -14,6 +14,7 @@ use folddb_base::{Error, ErrorKind, Result};
 
 use crate::batch::Batch;
 use crate::catalog::TableCore;
+use crate::commit::not_durable;
 use crate::encode::{Lifetime, WriteOp};
 use crate::hashed_scan::no_order;
 use crate::head::Head;
@@ -123,7 +124,8 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::check_bring_up`], [`BytesScan::compare`] and
-    /// [`Batch::commit`]. Batches before the failure stay, and what is brought up once is not again.
+    /// [`Batch::commit`]; [`ErrorKind::NotDurable`] where all of it is written and visible, and only the sync at the
+    /// end has failed. Batches before the failure stay, and what is brought up once is not again.
     pub fn bring_up(&self, to: BytesScan, from: BytesScan, options: &SyncOptions) -> Result<SyncReport> {
         self.check_bring_up(&to, &from)?;
         let ours = self.bytes_table(&to.table.name)?;
@@ -143,7 +145,11 @@ impl Store {
             return Err(error);
         }
         sync.commit()?;
-        self.sync()?;
+        let has_written = sync.report.set + sync.report.deleted > 0;
+        self.sync().map_err(|cause| match has_written {
+            true => not_durable("what was brought up is written", &cause),
+            false => cause,
+        })?;
         Ok(SyncReport { found, ..sync.report })
     }
 
