@@ -32,13 +32,13 @@ mod write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use folddb::{BytesTable, Error, ErrorKind, Options, Snapshot, Store, Upkeep, Work, WriteOp};
+use folddb::{BytesTable, Durability, Error, ErrorKind, Options, Snapshot, Store, Upkeep, Work, WriteOp};
 
 use crate::compare::{Outcome, same};
 use crate::known::{Contents, Known};
 use crate::model::Model;
-use crate::program::{Action, Crash, Program, Settings};
-use crate::tables::{Shape, with_customs};
+use crate::program::{Action, Crash, MANY_TABLES, Program, Settings, TABLES, TableOp, What};
+use crate::tables::{Kind, Order, Shape, with_customs};
 use crate::world::SimDisk;
 use cursors::Left;
 use follow::Consumer;
@@ -247,6 +247,7 @@ impl Player {
         match action {
             Action::Create(slot, shape) => self.create(*slot, shape),
             Action::Drop(slot) => self.drop_table(*slot),
+            Action::Many(count) => self.many(*count),
             Action::Write(op) => self.write(op),
             Action::Commit(ops, durability) => self.commit(ops, *durability),
             Action::Snapshot => {
@@ -391,6 +392,34 @@ impl Player {
         self.known.model.drop_table(&name);
         let refused = table.get(b"").map_err(|error| error.kind());
         same("reading a dropped table", &refused, &Err(ErrorKind::Closed))
+    }
+
+    /// Makes or drops tables until there are so many besides those that programs name.
+    fn many(&mut self, count: u8) -> Outcome {
+        let mut rows = Vec::new();
+        for slot in TABLES..TABLES + MANY_TABLES {
+            if self.disk.as_ref().is_some_and(SimDisk::is_dead) {
+                return Ok(());
+            }
+            let is_there = self.known.model.shape(&name_of(slot)).is_some();
+            match (slot < TABLES + count.min(MANY_TABLES), is_there) {
+                (true, false) => {
+                    let kind = if slot % 2 == 0 { Kind::Replace } else { Kind::SumU64 };
+                    let order = if slot % 10 == 0 { Order::Hashed } else { Order::Bytewise };
+                    self.create(slot, &Shape::small(kind, order))?;
+                    rows.extend((slot % 7 == 0).then_some(TableOp {
+                        table: slot,
+                        what: What::Set,
+                        key: slot % 5,
+                        value: slot,
+                        len_bytes: 40,
+                    }));
+                }
+                (false, true) => self.drop_table(slot)?,
+                _ => {}
+            }
+        }
+        self.commit(&rows, Durability::Process)
     }
 
     fn steps(&mut self, steps: u8) -> Outcome {

@@ -19,6 +19,9 @@ pub use shrink::shrink;
 /// How many tables a program may have at once.
 pub const TABLES: u8 = 3;
 
+/// The most tables that it may have besides for a while ([`Action::Many`]).
+pub const MANY_TABLES: u8 = 250;
+
 /// Values of so many bytes lie apart in the tables that separate: few of the short lengths, and all of the long ones.
 pub const SEPARATE_FROM: u32 = 32;
 
@@ -63,6 +66,9 @@ pub enum Action {
     Create(u8, Shape),
     /// Drops a table.
     Drop(u8),
+    /// From now on there are so many small tables besides: more are made, each seventh with a row, or
+    /// those that are too many are dropped.
+    Many(u8),
     /// Writes one op.
     Write(TableOp),
     /// Commits a batch.

@@ -25,8 +25,25 @@ impl Program {
             Temper { large_values: chance.one_in(3), snapshots: chance.below(4), ranges: chance.below(3) };
         let mut all: Vec<Action> = (0..TABLES).map(|slot| Action::Create(slot, shape(chance))).collect();
         all.extend((0..actions).map(|_| action(chance, &temper)));
-        Program { settings, actions: strewn(all, seed, &temper) }
+        Program { settings, actions: with_many_tables(strewn(all, seed, &temper), seed) }
     }
+}
+
+/// In one program of so many there are many tables for a while.
+const MANY_EVERY: u64 = 20;
+
+fn with_many_tables(mut actions: Vec<Action>, seed: u64) -> Vec<Action> {
+    if !seed.is_multiple_of(MANY_EVERY) {
+        return actions;
+    }
+    // Few actions see all of them: what is compared after each action are all tables at all snapshots.
+    let chance = &mut Seeded::new(seed ^ 0x3a3a);
+    let at = chance.below(actions.len() as u64 + 1) as usize;
+    let then = (at + 1 + chance.below(6) as usize).min(actions.len());
+    let (most, few) = (200 + chance.below(50) as u8, chance.below(12) as u8);
+    actions.insert(then, Action::Many(few));
+    actions.insert(at, Action::Many(most));
+    actions
 }
 
 impl Program {
