@@ -1,43 +1,61 @@
-//! What many tables cost: creating, opening, and one write with its flush beside them.
+//! What many tables cost: creating, opening, and flushes and merges of one table beside them.
 //!
 //! ```text
 //! cargo run --release -p folddb-bench --example tables -- 1 1000 100000
 //! ```
 //!
-//! A line for each number: seconds to create and to open, milliseconds of a write and a flush beside them, before and after the
-//! opening, bytes of memory for a table (resident, after opening), and bytes of the manifest for a table.
+//! A line for each number: seconds to create and to open, and the CPU seconds of that; CPU
+//! microseconds of a write with its flush and of the merges of 64 of these, all of the process, before
+//! the store is opened again and after; bytes of memory for a table (resident, after opening), and of the
+//! manifest. Creating syncs an edit for each table: in a directory in memory (`TMPDIR=/dev/shm`) the
+//! seconds are those of the store alone.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use folddb::{Options, Rules, Store};
+use folddb::{Options, Rules, Store, Table, Upkeep};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let counts: Vec<usize> = std::env::args().skip(1).map(|count| count.parse()).collect::<Result<_, _>>()?;
     println!(
-        "{:>8} {:>10} {:>10} {:>10} {:>10} {:>12} {:>12}",
-        "tables", "create s", "open s", "flush ms", "again ms", "memory B", "manifest B"
+        "{:>8} {:>9} {:>7} {:>7} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10}",
+        "tables",
+        "create s",
+        "CPU s",
+        "open s",
+        "CPU s",
+        "flush us",
+        "merge us",
+        "flush us",
+        "merge us",
+        "memory B",
+        "manifest B"
     );
     counts.into_iter().try_for_each(measure)
+}
+
+/// Everything is done by this thread, so that what is counted is what was asked for.
+fn options() -> Options {
+    Options::default().upkeep(Upkeep::Manual)
 }
 
 fn measure(count: usize) -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
     let path = dir.path().join("s.folddb");
-    let store = Store::create(&path, Options::default())?;
-    let started = Instant::now();
+    let store = Store::create(&path, options())?;
+    let (started, cpu) = (Instant::now(), cpu_time()?);
     for number in 0..count {
         store.table(&name(number), Rules::sorted::<u64, u64>())?;
     }
-    let created = started.elapsed();
-    let flushed = write_and_flush(&store, count / 2)?;
+    let (created, created_cpu) = (started.elapsed(), cpu_time()? - cpu);
+    let before = flush_and_merge(&store, count / 2)?;
     store.close()?;
     let resident = resident_bytes()?;
-    let started = Instant::now();
-    let store = Store::open(&path, Options::default())?;
-    let opened = started.elapsed();
+    let (started, cpu) = (Instant::now(), cpu_time()?);
+    let store = Store::open(&path, options())?;
+    let (opened, opened_cpu) = (started.elapsed(), cpu_time()? - cpu);
     let memory = resident_bytes()?.saturating_sub(resident) / count as u64;
-    let again = write_and_flush(&store, count / 3)?;
+    let after = flush_and_merge(&store, count / 3)?;
     let mut manifest = 0;
     for entry in std::fs::read_dir(&path)? {
         let entry = entry?;
@@ -45,12 +63,17 @@ fn measure(count: usize) -> Result<(), Box<dyn Error>> {
             manifest += entry.metadata()?.len();
         }
     }
+    let us = |time: Duration| time.as_micros();
     println!(
-        "{count:>8} {:>10.3} {:>10.3} {:>10.2} {:>10.2} {memory:>12} {:>12}",
+        "{count:>8} {:>9.3} {:>7.2} {:>7.3} {:>7.2} {:>9} {:>9} {:>9} {:>9} {memory:>9} {:>10}",
         created.as_secs_f64(),
+        created_cpu.as_secs_f64(),
         opened.as_secs_f64(),
-        flushed.as_secs_f64() * 1e3,
-        again.as_secs_f64() * 1e3,
+        opened_cpu.as_secs_f64(),
+        us(before.0),
+        us(before.1),
+        us(after.0),
+        us(after.1),
         manifest / count as u64,
     );
     Ok(())
@@ -60,17 +83,34 @@ fn name(number: usize) -> String {
     format!("table{number:06}")
 }
 
-/// The fastest of ten writes to one table, each with a flush.
-fn write_and_flush(store: &Store, number: usize) -> Result<Duration, Box<dyn Error>> {
-    let table = store.table(&name(number), Rules::sorted::<u64, u64>())?;
-    let mut fastest = Duration::MAX;
-    for key in 0..10 {
-        let started = Instant::now();
+/// Writes to one table, of values that lie apart and of others, each with a flush, and then the merges
+/// that are due: what a flush took on average, and all merges together.
+fn flush_and_merge(store: &Store, number: usize) -> Result<(Duration, Duration), Box<dyn Error>> {
+    const WRITES: u32 = 64;
+    let table: Table<u64, u64> = store.table(&name(number), Rules::sorted())?;
+    let apart = store.table("apart", Rules::sorted::<u64, Vec<u8>>().separate(100))?;
+    let (mut flushes, mut merges) = (Duration::ZERO, Duration::ZERO);
+    for key in 0..u64::from(WRITES) {
         table.set(&key, &key)?;
+        apart.set(&(key % 3), &vec![key as u8; 1000])?;
+        let begun = cpu_time()?;
         store.flush()?;
-        fastest = fastest.min(started.elapsed());
+        let flushed = cpu_time()?;
+        while store.upkeep_step()?.is_some() {}
+        flushes += flushed - begun;
+        merges += cpu_time()? - flushed;
     }
-    Ok(fastest)
+    Ok((flushes / WRITES, merges))
+}
+
+/// CPU time of all threads of this process that live.
+fn cpu_time() -> Result<Duration, Box<dyn Error>> {
+    let mut nanos = 0;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let said = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+        nanos += said.split_whitespace().next().ok_or("no figure")?.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanos))
 }
 
 /// What the process has in memory.

@@ -276,8 +276,6 @@ pub(crate) struct Catalog {
     by_id: SharedMap<TableId, Arc<TableCore>>,
     /// Those of them that are hashed.
     hashed: SharedMap<TableId, Arc<TableCore>>,
-    /// And those that are indexes.
-    indexes: SharedMap<TableId, Arc<TableCore>>,
 }
 
 /// An error names so many tables at most.
@@ -289,9 +287,6 @@ impl Catalog {
         if table.hashed.is_some() {
             self.hashed.insert(table.id, Arc::clone(&table));
         }
-        if table.is_index() {
-            self.indexes.insert(table.id, Arc::clone(&table));
-        }
         self.by_id.insert(table.id, table);
     }
 
@@ -299,7 +294,6 @@ impl Catalog {
         self.by_name.remove(table.name.as_str());
         self.by_id.remove(&table.id);
         self.hashed.remove(&table.id);
-        self.indexes.remove(&table.id);
     }
 
     pub(crate) fn by_name(&self, name: &str) -> Option<&Arc<TableCore>> {
@@ -315,11 +309,6 @@ impl Catalog {
         self.hashed.values().filter_map(|table| Some((table, table.hashed.as_ref()?)))
     }
 
-    /// Those that are indexes.
-    pub(crate) fn indexes(&self) -> impl Iterator<Item = &Arc<TableCore>> {
-        self.indexes.values()
-    }
-
     /// The tables, by name. There may be many: what is done again and again asks for those that it needs.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<TableCore>> + Clone {
         self.by_name.values()
@@ -328,6 +317,11 @@ impl Catalog {
     /// The tables that users made, by name: all but indexes.
     pub(crate) fn own(&self) -> impl Iterator<Item = &Arc<TableCore>> {
         self.all().filter(|table| !table.is_index())
+    }
+
+    /// The table of this number, where a user made it.
+    pub(crate) fn own_by_id(&self, id: TableId) -> Option<&Arc<TableCore>> {
+        self.by_id(id).filter(|table| !table.is_index())
     }
 
     /// The error for a name that is not there, with the names that are.

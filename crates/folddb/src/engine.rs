@@ -251,8 +251,13 @@ pub(crate) struct TablesAtWork {
     pub(crate) sealed: Mutex<BTreeSet<TableId>>,
     /// Those whose runs have changed since merges were planned for them.
     pub(crate) changed: Mutex<BTreeSet<TableId>>,
+    /// Indexes of which readers have met too many stale entries.
+    pub(crate) stale: Mutex<BTreeSet<TableId>>,
     /// Those of which a reader has met many chunks.
     pub(crate) chunked: Mutex<BTreeSet<TableId>>,
+    /// Those whose parts lead to values that lie apart. Changed where parts come and go, under the
+    /// manifest's lock.
+    pub(crate) leading: Mutex<BTreeSet<TableId>>,
     /// Bytes of the parts of all tables.
     pub(crate) part_bytes: AtomicU64,
 }
@@ -373,6 +378,12 @@ impl Engine {
         let mut sealed = self.work.sealed.lock();
         sealed.retain(|&id| catalog.by_id(id).is_none_or(|table| !table.view().sealed.is_empty()));
         sealed.iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
+    }
+
+    /// The sorted tables whose parts lead to values that lie apart. The caller holds the manifest's lock.
+    pub(crate) fn tables_leading(&self) -> Vec<Arc<crate::catalog::TableCore>> {
+        let catalog = self.catalog();
+        self.work.leading.lock().iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
     }
 
     /// Makes the next list of tables from the present one and swaps it in. The caller holds the manifest's lock.

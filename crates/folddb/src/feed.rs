@@ -500,7 +500,7 @@ impl Feed {
         if !feeds.get(&self.name).is_some_and(FeedState::holds) {
             self.stage = Stage::Lost;
         }
-        self.notes = feeds.notes().iter().filter(|note| note.note > self.place.note).cloned().collect();
+        self.notes = feeds.notes_after(self.place.note).cloned().collect();
         self.notes_as_of = edits;
         Ok(())
     }
@@ -786,8 +786,7 @@ impl Reading<'_> {
             return met.clone();
         }
         let catalog = self.engine.catalog();
-        let living =
-            catalog.own().find(|core| core.id == id).map(|core| (&core.name, core.rules.rules.to_text()));
+        let living = catalog.own_by_id(id).map(|core| (&core.name, core.rules.rules.to_text()));
         let noted = self.notes.iter().find(|note| note.table == id);
         let known = living.or_else(|| noted.map(|note| (&note.name, note.rules_text.clone())));
         let told = known.filter(|(name, _)| self.options.table.as_ref().is_none_or(|only| only == *name));

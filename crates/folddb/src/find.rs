@@ -585,6 +585,7 @@ impl Engine {
         index.met.fetch_add(met, Ordering::Relaxed);
         index.stale.fetch_add(stale, Ordering::Relaxed);
         if index.wants_cleaning() {
+            self.work.stale.lock().insert(index.table.id);
             self.bell.ring();
         }
     }

@@ -83,6 +83,7 @@ impl Engine {
         files.extend(installed.parts.iter().map(|part| (part.number, Arc::clone(part))));
         let runs = Arc::new(runs_of(state, &files));
         self.count_parts(&table.view().runs, &runs);
+        self.note_leading(table, &runs);
         let listed: HashSet<FileNumber> =
             state.runs.iter().flat_map(|run| &run.parts).map(|part| part.file).collect();
         for file in files.values().filter(|file| !listed.contains(&file.number)) {
@@ -122,6 +123,16 @@ impl Engine {
             }
         });
         self.work.changed.lock().insert(table.id);
+        if !leads_to_values(&table.view().runs) {
+            self.work.leading.lock().remove(&table.id);
+        }
+    }
+
+    /// Takes note of a table whose parts lead to values that lie apart: before anybody sees them.
+    pub(crate) fn note_leading(&self, table: &TableCore, runs: &[RunView]) {
+        if leads_to_values(runs) {
+            self.work.leading.lock().insert(table.id);
+        }
     }
 
     /// Counts the bytes of parts that have come and gone.
@@ -216,6 +227,10 @@ fn drop_idle_retirements(state: &State, table: &TableCore, changes: &mut Vec<Cha
         Change::RetireRangeDelete { seq, .. } => known.is_some_and(|known| known.contains_key(seq)),
         _ => true,
     });
+}
+
+fn leads_to_values(runs: &[RunView]) -> bool {
+    runs.iter().flat_map(|run| &run.parts).any(|part| !part.file.part.facts().values.is_empty())
 }
 
 /// A part as the manifest lists it.

@@ -66,11 +66,11 @@
 mod options;
 mod size;
 mod stats;
+mod range_deletes;
 mod borders;
 mod own_files;
 mod health;
 mod budget;
-mod range_deletes;
 mod view;
 mod stretches;
 mod hashed_files;

@@ -18,26 +18,59 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
 use folddb_manifest::State;
+use folddb_memtable::Memtable;
 
 use crate::borders::At;
 use crate::catalog::{TableCore, new_memtable};
 use crate::engine::{Committer, Engine};
+use crate::range_deletes::RangeDeletes;
 use crate::value_files::Roster;
-use crate::view::{PartFile, TableView};
+use crate::view::{PartFile, RunView, TableView};
 
 /// See the top of this file.
 #[derive(Default)]
 pub(crate) struct OwnFiles {
-    /// The pictures of sorted tables, without what is in memory.
-    views: Mutex<BTreeMap<TableId, Arc<TableView>>>,
+    /// What sorted tables have in runs; of those that have none, nothing.
+    tables: Mutex<BTreeMap<TableId, InRuns>>,
     /// Where the values are that they lead to.
     pub(crate) roster: Arc<Roster>,
 }
 
 impl std::fmt::Debug for OwnFiles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "OwnFiles of {} tables", self.views.lock().len())
+        write!(f, "OwnFiles of {} tables", self.tables.lock().len())
     }
+}
+
+/// A table as far as it is in runs.
+#[derive(Clone)]
+struct InRuns {
+    runs: Arc<Vec<RunView>>,
+    range_deletes: Arc<RangeDeletes>,
+    /// The picture of it, once somebody has read it: there are many tables, and few are.
+    view: Option<Arc<TableView>>,
+}
+
+impl InRuns {
+    /// Nothing where it is hashed, or has nothing in runs.
+    fn of(table: &TableCore) -> Option<InRuns> {
+        let view = table.view();
+        let has_none = table.hashed.is_some() || view.runs.is_empty() && view.range_deletes.is_empty();
+        let (runs, range_deletes) = (Arc::clone(&view.runs), Arc::clone(&view.range_deletes));
+        (!has_none).then_some(InRuns { runs, range_deletes, view: None })
+    }
+
+    fn view(&mut self, table: &TableCore) -> Arc<TableView> {
+        let view = self.view.get_or_insert_with(|| {
+            let (runs, range_deletes) = (Arc::clone(&self.runs), Arc::clone(&self.range_deletes));
+            Arc::new(TableView { runs, range_deletes, ..TableView::of(empty_memtable(table)) })
+        });
+        Arc::clone(view)
+    }
+}
+
+fn empty_memtable(table: &TableCore) -> Arc<Memtable> {
+    new_memtable(&table.rules.order, &table.fold, table.keeps_past)
 }
 
 impl OwnFiles {
@@ -45,21 +78,21 @@ impl OwnFiles {
     /// its readers see to that. A table that was *loaded* later is there
     /// ([`Engine::show_to_old_snapshots`]).
     pub(crate) fn view(&self, table: &TableCore) -> Arc<TableView> {
-        let view = self.views.lock().get(&table.id).cloned();
-        view.unwrap_or_else(|| {
-            Arc::new(TableView::of(new_memtable(&table.rules.order, &table.fold, table.keeps_past)))
-        })
+        match self.tables.lock().get_mut(&table.id) {
+            Some(in_runs) => in_runs.view(table),
+            None => Arc::new(TableView::of(empty_memtable(table))),
+        }
     }
 
     /// Takes in a table that has come into being with rows.
-    fn take_in(&self, table: TableId, view: Arc<TableView>) {
-        self.views.lock().insert(table, view);
+    fn take_in(&self, table: TableId, in_runs: InRuns) {
+        self.tables.lock().insert(table, in_runs);
     }
 
     /// The files of runs among them.
     fn part_files(&self) -> Vec<Arc<PartFile>> {
-        let views = self.views.lock();
-        let parts = views.values().flat_map(|view| view.runs.iter()).flat_map(|run| &run.parts);
+        let tables = self.tables.lock();
+        let parts = tables.values().flat_map(|table| table.runs.iter()).flat_map(|run| &run.parts);
         parts.map(|part| Arc::clone(&part.file)).collect()
     }
 }
@@ -124,27 +157,25 @@ impl Engine {
 
     /// Whether all that sorted tables have up to `seq` is in runs. What is in memory still is sealed: the flushes come next.
     fn is_in_runs(&self, state: &State, committer: &mut Committer, seq: Seq) -> bool {
-        let mut all = true;
-        for table in self.catalog().all().filter(|table| table.hashed.is_none()) {
-            if state.tables.get(&table.id).is_some_and(|state| state.flushed_seq >= seq) {
-                continue;
-            }
+        let is_behind = |table: &Arc<TableCore>| {
+            let flushed_seq = state.tables.get(&table.id).map_or(0, |state| state.flushed_seq);
+            table.hashed.is_none() && flushed_seq < seq
+        };
+        let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
+        for table in written.iter().filter(|table| is_behind(table)) {
             let sealed_to = table.view().sealed.first().map(|sealed| sealed.last_seq);
             if sealed_to.is_none_or(|last_seq| last_seq < seq) {
                 self.seal(committer, table);
             }
-            all &= table.view().sealed.is_empty();
         }
-        all
+        !self.tables_sealed().iter().any(is_behind)
     }
 
     /// What sorted tables have in runs, as it is now. The caller holds the manifest's lock.
     fn present_files(&self) -> OwnFiles {
-        let mut views = BTreeMap::new();
-        for table in self.catalog().all().filter(|table| table.hashed.is_none()) {
-            views.insert(table.id, in_runs(table));
-        }
-        let files = OwnFiles { views: Mutex::new(views), roster: Arc::default() };
+        let catalog = self.catalog();
+        let in_runs = catalog.all().filter_map(|table| Some((table.id, InRuns::of(table)?)));
+        let files = OwnFiles { tables: Mutex::new(in_runs.collect()), roster: Arc::default() };
         let parts = files.part_files();
         let led_to = parts.iter().flat_map(|file| &file.part.facts().values).map(|used| used.segment);
         let roster = self.values.files.present().only(&led_to.collect());
@@ -159,14 +190,15 @@ impl Engine {
         if files.is_empty() {
             return;
         }
-        let view = in_runs(table);
-        files.iter().for_each(|files| files.take_in(table.id, Arc::clone(&view)));
+        let in_runs = InRuns::of(table);
+        let of_each = files.iter().zip(std::iter::repeat(in_runs));
+        of_each.for_each(|(files, in_runs)| in_runs.into_iter().for_each(|one| files.take_in(table.id, one)));
     }
 
     /// A table is dropped, and so nobody reads what old snapshots have of it.
     pub(crate) fn forget_own_files(&self, table: &TableCore) {
         self.borders.all_files().iter().for_each(|files| {
-            let gone = files.views.lock().remove(&table.id);
+            let gone = files.tables.lock().remove(&table.id);
             drop(gone);
         });
     }
@@ -183,12 +215,4 @@ impl Engine {
         }
         bytes
     }
-}
-
-/// The picture of a table as far as it is in runs.
-fn in_runs(table: &TableCore) -> Arc<TableView> {
-    let view = table.view();
-    let (runs, range_deletes) = (Arc::clone(&view.runs), Arc::clone(&view.range_deletes));
-    let active = new_memtable(&table.rules.order, &table.fold, table.keeps_past);
-    Arc::new(TableView { runs, range_deletes, ..TableView::of(active) })
 }

@@ -327,7 +327,10 @@ impl Engine {
         let catalog = self.catalog();
         let with_runs = catalog.all().filter(|table| !table.view().runs.is_empty());
         self.work.changed.lock().extend(with_runs.clone().map(|table| table.id));
-        with_runs.for_each(|table| self.count_parts(&[], &table.view().runs));
+        with_runs.for_each(|table| {
+            self.count_parts(&[], &table.view().runs);
+            self.note_leading(table, &table.view().runs);
+        });
     }
 
     /// Applies what the log holds beyond the runs, frame by frame, through the same call as a write.

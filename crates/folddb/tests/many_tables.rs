@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
+use std::time::Duration;
 
-use folddb::{Options, Rules, Store, Table, Upkeep};
+use folddb::{FeedOptions, Options, Rules, Store, Table, Upkeep};
 use peak_alloc::PeakAlloc;
 
 #[global_allocator]
@@ -47,6 +48,11 @@ fn costs(store: &Store, path: &Path, others: usize) -> Vec<(&'static str, usize,
         let _snapshot = store.snapshot();
         table.set(&2, &2).unwrap();
     });
+    note("grow old", &mut || {
+        let _snapshot = store.snapshot();
+        table.set(&2, &3).unwrap();
+        while store.upkeep_step().unwrap().is_some() {} // it gets files of its own
+    });
     note("delete a range", &mut || _ = table.delete_range(&0, &2).unwrap());
     note("flush again", &mut || store.flush().unwrap());
     note("merge", &mut || {
@@ -61,8 +67,12 @@ fn costs(store: &Store, path: &Path, others: usize) -> Vec<(&'static str, usize,
 fn an_edit_beside_thousands_of_tables_costs_what_it_costs_beside_ten() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
-    let options = || Options::default().upkeep(Upkeep::Manual).disk_reserve_bytes(0);
+    let options = || {
+        let options = Options::default().upkeep(Upkeep::Manual).disk_reserve_bytes(0);
+        options.snapshot_files_after(Duration::ZERO)
+    };
     let store = Store::create(&path, options()).unwrap();
+    let feed = store.feed("all", FeedOptions::default()).unwrap(); // notes are kept for it
     (0..10).for_each(|number| drop(make(&store, number)));
     costs(&store, &path, 10); // what is made once is there
     let few = costs(&store, &path, 10);
@@ -87,6 +97,7 @@ fn an_edit_beside_thousands_of_tables_costs_what_it_costs_beside_ten() {
             "{what}: {manifest_many} bytes of manifest, {manifest} beside ten"
         );
     }
+    drop(feed);
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(store.tables().len(), MANY);

@@ -3,9 +3,10 @@
 //! What no feed that is not lost still needs goes by itself. Called by `state`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use folddb_base::bytes::Malformed;
-use folddb_base::{FileNumber, Lsn};
+use folddb_base::{FileNumber, Lsn, SharedMap};
 use folddb_layout::manifest_edit::{Change, FeedState, TableNote};
 
 /// The end of a log that a crash left.
@@ -24,7 +25,8 @@ pub struct KeptLog {
 pub struct Feeds {
     feeds: BTreeMap<String, FeedState>,
     kept: Vec<KeptLog>,
-    notes: Vec<TableNote>,
+    /// By their numbers, shared by states: there may be one for each table.
+    notes: SharedMap<u64, Arc<TableNote>>,
 }
 
 impl Feeds {
@@ -59,14 +61,19 @@ impl Feeds {
     }
 
     /// What has happened to tables, oldest first.
-    pub fn notes(&self) -> &[TableNote] {
-        &self.notes
+    pub fn notes(&self) -> impl Iterator<Item = &TableNote> {
+        self.notes.values().map(|note| &**note)
+    }
+
+    /// Those after the one with this number, oldest first.
+    pub fn notes_after(&self, note: u64) -> impl Iterator<Item = &TableNote> {
+        self.notes.iter_above(&note).map(|(_, note)| &**note)
     }
 
     /// The number of the newest note that there has been; 0 before the first.
     pub fn last_note(&self) -> u64 {
         let of_feeds = self.all().map(|feed| feed.note);
-        of_feeds.chain(self.notes.iter().map(|note| note.note)).max().unwrap_or(0)
+        of_feeds.chain(self.notes.last().map(|(&note, _)| note)).max().unwrap_or(0)
     }
 
     pub(crate) fn set(&mut self, feed: &FeedState) {
@@ -90,10 +97,10 @@ impl Feeds {
     }
 
     pub(crate) fn note(&mut self, note: &TableNote) -> Result<(), Malformed> {
-        if self.notes.last().is_some_and(|last| last.note >= note.note) {
+        if self.notes.last().is_some_and(|(&last, _)| last >= note.note) {
             return Err(Malformed::Order);
         }
-        self.notes.push(note.clone());
+        self.notes.insert(note.note, Arc::new(note.clone()));
         Ok(())
     }
 
@@ -101,7 +108,8 @@ impl Feeds {
         let from_lsn = self.from_lsn().unwrap_or(Lsn::MAX);
         self.kept.retain(|kept| kept.next_lsn > from_lsn);
         let past = self.holding().map(|feed| feed.note).min().unwrap_or(u64::MAX);
-        self.notes.retain(|note| note.note > past);
+        let gone: Vec<u64> = self.notes.keys().copied().take_while(|&note| note <= past).collect();
+        gone.iter().for_each(|note| drop(self.notes.remove(note)));
     }
 
     pub(crate) fn put_snapshot(&self, changes: &mut Vec<Change>) {
@@ -110,7 +118,7 @@ impl Feeds {
             let KeptLog { file, first_lsn, next_lsn } = *kept;
             Change::KeepLog { file, first_lsn, next_lsn }
         }));
-        changes.extend(self.notes.iter().map(|note| Change::NoteTable { note: note.clone() }));
+        changes.extend(self.notes().map(|note| Change::NoteTable { note: note.clone() }));
     }
 }
 

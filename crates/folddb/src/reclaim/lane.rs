@@ -44,9 +44,9 @@ impl Engine {
     /// About how many bytes of what parts point to are dead.
     pub(crate) fn hidden_value_bytes(&self) -> u64 {
         let moment = Moment { borders: self.borders.all(), ..Moment::default() };
-        let hiding = self.catalog();
+        let leading = self.tables_leading(); // others have none that runs hide
         let in_lane = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
-        let hiding = hiding.all().filter(|table| table.hides_values).filter(in_lane);
+        let hiding = leading.iter().filter(|table| table.hides_values).filter(in_lane);
         let of = |table: &Arc<TableCore>| {
             let mut runs = summaries(table, &HashSet::new());
             self.count_outdated(table, &mut runs);

@@ -16,7 +16,7 @@ use folddb_hash::IndexCursor;
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
-use crate::hashed::{Hashed, low_bits};
+use crate::hashed::low_bits;
 use crate::view::PartFile;
 
 /// How much of a segment is alive. What two parts of a merge under way point to counts twice.
@@ -46,20 +46,22 @@ impl Engine {
         }
     }
 
-    /// How much of each segment is alive.
+    /// How much of each segment is alive. The caller holds the manifest's lock.
     pub(crate) fn alive(&self) -> BTreeMap<u32, Alive> {
         let mut alive: BTreeMap<u32, Alive> = BTreeMap::new();
         let roster = self.values.files.present();
-        for table in self.catalog().all() {
-            let mut add = |segment: u32, values: u64, bytes: u64| {
-                let one = alive.entry(segment).or_default();
-                (one.values, one.bytes) = (one.values + values, one.bytes + bytes);
-            };
+        let mut add = |segment: u32, values: u64, bytes: u64| {
+            let one = alive.entry(segment).or_default();
+            (one.values, one.bytes) = (one.values + values, one.bytes + bytes);
+        };
+        for table in self.tables_leading() {
             for part in table.part_files().values() {
                 part.part.facts().values.iter().for_each(|used| add(used.segment, used.count, used.bytes));
             }
-            let read = table.hashed.iter().flat_map(Hashed::read_segments);
-            for (low, tally) in read.filter(|(_, tally)| tally.records > 0) {
+        }
+        for (_, hashed) in self.catalog().hashed() {
+            let read = hashed.read_segments();
+            for (low, tally) in read.into_iter().filter(|(_, tally)| tally.records > 0) {
                 if let Some(segment) = roster.number_of(low) {
                     add(segment, tally.records, tally.bytes);
                 }
@@ -74,14 +76,15 @@ impl Engine {
         let wanted_lows: BTreeSet<u32> =
             segments.iter().map(|&segment| low_bits(u64::from(segment))).collect();
         let is_wanted = |segment: u32| segments.contains(&segment);
-        for table in self.catalog().all() {
+        for table in self.tables_leading() {
             let parts = table.part_files();
             let points_there =
                 |part: &&Arc<PartFile>| part.part.facts().values.iter().any(|used| is_wanted(used.segment));
             holders.extend(parts.values().filter(points_there).cloned().map(Holder::Part));
+        }
+        for (table, hashed) in self.catalog().hashed() {
             // It has an account of every segment that it ever had a value in, also of those to which only snapshots lead.
-            let leads_there = |hashed: &Hashed| hashed.segments().keys().any(|low| wanted_lows.contains(low));
-            if table.hashed.as_ref().is_some_and(leads_there) {
+            if hashed.segments().keys().any(|low| wanted_lows.contains(low)) {
                 holders.push(Holder::Hashed(Arc::clone(table), IndexCursor::default()));
             }
         }

@@ -293,9 +293,7 @@ impl Engine {
 
     /// Has tables looked at again for which more may be due by now, though nothing about them has changed.
     fn wake_tables(&self) {
-        let catalog = self.catalog();
-        let to_clean = catalog.indexes().filter(|table| table.index_to_clean().is_some());
-        let mut woken: Vec<TableId> = to_clean.map(|table| table.id).collect();
+        let mut woken: Vec<TableId> = std::mem::take(&mut *self.work.stale.lock()).into_iter().collect();
         let asks_time = !self.merges.lock().timed.is_empty();
         let now = (self.borders.version(), if asks_time { self.now_ms() / 1000 } else { 0 });
         let mut merges = self.merges.lock();
@@ -444,8 +442,9 @@ impl Engine {
         };
         let catalog = self.catalog();
         let mut to_look = self.work.changed.lock().clone();
+        to_look.extend(self.work.stale.lock().iter());
         to_look.extend(&merges.resting);
-        let mut tables = to_look.into_iter().filter_map(|id| catalog.by_id(id)).chain(catalog.indexes());
+        let mut tables = to_look.into_iter().filter_map(|id| catalog.by_id(id));
         merges.waiting.is_empty() && merges.busy.is_empty() && !tables.any(is_due)
     }
 
@@ -485,6 +484,7 @@ impl Engine {
         }
         self.count_parts(&table.view().runs, &[]);
         self.work.sealed.lock().remove(&table.id);
+        self.work.leading.lock().remove(&table.id);
         self.forget_own_files(table);
         self.abandon_saving(table);
         if let Some(hashed) = &table.hashed {
