@@ -86,6 +86,48 @@ fn an_interrupt_stops_a_diff_and_leaves_the_shell_and_its_transaction() {
     interrupts_in_a_transaction(&place, "diff other t");
 }
 
+/// Processor time that a process has used, in ticks: mostly a hundredth of a second each.
+#[cfg(target_os = "linux")]
+fn ticks_of(child: &Child) -> u64 {
+    let said = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).expect("it runs");
+    let behind_name = said.rsplit(')').next().expect("a name in parentheses");
+    let fields: Vec<&str> = behind_name.split_whitespace().collect();
+    fields[11..13].iter().map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
+}
+
+/// A union of so many sets, one after the other, takes minutes of processor time. A shell that waits for
+/// lines takes none: so that it takes some shows that the work has begun, on a machine of any speed.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_stops_an_aggregate_that_prints_nothing_before_its_end() {
+    const BEGUN_TICKS: u64 = 50;
+    let place = Place::new();
+    place.write("rows.csv", (0..ROWS).map(|n| format!("key {n},{n}\n")).collect::<String>());
+    let words =
+        ["import", "s", "t", "rows.csv", "--create", "--no-header", "--key", "c1", "--fold", "set = c2"];
+    place.done(&words);
+    place.done(&["optimize", "s"]); // upkeep has nothing to do
+    let mut shell = start(&place, &["shell", "s"]);
+    let mut lines = shell.stdin.take().expect("a pipe");
+    let mut answers = BufReader::new(shell.stdout.take().expect("a pipe"));
+    writeln!(lines, "begin\nfold t mine 5\nget t mine").expect("the shell reads");
+    let mut answer = String::new();
+    answers.read_line(&mut answer).expect("the shell answers");
+    let (before, since) = (ticks_of(&shell), Instant::now());
+    writeln!(lines, "aggregate t\nget t mine\ncommit\nexit").expect("the shell reads");
+    while ticks_of(&shell) < before + BEGUN_TICKS {
+        assert!(since.elapsed() < PATIENCE, "the aggregate has not begun");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    interrupt(&shell);
+    let (mut rest, mut errors) = (String::new(), String::new());
+    answers.read_to_string(&mut rest).expect("text");
+    shell.stderr.take().expect("a pipe").read_to_string(&mut errors).expect("text");
+    assert_eq!(shell.wait().expect("the shell ends").code(), Some(130), "{errors}");
+    assert_eq!((rest, errors.as_str()), (answer, "folddb: stopped by Ctrl-C\n"));
+    assert_eq!(place.done(&["count", "s", "t"]), format!("{}\n", ROWS + 1));
+}
+
 #[test]
 fn rows_through_a_pipe_are_in_while_it_stays_open() {
     for (format, rows) in [
