@@ -89,6 +89,7 @@ fn flush_and_merge(store: &Store, number: usize) -> Result<(Duration, Duration),
     const WRITES: u32 = 64;
     let table: Table<u64, u64> = store.table(&name(number), Rules::sorted())?;
     let apart = store.table("apart", Rules::sorted::<u64, Vec<u8>>().separate(100))?;
+    store.settle()?; // what was made or opened is looked at once
     let (mut flushes, mut merges) = (Duration::ZERO, Duration::ZERO);
     for key in 0..u64::from(WRITES) {
         table.set(&key, &key)?;
