@@ -126,8 +126,8 @@ pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> 
 const STRUCTURED: [&str; 10] =
     ["stats", "quantiles", "set", "intersect", "bitmap", "counters", "top", "hll", "lww", "matmul"];
 
-/// Folds that show lists, which a column of CSV has as JSON.
-const LISTED: [&str; 6] = ["set", "intersect", "bitmap", "counters", "top", "matmul"];
+/// Folds that show lists or pairs, which a column of CSV has as JSON.
+const LISTED: [&str; 7] = ["set", "intersect", "bitmap", "counters", "top", "matmul", "lww"];
 
 /// Whether the fold of this spec takes lists, and maps that are no records.
 pub(crate) fn is_structured(spec: &str) -> bool {

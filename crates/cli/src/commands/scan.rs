@@ -35,6 +35,10 @@ pub(crate) fn print(
         true => Columns::of_heads(table.rules(), args.range.hex),
         false => Columns::of(table.rules(), args.keys, args.range.hex),
     };
+    let columns = match format {
+        OutputFormat::Csv | OutputFormat::Tsv if !args.heads => columns.for_import(),
+        _ => columns,
+    };
     let columns = columns.pick(&args.columns)?;
     let mut scan = begin(table, args)?;
     if args.reverse {

@@ -176,7 +176,8 @@ pub(crate) struct Mapping {
 }
 
 enum ValueMap {
-    /// One column or constant is the value. An empty one is no contribution to a fold (whose spec is there), but a
+    /// One column or constant is the value. An empty field of CSV is no contribution to a fold
+    /// (whose spec is there), but a
     /// value where values replace.
     Plain { feed: Feed, spec: Option<String>, datum: Datum },
     /// Columns and constants are the fields; empty ones are absent.
@@ -367,18 +368,27 @@ impl ValueMap {
     ) -> Result<bool, BadRow> {
         match self {
             ValueMap::Plain { feed, spec, datum } => {
+                let mut is_empty = false;
                 if let Feed::Column(slot) = feed {
                     match rows.field(*slot)? {
                         None => return Ok(false),
-                        Some(text) if spec.is_some() && text.is_empty() => return Ok(false),
-                        Some(text) => put_field(datum, (rows, *slot, &text), spec.as_deref()),
+                        Some(text) => {
+                            is_empty = spec.is_some() && text.is_empty();
+                            put_field(datum, (rows, *slot, &text), spec.as_deref());
+                        }
                     }
                 }
-                rules.read_value(datum, value).map_err(|cause| match feed {
-                    Feed::Column(slot) => BadRow::column(rows.column(*slot), cause.0),
-                    Feed::Literal => BadRow::whole(cause.0),
-                })?;
-                Ok(true)
+                if is_empty && rows.is_delimited() {
+                    return Ok(false);
+                }
+                match (rules.read_value(datum, value), feed) {
+                    (Ok(()), _) => Ok(true),
+                    // Of JSON an empty text is one where the fold takes it, and nothing else where
+                    // it does not.
+                    (Err(_), _) if is_empty => Ok(false),
+                    (Err(cause), Feed::Column(slot)) => Err(BadRow::column(rows.column(*slot), cause.0)),
+                    (Err(cause), Feed::Literal) => Err(BadRow::whole(cause.0)),
+                }
             }
             ValueMap::Record { record, specs, feeds, datum } => {
                 let Datum::Map(fields) = &mut *datum else { return Ok(false) };

@@ -3,6 +3,7 @@
 //! Columns are known before the first row, from the rules: `{flights: sum:u64, delay: stats:f64}` has
 //! `flights`, `delay.count`, `delay.sum`, ... A value without named fields is one column, `value`.
 
+use folddb::codec::ElementType;
 use folddb::folds::Record;
 use folddb::table_rules::BoundRules;
 use folddb::{Datum, Fold, datum, folds};
@@ -24,11 +25,13 @@ pub(crate) struct Path {
     pub(crate) fields: Vec<String>,
     /// What stands there is a counter that stays at 2^64-1 once it is there.
     saturates: bool,
+    /// It is one of the two parts that make a value of `lww`.
+    is_of_pair: bool,
 }
 
 impl Path {
     fn of(fields: Vec<String>) -> Path {
-        Path { fields, saturates: false }
+        Path { fields, saturates: false, is_of_pair: false }
     }
 
     /// Makes a counter that is full say so, for people.
@@ -91,11 +94,11 @@ fn fold_paths(fold: &dyn Fold, at: &mut Vec<String>, paths: &mut Vec<Path>) {
     }
     let parts = parts_of(fold, &spec);
     if parts.is_empty() {
-        return paths.push(Path { fields: at.clone(), saturates: spec == "sum:u64" });
+        return paths.push(Path { saturates: spec == "sum:u64", ..Path::of(at.clone()) });
     }
     for part in parts {
         let fields = at.iter().cloned().chain([part]).collect();
-        paths.push(Path::of(fields));
+        paths.push(Path { is_of_pair: spec.starts_with("lww"), ..Path::of(fields) });
     }
 }
 
@@ -132,6 +135,8 @@ pub(crate) struct Columns {
     hex: bool,
     /// Values are shown by a codec, as keys are, and not by a fold.
     values_by_codec: bool,
+    /// Of each column of the key, whether CSV cannot tell an absent element from an empty one.
+    unclear_nulls: Vec<bool>,
 }
 
 impl Columns {
@@ -152,7 +157,35 @@ impl Columns {
             (false, false) => vec![Path::of(Vec::new())],
         };
         let values_by_codec = matches!(rules.rules.fold.spec(), "replace" | "first");
-        Columns { has_term: false, keys, paths, picked: None, hex, values_by_codec }
+        let unclear = |element: &ElementType| match element {
+            ElementType::Optional(inner) => matches!(**inner, ElementType::Text | ElementType::Bytes),
+            _ => false,
+        };
+        let unclear_nulls = codec.element_types().unwrap_or_default().iter().map(unclear).collect();
+        Columns { has_term: false, keys, paths, picked: None, hex, values_by_codec, unclear_nulls }
+    }
+
+    /// The same, with a column for each value that an import takes from one: of `lww` not one for
+    /// each of its parts.
+    pub(crate) fn for_import(mut self) -> Columns {
+        let mut paths: Vec<Path> = Vec::new();
+        for mut path in std::mem::take(&mut self.paths) {
+            if path.is_of_pair {
+                path.fields.pop();
+            }
+            if paths.last() != Some(&path) {
+                paths.push(path);
+            }
+        }
+        Columns { paths, ..self }
+    }
+
+    /// The column in which CSV would not say that an element of the key is absent, if there is one.
+    pub(crate) fn unclear_null(&self, key: &Datum) -> Option<&str> {
+        let Datum::List(items) = key else { return None };
+        let is_unclear = |(item, unclear): (&Datum, &bool)| *unclear && *item == Datum::Null;
+        let index = items.iter().zip(&self.unclear_nulls).position(is_unclear)?;
+        self.keys.get(index).map(String::as_str)
     }
 
     /// The columns of keys and heads.

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::io::Write;
 
-use folddb::Datum;
+use folddb::{Datum, datum};
 use serde_json::{Map, Value};
 
 use crate::args::OutputFormat;
@@ -77,6 +77,12 @@ impl<'a> RowWriter<'a> {
                 }
             }
             Target::Csv { writer, text } => {
+                if let Some(column) = self.columns.unclear_null(&row.key) {
+                    return Err(Failure::Refused(format!(
+                        "the key {} has no `{column}`, which CSV cannot tell from an empty one: export to NDJSON",
+                        row.key
+                    )));
+                }
                 for (field, by_codec) in self.columns.fields(&row).into_iter().zip(&self.by_codec) {
                     text.clear();
                     put_csv_field(field, *by_codec, text);
@@ -115,10 +121,15 @@ fn write_page(
     table::write(out, header, &rows)
 }
 
-/// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON, and as such bytes that a fold shows.
+/// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON, and as
+/// such bytes that a fold shows. An empty text that a fold shows is no empty field, which an import
+/// takes for nothing.
 fn put_csv_field(datum: &Datum, by_codec: bool, text: &mut String) {
     let put = match datum {
         Datum::Null => Ok(()),
+        Datum::Text(shown) if !by_codec && shown.is_empty() => {
+            write!(text, "{}", json::from_datum(&datum::wrapped(b"")))
+        }
         Datum::Bytes(_) if !by_codec => write!(text, "{}", json::from_datum(datum)),
         Datum::List(_) | Datum::Map(_) => write!(text, "{}", json::from_datum(datum)),
         other => write!(text, "{other}"),
