@@ -12,6 +12,9 @@
 //!       apart    varint  2 × bytes, then segment u32, place u32, hash u32: as in a pointer
 //! ```
 //!
+//! In a table that knows expiry the mark is 0xfffffffe, and the deadline (u64, see `stamp.rs`)
+//! stands between time and head.
+//!
 //! The value is the bytes of the pieces, one after the other. So a list is joined with another by writing the pieces of both: no body
 //! is read, and joining is associative to the byte. A piece lies in the value lane as any value does, under the key of the record.
 //!
@@ -24,16 +27,24 @@ use crate::pointer::{Pointer, ValuePlace, value_hash};
 /// Stands where a pointer names its segment.
 pub const ROPE_MARK: u32 = u32::MAX;
 
+/// The same of a rope that says until when its value lasts.
+pub const LASTING_ROPE_MARK: u32 = u32::MAX - 1;
+
 /// Composing makes no rope of more bytes than this: what is longer stays in several records, which readers join.
 pub const ROPE_BYTES_MAX: usize = 64 << 10;
 
 const FRONT_BYTES: usize = 16;
+
+/// Where a rope with [`LASTING_ROPE_MARK`] says until when its value lasts.
+const DEADLINE_AT: usize = FRONT_BYTES;
 
 /// What is said of a value that lies apart, in one piece or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rope<'a> {
     /// When the newest piece was written that lies apart, in milliseconds since 1970.
     pub time_ms: u64,
+    /// Until when the value lasts, in milliseconds since 1970; none where that is not said.
+    pub deadline_ms: Option<u64>,
     /// What the table's rules take out of the whole value.
     pub head: &'a [u8],
     /// Bytes of the value.
@@ -99,14 +110,17 @@ impl<'a> Rope<'a> {
     /// # Errors
     /// The bytes are neither.
     pub fn decode(bytes: &'a [u8]) -> Result<Rope<'a>, Malformed> {
-        if bytes.get(..4) != Some(&ROPE_MARK.to_le_bytes()) {
-            let one = Pointer::decode(bytes)?;
-            let Pointer { time_ms, head, len, .. } = one;
-            return Ok(Rope { time_ms, head, len, pieces: 1, body: Body::One(one) });
-        }
         let mut reader = Reader::new(bytes);
-        reader.u32()?;
-        let (pieces, time_ms, head) = (reader.u32()?, reader.u64()?, reader.slice()?);
+        let mark = reader.u32()?;
+        if !matches!(mark, ROPE_MARK | LASTING_ROPE_MARK) {
+            let (one, deadline) = Pointer::decode_front(bytes)?;
+            let deadline_ms = deadline.try_into().ok().map(u64::from_le_bytes);
+            let Pointer { time_ms, head, len, .. } = one;
+            return Ok(Rope { time_ms, deadline_ms, head, len, pieces: 1, body: Body::One(one) });
+        }
+        let (pieces, time_ms) = (reader.u32()?, reader.u64()?);
+        let deadline_ms = (mark == LASTING_ROPE_MARK).then(|| reader.u64()).transpose()?;
+        let head = reader.slice()?;
         let many = reader.rest();
         let (mut len, mut found, mut was_inline) = (0_u64, 0_u32, false);
         while !reader.is_empty() {
@@ -121,7 +135,8 @@ impl<'a> Rope<'a> {
         if found != pieces || pieces < 2 {
             return Err(Malformed::Bounds);
         }
-        Ok(Rope { time_ms, head, len, pieces, body: Body::Many(many, bytes.len() - many.len()) })
+        let body = Body::Many(many, bytes.len() - many.len());
+        Ok(Rope { time_ms, deadline_ms, head, len, pieces, body })
     }
 
     /// The pieces, in order.
@@ -259,16 +274,39 @@ impl RopeBuilder {
     }
 
     /// Appends what it has come to: a rope, or a pointer where it is one piece that lies apart.
-    pub fn put(mut self, time_ms: u64, head: &[u8], out: &mut Vec<u8>) {
+    pub fn put(self, time_ms: u64, head: &[u8], out: &mut Vec<u8>) {
+        self.put_until(time_ms, None, head, out);
+    }
+
+    /// The same, of a value that lasts until a deadline where one is given. Returns where that
+    /// stands in `out`, if it does.
+    pub fn put_until(
+        mut self,
+        time_ms: u64,
+        deadline_ms: Option<u64>,
+        head: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Option<usize> {
         self.end_inline();
+        let start = out.len();
         if let (1, Some(one)) = (self.count, self.one) {
-            return Pointer { time_ms, head, ..one }.put(out);
+            Pointer { time_ms, head, ..one }.put(out);
+            let end = out.len();
+            return deadline_ms.map(|deadline_ms| {
+                put_u64(out, deadline_ms);
+                end
+            });
         }
-        put_u32(out, ROPE_MARK);
+        put_u32(out, if deadline_ms.is_some() { LASTING_ROPE_MARK } else { ROPE_MARK });
         put_u32(out, self.count);
         put_u64(out, time_ms);
+        let deadline_at = deadline_ms.map(|deadline_ms| {
+            put_u64(out, deadline_ms);
+            start + DEADLINE_AT
+        });
         put_slice(out, head);
         out.extend_from_slice(&self.pieces);
+        deadline_at
     }
 }
 

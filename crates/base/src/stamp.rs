@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   of Set, Insert, Fold       the payload begins with it:   write time u48 | deadline u48
-//!   of SetApart, InsertApart   the pointer has the write time; behind its head stands the deadline, as u64
+//!   of SetApart, InsertApart   the pointer has the write time; behind its head stands the deadline, as u64. A rope has both (`rope.rs`)
 //!   of Delete                  none
 //! ```
 //!
@@ -11,7 +11,7 @@
 
 use crate::bytes::Malformed;
 use crate::op::{Op, OpKind};
-use crate::pointer::Pointer;
+use crate::rope::Rope;
 
 /// Bytes of a stamp at the front of a payload.
 pub const STAMP_BYTES: usize = 12;
@@ -53,14 +53,13 @@ impl Stamp {
         Ok((Stamp { write_ms: time(0), deadline_ms: time(6) }, value))
     }
 
-    /// The stamp of a value that lies apart, from its pointer.
+    /// The stamp of a value that lies apart, from its pointer or its rope.
     ///
     /// # Errors
-    /// The bytes are no pointer.
+    /// The bytes are neither.
     pub fn of_pointer(pointer: &[u8]) -> Result<Stamp, Malformed> {
-        let (decoded, rest) = Pointer::decode_front(pointer)?;
-        let deadline_ms = rest.try_into().map_or(NEVER, u64::from_le_bytes);
-        Ok(Stamp { write_ms: decoded.time_ms, deadline_ms })
+        let rope = Rope::decode(pointer)?;
+        Ok(Stamp { write_ms: rope.time_ms, deadline_ms: rope.deadline_ms.unwrap_or(NEVER) })
     }
 
     /// The stamp of a record of a table that knows expiry; none of a `Delete`.

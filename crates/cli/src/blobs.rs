@@ -1,6 +1,7 @@
 //! The bytes of files as values, and values as files: whatever their length, no more than a piece is in memory.
 //!
-//! A table that takes no streams (its values stand beside their keys, or are checked as a whole) gets the value at once, up to the
+//! A table that takes no streams (its values stand beside their keys, or are checked as a whole)
+//! gets the value whole, up to the
 //! length that a value may have there; where folding could have made a longer one, as operands that fold to it.
 
 use std::fs::File;
@@ -8,8 +9,6 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use folddb::codec::CodecError;
-use folddb::limits::VALUE_BYTES_MAX;
-use folddb::table_rules::TableKind;
 use folddb::{AsOf, BytesTable, Datum, Lifetime, Seq, WriteOp};
 use indicatif::ProgressBar;
 
@@ -41,8 +40,11 @@ pub(crate) fn put(
 ) -> Result<(Seq, u64), Failure> {
     let mut from = Counted(from, bar, 0);
     let of_file = |error: folddb::Error| Failure::Store(error.context(name));
-    let seq = if table.takes_streams() && lifetime.is_none() {
-        let mut writer = table.writer(WriteOp::Set, key)?;
+    let seq = if table.takes_streams() || !folds(table) {
+        let mut writer = match lifetime {
+            None => table.writer(WriteOp::Set, key)?,
+            Some(lifetime) => table.writer_expiring(WriteOp::Set, key, lifetime)?,
+        };
         let mut piece = vec![0; 256 << 10];
         loop {
             match from.read(&mut piece) {
@@ -56,13 +58,13 @@ pub(crate) fn put(
         }
     } else {
         let mut value = Vec::new();
-        let held_max = if folds_from_pieces(table) { HELD_BYTES_MAX } else { VALUE_BYTES_MAX };
-        let read = from.by_ref().take(held_max as u64 + 1).read_to_end(&mut value);
+        let read = from.by_ref().take(HELD_BYTES_MAX as u64 + 1).read_to_end(&mut value);
         read.map_err(|error| cannot_read(name, &error))?;
-        if value.len() > held_max {
+        if value.len() > HELD_BYTES_MAX {
             let table = table.name();
             return Err(Failure::Usage(format!(
-                "{name} is longer than a value of table `{table}` may be: {held_max} bytes"
+                "{name} is longer than what is held of a value of table `{table}`, which folds: {HELD_BYTES_MAX} bytes; \
+                 use a table with a separation threshold and `append`, or one of bytes"
             )));
         }
         let value = as_stored(table, value).map_err(|cause| of_file(cause.into()))?;
@@ -82,10 +84,9 @@ fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> 
     Ok(value)
 }
 
-/// Whether the table may take a value that is longer than one op, as operands that fold to it.
-fn folds_from_pieces(table: &BytesTable) -> bool {
-    let rules = table.rules();
-    rules.rules.kind == TableKind::Sorted && rules.rules.fold.spec() != "replace"
+/// Whether a value is an operand, which may have to be read as one, and may be longer than one op.
+fn folds(table: &BytesTable) -> bool {
+    table.rules().rules.fold.spec() != "replace"
 }
 
 /// Writes the value of `key` to `to`, which is called so. Returns its length; none where the key has none, and then nothing was

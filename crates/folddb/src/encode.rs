@@ -60,6 +60,8 @@ pub(crate) struct Encoded {
     pub(crate) has_range_delete: bool,
     /// True when operands lie apart, which become ropes.
     pub(crate) has_ropes: bool,
+    /// True when ropes say until when their values last.
+    pub(crate) has_lasting_ropes: bool,
     /// True when values lie in the lane already that its ops point to.
     pub(crate) is_placed: bool,
     /// True when a table of it asks for the time.
@@ -140,6 +142,7 @@ impl Encoded {
         self.frees_only = true;
         self.has_range_delete = false;
         self.has_ropes = false;
+        self.has_lasting_ropes = false;
         self.is_placed = false;
         self.is_timed = false;
         self.stamps.clear();
@@ -288,27 +291,26 @@ impl Encoded {
     }
 
     /// Appends an op whose value lies in the lane, where its payload says.
-    pub(crate) fn push_placed(&mut self, table: &Arc<TableCore>, kind: OpKind, key: &[u8], payload: &[u8]) {
-        frame::put_record(&mut self.payload, table.id, kind.apart(), key, payload);
+    /// It lasts so long, where its table knows expiry.
+    pub(crate) fn push_placed(
+        &mut self,
+        table: &Arc<TableCore>,
+        (kind, key): (OpKind, &[u8]),
+        rope: RopeBuilder,
+        (time_ms, head): (u64, &[u8]),
+        lifetime: Lifetime,
+    ) {
+        let mut payload = Vec::new();
+        let deadline_ms = table.has_stamps.then_some(NEVER);
+        let deadline_at = rope.put_until(time_ms, deadline_ms, head, &mut payload);
+        frame::put_record(&mut self.payload, table.id, kind.apart(), key, &payload);
+        let at = self.payload.len() - payload.len();
+        if let Some(deadline_at) = deadline_at {
+            let (deadline_at, expire) = (Some(at + deadline_at), table.rules.rules.expire);
+            self.stamps.push(Stamped { at, deadline_at, lifetime, expire });
+        }
         self.is_placed = true;
         self.count_in(table, false);
-    }
-
-    /// Appends an op with a stamp whose value lies apart elsewhere, where `load` gets it; here it lies inline.
-    pub(crate) fn push_inline(
-        &mut self,
-        table: &TableCore,
-        kind: OpKind,
-        key: &[u8],
-        (stamp, rope): (Stamp, &Rope<'_>),
-        load: &dyn Fn(&Pointer<'_>) -> Result<Vec<u8>>,
-    ) -> Result<()> {
-        let mut payload = stamp.bytes().to_vec();
-        for pointer in rope.pointers() {
-            payload.extend_from_slice(&load(&pointer)?);
-        }
-        frame::put_record(&mut self.payload, table.id, kind.inline(), key, &payload);
-        Ok(())
     }
 
     /// Appends an op whose value lies apart elsewhere, which `load` gets piece by piece, so that it lies here in the same pieces.
@@ -333,7 +335,7 @@ impl Encoded {
             again.push_apart(ValuePlace::default(), hash, pointer.len);
         }
         let mut payload = Vec::new();
-        again.put(rope.time_ms, rope.head, &mut payload);
+        again.put_until(rope.time_ms, rope.deadline_ms, rope.head, &mut payload);
         frame::put_record(&mut self.payload, table.id, kind, key, &payload);
         let payload_at = self.payload.len() - payload.len();
         let again = Rope::decode(&payload).map_err(|cause| Error::invalid(cause.to_string()))?;
@@ -351,6 +353,7 @@ impl Encoded {
             values_in: table.rules.rules.values_in,
         }));
         self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldApart;
+        self.has_lasting_ropes |= again.as_pointer().is_none() && again.deadline_ms.is_some();
         Ok(())
     }
 

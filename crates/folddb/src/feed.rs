@@ -18,12 +18,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use folddb_base::bytes::Malformed;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Lsn, OpKind, Piece, Pointer, Result, Rope, Seq, Stamp, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_journal::follow::{Followed, Follower};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_layout::hash_front::{FRONT_BYTES, Front};
+use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 use folddb_manifest::{Change, FeedPhase, FeedState, TableNote};
 use folddb_rules::Datum;
 use folddb_rules::table_rules::{TableKind, TableRules};
@@ -31,6 +33,7 @@ use folddb_rules::table_rules::{TableKind, TableRules};
 use crate::any_rows::Short;
 use crate::engine::Engine;
 use crate::feeds::why_lost;
+use crate::hashed_read::is_long;
 use crate::head::Head;
 use crate::kept_logs::{check_feed_is_no_log, check_holds_no_log};
 use crate::scans::{BytesScan, LentRows};
@@ -813,25 +816,26 @@ impl Reading<'_> {
             LogOp::Op(OpKind::Set) => FeedChange::Set(inline()),
             LogOp::Op(OpKind::Insert) => FeedChange::Insert(inline()),
             LogOp::Op(OpKind::Fold) => FeedChange::Fold(inline()),
+            LogOp::PutHashed if met.has_fronts => {
+                let rope = Rope::decode(record.pointer().unwrap_or_default()).map_err(malformed)?;
+                let (front, value) = self.with_front(record, &rope)?;
+                stamp = Some(front.stamp);
+                match value {
+                    _ if front.is_deleted => FeedChange::Delete,
+                    None => FeedChange::SetLong(rope.len - FRONT_BYTES as u64),
+                    Some(value) => FeedChange::Set(value),
+                }
+            }
             LogOp::PutHashed | LogOp::Op(_) => {
                 let pointer = record.pointer().unwrap_or_default();
                 let rope = Rope::decode(pointer).map_err(malformed)?;
-                match self.value(record, &rope, met)? {
-                    None => match record.op {
-                        LogOp::Op(OpKind::InsertApart) => FeedChange::InsertLong(rope.len),
-                        LogOp::Op(OpKind::FoldApart) => FeedChange::FoldLong(rope.len),
-                        _ => FeedChange::SetLong(rope.len),
-                    },
-                    Some(value) if met.has_fronts && record.op == LogOp::PutHashed => {
-                        let (front, value) = Front::split(&value).map_err(malformed)?;
-                        stamp = Some(front.stamp);
-                        if front.is_deleted { FeedChange::Delete } else { FeedChange::Set(value.to_vec()) }
-                    }
-                    Some(value) => match record.op {
-                        LogOp::Op(OpKind::InsertApart) => FeedChange::Insert(value),
-                        LogOp::Op(OpKind::FoldApart) => FeedChange::Fold(value),
-                        _ => FeedChange::Set(value),
-                    },
+                match (self.value(record, &rope)?, record.op) {
+                    (None, LogOp::Op(OpKind::InsertApart)) => FeedChange::InsertLong(rope.len),
+                    (None, LogOp::Op(OpKind::FoldApart)) => FeedChange::FoldLong(rope.len),
+                    (None, _) => FeedChange::SetLong(rope.len),
+                    (Some(value), LogOp::Op(OpKind::InsertApart)) => FeedChange::Insert(value),
+                    (Some(value), LogOp::Op(OpKind::FoldApart)) => FeedChange::Fold(value),
+                    (Some(value), _) => FeedChange::Set(value),
                 }
             }
         };
@@ -841,9 +845,8 @@ impl Reading<'_> {
     }
 
     /// A value that lies apart; none where it is too long to be held.
-    fn value(&self, record: &FrameRecord<'_>, rope: &Rope<'_>, of: &Met) -> Result<Option<Vec<u8>>> {
-        let front_bytes = if of.has_fronts && record.op == LogOp::PutHashed { FRONT_BYTES } else { 0 };
-        if rope.len > (VALUE_BYTES_MAX + front_bytes) as u64 {
+    fn value(&self, record: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<Option<Vec<u8>>> {
+        if rope.len > VALUE_BYTES_MAX as u64 {
             return Ok(None);
         }
         if let Some(pointer) = rope.as_pointer() {
@@ -858,6 +861,31 @@ impl Reading<'_> {
             }
         }
         Ok(Some(value))
+    }
+
+    /// The front of a value of a hashed table, and the value; none where it is too long to be held.
+    fn with_front(&self, of: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<(Front, Option<Vec<u8>>)> {
+        let malformed = |cause| Error::new(ErrorKind::Corruption, format!("the front of a value: {cause}"));
+        let pointer = rope.as_pointer().ok_or_else(|| malformed(Malformed::Tag))?;
+        let file = self.engine.values.files.open(&self.roster, pointer.place.segment)?.at(pointer.place)?;
+        self.engine.counters.value_reads.add(1);
+        if is_long(rope.len) {
+            // It stands behind one that was written piece by piece.
+            let (offset, len) = file.extent(of.key, &pointer)?;
+            let (mut front, at) = ([0; FRONT_BYTES], offset + len - FRONT_BYTES as u64);
+            file.read_exact_at(at, &mut front).map_err(|error| Error::io("read", file.path(), error))?;
+            return Front::split(&front).map(|(front, _)| (front, None)).map_err(malformed);
+        }
+        let mut record = Vec::new();
+        let len = file.value((of.table, of.key), &pointer, &mut record)?.len();
+        let head_bytes = RECORD_HEAD_BYTES + of.key.len();
+        let mut value = record.split_off(record.len() - len);
+        let head = record.get(record.len().saturating_sub(head_bytes)..).unwrap_or_default();
+        let head = RecordHead::decode(head).map_err(malformed)?;
+        let behind = value.len().checked_sub(FRONT_BYTES).ok_or_else(|| malformed(Malformed::Short))?;
+        let at = if head.front_is_behind { behind } else { 0 };
+        let front: Vec<u8> = value.drain(at..at + FRONT_BYTES).collect();
+        Front::split(&front).map(|(front, _)| (front, Some(value))).map_err(malformed)
     }
 
     fn piece(&self, of: &FrameRecord<'_>, pointer: &Pointer<'_>) -> Result<Vec<u8>> {

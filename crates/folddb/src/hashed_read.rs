@@ -80,10 +80,18 @@ impl Found {
     /// Its value in the bytes of the record; empty where it is not among them.
     pub(crate) fn value<'r>(&self, record: &'r [u8]) -> &'r [u8] {
         let start = RECORD_HEAD_BYTES + usize::from(self.head.key_len);
-        record.get(start + self.front_bytes()..start + self.head.len as usize).unwrap_or(&[])
+        let (from, len) = self.value_in_record();
+        record.get(start + from as usize..start + (from + len) as usize).unwrap_or(&[])
     }
 
-    /// Where its record lies, of whose bytes the first [`Found::front_bytes`] are none of the value.
+    /// Where the value stands in the record, behind the key, and how long it is: behind its front,
+    /// or before it.
+    pub(crate) fn value_in_record(&self) -> (u64, u64) {
+        let front_bytes = self.front_bytes() as u64;
+        (if self.head.front_is_behind { 0 } else { front_bytes }, self.head.len.saturating_sub(front_bytes))
+    }
+
+    /// Where its record lies, of whose bytes [`Found::front_bytes`] are none of the value.
     pub(crate) fn pointer(&self, of: &Roster) -> Pointer<'static> {
         let (low, unit) = (self.slot.segment(), self.slot.unit());
         let place = ValuePlace { segment: of.number_of(low).unwrap_or(low), unit };
@@ -279,7 +287,9 @@ impl Engine {
         })
     }
 
-    /// Hands what `key` has to `take`, as a pointer to its value: for whoever reads the value some other way.
+    /// Hands what `key` has to `take`, as a pointer to its value: for whoever reads the value some
+    /// other way. Behind a long value that it leads to stands its front, where the table's values
+    /// have fronts; a shorter one of such a table is handed over itself.
     pub(crate) fn state_hashed<R>(
         &self,
         of: (&TableCore, &Hashed),
@@ -287,13 +297,19 @@ impl Engine {
         at: Option<At>,
         take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
     ) -> Result<R> {
-        if of.0.records_of().has_fronts {
-            return self.get_hashed(of, key, at, |value| take(value.map(State::Value), None));
-        }
-        let Some((found, of)) = self.front_of(of, key, at)? else { return take(None, None) };
-        let mut pointer = Vec::new();
-        found.pointer(&of).put(&mut pointer);
-        take(Some(State::Apart(&pointer)), Some(&of))
+        // Where the front of a short value stands is known here only.
+        let reading = if of.0.records_of().has_fronts { Reading::Short } else { Reading::Head };
+        crate::read::with_record(|record| {
+            self.counters.gets.add(1);
+            let found = self.look_up_in(of, key, As::reader(at), reading, record)?;
+            let Some((found, of)) = found else { return take(None, None) };
+            if found.front.is_some() && !found.is_long() {
+                return take(Some(State::Value(found.value(record))), None);
+            }
+            let mut pointer = Vec::new();
+            found.pointer(&of).put(&mut pointer);
+            take(Some(State::Apart(&pointer)), Some(&of))
+        })
     }
 
     /// What stands before the value of `key`, and where to look for it: one small read.
@@ -364,7 +380,8 @@ pub(crate) fn read_record(
     if key.is_some_and(|key| key != found.key(record)) {
         return Ok(None);
     }
-    if found.is_long() && matches!(reading, Reading::Short | Reading::Sound) {
+    let is_long = found.head.len > VALUE_BYTES_MAX as u64 + own_bytes;
+    if is_long && matches!(reading, Reading::Short | Reading::Sound) {
         let hash = match reading {
             Reading::Sound => file.hash_of(slot, (key_end, found.head.len), found.key(record))?,
             _ => found.head.hash,
@@ -383,10 +400,20 @@ pub(crate) fn read_record(
         }
     }
     if of.has_fronts {
-        let is_there = found.head.len >= own_bytes && need(key_end + own_bytes, record)?;
-        let front = record.get(key_end as usize..).filter(|_| is_there).map(Front::split);
-        let Some(Ok((front, _))) = front else { return Err(damaged(file, slot)) };
-        found.front = Some(front);
+        let behind = found.head.len.checked_sub(own_bytes).ok_or_else(|| damaged(file, slot))?;
+        let from = key_end + if found.head.front_is_behind { behind } else { 0 };
+        let mut front = [0; FRONT_BYTES];
+        match record.get(from as usize..(from + own_bytes) as usize) {
+            Some(bytes) => front.copy_from_slice(bytes),
+            None => {
+                read();
+                file.bytes_of(slot, from, &mut front)?;
+            }
+        }
+        found.front = Some(Front::split(&front).map_err(|_| damaged(file, slot))?.0);
+        if found.is_long() && !found.head.front_is_behind {
+            return Err(damaged(file, slot)); // nobody writes such a one
+        }
     }
     Ok(Some(found))
 }

@@ -93,10 +93,16 @@ impl Encoded {
         });
     }
 
-    /// Makes a long value that is finished the one op of an empty batch.
-    pub(crate) fn put_long(&mut self, table: &Arc<TableCore>, kind: OpKind, key: &[u8], value: LongValue) {
+    /// Makes a long value that is finished, but for its front, the one op of an empty batch.
+    pub(crate) fn put_long(
+        &mut self,
+        table: &Arc<TableCore>,
+        (kind, key): (OpKind, &[u8]),
+        value: LongValue,
+        lifetime: Lifetime,
+    ) {
         let place = self.count_in(table, false);
-        self.push_hashed(place, kind, key, &[], Lifetime::Default);
+        self.push_hashed(place, kind, key, &[], lifetime);
         self.long = Some(Box::new(value));
     }
 
@@ -285,6 +291,12 @@ impl Engine {
                 }
                 false => batch.remove_hashed(table, first, None),
             },
+            Outcome::Brought(at) if batch.long.is_some() => {
+                let old = key.replaced()?;
+                let front = has_fronts.then(|| key.front(&ops[at]));
+                let long = batch.long.as_mut().map(|value| self.put_long(value, front)).transpose()?;
+                long.iter().for_each(|pointer| batch.put_placed(table, &key_bytes, pointer, old));
+            }
             Outcome::Brought(at) if has_fronts => {
                 let value = batch.value_of(&ops[at]).to_vec();
                 let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
@@ -298,11 +310,6 @@ impl Engine {
             Outcome::Absent => {
                 let old = key.look(Reading::Head)?.map(|found| found.slot);
                 batch.remove_hashed(table, first, old);
-            }
-            Outcome::Brought(_) if batch.long.is_some() => {
-                let old = key.look(Reading::Head)?.map(|found| found.slot);
-                let long = batch.long.as_mut().map(|value| self.put_long(value)).transpose()?;
-                long.iter().for_each(|pointer| batch.put_placed(table, &key_bytes, pointer, old));
             }
             Outcome::Brought(at) => {
                 let old = key.look(Reading::Head)?.map(|found| found.slot);

@@ -202,9 +202,8 @@ impl Engine {
             let Some((found, of)) = self.front_of((table, hashed), key, at)? else { return Ok(None) };
             // The hash is of both: when it was written, and the value.
             let record = self.locate_piece((&of, table), key, &found.pointer(&of), how)?;
-            let front_bytes = found.front_bytes() as u64;
-            let (offset, len_bytes) = (record.offset + front_bytes, record.len_bytes - front_bytes);
-            let value = FilePiece { offset, len_bytes, ..record };
+            let (from, len_bytes) = found.value_in_record();
+            let value = FilePiece { offset: record.offset + from, len_bytes, ..record };
             return Ok(Some(Located { pieces: vec![LocatedPiece::InFile(value)] }));
         }
         self.with_state(table, key, at, |state, of| match state {

@@ -6,6 +6,10 @@
 //!   place    the one object of a shelf of its own, whose number is the highest so far; the lanes go on behind it
 //! ```
 //!
+//! Where the values of a table have fronts (`hash_front.rs`), that of a long one stands behind it,
+//! since its times are known only when its key is locked: the draft is durable but for that, and
+//! ends then.
+//!
 //! So to the index, the account of what is alive, reclaiming, backups and repair it is an object like any other. Of two values of one
 //! key the one that lies later was written later, which is what `care/at_rest.rs` counts on: that is why what is put after it must
 //! not go into a segment that was there before. It is durable before the log leads to it, so no opening looks whether it is whole.
@@ -16,7 +20,8 @@ use folddb_base::{ErrorKind, Pointer, Result};
 use folddb_journal::long_value::LongValue;
 use folddb_journal::shelves::{remove_shelf, shelf_path};
 use folddb_layout::file_name::FileName;
-use folddb_manifest::FEATURE_LONG_VALUES;
+use folddb_layout::hash_front::Front;
+use folddb_manifest::{FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES};
 
 use crate::budget::Who;
 use crate::catalog::TableCore;
@@ -38,8 +43,13 @@ impl Engine {
         LongValue::begin(&self.host_for(Who::Values), &self.dir, self.numbers.take(), table.id, key)
     }
 
-    /// Puts a long value that is finished where readers will find it. The caller has locked its key.
-    pub(crate) fn put_long(&self, value: &mut LongValue) -> Result<Pointer<'static>> {
+    /// Puts a long value where readers will find it, which is finished but for its front if it has
+    /// one. The caller has locked its key.
+    pub(crate) fn put_long(&self, value: &mut LongValue, front: Option<Front>) -> Result<Pointer<'static>> {
+        if let Some(front) = front {
+            self.require(FEATURE_LASTING_PIECES, &self.values.has_lasting_pieces)?;
+            value.finish(&front.bytes()).inspect_err(|error| self.note_lack(error))?;
+        }
         let lane = &self.values.lane;
         let _only = self.values.making();
         let shelf = self.make_numbered(

@@ -8,8 +8,9 @@
 //!
 //! Those of a hashed table go into one file, piece by piece (`long_values.rs`): one slot leads to a value, so it is one record.
 //!
-//! Where a value cannot lie in pieces (it has a deadline, or versions, or is checked as a whole, or its table keeps values beside
-//! their keys) the writer holds all of it, and writes it as any other, up to the length that these may have.
+//! Where a value cannot lie in pieces (it is checked as a whole, or its table keeps values beside
+//! their keys) the writer holds all of it, and writes it as any other, up to the length that these
+//! may have.
 //!
 //! A value of no more than a piece (a hashed table holds four) is written as any other. As long as a writer lives the segments that hold its pieces are
 //! *pinned*: they are not settled, so nobody takes their values for dead (`values.rs`, `fence`). Pins are held by segment and not
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::{Error, ErrorKind, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Seq};
 use folddb_journal::long_value::LongValue;
+use folddb_layout::hash_front::FRONT_BYTES;
 use folddb_layout::values::put_record;
 use folddb_rules::State;
 use folddb_rules::head::Heads;
@@ -57,8 +59,8 @@ pub struct ValueWriter {
     head: Vec<u8>,
     /// The segments that hold its pieces.
     pinned: BTreeSet<u32>,
-    /// Why its table takes the value whole, where it does.
-    whole: Option<&'static str>,
+    /// Why its table takes the value whole, where it does, and which tables do not.
+    whole: Option<Whole>,
     /// How long the value lasts, where that was said.
     lifetime: Option<Lifetime>,
     failure: Option<Error>,
@@ -107,9 +109,9 @@ impl ValueWriter {
     fn check_len(&self, len_bytes: u64) -> Result<()> {
         let name = &self.core.name;
         match self.whole {
-            Some(why) if len_bytes > VALUE_BYTES_MAX as u64 => Err(Error::invalid(format!(
-                "a value of more than {VALUE_BYTES_MAX} bytes is too long for table `{name}`, which takes each whole, since {why}; a \
-                 table with a separation threshold, or a hashed one, without that takes up to {STREAM_BYTES_MAX} bytes"
+            Some((why, instead)) if len_bytes > VALUE_BYTES_MAX as u64 => Err(Error::invalid(format!(
+                "a value of more than {VALUE_BYTES_MAX} bytes is too long for table `{name}`, which takes each whole, since {why}; \
+                 {instead}, up to {STREAM_BYTES_MAX} bytes"
             ))),
             None if len_bytes > STREAM_BYTES_MAX => Err(Error::invalid(format!(
                 "a value of more than {STREAM_BYTES_MAX} bytes is too long for table `{name}`"
@@ -217,11 +219,14 @@ impl ValueWriter {
         self.check_len(self.len_bytes())?;
         let mut batch = Encoded::default();
         batch.clear();
+        let lifetime = self.lifetime.unwrap_or(Lifetime::Default);
         if self.long.is_some() {
             self.put_piece()?;
             if let Some(mut long) = self.long.take() {
-                long.finish().inspect_err(|error| self.engine.note_lack(error))?;
-                batch.put_long(&self.core, self.kind, &self.key, long);
+                let has_front = self.core.records_of().has_fronts;
+                let ended = if has_front { long.make_durable() } else { long.finish(&[]) };
+                ended.inspect_err(|error| self.engine.note_lack(error))?;
+                batch.put_long(&self.core, (self.kind, &self.key), long, lifetime);
             }
         } else if self.rope.is_empty() {
             self.push_whole(&mut batch)?;
@@ -229,11 +234,10 @@ impl ValueWriter {
             if !self.piece.is_empty() {
                 self.put_piece()?;
             }
-            self.engine.begin_ropes()?;
-            let mut payload = Vec::new();
-            let rope = std::mem::take(&mut self.rope);
-            rope.put(self.engine.host.clock.unix_millis(), &self.head, &mut payload);
-            batch.push_placed(&self.core, self.kind, &self.key, &payload);
+            self.engine.begin_ropes(self.core.has_stamps)?;
+            let (rope, op) = (std::mem::take(&mut self.rope), (self.kind, &self.key[..]));
+            let time_ms = self.engine.host.clock.unix_millis();
+            batch.push_placed(&self.core, op, rope, (time_ms, &self.head), lifetime);
         }
         self.engine.commit(&mut batch, self.durability)
     }
@@ -276,24 +280,33 @@ impl Drop for ValueWriter {
     }
 }
 
+/// Why a table takes no value piece by piece, and what to do instead.
+pub(crate) type Whole = (&'static str, &'static str);
+
 /// Why a table takes no value piece by piece; none where it does: values lie apart, and nobody looks at them as a whole.
-pub(crate) fn whole_because(core: &TableCore) -> Option<&'static str> {
-    if core.expires || core.has_stamps {
-        return Some("its values expire, and a deadline stands beside a value in one piece only");
-    }
+pub(crate) fn whole_because(core: &TableCore) -> Option<Whole> {
     if core.fold.has_delete() {
-        return Some("it has a delete rule, which looks at all of a value");
-    }
-    if core.hashed.is_some() && core.records_of().has_fronts {
-        return Some("it is hashed and keeps versions, each with a front before its bytes");
+        return Some((
+            "it has a delete rule, which looks at all of a value",
+            "use a table without one for longer values",
+        ));
     }
     if core.hashed.is_some() && core.separates_operands {
-        return Some("it is hashed and joins operands, which it does when they are written");
+        return Some((
+            "it is hashed and joins operands, which it does when they are written",
+            "use a sorted table with a separation threshold, or a hashed one that replaces values",
+        ));
     }
     if core.hashed.is_none() && core.separate_from == usize::MAX {
-        return Some("it keeps its values beside their keys: it has no separation threshold");
+        return Some((
+            "it keeps its values beside their keys: it has no separation threshold",
+            "create it with one (`separate`) for longer values",
+        ));
     }
-    (!core.rules.takes_any_bytes()).then_some("its values are checked as a whole")
+    (!core.rules.takes_any_bytes()).then_some((
+        "its values are checked as a whole",
+        "use a table whose values are bytes, or are joined by `append`, for longer ones",
+    ))
 }
 
 /// Whether an op with a value may be streamed: not one that folding would have to look at.
@@ -302,7 +315,8 @@ fn check_op(core: &TableCore, kind: OpKind) -> Result<()> {
         OpKind::Set | OpKind::Insert => Ok(()),
         OpKind::Fold if core.separates_operands => Ok(()),
         _ => Err(Error::invalid(format!(
-            "only values that are set or inserted, and operands that folding joins, are streamed into table `{}`",
+            "only values that are set or inserted, and operands that folding joins, are streamed into table `{}`; fold an operand as \
+             one op, up to {VALUE_BYTES_MAX} bytes",
             core.name
         ))),
     }
@@ -470,7 +484,9 @@ impl Engine {
                 Some(State::Value(value)) => vec![OwnPiece::Inline(value.to_vec())],
                 Some(State::Apart(payload)) => own_pieces(&self.rope(core, key, payload)?),
             };
-            let (pieces, long) = in_stretches(pieces, self.options.stream_piece_bytes_now());
+            let has_front = core.hashed.is_some() && core.records_of().has_fronts;
+            let behind_bytes = if has_front { FRONT_BYTES as u64 } else { 0 };
+            let (pieces, long) = in_stretches(pieces, self.options.stream_piece_bytes_now(), behind_bytes);
             let mut len_bytes = 0;
             let pieces = pieces.into_iter().map(|piece| {
                 let from = len_bytes;
@@ -497,14 +513,20 @@ impl Engine {
     }
 }
 
-/// The pieces of a value that is one long piece; others are as they are.
-fn in_stretches(pieces: Vec<OwnPiece>, piece_bytes: usize) -> (Vec<OwnPiece>, Option<Pointer<'static>>) {
+/// The pieces of a value that is one long piece, with so many bytes behind it that are none of it;
+/// others are as they are.
+fn in_stretches(
+    pieces: Vec<OwnPiece>,
+    piece_bytes: usize,
+    behind_bytes: u64,
+) -> (Vec<OwnPiece>, Option<Pointer<'static>>) {
     let &[OwnPiece::Apart(pointer)] = pieces.as_slice() else { return (pieces, None) };
     if !is_long(pointer.len) {
         return (pieces, None);
     }
-    let len_at = |at: u64| (pointer.len - at).min(piece_bytes as u64) as usize;
-    let stretches = (0..pointer.len).step_by(piece_bytes).map(|at| OwnPiece::Stretch(at, len_at(at)));
+    let len = pointer.len - behind_bytes;
+    let len_at = |at: u64| (len - at).min(piece_bytes as u64) as usize;
+    let stretches = (0..len).step_by(piece_bytes).map(|at| OwnPiece::Stretch(at, len_at(at)));
     (stretches.collect(), Some(pointer))
 }
 

@@ -75,9 +75,10 @@ impl<K: Key> Table<K, Vec<u8>> {
     /// A writer of the value of `key`, up to 4 GiB long, which takes it piece by piece and holds no more than a piece, in a hashed table four: see
     /// [`ValueWriter`]. The key has its former value until it is finished. A batch holds no such value.
     ///
-    /// Where the table cannot keep a value in pieces ([`BytesTable::takes_streams`]: its values expire, it keeps them beside their keys,
-    /// or versions of them in a hashed table) the writer holds all of it, and it is up to 16 MiB long
-    /// ([`VALUE_BYTES_MAX`](crate::limits::VALUE_BYTES_MAX)); a longer one fails before it is finished, saying why.
+    /// Where the table cannot keep a value in pieces ([`BytesTable::takes_streams`]: it keeps
+    /// values beside their keys, or they are checked as a whole) the writer holds all of it, and it
+    /// is up to 16 MiB long ([`VALUE_BYTES_MAX`](crate::limits::VALUE_BYTES_MAX)); a longer one
+    /// fails before it is finished, saying why and what to do.
     ///
     /// # Errors
     /// As [`Table::set`].

@@ -468,19 +468,36 @@ impl ValueFile {
         }
     }
 
-    /// The same of a stretch of the file, which is read through a window.
+    /// Fills `buf` with what stands `from` bytes behind the beginning of the record that a slot
+    /// leads to.
+    ///
+    /// # Errors
+    /// Damage where the file ends before; a failed read.
+    pub(crate) fn bytes_of(&self, slot: Slot, from: u64, buf: &mut [u8]) -> Result<()> {
+        if let ValueFile::Shelf(shelf) = self {
+            return shelf.object(slot.unit())?.read_all_at(from, buf);
+        }
+        self.read_all_at(u64::from(self.unit_of(slot)?) * VALUE_ALIGN + from, buf)
+    }
+
+    fn read_all_at(&self, from: u64, buf: &mut [u8]) -> Result<()> {
+        self.read_exact_at(from, buf).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                Error::corrupt(self.path(), from, "the file ends before the value does")
+            }
+            _ => Error::io("read", self.path(), error),
+        })
+    }
+
+    /// The hash, as [`ValueFile::hash_of`] gives it, of a stretch of the file, which is read
+    /// through a window.
     pub(crate) fn hash_stretch(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         let mut hash = GrowingHash::new(key_hash(key));
         let mut window = vec![0; len.min(WINDOW_BYTES) as usize];
         let mut done = 0;
         while done < len {
             let now = &mut window[..(len - done).min(WINDOW_BYTES) as usize];
-            self.read_exact_at(from + done, now).map_err(|error| match error.kind() {
-                std::io::ErrorKind::UnexpectedEof => {
-                    Error::corrupt(self.path(), from, "the file ends before the value does")
-                }
-                _ => Error::io("read", self.path(), error),
-            })?;
+            self.read_all_at(from + done, now)?;
             hash.push(now);
             done += now.len() as u64;
         }

@@ -24,7 +24,7 @@ use folddb_journal::values::{ValueLane, values_path};
 use folddb_journal::{NumberSource, ValueOptions, ValuesEnd};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
-use folddb_manifest::{Change, FEATURE_ROPES, State};
+use folddb_manifest::{Change, FEATURE_LASTING_PIECES, FEATURE_ROPES, State};
 use folddb_rules::place::ValuesIn;
 
 use crate::catalog::TableCore;
@@ -62,6 +62,7 @@ pub(crate) struct Values {
     /// Whether the manifest says that there may be ropes, and long values of hashed tables.
     has_ropes: AtomicBool,
     pub(crate) has_long: AtomicBool,
+    pub(crate) has_lasting_pieces: AtomicBool,
     /// What is known of shelves since somebody looked through them.
     pub(crate) swept: Mutex<BTreeMap<FileNumber, Swept>>,
     /// What is being moved, and what is left alone. Held while a step is taken, and before the manifest's lock.
@@ -95,6 +96,7 @@ impl Values {
             lens: Mutex::default(),
             has_ropes: AtomicBool::new(false),
             has_long: AtomicBool::new(false),
+            has_lasting_pieces: AtomicBool::new(false),
             swept: Mutex::default(),
             reclaiming: Mutex::default(),
             listed: AtomicU64::new(0),
@@ -137,7 +139,7 @@ impl Engine {
     #[cold]
     pub(crate) fn put_values(&self, batch: &mut Encoded) -> Result<()> {
         if batch.has_ropes {
-            self.begin_ropes()?;
+            self.begin_ropes(batch.has_lasting_ropes)?;
         }
         let time_ms = self.host.clock.unix_millis();
         let Encoded { apart, values, payload, .. } = batch;
@@ -156,7 +158,10 @@ impl Engine {
 
     /// Says durably, before the first rope, that versions which do not know them must leave the store alone.
     #[cold]
-    pub(crate) fn begin_ropes(&self) -> Result<()> {
+    pub(crate) fn begin_ropes(&self, have_deadlines: bool) -> Result<()> {
+        if have_deadlines {
+            self.require(FEATURE_LASTING_PIECES, &self.values.has_lasting_pieces)?;
+        }
         self.require(FEATURE_ROPES, &self.values.has_ropes)
     }
 

@@ -44,9 +44,12 @@ impl BytesTable {
             };
         }
         self.check(op, key, value)?;
+        let writer = || match lifetime {
+            None => self.writer(op, key),
+            Some(lifetime) => self.writer_expiring(op, key, lifetime),
+        };
         if self.takes_streams()
-            && lifetime.is_none()
-            && let Ok(mut writer) = self.writer(op, key)
+            && let Ok(mut writer) = writer()
         {
             writer.write_from(&mut &value[..])?;
             return writer.finish();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use folddb::{
-    Durability, ErrorKind, Feed, FeedChange, FeedEvent, FeedOptions, Fold, FoldFailure, Lifetime, Options,
-    Outcome, Rules, Store, Table, Upkeep, ValuesIn, WriteOp,
+    Durability, ErrorKind, Expire, Feed, FeedChange, FeedEvent, FeedOptions, Fold, FoldFailure, Keep,
+    Lifetime, Options, Outcome, Rules, Store, Table, Upkeep, ValuesIn, WriteOp,
 };
 use folddb_rules::order::CustomOrder;
 
@@ -888,4 +888,46 @@ fn what_a_feed_holds_of_a_short_session_is_short() {
         assert!(events < 1000);
     }
     assert_eq!(batches, 20);
+}
+
+#[test]
+fn writes_of_long_values_are_told_with_their_deadlines() {
+    const UNTIL_MS: u64 = 4_000_000_000_000;
+    let dir = tempfile::tempdir().unwrap();
+    let options = options().stream_piece_bytes(16 << 10);
+    let store = Store::create(dir.path().join("store"), options).unwrap();
+    let lasting = Rules::sorted::<u64, Vec<u8>>().separate(100).expire(Expire::ByWrite);
+    let tables = [
+        store.table("lasting", lasting).unwrap(),
+        store.table("hashed", Rules::hashed().expire(Expire::ByWrite)).unwrap(),
+        store.table("versions", Rules::hashed().keep(Keep::Versions(2))).unwrap(),
+    ];
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    while feed.poll().unwrap().unwrap() != FeedEvent::RowsEnd {}
+    // Too long to be held; in pieces that are held together; at once.
+    let lens = [(16 << 20) + 1, 200_000, 1_000];
+    for table in &tables {
+        let lasts = table.name() != "versions";
+        for (key, len) in (0_u64..).zip(lens) {
+            let writer = match lasts {
+                true => table.writer_expiring(&key, Lifetime::Until(UNTIL_MS)),
+                false => table.writer(&key),
+            };
+            let mut writer = writer.unwrap();
+            writer.write_from(&mut &vec![key as u8; len][..]).unwrap();
+            writer.finish().unwrap();
+        }
+    }
+    let mut told = Vec::new();
+    while let Some(event) = feed.poll().unwrap() {
+        let FeedEvent::Batch(batch) = event else { panic!("{event:?}") };
+        told.extend(batch.ops.into_iter().map(|op| (op.table.name.clone(), op.change, op.deadline_ms)));
+    }
+    let of = |name: &str| {
+        let deadline_ms = (name != "versions").then_some(UNTIL_MS);
+        let held = |key: u8, len| FeedChange::Set(vec![key; len]);
+        [FeedChange::SetLong(lens[0] as u64), held(1, lens[1]), held(2, lens[2])]
+            .map(|change| (name.to_owned(), change, deadline_ms))
+    };
+    assert!(told == ["lasting", "hashed", "versions"].map(of).concat(), "what was written is not told so");
 }

@@ -2,10 +2,16 @@
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use folddb::care::RepairOptions;
 use folddb::limits::VALUE_BYTES_MAX;
-use folddb::{ErrorKind, Expire, HeadRule, Keep, Lifetime, Options, Rules, Store, Table, Upkeep, WriteOp};
+use folddb::{
+    ErrorKind, Expire, HeadRule, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep, WriteOp,
+};
+use folddb_host::clock::Clock;
 
 const PIECE: usize = 16 << 10;
 
@@ -274,12 +280,10 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     let mut no_text = text.as_bytes().writer(WriteOp::Set, &key).unwrap();
     no_text.write_all(&[0xff; 10]).unwrap();
     assert!(no_text.finish().unwrap_err().to_string().contains("no value of table `text`"));
-    let lasting = || Rules::sorted::<u64, Vec<u8>>().expire(Expire::ByWrite);
+    let lasting = Rules::sorted::<u64, Vec<u8>>().expire(Expire::ByWrite);
     let tables = [
         (inline, "threshold"),
-        (store.table("lasting", lasting().separate(2048)).unwrap(), "deadline"),
-        (store.table("cache", Rules::hashed().expire(Expire::After(3_600_000))).unwrap(), "deadline"),
-        (store.table("kept", Rules::hashed().keep(Keep::Versions(3))).unwrap(), "versions"),
+        (store.table("lasting", lasting).unwrap(), "threshold"),
         (store.table("joined", Rules::hashed().fold("append")).unwrap(), "joins"),
     ];
     for (table, why) in &tables {
@@ -293,13 +297,12 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
         assert!(error.kind() == ErrorKind::InvalidInput && error.to_string().contains(why), "{error}");
         assert!(table.get(&1).unwrap() == before, "{why}");
     }
-    for (table, _) in &tables[1..3] {
-        let mut writer = table.writer_expiring(&7, Lifetime::For(Duration::from_secs(3600))).unwrap();
-        writer.write_all(b"page").unwrap();
-        writer.finish().unwrap();
-        assert_eq!(table.get(&7).unwrap().as_deref(), Some(&b"page"[..]));
-        assert!(table.as_bytes().head(&7_u64.to_be_bytes()).unwrap().unwrap().deadline_ms.is_some());
-    }
+    let table = &tables[1].0;
+    let mut writer = table.writer_expiring(&7, Lifetime::For(Duration::from_secs(3600))).unwrap();
+    writer.write_all(b"page").unwrap();
+    writer.finish().unwrap();
+    assert_eq!(table.get(&7).unwrap().as_deref(), Some(&b"page"[..]));
+    assert!(table.as_bytes().head(&7_u64.to_be_bytes()).unwrap().unwrap().deadline_ms.is_some());
     let for_ever = blobs(&store).writer_expiring(&1, Lifetime::Forever).err().unwrap();
     assert!(for_ever.to_string().contains("last for ever"), "{for_ever}");
     assert!(!text.as_bytes().takes_streams() && blobs(&store).as_bytes().takes_streams());
@@ -314,6 +317,130 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     let store = Store::open(&path, options().read_only(true)).unwrap();
     let table = store.bytes_table("blobs").unwrap();
     assert_eq!(table.writer(WriteOp::Set, &key).unwrap_err().kind(), ErrorKind::ReadOnly);
+}
+
+/// A clock that stands still unless it is moved.
+struct Moved(AtomicU64);
+
+impl Clock for Moved {
+    fn monotonic(&self) -> Duration {
+        Duration::from_millis(self.unix_millis())
+    }
+    fn unix_seconds(&self) -> u64 {
+        self.unix_millis() / 1000
+    }
+    fn unix_millis(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+const MINUTE_MS: u64 = 60_000;
+
+#[test]
+fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_of_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("store");
+    let clock = Arc::new(Moved(AtomicU64::new(1_800_000_000_000)));
+    let options = || options().host(Host { clock: clock.clone(), ..Host::real() });
+    let sorted = || Rules::sorted::<u64, Vec<u8>>().separate(2048).head(HeadRule::First(16));
+    let tables = |store: &Store| {
+        [
+            store.table("sorted", sorted().expire(Expire::After(10 * MINUTE_MS))).unwrap(),
+            store.table("hashed", Rules::hashed().expire(Expire::After(10 * MINUTE_MS))).unwrap(),
+        ]
+    };
+    let kept = || Rules::hashed::<u64, Vec<u8>>().keep(Keep::Versions(3));
+    let versions = |store: &Store| store.table("versions", kept()).unwrap();
+    let stream = |table: &Table<u64, Vec<u8>>, key: u64, len: u64, lifetime: Lifetime| {
+        let mut writer = table.writer_expiring(&key, lifetime).unwrap();
+        writer.write_from(&mut bytes(key, len)).unwrap();
+        writer.finish().unwrap();
+    };
+    let settled = |store: &Store| {
+        store.flush().unwrap();
+        for table in ["sorted", "hashed"] {
+            store.optimize(table, |_| ControlFlow::Continue(())).unwrap();
+        }
+        while store.upkeep_step().unwrap().is_some() {}
+    };
+    let len = 40 * PIECE as u64 + 77;
+    let store = Store::create(&path, options()).unwrap();
+    for table in tables(&store) {
+        assert!(table.as_bytes().takes_streams());
+        stream(&table, 1, len, Lifetime::Default);
+        stream(&table, 2, len, Lifetime::For(Duration::from_secs(60)));
+        stream(&table, 3, PIECE as u64, Lifetime::Forever);
+        stream(&table, 4, len, Lifetime::Until(1_800_000_000_000 + 30 * MINUTE_MS));
+        table.set(&5, &whole(5, 3000)).unwrap();
+    }
+    for round in 0..5 {
+        versions(&store).put_from(&1, &mut bytes(round, len + round)).unwrap();
+        clock.0.fetch_add(1, Ordering::SeqCst);
+    }
+    let there = |store: &Store, keys: &[u64]| {
+        for table in tables(store) {
+            for key in 1..=5 {
+                let len = [len, len, PIECE as u64, len, 3000][key as usize - 1];
+                let read = table.read(&key).unwrap();
+                assert_eq!(read.is_some(), keys.contains(&key), "{table:?} {key}");
+                assert_eq!(table.contains(&key).unwrap(), keys.contains(&key));
+                let Some(read) = read else { continue };
+                assert_eq!(read.len_bytes(), len);
+                assert!(
+                    is_the_same(read, bytes(key, len))
+                        && table.get(&key).unwrap().unwrap() == whole(key, len)
+                );
+                let head = table.head(&key).unwrap().unwrap();
+                assert_eq!((head.size_bytes, head.deadline_ms.is_none()), (len, key == 3));
+                let mut out = Vec::new();
+                let located = table.locate(&key, folddb::Locate::default().verify(true)).unwrap().unwrap();
+                located.write_to(&mut out).unwrap();
+                assert!(out == whole(key, len), "{key}");
+            }
+            let rows: Vec<_> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
+            assert_eq!(rows.len(), keys.len());
+        }
+        let kept = versions(store).history(&1, 9).unwrap();
+        let lens: Vec<_> =
+            kept.iter().map(|one| one.value.as_ref().map(|value| value.len() as u64)).collect();
+        assert_eq!(lens, [Some(len + 4), Some(len + 3), Some(len + 2)]);
+        assert!(kept.iter().zip([4, 3, 2]).all(|(one, salt)| one.value == Some(whole(salt, len + salt))));
+    };
+    there(&store, &[1, 2, 3, 4, 5]);
+    settled(&store);
+    there(&store, &[1, 2, 3, 4, 5]);
+    drop(store); // as a process that dies
+    let mended = dir.path().join("mended");
+    let report = Store::repair(&path, &mended, &RepairOptions::default(), &options(), |_, _| {}).unwrap();
+    assert_eq!(report.lost().count(), 0, "{:?}", report.findings);
+    for path in [path, mended] {
+        let store = Store::open(&path, options()).unwrap();
+        there(&store, &[1, 2, 3, 4, 5]);
+        store.close().unwrap();
+        let report = Store::verify(&path, &options(), true, |_, _| {}).unwrap();
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+    }
+    let store = Store::open(dir.path().join("store"), options()).unwrap();
+    clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
+    there(&store, &[1, 3, 4, 5]);
+    let held = store.stats().value_bytes;
+    clock.0.fetch_add(10 * MINUTE_MS, Ordering::SeqCst);
+    there(&store, &[3, 4]);
+    settled(&store);
+    there(&store, &[3, 4]);
+    store.reclaim(|_| {}).unwrap();
+    let left = store.stats().value_bytes;
+    // Of the sorted one it is less than what `value_space_max` leaves lying.
+    assert!(left + 2 * len <= held, "what has expired is given back: {left} of {held}");
+    // An absent value is inserted, one that is there stays.
+    for table in tables(&store) {
+        for key in [1_u64, 3] {
+            let mut writer = table.as_bytes().writer(WriteOp::Insert, &key.to_be_bytes()).unwrap();
+            writer.write_from(&mut bytes(key, [len, PIECE as u64][key as usize / 2])).unwrap();
+            writer.finish().unwrap();
+        }
+    }
+    there(&store, &[1, 3, 4]);
 }
 
 /// Writes more than 4 GiB, so only by hand: `cargo test --release -p folddb --test streams -- --ignored`.

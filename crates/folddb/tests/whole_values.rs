@@ -12,8 +12,8 @@ use folddb::folds::ByteSet;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::TableRules;
 use folddb::{
-    BackupOptions, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Lifetime, LoadOptions,
-    Options, RestoreOptions, Store, SyncOptions, Upkeep, WriteOp,
+    BackupOptions, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Keep, Lifetime,
+    LoadOptions, Options, RestoreOptions, Store, SyncOptions, Upkeep, WriteOp,
 };
 
 const MIB: usize = 1 << 20;
@@ -87,6 +87,28 @@ fn shapes() -> Vec<Shape> {
                 &[(1, Put), (16 * MIB + 1, Fold(4 * MIB))],
             )
         },
+        // A cache of blobs with a time to live.
+        Shape {
+            lasts: true,
+            ..shape(
+                "cached",
+                TableRules::ready_made("blob").unwrap().key(KeyCodec::U64).expire(Expire::ByWrite),
+                &[(0, Stream), (64 << 10, Put), (16 * MIB + 1, Stream)],
+            )
+        },
+        Shape {
+            lasts: true,
+            ..shape(
+                "cached hashed",
+                TableRules::ready_made("blobs").unwrap().key(KeyCodec::U64).expire(Expire::ByWrite),
+                &[(0, Stream), (16 * MIB, Stream), (16 * MIB + 1, Stream)],
+            )
+        },
+        shape(
+            "hashed versions",
+            TableRules::ready_made("blobs").unwrap().key(KeyCodec::U64).keep(Keep::Versions(2)),
+            &[(1, Put), (16 * MIB - 12, Put), (16 * MIB + 1, Stream)],
+        ),
     ]
 }
 
@@ -133,7 +155,11 @@ fn make(shape: &Shape, table: &BytesTable, key: u64, (len, way): (usize, Way)) {
             members(key, len).iter().for_each(|set| write(WriteOp::Fold, &set.to_bytes()));
         }
         Way::Stream => {
-            let mut writer = table.writer(WriteOp::Set, &key.to_be_bytes()).unwrap();
+            let writer = match lifetime {
+                None => table.writer(WriteOp::Set, &key.to_be_bytes()),
+                Some(lifetime) => table.writer_expiring(WriteOp::Set, &key.to_be_bytes(), lifetime),
+            };
+            let mut writer = writer.unwrap();
             writer.write_from(&mut &value[..]).unwrap();
             writer.finish().unwrap();
         }
@@ -239,7 +265,7 @@ fn dumped_and_loaded(source: &Store, dir: &Path) {
 
 fn synced(source: &Store, dir: &Path) {
     let store = Store::create(dir.join("synced"), options()).unwrap();
-    for shape in shapes().iter().filter(|shape| shape.name != "hashed") {
+    for shape in shapes().iter().filter(|shape| !shape.name.contains("hashed")) {
         let table = store.create_table(shape.name, shape.rules.clone()).unwrap();
         let from = || source.bytes_table(shape.name).unwrap().scan();
         // What is there before is replaced, and not folded onto.

@@ -3,7 +3,8 @@
 //! ```text
 //!   begin    000052.values        zeros where the head of the record will be | key |        a draft: no manifest lists it
 //!   push     000052.values        ... | a stretch of the value | the next | ...
-//!   finish   000052.values        the head is written over the zeros; the file is durable
+//!   durable  000052.values        what has come so far is durable, so that little is left to do for the end
+//!   finish   000052.values        ... | front, where it has one; the head is written over the zeros; the file is durable
 //!   shelve   000061.shelf/000001.value      the same file, as the one object of a shelf of its own (`shelves.rs`)
 //! ```
 //!
@@ -101,16 +102,26 @@ impl LongValue {
         Ok(())
     }
 
-    /// Ends the value, and makes its bytes durable.
+    /// Makes what has come so far durable.
+    ///
+    /// # Errors
+    /// A failed sync: the draft is of no further use.
+    pub fn make_durable(&mut self) -> Result<()> {
+        let synced = self.host.files.sync_file(&self.path);
+        synced.map_err(|error| Error::io("sync", &self.path, error))
+    }
+
+    /// Ends the value, with this front behind it unless that is empty, and makes its bytes durable.
     ///
     /// # Errors
     /// A failed write or sync: the draft is of no further use.
-    pub fn finish(&mut self) -> Result<()> {
+    pub fn finish(&mut self, front: &[u8]) -> Result<()> {
+        self.push(front)?;
         let end = RECORD_HEAD_BYTES as u64 + self.key.len() as u64 + self.len;
         self.append(&vec![0; (self.record_bytes() - end) as usize])?;
         self.file = None;
         let mut head = Vec::new();
-        put_head(&mut head, (self.table, &self.key), self.len, self.hash());
+        put_head(&mut head, (self.table, &self.key), self.len, self.hash(), !front.is_empty());
         let files = &self.host.files;
         let ended = files.write_over(&self.path, 0, &head).and_then(|()| files.sync_file(&self.path));
         ended.map_err(|error| Error::io("end", &self.path, error))

@@ -7,7 +7,9 @@
 //!   value            the rest
 //! ```
 //!
-//! It stands before the value in its record of the value lane, whose length and hash are those of both. Other tables have none.
+//! It stands before the value in its record of the value lane, whose length and hash are those of
+//! both. Of a value that was written piece by piece it stands behind it, and the head of the record
+//! says so: its times are known when all of it is there. Other tables have none.
 
 use folddb_base::Stamp;
 use folddb_base::bytes::Malformed;

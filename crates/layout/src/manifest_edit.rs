@@ -346,8 +346,12 @@ pub const FEATURE_ROPES: u64 = 1;
 /// Hashed tables may hold values that are longer than what is written at once.
 pub const FEATURE_LONG_VALUES: u64 = 2;
 
+/// Values in pieces may have deadlines, and values of more than 16 MiB of hashed tables fronts,
+/// which stand behind them.
+pub const FEATURE_LASTING_PIECES: u64 = 4;
+
 /// All features that this version knows.
-const FEATURES_KNOWN: u64 = FEATURE_ROPES | FEATURE_LONG_VALUES;
+const FEATURES_KNOWN: u64 = FEATURE_ROPES | FEATURE_LONG_VALUES | FEATURE_LASTING_PIECES;
 
 /// Appends a frame for `offset` of manifest `number`; false, with nothing appended, where it would not fit a `u32`.
 #[must_use]

@@ -15,7 +15,7 @@
 //!    0  len       u64    bytes of the value
 //!    8  table     u32    the table that it belongs to
 //!   12  key_len   u16
-//!   14  (zero)    u16
+//!   14  flags     u16    0, or 1: the front of the value stands behind it (see hash_front.rs)
 //!   16  hash      u32    of the value, as in the pointer (see base/pointer.rs)
 //!   20  check     u32    low half of xxh3-64 of the key, seeded with xxh3-64 of bytes 0..20
 //!   24  key, value, zeros up to a multiple of 16
@@ -86,20 +86,27 @@ pub fn put_record(out: &mut Vec<u8>, table: TableId, key: &[u8], value: &[u8]) -
     let start = out.len();
     let hash = value_hash(key, value);
     out.reserve(record_bytes(key.len(), value.len() as u64) as usize);
-    put_head(out, (table, key), value.len() as u64, hash);
+    put_head(out, (table, key), value.len() as u64, hash, false);
     out.extend_from_slice(key);
     out.extend_from_slice(value);
     out.resize(start + (out.len() - start).next_multiple_of(VALUE_ALIGN as usize), 0);
     hash
 }
 
-/// Appends the head of a record whose value has so many bytes and this hash: what stands before its key.
-pub fn put_head(out: &mut Vec<u8>, (table, key): (TableId, &[u8]), value_len: u64, hash: u32) {
+/// Appends the head of a record whose value has so many bytes and this hash, with its front behind
+/// it or not: what stands before its key.
+pub fn put_head(
+    out: &mut Vec<u8>,
+    (table, key): (TableId, &[u8]),
+    value_len: u64,
+    hash: u32,
+    front_is_behind: bool,
+) {
     let start = out.len();
     put_u64(out, value_len);
     put_u32(out, table.0);
     out.extend_from_slice(&(key.len() as u16).to_le_bytes());
-    out.extend_from_slice(&[0, 0]);
+    out.extend_from_slice(&[u8::from(front_is_behind), 0]);
     put_u32(out, hash);
     let check = hash32(hash64(0, &out[start..]), key);
     put_u32(out, check);
@@ -116,6 +123,8 @@ pub struct RecordHead {
     pub key_len: u16,
     /// The hash of the value.
     pub hash: u32,
+    /// Whether the front of the value, where its table has fronts, stands behind it.
+    pub front_is_behind: bool,
     check: u32,
     seed: u64,
 }
@@ -129,10 +138,15 @@ impl RecordHead {
         let mut reader = Reader::new(bytes);
         let (len, table) = (reader.u64()?, TableId(reader.u32()?));
         let lens = reader.u32()?;
-        let key_len = u16::try_from(lens).map_err(|_| Malformed::Bounds)?;
+        let key_len = lens as u16;
+        let front_is_behind = match lens >> 16 {
+            0 => false,
+            1 => true,
+            _ => return Err(Malformed::Bounds),
+        };
         let (hash, check) = (reader.u32()?, reader.u32()?);
         let seed = hash64(0, bytes.get(..RECORD_HEAD_BYTES - 4).unwrap_or(&[]));
-        Ok(RecordHead { len, table, key_len, hash, check, seed })
+        Ok(RecordHead { len, table, key_len, hash, front_is_behind, check, seed })
     }
 
     /// Whether the head is one and this is its key.

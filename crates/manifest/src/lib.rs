@@ -23,8 +23,8 @@ mod examine;
 pub use examine::{EditFault, Examined, examine};
 pub use feeds::{Feeds, KeptLog};
 pub use folddb_layout::manifest_edit::{
-    Change, FEATURE_LONG_VALUES, FEATURE_ROPES, FeedPhase, FeedState, IndexSegment, IndexStand, IndexState,
-    LossCause, PartState, TableNote,
+    Change, FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES, FEATURE_ROPES, FeedPhase, FeedState, IndexSegment,
+    IndexStand, IndexState, LossCause, PartState, TableNote,
 };
 pub use log::{Loaded, ManifestLog, NUMBERS_RESERVED, NumberSource, load};
 pub use state::{RangeDelete, RunState, State, TableState};

@@ -807,7 +807,8 @@ impl TableRules {
     fn check_summaries(&self) -> Result<(), Error> {
         if self.summaries && (self.keep.keeps_past() || self.expire.has_stamps()) {
             return Err(Error::invalid(
-                "summaries are given, but of a table that keeps its past, or whose values expire, a block does not say what it shows",
+                "summaries are given, but of a table that keeps its past, or whose values expire, a block does not say what it shows; leave \
+                 `summaries` out",
             ));
         }
         Ok(())
@@ -1127,9 +1128,11 @@ impl BoundRules {
         self.opaque
     }
 
-    /// True when any bytes are a value, so that nobody need look at all of one at once; of values that expire somebody must.
+    /// True when any bytes are a value, so that nobody need look at all of one at once.
     pub fn takes_any_bytes(&self) -> bool {
-        !self.fold.has_stamps() && (self.opaque == Some(ValueCodec::Bytes) || self.fold.joins().is_some())
+        let has_head_of_bytes = matches!(self.heads, Heads::None | Heads::First(_));
+        let joins = || self.fold.fold().is_some_and(|fold| fold.joins_with().is_some());
+        self.opaque == Some(ValueCodec::Bytes) || (has_head_of_bytes && joins())
     }
 
     /// A value as people read it. Without the fold of the table, its bytes.

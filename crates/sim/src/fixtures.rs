@@ -16,6 +16,7 @@
 //!               copied/          backups of such a store
 //!               LENGTHS          how long files are that end in zeros: those are left out (`fixtures/lengths.rs`)
 //!   fixtures/v3/sealed/          the same again, with digests of version 2 among its tokens
+//!   fixtures/v4/lasting/         a store with values in pieces that have deadlines, or are versions
 //! ```
 //!
 //! What is there is never written again: another way in which a version writes is another directory. Written by the example
@@ -111,7 +112,8 @@ fn in_world(still: &Arc<Still>) -> Options {
 }
 
 /// What fixtures there are, by name: each is a store or a place for backups, and what is known of it.
-pub const NAMES: [&str; 7] = ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied"];
+pub const NAMES: [&str; 8] =
+    ["closed", "unclosed", "backup", "settled", "died", "sealed", "copied", "lasting"];
 
 /// Writes one of the fixtures into a directory that is there and does not have it.
 ///
@@ -126,6 +128,7 @@ pub fn write(dir: &Path, name: &str) -> Result<()> {
         "died" => varied::died(dir),
         "sealed" => varied::sealed(dir),
         "copied" => varied::copied(dir),
+        "lasting" => varied::lasting(dir),
         _ => Err(Error::invalid(format!("there is no fixture {name}: {NAMES:?}"))),
     }
 }

@@ -27,7 +27,7 @@ use folddb_layout::frame::LogOp;
 use folddb_layout::hash_changes::{Changed, ChangesFooter, put_changes};
 use folddb_layout::hash_checkpoint::{self, CheckpointFooter, Directory, Entry, PieceEntry, PointRange};
 use folddb_layout::hash_front::Front;
-use folddb_layout::manifest_edit::{FEATURE_LONG_VALUES, FEATURE_ROPES};
+use folddb_layout::manifest_edit::{FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES, FEATURE_ROPES};
 use reader::{Found, FoundChange, Reader};
 
 const ALL_THE_SAME: u64 = 0x0123_4567_89ab_cdef;
@@ -96,6 +96,7 @@ fn examples(doc: &Document) -> Vec<(&'static str, Vec<u8>)> {
     let pointer = Pointer { place, time_ms: 1_763_706_400_000, hash: 0xdead_beef, len: 8192, head: &[] };
     all.push(("pointer to 8192 bytes at 4096 of segment 7", made(|out| pointer.put(out))));
     all.push(("rope of 8192 bytes at 4096 of segment 7, \", \", 64 at 4800 of 8", rope()));
+    all.push(("the same, until 2000000000000", lasting_rope()));
     all.push(("piece of points 1 and 300 of file 7, at 4096", checkpoint_piece()));
     let [first, second] = first_frames(doc);
     all.push(("frame 1: fold hits \"k\" 5", first));
@@ -106,11 +107,21 @@ fn examples(doc: &Document) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn rope() -> Vec<u8> {
+    made(|out| pieces().put(1_763_706_400_000, b"", out))
+}
+
+fn lasting_rope() -> Vec<u8> {
+    made(|out| {
+        pieces().put_until(1_763_706_400_000, Some(2_000_000_000_000), b"", out);
+    })
+}
+
+fn pieces() -> RopeBuilder {
     let mut rope = RopeBuilder::default();
     rope.push_apart(folddb_base::ValuePlace { segment: 7, unit: 256 }, 0xdead_beef, 8192);
     rope.push_inline(b", ");
     rope.push_apart(folddb_base::ValuePlace { segment: 8, unit: 300 }, 0xbeef_dead, 64);
-    made(|out| rope.put(1_763_706_400_000, b"", out))
+    rope
 }
 
 fn made(put: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -327,6 +338,7 @@ fn limits_and_kinds_are_as_the_document_says() {
         ("rope.bytes_max", ROPE_BYTES_MAX as u64),
         ("feature.ropes", FEATURE_ROPES),
         ("feature.long_values", FEATURE_LONG_VALUES),
+        ("feature.lasting_pieces", FEATURE_LASTING_PIECES),
     ] {
         assert_eq!(doc.constant(name), value, "{name}");
     }

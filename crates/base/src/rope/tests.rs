@@ -48,6 +48,35 @@ fn one_piece_is_a_pointer() {
 }
 
 #[test]
+fn a_rope_says_until_when_its_value_lasts_and_so_does_a_pointer() {
+    for pieces in 1..3 {
+        let (mut rope, mut out) = (RopeBuilder::default(), b"before".to_vec());
+        (0..pieces).for_each(|unit| rope.push_apart(place(unit), unit, 300));
+        let at = rope.put_until(1000, Some(5000), b"he", &mut out).unwrap();
+        out[at..at + 8].copy_from_slice(&7000_u64.to_le_bytes());
+        let bytes = &mut out[6..];
+        Pointer::date(bytes, 2000);
+        let rope = Rope::decode(bytes).unwrap();
+        assert_eq!((rope.time_ms, rope.deadline_ms, rope.head), (2000, Some(7000), &b"he"[..]));
+        assert_eq!((rope.pieces, rope.len), (pieces, 300 * u64::from(pieces)));
+        let mut moved = bytes.to_vec();
+        for piece in rope.iter() {
+            if let Piece::Apart { at, .. } = piece {
+                Pointer::move_to(&mut moved[at..], place(9));
+            }
+        }
+        let moved = Rope::decode(&moved).unwrap();
+        assert!(moved.pointers().all(|pointer| pointer.place == place(9)));
+        assert_eq!(moved.deadline_ms, Some(7000));
+        for len in 0..bytes.len() {
+            // A pointer without its deadline is one all the same.
+            let is_pointer = pieces == 1 && len == bytes.len() - 8;
+            assert_eq!(Rope::decode(&bytes[..len]).is_ok(), is_pointer, "{pieces} {len}");
+        }
+    }
+}
+
+#[test]
 fn what_is_cut_short_goes_on_or_is_not_in_its_form_is_no_rope() {
     let bytes = built(&[Piece::Inline(b"abc"), Piece::Apart { place: place(1), hash: 2, len: 300, at: 0 }]);
     assert!(Rope::decode(&bytes).is_ok());

@@ -1,5 +1,5 @@
 use super::*;
-use crate::pointer::ValuePlace;
+use crate::pointer::{Pointer, ValuePlace};
 
 #[test]
 fn stamps_come_back_as_they_were() {

@@ -384,13 +384,16 @@ impl Sync {
     /// bytes.
     fn long(&mut self, key: &[u8], deadline_ms: Option<u64>) -> Result<u64> {
         let lifetime = self.lifetime(deadline_ms);
-        if lifetime.is_some() || !self.ours.takes_streams() {
+        if !self.ours.takes_streams() {
             let value = self.theirs.value(key)?.unwrap_or_default();
             self.ours.write_whole(WriteOp::Set, key, &value, lifetime)?;
             return Ok(value.len() as u64);
         }
         let Some(mut value) = self.theirs.read(key)? else { return Ok(0) };
-        let mut writer = self.ours.writer(WriteOp::Set, key)?;
+        let mut writer = match lifetime {
+            None => self.ours.writer(WriteOp::Set, key)?,
+            Some(lifetime) => self.ours.writer_expiring(WriteOp::Set, key, lifetime)?,
+        };
         writer.write_from(&mut value)?;
         let value_bytes = writer.len_bytes();
         writer.finish()?;

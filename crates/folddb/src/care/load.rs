@@ -284,11 +284,12 @@ impl Load<'_> {
         }
         match content {
             Content::Long(bytes) => {
-                let long = match lifetime {
-                    None if table.takes_streams() => {
-                        Long::Stream(Box::new(table.writer(WriteOp::Set, &self.key)?))
+                let long = match (table.takes_streams(), lifetime) {
+                    (true, None) => Long::Stream(Box::new(table.writer(WriteOp::Set, &self.key)?)),
+                    (true, Some(lifetime)) => {
+                        Long::Stream(Box::new(table.writer_expiring(WriteOp::Set, &self.key, lifetime)?))
                     }
-                    lifetime => Long::Held { value: Vec::new(), lifetime },
+                    (false, lifetime) => Long::Held { value: Vec::new(), lifetime },
                 };
                 self.long = Some((long, bytes));
                 return Ok(()); // which is written when it is all there

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_base::{Error, ErrorKind, Pointer, Record, RecordSink, Result, Seq, SharedMap, Stamp, TableId};
+use folddb_base::{Error, ErrorKind, Pointer, Record, RecordSink, Result, Seq, SharedMap, TableId};
 use folddb_hash::{Change, CheckpointWriter, HashIndex, IndexOptions, Past};
 use folddb_journal::{LogFault, LogReport, ReplayFrame};
 use folddb_layout::file_name::FileName;
@@ -800,12 +800,7 @@ fn encode(
         match (rope_of(&record), record.op) {
             (Some(rope), LogOp::Op(kind)) => {
                 let load = |pointer: &Pointer<'_>| values.piece((record.table, record.key), pointer);
-                let pushed = match Stamp::of_pointer(record.payload) {
-                    Ok(stamp) if core.has_stamps => {
-                        encoded.push_inline(core, kind, record.key, (stamp, &rope), &load)
-                    }
-                    _ => encoded.push_rope(core, kind, record.key, &rope, &load),
-                };
+                let pushed = encoded.push_rope(core, kind, record.key, &rope, &load);
                 pushed.map_err(|error| format!("{}; its batch is lost", error.message()))?;
             }
             _ => frame::put_record(&mut encoded.payload, record.table, record.op, record.key, record.payload),

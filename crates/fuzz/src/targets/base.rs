@@ -68,16 +68,20 @@ pub(super) fn pointer_bytes() -> Vec<u8> {
 
 /// Two values that lie apart with some bytes between, as one.
 pub(super) fn rope_bytes() -> Vec<u8> {
+    rope_until(None)
+}
+
+fn rope_until(deadline_ms: Option<u64>) -> Vec<u8> {
     let (mut rope, mut out) = (RopeBuilder::default(), Vec::new());
     rope.push_apart(ValuePlace { segment: 7, unit: 256 }, 0xdead_beef, 8192);
     rope.push_inline(b", ");
     rope.push_apart(ValuePlace { segment: 8, unit: 300 }, 0xbeef_dead, 64);
-    rope.put(1_763_706_328_000, b"head", &mut out);
+    rope.put_until(1_763_706_328_000, deadline_ms, b"head", &mut out);
     out
 }
 
 fn op_seeds() -> Vec<Vec<u8>> {
-    let (pointer, rope) = (pointer_bytes(), rope_bytes());
+    let (pointer, rope, lasting) = (pointer_bytes(), rope_bytes(), rope_until(Some(2_000_000_000_000)));
     let ops = [
         Op::Delete,
         Op::Set(b"v"),
@@ -87,6 +91,7 @@ fn op_seeds() -> Vec<Vec<u8>> {
         Op::SetApart(&pointer),
         Op::InsertApart(&pointer),
         Op::FoldApart(&rope),
+        Op::SetApart(&lasting),
     ];
     let seed = |op: &Op<'_>| {
         let mut seed = vec![op.kind() as u8];

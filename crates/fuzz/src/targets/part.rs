@@ -15,7 +15,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::liveness::{Liveness, SegmentUse};
 use folddb_layout::part::{FOOTER_BYTES, Footer, Meta, PartFacts, StampFacts, TopIndex};
 use folddb_layout::summaries::{Summaries, Summary};
-use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_record, value_in};
+use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_head, put_record, value_in};
 use folddb_rules::KeyOrder;
 use folddb_run::{
     Depth, Fault, Inspect, Part, PartWriter, ReadMode, Search, Shared, WriteOptions, examine, search_blocks,
@@ -182,13 +182,18 @@ fn value_record(input: &[u8]) {
     let mut again = Vec::new();
     assert_eq!(put_record(&mut again, head.table, key, value), head.hash);
     assert_eq!(again.len() as u64, head.record_bytes());
-    assert!(input.starts_with(&again[..key_end + value.len()]));
+    again.clear();
+    put_head(&mut again, (head.table, key), head.len, head.hash, head.front_is_behind);
+    assert!(input.starts_with(&[&again, key, value].concat()));
 }
 
 fn value_record_seeds() -> Vec<Vec<u8>> {
     let mut out = Vec::new();
-    put_record(&mut out, TableId(3), b"key", b"a value that lies apart");
-    vec![out]
+    let value = b"a value that lies apart";
+    let hash = put_record(&mut out, TableId(3), b"key", value);
+    let mut fronted = Vec::new();
+    put_head(&mut fronted, (TableId(3), b"key"), value.len() as u64, hash, true);
+    vec![out, [&fronted[..], b"key", value].concat()]
 }
 
 fn top_index(input: &[u8]) {

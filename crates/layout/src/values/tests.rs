@@ -33,6 +33,18 @@ fn every_bit_of_a_record_counts_but_for_the_zeros_behind_it() {
 }
 
 #[test]
+fn a_record_says_where_the_front_of_its_value_stands_and_knows_no_other_flag() {
+    for is_behind in [false, true] {
+        let mut bytes = Vec::new();
+        put_head(&mut bytes, (TableId(3), b"key"), 7, 1, is_behind);
+        let head = RecordHead::decode(&bytes).unwrap();
+        assert_eq!((head.front_is_behind, head.is_of(b"key"), head.key_len), (is_behind, true, 3));
+        bytes[14] |= 2;
+        assert!(RecordHead::decode(&bytes).is_err());
+    }
+}
+
+#[test]
 fn a_header_is_that_of_one_file() {
     let header = header(FileNumber(12));
     assert_eq!(header.len(), VALUES_HEADER_BYTES);

@@ -45,7 +45,12 @@ impl Player {
         shape: &Shape,
         (how, value): (WriteOp, &[u8]),
     ) -> Outcome {
-        let mut writer = match table.writer(how, &shape.key(op.key)) {
+        let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
+        let begun = match lifetime {
+            Lifetime::Default => table.writer(how, &shape.key(op.key)),
+            lifetime => table.writer_expiring(how, &shape.key(op.key), lifetime),
+        };
+        let mut writer = match begun {
             Ok(writer) => writer,
             Err(error) => return self.refused("begin a stream", error),
         };
@@ -182,7 +187,8 @@ fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> 
         What::Fold if shape.kind == Kind::Append => WriteOp::Fold,
         _ => return None,
     };
-    (op.value.is_multiple_of(4) && table.takes_streams()).then_some(how)
+    // What is left by 4 says how long it lasts.
+    ((op.value / 4).is_multiple_of(4) && table.takes_streams()).then_some(how)
 }
 
 pub(super) fn write_op(what: What) -> WriteOp {

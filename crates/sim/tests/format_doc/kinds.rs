@@ -99,6 +99,10 @@ impl Kinds<'_> {
             let name = entry.expect("an entry").file_name();
             self.found(file_kind(&format!("{shelf}/{}", name.to_string_lossy())));
             self.found("layout value-record");
+            let object = std::fs::read(dir.join(name)).expect("an object is read");
+            if object.get(14) == Some(&1) {
+                self.found("a front behind its value");
+            }
         }
     }
 
@@ -139,7 +143,11 @@ impl Kinds<'_> {
             "op.put_hashed" => &payload[8..],
             _ => return,
         };
-        self.found(if apart[..4] == [0xff; 4] { "layout rope" } else { "layout pointer" });
+        self.found(match apart[..4] {
+            [0xff, 0xff, 0xff, 0xff] => "layout rope",
+            [0xfe, 0xff, 0xff, 0xff] => "layout lasting-rope",
+            _ => "layout pointer",
+        });
     }
 
     /// The layouts that a file has at its front and at its end.
@@ -280,7 +288,7 @@ fn every_kind_that_the_document_draws_is_among_the_fixtures() {
     assert!(missing.is_empty(), "no fixture has: {missing:#?}");
     let needless: Vec<_> = NOT_KEPT.iter().filter(|(kind, _)| kinds.found.contains(*kind)).collect();
     assert!(needless.is_empty(), "some fixture has: {needless:#?}");
-    for kind in ["a time in a frame", "stamps in meta", "a past in meta"] {
+    for kind in ["a time in a frame", "stamps in meta", "a past in meta", "a front behind its value"] {
         assert!(kinds.found.contains(kind), "no fixture has {kind}");
     }
 }
