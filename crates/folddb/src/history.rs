@@ -22,7 +22,7 @@ use crate::engine::Engine;
 use crate::hashed::Hashed;
 use crate::hashed_read::{As, Found, Reading};
 use crate::read::damaged_record;
-use crate::times::AsOf;
+use crate::times::{AsOf, KEEPS_PAST};
 use crate::view::TableView;
 
 /// What a key was from one write on.
@@ -144,6 +144,7 @@ impl Engine {
             "table `{}` keeps {}: of key {key} the oldest state that is kept is that at {since}; asked for is that at {asked}",
             table.name, table.rules.rules.keep
         ))
+        .advise(KEEPS_PAST)
     }
 
     /// The states of `key` that count, newest first, absent ones at the old end too; and whether it had a value in one beyond `limit`.

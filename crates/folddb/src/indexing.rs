@@ -25,7 +25,7 @@ use folddb_layout::manifest_edit::{Change, IndexStand};
 use folddb_manifest::State;
 use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
 use folddb_rules::term_kind::gives_nothing;
-use folddb_rules::term_law::check_terms;
+use folddb_rules::term_law::{TermsDoubt, check_terms};
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
 
@@ -256,17 +256,17 @@ pub(crate) fn check_rule(
         return Err(wrong(&format!("`{}` never gives a term: {why}", rule.terms)));
     }
     let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
-    check_law(table, &extractor, samples).map_err(|why| wrong(&why))
+    // A counter-example to the law of terms is looked for among these records and some that are
+    // made up.
+    check_terms(table, &extractor, samples).map_err(|doubt| match doubt {
+        TermsDoubt::Broken(_) => wrong(&doubt.to_string()).advise(OTHER_TERMS),
+        TermsDoubt::NotTried => wrong(&doubt.to_string()),
+    })
 }
 
-/// Looks for a counter-example to the law of terms, among these records and some that are made up.
-fn check_law(
-    table: &BoundRules,
-    extractor: &Extractor,
-    samples: Samples<'_>,
-) -> std::result::Result<(), String> {
-    check_terms(table, extractor, samples).map_err(|doubt| doubt.to_string())
-}
+const OTHER_TERMS: &str =
+    "use an index of the key, of the head or of a field that replaces, or a table with another fold";
+const ADD_INDEX: &str = "name one that is there, or add it";
 
 impl Engine {
     /// The table of this name, and its index.
@@ -278,7 +278,7 @@ impl Engine {
             } else {
                 format!("it has {}", names.join(", "))
             };
-            Error::invalid(format!("table `{}` has no index `{name}`; {has}", table.name))
+            Error::invalid(format!("table `{}` has no index `{name}`; {has}", table.name)).advise(ADD_INDEX)
         })
     }
 

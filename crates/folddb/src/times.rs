@@ -26,6 +26,10 @@ use crate::catalog::TableCore;
 use crate::engine::{Committer, Engine};
 use crate::view::{PartView, RunView, Sealed};
 
+/// What to do for a past that is not kept.
+pub(crate) const KEEPS_PAST: &str = "read what is kept; to keep more, create the table with keep=window:TIME, keep=forever or \
+                                     keep=versions:N";
+
 /// A moment of the past, as users name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsOf {
@@ -254,7 +258,7 @@ impl Engine {
                      ask for the history of a key",
                     table.name, at.seq
                 );
-                return Err(Error::invalid(message));
+                return Err(Error::invalid(message).advise(KEEPS_PAST));
             }
         };
         if at.seq >= since && keeps_expired {
@@ -270,7 +274,8 @@ impl Engine {
                 "table `{}` keeps no values that have expired{beyond}: what was alive at {} may be gone",
                 table.name,
                 utc(at.time_ms)
-            )));
+            ))
+            .advise(KEEPS_PAST));
         }
         Err(self.not_kept(table, at, since.min(now.seq)))
     }
@@ -290,5 +295,6 @@ impl Engine {
             at_seq(since),
             at_seq(at.seq)
         ))
+        .advise(KEEPS_PAST)
     }
 }
