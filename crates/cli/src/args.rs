@@ -107,8 +107,19 @@ pub(crate) enum Verb {
     Values(ValuesArgs),
     /// Print what a change feed has to give: the rows the first time, then every batch since
     ///
-    /// A feed is a name under which the store keeps what its consumer has not acknowledged. A store is open in one process at a
-    /// time: a watch prints what there is by then, acknowledges it and ends; run it again for what has come since.
+    /// A feed is a name under which the store keeps what its consumer has not acknowledged. A watch
+    /// prints what there is by then, acknowledges it and ends; run it again for what has come
+    /// since.
+    ///
+    /// With --wait it goes on, and prints each batch as another process writes it, until --limit,
+    /// or until nothing has come for as long as --wait says, or Ctrl-C. It holds no lock meanwhile.
+    /// What it has printed it acknowledges when it ends; where another process has the store open
+    /// by then it cannot, and says so. So each batch is printed at least once, and once only where
+    /// a watch ends in order: one that was killed, or could not acknowledge, is followed by one
+    /// that prints the same again. A batch shows when it is with the kernel, which may be before it
+    /// is synced. Where the store is open for writing when such a watch begins, the feed has to be
+    /// there, its rows printed: make it by a watch while nobody writes, or in the shell that
+    /// writes.
     Watch(WatchArgs),
     /// List the change feeds of a store and what is held for them, or drop one
     Feeds(FeedsArgs),
@@ -891,9 +902,10 @@ pub(crate) struct WatchArgs {
     /// End after so many batches
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Wait so many seconds for more, each time that there is nothing
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) wait: Option<u64>,
+    /// Wait for more, without the lock of the store: for ever, or so many seconds each time that
+    /// there is nothing
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1)]
+    pub(crate) wait: Option<Option<u64>>,
     /// What may be held for it while nobody watches; with more it is lost, until --again [default: what it has; 1GiB where it is made]
     #[arg(long, value_name = "SIZE", value_parser = human::parse_bytes)]
     pub(crate) hold_max: Option<usize>,

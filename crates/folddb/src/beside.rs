@@ -37,10 +37,10 @@ use crate::recover;
 use crate::values::rope_of;
 
 /// So often an opening that met a writer at work begins anew.
-const ATTEMPTS_MAX: u64 = 20;
+pub(crate) const ATTEMPTS_MAX: u64 = 20;
 
 /// What is waited before that, at first.
-const PAUSE: Duration = Duration::from_millis(2);
+pub(crate) const PAUSE: Duration = Duration::from_millis(2);
 
 /// Opens a store that may be open for writing elsewhere.
 pub(crate) fn open(dir: &Path, options: &Options) -> Result<Arc<Engine>> {
@@ -64,7 +64,7 @@ pub(crate) fn open(dir: &Path, options: &Options) -> Result<Arc<Engine>> {
 }
 
 /// Whether an error may be owed to what the writer did meanwhile.
-fn may_pass(error: &Error) -> bool {
+pub(crate) fn may_pass(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io)
 }
 

@@ -18,29 +18,24 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::bytes::Malformed;
 use folddb_base::limits::VALUE_BYTES_MAX;
-use folddb_base::{Error, ErrorKind, Lsn, OpKind, Piece, Pointer, Result, Rope, Seq, Stamp, TableId};
+use folddb_base::{Error, ErrorKind, Lsn, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
-use folddb_journal::follow::{Followed, Follower};
-use folddb_layout::frame::{self, FrameRecord, LogOp};
-use folddb_layout::hash_front::{FRONT_BYTES, Front};
-use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
+use folddb_journal::follow::Follower;
 use folddb_manifest::{Change, FeedPhase, FeedState, TableNote};
 use folddb_rules::Datum;
-use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::any_rows::Short;
 use crate::engine::Engine;
-use crate::feeds::why_lost;
-use crate::hashed_read::is_long;
+use crate::feed_batch::{Met, Reading, met, note_event};
+use crate::feed_event::{FeedBatch, FeedEvent, FeedOptions, FeedPosition, FeedRow, FeedTable};
+use crate::feeds::lost_error;
 use crate::head::Head;
 use crate::kept_logs::{check_feed_is_no_log, check_holds_no_log};
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::value_files::Roster;
 
 /// The budget of a feed that is made without one.
 const BYTES_MAX: u64 = 1 << 30;
@@ -50,163 +45,6 @@ const NAME_BYTES_MAX: usize = 255;
 
 /// A reader that has caught up looks so often for what is new, where nobody tells it.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-
-/// What a feed tells of, and how much it may hold.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct FeedOptions {
-    /// The only table that it tells of; all where there is none. It need not be there yet, and may come and go.
-    pub table: Option<String>,
-    /// It tells of keys whose bytes begin so.
-    pub prefix: Vec<u8>,
-    /// Bytes of log and values that are kept only for this feed: its budget. With more than that the feed is lost, and begins
-    /// anew. None leaves a feed that is there the one that it has, and gives a new one 1 GiB; one that is given counts from
-    /// the opening on. Raise it where the consumer may be away for long. With `u64::MAX` the feed is never lost for space:
-    /// where the disk is full or the store at its bound, writes wait for its consumer.
-    pub bytes_max: Option<u64>,
-    /// Whether it begins with what comes now, and gives no rows.
-    pub from_now: bool,
-}
-
-/// A table, as feeds tell of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedTable {
-    /// Its number, which no other table of the store ever has.
-    pub id: u32,
-    /// Its name.
-    pub name: String,
-    /// Its rules, as text.
-    pub rules_text: String,
-}
-
-/// What a feed gives.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FeedEvent {
-    /// Forget all that this feed has given before: what comes now is everything.
-    Begin {
-        /// The rows are as of this seq.
-        seq: Seq,
-        /// And as of this time, in milliseconds since 1970.
-        unix_millis: u64,
-    },
-    /// There is a table.
-    TableCreated(Arc<FeedTable>),
-    /// A table is gone, with all that is in it.
-    TableDropped(Arc<FeedTable>),
-    /// What a key has.
-    Row(FeedRow),
-    /// There are no more rows. To acknowledge this, or anything after it, is to have them all.
-    RowsEnd,
-    /// A batch, whole, but for ops on what the feed does not tell of.
-    Batch(FeedBatch),
-}
-
-/// What a key had when the feed began.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedRow {
-    /// The table.
-    pub table: Arc<FeedTable>,
-    /// The key.
-    pub key: Vec<u8>,
-    /// Its value; none where it is long, and where the fold fails on the key.
-    pub value: Option<Vec<u8>>,
-    /// The head of a value of more than 16 MiB, with its length: such a one is not handed out whole, read it from the store.
-    pub long: Option<Head>,
-    /// Until when it lasts, in milliseconds since 1970; none where it does for ever.
-    pub deadline_ms: Option<u64>,
-}
-
-/// A batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedBatch {
-    /// The seq of its first op, told or not.
-    pub first_seq: Seq,
-    /// The seq of its last.
-    pub last_seq: Seq,
-    /// When it was written, in milliseconds since 1970, where a table of it or an age for deletes asks for that.
-    pub written_ms: Option<u64>,
-    /// Its ops, in order.
-    pub ops: Vec<FeedOp>,
-}
-
-/// An op of a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedOp {
-    /// The table.
-    pub table: Arc<FeedTable>,
-    /// Its seq.
-    pub seq: Seq,
-    /// The key; of a range delete, the first that is deleted.
-    pub key: Vec<u8>,
-    /// What it does.
-    pub change: FeedChange,
-    /// Until when the value that it brings lasts, in milliseconds since 1970; none where it does for ever.
-    pub deadline_ms: Option<u64>,
-}
-
-/// What an op does to its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FeedChange {
-    /// Makes the value this one.
-    Set(Vec<u8>),
-    /// Gives an absent key this value.
-    Insert(Vec<u8>),
-    /// Folds this operand on.
-    Fold(Vec<u8>),
-    /// Makes the key absent.
-    Delete,
-    /// Makes all keys from the key on and below this one, in the order of the table, absent.
-    DeleteRange(Vec<u8>),
-    /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of so many bytes: read it from the
-    /// store.
-    SetLong(u64),
-    /// Gives an absent key such a value.
-    InsertLong(u64),
-    /// Folds an operand of so many bytes on: read what it comes to from the store.
-    FoldLong(u64),
-}
-
-/// A place in a feed: all up to an event. Later ones are greater.
-#[derive(Clone, Copy, Debug)]
-pub struct FeedPosition {
-    seq: Seq,
-    lsn: Lsn,
-    note: u64,
-    /// Not among the rows.
-    is_settled: bool,
-    /// How often the feed had begun by then, in this process. It says nothing of where the place is.
-    begun: u64,
-}
-
-impl FeedPosition {
-    /// The seq of the last op before it.
-    pub fn seq(&self) -> Seq {
-        self.seq
-    }
-
-    fn place(&self) -> (Seq, Lsn, u64, bool) {
-        (self.seq, self.lsn, self.note, self.is_settled)
-    }
-}
-
-impl PartialEq for FeedPosition {
-    fn eq(&self, other: &FeedPosition) -> bool {
-        self.place() == other.place()
-    }
-}
-
-impl Eq for FeedPosition {}
-
-impl PartialOrd for FeedPosition {
-    fn partial_cmp(&self, other: &FeedPosition) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for FeedPosition {
-    fn cmp(&self, other: &FeedPosition) -> std::cmp::Ordering {
-        self.place().cmp(&other.place())
-    }
-}
 
 /// A feed that is being read, by one reader at a time; see [`Store::feed`].
 pub struct Feed {
@@ -228,15 +66,6 @@ pub struct Feed {
     /// What has happened to tables after `place`, and as of which edit that is known.
     notes: VecDeque<TableNote>,
     notes_as_of: u64,
-}
-
-/// A table that was met.
-#[derive(Clone)]
-struct Met {
-    table: Arc<FeedTable>,
-    has_stamps: bool,
-    /// Its values have fronts, as those of hashed tables that know times.
-    has_fronts: bool,
 }
 
 enum Stage {
@@ -324,7 +153,7 @@ impl Feed {
             feed.begin(feed.options.from_now)?;
             return Ok(feed);
         };
-        feed.check_same(&state)?;
+        check_same(name, &feed.options, &state)?;
         if given != feed.bytes_max {
             feed.set_bytes_max(given)?;
         }
@@ -345,22 +174,6 @@ impl Feed {
         engine.edit_feeds(&mut manifest, &[Change::SetFeed { feed }])?;
         self.bytes_max = bytes_max;
         Ok(())
-    }
-
-    fn check_same(&mut self, state: &FeedState) -> Result<()> {
-        let table = Some(state.table.clone()).filter(|table| !table.is_empty());
-        if (&table, &state.prefix) == (&self.options.table, &self.options.prefix) {
-            return Ok(());
-        }
-        let tables = table.map_or("all tables".to_owned(), |table| format!("table `{table}`"));
-        let keys = match state.prefix.is_empty() {
-            true => String::new(),
-            false => format!(", of keys that begin with `{}`", Datum::from_bytes(&state.prefix)),
-        };
-        Err(Error::invalid(format!(
-            "feed `{}` tells of {tables}{keys}: read it so, drop it, or choose another name",
-            self.name
-        )))
     }
 
     /// Forgets where the feed stood, and begins anew with the rows of the present. For one that is lost, and for consumers that are.
@@ -480,16 +293,7 @@ impl Feed {
     }
 
     fn lost(&self) -> Error {
-        let state = self.engine.manifest.lock().state().feeds.get(&self.name).cloned();
-        let why = match state.as_ref().map(|state| state.phase) {
-            Some(FeedPhase::Lost(cause)) => state.as_ref().map(|state| why_lost(state, cause)),
-            _ => None,
-        };
-        let why = why.unwrap_or_else(|| "it has been dropped".to_owned());
-        let lost = Error::new(ErrorKind::FeedLost, format!("feed `{}` has lost its place: {why}", self.name));
-        lost.advise(
-            "begin the feed anew, with the rows of the present: Feed::begin_again, or folddb watch with --again",
-        )
+        lost_error(&self.name, self.engine.manifest.lock().state().feeds.get(&self.name))
     }
 
     /// Takes note of what has happened to tables, and to the feed.
@@ -566,22 +370,28 @@ impl Feed {
 
     /// Something that happened to a table before the next batch; notes of others are passed over.
     fn next_note(&mut self) -> Option<FeedEvent> {
-        let Stage::Changes(changes) = &self.stage else { return None };
+        while self.has_note_due() {
+            if let Some(event) = self.take_note()? {
+                return Some(event);
+            }
+        }
+        None
+    }
+
+    fn has_note_due(&self) -> bool {
+        let Stage::Changes(changes) = &self.stage else { return false };
         let is_due = |note: &TableNote| match &changes.next {
             Some((batch, _)) => note.seq < batch.first_seq,
             None => note.seq <= changes.limit.1 && changes.follower.lsn() >= changes.limit.0,
         };
-        let is_due = self.notes.front().is_some_and(is_due);
-        let note = if is_due { self.notes.pop_front() } else { None }?;
+        self.notes.front().is_some_and(is_due)
+    }
+
+    /// Goes past the next note; what it tells, where it is one of a table that the feed tells of.
+    fn take_note(&mut self) -> Option<Option<FeedEvent>> {
+        let note = self.notes.pop_front()?;
         self.place.note = note.note;
-        let met = self.tells_of(&note.name).then(|| met(note.table, &note.name, &note.rules_text));
-        let table = met.as_ref().map(|met| Arc::clone(&met.table));
-        self.tables.insert(note.table, met.filter(|_| !note.is_dropped));
-        match table {
-            None => self.next_note(),
-            Some(table) if note.is_dropped => Some(FeedEvent::TableDropped(table)),
-            Some(table) => Some(FeedEvent::TableCreated(table)),
-        }
+        Some(note_event(&note, &self.options, &mut self.tables))
     }
 
     /// Reads the next batch; false where there is none before the limit.
@@ -591,12 +401,19 @@ impl Feed {
         let from = self.place.lsn;
         let file_at = |lsn| engine.history_at(lsn);
         let Some(followed) = changes.follower.next(changes.limit.0, &file_at)? else { return Ok(false) };
+        let living = |id| {
+            let catalog = engine.catalog();
+            let core = catalog.own_by_id(id)?;
+            Some((core.name.clone(), core.rules.rules.to_text()))
+        };
         let mut reading = Reading {
-            engine,
             options: &self.options,
             tables: &mut self.tables,
+            living: &living,
             notes: &self.notes,
+            values: &engine.values.files,
             roster: engine.values.files.present(),
+            value_reads: &engine.counters.value_reads,
         };
         match reading.batch(&followed) {
             Ok(batch) => {
@@ -647,6 +464,52 @@ impl Feed {
     }
 
     // ---- acknowledging -----------------------------------------------------------------------------------
+
+    /// Goes past all up to this place without handing it out: what a
+    /// [`FeedBeside`](crate::FeedBeside) of this name has given already, while another process had
+    /// the store open. [`Feed::acknowledge`] makes it durable.
+    ///
+    /// # Errors
+    /// As [`Feed::poll`]; [`ErrorKind::InvalidInput`] where the feed begins with rows, or has less
+    /// than that.
+    pub fn skip_to(&mut self, place: FeedPosition) -> Result<()> {
+        self.engine.check_open()?;
+        self.look_at_edits()?;
+        loop {
+            match &self.stage {
+                Stage::Lost => return Err(self.lost()),
+                Stage::Rows(_) => {
+                    let why =
+                        format!("feed `{}` begins with its rows: nothing of them is skipped", self.name);
+                    return Err(Error::invalid(why));
+                }
+                Stage::Changes(_) => {}
+            }
+            let has_note = |feed: &Feed| feed.notes.front().is_some_and(|note| note.note <= place.note);
+            while self.has_note_due() && has_note(self) {
+                self.take_note();
+            }
+            let is_past_notes = !has_note(self);
+            let Stage::Changes(changes) = &mut self.stage else { continue };
+            match changes.next.take_if(|(batch, _)| batch.last_seq <= place.seq) {
+                Some((batch, lsn)) => (self.place.seq, self.place.lsn) = (batch.last_seq, lsn),
+                None if changes.next.is_some() => break,
+                None if self.place.seq >= place.seq && is_past_notes => break,
+                None => {}
+            }
+            let is_at_end = !self.read_next()? && !self.raise_limit()?;
+            if is_at_end && !(self.has_note_due() && has_note(self)) {
+                break;
+            }
+        }
+        if self.place.seq >= place.seq {
+            return Ok(());
+        }
+        Err(Error::invalid(format!(
+            "feed `{}` has nothing at seq {}, but {} was read beside a writer: it is another store, or one of before",
+            self.name, self.place.seq, place.seq
+        )))
+    }
 
     /// Says, durably, that all up to this place has been dealt with: none of it is handed out again, and what was held for it goes.
     /// Of a place among the rows nothing is kept, since they are only of use all together.
@@ -757,162 +620,27 @@ impl Rows {
     }
 }
 
-/// What it takes to make a batch of what the log has.
-struct Reading<'a> {
-    engine: &'a Engine,
-    options: &'a FeedOptions,
-    tables: &'a mut BTreeMap<TableId, Option<Met>>,
-    notes: &'a VecDeque<TableNote>,
-    roster: Arc<Roster>,
-}
-
-impl Reading<'_> {
-    fn batch(&mut self, followed: &Followed<'_>) -> Result<FeedBatch> {
-        let mut ops = Vec::new();
-        for (seq, record) in (followed.first_seq..).zip(frame::records(followed.payload)) {
-            let malformed =
-                |cause| Error::new(ErrorKind::Corruption, format!("the record of seq {seq}: {cause}"));
-            let record = record.map_err(malformed)?;
-            let is_told =
-                matches!(record.op, LogOp::RangeDelete) || record.key.starts_with(&self.options.prefix);
-            if let (true, Some(met)) = (is_told, self.met(record.table)) {
-                ops.extend(self.op(&met, seq, &record)?);
-            }
-        }
-        let last_seq = followed.first_seq + u64::from(followed.count).saturating_sub(1);
-        Ok(FeedBatch { first_seq: followed.first_seq, last_seq, written_ms: followed.time_ms, ops })
+/// Fails where a feed tells of something else than is asked for.
+pub(crate) fn check_same(name: &str, options: &FeedOptions, state: &FeedState) -> Result<()> {
+    let table = Some(state.table.clone()).filter(|table| !table.is_empty());
+    if (&table, &state.prefix) == (&options.table, &options.prefix) {
+        return Ok(());
     }
-
-    /// The table of this number; none where nothing is told of it.
-    fn met(&mut self, id: TableId) -> Option<Met> {
-        if let Some(met) = self.tables.get(&id) {
-            return met.clone();
-        }
-        let catalog = self.engine.catalog();
-        let living = catalog.own_by_id(id).map(|core| (&core.name, core.rules.rules.to_text()));
-        let noted = self.notes.iter().find(|note| note.table == id);
-        let known = living.or_else(|| noted.map(|note| (&note.name, note.rules_text.clone())));
-        let told = known.filter(|(name, _)| self.options.table.as_ref().is_none_or(|only| only == *name));
-        let met = told.map(|(name, rules_text)| met(id, name, &rules_text));
-        self.tables.insert(id, met.clone());
-        met
-    }
-
-    fn op(&self, met: &Met, seq: Seq, record: &FrameRecord<'_>) -> Result<Option<FeedOp>> {
-        let malformed =
-            |cause| Error::new(ErrorKind::Corruption, format!("the record of seq {seq}: {cause}"));
-        let (mut payload, mut stamp) = (record.payload, None);
-        if let (LogOp::Op(kind), true) = (record.op, met.has_stamps) {
-            stamp = Stamp::of(kind, payload).map_err(malformed)?;
-            if !kind.is_apart() && kind != OpKind::Delete {
-                payload = Stamp::split(payload).map_err(malformed)?.1;
-            }
-        }
-        let inline = || payload.to_vec();
-        let change = match record.op {
-            LogOp::RangeDelete => FeedChange::DeleteRange(payload.to_vec()),
-            LogOp::RemoveHashed if record.old_slot() == Some(0) => return Ok(None), // nothing came of it
-            LogOp::RemoveHashed | LogOp::Op(OpKind::Delete) => FeedChange::Delete,
-            LogOp::Op(OpKind::Set) => FeedChange::Set(inline()),
-            LogOp::Op(OpKind::Insert) => FeedChange::Insert(inline()),
-            LogOp::Op(OpKind::Fold) => FeedChange::Fold(inline()),
-            LogOp::PutHashed if met.has_fronts => {
-                let rope = Rope::decode(record.pointer().unwrap_or_default()).map_err(malformed)?;
-                let (front, value) = self.with_front(record, &rope)?;
-                stamp = Some(front.stamp);
-                match value {
-                    _ if front.is_deleted => FeedChange::Delete,
-                    None => FeedChange::SetLong(rope.len - FRONT_BYTES as u64),
-                    Some(value) => FeedChange::Set(value),
-                }
-            }
-            LogOp::PutHashed | LogOp::Op(_) => {
-                let pointer = record.pointer().unwrap_or_default();
-                let rope = Rope::decode(pointer).map_err(malformed)?;
-                match (self.value(record, &rope)?, record.op) {
-                    (None, LogOp::Op(OpKind::InsertApart)) => FeedChange::InsertLong(rope.len),
-                    (None, LogOp::Op(OpKind::FoldApart)) => FeedChange::FoldLong(rope.len),
-                    (None, _) => FeedChange::SetLong(rope.len),
-                    (Some(value), LogOp::Op(OpKind::InsertApart)) => FeedChange::Insert(value),
-                    (Some(value), LogOp::Op(OpKind::FoldApart)) => FeedChange::Fold(value),
-                    (Some(value), _) => FeedChange::Set(value),
-                }
-            }
-        };
-        let lasts = |stamp: Stamp| Some(stamp.deadline_ms).filter(|&ms| ms < folddb_base::stamp::NEVER);
-        let deadline_ms = stamp.and_then(lasts);
-        Ok(Some(FeedOp { table: Arc::clone(&met.table), seq, key: record.key.to_vec(), change, deadline_ms }))
-    }
-
-    /// A value that lies apart; none where it is too long to be held.
-    fn value(&self, record: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<Option<Vec<u8>>> {
-        if rope.len > VALUE_BYTES_MAX as u64 {
-            return Ok(None);
-        }
-        if let Some(pointer) = rope.as_pointer() {
-            return self.piece(record, &pointer).map(Some);
-        }
-        let mut value = Vec::new();
-        for piece in rope.iter() {
-            match (piece, piece.pointer()) {
-                (_, Some(pointer)) => value.extend_from_slice(&self.piece(record, &pointer)?),
-                (Piece::Inline(bytes), None) => value.extend_from_slice(bytes),
-                (Piece::Apart { .. }, None) => {} // cannot be
-            }
-        }
-        Ok(Some(value))
-    }
-
-    /// The front of a value of a hashed table, and the value; none where it is too long to be held.
-    fn with_front(&self, of: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<(Front, Option<Vec<u8>>)> {
-        let malformed = |cause| Error::new(ErrorKind::Corruption, format!("the front of a value: {cause}"));
-        let pointer = rope.as_pointer().ok_or_else(|| malformed(Malformed::Tag))?;
-        let file = self.engine.values.files.open(&self.roster, pointer.place.segment)?.at(pointer.place)?;
-        self.engine.counters.value_reads.add(1);
-        if is_long(rope.len) {
-            // It stands behind one that was written piece by piece.
-            let (offset, len) = file.extent(of.key, &pointer)?;
-            let (mut front, at) = ([0; FRONT_BYTES], offset + len - FRONT_BYTES as u64);
-            file.read_exact_at(at, &mut front).map_err(|error| Error::io("read", file.path(), error))?;
-            return Front::split(&front).map(|(front, _)| (front, None)).map_err(malformed);
-        }
-        let mut record = Vec::new();
-        let len = file.value((of.table, of.key), &pointer, &mut record)?.len();
-        let head_bytes = RECORD_HEAD_BYTES + of.key.len();
-        let mut value = record.split_off(record.len() - len);
-        let head = record.get(record.len().saturating_sub(head_bytes)..).unwrap_or_default();
-        let head = RecordHead::decode(head).map_err(malformed)?;
-        let behind = value.len().checked_sub(FRONT_BYTES).ok_or_else(|| malformed(Malformed::Short))?;
-        let at = if head.front_is_behind { behind } else { 0 };
-        let front: Vec<u8> = value.drain(at..at + FRONT_BYTES).collect();
-        Front::split(&front).map(|(front, _)| (front, Some(value))).map_err(malformed)
-    }
-
-    fn piece(&self, of: &FrameRecord<'_>, pointer: &Pointer<'_>) -> Result<Vec<u8>> {
-        self.engine.counters.value_reads.add(1);
-        let mut record = Vec::new();
-        let file = self.engine.values.files.open(&self.roster, pointer.place.segment)?;
-        let len = file.value((of.table, of.key), pointer, &mut record)?.len();
-        record.drain(..record.len() - len);
-        Ok(record)
-    }
+    let tables = table.map_or("all tables".to_owned(), |table| format!("table `{table}`"));
+    let keys = match state.prefix.is_empty() {
+        true => String::new(),
+        false => format!(", of keys that begin with `{}`", Datum::from_bytes(&state.prefix)),
+    };
+    Err(Error::invalid(format!(
+        "feed `{name}` tells of {tables}{keys}: read it so, drop it, or choose another name"
+    )))
 }
 
 const NOWHERE: FeedPosition = FeedPosition { seq: 0, lsn: 0, note: 0, is_settled: false, begun: 0 };
 
-fn place_of(state: &FeedState) -> FeedPosition {
+pub(crate) fn place_of(state: &FeedState) -> FeedPosition {
     let is_settled = state.phase != FeedPhase::Rows;
     FeedPosition { seq: state.seq, lsn: state.lsn, note: state.note, is_settled, begun: 0 }
-}
-
-fn met(id: TableId, name: &str, rules_text: &str) -> Met {
-    let rules = TableRules::from_text(rules_text).ok();
-    let has_stamps = rules.as_ref().is_some_and(|rules| rules.expire.has_stamps());
-    let keeps_past = rules.as_ref().is_some_and(|rules| rules.keep.keeps_past());
-    let is_hashed = rules.is_some_and(|rules| rules.kind == TableKind::Hashed);
-    let has_fronts = is_hashed && (has_stamps || keeps_past);
-    let table = FeedTable { id: id.0, name: name.to_owned(), rules_text: rules_text.to_owned() };
-    Met { table: Arc::new(table), has_stamps, has_fronts }
 }
 
 fn check_name(name: &str) -> Result<()> {

@@ -502,6 +502,19 @@ impl Tail {
     }
 }
 
+/// The error of a feed that gives no more: why, and how it begins anew. `state` is what the
+/// manifest has of it.
+pub(crate) fn lost_error(name: &str, state: Option<&FeedState>) -> Error {
+    let why = match state.map(|state| (state, state.phase)) {
+        Some((state, FeedPhase::Lost(cause))) => why_lost(state, cause),
+        _ => "it has been dropped".to_owned(),
+    };
+    let lost = Error::new(ErrorKind::FeedLost, format!("feed `{name}` has lost its place: {why}"));
+    lost.advise(
+        "begin the feed anew, with the rows of the present: Feed::begin_again, or folddb watch with --again",
+    )
+}
+
 /// Why a feed has lost its place.
 pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
     match cause {

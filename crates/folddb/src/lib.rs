@@ -127,7 +127,10 @@ mod whole;
 mod transaction;
 mod store;
 mod bulk;
+mod feed_event;
+mod feed_batch;
 mod feed;
+mod feed_beside;
 mod report;
 mod value_times;
 pub mod care;
@@ -142,8 +145,10 @@ pub use care::{
 pub use cursor::{Cursor, Resume};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use encode::{Lifetime, WriteOp};
-pub use feed::{
-    Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
+pub use feed::Feed;
+pub use feed_beside::FeedBeside;
+pub use feed_event::{
+    FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
 };
 pub use feeds::FeedStats;
 pub use find::{BytesFind, Find, Hit, Hits};

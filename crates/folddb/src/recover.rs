@@ -752,7 +752,7 @@ fn check_tables(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
     Ok(())
 }
 
-fn check_format(dir: &Path, options: &Options) -> Result<()> {
+pub(crate) fn check_format(dir: &Path, options: &Options) -> Result<()> {
     let version = read_version(dir, options)?;
     if !version.is_readable() {
         let message = format!(

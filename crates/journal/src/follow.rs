@@ -3,13 +3,17 @@
 //! Who follows reads files, and of these only what is durable: a reader of frames in memory would hand out what a power cut takes
 //! back. Which file has the history at an LSN is told by who owns the files: segments, and kept ends of logs ([`crate::kept`]) in
 //! their place. A place without a whole frame is no end here but damage, since all before the end that it is told is durable.
+//!
+//! Who follows a log that *another process* writes knows of no such end
+//! ([`Follower::next_written`]): it is given what that process has handed to the kernel, and a
+//! place without a whole frame is where it waits.
 
 use std::path::{Path, PathBuf};
 
 use folddb_base::{Error, FileNumber, Lsn, Result, Seq};
 use folddb_host::Host;
 use folddb_layout::file_name::FileName;
-use folddb_layout::frame::FrameKind;
+use folddb_layout::frame::{Frame, FrameKind};
 use folddb_layout::segment::SegmentHeader;
 
 use crate::kept::kept_path;
@@ -102,6 +106,17 @@ pub struct Followed<'a> {
     pub payload: &'a [u8],
 }
 
+/// What stands at the place of a follower of another process's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written<'a> {
+    /// A batch, which it has gone past.
+    Batch(Followed<'a>),
+    /// No whole frame yet.
+    NotYet,
+    /// No file has the history there: none yet, or none any more.
+    NoFile,
+}
+
 /// A place in the log that goes on.
 pub struct Follower {
     host: Host,
@@ -122,8 +137,10 @@ struct Open {
 
 /// What stands at a place.
 enum Step {
-    /// Nothing that is durable yet.
+    /// Nothing that is durable yet; or nothing that is whole.
     Wait,
+    /// No file has it.
+    NoFile,
     /// No batch; the history goes on there.
     Over(Lsn),
     /// A batch, whose records are in the buffer.
@@ -154,6 +171,7 @@ impl Follower {
         loop {
             match self.step(durable_lsn, file_at)? {
                 Step::Wait => return Ok(None),
+                Step::NoFile => return Err(lacks(&self.dir, self.lsn)),
                 Step::Over(lsn) => self.lsn = lsn,
                 Step::Batch { end_lsn, first_seq, count, time_ms } => {
                     self.lsn = end_lsn;
@@ -164,16 +182,42 @@ impl Follower {
         }
     }
 
+    /// The next batch of a log that another process writes, and goes past it, once that process has
+    /// handed it to the kernel. Nothing says that it is durable.
+    ///
+    /// # Errors
+    /// Damage; a failed read. Either may be owed to what the writer does meanwhile, and then pass.
+    pub fn next_written(&mut self, file_at: &dyn Fn(Lsn) -> Option<HistoryFile>) -> Result<Written<'_>> {
+        loop {
+            match self.step_written(file_at)? {
+                Step::Wait => return Ok(Written::NotYet),
+                Step::NoFile => return Ok(Written::NoFile),
+                Step::Over(lsn) => self.lsn = lsn,
+                Step::Batch { end_lsn, first_seq, count, time_ms } => {
+                    self.lsn = end_lsn;
+                    let payload = &self.payload[..];
+                    return Ok(Written::Batch(Followed { end_lsn, first_seq, count, time_ms, payload }));
+                }
+            }
+        }
+    }
+
+    fn step_written(&mut self, file_at: &dyn Fn(Lsn) -> Option<HistoryFile>) -> Result<Step> {
+        let lsn = self.lsn;
+        let Some(open) = Open::at(&mut self.open, (&self.host, &self.dir), lsn, file_at)? else {
+            return Ok(Step::NoFile);
+        };
+        let Some(frame) = open.reader.frame_now(&open.header, lsn)? else { return Ok(Step::Wait) };
+        Ok(step_over(frame, lsn, &open.header, &mut self.payload))
+    }
+
     fn step(&mut self, durable_lsn: Lsn, file_at: &dyn Fn(Lsn) -> Option<HistoryFile>) -> Result<Step> {
         let lsn = self.lsn;
         if lsn >= durable_lsn {
             return Ok(Step::Wait);
         }
-        let (host, dir, payload) = (&self.host, &self.dir, &mut self.payload);
-        let is_there = |open: &Open| (open.header.first_lsn..open.next_lsn).contains(&lsn);
-        let open = match &mut self.open {
-            Some(open) if is_there(open) => open,
-            slot => slot.insert(Open::begin(host, dir, lsn, file_at)?),
+        let Some(open) = Open::at(&mut self.open, (&self.host, &self.dir), lsn, file_at)? else {
+            return Ok(Step::NoFile);
         };
         if open.end_lsn != durable_lsn {
             open.reader.end_at(&open.header, durable_lsn)?;
@@ -184,29 +228,46 @@ impl Follower {
             let what = format!("no whole frame at LSN {lsn}, but the log is durable up to LSN {durable_lsn}");
             return Err(Error::corrupt(&path, open.header.offset_of(lsn), what));
         };
-        let (head, end_lsn) = (frame.head, lsn + frame.len_bytes as u64);
-        Ok(match head.kind {
-            FrameKind::Seal | FrameKind::SealForNext => Step::Over(open.header.next_lsn()),
-            FrameKind::Mark => Step::Over(end_lsn),
-            FrameKind::Batch => {
-                payload.clear();
-                payload.extend_from_slice(frame.payload);
-                let (first_seq, count, time_ms) = (head.first_seq, head.count, head.time_ms);
-                Step::Batch { end_lsn, first_seq, count, time_ms }
-            }
-        })
+        Ok(step_over(frame, lsn, &open.header, &mut self.payload))
     }
 }
 
+/// Goes past a whole frame; the records of a batch are copied to `payload`.
+fn step_over(frame: Frame<'_>, lsn: Lsn, header: &SegmentHeader, payload: &mut Vec<u8>) -> Step {
+    let (head, end_lsn) = (frame.head, lsn + frame.len_bytes as u64);
+    match head.kind {
+        FrameKind::Seal | FrameKind::SealForNext => Step::Over(header.next_lsn()),
+        FrameKind::Mark => Step::Over(end_lsn),
+        FrameKind::Batch => {
+            payload.clear();
+            payload.extend_from_slice(frame.payload);
+            let (first_seq, count, time_ms) = (head.first_seq, head.count, head.time_ms);
+            Step::Batch { end_lsn, first_seq, count, time_ms }
+        }
+    }
+}
+
+fn lacks(dir: &Path, lsn: Lsn) -> Error {
+    Error::lacking(format!("the log in {} has nothing at LSN {lsn}", dir.display()))
+}
+
 impl Open {
-    fn begin(
-        host: &Host,
-        dir: &Path,
+    /// The file that has the history at an LSN, kept open in `slot`; none where none has it.
+    fn at<'o>(
+        slot: &'o mut Option<Open>,
+        (host, dir): (&Host, &Path),
         lsn: Lsn,
         file_at: &dyn Fn(Lsn) -> Option<HistoryFile>,
-    ) -> Result<Open> {
-        let lacks = || Error::lacking(format!("the log in {} has nothing at LSN {lsn}", dir.display()));
-        let file = file_at(lsn).ok_or_else(lacks)?;
+    ) -> Result<Option<&'o mut Open>> {
+        let is_there = |open: &Open| (open.header.first_lsn..open.next_lsn).contains(&lsn);
+        if !slot.as_ref().is_some_and(is_there) {
+            let Some(file) = file_at(lsn) else { return Ok(None) };
+            *slot = Some(Open::begin(host, dir, lsn, &file)?);
+        }
+        Ok(slot.as_mut())
+    }
+
+    fn begin(host: &Host, dir: &Path, lsn: Lsn, file: &HistoryFile) -> Result<Open> {
         let mut reader = SegmentReader::open_at(host, file.path(dir))?;
         let header = reader.header(file.number)?.map_err(|cause| Error::corrupt(&reader.path, 0, cause))?;
         if !(header.first_lsn..header.next_lsn()).contains(&lsn) {

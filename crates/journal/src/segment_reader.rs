@@ -87,6 +87,31 @@ impl SegmentReader {
             .map_err(|cause| Error::corrupt(&self.path, offset, cause))
     }
 
+    /// The same of a segment that another process appends to: whole frames that the window has are
+    /// whole, but where it has none, what it has was read before now.
+    pub(crate) fn frame_now(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<Option<Frame<'_>>> {
+        if self.frame(header, lsn)?.is_none() && !self.look_again(header, lsn)? {
+            return Ok(None);
+        }
+        self.frame(header, lsn)
+    }
+
+    /// Forgets what it has read, and takes note of the length of the file; true where a frame may
+    /// have begun at `lsn`.
+    fn look_again(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<bool> {
+        self.window.clear();
+        self.len_bytes = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
+        let offset = header.offset_of(lsn);
+        if self.len_bytes.saturating_sub(offset) < FRAME_BYTES_MIN as u64 {
+            return Ok(false);
+        }
+        // A few bytes, and not the window: this is asked again and again while nothing is written.
+        let mut head = [0; FRAME_BYTES_MIN];
+        let read = self.file.read_exact_at(offset, &mut head);
+        read.map_err(|error| self.read_failed(offset, error))?;
+        Ok(frame::claimed_len(&head).is_some())
+    }
+
     /// Looks at all that lies at or beyond `lsn` for frames that vouch for more than `known_lsn`. Others are passed over
     /// unread, since they would change no verdict.
     pub(crate) fn search(&mut self, header: &SegmentHeader, lsn: Lsn, known_lsn: Lsn) -> Result<Beyond> {

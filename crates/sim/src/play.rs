@@ -12,7 +12,7 @@
 //!   transact transactions    load    bulk loads    cursors    scans that are left
 //!   others   a second store, readers beside, a sealed store, tables made anew from their logs
 //!   past     what tables keep of their past, and snapshots of it
-//!   index    indexes      follow    the change feed      ages    how old snapshots become
+//!   index    indexes      follow    the change feed, read in the store and beside it      ages    how old snapshots become
 //! ```
 
 mod ages;
@@ -291,6 +291,7 @@ impl Player {
             Action::LookOnly => self.look_only(),
             Action::Upkeep(work) => self.upkeep(*work),
             Action::Follow(follow) => self.follow(follow),
+            Action::FollowBeside(follow) => self.follow_beside(follow),
             Action::Transact(step) => self.transact(step),
             Action::Load(step) => self.load(step),
             Action::Cursor(step) => match self.disk.clone() {

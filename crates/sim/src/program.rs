@@ -107,6 +107,8 @@ pub enum Action {
     Upkeep(Work),
     /// A consumer follows the change feed of the store.
     Follow(Follow),
+    /// A consumer follows it beside the process that writes.
+    FollowBeside(FollowBeside),
     /// A step of a transaction.
     Transact(Transact),
     /// A step of a bulk load.
@@ -135,6 +137,15 @@ pub struct Follow {
     pub events: Option<u8>,
     /// And then acknowledges.
     pub acknowledges: bool,
+}
+
+/// How far a consumer follows that reads the feed beside the process that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FollowBeside {
+    /// It takes at most so many events; all that there are where it does not say.
+    pub events: Option<u8>,
+    /// The writer syncs before: then all that was written is there to be read.
+    pub synced: bool,
 }
 
 /// A step of a transaction: of the first of those that run, of the second, and so on, round and round.
@@ -314,7 +325,7 @@ impl Action {
             Action::Transact(step) => !matches!(step, Transact::Commit(..)),
             Action::Load(step) => *step != Load::Finish,
             Action::Cursor(_) | Action::Other(Other::Compare(..) | Other::Beside) => true,
-            Action::Scan(..) | Action::Past(..) => true,
+            Action::Scan(..) | Action::Past(..) | Action::FollowBeside(_) => true,
             _ => false,
         }
     }

@@ -1,20 +1,32 @@
 //! `folddb watch STORE NAME`: what a change feed has to give: rows the first time, then every batch since what was printed last.
 //!
-//! A store has one process at a time, so a watch from outside drains what there is and ends; in the shell of a program, or in the
-//! shell here, the same feed is read while others write. What is printed is acknowledged when all of it has been printed, so a watch
-//! that is broken off is told the same again.
+//! ```text
+//!   without --wait   the store is open for writing:   what there is is printed, and acknowledged
+//!   with --wait      the same, and closed again;      then the feed is read beside whoever writes
+//!   in the shell     the shell's store is read, whoever writes by it
+//! ```
+//!
+//! What is printed is acknowledged when it has been printed, so a watch that is broken off is told
+//! the same again. One that waits holds no lock, so it acknowledges when it ends, and in between
+//! only once much has come; where another process has the store open by then it cannot, and says
+//! so.
 
 use folddb::table_rules::{BoundRules, Custom, TableRules};
-use folddb::{Datum, Feed, FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedRow, FeedTable, datum};
+use folddb::{
+    Datum, ErrorKind, Feed, FeedBatch, FeedBeside, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition,
+    FeedRow, FeedTable, Store, datum,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::args::WatchArgs;
 use crate::commands::head;
+use crate::exit_code;
 use crate::failure::Failure;
 use crate::human;
+use crate::interrupt;
 use crate::keys;
 use crate::render::json;
 use crate::session::{Opened, Session};
@@ -22,40 +34,231 @@ use crate::session::{Opened, Session};
 /// After so many batches what has been printed is acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1000;
 
+/// A watch that waits tries to acknowledge when the writer holds so many bytes of log for what it
+/// has printed.
+const HELD_BYTES_MAX: u64 = 64 << 20;
+
+/// So long it waits at a time, before it looks whether it is to end.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// So long it tries to have the store for a moment: other commands have it for as long as they
+/// take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 pub(crate) fn run(args: &WatchArgs, session: &mut Session) -> Result<(), Failure> {
+    let mut watch = Watch::of(args, session);
+    if session.shared.is_none() && args.wait.is_some() {
+        let _hearing = interrupt::hear();
+        return watch.live(session);
+    }
     let store = session.write(&args.store)?;
-    let prefix = prefix_bytes(&store, args)?;
-    let bytes_max = args.hold_max.map(|bytes| bytes as u64);
-    let options = FeedOptions { table: args.table.clone(), prefix, bytes_max, from_now: args.from_now };
-    let mut feed = store.feed(&args.name, options)?;
-    if args.again {
-        feed.begin_again()?;
-    }
-    let mut printer = Printer { is_json: session.globals.json, tables: BTreeMap::new() };
-    let mut left = args.limit.unwrap_or(u64::MAX);
-    while left > 0 {
-        let Some(event) = next(&mut feed, args)? else { break };
-        let is_batch = matches!(event, FeedEvent::Batch(_));
-        printer.print(&mut session.out, &event)?;
-        left -= u64::from(is_batch);
-        if !args.peek && is_batch && left.is_multiple_of(ACKNOWLEDGE_EVERY) {
-            session.flush()?;
-            feed.acknowledge(feed.position())?;
-        }
-    }
-    session.flush()?;
-    if !args.peek {
-        feed.acknowledge(feed.position())?;
-    }
-    drop(feed);
+    watch.drain(&store, session)?;
     store.close()
 }
 
-fn next(feed: &mut Feed, args: &WatchArgs) -> Result<Option<FeedEvent>, Failure> {
-    Ok(match args.wait {
-        Some(wait_s) => feed.next(Duration::from_secs(wait_s))?,
-        None => feed.poll()?,
-    })
+/// A watch under way.
+struct Watch<'a> {
+    args: &'a WatchArgs,
+    printer: Printer,
+    /// It ends after so many batches more.
+    left: u64,
+}
+
+impl Watch<'_> {
+    fn of<'a>(args: &'a WatchArgs, session: &Session) -> Watch<'a> {
+        let printer = Printer { is_json: session.globals.json, tables: BTreeMap::new() };
+        Watch { args, printer, left: args.limit.unwrap_or(u64::MAX) }
+    }
+
+    fn options(&self, store: &Opened) -> Result<FeedOptions, Failure> {
+        let args = self.args;
+        let prefix = prefix_bytes(store, args)?;
+        let bytes_max = args.hold_max.map(|bytes| bytes as u64);
+        Ok(FeedOptions { table: args.table.clone(), prefix, bytes_max, from_now: args.from_now })
+    }
+
+    fn print(&mut self, event: &FeedEvent, session: &mut Session) -> Result<bool, Failure> {
+        let is_batch = matches!(event, FeedEvent::Batch(_));
+        self.printer.print(&mut session.out, event)?;
+        self.left -= u64::from(is_batch);
+        Ok(is_batch)
+    }
+
+    // ---- in a store that is open for writing -------------------------------------------------------------
+
+    /// Prints what the feed has, which is made where there is none, and acknowledges it; in the
+    /// shell it waits for more.
+    fn drain(
+        &mut self,
+        store: &Opened,
+        session: &mut Session,
+    ) -> Result<(FeedOptions, FeedPosition), Failure> {
+        let options = self.options(store)?;
+        let mut feed = store.feed(&self.args.name, options.clone())?;
+        if self.args.again {
+            feed.begin_again()?;
+        }
+        let waits = session.shared.is_some() && self.args.wait.is_some();
+        while self.left > 0 {
+            interrupt::check()?;
+            let event = match feed.poll()? {
+                None if waits => {
+                    session.flush()?;
+                    wait_for(self.args, |timeout| feed.next(timeout))?
+                }
+                event => event,
+            };
+            let Some(event) = event else { break };
+            if self.print(&event, session)? && self.left.is_multiple_of(ACKNOWLEDGE_EVERY) {
+                self.acknowledge(&mut feed, session)?;
+            }
+        }
+        self.acknowledge(&mut feed, session)?;
+        Ok((options, feed.position()))
+    }
+
+    fn acknowledge(&self, feed: &mut Feed, session: &mut Session) -> Result<(), Failure> {
+        session.flush()?;
+        if !self.args.peek {
+            feed.acknowledge(feed.position())?;
+        }
+        Ok(())
+    }
+
+    // ---- beside whoever writes ---------------------------------------------------------------------------
+
+    fn live(&mut self, session: &mut Session) -> Result<(), Failure> {
+        let Some(mut feed) = self.begin(session)? else { return Ok(()) };
+        let mut acknowledged = feed.position();
+        let watched = self.follow(&mut feed, &mut acknowledged, session);
+        let is_over = match &watched {
+            Err(Failure::OutputClosed) => true, // what nobody has read is not acknowledged
+            Err(Failure::Store(error)) => error.kind() == ErrorKind::FeedLost,
+            _ => false,
+        };
+        if is_over || self.args.peek || feed.position() == acknowledged {
+            return watched;
+        }
+        match (watched, self.acknowledge_beside(&feed, PATIENCE, session)) {
+            (watched, Ok(true)) => watched,
+            (Ok(()), Err(error)) => Err(error),
+            (watched, Err(error)) => {
+                exit_code::tell(&format!("folddb: what was printed is not acknowledged: {error}"));
+                watched
+            }
+            (watched, Ok(false)) => {
+                exit_code::tell(
+                    "folddb: what was printed is not acknowledged, as another process has the store open for writing: \
+                     the next watch of this name prints it again",
+                );
+                watched
+            }
+        }
+    }
+
+    /// Prints what comes, each event as it comes; `acknowledged` is how far that is.
+    fn follow(
+        &mut self,
+        feed: &mut FeedBeside,
+        acknowledged: &mut FeedPosition,
+        session: &mut Session,
+    ) -> Result<(), Failure> {
+        while self.left > 0 {
+            let Some(event) = wait_for(self.args, |timeout| feed.next(timeout))? else { break };
+            self.print(&event, session)?;
+            session.flush()?;
+            let is_much = feed.unacknowledged_bytes() > HELD_BYTES_MAX;
+            if is_much && !self.args.peek && self.acknowledge_beside(feed, Duration::ZERO, session)? {
+                *acknowledged = feed.position();
+            }
+        }
+        Ok(())
+    }
+
+    /// The feed, for reading beside a writer. Where nobody writes it is made, and what it has is
+    /// printed; where somebody does it is there. None where enough has been printed already.
+    fn begin(&mut self, session: &mut Session) -> Result<Option<FeedBeside>, Failure> {
+        let (args, options) = (self.args, session.options());
+        let since = Instant::now();
+        loop {
+            match session.write(&args.store) {
+                Ok(store) => {
+                    let (told, place) = self.drain(&store, session)?;
+                    store.close()?;
+                    if self.left == 0 {
+                        return Ok(None);
+                    }
+                    return Ok(Some(Store::feed_beside(
+                        &args.store,
+                        &args.name,
+                        told,
+                        Some(place),
+                        &options,
+                    )?));
+                }
+                Err(Failure::Store(error)) if error.kind() == ErrorKind::Locked => {
+                    let is_asked_of_writer = args.again || args.hold_max.is_some();
+                    let told = match args.table.is_some() || !args.prefix.is_empty() {
+                        true => self.options(&session.read(&args.store)?)?,
+                        false => FeedOptions::default(),
+                    };
+                    match Store::feed_beside(&args.store, &args.name, told, None, &options) {
+                        Ok(feed) if !is_asked_of_writer => return Ok(Some(feed)),
+                        _ if since.elapsed() < PATIENCE => std::thread::sleep(SLICE),
+                        Ok(_) => return Err(error.into()),
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+            interrupt::check()?;
+        }
+    }
+
+    /// Acknowledges what was printed, in a store that is open for that moment; false where another
+    /// process has it.
+    fn acknowledge_beside(
+        &self,
+        feed: &FeedBeside,
+        patience: Duration,
+        session: &Session,
+    ) -> Result<bool, Failure> {
+        let since = Instant::now();
+        let store = loop {
+            match Store::open(&self.args.store, session.options()) {
+                Ok(store) => break store,
+                Err(error) if error.kind() != ErrorKind::Locked => return Err(error.into()),
+                Err(_) if since.elapsed() >= patience => return Ok(false),
+                Err(_) => std::thread::sleep(SLICE),
+            }
+        };
+        let mut own = store.feed(&self.args.name, feed.told())?;
+        own.skip_to(feed.position())?;
+        own.acknowledge(own.position())?;
+        drop(own);
+        store.close()?;
+        Ok(true)
+    }
+}
+
+/// The next event, which is waited for as long as the user says; none when that is over.
+///
+/// # Errors
+/// [`Failure::Interrupted`]; as `next`.
+fn wait_for(
+    args: &WatchArgs,
+    mut next: impl FnMut(Duration) -> folddb::Result<Option<FeedEvent>>,
+) -> Result<Option<FeedEvent>, Failure> {
+    let since = Instant::now();
+    let most = args.wait.flatten().map(Duration::from_secs);
+    loop {
+        interrupt::check()?;
+        let left = most.map_or(SLICE, |most| most.saturating_sub(since.elapsed()).min(SLICE));
+        let event = next(left)?;
+        if event.is_some() || left.is_zero() {
+            return Ok(event);
+        }
+    }
 }
 
 /// What the keys begin with, by the type of the keys of the table, where one is named. It must be there unless the user says otherwise, or

@@ -5,7 +5,7 @@ use folddb_host::{AppendMode, Host};
 
 use super::world::World;
 use super::{STORE, append, dir, payload, replay_from, start, start_at};
-use crate::follow::{Follower, HistoryFile, history, segments_in};
+use crate::follow::{Follower, HistoryFile, Written, history, segments_in};
 use crate::kept::KeptWriter;
 use crate::{Handover, ReplayFrame, ReplayFrom, replay};
 
@@ -43,6 +43,60 @@ fn what_is_appended_is_followed_while_it_is_appended() {
         let mut again = Follower::at(&host, temp.path(), 0);
         let files = segments_in(&host, temp.path(), STORE).unwrap();
         assert_eq!(follow(&mut again, follower.lsn(), &files), expected(1..141, 200));
+    }
+}
+
+/// The batches that a follower meets which knows of no end.
+fn follow_written(follower: &mut Follower, files: &[HistoryFile]) -> (Vec<(Seq, Vec<u8>)>, bool) {
+    let file_at = |lsn| files.iter().find(|file| file.covers(lsn)).copied();
+    let mut met = Vec::new();
+    loop {
+        match follower.next_written(&file_at).unwrap() {
+            Written::Batch(batch) => met.push((batch.first_seq, batch.payload.to_vec())),
+            ended => return (met, ended == Written::NotYet),
+        }
+    }
+}
+
+/// Who follows another process's log is given what that has handed on, and waits at a place without
+/// a whole frame.
+#[test]
+fn what_is_handed_on_is_followed_without_knowing_of_an_end() {
+    for mode in [AppendMode::Mapped, AppendMode::Written] {
+        let temp = tempfile::tempdir().unwrap();
+        let host = Host::real();
+        let mut journal = start_at(&host, temp.path(), mode, 0, 1, 1);
+        let mut follower = Follower::at(&host, temp.path(), 0);
+        assert_eq!(follow_written(&mut follower, &[]), (Vec::new(), false), "no file is known");
+        for round in 0..20 {
+            let from = 1 + round * 7;
+            append(&mut journal, from..from + 7, 200);
+            let files = segments_in(&host, temp.path(), STORE).unwrap();
+            let met = follow_written(&mut follower, &files);
+            assert_eq!(met, (expected(from..from + 7, 200), true), "{mode:?}");
+            assert_eq!(follow_written(&mut follower, &files), (Vec::new(), true), "nothing twice");
+        }
+        assert!(journal.syncer().segments().len() > 5);
+        let files = segments_in(&host, temp.path(), STORE).unwrap();
+        // A frame whose last bytes are not there yet is none; when they come it is met.
+        let mut again = Follower::at(&host, temp.path(), 0);
+        let last = files.iter().rfind(|file| file.first_lsn < follower.lsn()).unwrap();
+        let path = last.path(temp.path());
+        let whole = std::fs::read(&path).unwrap();
+        let mut torn = whole.clone();
+        let end = whole.iter().rposition(|&byte| byte != 0).unwrap();
+        torn[end] ^= 0xff;
+        std::fs::write(&path, &torn).unwrap();
+        let all = expected(1..141, 200);
+        assert_eq!(follow_written(&mut again, &files), (all[..139].to_vec(), true));
+        std::fs::write(&path, &whole).unwrap();
+        assert_eq!(follow_written(&mut again, &files), (all[139..].to_vec(), true));
+        journal.close().unwrap();
+        assert_eq!(
+            follow_written(&mut again, &files),
+            (Vec::new(), false),
+            "behind the seal no file is known"
+        );
     }
 }
 

@@ -146,6 +146,7 @@ impl Player {
         }
         self.disk = Some(next);
         self.beside = None;
+        self.consumer.beside = None;
         self.was_full = false;
     }
 

@@ -1,13 +1,17 @@
 //! A player's consumer of a change feed. What it has made of the feed outlives the processes of the store, as a consumer elsewhere
 //! does: after a crash it goes on with what it had when it last acknowledged.
+//!
+//! Another one reads the same feed beside the store, from where it was acknowledged last. It lives
+//! on while the store is closed, dropped and opened again, up to a crash: it sees each batch once,
+//! whatever the writer does in between.
 
 use std::collections::BTreeMap;
 
-use folddb::{ErrorKind, Feed, FeedOptions, FeedPosition};
+use folddb::{ErrorKind, Feed, FeedBeside, FeedOptions, FeedPosition, Store};
 
-use super::{Player, name_of};
+use super::{Player, name_of, said};
 use crate::compare::{Outcome, same};
-use crate::program::Follow;
+use crate::program::{Follow, FollowBeside};
 use crate::replica::{Replica, Told};
 use crate::tables::Shape;
 
@@ -25,6 +29,8 @@ pub(super) struct Consumer {
     /// Open while the store is.
     pub(super) feed: Option<Feed>,
     replica: Replica,
+    /// Who reads the feed beside the store, in this world, and what that has made of it.
+    pub(super) beside: Option<(FeedBeside, Replica)>,
     /// What it was at the places that may be acknowledged, oldest first: one, and another where nobody knows what came of it.
     kept: Vec<(FeedPosition, Replica)>,
     /// The store was asked for a feed, which there may be from then on.
@@ -39,6 +45,7 @@ impl Clone for Consumer {
     fn clone(&self) -> Consumer {
         Consumer {
             feed: None,
+            beside: None,
             has_met_feed: self.has_met_feed,
             kept: self.kept.clone(),
             shapes: self.shapes.clone(),
@@ -147,6 +154,77 @@ impl Player {
             }
             Err(error) if error.kind() == ErrorKind::FeedLost && may_be_lost => Ok(()),
             Err(error) => self.refused("acknowledge", error),
+        }
+    }
+
+    // ---- beside ------------------------------------------------------------------------------------------
+
+    /// Takes what the feed gives beside the store, as far as that is asked for. Where all that was
+    /// written is with the kernel, the consumer has what the store has then.
+    pub(super) fn follow_beside(&mut self, follow: &FollowBeside) -> Outcome {
+        if follow.synced {
+            let synced = self.store()?.sync();
+            let is_synced = synced.is_ok();
+            self.makes_durable("sync", synced)?;
+            if !is_synced {
+                return Ok(());
+            }
+        }
+        let Some(disk) = self.disk.clone() else { return self.read_beside(follow) };
+        if disk.is_dead() || disk.has_lost() {
+            self.consumer.beside = None;
+            return Ok(()); // nobody knows what it would read
+        }
+        disk.aside(|| self.read_beside(follow))
+    }
+
+    fn read_beside(&mut self, follow: &FollowBeside) -> Outcome {
+        if !self.open_beside()? {
+            return Ok(());
+        }
+        let may_be_lost = self.feed_may_be_lost();
+        for _ in 0..follow.events.map_or(EVENTS_MAX, usize::from) {
+            let Consumer { beside: Some((feed, replica)), shapes, .. } = &mut self.consumer else { break };
+            match feed.poll() {
+                Ok(Some(event)) => replica.take(event, shapes).map_err(|why| format!("beside: {why}"))?,
+                Ok(None) if !follow.synced => break,
+                Ok(None) => {
+                    self.tell_time();
+                    let told = self.told();
+                    let Some((_, replica)) = &self.consumer.beside else { break };
+                    let compare = |model: &_| replica.compare(model, &told);
+                    return self.with_models(&compare).map_err(|why| format!("beside: {why}"));
+                }
+                Err(error) => {
+                    self.consumer.beside = None;
+                    // The one in the store may have acknowledged more than this one has met.
+                    let is_lost = error.kind() == ErrorKind::FeedLost && may_be_lost;
+                    let is_excused = is_lost || error.kind() == ErrorKind::Locked;
+                    return if is_excused { Ok(()) } else { Err(said("read the feed beside")(error)) };
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// False where the feed cannot be read beside: nobody has acknowledged its rows yet, or it is
+    /// lost.
+    fn open_beside(&mut self) -> Result<bool, String> {
+        if self.consumer.beside.is_some() {
+            return Ok(true);
+        }
+        let Told { table, prefix } = self.told();
+        let told = FeedOptions { table, prefix, ..FeedOptions::default() };
+        match Store::feed_beside(&self.dir, NAME, told, None, &self.options()) {
+            Ok(feed) => {
+                let place = feed.position();
+                let kept = self.consumer.kept.iter().rev().find(|(kept, _)| *kept <= place);
+                self.consumer.beside = kept.map(|(_, replica)| (feed, replica.clone()));
+                Ok(self.consumer.beside.is_some())
+            }
+            Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(false),
+            Err(error) if error.kind() == ErrorKind::FeedLost && self.feed_may_be_lost() => Ok(false),
+            Err(error) => Err(said("open the feed beside")(error)),
         }
     }
 }

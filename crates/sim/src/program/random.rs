@@ -4,8 +4,8 @@ use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
 
 use super::strewn::strewn;
 use super::{
-    Action, Breakage, Broken, Crash, Edge, FeedShape, Follow, Program, SEPARATE_FROM, ScanShape, Settings,
-    TABLES, TableOp, What,
+    Action, Breakage, Broken, Crash, Edge, FeedShape, Follow, FollowBeside, Program, SEPARATE_FROM,
+    ScanShape, Settings, TABLES, TableOp, What,
 };
 use crate::chance::Seeded;
 use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape, WINDOW_MS};
@@ -51,12 +51,18 @@ impl Program {
     pub fn followed(self, seed: u64) -> Program {
         let chance = &mut Seeded::new(seed ^ 0x0f0f);
         let every = *chance.pick(&[2, 5, 12]);
+        // Chances of its own: the rest of a seed's program stays the same.
+        let beside = &mut Seeded::new(seed ^ 0xbe51de);
         let mut actions = Vec::new();
         for action in self.actions {
             actions.push(action);
             if chance.one_in(every) {
                 let events = (!chance.one_in(2)).then(|| chance.below(60) as u8);
                 actions.push(Action::Follow(Follow { events, acknowledges: !chance.one_in(3) }));
+            }
+            if beside.one_in(every) {
+                let events = beside.one_in(3).then(|| beside.below(20) as u8);
+                actions.push(Action::FollowBeside(FollowBeside { events, synced: beside.one_in(2) }));
             }
         }
         actions.push(Action::Follow(Follow { events: None, acknowledges: true }));
