@@ -102,8 +102,13 @@ fn each_batch_shows_while_others_write_and_is_acknowledged_at_the_end() {
     store_with_a_row(&place);
     let watching = Watching::start(&place, &["--wait"]);
     ["begin ", "table ", "row ", "rows end"].iter().for_each(|line| watching.shows(line));
-    // Each of these takes the lock for itself.
-    place.done(&["fold", "s", "t", "a", "5"]);
+    // Each of these takes the lock for itself: the first as soon as the watch has let it go.
+    let fold = || place.run(&["fold", "s", "t", "a", "5"]);
+    let folded = std::iter::repeat_with(fold).take(600).find(|ran| {
+        let is_locked = ran.err.contains("open elsewhere");
+        is_locked.then(|| std::thread::sleep(PATIENCE / 600)).is_none()
+    });
+    assert_eq!(folded.map(|ran| ran.code), Some(0), "a watch that waits holds the lock");
     watching.shows("fold t  a  5");
     place.fed(&["import", "s", "t", "-", "--key", "k", "--fold", "sum:u64 = n"], "k,n\nb,1\nc,2\n");
     watching.shows("fold t  b  1");
@@ -130,6 +135,7 @@ fn what_cannot_be_acknowledged_is_printed_again_and_said_so() {
     let place = Place::new();
     store_with_a_row(&place);
     let mut shell = Shell::of(&place);
+    shell.does("fold t first 1");
     // There is no feed yet, and who has the store open is not asked for one.
     let ran = place.run(&["watch", "s", "f", "--wait", "1"]);
     assert_eq!(ran.code, 2, "{}", ran.err);
