@@ -1,6 +1,6 @@
 //! What a player writes: single ops, streams, batches; and what it takes note of when that is acknowledged, refused, or fails.
 
-use folddb::{BytesTable, Durability, ErrorKind, Lifetime, Seq, WriteOp};
+use folddb::{BytesTable, Durability, ErrorKind, Expire, Lifetime, Seq, WriteOp};
 use folddb_base::Stamp;
 
 use super::{Player, name_of};
@@ -184,7 +184,8 @@ fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> 
     let how = match op.what {
         What::Set => WriteOp::Set,
         What::Insert => WriteOp::Insert,
-        What::Fold if shape.kind == Kind::Append => WriteOp::Fold,
+        // Operands with deadlines are not joined while they are separated.
+        What::Fold if shape.kind == Kind::Append && shape.expire == Expire::Never => WriteOp::Fold,
         _ => return None,
     };
     // What is left by 4 says how long it lasts.
