@@ -664,7 +664,10 @@ impl Engine {
         let sync = journal.syncer();
         let end = journal.close()?;
         self.close_values()?;
-        if self.log_is_in_runs() {
+        // A log without a seal, for want of space, ends like that of a process that died: where feeds hold
+        // it, the next opening has to write its end anew.
+        let is_ended = sync.is_sealed() || self.feeds.hold_nothing();
+        if is_ended && self.log_is_in_runs() {
             let unused = Change::ReserveNumbers { next_number: self.numbers.peek() };
             self.record_log_start(end, if is_last { vec![unused] } else { Vec::new() })?;
             let held_from = self.feeds.held_from(end);

@@ -409,6 +409,11 @@ impl JournalSync {
         lane.sealed.drain(..count).map(|segment| segment.number).collect()
     }
 
+    /// Whether the log ends with a seal: it was closed, and there was room for one.
+    pub fn is_sealed(&self) -> bool {
+        self.lane.lock().sealed_lsn.is_some()
+    }
+
     /// Gives back what the last segment does not need behind its seal, where somebody keeps it after [`Journal::close`]. What stays is
     /// harmless.
     pub fn cut_closed(&self) {

@@ -12,7 +12,7 @@ use folddb::{
     Table, Work,
 };
 use folddb_sim::chance::Seeded;
-use folddb_sim::faulty_files::{Call, Fault};
+use folddb_sim::faulty_files::{Call, ENOSPC, Fault};
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
 
@@ -381,6 +381,36 @@ fn batches_that_a_feed_has_shown_are_not_taken_back() {
         shown.follow(&mut feed);
         assert!(shown.sums.len() as u64 == KEYS && shown.sums.values().all(|sum| *sum == round));
         assert_level(&disk, round);
+    }
+}
+
+#[test]
+fn a_close_without_room_to_seal_the_log_leaves_feeds_what_they_hold() {
+    for is_told in [false, true] {
+        let disk = SimDisk::new(16);
+        let store = create(&disk);
+        let table = sums(&store, "a");
+        let mut feed = feed(&store, true);
+        let mut shown = Shown { tables: ["a".to_owned()].into(), ..Shown::default() };
+        add_to(&store, &[&table], Durability::Process);
+        if is_told {
+            shown.follow(&mut feed);
+            feed.acknowledge(feed.position()).unwrap();
+        }
+        store.flush().unwrap(); // no opening has to replay what is in runs
+        disk.break_on(Fault { os_error: ENOSPC, ..Fault::on(&[Call::Append]) });
+        drop((feed, table));
+        let _ = store.close();
+        disk.heal();
+        for level in 2..=3 {
+            let store = open(&disk);
+            add_to(&store, &[&sums(&store, "a")], Durability::Process);
+            let mut feed = self::feed(&store, true);
+            shown.follow(&mut feed);
+            assert_eq!(shown.sums.len() as u64, KEYS, "{}", disk.diary(40));
+            assert!(shown.sums.values().all(|sum| *sum == level), "{}", disk.diary(40));
+            feed.acknowledge(feed.position()).unwrap();
+        }
     }
 }
 
