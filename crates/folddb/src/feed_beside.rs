@@ -22,8 +22,8 @@
 //! lock says. What was read is given again after a restart, until a process that has the store open
 //! for writing acknowledges it ([`Feed::skip_to`](crate::Feed::skip_to)).
 //!
-//! **No hole is passed over.** Frames follow each other by their seqs, from the one behind the
-//! place where the feed stands. After the writer's crash recovery writes the end of the log anew,
+//! **No hole is passed over.** Frames follow each other by their LSNs, from the place where the feed
+//! stands, and inside a file by their seqs. After the writer's crash recovery writes the end of the log anew,
 //! elsewhere (`folddb_journal::kept`): then this begins again where the feed stands and passes
 //! over, by their seqs, the batches that it has given. The same where the feed has moved on past
 //! here: that was acknowledged, and has no batch that was not given.
@@ -300,7 +300,7 @@ impl FeedBeside {
             return Err(Error::lacking(format!("a batch at seq {} is of an unknown table", frame.first_seq)));
         }
         let (last_seq, mark) = (frame.last_seq(), frame.mark());
-        if frame.first_seq != self.followed_seq + 1 {
+        if !self.goes_on_with(frame) {
             let dir = self.dir.display();
             let (from, to) = (self.followed_seq, frame.first_seq);
             return Err(Error::lacking(format!("the log in {dir} goes from seq {from} to seq {to}")));
@@ -312,6 +312,17 @@ impl FeedBeside {
         let batch = self.batch(frame)?;
         self.next = Some((batch, End { lsn: frame.end_lsn, bytes: frame.payload.len() as u64, mark }));
         Ok(())
+    }
+
+    /// Whether a batch may come next. Inside a file seqs have no gap. Where one begins, they may: what a
+    /// power cut took from the end of a log took its seqs with it, and an opening that has told times of
+    /// these gives them to nobody else.
+    fn goes_on_with(&self, frame: &ReadFrame) -> bool {
+        let begins_a_file = self.files.iter().any(|file| file.first_lsn == frame.lsn);
+        match begins_a_file {
+            true => frame.first_seq > self.followed_seq,
+            false => frame.first_seq == self.followed_seq + 1,
+        }
     }
 
     /// Goes past a batch that was given before; fails where it is not the one that was.
@@ -492,6 +503,7 @@ impl SeenManifest {
 
 /// A batch as it stands in the log.
 struct ReadFrame {
+    lsn: Lsn,
     end_lsn: Lsn,
     first_seq: Seq,
     count: u32,
@@ -501,13 +513,13 @@ struct ReadFrame {
 
 impl ReadFrame {
     fn of(batch: &Followed<'_>) -> ReadFrame {
-        let Followed { end_lsn, first_seq, count, time_ms, payload } = *batch;
-        ReadFrame { end_lsn, first_seq, count, time_ms, payload: payload.to_vec() }
+        let Followed { lsn, end_lsn, first_seq, count, time_ms, payload } = *batch;
+        ReadFrame { lsn, end_lsn, first_seq, count, time_ms, payload: payload.to_vec() }
     }
 
     fn followed(&self) -> Followed<'_> {
-        let ReadFrame { end_lsn, first_seq, count, time_ms, ref payload } = *self;
-        Followed { end_lsn, first_seq, count, time_ms, payload }
+        let ReadFrame { lsn, end_lsn, first_seq, count, time_ms, ref payload } = *self;
+        Followed { lsn, end_lsn, first_seq, count, time_ms, payload }
     }
 
     fn last_seq(&self) -> Seq {

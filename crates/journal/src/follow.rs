@@ -94,6 +94,8 @@ pub fn history(segments: &[HistoryFile], kept: &[HistoryFile]) -> Vec<HistoryFil
 /// A batch of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Followed<'a> {
+    /// Where it stands.
+    pub lsn: Lsn,
     /// The LSN after it.
     pub end_lsn: Lsn,
     /// The seq of its first record.
@@ -174,9 +176,9 @@ impl Follower {
                 Step::NoFile => return Err(lacks(&self.dir, self.lsn)),
                 Step::Over(lsn) => self.lsn = lsn,
                 Step::Batch { end_lsn, first_seq, count, time_ms } => {
-                    self.lsn = end_lsn;
+                    let lsn = std::mem::replace(&mut self.lsn, end_lsn);
                     let payload = &self.payload[..];
-                    return Ok(Some(Followed { end_lsn, first_seq, count, time_ms, payload }));
+                    return Ok(Some(Followed { lsn, end_lsn, first_seq, count, time_ms, payload }));
                 }
             }
         }
@@ -194,9 +196,9 @@ impl Follower {
                 Step::NoFile => return Ok(Written::NoFile),
                 Step::Over(lsn) => self.lsn = lsn,
                 Step::Batch { end_lsn, first_seq, count, time_ms } => {
-                    self.lsn = end_lsn;
+                    let lsn = std::mem::replace(&mut self.lsn, end_lsn);
                     let payload = &self.payload[..];
-                    return Ok(Written::Batch(Followed { end_lsn, first_seq, count, time_ms, payload }));
+                    return Ok(Written::Batch(Followed { lsn, end_lsn, first_seq, count, time_ms, payload }));
                 }
             }
         }
