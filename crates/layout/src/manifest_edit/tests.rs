@@ -122,7 +122,8 @@ fn the_unknown_is_refused() {
         edit(&[20, 1, 3]),
         Ok(vec![Change::Require { features: FEATURE_ROPES | FEATURE_LONG_VALUES }])
     );
-    assert_eq!(edit(&[20, 1, 4]), Err(Malformed::Tag), "a feature that nobody knows");
+    assert_eq!(edit(&[20, 1, 4]), Ok(vec![Change::Require { features: FEATURE_LASTING_PIECES }]));
+    assert_eq!(edit(&[20, 1, 8]), Err(Malformed::Tag), "a feature that nobody knows");
     assert_eq!(edit(&[24, 5, 4, 7, 3, 1, 4]), Ok(vec![Change::Times { entries: vec![(7, 3), (8, 7)] }]));
     assert_eq!(edit(&[13, 1, 2]), Err(Malformed::Tag), "a flag is 0 or 1");
     assert_eq!(edit(&[13, 1, 1]), Ok(vec![Change::LogOpen { open: true }]));
