@@ -160,3 +160,21 @@ fn what_cannot_be_acknowledged_is_printed_again_and_said_so() {
     assert!(ended.status.success());
     assert_eq!(place.done(&["watch", "s", "f"]), "");
 }
+
+/// Who could not print a batch has not given it to anybody.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_could_not_be_printed_is_not_acknowledged() {
+    let place = Place::new();
+    store_with_a_row(&place);
+    place.done(&["watch", "s", "f"]);
+    let mut shell = Shell::of(&place);
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
+    let mut watch = place.command(&["watch", "s", "f", "--wait"]);
+    let mut watch = watch.stdout(full).stderr(Stdio::null()).spawn().expect("it starts");
+    shell.does("fold t a 5");
+    shell.end();
+    assert_eq!(watch.wait().expect("it ends").code(), Some(3));
+    let printed = place.done(&["watch", "s", "f"]);
+    assert!(printed.contains("fold t  a  5"), "{printed}");
+}

@@ -590,8 +590,11 @@ impl Rows {
             };
             let mut deadline_ms = None;
             if met.has_stamps && (value.is_some() || long.is_some()) {
-                let head = engine.head(table.core(), &key, Some(self.snapshot.seen()))?;
-                deadline_ms = head.and_then(|head| head.deadline_ms);
+                match engine.head(table.core(), &key, Some(self.snapshot.seen())) {
+                    Ok(head) => deadline_ms = head.and_then(|head| head.deadline_ms),
+                    Err(_) if table.core().check_alive().is_err() => break, // dropped, as will be told
+                    Err(error) => return Err(error),
+                }
             }
             let table = Arc::clone(&met.table);
             return Ok(Some(FeedEvent::Row(FeedRow { table, key, value, long, deadline_ms })));

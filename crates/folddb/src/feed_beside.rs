@@ -379,7 +379,10 @@ impl FeedBeside {
             if goes_on_at <= lsn {
                 return Ok(false);
             }
-            self.look(true)?; // what is there may be newer than what is known
+            // What is there may be newer than what is known; the feed may stand elsewhere by now.
+            if self.look(true)? != Look::Same {
+                return Ok(true);
+            }
         }
         let dir = self.dir.display();
         let why = format!(

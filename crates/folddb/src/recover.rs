@@ -338,7 +338,10 @@ impl Engine {
         let engine = self;
         let mut committer = engine.commit.lock();
         committer.next_seq = state.last_seq + 1;
-        let from = replay_from(state, edits);
+        let mut from = replay_from(state, edits);
+        // Who writes may have gone on to segments that were not there when these were listed: for whoever reads
+        // beside it the log ends where a copy of it would.
+        from.is_copy |= engine.options.beside.is_some();
         let mut rewritten = Rewrites::default();
         let mut room = ReadOnlyRoom::default();
         let mut renewal = Renewal::new(&*engine.host.files, &engine.dir, state);

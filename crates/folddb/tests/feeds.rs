@@ -602,6 +602,26 @@ fn a_table_that_goes_while_rows_are_read_is_told_of_before_what_was_written_to_i
     assert_eq!((created, told.len(), dropped), (names.map(str::to_owned).to_vec(), 1, vec!["c".to_owned()]));
 }
 
+/// Deadlines of rows are asked for one by one, also of a table that is gone by then.
+#[test]
+fn a_table_whose_values_expire_may_go_while_its_rows_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path().join("s"), options()).unwrap();
+    let table = store.table("t", Rules::sorted::<u64, u64>().expire(Expire::ByWrite)).unwrap();
+    for key in 0..100 {
+        table.set(&key, &key).unwrap();
+    }
+    let mut feed = store.feed("f", FeedOptions::default()).unwrap();
+    while !matches!(feed.poll().unwrap(), Some(FeedEvent::Row(_))) {}
+    drop(table);
+    store.drop_table("t").unwrap();
+    let mut is_told = false;
+    while let Some(event) = feed.poll().unwrap() {
+        is_told |= matches!(event, FeedEvent::TableDropped(_));
+    }
+    assert!(is_told);
+}
+
 #[test]
 fn a_feed_that_has_all_is_not_lost_for_the_piece_of_the_log_that_it_stands_in() {
     let dir = tempfile::tempdir().unwrap();

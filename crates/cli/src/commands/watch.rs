@@ -129,17 +129,17 @@ impl Watch<'_> {
 
     fn live(&mut self, session: &mut Session) -> Result<(), Failure> {
         let Some(mut feed) = self.begin(session)? else { return Ok(()) };
-        let mut acknowledged = feed.position();
-        let watched = self.follow(&mut feed, &mut acknowledged, session);
+        let mut reached = Reached { printed: feed.position(), acknowledged: feed.position() };
+        let watched = self.follow(&mut feed, &mut reached, session);
         let is_over = match &watched {
             Err(Failure::OutputClosed) => true, // what nobody has read is not acknowledged
             Err(Failure::Store(error)) => error.kind() == ErrorKind::FeedLost,
             _ => false,
         };
-        if is_over || self.args.peek || feed.position() == acknowledged {
+        if is_over || self.args.peek || reached.printed == reached.acknowledged {
             return watched;
         }
-        match (watched, self.acknowledge_beside(&feed, PATIENCE, session)) {
+        match (watched, self.acknowledge_beside(&feed, reached.printed, PATIENCE, session)) {
             (watched, Ok(true)) => watched,
             (Ok(()), Err(error)) => Err(error),
             (watched, Err(error)) => {
@@ -156,20 +156,27 @@ impl Watch<'_> {
         }
     }
 
-    /// Prints what comes, each event as it comes; `acknowledged` is how far that is.
+    /// Prints what comes, each event as it comes.
     fn follow(
         &mut self,
         feed: &mut FeedBeside,
-        acknowledged: &mut FeedPosition,
+        reached: &mut Reached,
         session: &mut Session,
     ) -> Result<(), Failure> {
+        let mut asks_at_bytes = HELD_BYTES_MAX;
         while self.left > 0 {
             let Some(event) = wait_for(self.args, |timeout| feed.next(timeout))? else { break };
             self.print(&event, session)?;
             session.flush()?;
-            let is_much = feed.unacknowledged_bytes() > HELD_BYTES_MAX;
-            if is_much && !self.args.peek && self.acknowledge_beside(feed, Duration::ZERO, session)? {
-                *acknowledged = feed.position();
+            reached.printed = feed.position();
+            let held_bytes = feed.unacknowledged_bytes();
+            if held_bytes <= asks_at_bytes || self.args.peek {
+                continue;
+            }
+            // To ask for the lock takes its time, and a writer may keep it: not after each event.
+            asks_at_bytes = held_bytes + HELD_BYTES_MAX;
+            if self.acknowledge_beside(feed, reached.printed, Duration::ZERO, session)? {
+                (reached.acknowledged, asks_at_bytes) = (reached.printed, HELD_BYTES_MAX);
             }
         }
         Ok(())
@@ -220,6 +227,7 @@ impl Watch<'_> {
     fn acknowledge_beside(
         &self,
         feed: &FeedBeside,
+        printed: FeedPosition,
         patience: Duration,
         session: &Session,
     ) -> Result<bool, Failure> {
@@ -233,12 +241,18 @@ impl Watch<'_> {
             }
         };
         let mut own = store.feed(&self.args.name, feed.told())?;
-        own.skip_to(feed.position())?;
+        own.skip_to(printed)?;
         own.acknowledge(own.position())?;
         drop(own);
         store.close()?;
         Ok(true)
     }
+}
+
+/// How far a watch beside a writer has come: what was not printed and flushed is not acknowledged.
+struct Reached {
+    printed: FeedPosition,
+    acknowledged: FeedPosition,
 }
 
 /// The next event, which is waited for as long as the user says; none when that is over.
