@@ -17,6 +17,7 @@ use folddb_run::{ReadMode, RunCursor};
 
 use crate::any_rows::AnyRows;
 use crate::catalog::TableCore;
+use crate::own_files;
 use crate::range_deletes::RangeDeletes;
 use crate::scan::{ScanPlan, Wanted, run_cursor};
 use crate::scans::{BytesScan, Scan, wrong_row};
@@ -96,7 +97,7 @@ impl BytesScan {
         let scan = self.pinned()?;
         let mut sum = Summing { scan: &scan, wanted, sum: Sum::default(), found: Aggregate::default() };
         let range = (&scan.plan.low, &scan.plan.high);
-        let view = scan.engine.view_at(&scan.table, scan.plan.at)?;
+        let view = own_files::view_at(&scan.engine, &scan.table, scan.plan.at)?;
         // What a transaction has read of a range, and written to it, shows where all of it is scanned.
         let base = if scan.inside.is_some() { None } else { base_of(&scan.table, &view) };
         match base {

@@ -21,6 +21,7 @@ use crate::engine::Engine;
 use crate::hashed_scan::HashedRows;
 use crate::head::Head;
 use crate::own_writes::{Inside, OwnOps, applied};
+use crate::read;
 use crate::reads::Passed;
 use crate::scan::{Rows, ScanPlan, Wanted};
 
@@ -242,7 +243,7 @@ impl InsideRows {
     fn take_own(&mut self, key: Vec<u8>, ops: &[OpBuf], is_met: bool) -> Result<bool> {
         let ((engine, table), (plan, _), _) = self.base.stands();
         let past = match is_met {
-            true => engine.get(table, &key, plan.at, |value| Ok(value.map(<[u8]>::to_vec))),
+            true => read::get(engine, table, &key, plan.at, |value| Ok(value.map(<[u8]>::to_vec))),
             false => Ok(None),
         };
         let applied = applied(engine, table, &key, past, ops);

@@ -6,6 +6,7 @@ use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result, Seq};
 
 use crate::catalog::TableCore;
+use crate::commit;
 use crate::encode::{Encoded, Lifetime, WriteOp};
 use crate::engine::Engine;
 use crate::options::Durability;
@@ -239,7 +240,7 @@ impl Batch {
             None if self.encoded.len_bytes() > BATCH_BYTES_MAX => Err(Error::invalid(format!(
                 "a batch holds at most {BATCH_BYTES_MAX} bytes; commit it in several"
             ))),
-            None => self.engine.commit_if(&mut self.encoded, reads, durability),
+            None => commit::commit_if(&self.engine, &mut self.encoded, reads, durability),
         };
         self.encoded.clear();
         result

@@ -22,6 +22,8 @@ use folddb_run::PartFacts;
 use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::encode::{WriteOp, check_lengths};
+use crate::feeds;
+use crate::read;
 use crate::read::damaged_record;
 use crate::rules::Rules;
 use crate::store::{Content, Store};
@@ -81,7 +83,7 @@ impl Store {
         if engine.catalog().by_name(name).is_some() {
             return Err(exists(name));
         }
-        engine.check_no_feed_of(engine.manifest.lock().state(), name)?;
+        feeds::check_no_feed_of(engine.manifest.lock().state(), name)?;
         let table = Arc::new(TableCore::new(TableId(0), name, bound, None, TableView::of));
         // Nothing of its past is folded: it has none.
         let shape = (table.keeps_past, true, Times { since: 0, ..Times::default() });
@@ -211,7 +213,9 @@ impl BytesBulkLoad {
                 let (key, bytes) = (key.clone(), state.payload.len() + row.payload_len());
                 return Err(self.too_long(&key, bytes));
             }
-            Composed::Both(cause) => return Err(self.store.engine().fold_failed(&self.table, key, &cause)),
+            Composed::Both(cause) => {
+                return Err(read::fold_failed(self.store.engine(), &self.table, key, &cause));
+            }
         }
         Ok(())
     }

@@ -16,6 +16,7 @@ use crate::borders::{At, Held, HeldFor};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::scan::{ScanPlan, Wanted};
+use crate::times;
 
 /// Where a scan stands. As text it is hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,7 +123,7 @@ impl Cursor {
         }
         let held = match how {
             Resume::Relaxed => None,
-            Resume::Strict => Some(engine.hold_again(table, &self.token)?),
+            Resume::Strict => Some(hold_again(engine, table, &self.token)?),
         };
         let plan = ScanPlan { at: held.as_ref().map(|held| held.at), ..self.plan() };
         Ok((plan, held))
@@ -142,51 +143,49 @@ impl Stand {
     }
 }
 
-impl Engine {
-    /// The moment that a cursor was made at, where `table` can still be seen as it was then.
-    fn hold_again(&self, table: &TableCore, token: &CursorToken) -> Result<Held> {
-        let _committer = self.commit.lock(); // no batch is half applied
-        let seq = token.seq;
-        if seq == self.published() && !minds_time(table) {
-            let at = At::new(seq, self.now_ms());
-            return Ok(self.borders.hold(at, HeldFor::Snapshot, self.host.clock.monotonic()));
-        }
-        // What was alive then is swept away by no merge as long as somebody reads at that time or before it.
-        let by_ms = if minds_time(table) { token.time_ms.unwrap_or(0) } else { u64::MAX };
-        let Some((held, held_for)) = self.borders.hold_if_live(seq, by_ms) else {
-            return self.hold_past(table, token).ok_or_else(|| self.gone(table, seq));
-        };
-        // That somebody holds the past of other tables is nothing to who reads this one.
-        if let HeldFor::Past(asked) = held_for
-            && self.check_kept(table, held.at, asked).is_err()
-        {
-            return self.hold_past(table, token).ok_or_else(|| self.gone(table, seq));
-        }
-        Ok(if minds_time(table) { held.reading_at(by_ms) } else { held })
+/// The moment that a cursor was made at, where `table` can still be seen as it was then.
+fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result<Held> {
+    let _committer = engine.commit.lock(); // no batch is half applied
+    let seq = token.seq;
+    if seq == engine.published() && !minds_time(table) {
+        let at = At::new(seq, times::now_ms(engine));
+        return Ok(engine.borders.hold(at, HeldFor::Snapshot, engine.host.clock.monotonic()));
     }
+    // What was alive then is swept away by no merge as long as somebody reads at that time or before it.
+    let by_ms = if minds_time(table) { token.time_ms.unwrap_or(0) } else { u64::MAX };
+    let Some((held, held_for)) = engine.borders.hold_if_live(seq, by_ms) else {
+        return hold_past(engine, table, token).ok_or_else(|| gone(engine, table, seq));
+    };
+    // That somebody holds the past of other tables is nothing to who reads this one.
+    if let HeldFor::Past(asked) = held_for
+        && times::check_kept(engine, table, held.at, asked).is_err()
+    {
+        return hold_past(engine, table, token).ok_or_else(|| gone(engine, table, seq));
+    }
+    Ok(if minds_time(table) { held.reading_at(by_ms) } else { held })
+}
 
-    /// The same of a table that keeps its past back to then. The caller holds the commit lock.
-    fn hold_past(&self, table: &TableCore, token: &CursorToken) -> Option<Held> {
-        let now = At::new(self.published(), self.now_ms());
-        let then = At::new(token.seq, token.time_ms.unwrap_or(now.time_ms));
-        // A hashed table keeps no past of all its keys.
-        let is_now = then.seq >= now.seq && then.time_ms >= now.time_ms;
-        let is_kept = (table.hashed.is_none() || is_now)
-            && then.seq <= now.seq
-            && self.check_kept(table, then, now).is_ok();
-        let held_for = HeldFor::Past(now);
-        is_kept.then(|| self.borders.hold_from(then, now.time_ms, held_for, self.host.clock.monotonic()))
-    }
+/// The same of a table that keeps its past back to then. The caller holds the commit lock.
+fn hold_past(engine: &Engine, table: &TableCore, token: &CursorToken) -> Option<Held> {
+    let now = At::new(engine.published(), times::now_ms(engine));
+    let then = At::new(token.seq, token.time_ms.unwrap_or(now.time_ms));
+    // A hashed table keeps no past of all its keys.
+    let is_now = then.seq >= now.seq && then.time_ms >= now.time_ms;
+    let is_kept = (table.hashed.is_none() || is_now)
+        && then.seq <= now.seq
+        && times::check_kept(engine, table, then, now).is_ok();
+    let held_for = HeldFor::Past(now);
+    is_kept.then(|| engine.borders.hold_from(then, now.time_ms, held_for, engine.host.clock.monotonic()))
+}
 
-    #[cold]
-    fn gone(&self, table: &TableCore, seq: Seq) -> Error {
-        let what = format!("the snapshot at seq {seq} that the cursor was made at is gone");
-        let message = match self.published() == seq {
-            true => format!("{what}, and values of table `{}` may have expired since", table.name),
-            false => format!("{what}, and the store has gone on to {}", self.published()),
-        };
-        Error::new(ErrorKind::SnapshotGone, message)
-    }
+#[cold]
+fn gone(engine: &Engine, table: &TableCore, seq: Seq) -> Error {
+    let what = format!("the snapshot at seq {seq} that the cursor was made at is gone");
+    let message = match engine.published() == seq {
+        true => format!("{what}, and values of table `{}` may have expired since", table.name),
+        false => format!("{what}, and the store has gone on to {}", engine.published()),
+    };
+    Error::new(ErrorKind::SnapshotGone, message)
 }
 
 /// Whether what a scan of a table shows depends on the time.

@@ -21,6 +21,7 @@ use folddb_rules::{Extractor, Terms};
 use crate::catalog::{IndexCore, TableCore};
 use crate::encode::{Apart, Encoded};
 use crate::engine::Engine;
+use crate::values;
 
 /// What was derived of a batch.
 #[derive(Default)]
@@ -85,99 +86,103 @@ struct Indexed {
     first: usize,
 }
 
-impl Engine {
-    /// Adds to a batch what the present indexes need, unless it has that.
-    #[inline]
-    pub(crate) fn derive(&self, batch: &mut Encoded) -> Result<()> {
-        let epoch = self.index_epoch.load(Ordering::Acquire);
-        if batch.derived.epoch == epoch { Ok(()) } else { self.derive_as_of(batch, epoch) }
-    }
+/// Adds to a batch what the present indexes need, unless it has that.
+#[inline]
+pub(crate) fn derive(engine: &Engine, batch: &mut Encoded) -> Result<()> {
+    let epoch = engine.index_epoch.load(Ordering::Acquire);
+    if batch.derived.epoch == epoch { Ok(()) } else { derive_as_of(engine, batch, epoch) }
+}
 
-    fn derive_as_of(&self, batch: &mut Encoded, epoch: u64) -> Result<()> {
-        batch.take_back_derived();
-        batch.derived.epoch = epoch;
-        let mut indexed = Vec::new();
-        let mut first = 0;
-        for table in &batch.tables {
-            let indexes = table.indexes();
-            if !indexes.is_empty() {
-                indexed.push(Indexed { table: Arc::clone(table), first, indexes });
-                first += indexed.last().map_or(0, |one| one.indexes.len());
-            }
+fn derive_as_of(engine: &Engine, batch: &mut Encoded, epoch: u64) -> Result<()> {
+    batch.take_back_derived();
+    batch.derived.epoch = epoch;
+    let mut indexed = Vec::new();
+    let mut first = 0;
+    for table in &batch.tables {
+        let indexes = table.indexes();
+        if !indexes.is_empty() {
+            indexed.push(Indexed { table: Arc::clone(table), first, indexes });
+            first += indexed.last().map_or(0, |one| one.indexes.len());
         }
-        if indexed.is_empty() {
-            return Ok(());
-        }
-        let mut derived = std::mem::take(&mut batch.derived);
-        let put = self.put_entries(batch, &indexed, &mut derived);
-        batch.derived = derived;
-        batch.derived.own =
-            Some(Own { payload_bytes: batch.payload.len(), count: batch.count, tables: batch.tables.len() });
-        put?;
-        batch.append_derived(&indexed);
-        Ok(())
     }
+    if indexed.is_empty() {
+        return Ok(());
+    }
+    let mut derived = std::mem::take(&mut batch.derived);
+    let put = put_entries(engine, batch, &indexed, &mut derived);
+    batch.derived = derived;
+    batch.derived.own =
+        Some(Own { payload_bytes: batch.payload.len(), count: batch.count, tables: batch.tables.len() });
+    put?;
+    batch.append_derived(&indexed);
+    Ok(())
+}
 
-    /// Puts the entries of all records into the frames of their indexes.
-    fn put_entries(&self, batch: &Encoded, indexed: &[Indexed], derived: &mut Derived) -> Result<()> {
-        let Derived { terms, entry, value, frames, .. } = derived;
-        let wanted = indexed.last().map_or(0, |last| last.first + last.indexes.len());
-        frames.iter_mut().for_each(Vec::clear);
-        frames.resize_with(wanted.max(frames.len()), Vec::new);
-        for record in frame::records(&batch.payload) {
-            let record = record.map_err(|cause| Error::invalid(format!("a batch: {cause}")))?;
-            let (LogOp::Op(kind), Some(one)) =
-                (record.op, indexed.iter().find(|one| one.table.id == record.table))
-            else {
-                continue;
-            };
-            if kind == OpKind::Delete {
-                continue;
-            }
-            if record.key.len() + ENTRY_OVERHEAD_BYTES_MAX > KEY_BYTES_MAX {
-                return Err(too_long(&one.table, record.key.len()));
-            }
-            let taken = self.value_of(batch, &one.table, kind, &record, value)?;
-            for (index, frame) in one.indexes.iter().zip(&mut frames[one.first..]) {
-                let extractor =
-                    index.extractor.as_ref().map_err(|why| not_at_hand(&one.table, index, why))?;
-                terms.clear();
-                take_terms(extractor, &one.table, record.key, taken, terms);
-                for term in terms.iter() {
-                    entry.clear();
-                    put_entry(entry, term, record.key);
-                    frame::put_record(frame, index.table.id, OpKind::Set, entry, &[]);
-                }
+/// Puts the entries of all records into the frames of their indexes.
+fn put_entries(engine: &Engine, batch: &Encoded, indexed: &[Indexed], derived: &mut Derived) -> Result<()> {
+    let Derived { terms, entry, value, frames, .. } = derived;
+    let wanted = indexed.last().map_or(0, |last| last.first + last.indexes.len());
+    frames.iter_mut().for_each(Vec::clear);
+    frames.resize_with(wanted.max(frames.len()), Vec::new);
+    for record in frame::records(&batch.payload) {
+        let record = record.map_err(|cause| Error::invalid(format!("a batch: {cause}")))?;
+        let (LogOp::Op(kind), Some(one)) =
+            (record.op, indexed.iter().find(|one| one.table.id == record.table))
+        else {
+            continue;
+        };
+        if kind == OpKind::Delete {
+            continue;
+        }
+        if record.key.len() + ENTRY_OVERHEAD_BYTES_MAX > KEY_BYTES_MAX {
+            return Err(too_long(&one.table, record.key.len()));
+        }
+        let taken = value_of(engine, batch, &one.table, kind, &record, value)?;
+        for (index, frame) in one.indexes.iter().zip(&mut frames[one.first..]) {
+            let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(&one.table, index, why))?;
+            terms.clear();
+            take_terms(extractor, &one.table, record.key, taken, terms);
+            for term in terms.iter() {
+                entry.clear();
+                put_entry(entry, term, record.key);
+                frame::put_record(frame, index.table.id, OpKind::Set, entry, &[]);
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// The value that a record of a batch brings.
-    #[inline]
-    fn value_of<'v>(
-        &self,
-        batch: &'v Encoded,
-        table: &TableCore,
-        kind: OpKind,
-        record: &FrameRecord<'v>,
-        value: &'v mut Vec<u8>,
-    ) -> Result<Taken<'v>> {
-        if !kind.is_apart() {
-            return Ok(Taken::Value(table.rules.fold.value_in(record.payload)));
-        }
-        let rope = self.rope(table, record.key, record.payload)?;
-        if rope.len > VALUE_BYTES_MAX as u64 {
-            return Ok(Taken::Head(rope.head));
-        }
-        if !batch.gather(&rope, record.payload, value) {
-            // It was streamed, and lies in the lane.
-            let mut read = Vec::new();
-            value.clear();
-            value.extend_from_slice(self.load_value(None, table, record.key, record.payload, &mut read)?);
-        }
-        Ok(Taken::Value(value))
+/// The value that a record of a batch brings.
+#[inline]
+fn value_of<'v>(
+    engine: &Engine,
+    batch: &'v Encoded,
+    table: &TableCore,
+    kind: OpKind,
+    record: &FrameRecord<'v>,
+    value: &'v mut Vec<u8>,
+) -> Result<Taken<'v>> {
+    if !kind.is_apart() {
+        return Ok(Taken::Value(table.rules.fold.value_in(record.payload)));
     }
+    let rope = values::rope(table, record.key, record.payload)?;
+    if rope.len > VALUE_BYTES_MAX as u64 {
+        return Ok(Taken::Head(rope.head));
+    }
+    if !batch.gather(&rope, record.payload, value) {
+        // It was streamed, and lies in the lane.
+        let mut read = Vec::new();
+        value.clear();
+        value.extend_from_slice(values::load_value(
+            engine,
+            None,
+            table,
+            record.key,
+            record.payload,
+            &mut read,
+        )?);
+    }
+    Ok(Taken::Value(value))
 }
 
 impl Encoded {

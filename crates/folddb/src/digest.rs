@@ -18,6 +18,7 @@ pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
 
 use crate::scans::{BytesScan, LentRows};
 use crate::spread::{END, GO_ON, Step};
+use crate::stream;
 use crate::stream::cause_of;
 
 /// Bytes of a value in several pieces that are held at once.
@@ -88,7 +89,7 @@ fn take_head(rows: &mut LentRows, digest: &mut Digest) -> Result<Step> {
 fn hash_of_pieces(rows: &LentRows) -> Result<u32> {
     let ((engine, table), (_, at), key) = rows.rows.stands();
     let mut hash = GrowingHash::new(key_hash(key));
-    let Some(mut value) = engine.read_value(table, key, Some(at))? else { return Ok(hash.hash32()) };
+    let Some(mut value) = stream::read_value(engine, table, key, Some(at))? else { return Ok(hash.hash32()) };
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         match value.read(&mut piece).map_err(cause_of)? {

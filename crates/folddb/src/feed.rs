@@ -26,16 +26,20 @@ use folddb_manifest::{Change, FeedPhase, FeedState, TableNote};
 use folddb_rules::Datum;
 
 use crate::any_rows::Short;
+use crate::commit;
 use crate::engine::Engine;
 use crate::feed_batch::{Met, Reading, met, note_event};
 use crate::feed_event::{FeedBatch, FeedEvent, FeedOptions, FeedPosition, FeedRow, FeedTable};
+use crate::feeds;
 use crate::feeds::lost_error;
+use crate::head;
 use crate::head::Head;
 use crate::kept_logs::{check_feed_is_no_log, check_holds_no_log};
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use crate::table::BytesTable;
+use crate::upkeep;
 
 /// The budget of a feed that is made without one.
 const BYTES_MAX: u64 = 1 << 30;
@@ -111,7 +115,7 @@ impl Store {
 
     /// The feeds that there are, and what they hold.
     pub fn feeds(&self) -> Vec<crate::FeedStats> {
-        self.engine().feed_stats()
+        feeds::feed_stats(self.engine())
     }
 
     /// Removes a feed, and what is held for it.
@@ -122,7 +126,7 @@ impl Store {
         let engine = self.engine();
         engine.check_not_read_only()?;
         engine.feeds.take(name)?;
-        let dropped = engine.drop_feed(name);
+        let dropped = drop_feed(engine, name);
         engine.feeds.give_back(name);
         dropped
     }
@@ -171,7 +175,7 @@ impl Feed {
         let mut manifest = engine.manifest.lock();
         let Some(state) = manifest.state().feeds.get(&self.name).cloned() else { return Ok(()) };
         let feed = FeedState { bytes_max, ..state }; // as it stands now: it may have been lost meanwhile
-        engine.edit_feeds(&mut manifest, &[Change::SetFeed { feed }])?;
+        feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
         self.bytes_max = bytes_max;
         Ok(())
     }
@@ -191,13 +195,13 @@ impl Feed {
         engine.check_open()?;
         engine.health.check_writable(true)?;
         let (snapshot, lsn) = Snapshot::take_with_lsn(&engine)?;
-        engine.sync_to(lsn)?; // a power cut must not take back what the rows show
+        commit::sync_to(&engine, lsn)?; // a power cut must not take back what the rows show
         let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
         let note = manifest.state().feeds.last_note();
         let (seq, is_settled) = (snapshot.seq(), from_now);
         let place = FeedPosition { seq, lsn, note, is_settled, begun: 0 };
-        let feed = self.state(place, phase, engine.values_from(manifest.state(), lsn));
-        engine.edit_feeds(&mut manifest, &[Change::SetFeed { feed }])?;
+        let feed = self.state(place, phase, feeds::values_from(&engine, manifest.state(), lsn));
+        feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
         self.place = FeedPosition { begun: engine.feeds.begin(&self.name), ..place };
         let catalog = engine.catalog();
         let wanted = catalog.own().filter(|core| self.tells_of(&core.name)).cloned();
@@ -205,7 +209,7 @@ impl Feed {
         let tables =
             wanted.map(|core| BytesTable { engine: Arc::clone(&engine), core, durability }).collect();
         drop(manifest);
-        engine.let_go_of_history(); // what it held before
+        feeds::let_go_of_history(&engine); // what it held before
         (self.acknowledged, self.owes) = (self.place, false);
         self.go_on();
         if !from_now {
@@ -265,7 +269,7 @@ impl Feed {
             if left.is_zero() {
                 return Ok(None);
             }
-            let most = if engine.upkeep_runs() { left } else { left.min(LOOK_EVERY) };
+            let most = if upkeep::upkeep_runs(&engine) { left } else { left.min(LOOK_EVERY) };
             engine.feeds.sleep(seen, most);
         }
     }
@@ -399,7 +403,7 @@ impl Feed {
         let Stage::Changes(changes) = &mut self.stage else { return Ok(false) };
         let engine = &self.engine;
         let from = self.place.lsn;
-        let file_at = |lsn| engine.history_at(lsn);
+        let file_at = |lsn| feeds::history_at(engine, lsn);
         let Some(followed) = changes.follower.next(changes.limit.0, &file_at)? else { return Ok(false) };
         let living = |id| {
             let catalog = engine.catalog();
@@ -436,7 +440,7 @@ impl Feed {
         if self.owes || self.place == self.acknowledged {
             return Ok(());
         }
-        let file = |lsn| self.engine.history_at(lsn).map(|file| (file.is_kept, file.number));
+        let file = |lsn| feeds::history_at(&self.engine, lsn).map(|file| (file.is_kept, file.number));
         if file(self.acknowledged.lsn) == file(self.place.lsn) {
             return Ok(());
         }
@@ -454,7 +458,7 @@ impl Feed {
         if (end_lsn, published) == changes.limit {
             return Ok(false);
         }
-        match engine.sync_to(end_lsn) {
+        match commit::sync_to(engine, end_lsn) {
             Ok(()) => changes.limit = (end_lsn, published),
             // A store that writes no more still gives what is durable, and then says why it gives no more.
             Err(error) if journal.durable_lsn() <= changes.limit.0 => return Err(error),
@@ -536,11 +540,11 @@ impl Feed {
             drop(manifest);
             return Err(self.lost());
         }
-        let values_from = engine.values_from(manifest.state(), place.lsn);
+        let values_from = feeds::values_from(&engine, manifest.state(), place.lsn);
         let feed = self.state(place, FeedPhase::Changes, values_from);
-        engine.edit_feeds(&mut manifest, &[Change::SetFeed { feed }])?;
+        feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
         drop(manifest);
-        engine.let_go_of_history();
+        feeds::let_go_of_history(&engine);
         self.acknowledged = place;
         self.owes &= (place.lsn, place.note) < (self.handed.lsn, self.handed.note);
         Ok(())
@@ -553,18 +557,16 @@ impl Drop for Feed {
     }
 }
 
-impl Engine {
-    fn drop_feed(&self, name: &str) -> Result<()> {
-        let mut manifest = self.manifest.lock();
-        if manifest.state().feeds.get(name).is_none() {
-            return Err(Error::invalid(format!("the store has no feed `{name}`")));
-        }
-        check_holds_no_log(manifest.state(), name)?;
-        self.edit_feeds(&mut manifest, &[Change::DropFeed { name: name.to_owned() }])?;
-        drop(manifest);
-        self.let_go_of_history();
-        Ok(())
+fn drop_feed(engine: &Engine, name: &str) -> Result<()> {
+    let mut manifest = engine.manifest.lock();
+    if manifest.state().feeds.get(name).is_none() {
+        return Err(Error::invalid(format!("the store has no feed `{name}`")));
     }
+    check_holds_no_log(manifest.state(), name)?;
+    feeds::edit_feeds(engine, &mut manifest, &[Change::DropFeed { name: name.to_owned() }])?;
+    drop(manifest);
+    feeds::let_go_of_history(engine);
+    Ok(())
 }
 
 impl Rows {
@@ -590,7 +592,7 @@ impl Rows {
             };
             let mut deadline_ms = None;
             if met.has_stamps && (value.is_some() || long.is_some()) {
-                match engine.head(table.core(), &key, Some(self.snapshot.seen())) {
+                match head::head(engine, table.core(), &key, Some(self.snapshot.seen())) {
                     Ok(head) => deadline_ms = head.and_then(|head| head.deadline_ms),
                     Err(_) if table.core().check_alive().is_err() => break, // dropped, as will be told
                     Err(error) => return Err(error),

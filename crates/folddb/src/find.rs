@@ -31,6 +31,8 @@ use crate::catalog::{IndexCore, TableCore};
 use crate::derive::not_at_hand;
 use crate::engine::Engine;
 use crate::head::Head;
+use crate::indexing;
+use crate::looked;
 use crate::looked::{Looked, Want};
 use crate::reads::Reads;
 use crate::scan::{Rows, ScanPlan, Wanted};
@@ -66,7 +68,7 @@ impl BytesTable {
     /// # Errors
     /// [`ErrorKind::InvalidInput`], with the indexes that there are.
     pub fn find(&self, index: &str) -> Result<BytesFind> {
-        let index = self.engine.index_of(&self.core, index)?;
+        let index = indexing::index_of(&self.core, index)?;
         Ok(BytesFind {
             table: self.clone(),
             index,
@@ -480,7 +482,7 @@ impl Search {
             stale += self.look_up(&split, same_key, &mut found);
         }
         self.ready.extend(found.into_iter().flatten());
-        self.engine.note_met(&self.index, split.len() as u64, stale);
+        note_met(&self.engine, &self.index, split.len() as u64, stale);
         Ok(())
     }
 
@@ -533,7 +535,7 @@ impl Search {
 
     /// What a key has at the snapshot, as far as it is wanted.
     fn look(&self, key: &[u8], holds: &dyn Fn(&Terms) -> bool) -> Result<Option<Looked>> {
-        self.engine.look((&self.table, &self.extractor), key, self.at, self.want, holds)
+        looked::look(&self.engine, (&self.table, &self.extractor), key, self.at, self.want, holds)
     }
 }
 
@@ -577,16 +579,14 @@ fn check_stand(table: &TableCore, index: &IndexCore, at: At) -> Result<()> {
     Ok(())
 }
 
-impl Engine {
-    /// Counts entries that somebody has met. Where too many are stale, the index is cleaned.
-    fn note_met(&self, index: &IndexCore, met: u64, stale: u64) {
-        self.counters.entries_met.add(met);
-        self.counters.entries_stale.add(stale);
-        index.met.fetch_add(met, Ordering::Relaxed);
-        index.stale.fetch_add(stale, Ordering::Relaxed);
-        if index.wants_cleaning() {
-            self.work.stale.lock().insert(index.table.id);
-            self.bell.ring();
-        }
+/// Counts entries that somebody has met. Where too many are stale, the index is cleaned.
+fn note_met(engine: &Engine, index: &IndexCore, met: u64, stale: u64) {
+    engine.counters.entries_met.add(met);
+    engine.counters.entries_stale.add(stale);
+    index.met.fetch_add(met, Ordering::Relaxed);
+    index.stale.fetch_add(stale, Ordering::Relaxed);
+    if index.wants_cleaning() {
+        engine.work.stale.lock().insert(index.table.id);
+        engine.bell.ring();
     }
 }

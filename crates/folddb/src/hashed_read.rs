@@ -30,6 +30,8 @@ use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::hashed::{Hashed, RecordsOf};
 use crate::head::Head;
+use crate::own_files;
+use crate::times;
 use crate::value_files::{Roster, ValueFile};
 
 /// How much of a record is wanted.
@@ -146,195 +148,193 @@ impl Found {
     }
 }
 
-impl Engine {
-    /// Reads the record of a key into `record`; none where it has none. Who writes gets the newest also where it is no value.
-    ///
-    /// # Errors
-    /// Damage, naming table, key, file and offset; a failed read.
-    pub(crate) fn look_up(
-        &self,
-        (table, hashed): (&TableCore, &Hashed),
-        key: &[u8],
-        who: As,
-        reading: Reading,
-        record: &mut Vec<u8>,
-    ) -> Result<Option<Found>> {
-        let found = self.look_up_in((table, hashed), key, who, reading, record)?;
-        Ok(found.map(|(found, _)| found))
-    }
+/// Reads the record of a key into `record`; none where it has none. Who writes gets the newest also where it is no value.
+///
+/// # Errors
+/// Damage, naming table, key, file and offset; a failed read.
+pub(crate) fn look_up(
+    engine: &Engine,
+    (table, hashed): (&TableCore, &Hashed),
+    key: &[u8],
+    who: As,
+    reading: Reading,
+    record: &mut Vec<u8>,
+) -> Result<Option<Found>> {
+    let found = look_up_in(engine, (table, hashed), key, who, reading, record)?;
+    Ok(found.map(|(found, _)| found))
+}
 
-    /// The same, with the files in which the record is.
-    fn look_up_in(
-        &self,
-        (table, hashed): (&TableCore, &Hashed),
-        key: &[u8],
-        who: As,
-        reading: Reading,
-        record: &mut Vec<u8>,
-    ) -> Result<Option<(Found, Arc<Roster>)>> {
-        let point = hashed.point(key);
-        let mut slots = Vec::new();
-        loop {
-            let round = self.values.files.round();
-            let at = match who {
-                As::Writer => None,
-                As::Reader => Some(self.published()),
-                As::Snapshot(at) => Some(at.seq),
-            };
-            slots.clear();
-            let of_table = |error: Error| error.context(format!("the index of table `{}`", table.name));
-            hashed.index.candidates(point, at, &mut slots).map_err(of_table)?;
-            self.check_readable(table)?;
-            self.check_not_over(who)?;
-            if slots.is_empty() {
-                return Ok(None);
-            }
-            let Some(of) = self.values.files.roster_of(round) else { continue };
-            if slots.len() > 1 && table.records_of().has_fronts {
-                newest_first(&of, &mut slots);
-            }
-            for &slot in &slots {
-                let found = self.read_slot(&of, table, slot, Some(key), reading, record);
-                if let Some(found) = found.map_err(|error| of_key(table, key, error))? {
-                    return Ok(self.is_seen(&found, who).then_some((found, of)));
-                }
-            }
+/// The same, with the files in which the record is.
+fn look_up_in(
+    engine: &Engine,
+    (table, hashed): (&TableCore, &Hashed),
+    key: &[u8],
+    who: As,
+    reading: Reading,
+    record: &mut Vec<u8>,
+) -> Result<Option<(Found, Arc<Roster>)>> {
+    let point = hashed.point(key);
+    let mut slots = Vec::new();
+    loop {
+        let round = engine.values.files.round();
+        let at = match who {
+            As::Writer => None,
+            As::Reader => Some(engine.published()),
+            As::Snapshot(at) => Some(at.seq),
+        };
+        slots.clear();
+        let of_table = |error: Error| error.context(format!("the index of table `{}`", table.name));
+        hashed.index.candidates(point, at, &mut slots).map_err(of_table)?;
+        engine.check_readable(table)?;
+        check_not_over(engine, who)?;
+        if slots.is_empty() {
             return Ok(None);
         }
-    }
-
-    /// Fails where a snapshot has ended for its age: then the index may have forgotten what it sees. To be asked after the index.
-    #[inline]
-    fn check_not_over(&self, who: As) -> Result<()> {
-        match who {
-            As::Snapshot(at) => self.own_files_at(Some(at)).map(drop),
-            As::Writer | As::Reader => Ok(()),
-        }
-    }
-
-    /// Whether what was found is what a reader gets.
-    fn is_seen(&self, found: &Found, who: As) -> bool {
-        match (who, found.front) {
-            (As::Writer, _) | (_, None) => true,
-            (As::Reader, Some(_)) => found.is_alive(self.now_ms()),
-            (As::Snapshot(at), Some(_)) => found.is_alive(at.time_ms),
-        }
-    }
-
-    /// All versions that are kept of a key, newest first: hands each with its record to `visit`.
-    pub(crate) fn each_version(
-        &self,
-        (table, hashed): (&TableCore, &Hashed),
-        key: &[u8],
-        who: As,
-        reading: Reading,
-        visit: &mut dyn FnMut(Found, &[u8]),
-    ) -> Result<()> {
-        let (mut slots, mut record) = (Vec::new(), Vec::new());
-        loop {
-            let round = self.values.files.round();
-            let at = match who {
-                As::Writer => None,
-                As::Reader => Some(self.published()),
-                As::Snapshot(at) => Some(at.seq),
-            };
-            slots.clear();
-            hashed.index.candidates(hashed.point(key), at, &mut slots)?;
-            self.check_readable(table)?;
-            self.check_not_over(who)?;
-            let Some(of) = self.values.files.roster_of(round) else { continue };
+        let Some(of) = engine.values.files.roster_of(round) else { continue };
+        if slots.len() > 1 && table.records_of().has_fronts {
             newest_first(&of, &mut slots);
-            for &slot in &slots {
-                let found = self.read_slot(&of, table, slot, Some(key), reading, &mut record);
-                if let Some(found) = found.map_err(|error| of_key(table, key, error))? {
-                    visit(found, &record);
-                }
-            }
-            return Ok(());
         }
-    }
-
-    /// Reads the record that a slot leads to; none where it is of another key than the one that is looked for.
-    pub(crate) fn read_slot(
-        &self,
-        of: &Roster,
-        table: &TableCore,
-        slot: Slot,
-        key: Option<&[u8]>,
-        reading: Reading,
-        record: &mut Vec<u8>,
-    ) -> Result<Option<Found>> {
-        let file = self.values.files.open_low(of, slot.segment())?;
-        let counter = match reading {
-            Reading::Head => &self.counters.value_head_reads,
-            Reading::Whole | Reading::Short | Reading::Sound => &self.counters.value_reads,
-        };
-        read_record(&file, table.records_of(), slot, key, reading, record, &|| counter.add(1))
-    }
-
-    /// Hands the value of `key` to `take`.
-    pub(crate) fn get_hashed<R>(
-        &self,
-        of: (&TableCore, &Hashed),
-        key: &[u8],
-        at: Option<At>,
-        take: impl FnOnce(Option<&[u8]>) -> Result<R>,
-    ) -> Result<R> {
-        crate::read::with_record(|record| {
-            let found = self.look_up(of, key, As::reader(at), Reading::Whole, record)?;
-            self.counters.gets.add(1);
-            take(found.map(|found| found.value(record)))
-        })
-    }
-
-    /// Hands what `key` has to `take`, as a pointer to its value: for whoever reads the value some
-    /// other way. Behind a long value that it leads to stands its front, where the table's values
-    /// have fronts; a shorter one of such a table is handed over itself.
-    pub(crate) fn state_hashed<R>(
-        &self,
-        of: (&TableCore, &Hashed),
-        key: &[u8],
-        at: Option<At>,
-        take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
-    ) -> Result<R> {
-        // Where the front of a short value stands is known here only.
-        let reading = if of.0.records_of().has_fronts { Reading::Short } else { Reading::Head };
-        crate::read::with_record(|record| {
-            self.counters.gets.add(1);
-            let found = self.look_up_in(of, key, As::reader(at), reading, record)?;
-            let Some((found, of)) = found else { return take(None, None) };
-            if found.front.is_some() && !found.is_long() {
-                return take(Some(State::Value(found.value(record))), None);
+        for &slot in &slots {
+            let found = read_slot(engine, &of, table, slot, Some(key), reading, record);
+            if let Some(found) = found.map_err(|error| of_key(table, key, error))? {
+                return Ok(is_seen(engine, &found, who).then_some((found, of)));
             }
-            let mut pointer = Vec::new();
-            found.pointer(&of).put(&mut pointer);
-            take(Some(State::Apart(&pointer)), Some(&of))
-        })
+        }
+        return Ok(None);
     }
+}
 
-    /// What stands before the value of `key`, and where to look for it: one small read.
-    pub(crate) fn front_of(
-        &self,
-        of: (&TableCore, &Hashed),
-        key: &[u8],
-        at: Option<At>,
-    ) -> Result<Option<(Found, Arc<Roster>)>> {
-        self.counters.gets.add(1);
-        self.look_up_in(of, key, As::reader(at), Reading::Head, &mut Vec::new())
+/// Fails where a snapshot has ended for its age: then the index may have forgotten what it sees. To be asked after the index.
+#[inline]
+fn check_not_over(engine: &Engine, who: As) -> Result<()> {
+    match who {
+        As::Snapshot(at) => own_files::own_files_at(engine, Some(at)).map(drop),
+        As::Writer | As::Reader => Ok(()),
     }
+}
 
-    /// The head of `key`: one small read.
-    pub(crate) fn head_hashed(
-        &self,
-        of: (&TableCore, &Hashed),
-        key: &[u8],
-        at: Option<At>,
-    ) -> Result<Option<Head>> {
-        crate::read::with_record(|record| {
-            let found = self.look_up_in(of, key, As::reader(at), Reading::Head, record)?;
-            Ok(found.map(|(found, roster)| found.head_of_value(&roster)))
-        })
+/// Whether what was found is what a reader gets.
+fn is_seen(engine: &Engine, found: &Found, who: As) -> bool {
+    match (who, found.front) {
+        (As::Writer, _) | (_, None) => true,
+        (As::Reader, Some(_)) => found.is_alive(times::now_ms(engine)),
+        (As::Snapshot(at), Some(_)) => found.is_alive(at.time_ms),
     }
+}
+
+/// All versions that are kept of a key, newest first: hands each with its record to `visit`.
+pub(crate) fn each_version(
+    engine: &Engine,
+    (table, hashed): (&TableCore, &Hashed),
+    key: &[u8],
+    who: As,
+    reading: Reading,
+    visit: &mut dyn FnMut(Found, &[u8]),
+) -> Result<()> {
+    let (mut slots, mut record) = (Vec::new(), Vec::new());
+    loop {
+        let round = engine.values.files.round();
+        let at = match who {
+            As::Writer => None,
+            As::Reader => Some(engine.published()),
+            As::Snapshot(at) => Some(at.seq),
+        };
+        slots.clear();
+        hashed.index.candidates(hashed.point(key), at, &mut slots)?;
+        engine.check_readable(table)?;
+        check_not_over(engine, who)?;
+        let Some(of) = engine.values.files.roster_of(round) else { continue };
+        newest_first(&of, &mut slots);
+        for &slot in &slots {
+            let found = read_slot(engine, &of, table, slot, Some(key), reading, &mut record);
+            if let Some(found) = found.map_err(|error| of_key(table, key, error))? {
+                visit(found, &record);
+            }
+        }
+        return Ok(());
+    }
+}
+
+/// Reads the record that a slot leads to; none where it is of another key than the one that is looked for.
+pub(crate) fn read_slot(
+    engine: &Engine,
+    of: &Roster,
+    table: &TableCore,
+    slot: Slot,
+    key: Option<&[u8]>,
+    reading: Reading,
+    record: &mut Vec<u8>,
+) -> Result<Option<Found>> {
+    let file = engine.values.files.open_low(of, slot.segment())?;
+    let counter = match reading {
+        Reading::Head => &engine.counters.value_head_reads,
+        Reading::Whole | Reading::Short | Reading::Sound => &engine.counters.value_reads,
+    };
+    read_record(&file, table.records_of(), slot, key, reading, record, &|| counter.add(1))
+}
+
+/// Hands the value of `key` to `take`.
+pub(crate) fn get_hashed<R>(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: Option<At>,
+    take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+) -> Result<R> {
+    crate::read::with_record(|record| {
+        let found = look_up(engine, of, key, As::reader(at), Reading::Whole, record)?;
+        engine.counters.gets.add(1);
+        take(found.map(|found| found.value(record)))
+    })
+}
+
+/// Hands what `key` has to `take`, as a pointer to its value: for whoever reads the value some
+/// other way. Behind a long value that it leads to stands its front, where the table's values
+/// have fronts; a shorter one of such a table is handed over itself.
+pub(crate) fn state_hashed<R>(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: Option<At>,
+    take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
+) -> Result<R> {
+    // Where the front of a short value stands is known here only.
+    let reading = if of.0.records_of().has_fronts { Reading::Short } else { Reading::Head };
+    crate::read::with_record(|record| {
+        engine.counters.gets.add(1);
+        let found = look_up_in(engine, of, key, As::reader(at), reading, record)?;
+        let Some((found, of)) = found else { return take(None, None) };
+        if found.front.is_some() && !found.is_long() {
+            return take(Some(State::Value(found.value(record))), None);
+        }
+        let mut pointer = Vec::new();
+        found.pointer(&of).put(&mut pointer);
+        take(Some(State::Apart(&pointer)), Some(&of))
+    })
+}
+
+/// What stands before the value of `key`, and where to look for it: one small read.
+pub(crate) fn front_of(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: Option<At>,
+) -> Result<Option<(Found, Arc<Roster>)>> {
+    engine.counters.gets.add(1);
+    look_up_in(engine, of, key, As::reader(at), Reading::Head, &mut Vec::new())
+}
+
+/// The head of `key`: one small read.
+pub(crate) fn head_hashed(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: Option<At>,
+) -> Result<Option<Head>> {
+    crate::read::with_record(|record| {
+        let found = look_up_in(engine, of, key, As::reader(at), Reading::Head, record)?;
+        Ok(found.map(|(found, roster)| found.head_of_value(&roster)))
+    })
 }
 
 /// Reads the record that a slot leads to into `record`; none where it is of another key than the one that is looked for. `read` is

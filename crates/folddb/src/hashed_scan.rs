@@ -13,10 +13,13 @@ use folddb_hash::{IndexCursor, Point, Slot};
 use crate::borders::{At, Held, HeldFor};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed_read;
 use crate::hashed_read::{Found, Reading, newest_first};
 use crate::head::Head;
+use crate::own_files;
 use crate::scan::{ScanPlan, Wanted};
 use crate::stop::Stop;
+use crate::times;
 
 /// A walk under way.
 pub(crate) struct HashedRows {
@@ -48,7 +51,7 @@ impl HashedRows {
             Some(_) => None,
             None => {
                 let _committer = engine.commit.lock(); // as a snapshot is taken
-                let at = At::new(engine.published(), engine.now_ms());
+                let at = At::new(engine.published(), times::now_ms(engine));
                 Some(engine.borders.hold(at, HeldFor::Work, engine.host.clock.monotonic()))
             }
         };
@@ -92,7 +95,7 @@ impl HashedRows {
             let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
             let stretch = hashed.index.stretch(from, Some(self.at.seq))?;
             self.engine.check_readable(&self.table)?;
-            self.engine.own_files_at(Some(self.at))?; // where it is over, what it sees is forgotten
+            own_files::own_files_at(&self.engine, Some(self.at))?; // where it is over, what it sees is forgotten
             let next = stretch.next;
             self.slots = self.newest_of(stretch.keys)?;
             self.slots.reverse();
@@ -150,8 +153,9 @@ impl HashedRows {
     fn read(&mut self, slot: Slot, reading: Reading) -> Result<Option<Found>> {
         // What the border sees is on every list that begins while it is held.
         let of = self.engine.values.files.present();
-        let found = self.engine.read_slot(&of, &self.table, slot, None, reading, &mut self.record);
-        found.map_err(|error| match self.engine.own_files_at(Some(self.at)) {
+        let found =
+            hashed_read::read_slot(&self.engine, &of, &self.table, slot, None, reading, &mut self.record);
+        found.map_err(|error| match own_files::own_files_at(&self.engine, Some(self.at)) {
             Err(over) => over, // so the value may be gone, too
             Ok(_) => error.context(format!("a value of table `{}`", self.table.name)),
         })

@@ -32,7 +32,11 @@ use crate::catalog::TableCore;
 use crate::encode::{Apart, Encoded, Lifetime};
 use crate::engine::Engine;
 use crate::hashed::Hashed;
+use crate::hashed_read;
 use crate::hashed_read::{As, Found, Reading};
+use crate::long_values;
+use crate::read;
+use crate::times;
 
 /// An op on a hashed table, before it is known what it does.
 #[derive(Clone, Debug)]
@@ -188,7 +192,7 @@ impl Key<'_> {
             return Ok(found);
         }
         let of = (self.table, self.hashed);
-        let found = self.engine.look_up(of, self.key, As::Writer, reading, &mut self.record)?;
+        let found = hashed_read::look_up(self.engine, of, self.key, As::Writer, reading, &mut self.record)?;
         self.found = Some(found);
         Ok(found)
     }
@@ -220,7 +224,7 @@ impl Key<'_> {
         slots.clear();
         let of = (self.table, self.hashed);
         let mut take = |found: Found, _: &[u8]| slots.push(found.slot);
-        self.engine.each_version(of, self.key, As::Writer, Reading::Head, &mut take)?;
+        hashed_read::each_version(self.engine, of, self.key, As::Writer, Reading::Head, &mut take)?;
         Ok(slots.get(versions - 1).copied())
     }
 
@@ -236,146 +240,144 @@ impl Key<'_> {
     }
 }
 
-impl Engine {
-    /// Finds out what the ops of a batch on hashed tables do, and makes records of the log of them. The keys stay locked as long as
-    /// the guards live.
-    ///
-    /// # Errors
-    /// A fold that fails; damage or a failed read of what is there.
-    pub(crate) fn resolve_hashed(&self, batch: &mut Encoded) -> Result<Vec<MutexGuard<'_, ()>>> {
-        let ops = std::mem::take(&mut batch.hashed);
-        let tables = batch.tables.clone();
-        let point = |op: &HashedOp| {
-            let hashed = tables[op.table].hashed.as_ref();
-            hashed.map(|hashed| (op.table, hashed.point(batch.key_of(op))))
-        };
-        let points: Vec<(usize, Point)> = ops.iter().filter_map(point).collect();
-        let guards = self.points.hold(points.iter().map(|&(table, point)| (tables[table].id, point)));
-        // The ops of one key side by side, as they came.
-        let mut order: Vec<usize> = (0..ops.len()).collect();
-        order.sort_by_key(|&at| (points[at], batch.key_of(&ops[at])));
-        let same = |&one: &usize, &other: &usize| {
-            ops[one].table == ops[other].table && batch.key_of(&ops[one]) == batch.key_of(&ops[other])
-        };
-        let keys: Vec<Vec<usize>> = order.chunk_by(same).map(<[usize]>::to_vec).collect();
-        for of_key in &keys {
-            self.resolve_key(batch, &ops, of_key, &tables)?;
-        }
-        batch.points = points;
-        Ok(guards)
+/// Finds out what the ops of a batch on hashed tables do, and makes records of the log of them. The keys stay locked as long as
+/// the guards live.
+///
+/// # Errors
+/// A fold that fails; damage or a failed read of what is there.
+pub(crate) fn resolve_hashed<'e>(engine: &'e Engine, batch: &mut Encoded) -> Result<Vec<MutexGuard<'e, ()>>> {
+    let ops = std::mem::take(&mut batch.hashed);
+    let tables = batch.tables.clone();
+    let point = |op: &HashedOp| {
+        let hashed = tables[op.table].hashed.as_ref();
+        hashed.map(|hashed| (op.table, hashed.point(batch.key_of(op))))
+    };
+    let points: Vec<(usize, Point)> = ops.iter().filter_map(point).collect();
+    let guards = engine.points.hold(points.iter().map(|&(table, point)| (tables[table].id, point)));
+    // The ops of one key side by side, as they came.
+    let mut order: Vec<usize> = (0..ops.len()).collect();
+    order.sort_by_key(|&at| (points[at], batch.key_of(&ops[at])));
+    let same = |&one: &usize, &other: &usize| {
+        ops[one].table == ops[other].table && batch.key_of(&ops[one]) == batch.key_of(&ops[other])
+    };
+    let keys: Vec<Vec<usize>> = order.chunk_by(same).map(<[usize]>::to_vec).collect();
+    for of_key in &keys {
+        resolve_key(engine, batch, &ops, of_key, &tables)?;
     }
+    batch.points = points;
+    Ok(guards)
+}
 
-    fn resolve_key(
-        &self,
-        batch: &mut Encoded,
-        ops: &[HashedOp],
-        of_key: &[usize],
-        tables: &[Arc<TableCore>],
-    ) -> Result<()> {
-        let first = &ops[of_key[0]];
-        let table = &tables[first.table];
-        let Some(hashed) = &table.hashed else { return Ok(()) };
-        let key_bytes = batch.key_of(first).to_vec();
-        let has_fronts = table.records_of().has_fronts;
-        let now_ms = if has_fronts { self.now_ms() } else { 0 };
-        let mut key =
-            Key { engine: self, table, hashed, key: &key_bytes, now_ms, found: None, record: Vec::new() };
-        let outcome = self.outcome(batch, ops, of_key, &mut key)?;
-        match outcome {
-            Outcome::Absent if table.versions() > 1 => match key.is_there()? {
-                true => {
-                    let stamp = Stamp { write_ms: now_ms, deadline_ms: NEVER };
-                    let front = Front { is_deleted: true, stamp };
-                    let record = batch.front_record(table, &key_bytes, front, &[]);
-                    batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
-                }
-                false => batch.remove_hashed(table, first, None),
+fn resolve_key(
+    engine: &Engine,
+    batch: &mut Encoded,
+    ops: &[HashedOp],
+    of_key: &[usize],
+    tables: &[Arc<TableCore>],
+) -> Result<()> {
+    let first = &ops[of_key[0]];
+    let table = &tables[first.table];
+    let Some(hashed) = &table.hashed else { return Ok(()) };
+    let key_bytes = batch.key_of(first).to_vec();
+    let has_fronts = table.records_of().has_fronts;
+    let now_ms = if has_fronts { times::now_ms(engine) } else { 0 };
+    let mut key = Key { engine, table, hashed, key: &key_bytes, now_ms, found: None, record: Vec::new() };
+    let outcome = outcome(engine, batch, ops, of_key, &mut key)?;
+    match outcome {
+        Outcome::Absent if table.versions() > 1 => match key.is_there()? {
+            true => {
+                let stamp = Stamp { write_ms: now_ms, deadline_ms: NEVER };
+                let front = Front { is_deleted: true, stamp };
+                let record = batch.front_record(table, &key_bytes, front, &[]);
+                batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+            }
+            false => batch.remove_hashed(table, first, None),
+        },
+        Outcome::Brought(at) if batch.long.is_some() => {
+            let old = key.replaced()?;
+            let front = has_fronts.then(|| key.front(&ops[at]));
+            let long =
+                batch.long.as_mut().map(|value| long_values::put_long(engine, value, front)).transpose()?;
+            long.iter().for_each(|pointer| batch.put_placed(table, &key_bytes, pointer, old));
+        }
+        Outcome::Brought(at) if has_fronts => {
+            let value = batch.value_of(&ops[at]).to_vec();
+            let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
+            batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+        }
+        Outcome::Folded(value, at) if has_fronts => {
+            let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
+            batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
+        }
+        Outcome::Unchanged => batch.remove_hashed(table, first, None),
+        Outcome::Absent => {
+            let old = key.look(Reading::Head)?.map(|found| found.slot);
+            batch.remove_hashed(table, first, old);
+        }
+        Outcome::Brought(at) => {
+            let old = key.look(Reading::Head)?.map(|found| found.slot);
+            if let Some(record) = &ops[at].record {
+                batch.put_hashed(table, record, key_bytes.len(), old);
+            }
+        }
+        Outcome::Folded(value, _) => {
+            let old = key.look(Reading::Head)?.map(|found| found.slot);
+            let start = batch.values.len();
+            let hash = values::put_record(&mut batch.values, table.id, &key_bytes, &value);
+            let record = ValueRecord { range: start..batch.values.len(), hash };
+            batch.put_hashed(table, &record, key_bytes.len(), old);
+        }
+    }
+    // Every op has its seq.
+    of_key[1..].iter().for_each(|&at| batch.remove_hashed(table, &ops[at], None));
+    Ok(())
+}
+
+/// What a key will have after all ops of a batch on it.
+fn outcome(
+    engine: &Engine,
+    batch: &Encoded,
+    ops: &[HashedOp],
+    of_key: &[usize],
+    key: &mut Key<'_>,
+) -> Result<Outcome> {
+    let rules = &key.table.fold;
+    let mut outcome = Outcome::Unchanged;
+    for &at in of_key {
+        let value = batch.value_of(&ops[at]);
+        outcome = match (ops[at].kind, outcome) {
+            (OpKind::Set, _) => Outcome::Brought(at),
+            (OpKind::Delete, _) => Outcome::Absent,
+            (OpKind::Insert, Outcome::Unchanged) if key.is_there()? => Outcome::Unchanged,
+            (OpKind::Insert, Outcome::Brought(last)) if key.lasts(&ops[last]) => Outcome::Brought(last),
+            (OpKind::Insert, Outcome::Folded(value, last)) if key.lasts(&ops[last]) => {
+                Outcome::Folded(value, last)
+            }
+            (OpKind::Insert, _) => match rules.is_deleted(key.key, value) {
+                true => Outcome::Absent,
+                false => Outcome::Brought(at),
             },
-            Outcome::Brought(at) if batch.long.is_some() => {
-                let old = key.replaced()?;
-                let front = has_fronts.then(|| key.front(&ops[at]));
-                let long = batch.long.as_mut().map(|value| self.put_long(value, front)).transpose()?;
-                long.iter().for_each(|pointer| batch.put_placed(table, &key_bytes, pointer, old));
+            (_, before) => {
+                let mut state = match before {
+                    Outcome::Unchanged => key.load()?,
+                    Outcome::Absent => None,
+                    Outcome::Brought(last) => {
+                        key.lasts(&ops[last]).then(|| batch.value_of(&ops[last]).to_vec())
+                    }
+                    Outcome::Folded(value, last) => key.lasts(&ops[last]).then_some(value),
+                };
+                let folded = rules.apply(key.key, &mut state, Op::Fold(value));
+                folded.map_err(|cause| read::fold_failed(engine, key.table, key.key, &cause))?;
+                state.map_or(Outcome::Absent, |value| Outcome::Folded(value, at))
             }
-            Outcome::Brought(at) if has_fronts => {
-                let value = batch.value_of(&ops[at]).to_vec();
-                let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
-                batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
-            }
-            Outcome::Folded(value, at) if has_fronts => {
-                let record = batch.front_record(table, &key_bytes, key.front(&ops[at]), &value);
-                batch.put_hashed(table, &record, key_bytes.len(), key.replaced()?);
-            }
-            Outcome::Unchanged => batch.remove_hashed(table, first, None),
-            Outcome::Absent => {
-                let old = key.look(Reading::Head)?.map(|found| found.slot);
-                batch.remove_hashed(table, first, old);
-            }
-            Outcome::Brought(at) => {
-                let old = key.look(Reading::Head)?.map(|found| found.slot);
-                if let Some(record) = &ops[at].record {
-                    batch.put_hashed(table, record, key_bytes.len(), old);
-                }
-            }
-            Outcome::Folded(value, _) => {
-                let old = key.look(Reading::Head)?.map(|found| found.slot);
-                let start = batch.values.len();
-                let hash = values::put_record(&mut batch.values, table.id, &key_bytes, &value);
-                let record = ValueRecord { range: start..batch.values.len(), hash };
-                batch.put_hashed(table, &record, key_bytes.len(), old);
-            }
-        }
-        // Every op has its seq.
-        of_key[1..].iter().for_each(|&at| batch.remove_hashed(table, &ops[at], None));
-        Ok(())
+        };
     }
-
-    /// What a key will have after all ops of a batch on it.
-    fn outcome(
-        &self,
-        batch: &Encoded,
-        ops: &[HashedOp],
-        of_key: &[usize],
-        key: &mut Key<'_>,
-    ) -> Result<Outcome> {
-        let rules = &key.table.fold;
-        let mut outcome = Outcome::Unchanged;
-        for &at in of_key {
-            let value = batch.value_of(&ops[at]);
-            outcome = match (ops[at].kind, outcome) {
-                (OpKind::Set, _) => Outcome::Brought(at),
-                (OpKind::Delete, _) => Outcome::Absent,
-                (OpKind::Insert, Outcome::Unchanged) if key.is_there()? => Outcome::Unchanged,
-                (OpKind::Insert, Outcome::Brought(last)) if key.lasts(&ops[last]) => Outcome::Brought(last),
-                (OpKind::Insert, Outcome::Folded(value, last)) if key.lasts(&ops[last]) => {
-                    Outcome::Folded(value, last)
-                }
-                (OpKind::Insert, _) => match rules.is_deleted(key.key, value) {
-                    true => Outcome::Absent,
-                    false => Outcome::Brought(at),
-                },
-                (_, before) => {
-                    let mut state = match before {
-                        Outcome::Unchanged => key.load()?,
-                        Outcome::Absent => None,
-                        Outcome::Brought(last) => {
-                            key.lasts(&ops[last]).then(|| batch.value_of(&ops[last]).to_vec())
-                        }
-                        Outcome::Folded(value, last) => key.lasts(&ops[last]).then_some(value),
-                    };
-                    let folded = rules.apply(key.key, &mut state, Op::Fold(value));
-                    folded.map_err(|cause| self.fold_failed(key.table, key.key, &cause))?;
-                    state.map_or(Outcome::Absent, |value| Outcome::Folded(value, at))
-                }
-            };
-        }
-        match &outcome {
-            Outcome::Folded(value, _) if value.len() > VALUE_BYTES_MAX => Err(Error::invalid(format!(
-                "folding gives a value of {} bytes in table `{}`: at most {VALUE_BYTES_MAX} bytes",
-                value.len(),
-                key.table.name
-            ))),
-            _ => Ok(outcome),
-        }
+    match &outcome {
+        Outcome::Folded(value, _) if value.len() > VALUE_BYTES_MAX => Err(Error::invalid(format!(
+            "folding gives a value of {} bytes in table `{}`: at most {VALUE_BYTES_MAX} bytes",
+            value.len(),
+            key.table.name
+        ))),
+        _ => Ok(outcome),
     }
 }

@@ -14,6 +14,8 @@ use folddb_rules::resolve::Resolver;
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed_read;
+use crate::read;
 
 /// What is known of a value without reading it. Where an operand waits to be folded onto a value that lies apart, and folding is not
 /// joining, nobody can know: that value is read for its head, until its key is set anew.
@@ -89,28 +91,33 @@ impl Head {
     }
 }
 
-impl Engine {
-    /// The head of `key`, as a reader at `at` (or now) sees it.
-    pub(crate) fn head(&self, table: &TableCore, key: &[u8], at: Option<At>) -> Result<Option<Head>> {
-        if let Some(hashed) = &table.hashed {
-            return self.head_hashed((table, hashed), key, at);
-        }
-        if table.has_stamps {
-            return self.head_with_deadline(table, key, at);
-        }
-        self.with_state(table, key, at, |state, _| state.map(|state| Head::of(table, key, state)).transpose())
+/// The head of `key`, as a reader at `at` (or now) sees it.
+pub(crate) fn head(engine: &Engine, table: &TableCore, key: &[u8], at: Option<At>) -> Result<Option<Head>> {
+    if let Some(hashed) = &table.hashed {
+        return hashed_read::head_hashed(engine, (table, hashed), key, at);
     }
+    if table.has_stamps {
+        return head_with_deadline(engine, table, key, at);
+    }
+    read::with_state(engine, table, key, at, |state, _| {
+        state.map(|state| Head::of(table, key, state)).transpose()
+    })
+}
 
-    /// The same in a table whose values may expire.
-    #[cold]
-    fn head_with_deadline(&self, table: &TableCore, key: &[u8], at: Option<At>) -> Result<Option<Head>> {
-        let mut resolver = Resolver::new();
-        resolver.read_at(self.reading_ms(at));
-        let of = self.search(table, key, at, &mut resolver)?;
-        self.load_waiting(of.as_deref(), table, key, &mut resolver)?;
-        let state = resolver.state(&table.rules.fold, key);
-        let state = state.map_err(|cause| self.fold_failed(table, key, &cause))?;
-        let head = state.map(|state| Head::of(table, key, state)).transpose()?;
-        Ok(head.map(|head| Head { deadline_ms: resolver.deadline_ms(), ..head }))
-    }
+/// The same in a table whose values may expire.
+#[cold]
+fn head_with_deadline(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+) -> Result<Option<Head>> {
+    let mut resolver = Resolver::new();
+    resolver.read_at(read::reading_ms(engine, at));
+    let of = read::search(engine, table, key, at, &mut resolver)?;
+    read::load_waiting(engine, of.as_deref(), table, key, &mut resolver)?;
+    let state = resolver.state(&table.rules.fold, key);
+    let state = state.map_err(|cause| read::fold_failed(engine, table, key, &cause))?;
+    let head = state.map(|state| Head::of(table, key, state)).transpose()?;
+    Ok(head.map(|head| Head { deadline_ms: resolver.deadline_ms(), ..head }))
 }

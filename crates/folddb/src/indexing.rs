@@ -31,10 +31,13 @@ use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
 
 use crate::borders::Held;
 use crate::catalog::{Catalog, IndexCore, TableCore};
+use crate::commit;
 use crate::derive::{Taken, not_at_hand, take_terms};
 use crate::encode::Encoded;
 use crate::engine::{Active, Engine};
 use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::times;
+use crate::upkeep::merge;
 use crate::view::TableView;
 
 /// So many rows, or bytes of entries, does a slice take in.
@@ -268,104 +271,99 @@ const OTHER_TERMS: &str =
     "use an index of the key, of the head or of a field that replaces, or a table with another fold";
 const ADD_INDEX: &str = "name one that is there, or add it";
 
-impl Engine {
-    /// The table of this name, and its index.
-    pub(crate) fn index_of(&self, table: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCore>> {
-        table.index(name).ok_or_else(|| {
-            let names: Vec<String> = table.indexes().iter().map(|index| index.name.clone()).collect();
-            let has = if names.is_empty() {
-                "it has none".to_owned()
-            } else {
-                format!("it has {}", names.join(", "))
-            };
-            Error::invalid(format!("table `{}` has no index `{name}`; {has}", table.name)).advise(ADD_INDEX)
-        })
-    }
+/// The table of this name, and its index.
+pub(crate) fn index_of(table: &Arc<TableCore>, name: &str) -> Result<Arc<IndexCore>> {
+    table.index(name).ok_or_else(|| {
+        let names: Vec<String> = table.indexes().iter().map(|index| index.name.clone()).collect();
+        let has =
+            if names.is_empty() { "it has none".to_owned() } else { format!("it has {}", names.join(", ")) };
+        Error::invalid(format!("table `{}` has no index `{name}`; {has}", table.name)).advise(ADD_INDEX)
+    })
+}
 
-    /// Adds an index to a table and builds it; where it is there and was not built to its end, goes on with that.
-    pub(crate) fn add_index(
-        self: &Arc<Engine>,
-        table: &Arc<TableCore>,
-        rule: &IndexRule,
-        progress: Told<'_>,
-    ) -> Result<()> {
-        self.check_not_read_only()?;
-        table.rules.check_writable()?;
-        let index = match table.index(&rule.name) {
-            None => self.begin_index(table, rule)?,
-            Some(index) if index.rule() != Some(rule) => {
-                let has = index.rule().map(IndexRule::to_string).unwrap_or_default();
-                return Err(Error::invalid(format!(
-                    "table `{}` has an index `{has}`: drop that first",
-                    table.name
-                )));
-            }
-            Some(index) => index,
-        };
-        self.build_index(table, &index, progress)
-    }
-
-    /// Makes an index, which is to be built.
-    fn begin_index(self: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -> Result<Arc<IndexCore>> {
-        let samples = self.sample(table)?;
-        check_rule((&table.name, &table.rules, &samples), rule, &self.options.custom)?;
-        let mut manifest = self.manifest.lock();
-        table.check_alive()?;
-        if table.index(&rule.name).is_some() {
-            return Err(Error::new(
-                ErrorKind::AlreadyExists,
-                format!("table `{}` has an index `{}` already", table.name, rule.name),
-            ));
+/// Adds an index to a table and builds it; where it is there and was not built to its end, goes on with that.
+pub(crate) fn add_index(
+    engine: &Arc<Engine>,
+    table: &Arc<TableCore>,
+    rule: &IndexRule,
+    progress: Told<'_>,
+) -> Result<()> {
+    engine.check_not_read_only()?;
+    table.rules.check_writable()?;
+    let index = match table.index(&rule.name) {
+        None => begin_index(engine, table, rule)?,
+        Some(index) if index.rule() != Some(rule) => {
+            let has = index.rule().map(IndexRule::to_string).unwrap_or_default();
+            return Err(Error::invalid(format!(
+                "table `{}` has an index `{has}`: drop that first",
+                table.name
+            )));
         }
-        self.health.check_writable(false)?;
-        let stand = IndexStand { since: 0, building: Some(Vec::new()) };
-        let first_id = manifest.state().next_table_id;
-        let catalog = self.catalog();
-        let with = (&*catalog, &self.options.custom);
-        let new = NewIndexes::prepare(&table.name, std::slice::from_ref(rule), stand, first_id, with)?;
-        manifest.append(&new.changes).inspect_err(|error| self.note_write_failure(error))?;
-        let made = new.link(self, table).pop();
-        made.ok_or_else(|| Error::invalid("an index was to be made"))
-    }
+        Some(index) => index,
+    };
+    build_index(engine, table, &index, progress)
+}
 
-    /// Some records of a table.
-    pub(crate) fn sample(self: &Arc<Engine>, table: &Arc<TableCore>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let plan = ScanPlan { wanted: Wanted::Short, ..ScanPlan::everything(None) };
-        let mut rows = Rows::start(self, table, plan)?;
-        let mut samples = Vec::new();
-        while samples.len() < SAMPLES {
-            match rows.next_row() {
-                Ok(Some((key, value))) => samples.push((key.to_vec(), value.to_vec())),
-                Ok(None) => break,
-                Err(error) if error.kind() == ErrorKind::FoldFailed => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(samples)
+/// Makes an index, which is to be built.
+fn begin_index(engine: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -> Result<Arc<IndexCore>> {
+    let samples = sample(engine, table)?;
+    check_rule((&table.name, &table.rules, &samples), rule, &engine.options.custom)?;
+    let mut manifest = engine.manifest.lock();
+    table.check_alive()?;
+    if table.index(&rule.name).is_some() {
+        return Err(Error::new(
+            ErrorKind::AlreadyExists,
+            format!("table `{}` has an index `{}` already", table.name, rule.name),
+        ));
     }
+    engine.health.check_writable(false)?;
+    let stand = IndexStand { since: 0, building: Some(Vec::new()) };
+    let first_id = manifest.state().next_table_id;
+    let catalog = engine.catalog();
+    let with = (&*catalog, &engine.options.custom);
+    let new = NewIndexes::prepare(&table.name, std::slice::from_ref(rule), stand, first_id, with)?;
+    manifest.append(&new.changes).inspect_err(|error| commit::note_write_failure(engine, error))?;
+    let made = new.link(engine, table).pop();
+    made.ok_or_else(|| Error::invalid("an index was to be made"))
+}
 
-    /// Removes an index of a table and its entries.
-    pub(crate) fn drop_index(&self, table: &Arc<TableCore>, name: &str) -> Result<()> {
-        self.check_not_read_only()?;
-        let mut manifest = self.manifest.lock();
-        table.check_alive()?;
-        let index = self.index_of(table, name)?;
-        self.health.check_writable(true)?;
-        let edit = [Change::DropTable { table: index.table.id }];
-        manifest.append(&edit).inspect_err(|error| self.note_write_failure(error))?;
-        {
-            let mut committer = self.commit.lock();
-            let left = table.indexes().iter().filter(|other| !Arc::ptr_eq(other, &index)).cloned().collect();
-            table.set_indexes(left);
-            self.index_epoch.fetch_add(1, Ordering::AcqRel);
-            self.retire_active(&mut committer, &index.table);
+/// Some records of a table.
+pub(crate) fn sample(engine: &Arc<Engine>, table: &Arc<TableCore>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let plan = ScanPlan { wanted: Wanted::Short, ..ScanPlan::everything(None) };
+    let mut rows = Rows::start(engine, table, plan)?;
+    let mut samples = Vec::new();
+    while samples.len() < SAMPLES {
+        match rows.next_row() {
+            Ok(Some((key, value))) => samples.push((key.to_vec(), value.to_vec())),
+            Ok(None) => break,
+            Err(error) if error.kind() == ErrorKind::FoldFailed => {}
+            Err(error) => return Err(error),
         }
-        self.change_catalog(|catalog| catalog.remove(&index.table));
-        drop(manifest);
-        self.forget_table(&index.table);
-        self.note_overdue_of(&index.table);
-        Ok(())
     }
+    Ok(samples)
+}
+
+/// Removes an index of a table and its entries.
+pub(crate) fn drop_index(engine: &Engine, table: &Arc<TableCore>, name: &str) -> Result<()> {
+    engine.check_not_read_only()?;
+    let mut manifest = engine.manifest.lock();
+    table.check_alive()?;
+    let index = index_of(table, name)?;
+    engine.health.check_writable(true)?;
+    let edit = [Change::DropTable { table: index.table.id }];
+    manifest.append(&edit).inspect_err(|error| commit::note_write_failure(engine, error))?;
+    {
+        let mut committer = engine.commit.lock();
+        let left = table.indexes().iter().filter(|other| !Arc::ptr_eq(other, &index)).cloned().collect();
+        table.set_indexes(left);
+        engine.index_epoch.fetch_add(1, Ordering::AcqRel);
+        engine.retire_active(&mut committer, &index.table);
+    }
+    engine.change_catalog(|catalog| catalog.remove(&index.table));
+    drop(manifest);
+    merge::forget_table(engine, &index.table);
+    merge::note_overdue_of(engine, &index.table);
+    Ok(())
 }
 
 // ---- building -------------------------------------------------------------------------------------------
@@ -401,54 +399,52 @@ struct Building<'a> {
     terms: Terms,
 }
 
-impl Engine {
-    /// Puts what is in a table into an index, from where that has come to. Does nothing to one that is built.
-    pub(crate) fn build_index(
-        self: &Arc<Engine>,
-        table: &Arc<TableCore>,
-        index: &Arc<IndexCore>,
-        progress: Told<'_>,
-    ) -> Result<()> {
-        let _claim = Claim::take(index)?;
-        let Some(through) = index.stand.read().building.clone() else { return Ok(()) };
-        let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
-        let keys_total = crate::report::table_stats(table).keys_estimate;
-        let mut building = Building {
-            engine: self,
-            table,
-            index,
-            extractor,
-            through: Some(through).filter(|key| !key.is_empty()), // an empty key is taken in twice, which does no harm
-            progress: IndexProgress { keys_done: 0, keys_total, entries: 0 },
-            batch: Encoded::default(),
-            terms: Terms::default(),
-        };
-        let mut told_at = 0;
-        loop {
-            let is_done = building.slice()?;
-            let IndexProgress { keys_done, .. } = building.progress;
-            building.progress.keys_total = keys_total.max(keys_done);
-            if is_done || keys_done - told_at >= TOLD_ROWS {
-                told_at = keys_done;
-                building.tell(is_done)?;
-            }
-            if progress(building.progress).is_break() || is_done {
-                return Ok(());
-            }
+/// Puts what is in a table into an index, from where that has come to. Does nothing to one that is built.
+pub(crate) fn build_index(
+    engine: &Arc<Engine>,
+    table: &Arc<TableCore>,
+    index: &Arc<IndexCore>,
+    progress: Told<'_>,
+) -> Result<()> {
+    let _claim = Claim::take(index)?;
+    let Some(through) = index.stand.read().building.clone() else { return Ok(()) };
+    let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
+    let keys_total = crate::report::table_stats(table).keys_estimate;
+    let mut building = Building {
+        engine,
+        table,
+        index,
+        extractor,
+        through: Some(through).filter(|key| !key.is_empty()), // an empty key is taken in twice, which does no harm
+        progress: IndexProgress { keys_done: 0, keys_total, entries: 0 },
+        batch: Encoded::default(),
+        terms: Terms::default(),
+    };
+    let mut told_at = 0;
+    loop {
+        let is_done = building.slice()?;
+        let IndexProgress { keys_done, .. } = building.progress;
+        building.progress.keys_total = keys_total.max(keys_done);
+        if is_done || keys_done - told_at >= TOLD_ROWS {
+            told_at = keys_done;
+            building.tell(is_done)?;
+        }
+        if progress(building.progress).is_break() || is_done {
+            return Ok(());
         }
     }
+}
 
-    /// Says in the manifest how far an index has come. What is in it by then is durable.
-    fn note_stand(&self, index: &IndexCore, stand: IndexStand) -> Result<()> {
-        self.sync_log()?;
-        let mut manifest = self.manifest.lock();
-        index.table.check_alive()?;
-        let mut edit = vec![Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
-        edit.extend(self.times_change(manifest.state())); // what had expired by then is not in it, and must not come to life
-        manifest.append(&edit).inspect_err(|error| self.note_write_failure(error))?;
-        *index.stand.write() = stand;
-        Ok(())
-    }
+/// Says in the manifest how far an index has come. What is in it by then is durable.
+fn note_stand(engine: &Engine, index: &IndexCore, stand: IndexStand) -> Result<()> {
+    commit::sync_log(engine)?;
+    let mut manifest = engine.manifest.lock();
+    index.table.check_alive()?;
+    let mut edit = vec![Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
+    edit.extend(times::times_change(engine, manifest.state())); // what had expired by then is not in it, and must not come to life
+    manifest.append(&edit).inspect_err(|error| commit::note_write_failure(engine, error))?;
+    *index.stand.write() = stand;
+    Ok(())
 }
 
 impl Building<'_> {
@@ -482,13 +478,13 @@ impl Building<'_> {
         drop(rows);
         self.progress.keys_done += taken as u64;
         self.progress.entries += u64::from(self.batch.count);
-        self.engine.commit(&mut self.batch, crate::options::Durability::Process)?;
+        commit::commit(self.engine, &mut self.batch, crate::options::Durability::Process)?;
         Ok(is_done)
     }
 
     /// The present, at a time that the next edit makes durable.
     fn present(&self) -> Held {
-        self.engine.hold_present(self.table, &self.engine.commit.lock())
+        times::hold_present(self.engine, self.table, &self.engine.commit.lock())
     }
 
     fn row(&mut self, rows: &mut Rows) -> Result<()> {
@@ -542,7 +538,7 @@ impl Building<'_> {
             true => IndexStand { since: self.end()?, building: None },
             false => IndexStand { since: 0, building: Some(self.through.clone().unwrap_or_default()) },
         };
-        self.engine.note_stand(self.index, stand)
+        note_stand(self.engine, self.index, stand)
     }
 
     /// The seq from which on readers find all: one that the end of the building takes for itself. Where all had expired, no
@@ -551,6 +547,6 @@ impl Building<'_> {
         drop(self.present()); // which notes what time it is
         self.batch.clear();
         self.batch.push_no_entry(&self.index.table);
-        self.engine.commit(&mut self.batch, crate::options::Durability::Process)
+        commit::commit(self.engine, &mut self.batch, crate::options::Durability::Process)
     }
 }

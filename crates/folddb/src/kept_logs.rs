@@ -10,7 +10,9 @@
 use folddb_base::{Error, Result};
 use folddb_manifest::{Change, FeedPhase, FeedState, State};
 
+use crate::commit;
 use crate::engine::Engine;
+use crate::feeds;
 
 /// The names of such feeds begin so.
 pub(crate) const PREFIX: &str = "log:";
@@ -50,22 +52,20 @@ pub(crate) fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
     }
 }
 
-impl Engine {
-    /// The change that keeps the log for a table from now on. All before that is durable then. The caller holds the manifest's lock.
-    pub(crate) fn keep_log(&self, state: &State, table: &str) -> Result<Change> {
-        let lsn = self.journal.as_ref().map_or(state.log_start_lsn, |journal| journal.end_lsn());
-        self.sync_to(lsn)?;
-        let feed = FeedState {
-            name: log_feed_name(table),
-            table: table.to_owned(),
-            prefix: Vec::new(),
-            bytes_max: u64::MAX,
-            phase: FeedPhase::Changes,
-            seq: self.published(),
-            lsn,
-            note: state.feeds.last_note(),
-            values_from: self.values_from(state, lsn),
-        };
-        Ok(Change::SetFeed { feed })
-    }
+/// The change that keeps the log for a table from now on. All before that is durable then. The caller holds the manifest's lock.
+pub(crate) fn keep_log(engine: &Engine, state: &State, table: &str) -> Result<Change> {
+    let lsn = engine.journal.as_ref().map_or(state.log_start_lsn, |journal| journal.end_lsn());
+    commit::sync_to(engine, lsn)?;
+    let feed = FeedState {
+        name: log_feed_name(table),
+        table: table.to_owned(),
+        prefix: Vec::new(),
+        bytes_max: u64::MAX,
+        phase: FeedPhase::Changes,
+        seq: engine.published(),
+        lsn,
+        note: state.feeds.last_note(),
+        values_from: feeds::values_from(engine, state, lsn),
+    };
+    Ok(Change::SetFeed { feed })
 }

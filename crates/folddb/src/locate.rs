@@ -17,8 +17,11 @@ use folddb_rules::State;
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed_read;
 use crate::hashed_read::is_long;
+use crate::read;
 use crate::value_files::{Roster, ValueFile};
+use crate::values;
 
 /// What is done to a value that is located.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,71 +192,68 @@ impl std::fmt::Debug for FilePiece {
     }
 }
 
-impl Engine {
-    /// Where the value of `key` lies, as a reader at `at` (or now) sees it.
-    pub(crate) fn locate(
-        &self,
-        table: &TableCore,
-        key: &[u8],
-        at: Option<At>,
-        how: Locate,
-    ) -> Result<Option<Located>> {
-        if let Some(hashed) = table.hashed.as_ref().filter(|_| table.records_of().has_fronts) {
-            let Some((found, of)) = self.front_of((table, hashed), key, at)? else { return Ok(None) };
-            // The hash is of both: when it was written, and the value.
-            let record = self.locate_piece((&of, table), key, &found.pointer(&of), how)?;
-            let (from, len_bytes) = found.value_in_record();
-            let value = FilePiece { offset: record.offset + from, len_bytes, ..record };
-            return Ok(Some(Located { pieces: vec![LocatedPiece::InFile(value)] }));
-        }
-        self.with_state(table, key, at, |state, of| match state {
-            None => Ok(None),
-            Some(State::Value(value)) => {
-                Ok(Some(Located { pieces: vec![LocatedPiece::Bytes(value.to_vec())] }))
-            }
-            Some(State::Apart(pointer)) => {
-                let of = of.map_or_else(|| self.values.files.present(), Arc::clone);
-                let rope = self.rope(table, key, pointer)?;
-                let pieces = rope.iter().map(|piece| match (piece, piece.pointer()) {
-                    (_, Some(pointer)) => {
-                        self.locate_piece((&of, table), key, &pointer, how).map(LocatedPiece::InFile)
-                    }
-                    (Piece::Inline(bytes), _) => Ok(LocatedPiece::Bytes(bytes.to_vec())),
-                    (Piece::Apart { .. }, None) => Ok(LocatedPiece::Bytes(Vec::new())), // cannot be
-                });
-                Ok(Some(Located { pieces: pieces.collect::<Result<_>>()? }))
-            }
-        })
+/// Where the value of `key` lies, as a reader at `at` (or now) sees it.
+pub(crate) fn locate(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    how: Locate,
+) -> Result<Option<Located>> {
+    if let Some(hashed) = table.hashed.as_ref().filter(|_| table.records_of().has_fronts) {
+        let Some((found, of)) = hashed_read::front_of(engine, (table, hashed), key, at)? else {
+            return Ok(None);
+        };
+        // The hash is of both: when it was written, and the value.
+        let record = locate_piece(engine, (&of, table), key, &found.pointer(&of), how)?;
+        let (from, len_bytes) = found.value_in_record();
+        let value = FilePiece { offset: record.offset + from, len_bytes, ..record };
+        return Ok(Some(Located { pieces: vec![LocatedPiece::InFile(value)] }));
     }
+    read::with_state(engine, table, key, at, |state, of| match state {
+        None => Ok(None),
+        Some(State::Value(value)) => Ok(Some(Located { pieces: vec![LocatedPiece::Bytes(value.to_vec())] })),
+        Some(State::Apart(pointer)) => {
+            let of = of.map_or_else(|| engine.values.files.present(), Arc::clone);
+            let rope = values::rope(table, key, pointer)?;
+            let pieces = rope.iter().map(|piece| match (piece, piece.pointer()) {
+                (_, Some(pointer)) => {
+                    locate_piece(engine, (&of, table), key, &pointer, how).map(LocatedPiece::InFile)
+                }
+                (Piece::Inline(bytes), _) => Ok(LocatedPiece::Bytes(bytes.to_vec())),
+                (Piece::Apart { .. }, None) => Ok(LocatedPiece::Bytes(Vec::new())), // cannot be
+            });
+            Ok(Some(Located { pieces: pieces.collect::<Result<_>>()? }))
+        }
+    })
+}
 
-    pub(crate) fn locate_piece(
-        &self,
-        (of, table): (&Arc<Roster>, &TableCore),
-        key: &[u8],
-        pointer: &Pointer<'_>,
-        how: Locate,
-    ) -> Result<FilePiece> {
-        let opened = self.values.files.open(of, pointer.place.segment);
-        let found = opened.and_then(|file| file.at(pointer.place)).and_then(|file| {
-            let extent = file.extent(key, pointer)?;
-            Ok((file, extent))
-        });
-        let (file, (offset, len_bytes)) = found.map_err(|error| self.of_key(table, key, error))?;
-        if how.verify && is_long(len_bytes) {
-            self.counters.value_reads.add(1);
-            let hash = file
-                .hash_stretch((offset, len_bytes), key)
-                .map_err(|error| self.of_key(table, key, error))?;
-            if hash != pointer.hash {
-                let error =
-                    Error::corrupt(file.path(), offset, "the value is not the one that was written there");
-                return Err(self.of_key(table, key, error));
-            }
-        } else if how.verify {
-            self.load_piece(of, table, key, pointer, &mut Vec::new())?;
-        } else if how.read_ahead {
-            file.will_need(offset, len_bytes);
+pub(crate) fn locate_piece(
+    engine: &Engine,
+    (of, table): (&Arc<Roster>, &TableCore),
+    key: &[u8],
+    pointer: &Pointer<'_>,
+    how: Locate,
+) -> Result<FilePiece> {
+    let opened = engine.values.files.open(of, pointer.place.segment);
+    let found = opened.and_then(|file| file.at(pointer.place)).and_then(|file| {
+        let extent = file.extent(key, pointer)?;
+        Ok((file, extent))
+    });
+    let (file, (offset, len_bytes)) = found.map_err(|error| values::of_key(table, key, error))?;
+    if how.verify && is_long(len_bytes) {
+        engine.counters.value_reads.add(1);
+        let hash =
+            file.hash_stretch((offset, len_bytes), key).map_err(|error| values::of_key(table, key, error))?;
+        if hash != pointer.hash {
+            let error =
+                Error::corrupt(file.path(), offset, "the value is not the one that was written there");
+            return Err(values::of_key(table, key, error));
         }
-        Ok(FilePiece { file, _of: Arc::clone(of), offset, len_bytes })
+    } else if how.verify {
+        values::load_piece(engine, of, table, key, pointer, &mut Vec::new())?;
+    } else if how.read_ahead {
+        file.will_need(offset, len_bytes);
     }
+    Ok(FilePiece { file, _of: Arc::clone(of), offset, len_bytes })
 }

@@ -25,53 +25,59 @@ use folddb_manifest::{FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES};
 
 use crate::budget::Who;
 use crate::catalog::TableCore;
+use crate::commit;
 use crate::engine::Engine;
+use crate::install;
+use crate::values;
 
 /// So many pieces of a stream are held before the value is written as a long one.
 const PIECES_HELD: usize = 4;
 
-impl Engine {
-    /// As many bytes of a value are held as it comes in. What is no longer is put like any other.
-    pub(crate) fn long_from_bytes(&self) -> usize {
-        (self.options.stream_piece_bytes_now() * PIECES_HELD).min(folddb_base::limits::VALUE_BYTES_MAX)
-    }
+/// As many bytes of a value are held as it comes in. What is no longer is put like any other.
+pub(crate) fn long_from_bytes(engine: &Engine) -> usize {
+    (engine.options.stream_piece_bytes_now() * PIECES_HELD).min(folddb_base::limits::VALUE_BYTES_MAX)
+}
 
-    /// Begins a long value.
-    pub(crate) fn begin_long(&self, table: &TableCore, key: &[u8]) -> Result<LongValue> {
-        self.require(FEATURE_LONG_VALUES, &self.values.has_long)?;
-        self.reserve_numbers()?;
-        LongValue::begin(&self.host_for(Who::Values), &self.dir, self.numbers.take(), table.id, key)
-    }
+/// Begins a long value.
+pub(crate) fn begin_long(engine: &Engine, table: &TableCore, key: &[u8]) -> Result<LongValue> {
+    values::require(engine, FEATURE_LONG_VALUES, &engine.values.has_long)?;
+    install::reserve_numbers(engine)?;
+    LongValue::begin(&engine.host_for(Who::Values), &engine.dir, engine.numbers.take(), table.id, key)
+}
 
-    /// Puts a long value where readers will find it, which is finished but for its front if it has
-    /// one. The caller has locked its key.
-    pub(crate) fn put_long(&self, value: &mut LongValue, front: Option<Front>) -> Result<Pointer<'static>> {
-        if let Some(front) = front {
-            self.require(FEATURE_LASTING_PIECES, &self.values.has_lasting_pieces)?;
-            value.finish(&front.bytes()).inspect_err(|error| self.note_lack(error))?;
+/// Puts a long value where readers will find it, which is finished but for its front if it has
+/// one. The caller has locked its key.
+pub(crate) fn put_long(
+    engine: &Engine,
+    value: &mut LongValue,
+    front: Option<Front>,
+) -> Result<Pointer<'static>> {
+    if let Some(front) = front {
+        values::require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;
+        value.finish(&front.bytes()).inspect_err(|error| commit::note_lack(engine, error))?;
+    }
+    let lane = &engine.values.lane;
+    let _only = engine.values.making();
+    let shelf = values::make_numbered(
+        engine,
+        &|| lane.shelves.make(value.record_bytes()),
+        &|shelf| shelf.number(),
+        &|shelf| lane.shelves.unmake(shelf),
+    )?;
+    let number = shelf.number();
+    let gone = || remove_shelf(&*engine.host.files, &shelf_path(&engine.dir, number));
+    let shelf = lane.shelves.shelve(shelf, value).inspect_err(|error| {
+        gone();
+        commit::note_write_failure(engine, error);
+    })?;
+    values::list_values(engine, FileName::Shelf(number)).inspect_err(|error| {
+        if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
+            gone(); // after any other failure the edit may be on the disk
         }
-        let lane = &self.values.lane;
-        let _only = self.values.making();
-        let shelf = self.make_numbered(
-            &|| lane.shelves.make(value.record_bytes()),
-            &|shelf| shelf.number(),
-            &|shelf| lane.shelves.unmake(shelf),
-        )?;
-        let number = shelf.number();
-        let gone = || remove_shelf(&*self.host.files, &shelf_path(&self.dir, number));
-        let shelf = lane.shelves.shelve(shelf, value).inspect_err(|error| {
-            gone();
-            self.note_write_failure(error);
-        })?;
-        self.list_values(FileName::Shelf(number)).inspect_err(|error| {
-            if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
-                gone(); // after any other failure the edit may be on the disk
-            }
-        })?;
-        lane.go_on_behind(shelf);
-        self.counters.value_bytes_written.add(value.record_bytes());
-        let place = folddb_base::ValuePlace { segment: number.0 as u32, unit: 1 };
-        let time_ms = self.host.clock.unix_millis();
-        Ok(Pointer { place, time_ms, hash: value.hash(), len: value.len(), head: &[] })
-    }
+    })?;
+    lane.go_on_behind(shelf);
+    engine.counters.value_bytes_written.add(value.record_bytes());
+    let place = folddb_base::ValuePlace { segment: number.0 as u32, unit: 1 };
+    let time_ms = engine.host.clock.unix_millis();
+    Ok(Pointer { place, time_ms, hash: value.hash(), len: value.len(), head: &[] })
 }

@@ -11,8 +11,11 @@ use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::derive::{Taken, take_terms};
 use crate::engine::Engine;
+use crate::head;
 use crate::head::Head;
+use crate::read;
 use crate::read::with_record;
+use crate::values;
 
 /// What of a key is wanted besides its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,56 +33,53 @@ pub(crate) struct Looked {
     pub(crate) head: Option<Head>,
 }
 
-impl Engine {
-    /// The terms that a key has for a reader at `at`, and what else is wanted of it; none where it is absent. A value that lies
-    /// apart, and need not be read for its terms, is read only where it `holds` what is asked for.
-    pub(crate) fn look(
-        &self,
-        (table, extractor): (&TableCore, &Extractor),
-        key: &[u8],
-        at: At,
-        want: Want,
-        holds: &dyn Fn(&Terms) -> bool,
-    ) -> Result<Option<Looked>> {
-        let mut looked = self.with_state(table, key, Some(at), |state, of| {
-            let Some(state) = state else { return Ok(None) };
-            let mut looked = Looked::default();
-            if want == Want::Head {
-                looked.head = Some(Head::of(table, key, state)?);
-            }
-            let rope = match state {
-                State::Value(value) => {
-                    looked.take((table, extractor), key, value, want);
-                    return Ok(Some(looked));
-                }
-                State::Apart(rope) => rope,
-            };
-            let Head { size_bytes, bytes: head, .. } = Head::of(table, key, state)?;
-            let is_told =
-                extractor.is_of_key() || extractor.is_of_head() || size_bytes > VALUE_BYTES_MAX as u64;
-            if is_told {
-                take_terms(extractor, table, key, Taken::Head(&head), &mut looked.terms);
-            }
-            if is_told && (want != Want::Value || !holds(&looked.terms)) {
+/// The terms that a key has for a reader at `at`, and what else is wanted of it; none where it is absent. A value that lies
+/// apart, and need not be read for its terms, is read only where it `holds` what is asked for.
+pub(crate) fn look(
+    engine: &Engine,
+    (table, extractor): (&TableCore, &Extractor),
+    key: &[u8],
+    at: At,
+    want: Want,
+    holds: &dyn Fn(&Terms) -> bool,
+) -> Result<Option<Looked>> {
+    let mut looked = read::with_state(engine, table, key, Some(at), |state, of| {
+        let Some(state) = state else { return Ok(None) };
+        let mut looked = Looked::default();
+        if want == Want::Head {
+            looked.head = Some(Head::of(table, key, state)?);
+        }
+        let rope = match state {
+            State::Value(value) => {
+                looked.take((table, extractor), key, value, want);
                 return Ok(Some(looked));
             }
-            with_record(|record| {
-                let value = self.load_value(of.map(|of| &**of), table, key, rope, record)?;
-                match is_told {
-                    true => looked.value.extend_from_slice(value),
-                    false => looked.take((table, extractor), key, value, want),
-                }
-                Ok(Some(looked))
-            })
-        })?;
-        if let Some(Looked { head: Some(head), .. }) = &mut looked
-            && table.has_stamps
-            && let Some(dated) = self.head(table, key, Some(at))?
-        {
-            *head = dated;
+            State::Apart(rope) => rope,
+        };
+        let Head { size_bytes, bytes: head, .. } = Head::of(table, key, state)?;
+        let is_told = extractor.is_of_key() || extractor.is_of_head() || size_bytes > VALUE_BYTES_MAX as u64;
+        if is_told {
+            take_terms(extractor, table, key, Taken::Head(&head), &mut looked.terms);
         }
-        Ok(looked)
+        if is_told && (want != Want::Value || !holds(&looked.terms)) {
+            return Ok(Some(looked));
+        }
+        with_record(|record| {
+            let value = values::load_value(engine, of.map(|of| &**of), table, key, rope, record)?;
+            match is_told {
+                true => looked.value.extend_from_slice(value),
+                false => looked.take((table, extractor), key, value, want),
+            }
+            Ok(Some(looked))
+        })
+    })?;
+    if let Some(Looked { head: Some(head), .. }) = &mut looked
+        && table.has_stamps
+        && let Some(dated) = head::head(engine, table, key, Some(at))?
+    {
+        *head = dated;
     }
+    Ok(looked)
 }
 
 impl Looked {

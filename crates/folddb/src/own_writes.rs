@@ -13,6 +13,7 @@ use folddb_host::sync::Mutex;
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::read;
 use crate::read::damaged_record;
 use crate::reads::{Reads, is_within};
 use crate::scan::ScanPlan;
@@ -97,7 +98,7 @@ pub(crate) fn applied(
     for op in own {
         let op = op.op().map_err(|cause| damaged_record(table, cause))?;
         let applied = table.rules.fold.apply_unstamped(key, &mut state, op);
-        applied.map_err(|cause| engine.fold_failed(table, key, &cause))?;
+        applied.map_err(|cause| read::fold_failed(engine, table, key, &cause))?;
     }
     Ok(state)
 }

@@ -16,8 +16,12 @@ use folddb_run::{Rank, Tally};
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed_read;
+use crate::own_files;
 use crate::own_files::OwnFiles;
+use crate::times;
 use crate::value_files::Roster;
+use crate::values;
 use crate::view::TableView;
 
 thread_local! {
@@ -44,212 +48,210 @@ pub(crate) fn with_record<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     })
 }
 
-impl Engine {
-    /// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
-    pub(crate) fn get<R>(
-        &self,
-        table: &TableCore,
-        key: &[u8],
-        at: Option<At>,
-        take: impl FnOnce(Option<&[u8]>) -> Result<R>,
-    ) -> Result<R> {
-        if let Some(hashed) = &table.hashed {
-            return self.get_hashed((table, hashed), key, at, take);
+/// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
+pub(crate) fn get<R>(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+) -> Result<R> {
+    if let Some(hashed) = &table.hashed {
+        return hashed_read::get_hashed(engine, (table, hashed), key, at, take);
+    }
+    with_state(engine, table, key, at, |state, of| match state {
+        None => take(None),
+        Some(State::Value(value)) => take(Some(value)),
+        Some(State::Apart(pointer)) => take_apart(engine, (of.map(|of| &**of), table), key, pointer, take),
+    })
+}
+
+/// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a value that lies apart is to be
+/// found. Reads no value that lies apart, unless something was
+/// folded onto it.
+#[inline]
+pub(crate) fn with_state<R>(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
+) -> Result<R> {
+    if let Some(hashed) = &table.hashed {
+        return hashed_read::state_hashed(engine, (table, hashed), key, at, take);
+    }
+    RESOLVER.with(|resolver| {
+        // A `take` that itself reads finds the buffers in use and gets its own.
+        let mut spare = Resolver::new();
+        let mut borrowed = resolver.try_borrow_mut();
+        let resolver = borrowed.as_deref_mut().unwrap_or(&mut spare);
+        if table.has_stamps {
+            resolver.read_at(reading_ms(engine, at));
         }
-        self.with_state(table, key, at, |state, of| match state {
-            None => take(None),
-            Some(State::Value(value)) => take(Some(value)),
-            Some(State::Apart(pointer)) => self.take_apart((of.map(|of| &**of), table), key, pointer, take),
-        })
-    }
+        let of = search(engine, table, key, at, resolver)?;
+        engine.counters.gets.add(1);
+        engine.counters.operands_visited_max.raise(resolver.visited() as u64);
+        load_waiting(engine, of.as_deref(), table, key, resolver)?;
+        let state = resolver.state(&table.rules.fold, key);
+        take(state.map_err(|cause| fold_failed(engine, table, key, &cause))?, of.as_ref())
+    })
+}
 
-    /// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a value that lies apart is to be
-    /// found. Reads no value that lies apart, unless something was
-    /// folded onto it.
-    #[inline]
-    pub(crate) fn with_state<R>(
-        &self,
-        table: &TableCore,
-        key: &[u8],
-        at: Option<At>,
-        take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
-    ) -> Result<R> {
-        if let Some(hashed) = &table.hashed {
-            return self.state_hashed((table, hashed), key, at, take);
-        }
-        RESOLVER.with(|resolver| {
-            // A `take` that itself reads finds the buffers in use and gets its own.
-            let mut spare = Resolver::new();
-            let mut borrowed = resolver.try_borrow_mut();
-            let resolver = borrowed.as_deref_mut().unwrap_or(&mut spare);
-            if table.has_stamps {
-                resolver.read_at(self.reading_ms(at));
-            }
-            let of = self.search(table, key, at, resolver)?;
-            self.counters.gets.add(1);
-            self.counters.operands_visited_max.raise(resolver.visited() as u64);
-            self.load_waiting(of.as_deref(), table, key, resolver)?;
-            let state = resolver.state(&table.rules.fold, key);
-            take(state.map_err(|cause| self.fold_failed(table, key, &cause))?, of.as_ref())
-        })
-    }
+/// The time that a reader reads at.
+#[cold]
+pub(crate) fn reading_ms(engine: &Engine, at: Option<At>) -> u64 {
+    at.map_or_else(|| times::now_ms(engine), |at| at.time_ms)
+}
 
-    /// The time that a reader reads at.
-    #[cold]
-    pub(crate) fn reading_ms(&self, at: Option<At>) -> u64 {
-        at.map_or_else(|| self.now_ms(), |at| at.time_ms)
-    }
+/// Hands the value that a pointer leads to to `take`.
+#[cold]
+fn take_apart<R>(
+    engine: &Engine,
+    (of, table): (Option<&Roster>, &TableCore),
+    key: &[u8],
+    pointer: &[u8],
+    take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+) -> Result<R> {
+    with_record(|record| take(Some(values::load_value(engine, of, table, key, pointer, record)?)))
+}
 
-    /// Hands the value that a pointer leads to to `take`.
-    #[cold]
-    fn take_apart<R>(
-        &self,
-        (of, table): (Option<&Roster>, &TableCore),
-        key: &[u8],
-        pointer: &[u8],
-        take: impl FnOnce(Option<&[u8]>) -> Result<R>,
-    ) -> Result<R> {
-        with_record(|record| take(Some(self.load_value(of, table, key, pointer, record)?)))
-    }
-
-    /// Loads values that lie apart where operands wait to be folded onto them.
-    #[inline]
-    pub(crate) fn load_waiting(
-        &self,
-        of: Option<&Roster>,
-        table: &TableCore,
-        key: &[u8],
-        resolver: &mut Resolver,
-    ) -> Result<()> {
-        resolver.load(&table.rules.fold, key, |pointer, out| {
-            let mut record = Vec::new();
-            out.extend_from_slice(self.load_value(of, table, key, pointer, &mut record)?);
-            Ok(())
-        })
-    }
-
-    /// True when `key` has a value, as a reader at `at` (or now) sees it.
-    pub(crate) fn contains(&self, table: &TableCore, key: &[u8], at: Option<At>) -> Result<bool> {
-        if let Some(hashed) = &table.hashed {
-            return Ok(self.head_hashed((table, hashed), key, at)?.is_some());
-        }
-        self.with_state(table, key, at, |state, _| Ok(state.is_some()))
-    }
-
-    /// The ops of `key` that would not fold into one, newest first: what a reader without the fold gets.
-    pub(crate) fn operands(
-        &self,
-        table: &TableCore,
-        key: &[u8],
-        at: Option<At>,
-    ) -> Result<Vec<(OpKind, Vec<u8>)>> {
-        if let Some(hashed) = &table.hashed {
-            let only = |value: Option<&[u8]>| Ok(value.map(|value| (OpKind::Set, value.to_vec())));
-            return Ok(self.get_hashed((table, hashed), key, at, only)?.into_iter().collect());
-        }
-        let mut resolver = Resolver::new();
-        let of = self.search(table, key, at, &mut resolver)?;
-        resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;
-        let inline = |op| self.inline_op(of.as_deref(), table, key, op).map(|op| (op.kind, op.payload));
-        resolver.operands().iter().map(inline).collect()
-    }
-
-    /// An op of `key` with its value beside it, wherever that lies.
-    pub(crate) fn inline_op(
-        &self,
-        of: Option<&Roster>,
-        table: &TableCore,
-        key: &[u8],
-        op: &OpBuf,
-    ) -> Result<OpBuf> {
+/// Loads values that lie apart where operands wait to be folded onto them.
+#[inline]
+pub(crate) fn load_waiting(
+    engine: &Engine,
+    of: Option<&Roster>,
+    table: &TableCore,
+    key: &[u8],
+    resolver: &mut Resolver,
+) -> Result<()> {
+    resolver.load(&table.rules.fold, key, |pointer, out| {
         let mut record = Vec::new();
-        let payload = match op.kind.is_apart() {
-            true => self.load_value(of, table, key, &op.payload, &mut record)?,
-            false => table.rules.fold.value_in(&op.payload),
+        out.extend_from_slice(values::load_value(engine, of, table, key, pointer, &mut record)?);
+        Ok(())
+    })
+}
+
+/// True when `key` has a value, as a reader at `at` (or now) sees it.
+pub(crate) fn contains(engine: &Engine, table: &TableCore, key: &[u8], at: Option<At>) -> Result<bool> {
+    if let Some(hashed) = &table.hashed {
+        return Ok(hashed_read::head_hashed(engine, (table, hashed), key, at)?.is_some());
+    }
+    with_state(engine, table, key, at, |state, _| Ok(state.is_some()))
+}
+
+/// The ops of `key` that would not fold into one, newest first: what a reader without the fold gets.
+pub(crate) fn operands(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+) -> Result<Vec<(OpKind, Vec<u8>)>> {
+    if let Some(hashed) = &table.hashed {
+        let only = |value: Option<&[u8]>| Ok(value.map(|value| (OpKind::Set, value.to_vec())));
+        return Ok(hashed_read::get_hashed(engine, (table, hashed), key, at, only)?.into_iter().collect());
+    }
+    let mut resolver = Resolver::new();
+    let of = search(engine, table, key, at, &mut resolver)?;
+    resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;
+    let inline = |op| inline_op(engine, of.as_deref(), table, key, op).map(|op| (op.kind, op.payload));
+    resolver.operands().iter().map(inline).collect()
+}
+
+/// An op of `key` with its value beside it, wherever that lies.
+pub(crate) fn inline_op(
+    engine: &Engine,
+    of: Option<&Roster>,
+    table: &TableCore,
+    key: &[u8],
+    op: &OpBuf,
+) -> Result<OpBuf> {
+    let mut record = Vec::new();
+    let payload = match op.kind.is_apart() {
+        true => values::load_value(engine, of, table, key, &op.payload, &mut record)?,
+        false => table.rules.fold.value_in(&op.payload),
+    };
+    Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
+}
+
+/// Feeds the records of `key` to the resolver, newest first. Where a value that lies apart is among them, returns the files in
+/// which it is to be found.
+#[inline]
+pub(crate) fn search(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    resolver: &mut Resolver,
+) -> Result<Option<Arc<Roster>>> {
+    loop {
+        let round = engine.values.files.round();
+        let own = collect(engine, table, key, at, resolver)?;
+        if !resolver.is_apart() {
+            return Ok(None);
+        }
+        let of = match own {
+            Some(own) => Some(Arc::clone(&own.roster)),
+            None => engine.values.files.roster_of(round),
         };
-        Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
+        if of.is_some() {
+            return Ok(of);
+        }
     }
+}
 
-    /// Feeds the records of `key` to the resolver, newest first. Where a value that lies apart is among them, returns the files in
-    /// which it is to be found.
-    #[inline]
-    pub(crate) fn search(
-        &self,
-        table: &TableCore,
-        key: &[u8],
-        at: Option<At>,
-        resolver: &mut Resolver,
-    ) -> Result<Option<Arc<Roster>>> {
-        loop {
-            let round = self.values.files.round();
-            let own = self.collect(table, key, at, resolver)?;
-            if !resolver.is_apart() {
-                return Ok(None);
-            }
-            let of = match own {
-                Some(own) => Some(Arc::clone(&own.roster)),
-                None => self.values.files.roster_of(round),
-            };
-            if of.is_some() {
-                return Ok(of);
-            }
-        }
+/// Feeds the records of `key` to the resolver, newest first. Returns the files that they are from, where those are not
+/// everybody's.
+fn collect(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    resolver: &mut Resolver,
+) -> Result<Option<Arc<OwnFiles>>> {
+    resolver.clear();
+    let limit = at.map_or(Seq::MAX, |at| at.seq);
+    let read_at = at.map_or(ReadAt::Published(&engine.published), |at| ReadAt::Seq(at.seq));
+    let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
+    let pinned = table.pinned_view();
+    engine.check_readable(table)?;
+    search.cover = cover_of(&pinned, table, key, limit);
+    let found = pinned.active.find(key, read_at);
+    let view = Arc::clone(&pinned);
+    drop(pinned); // before the user's fold is called: it may take its time, or read
+    if let Some(own) = own_files::own_files_at(engine, at)? {
+        search.own_runs(engine, &own)?;
+        return Ok(Some(own));
     }
+    let mut done = found.visit(&table.rules.order, key, &mut |record| search.take(record)).done;
+    if table.ask_for_chunk_merge(found.chunks()) {
+        engine.work.chunked.lock().insert(table.id);
+        engine.bell.ring();
+    }
+    for sealed in &view.sealed {
+        if done {
+            break;
+        }
+        done = sealed.memtable.get(key, read_at, |record| search.take(record)).done;
+    }
+    if let Some(failure) = search.failure.take() {
+        return Err(failure);
+    }
+    if !done {
+        search.runs(engine, &view)?;
+    }
+    Ok(None)
+}
 
-    /// Feeds the records of `key` to the resolver, newest first. Returns the files that they are from, where those are not
-    /// everybody's.
-    fn collect(
-        &self,
-        table: &TableCore,
-        key: &[u8],
-        at: Option<At>,
-        resolver: &mut Resolver,
-    ) -> Result<Option<Arc<OwnFiles>>> {
-        resolver.clear();
-        let limit = at.map_or(Seq::MAX, |at| at.seq);
-        let read_at = at.map_or(ReadAt::Published(&self.published), |at| ReadAt::Seq(at.seq));
-        let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
-        let pinned = table.pinned_view();
-        self.check_readable(table)?;
-        search.cover = cover_of(&pinned, table, key, limit);
-        let found = pinned.active.find(key, read_at);
-        let view = Arc::clone(&pinned);
-        drop(pinned); // before the user's fold is called: it may take its time, or read
-        if let Some(own) = self.own_files_at(at)? {
-            search.own_runs(self, &own)?;
-            return Ok(Some(own));
-        }
-        let mut done = found.visit(&table.rules.order, key, &mut |record| search.take(record)).done;
-        if table.ask_for_chunk_merge(found.chunks()) {
-            self.work.chunked.lock().insert(table.id);
-            self.bell.ring();
-        }
-        for sealed in &view.sealed {
-            if done {
-                break;
-            }
-            done = sealed.memtable.get(key, read_at, |record| search.take(record)).done;
-        }
-        if let Some(failure) = search.failure.take() {
-            return Err(failure);
-        }
-        if !done {
-            search.runs(self, &view)?;
-        }
-        Ok(None)
-    }
-
-    /// The error of a key whose operands do not fold.
-    pub(crate) fn fold_failed(&self, table: &TableCore, key: &[u8], cause: &Decline) -> Error {
-        self.counters.fold_failures.add(1);
-        let key = table.rules.rules.key_codec().show_line(key);
-        let message = format!(
-            "the fold `{}` of table `{}` fails on key {key}: {cause}",
-            table.rules.fold.spec(),
-            table.name
-        );
-        Error::new(ErrorKind::FoldFailed, message)
-    }
+/// The error of a key whose operands do not fold.
+pub(crate) fn fold_failed(engine: &Engine, table: &TableCore, key: &[u8], cause: &Decline) -> Error {
+    engine.counters.fold_failures.add(1);
+    let key = table.rules.rules.key_codec().show_line(key);
+    let message = format!(
+        "the fold `{}` of table `{}` fails on key {key}: {cause}",
+        table.rules.fold.spec(),
+        table.name
+    );
+    Error::new(ErrorKind::FoldFailed, message)
 }
 
 /// The error of a record that is not what its kind says.

@@ -38,6 +38,9 @@ use folddb_run::{Rank, ReadMode, RunCursor, Tally};
 use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::head;
+use crate::own_files;
+use crate::times;
 use crate::view::TableView;
 
 /// A range of keys, in the order of its table.
@@ -184,7 +187,7 @@ impl ReadSet {
             read.check_memory(engine, &view, self.at.seq)?;
             read.check_runs(engine, &view, self.at.seq)?;
         }
-        engine.own_files_at(Some(self.at))?;
+        own_files::own_files_at(engine, Some(self.at))?;
         Ok(checked)
     }
 
@@ -194,7 +197,7 @@ impl ReadSet {
         for read in self.tables.iter().filter(|read| read.table.expires || read.table.has_stamps) {
             until_ms = until_ms.min(read.lasts_until_ms);
             for key in &read.keys {
-                match engine.head(&read.table, key, Some(self.at)) {
+                match head::head(engine, &read.table, key, Some(self.at)) {
                     Ok(head) => {
                         until_ms = until_ms.min(head.and_then(|head| head.deadline_ms).unwrap_or(NEVER))
                     }
@@ -217,7 +220,8 @@ impl ReadSet {
     /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`].
     pub(crate) fn check_rest(&self, engine: &Engine, by: Checked, time_ms: Option<u64>) -> Result<()> {
         self.check_alive()?; // a table goes without a seq
-        if by.lasts_until_ms < NEVER && time_ms.unwrap_or_else(|| engine.now_ms()) >= by.lasts_until_ms {
+        if by.lasts_until_ms < NEVER && time_ms.unwrap_or_else(|| times::now_ms(engine)) >= by.lasts_until_ms
+        {
             let message = "a value that the transaction read has expired since";
             return Err(Error::new(ErrorKind::Conflict, message));
         }
@@ -232,7 +236,7 @@ impl ReadSet {
             }
             read.check_memory(engine, &view, checked)?;
         }
-        engine.own_files_at(Some(self.at)).map(drop)
+        own_files::own_files_at(engine, Some(self.at)).map(drop)
     }
 }
 

@@ -43,22 +43,31 @@ use crate::beside;
 use crate::borders::Borders;
 use crate::budget::{Account, Who};
 use crate::catalog::{Catalog, TableCore};
+use crate::commit;
 use crate::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers, TablesAtWork};
+use crate::feeds;
 use crate::feeds::{Feeds, Tail, is_held_for_feeds};
 use crate::hashed::{Hashed, PointLocks, low_bits, new_salt};
 use crate::hashed_files::open_saved;
+use crate::hashed_save;
 use crate::hashed_save::SavedIndex;
 use crate::health::Health;
 use crate::indexing::link_indexes;
+use crate::install;
 use crate::install::Installed;
 use crate::options::Options;
 use crate::range_deletes::RangeDeletes;
 use crate::renewal::Renewal;
 use crate::sealed;
 use crate::stats::Counters;
+use crate::times;
 use crate::times::StoreTimes;
+use crate::upkeep::flush;
 use crate::upkeep::flush::{Written, new_range_deletes};
+use crate::upkeep::merge;
+use crate::upkeep::tidy;
 use crate::value_files::ValueFiles;
+use crate::values;
 use crate::values::{Values, remove_leftover, seal_change, seal_shelf_change};
 use crate::values_at_rest::ValuesAtRest;
 use crate::view::{PartFile, PartFiles, TableView, runs_of};
@@ -198,9 +207,9 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         options,
         lock: Mutex::new(lock),
     };
-    engine.note_listed_values(&engine.manifest.lock());
-    engine.note_parts();
-    let replayed = engine.replay(&state, edits).map_err(|error| owed_to(&torn, error))?;
+    values::note_listed_values(&engine, &engine.manifest.lock());
+    note_parts(&engine);
+    let replayed = replay(&engine, &state, edits).map_err(|error| owed_to(&torn, error))?;
     engine.read_to_lsn = replayed.read_to_lsn;
     // Only now, when all that was acknowledged has been found, does anything on the disk change.
     if !engine.options.read_only {
@@ -212,16 +221,16 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
             remove_leftover(&*engine.host.files, dir, name); // what stays is tried again at the next opening
         }
         let end_lsn = replayed.end_lsn;
-        engine.install_replayed(replayed)?;
-        engine.start_journal(end_lsn)?;
+        install_replayed(&engine, replayed)?;
+        start_journal(&mut engine, end_lsn)?;
         engine.account.iter().for_each(|account| account.set_open());
-        engine.note_overdue();
+        merge::note_overdue(&engine);
     } else {
-        engine.note_history(&state);
+        feeds::note_history(&engine, &state);
     }
     let engine = Arc::new(engine);
     if !engine.options.read_only {
-        engine.tidy()?;
+        tidy::tidy(&engine)?;
     }
     Ok(engine)
 }
@@ -321,372 +330,368 @@ struct Rewritten {
     written: Written,
 }
 
-impl Engine {
-    /// Counts the parts of all tables, and has merges planned for those that have some.
-    fn note_parts(&self) {
-        let catalog = self.catalog();
-        let with_runs = catalog.all().filter(|table| !table.view().runs.is_empty());
-        self.work.changed.lock().extend(with_runs.clone().map(|table| table.id));
-        with_runs.for_each(|table| {
-            self.count_parts(&[], &table.view().runs);
-            self.note_leading(table, &table.view().runs);
-        });
-    }
+/// Counts the parts of all tables, and has merges planned for those that have some.
+fn note_parts(engine: &Engine) {
+    let catalog = engine.catalog();
+    let with_runs = catalog.all().filter(|table| !table.view().runs.is_empty());
+    engine.work.changed.lock().extend(with_runs.clone().map(|table| table.id));
+    with_runs.for_each(|table| {
+        install::count_parts(engine, &[], &table.view().runs);
+        install::note_leading(engine, table, &table.view().runs);
+    });
+}
 
-    /// Applies what the log holds beyond the runs, frame by frame, through the same call as a write.
-    fn replay(&self, state: &State, edits: u64) -> Result<Replay> {
-        let engine = self;
-        let mut committer = engine.commit.lock();
-        committer.next_seq = state.last_seq + 1;
-        let mut from = replay_from(state, edits);
-        // Who writes may have gone on to segments that were not there when these were listed: for whoever reads
-        // beside it the log ends where a copy of it would.
-        from.is_copy |= engine.options.beside.is_some();
-        let mut rewritten = Rewrites::default();
-        let mut room = ReadOnlyRoom::default();
-        let mut renewal = Renewal::new(&*engine.host.files, &engine.dir, state);
-        let mut tail = Tail::begin(engine, state)?;
-        let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
-        let (mut is_beyond, mut known_to_lsn) = (false, state.log_start_lsn);
-        let visit = &mut |frame: ReplayFrame<'_>| {
-            is_beyond |= engine.options.beside.is_some() && !beside::is_known(frame.payload, state);
-            if is_beyond {
-                return Ok(()); // the writer has gone on since the manifest was read
-            }
-            known_to_lsn = frame.end_lsn;
-            check_tables(&frame, state)?;
-            if engine.options.read_only {
-                return engine.apply_in_room(&mut committer, &mut room, &frame);
-            }
-            if !frame.is_durable {
-                renewal.take(&values, &frame)?;
-            }
-            engine.apply_replayed(&mut committer, &frame)?;
-            tail.put(engine, &frame)?;
-            // A log may hold more than fits the memory.
-            let limits = (engine.options.memtable_bytes(), engine.options.range_deletes_per_flush());
-            for table in committer.full_tables(&frame, limits) {
-                engine.rewrite(&mut committer, &table, &mut rewritten)?;
-            }
-            Ok(())
-        };
-        let has_values = &mut |frame: &ReplayFrame<'_>| values.has(frame);
-        let replayed = match state.values.is_empty() {
-            true => folddb_journal::replay(&engine.host, &engine.dir, &from, visit),
-            false => folddb_journal::replay_checked(&engine.host, &engine.dir, &from, has_values, visit),
-        };
-        let renewed = replayed.and_then(|replayed| renewal.finish().map(|()| replayed));
-        let replayed = renewed.inspect_err(|_| {
-            rewritten.discard();
-            tail.discard(engine);
-        })?;
-        if let Some(needed_bytes) = room.needed_bytes() {
-            return Err(engine.too_long_to_read(needed_bytes));
+/// Applies what the log holds beyond the runs, frame by frame, through the same call as a write.
+fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Replay> {
+    let mut committer = engine.commit.lock();
+    committer.next_seq = state.last_seq + 1;
+    let mut from = replay_from(state, edits);
+    // Who writes may have gone on to segments that were not there when these were listed: for whoever reads
+    // beside it the log ends where a copy of it would.
+    from.is_copy |= engine.options.beside.is_some();
+    let mut rewritten = Rewrites::default();
+    let mut room = ReadOnlyRoom::default();
+    let mut renewal = Renewal::new(&*engine.host.files, &engine.dir, state);
+    let mut tail = Tail::begin(engine, state)?;
+    let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
+    let (mut is_beyond, mut known_to_lsn) = (false, state.log_start_lsn);
+    let visit = &mut |frame: ReplayFrame<'_>| {
+        is_beyond |= engine.options.beside.is_some() && !beside::is_known(frame.payload, state);
+        if is_beyond {
+            return Ok(()); // the writer has gone on since the manifest was read
         }
+        known_to_lsn = frame.end_lsn;
+        check_tables(&frame, state)?;
         if engine.options.read_only {
-            engine.with_stripes(&mut committer, |active, stripes| active.memtable.freeze(stripes));
+            return apply_in_room(engine, &mut committer, &mut room, &frame);
         }
-        // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken. And what an edit
-        // has said of the time from a seq on must not be said of records of before.
-        let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
-        let next_seq = (state.last_seq.max(flushed_seq) + 1).max(state.times.newest_seq());
-        committer.next_seq = committer.next_seq.max(next_seq);
-        engine.published.store(committer.next_seq - 1, Ordering::Release);
-        let kept = tail.finish(engine, &replayed);
-        let kept = kept.inspect_err(|_| rewritten.discard())?;
-        let read_to_lsn = if is_beyond { known_to_lsn } else { replayed.cut_lsn };
-        let (end_lsn, old_segments) = (replayed.end_lsn, replayed.segments);
-        Ok(Replay { end_lsn, read_to_lsn, old_segments, kept, rewritten })
-    }
-
-    fn apply_replayed(&self, committer: &mut Committer, frame: &ReplayFrame<'_>) -> Result<()> {
-        committer.next_seq = frame.first_seq;
-        if let Some(time_ms) = frame.time_ms {
-            self.times.note(frame.first_seq, time_ms);
+        if !frame.is_durable {
+            renewal.take(&values, &frame)?;
         }
-        self.refresh_stripes(committer);
-        if let Some(published) = committer.stripes.last_mut() {
-            *published = (*published).max(frame.first_seq.saturating_sub(1));
-        }
-        self.apply(committer, frame.first_seq, frame.lsn, frame.payload, &mut |table, range| {
-            table.change_view(|view| view.with_range_delete(&table.rules.order, range));
-        })?;
-        let last_seq = frame.first_seq + u64::from(frame.count) - 1;
-        committer.next_seq = last_seq + 1;
-        self.publish(committer, last_seq);
-        tables_of(frame).for_each(|table| committer.count_bytes(table));
-        Ok(())
-    }
-
-    /// Does something to all active memtables that may fold records together, and so has to know the stripes: range
-    /// deletes that only the log has are borders too.
-    fn with_stripes(&self, committer: &mut Committer, mut act: impl FnMut(&mut Active, &[Seq])) {
-        committer.stripes_version = u64::MAX;
-        self.refresh_stripes(committer);
-        let Committer { active, stripes, .. } = committer;
-        active.iter_mut().flatten().for_each(|active| act(active, stripes));
-    }
-
-    /// Replays into memory alone, as far as that goes: where nothing may be written, nothing can make room. What comes
-    /// after that is only measured.
-    fn apply_in_room(
-        &self,
-        committer: &mut Committer,
-        room: &mut ReadOnlyRoom,
-        frame: &ReplayFrame<'_>,
-    ) -> Result<()> {
-        room.log_bytes += frame.payload.len() as u64;
-        if room.overflow.is_some() {
-            return Ok(());
-        }
-        self.apply_replayed(committer, frame)?;
-        let max = self.options.replayed_bytes_max();
-        if committer.active_bytes <= max {
-            return Ok(());
-        }
-        self.with_stripes(committer, |active, stripes| {
-            active.memtable.freeze(stripes); // what only writing needs goes
-            while active.memtable.merge_step(stripes) {}
-            active.bytes = active.memtable.bytes();
-        });
-        let bytes = committer.active_memtable_bytes();
-        if bytes > max / 8 * 7 {
-            room.overflow = Some((bytes as u64, room.log_bytes));
-            committer.active.clear();
-            committer.written.clear();
+        apply_replayed(engine, &mut committer, &frame)?;
+        tail.put(engine, &frame)?;
+        // A log may hold more than fits the memory.
+        let limits = (engine.options.memtable_bytes(), engine.options.range_deletes_per_flush());
+        for table in committer.full_tables(&frame, limits) {
+            rewrite(engine, &mut committer, &table, &mut rewritten)?;
         }
         Ok(())
+    };
+    let has_values = &mut |frame: &ReplayFrame<'_>| values.has(frame);
+    let replayed = match state.values.is_empty() {
+        true => folddb_journal::replay(&engine.host, &engine.dir, &from, visit),
+        false => folddb_journal::replay_checked(&engine.host, &engine.dir, &from, has_values, visit),
+    };
+    let renewed = replayed.and_then(|replayed| renewal.finish().map(|()| replayed));
+    let replayed = renewed.inspect_err(|_| {
+        rewritten.discard();
+        tail.discard(engine);
+    })?;
+    if let Some(needed_bytes) = room.needed_bytes() {
+        return Err(too_long_to_read(engine, needed_bytes));
     }
+    if engine.options.read_only {
+        with_stripes(engine, &mut committer, |active, stripes| active.memtable.freeze(stripes));
+    }
+    // A recovery that was cut short may have flushed what the log has lost since: those seqs are taken. And what an edit
+    // has said of the time from a seq on must not be said of records of before.
+    let flushed_seq = state.tables.values().map(TableState::last_seq).max().unwrap_or(0);
+    let next_seq = (state.last_seq.max(flushed_seq) + 1).max(state.times.newest_seq());
+    committer.next_seq = committer.next_seq.max(next_seq);
+    engine.published.store(committer.next_seq - 1, Ordering::Release);
+    let kept = tail.finish(engine, &replayed);
+    let kept = kept.inspect_err(|_| rewritten.discard())?;
+    let read_to_lsn = if is_beyond { known_to_lsn } else { replayed.cut_lsn };
+    let (end_lsn, old_segments) = (replayed.end_lsn, replayed.segments);
+    Ok(Replay { end_lsn, read_to_lsn, old_segments, kept, rewritten })
+}
 
-    fn too_long_to_read(&self, needed_bytes: u64) -> Error {
-        let needed = self.options.memory_bytes_for_replayed(needed_bytes);
-        Error::invalid(format!(
-            "the log of {} holds more than fits a memory of {} bytes, and opened for reading it cannot be brought into \
+fn apply_replayed(engine: &Engine, committer: &mut Committer, frame: &ReplayFrame<'_>) -> Result<()> {
+    committer.next_seq = frame.first_seq;
+    if let Some(time_ms) = frame.time_ms {
+        engine.times.note(frame.first_seq, time_ms);
+    }
+    commit::refresh_stripes(engine, committer);
+    if let Some(published) = committer.stripes.last_mut() {
+        *published = (*published).max(frame.first_seq.saturating_sub(1));
+    }
+    commit::apply(engine, committer, frame.first_seq, frame.lsn, frame.payload, &mut |table, range| {
+        table.change_view(|view| view.with_range_delete(&table.rules.order, range));
+    })?;
+    let last_seq = frame.first_seq + u64::from(frame.count) - 1;
+    committer.next_seq = last_seq + 1;
+    commit::publish(engine, committer, last_seq);
+    tables_of(frame).for_each(|table| committer.count_bytes(table));
+    Ok(())
+}
+
+/// Does something to all active memtables that may fold records together, and so has to know the stripes: range
+/// deletes that only the log has are borders too.
+fn with_stripes(engine: &Engine, committer: &mut Committer, mut act: impl FnMut(&mut Active, &[Seq])) {
+    committer.stripes_version = u64::MAX;
+    commit::refresh_stripes(engine, committer);
+    let Committer { active, stripes, .. } = committer;
+    active.iter_mut().flatten().for_each(|active| act(active, stripes));
+}
+
+/// Replays into memory alone, as far as that goes: where nothing may be written, nothing can make room. What comes
+/// after that is only measured.
+fn apply_in_room(
+    engine: &Engine,
+    committer: &mut Committer,
+    room: &mut ReadOnlyRoom,
+    frame: &ReplayFrame<'_>,
+) -> Result<()> {
+    room.log_bytes += frame.payload.len() as u64;
+    if room.overflow.is_some() {
+        return Ok(());
+    }
+    apply_replayed(engine, committer, frame)?;
+    let max = engine.options.replayed_bytes_max();
+    if committer.active_bytes <= max {
+        return Ok(());
+    }
+    with_stripes(engine, committer, |active, stripes| {
+        active.memtable.freeze(stripes); // what only writing needs goes
+        while active.memtable.merge_step(stripes) {}
+        active.bytes = active.memtable.bytes();
+    });
+    let bytes = committer.active_memtable_bytes();
+    if bytes > max / 8 * 7 {
+        room.overflow = Some((bytes as u64, room.log_bytes));
+        committer.active.clear();
+        committer.written.clear();
+    }
+    Ok(())
+}
+
+fn too_long_to_read(engine: &Engine, needed_bytes: u64) -> Error {
+    let needed = engine.options.memory_bytes_for_replayed(needed_bytes);
+    Error::invalid(format!(
+        "the log of {} holds more than fits a memory of {} bytes, and opened for reading it cannot be brought into \
              runs: open the store for writing once, or give it {needed} bytes of memory",
-            self.dir.display(),
-            self.options.memory_bytes,
-        ))
-    }
+        engine.dir.display(),
+        engine.options.memory_bytes,
+    ))
+}
 
-    /// Writes the memtable of a table to parts that no manifest lists yet, and empties it. Nobody reads meanwhile.
-    fn rewrite(
-        &self,
-        committer: &mut Committer,
-        table: &Arc<TableCore>,
-        rewritten: &mut Rewrites,
-    ) -> Result<()> {
-        self.seal(committer, table);
-        let view = table.view();
-        let Some(sealed) = view.sealed.last() else { return Ok(()) };
-        let before = rewritten.of(table).next_back();
-        let is_bottom = view.runs.is_empty() && before.is_none();
-        let flushed_seq = before.map_or_else(|| self.flushed_seq(table), |earlier| earlier.last_seq);
-        // Nothing is swept away: what else the log holds of its keys is not known yet.
-        let times = self.times_to_keep(table);
-        // Those that hide nothing go with a later flush: what is written here is in no picture yet.
-        let written = self.write_sealed(table, sealed, (is_bottom, times), &|applied, _| {
-            new_range_deletes(applied, flushed_seq)
-        })?;
-        rewritten.0.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
-        self.debt.settle_sealed(sealed.bytes);
-        table.change_view(|view| TableView {
-            active: Arc::clone(&view.active),
-            sealed: Vec::new(),
-            runs: Arc::clone(&view.runs),
-            range_deletes: Arc::clone(&view.range_deletes),
-        });
-        Ok(())
-    }
+/// Writes the memtable of a table to parts that no manifest lists yet, and empties it. Nobody reads meanwhile.
+fn rewrite(
+    engine: &Engine,
+    committer: &mut Committer,
+    table: &Arc<TableCore>,
+    rewritten: &mut Rewrites,
+) -> Result<()> {
+    commit::seal(engine, committer, table);
+    let view = table.view();
+    let Some(sealed) = view.sealed.last() else { return Ok(()) };
+    let before = rewritten.of(table).next_back();
+    let is_bottom = view.runs.is_empty() && before.is_none();
+    let flushed_seq = before.map_or_else(|| flush::flushed_seq(engine, table), |earlier| earlier.last_seq);
+    // Nothing is swept away: what else the log holds of its keys is not known yet.
+    let times = times::times_to_keep(engine, table);
+    // Those that hide nothing go with a later flush: what is written here is in no picture yet.
+    let written = flush::write_sealed(engine, table, sealed, (is_bottom, times), &|applied, _| {
+        new_range_deletes(applied, flushed_seq)
+    })?;
+    rewritten.0.push(Rewritten { table: Arc::clone(table), last_seq: sealed.last_seq, written });
+    engine.debt.settle_sealed(sealed.bytes);
+    table.change_view(|view| TableView {
+        active: Arc::clone(&view.active),
+        sealed: Vec::new(),
+        runs: Arc::clone(&view.runs),
+        range_deletes: Arc::clone(&view.range_deletes),
+    });
+    Ok(())
+}
 
-    /// Writes what was replayed to runs and says so, and that the old segments are not needed, in one edit: a batch
-    /// may be in several tables. Then the old segments go.
-    fn install_replayed(&self, replayed: Replay) -> Result<()> {
-        let Replay { end_lsn, old_segments, kept, mut rewritten, .. } = replayed;
-        let written = self.rewrite_all(&mut rewritten);
-        let saved = written.and_then(|()| self.save_all_replayed());
-        let saved = saved.inspect_err(|_| rewritten.discard())?;
-        let mut changes = rewritten.take_changes();
-        changes.extend(saved.iter().flat_map(SavedIndex::changes));
-        let old_values = self.look_over_values(&rewritten, &mut changes);
-        changes.extend(kept.map(|KeptLog { file, first_lsn, next_lsn }| Change::KeepLog {
-            file,
-            first_lsn,
-            next_lsn,
-        }));
-        self.record_log_start(end_lsn, changes).inspect_err(|error| {
-            if error.kind() == ErrorKind::NoSpace {
-                rewritten.discard(); // after any other failure the edit may be on the disk
-                saved.iter().for_each(SavedIndex::discard);
-                kept.iter().for_each(|kept| self.remove_kept(kept.file));
+/// Writes what was replayed to runs and says so, and that the old segments are not needed, in one edit: a batch
+/// may be in several tables. Then the old segments go.
+fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> {
+    let Replay { end_lsn, old_segments, kept, mut rewritten, .. } = replayed;
+    let written = rewrite_all(engine, &mut rewritten);
+    let saved = written.and_then(|()| save_all_replayed(engine));
+    let saved = saved.inspect_err(|_| rewritten.discard())?;
+    let mut changes = rewritten.take_changes();
+    changes.extend(saved.iter().flat_map(SavedIndex::changes));
+    let old_values = look_over_values(engine, &rewritten, &mut changes);
+    changes.extend(kept.map(|KeptLog { file, first_lsn, next_lsn }| Change::KeepLog {
+        file,
+        first_lsn,
+        next_lsn,
+    }));
+    record_log_start(engine, end_lsn, changes).inspect_err(|error| {
+        if error.kind() == ErrorKind::NoSpace {
+            rewritten.discard(); // after any other failure the edit may be on the disk
+            saved.iter().for_each(SavedIndex::discard);
+            kept.iter().for_each(|kept| feeds::remove_kept(engine, kept.file));
+        }
+    })?;
+    saved.iter().for_each(SavedIndex::adopt);
+    engine.values.files.retire(&old_values.unused);
+    // All that points to what was there before is in parts.
+    let state = Arc::clone(engine.manifest.lock().state());
+    let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
+    let (held, free): (Vec<FileNumber>, Vec<FileNumber>) =
+        sealed.partition(|&number| is_held_for_feeds(&state, number));
+    engine.values.settled.lock().extend(free.into_iter().chain(state.moved.keys().copied()));
+    engine.values.fences.lock().extend(held.into_iter().map(|number| (number, end_lsn)));
+    old_values.sealed.iter().for_each(|&end| engine.values.lane.cut(end));
+    for table in engine.catalog().all() {
+        let parts = rewritten.of(table).flat_map(|one| one.written.parts.iter().cloned()).collect();
+        if let Some(state) = engine.manifest.lock().state().tables.get(&table.id) {
+            install::show(engine, table, state, &Installed { parts, flushed: None });
+        }
+    }
+    let lost = feeds::adopt_history(engine, &old_segments, end_lsn)?;
+    let lost: Vec<_> = lost.iter().map(|name| (&name[..], LossCause::Gone)).collect();
+    feeds::lose_feeds(engine, &lost)
+}
+
+/// Saves the indexes that something was replayed of.
+fn save_all_replayed(engine: &Engine) -> Result<Vec<SavedIndex>> {
+    let mut saved: Vec<SavedIndex> = Vec::new();
+    for table in engine.catalog().all() {
+        let one = hashed_save::save_replayed(engine, table);
+        saved.extend(one.inspect_err(|_| saved.iter().for_each(SavedIndex::discard))?);
+    }
+    Ok(saved)
+}
+
+/// What becomes of the value segments now that all pointers are in parts: those that nothing points to go, and nothing is added
+/// to the others.
+fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Change>) -> OldValues {
+    let manifest = engine.manifest.lock();
+    let mut ends: BTreeMap<FileNumber, u64> = BTreeMap::new();
+    let catalog = engine.catalog();
+    let views: Vec<_> = catalog.all().map(|table| table.part_files()).collect();
+    let new_parts = rewritten.0.iter().flat_map(|one| &one.written.parts);
+    for part in views.iter().flat_map(BTreeMap::values).chain(new_parts) {
+        for used in &part.part.facts().values {
+            let end = ends.entry(FileNumber(u64::from(used.segment))).or_default();
+            *end = (*end).max(used.end.saturating_mul(VALUE_ALIGN));
+        }
+    }
+    let index =
+        |table: &Arc<TableCore>| table.hashed.as_ref().map_or(0, |hashed| hashed.index.facts().misfits);
+    let has_misfits = catalog.all().map(index).sum::<u64>() > 0;
+    for (low, used) in catalog.all().filter_map(|table| table.hashed.as_ref()).flat_map(Hashed::segments) {
+        let mut listed = manifest.state().values.keys().chain(manifest.state().moved.keys());
+        let number = listed.find(|number| low_bits(number.0) == low);
+        if let (Some(&number), true) = (number, used.tally.records > 0 || has_misfits) {
+            let end = ends.entry(number).or_default();
+            *end = (*end).max(used.end);
+        }
+    }
+    let mut old = OldValues::default();
+    for (&number, sealed) in &manifest.state().values {
+        let is_held = is_held_for_feeds(manifest.state(), number);
+        match ends.get(&number) {
+            found if manifest.state().is_shelf(number) && (is_held || found.is_some()) => {
+                // What is counted too much is dead, and found when the shelf is looked through.
+                let counted =
+                    sealed.is_none().then(|| count_objects(&*engine.host.files, &engine.dir, number));
+                changes.extend(counted.into_iter().flatten().map(|end| seal_shelf_change(&end)));
             }
-        })?;
-        saved.iter().for_each(SavedIndex::adopt);
-        self.values.files.retire(&old_values.unused);
-        // All that points to what was there before is in parts.
-        let state = Arc::clone(self.manifest.lock().state());
-        let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
-        let (held, free): (Vec<FileNumber>, Vec<FileNumber>) =
-            sealed.partition(|&number| is_held_for_feeds(&state, number));
-        self.values.settled.lock().extend(free.into_iter().chain(state.moved.keys().copied()));
-        self.values.fences.lock().extend(held.into_iter().map(|number| (number, end_lsn)));
-        old_values.sealed.iter().for_each(|&end| self.values.lane.cut(end));
-        for table in self.catalog().all() {
-            let parts = rewritten.of(table).flat_map(|one| one.written.parts.iter().cloned()).collect();
-            if let Some(state) = self.manifest.lock().state().tables.get(&table.id) {
-                self.show(table, state, &Installed { parts, flushed: None });
+            _ if is_held && sealed.is_some() => {}
+            _ if is_held => {
+                // How much of it counts is not known without reading the log that feeds have still to give.
+                let end = values::segment_bytes(engine, manifest.state(), number);
+                old.sealed.push(ValuesEnd { number, end });
             }
-        }
-        let lost = self.adopt_history(&old_segments, end_lsn)?;
-        let lost: Vec<_> = lost.iter().map(|name| (&name[..], LossCause::Gone)).collect();
-        self.lose_feeds(&lost)
-    }
-
-    /// Saves the indexes that something was replayed of.
-    fn save_all_replayed(&self) -> Result<Vec<SavedIndex>> {
-        let mut saved: Vec<SavedIndex> = Vec::new();
-        for table in self.catalog().all() {
-            let one = self.save_replayed(table);
-            saved.extend(one.inspect_err(|_| saved.iter().for_each(SavedIndex::discard))?);
-        }
-        Ok(saved)
-    }
-
-    /// What becomes of the value segments now that all pointers are in parts: those that nothing points to go, and nothing is added
-    /// to the others.
-    fn look_over_values(&self, rewritten: &Rewrites, changes: &mut Vec<Change>) -> OldValues {
-        let manifest = self.manifest.lock();
-        let mut ends: BTreeMap<FileNumber, u64> = BTreeMap::new();
-        let catalog = self.catalog();
-        let views: Vec<_> = catalog.all().map(|table| table.part_files()).collect();
-        let new_parts = rewritten.0.iter().flat_map(|one| &one.written.parts);
-        for part in views.iter().flat_map(BTreeMap::values).chain(new_parts) {
-            for used in &part.part.facts().values {
-                let end = ends.entry(FileNumber(u64::from(used.segment))).or_default();
-                *end = (*end).max(used.end.saturating_mul(VALUE_ALIGN));
+            None => {
+                changes.push(Change::RemoveValues { segment: number });
+                old.unused.push(number);
             }
-        }
-        let index =
-            |table: &Arc<TableCore>| table.hashed.as_ref().map_or(0, |hashed| hashed.index.facts().misfits);
-        let has_misfits = catalog.all().map(index).sum::<u64>() > 0;
-        for (low, used) in catalog.all().filter_map(|table| table.hashed.as_ref()).flat_map(Hashed::segments)
-        {
-            let mut listed = manifest.state().values.keys().chain(manifest.state().moved.keys());
-            let number = listed.find(|number| low_bits(number.0) == low);
-            if let (Some(&number), true) = (number, used.tally.records > 0 || has_misfits) {
-                let end = ends.entry(number).or_default();
-                *end = (*end).max(used.end);
-            }
-        }
-        let mut old = OldValues::default();
-        for (&number, sealed) in &manifest.state().values {
-            let is_held = is_held_for_feeds(manifest.state(), number);
-            match ends.get(&number) {
-                found if manifest.state().is_shelf(number) && (is_held || found.is_some()) => {
-                    // What is counted too much is dead, and found when the shelf is looked through.
-                    let counted =
-                        sealed.is_none().then(|| count_objects(&*self.host.files, &self.dir, number));
-                    changes.extend(counted.into_iter().flatten().map(|end| seal_shelf_change(&end)));
-                }
-                _ if is_held && sealed.is_some() => {}
-                _ if is_held => {
-                    // How much of it counts is not known without reading the log that feeds have still to give.
-                    let end = self.segment_bytes(manifest.state(), number);
-                    old.sealed.push(ValuesEnd { number, end });
-                }
-                None => {
-                    changes.push(Change::RemoveValues { segment: number });
-                    old.unused.push(number);
-                }
-                Some(&end) if sealed.is_none() => old.sealed.push(ValuesEnd { number, end }),
-                Some(_) => {}
-            }
-        }
-        for &number in manifest.state().moved.keys().filter(|number| !ends.contains_key(number)) {
-            changes.push(Change::RemoveValues { segment: number });
-            old.unused.push(number);
-        }
-        changes.extend(old.sealed.iter().map(seal_change));
-        old
-    }
-
-    fn rewrite_all(&self, rewritten: &mut Rewrites) -> Result<()> {
-        // Writing asks the manifest while the commit is held, against the order of locks: nobody else is here yet.
-        let mut committer = self.commit.lock();
-        let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
-        written.iter().try_for_each(|table| self.rewrite(&mut committer, table, rewritten))
-    }
-
-    /// Begins a fresh segment, from `first_lsn` on.
-    fn start_journal(&mut self, first_lsn: Lsn) -> Result<()> {
-        let next_seq = self.commit.lock().next_seq;
-        let store_id = self.manifest.lock().state().store_id;
-        let numbers = Arc::clone(&self.numbers);
-        let journal = Journal::start_with_values(
-            &self.host_for(Who::Journal),
-            &self.dir,
-            JournalStart { store_id, first_lsn, next_seq },
-            JournalOptions {
-                segment_bytes: self.options.segment_bytes,
-                append_mode: self.options.append_mode,
-                ..JournalOptions::default()
-            },
-            Arc::new(move || numbers.take()),
-            Some(Arc::clone(&self.values.lane)),
-        )?;
-        self.journal = Some(journal.syncer());
-        let mut manifest = self.manifest.lock();
-        manifest.vouch_for(journal.syncer());
-        self.commit.lock().journal = Some(journal);
-        manifest.append_in_snapshot(&[Change::LogOpen { open: true }])
-    }
-
-    /// Says durably, with these changes, that nothing of the log before `lsn` is needed and that the log is closed.
-    fn record_log_start(&self, lsn: Lsn, mut changes: Vec<Change>) -> Result<()> {
-        let mut manifest = self.manifest.lock();
-        changes.push(Change::Horizon { last_seq: self.published(), log_start_lsn: lsn, durable_lsn: lsn });
-        let has_numbers = changes.iter().any(|change| matches!(change, Change::ReserveNumbers { .. }));
-        changes.extend(self.numbers_change(manifest.state()).filter(|_| !has_numbers));
-        changes.push(Change::LogOpen { open: false });
-        changes.extend(self.times_change(manifest.state()));
-        let appended = manifest.append(&changes);
-        self.note_listed_values(&manifest);
-        appended
-    }
-
-    fn remove_segments(&self, numbers: &[FileNumber]) {
-        for &number in numbers {
-            // One that stays behind is not needed, and removed at the next opening.
-            let _ = self.host.files.remove(&self.path(&FileName::Log(number).to_string()));
+            Some(&end) if sealed.is_none() => old.sealed.push(ValuesEnd { number, end }),
+            Some(_) => {}
         }
     }
-
-    /// Ends the log in order. Where all of it is in runs, it goes. `is_last` where nobody else can write a file of the store any more,
-    /// so that numbers which were set aside and not used are given back.
-    pub(crate) fn close_journal(&self, is_last: bool) -> Result<()> {
-        let Some(journal) = self.commit.lock().journal.take() else { return Ok(()) };
-        let sync = journal.syncer();
-        let end = journal.close()?;
-        self.close_values()?;
-        // A log without a seal, for want of space, ends like that of a process that died: where feeds hold
-        // it, the next opening has to write its end anew.
-        let is_ended = sync.is_sealed() || self.feeds.hold_nothing();
-        if is_ended && self.log_is_in_runs() {
-            let unused = Change::ReserveNumbers { next_number: self.numbers.peek() };
-            self.record_log_start(end, if is_last { vec![unused] } else { Vec::new() })?;
-            let held_from = self.feeds.held_from(end);
-            let segments = sync.segments().into_iter().filter(|segment| segment.end_lsn <= held_from);
-            let numbers: Vec<FileNumber> = segments.map(|segment| segment.number).collect();
-            self.remove_segments(&numbers);
-        }
-        sync.cut_closed(); // a feed may keep it, or the next opening replays it
-        Ok(())
+    for &number in manifest.state().moved.keys().filter(|number| !ends.contains_key(number)) {
+        changes.push(Change::RemoveValues { segment: number });
+        old.unused.push(number);
     }
+    changes.extend(old.sealed.iter().map(seal_change));
+    old
+}
 
-    fn log_is_in_runs(&self) -> bool {
-        let committer = self.commit.lock();
-        let is_saved = self.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
-        committer.written().next().is_none() && self.tables_sealed().is_empty() && is_saved
+fn rewrite_all(engine: &Engine, rewritten: &mut Rewrites) -> Result<()> {
+    // Writing asks the manifest while the commit is held, against the order of locks: nobody else is here yet.
+    let mut committer = engine.commit.lock();
+    let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
+    written.iter().try_for_each(|table| rewrite(engine, &mut committer, table, rewritten))
+}
+
+/// Begins a fresh segment, from `first_lsn` on.
+fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
+    let next_seq = engine.commit.lock().next_seq;
+    let store_id = engine.manifest.lock().state().store_id;
+    let numbers = Arc::clone(&engine.numbers);
+    let journal = Journal::start_with_values(
+        &engine.host_for(Who::Journal),
+        &engine.dir,
+        JournalStart { store_id, first_lsn, next_seq },
+        JournalOptions {
+            segment_bytes: engine.options.segment_bytes,
+            append_mode: engine.options.append_mode,
+            ..JournalOptions::default()
+        },
+        Arc::new(move || numbers.take()),
+        Some(Arc::clone(&engine.values.lane)),
+    )?;
+    engine.journal = Some(journal.syncer());
+    let mut manifest = engine.manifest.lock();
+    manifest.vouch_for(journal.syncer());
+    engine.commit.lock().journal = Some(journal);
+    manifest.append_in_snapshot(&[Change::LogOpen { open: true }])
+}
+
+/// Says durably, with these changes, that nothing of the log before `lsn` is needed and that the log is closed.
+fn record_log_start(engine: &Engine, lsn: Lsn, mut changes: Vec<Change>) -> Result<()> {
+    let mut manifest = engine.manifest.lock();
+    changes.push(Change::Horizon { last_seq: engine.published(), log_start_lsn: lsn, durable_lsn: lsn });
+    let has_numbers = changes.iter().any(|change| matches!(change, Change::ReserveNumbers { .. }));
+    changes.extend(install::numbers_change(engine, manifest.state()).filter(|_| !has_numbers));
+    changes.push(Change::LogOpen { open: false });
+    changes.extend(times::times_change(engine, manifest.state()));
+    let appended = manifest.append(&changes);
+    values::note_listed_values(engine, &manifest);
+    appended
+}
+
+fn remove_segments(engine: &Engine, numbers: &[FileNumber]) {
+    for &number in numbers {
+        // One that stays behind is not needed, and removed at the next opening.
+        let _ = engine.host.files.remove(&engine.path(&FileName::Log(number).to_string()));
     }
+}
+
+/// Ends the log in order. Where all of it is in runs, it goes. `is_last` where nobody else can write a file of the store any more,
+/// so that numbers which were set aside and not used are given back.
+pub(crate) fn close_journal(engine: &Engine, is_last: bool) -> Result<()> {
+    let Some(journal) = engine.commit.lock().journal.take() else { return Ok(()) };
+    let sync = journal.syncer();
+    let end = journal.close()?;
+    values::close_values(engine)?;
+    // A log without a seal, for want of space, ends like that of a process that died: where feeds hold
+    // it, the next opening has to write its end anew.
+    let is_ended = sync.is_sealed() || engine.feeds.hold_nothing();
+    if is_ended && log_is_in_runs(engine) {
+        let unused = Change::ReserveNumbers { next_number: engine.numbers.peek() };
+        record_log_start(engine, end, if is_last { vec![unused] } else { Vec::new() })?;
+        let held_from = engine.feeds.held_from(end);
+        let segments = sync.segments().into_iter().filter(|segment| segment.end_lsn <= held_from);
+        let numbers: Vec<FileNumber> = segments.map(|segment| segment.number).collect();
+        remove_segments(engine, &numbers);
+    }
+    sync.cut_closed(); // a feed may keep it, or the next opening replays it
+    Ok(())
+}
+
+fn log_is_in_runs(engine: &Engine) -> bool {
+    let committer = engine.commit.lock();
+    let is_saved = engine.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
+    committer.written().next().is_none() && engine.tables_sealed().is_empty() && is_saved
 }
 
 impl Committer {

@@ -14,10 +14,19 @@ use folddb_rules::Keep;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::hashed::Hashed;
+use crate::hashed_read;
 use crate::hashed_read::{As, Reading};
+use crate::own_files;
+use crate::reclaim;
+use crate::reclaim::live;
 use crate::sealed::is_sealed;
 use crate::store::Store;
 use crate::table::BytesTable;
+use crate::times;
+use crate::upkeep;
+use crate::upkeep::merge;
+use crate::upkeep::unflushed;
+use crate::values;
 
 /// Figures of a store. Counters begin at the opening.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -307,7 +316,7 @@ impl std::fmt::Display for Place {
 impl Store {
     /// The store in figures.
     pub fn stats(&self) -> StoreStats {
-        self.engine().stats()
+        stats(self.engine())
     }
 
     /// A table in figures, with the shape of its runs.
@@ -323,7 +332,7 @@ impl Store {
 
     /// The files of the value lane, oldest first.
     pub fn value_segments(&self) -> Vec<ValueSegment> {
-        self.engine().value_segments()
+        value_segments(self.engine())
     }
 }
 
@@ -364,7 +373,7 @@ impl BytesTable {
         let ranges = view.range_deletes.all_over(order, key);
         let kept = Kept {
             borders: self.engine.borders.all(),
-            times: self.engine.times_to_keep(&self.core),
+            times: times::times_to_keep(&self.engine, &self.core),
             keep: self.core.rules.rules.keep,
             ranges,
         };
@@ -380,7 +389,7 @@ impl BytesTable {
     fn explained(&self, place: Place, record: &folddb_base::Record<'_>) -> Explained {
         let has_stamps = self.core.rules.fold.has_stamps();
         let stamp = if has_stamps { Stamp::of(record.kind, record.payload).ok().flatten() } else { None };
-        let noted_ms = || if self.core.is_timed { self.engine.time_of(record.seq) } else { None };
+        let noted_ms = || if self.core.is_timed { times::time_of(&self.engine, record.seq) } else { None };
         Explained {
             place,
             seq: record.seq,
@@ -396,7 +405,8 @@ impl BytesTable {
     fn explain_hashed(&self, hashed: &Hashed, key: &[u8]) -> Result<Vec<Explained>> {
         let (engine, core) = (&self.engine, &*self.core);
         let mut record = Vec::new();
-        let found = engine.look_up((core, hashed), key, As::Reader, Reading::Short, &mut record)?;
+        let found =
+            hashed_read::look_up(engine, (core, hashed), key, As::Reader, Reading::Short, &mut record)?;
         let of = engine.values.files.present();
         let explained = |found: crate::hashed_read::Found| Explained {
             place: Place::Values {
@@ -511,102 +521,100 @@ fn part_info(part: &crate::view::PartView) -> PartInfo {
     }
 }
 
-impl Engine {
-    /// The segments, oldest first, with what parts point to in each. What two parts point to counts twice, but no more than there is.
-    fn value_segments(&self) -> Vec<ValueSegment> {
-        let mut used = self.alive();
-        self.add_unflushed(&mut used);
-        let state = Arc::clone(self.manifest.lock().state());
-        let file = |number: u64, bytes: u64, is_sealed: bool, segments: Vec<u64>| {
-            let alive = segments.iter().filter_map(|&segment| used.get(&(segment as u32)));
-            let (live_values, live_bytes) =
-                alive.fold((0, 0), |(values, bytes), one| (values + one.values, bytes + one.bytes));
-            // A slot does not know how long a long value is, but a shelf how many it has.
-            let is_all_alive =
-                state.shelves.get(&FileNumber(number)).is_some_and(|had| *had == Some(live_values));
-            let live_bytes = if is_all_alive { bytes } else { live_bytes };
-            ValueSegment {
-                number,
-                bytes,
-                live_values,
-                live_bytes: live_bytes.min(bytes),
-                is_sealed,
-                in_files: state.is_shelf(FileNumber(number)),
-                segments,
-            }
-        };
-        let own = state.values.iter().map(|(&FileNumber(number), end)| {
-            file(number, self.segment_bytes(&state, FileNumber(number)), end.is_some(), vec![number])
-        });
-        let moved = state.moved_files.iter().map(|(&number, &bytes)| {
-            file(number.0, bytes, true, state.moved_in(number).map(|segment| segment.0).collect())
-        });
-        let mut files: Vec<ValueSegment> = own.chain(moved).collect();
-        files.sort_by_key(|file| file.number);
-        files
-    }
-
-    fn stats(&self) -> StoreStats {
-        let counters = &self.counters;
-        let reads = self.parts.stats();
-        let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
-        let snapshots = self.borders.summary();
-        let now = self.host.clock.monotonic();
-        let catalog = self.catalog();
-        let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
-        let indexes: Vec<_> = hashed.map(|hashed| hashed.index.facts()).collect();
-        let (value_segments, value_bytes) = (self.value_segments_listed(), self.value_bytes());
-        StoreStats {
-            last_seq: self.published(),
-            commits: counters.commits.get(),
-            records_written: counters.records_written.get(),
-            user_bytes: counters.user_bytes.get(),
-            journal_bytes: counters.journal_bytes.get(),
-            part_bytes_written: counters.part_bytes_written.get(),
-            flushes: counters.flushes.get(),
-            merges: counters.merges.get(),
-            records_merged: counters.records_merged.get(),
-            gets: counters.gets.get(),
-            operands_visited_max: counters.operands_visited_max.get(),
-            fold_failures: counters.fold_failures.get(),
-            writer_delay_us: counters.writer_delay_us.get(),
-            stalls: counters.stalls.get(),
-            debt_s: self.debt_now().seconds(),
-            upkeep_retries: counters.upkeep_retries.get(),
-            memtable_bytes: self.catalog().all().map(memtables).sum(),
-            cache_bytes: reads.cache_bytes,
-            pieces_read: reads.pieces_read,
-            bytes_read: reads.bytes_read,
-            disk_bytes: self.used_bytes(),
-            segments: self.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
-            value_segments,
-            value_bytes,
-            value_live_bytes: self.value_live_bytes(),
-            value_reads: counters.value_reads.get(),
-            value_head_reads: counters.value_head_reads.get(),
-            value_bytes_written: counters.value_bytes_written.get(),
-            index_bytes: indexes.iter().map(|facts| facts.memory_bytes).sum(),
-            index_locked_bytes: indexes.iter().map(|facts| facts.locked_bytes).sum(),
-            index_loads: indexes.iter().map(|facts| facts.loads).sum(),
-            indexes_saved: counters.indexes_saved.get(),
-            index_bytes_written: counters.index_bytes_written.get(),
-            value_segments_reclaimed: counters.value_segments_reclaimed.get(),
-            reclaims: counters.reclaims.get(),
-            value_bytes_copied: counters.value_bytes_copied.get(),
-            value_bytes_given_back: counters.value_bytes_given_back.get(),
-            records_expired: counters.records_expired.get(),
-            feeds_lost: counters.feeds_lost.get(),
-            index_entries_met: counters.entries_met.get(),
-            index_entries_stale: counters.entries_stale.get(),
-            index_entries_cleaned: counters.entries_cleaned.get(),
-            snapshots: snapshots.holders as u64,
-            snapshots_in_files: snapshots.in_files as u64,
-            snapshot_file_bytes: self.own_file_bytes(),
-            oldest_snapshot_s: snapshots.since.map(|since| now.saturating_sub(since).as_secs_f64()),
-            damage: self.damage_met().into_iter().chain(self.damaged_values()).collect(),
-            short_of_space: self.health.short_of_space(),
-            poisoned_by: self.health.cause().map(|cause| cause.message().to_owned()),
-            is_sealed: self.options.read_only && is_sealed(&*self.host.files, &self.dir),
+/// The segments, oldest first, with what parts point to in each. What two parts point to counts twice, but no more than there is.
+fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
+    let mut used = live::alive(engine);
+    unflushed::add_unflushed(engine, &mut used);
+    let state = Arc::clone(engine.manifest.lock().state());
+    let file = |number: u64, bytes: u64, is_sealed: bool, segments: Vec<u64>| {
+        let alive = segments.iter().filter_map(|&segment| used.get(&(segment as u32)));
+        let (live_values, live_bytes) =
+            alive.fold((0, 0), |(values, bytes), one| (values + one.values, bytes + one.bytes));
+        // A slot does not know how long a long value is, but a shelf how many it has.
+        let is_all_alive =
+            state.shelves.get(&FileNumber(number)).is_some_and(|had| *had == Some(live_values));
+        let live_bytes = if is_all_alive { bytes } else { live_bytes };
+        ValueSegment {
+            number,
+            bytes,
+            live_values,
+            live_bytes: live_bytes.min(bytes),
+            is_sealed,
+            in_files: state.is_shelf(FileNumber(number)),
+            segments,
         }
+    };
+    let own = state.values.iter().map(|(&FileNumber(number), end)| {
+        file(number, values::segment_bytes(engine, &state, FileNumber(number)), end.is_some(), vec![number])
+    });
+    let moved = state.moved_files.iter().map(|(&number, &bytes)| {
+        file(number.0, bytes, true, state.moved_in(number).map(|segment| segment.0).collect())
+    });
+    let mut files: Vec<ValueSegment> = own.chain(moved).collect();
+    files.sort_by_key(|file| file.number);
+    files
+}
+
+fn stats(engine: &Engine) -> StoreStats {
+    let counters = &engine.counters;
+    let reads = engine.parts.stats();
+    let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
+    let snapshots = engine.borders.summary();
+    let now = engine.host.clock.monotonic();
+    let catalog = engine.catalog();
+    let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
+    let indexes: Vec<_> = hashed.map(|hashed| hashed.index.facts()).collect();
+    let (value_segments, value_bytes) = (values::value_segments_listed(engine), values::value_bytes(engine));
+    StoreStats {
+        last_seq: engine.published(),
+        commits: counters.commits.get(),
+        records_written: counters.records_written.get(),
+        user_bytes: counters.user_bytes.get(),
+        journal_bytes: counters.journal_bytes.get(),
+        part_bytes_written: counters.part_bytes_written.get(),
+        flushes: counters.flushes.get(),
+        merges: counters.merges.get(),
+        records_merged: counters.records_merged.get(),
+        gets: counters.gets.get(),
+        operands_visited_max: counters.operands_visited_max.get(),
+        fold_failures: counters.fold_failures.get(),
+        writer_delay_us: counters.writer_delay_us.get(),
+        stalls: counters.stalls.get(),
+        debt_s: upkeep::debt_now(engine).seconds(),
+        upkeep_retries: counters.upkeep_retries.get(),
+        memtable_bytes: engine.catalog().all().map(memtables).sum(),
+        cache_bytes: reads.cache_bytes,
+        pieces_read: reads.pieces_read,
+        bytes_read: reads.bytes_read,
+        disk_bytes: upkeep::used_bytes(engine),
+        segments: engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
+        value_segments,
+        value_bytes,
+        value_live_bytes: values::value_live_bytes(engine),
+        value_reads: counters.value_reads.get(),
+        value_head_reads: counters.value_head_reads.get(),
+        value_bytes_written: counters.value_bytes_written.get(),
+        index_bytes: indexes.iter().map(|facts| facts.memory_bytes).sum(),
+        index_locked_bytes: indexes.iter().map(|facts| facts.locked_bytes).sum(),
+        index_loads: indexes.iter().map(|facts| facts.loads).sum(),
+        indexes_saved: counters.indexes_saved.get(),
+        index_bytes_written: counters.index_bytes_written.get(),
+        value_segments_reclaimed: counters.value_segments_reclaimed.get(),
+        reclaims: counters.reclaims.get(),
+        value_bytes_copied: counters.value_bytes_copied.get(),
+        value_bytes_given_back: counters.value_bytes_given_back.get(),
+        records_expired: counters.records_expired.get(),
+        feeds_lost: counters.feeds_lost.get(),
+        index_entries_met: counters.entries_met.get(),
+        index_entries_stale: counters.entries_stale.get(),
+        index_entries_cleaned: counters.entries_cleaned.get(),
+        snapshots: snapshots.holders as u64,
+        snapshots_in_files: snapshots.in_files as u64,
+        snapshot_file_bytes: own_files::own_file_bytes(engine),
+        oldest_snapshot_s: snapshots.since.map(|since| now.saturating_sub(since).as_secs_f64()),
+        damage: merge::damage_met(engine).into_iter().chain(reclaim::damaged_values(engine)).collect(),
+        short_of_space: engine.health.short_of_space(),
+        poisoned_by: engine.health.cause().map(|cause| cause.message().to_owned()),
+        is_sealed: engine.options.read_only && is_sealed(&*engine.host.files, &engine.dir),
     }
 }

@@ -17,10 +17,13 @@ use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::head::Head;
+use crate::own_files;
 use crate::range_deletes::RangeDeletes;
+use crate::read;
 use crate::read::damaged_record;
 use crate::stretches::Stretch;
 use crate::value_files::Roster;
+use crate::values;
 use crate::view::{PartFile, RunView, TableView};
 
 /// What part of a table a scan goes over, which way, and as whom.
@@ -151,7 +154,7 @@ impl Rows {
         let captured = pinned.active.capture(&engine.published);
         let view = Arc::clone(&pinned);
         drop(pinned);
-        if let Some(own) = engine.own_files_at(plan.at)? {
+        if let Some(own) = own_files::own_files_at(engine, plan.at)? {
             let view = own.view(table);
             engine.check_readable(table)?;
             let captured = view.active.capture(&engine.published);
@@ -202,7 +205,7 @@ impl Rows {
             sources.push(Source::Run(Box::new(position(cursor, start)?)));
         }
         let mut resolver = Resolver::new();
-        let time_ms = if table.has_stamps { engine.reading_ms(plan.at) } else { 0 };
+        let time_ms = if table.has_stamps { read::reading_ms(engine, plan.at) } else { 0 };
         if table.has_stamps {
             resolver.read_at(time_ms);
         }
@@ -254,14 +257,13 @@ impl Rows {
                 self.end_stretch();
                 return Ok(Some((&self.key, &self.value)));
             }
-            self.engine
-                .load_waiting(self.of.as_deref(), &self.table, &self.key, &mut self.resolver)
+            read::load_waiting(&self.engine, self.of.as_deref(), &self.table, &self.key, &mut self.resolver)
                 .inspect_err(|_| self.done = true)?;
             let value = match self.resolver.state(&self.table.rules.fold, &self.key) {
                 Ok(value) => value,
                 Err(cause) => {
                     self.note_stretch(Some(self.key.clone()));
-                    return Err(self.engine.fold_failed(&self.table, &self.key, &cause));
+                    return Err(read::fold_failed(&self.engine, &self.table, &self.key, &cause));
                 }
             };
             if let Some(value) = value {
@@ -279,7 +281,8 @@ impl Rows {
                     }
                     State::Apart(pointer) => {
                         let (engine, table) = (&self.engine, &self.table);
-                        let loaded = engine.load_value(
+                        let loaded = values::load_value(
+                            engine,
                             self.of.as_deref(),
                             table,
                             &self.key,
@@ -351,7 +354,7 @@ impl Rows {
 
     /// What is written to the key of the last row, newest first, with values that lie apart loaded.
     pub(crate) fn loaded_operands(&self) -> Result<Vec<OpBuf>> {
-        let inline = |op| self.engine.inline_op(self.of.as_deref(), &self.table, &self.key, op);
+        let inline = |op| read::inline_op(&self.engine, self.of.as_deref(), &self.table, &self.key, op);
         self.operands().iter().map(inline).collect()
     }
 

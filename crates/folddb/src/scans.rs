@@ -19,8 +19,10 @@ use crate::cursor::{Cursor, Resume, Stand};
 use crate::engine::Engine;
 use crate::head::Head;
 use crate::own_writes::Inside;
+use crate::read;
 use crate::scan::{ScanPlan, Wanted};
 use crate::stop::Stop;
+use crate::stream;
 use crate::stream::ValueReader;
 
 /// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
@@ -151,12 +153,12 @@ impl BytesScan {
 
     /// The value that `key` has for this scan, which has a snapshot.
     pub(crate) fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.engine.get(&self.table, key, self.plan.at, |value| Ok(value.map(<[u8]>::to_vec)))
+        read::get(&self.engine, &self.table, key, self.plan.at, |value| Ok(value.map(<[u8]>::to_vec)))
     }
 
     /// A reader of the value of a key, as the scan sees it.
     pub(crate) fn read(&self, key: &[u8]) -> Result<Option<ValueReader>> {
-        self.engine.read_value(&self.table, key, self.plan.at)
+        stream::read_value(&self.engine, &self.table, key, self.plan.at)
     }
 
     /// How two keys stand in the order of its table, the way that it goes.

@@ -7,14 +7,20 @@ use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::borders::{At, Held, HeldFor};
 use crate::engine::{Committer, Engine};
+use crate::head;
 use crate::head::Head;
+use crate::locate;
 use crate::locate::{Locate, Located};
+use crate::own_files;
 use crate::own_writes::Inside;
+use crate::read;
 use crate::reads::Reads;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
+use crate::stream;
 use crate::stream::ValueReader;
 use crate::table::{BytesTable, Table};
+use crate::times;
 use crate::times::AsOf;
 
 /// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges keep what it can see; later
@@ -47,7 +53,7 @@ impl Snapshot {
     }
 
     fn take_locked(engine: &Arc<Engine>, _committer: &Committer, held_for: HeldFor) -> Snapshot {
-        let at = At::new(engine.published(), engine.now_ms());
+        let at = At::new(engine.published(), times::now_ms(engine));
         let held = engine.borders.hold(at, held_for, engine.host.clock.monotonic());
         Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None, reads: None }
     }
@@ -64,8 +70,8 @@ impl Snapshot {
 
     /// A snapshot of a moment that is over.
     pub(crate) fn take_at(engine: &Arc<Engine>, as_of: AsOf) -> Result<Snapshot> {
-        engine.check_written(as_of)?;
-        let (held, asked) = engine.hold_at(as_of);
+        times::check_written(engine, as_of)?;
+        let (held, asked) = times::hold_at(engine, as_of);
         Ok(Snapshot {
             engine: EngineRef(Arc::clone(engine)),
             held: Arc::new(held),
@@ -93,9 +99,9 @@ impl Snapshot {
     /// What a reader of `table` reads at, where that is kept.
     fn at(&self, table: &BytesTable) -> Result<Option<At>> {
         self.check_own(&table.engine)?;
-        table.engine.own_files_at(Some(self.held.at))?; // whether it is over: hashed tables do not ask
+        own_files::own_files_at(&table.engine, Some(self.held.at))?; // whether it is over: hashed tables do not ask
         if let Some(asked) = self.asked {
-            table.engine.check_kept(&table.core, self.held.at, asked)?;
+            times::check_kept(&table.engine, &table.core, self.held.at, asked)?;
         }
         Ok(Some(self.held.at))
     }
@@ -135,7 +141,8 @@ impl Snapshot {
 
     /// Whether it has ended: for its age ([`Options::snapshot_age_max`](crate::Options::snapshot_age_max)), or with its store.
     pub fn has_ended(&self) -> bool {
-        self.engine.0.check_open().is_err() || self.engine.0.own_files_at(Some(self.held.at)).is_err()
+        self.engine.0.check_open().is_err()
+            || own_files::own_files_at(&self.engine.0, Some(self.held.at)).is_err()
     }
 
     /// The value of `key` at the snapshot.
@@ -163,7 +170,7 @@ impl Snapshot {
     /// As [`Snapshot::get`].
     pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let at = self.at(table)?;
-        let found = self.engine.0.get(&table.core, key, at, |value| Ok(value.map(<[u8]>::to_vec)));
+        let found = read::get(&self.engine.0, &table.core, key, at, |value| Ok(value.map(<[u8]>::to_vec)));
         self.minded(table, key, found)
     }
 
@@ -173,7 +180,7 @@ impl Snapshot {
     /// As [`Table::read`]; and a table of another store.
     pub fn read(&self, table: &BytesTable, key: &[u8]) -> Result<Option<ValueReader>> {
         let at = self.at(table)?;
-        self.minded(table, key, table.engine().read_value(table.core(), key, at))
+        self.minded(table, key, stream::read_value(table.engine(), table.core(), key, at))
     }
 
     /// Where the value of `key` lies that it has at the snapshot.
@@ -182,7 +189,7 @@ impl Snapshot {
     /// As [`Table::locate`]; and a table of another store.
     pub fn locate(&self, table: &BytesTable, key: &[u8], how: Locate) -> Result<Option<Located>> {
         let at = self.at(table)?;
-        self.minded(table, key, table.engine().locate(table.core(), key, at, how))
+        self.minded(table, key, locate::locate(table.engine(), table.core(), key, at, how))
     }
 
     /// The head of the value of `key` at the snapshot.
@@ -191,7 +198,7 @@ impl Snapshot {
     /// As [`Snapshot::get`].
     pub fn head(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Head>> {
         let at = self.at(table)?;
-        self.minded(table, key, self.engine.0.head(&table.core, key, at))
+        self.minded(table, key, head::head(&self.engine.0, &table.core, key, at))
     }
 
     /// A scan of a table at the snapshot.

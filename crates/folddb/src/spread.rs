@@ -14,6 +14,7 @@ use folddb_rules::codec::{Key, Value};
 
 use crate::borders::HeldFor;
 use crate::head::Head;
+use crate::own_files;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, LentRows, Scan, wrong_row};
 use crate::snapshot::Snapshot;
@@ -272,7 +273,7 @@ impl BytesScan {
 /// Keys inside the range between which about the same number of bytes lies, in order: enough of them for so many pieces.
 fn borders(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
     let order = &scan.table.rules.order;
-    let view = scan.engine.view_at(&scan.table, scan.plan.at)?;
+    let view = own_files::view_at(&scan.engine, &scan.table, scan.plan.at)?;
     let parts = || view.runs.iter().flat_map(|run| &run.parts);
     let all: usize = parts().map(|part| part.file.part.borders().len()).sum();
     let step = (all / (pieces * BORDERS_PER_PIECE)).max(1);

@@ -19,20 +19,33 @@ use folddb_run::PartFacts;
 use crate::batch::Batch;
 use crate::borders::HeldFor;
 use crate::catalog::TableCore;
+use crate::commit;
 use crate::engine::{Active, Engine};
+use crate::feeds;
 use crate::hashed::{Hashed, new_salt};
+use crate::hashed_save;
+use crate::indexing;
 use crate::indexing::{IndexInfo, IndexProgress, NewIndexes, check_rule};
+use crate::install;
 use crate::install::{Installed, part_state};
+use crate::kept_logs;
 use crate::kept_logs::log_feed;
 use crate::options::{Durability, Options};
+use crate::own_files;
+use crate::reclaim;
 use crate::recover;
 use crate::report::ReclaimReport;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table, fit};
+use crate::times;
 use crate::times::AsOf;
 use crate::transaction::{Transaction, transact};
+use crate::upkeep;
+use crate::upkeep::flush;
+use crate::upkeep::merge;
 use crate::upkeep::merge::Progress;
+use crate::upkeep::optimize;
 use crate::upkeep::{Work, Workers};
 use crate::view::{PartFile, TableView};
 
@@ -184,15 +197,15 @@ impl Store {
         let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
         changes.extend(content.changes(engine, id));
         if bound.rules.keeps_log {
-            changes.push(engine.keep_log(manifest.state(), name).inspect_err(|_| discard())?);
+            changes.push(kept_logs::keep_log(engine, manifest.state(), name).inspect_err(|_| discard())?);
         }
         if !content.parts.is_empty() {
-            engine.check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
+            feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
         }
-        let told = engine.note_of_table(manifest.state(), (id, name, bound.rules.to_text()), false);
+        let told = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
         changes.extend(told.inspect_err(|_| discard())?);
         changes.extend(new.changes.iter().cloned());
-        engine.edit_tables(&mut manifest, &changes).inspect_err(|error| {
+        feeds::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
                 discard(); // the edit surely did not take place
             }
@@ -200,11 +213,11 @@ impl Store {
         let hashed = (bound.rules.kind == TableKind::Hashed)
             .then(|| Hashed::new(new_salt(manifest.state().store_id, id), engine.options.index()));
         let core = Arc::new(TableCore::new(id, name, bound, hashed, TableView::of));
-        core.active_since_ms.store(if core.is_timed { engine.now_ms() } else { 0 }, Ordering::Release);
+        core.active_since_ms.store(if core.is_timed { times::now_ms(engine) } else { 0 }, Ordering::Release);
         if let Some(state) = manifest.state().tables.get(&id) {
             let parts = content.parts.iter().map(|(part, _)| Arc::clone(part)).collect();
-            engine.show(&core, state, &Installed { parts, flushed: None });
-            engine.show_to_old_snapshots(&core, content.seq);
+            install::show(engine, &core, state, &Installed { parts, flushed: None });
+            own_files::show_to_old_snapshots(engine, &core, content.seq);
         }
         engine.commit.lock().install_active(Active::new(Arc::clone(&core), content.seq));
         new.link(engine, &core);
@@ -253,23 +266,23 @@ impl Store {
         core.check_alive()?;
         engine.health.check_writable(true)?;
         let rules_text = core.rules.rules.to_text();
-        let told = engine.note_of_table(manifest.state(), (core.id, name, rules_text), true)?;
+        let told = feeds::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
         let indexes = core.indexes();
         let gone: Vec<&Arc<TableCore>> =
             std::iter::once(&core).chain(indexes.iter().map(|index| &index.table)).collect();
         let dropped = gone.iter().map(|table| Change::DropTable { table: table.id });
         let kept = log_feed(manifest.state(), name).map(|log| Change::DropFeed { name: log.name.clone() });
         let edit: Vec<Change> = dropped.chain(told).chain(kept).collect();
-        engine.edit_tables(&mut manifest, &edit)?;
+        feeds::edit_tables(engine, &mut manifest, &edit)?;
         {
             let mut committer = engine.commit.lock();
             gone.iter().for_each(|table| engine.retire_active(&mut committer, table));
         }
         engine.change_catalog(|catalog| gone.iter().for_each(|table| catalog.remove(table)));
         drop(manifest);
-        gone.iter().for_each(|table| engine.forget_table(table));
-        engine.let_go_of_history();
-        gone.iter().for_each(|table| engine.note_overdue_of(table));
+        gone.iter().for_each(|table| merge::forget_table(engine, table));
+        feeds::let_go_of_history(engine);
+        gone.iter().for_each(|table| merge::note_overdue_of(engine, table));
         Ok(())
     }
 
@@ -295,7 +308,7 @@ impl Store {
         mut progress: impl FnMut(IndexProgress) -> ControlFlow<()>,
     ) -> Result<()> {
         let table = self.bytes_table(table)?;
-        self.engine().add_index(table.core(), rule, &mut progress)
+        indexing::add_index(self.engine(), table.core(), rule, &mut progress)
     }
 
     /// Removes an index of a table, and its entries.
@@ -304,7 +317,7 @@ impl Store {
     /// [`ErrorKind::UnknownTable`]; [`ErrorKind::InvalidInput`] where the table has no such index; a failed write.
     pub fn drop_index(&self, table: &str, index: &str) -> Result<()> {
         let table = self.bytes_table(table)?;
-        self.engine().drop_index(table.core(), index)
+        indexing::drop_index(self.engine(), table.core(), index)
     }
 
     /// An empty batch.
@@ -346,7 +359,7 @@ impl Store {
 
     /// The time that values expire by, in milliseconds since 1970: that of the wall clock, but it does not go back.
     pub fn unix_millis(&self) -> u64 {
-        self.engine().now_ms()
+        times::now_ms(self.engine())
     }
 
     /// The seq of the last record that readers see.
@@ -362,7 +375,7 @@ impl Store {
         let engine = self.engine();
         engine.check_open()?;
         // Not by way of the committer, who has given the journal away while the store is being closed.
-        engine.sync_log()
+        commit::sync_log(engine)
     }
 
     /// Writes everything that is in memory to runs.
@@ -370,7 +383,7 @@ impl Store {
     /// # Errors
     /// A failed write.
     pub fn flush(&self) -> Result<()> {
-        self.engine().flush_all()
+        flush::flush_all(self.engine())
     }
 
     /// Merges all runs of a table into one, slice by slice, here and now, and then those of its indexes, without what is stale in
@@ -388,10 +401,10 @@ impl Store {
             is_broken_off.set(is_broken_off.get() | flow.is_break());
             flow
         };
-        self.engine().optimize(table.core(), &mut told)?;
+        optimize::optimize(self.engine(), table.core(), &mut told)?;
         for index in table.core().indexes().iter() {
             if !is_broken_off.get() {
-                self.engine().optimize(&index.table, &mut told)?;
+                optimize::optimize(self.engine(), &index.table, &mut told)?;
             }
         }
         Ok(())
@@ -406,12 +419,12 @@ impl Store {
     /// [`ErrorKind::NoSpace`]; a failed read or write.
     pub fn reclaim(&self, mut progress: impl FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
         self.engine().check_not_read_only()?;
-        self.engine().reclaim_all(&mut progress)
+        reclaim::reclaim_all(self.engine(), &mut progress)
     }
 
     /// What [`Store::reclaim`] would do, as far as that can be told.
     pub fn reclaim_plans(&self) -> Vec<ReclaimPlan> {
-        self.engine().reclaim_plans()
+        reclaim::reclaim_plans(self.engine())
     }
 
     /// Takes one step of upkeep: for stores opened with [`crate::Upkeep::Manual`]. Says what it did; none when there is
@@ -421,7 +434,7 @@ impl Store {
     /// A failed write, or a full disk.
     pub fn upkeep_step(&self) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
-        self.engine().upkeep_step()
+        upkeep::upkeep_step(self.engine())
     }
 
     /// Takes one step of one kind of upkeep, as [`Store::upkeep_step`] does of the most urgent: with this and a seed a
@@ -431,7 +444,7 @@ impl Store {
     /// A failed write, or a full disk.
     pub fn upkeep_step_of(&self, work: Work) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
-        self.engine().upkeep_step_of(work)
+        upkeep::upkeep_step_of(self.engine(), work)
     }
 
     /// Flushes, and waits until upkeep has nothing left to do: for benchmarks and tests.
@@ -439,7 +452,7 @@ impl Store {
     /// # Errors
     /// A failed write.
     pub fn settle(&self) -> Result<()> {
-        self.engine().settle()
+        upkeep::settle(self.engine())
     }
 
     /// Closes the store: what is in memory is flushed to runs, so that the next opening has nothing to replay.
@@ -462,18 +475,18 @@ impl Open {
         }
         let flushed = match self.engine.options.read_only || !flush {
             true => Ok(()),
-            false => self.engine.flush_all(), // fails with the cause where the store is poisoned
+            false => flush::flush_all(&self.engine), // fails with the cause where the store is poisoned
         };
         self.engine.health.close();
         self.engine.bell.ring();
         workers.join();
-        self.engine.abandon_merges();
-        self.engine.catalog().all().for_each(|table| self.engine.abandon_saving(table));
-        self.engine.abandon_reclaim();
+        merge::abandon_merges(&self.engine);
+        self.engine.catalog().all().for_each(|table| hashed_save::abandon_saving(&self.engine, table));
+        reclaim::abandon_reclaim(&self.engine);
         // Handles that others hold may still write a file, though none that is ever listed.
         let is_last = is_only && Arc::strong_count(&self.engine) == 1;
         let sealed = match self.engine.health.cause() {
-            None => self.engine.close_journal(is_last),
+            None => recover::close_journal(&self.engine, is_last),
             Some(_) => Ok(()),
         };
         {

@@ -32,12 +32,17 @@ use folddb_rules::head::Heads;
 
 use crate::borders::At;
 use crate::catalog::TableCore;
+use crate::commit;
 use crate::encode::{Encoded, Lifetime, check_expires, check_lengths};
 use crate::engine::Engine;
 use crate::hashed_read::is_long;
+use crate::locate;
 use crate::locate::{FilePiece, Locate};
+use crate::long_values;
 use crate::options::Durability;
+use crate::read;
 use crate::value_files::Roster;
+use crate::values;
 
 // ---- writing --------------------------------------------------------------------------------------------
 
@@ -130,7 +135,7 @@ impl ValueWriter {
     fn held_bytes(&self) -> usize {
         match self.core.hashed {
             _ if self.whole.is_some() => usize::MAX,
-            Some(_) => self.engine.long_from_bytes(),
+            Some(_) => long_values::long_from_bytes(&self.engine),
             None => self.engine.options.stream_piece_bytes_now(),
         }
     }
@@ -176,9 +181,9 @@ impl ValueWriter {
     /// Puts what there is into the lane, as a piece.
     fn put_piece(&mut self) -> Result<()> {
         let ValueWriter { engine, core, .. } = self;
-        engine.admit_piece()?;
+        commit::admit_piece(engine)?;
         if core.hashed.is_some() {
-            return self.put_long_piece().inspect_err(|error| self.engine.note_lack(error));
+            return self.put_long_piece().inspect_err(|error| commit::note_lack(&self.engine, error));
         }
         if self.rope.is_empty() && matches!(core.rules.heads, Heads::First(_)) {
             core.rules.heads.put(&self.key, &self.piece, &mut self.head);
@@ -186,7 +191,7 @@ impl ValueWriter {
         self.record.clear();
         let hash = put_record(&mut self.record, core.id, &self.key, &self.piece);
         let placing = engine.values.placing.read();
-        let place = engine.put_value(core.rules.rules.values_in, &self.record)?;
+        let place = values::put_value(engine, core.rules.rules.values_in, &self.record)?;
         if self.pinned.insert(place.segment) {
             engine.values.pin(place.segment);
         }
@@ -201,7 +206,7 @@ impl ValueWriter {
     fn put_long_piece(&mut self) -> Result<()> {
         let long = match &mut self.long {
             Some(long) => long,
-            None => self.long.insert(self.engine.begin_long(&self.core, &self.key)?),
+            None => self.long.insert(long_values::begin_long(&self.engine, &self.core, &self.key)?),
         };
         long.push(&self.piece)?;
         self.piece.clear();
@@ -225,7 +230,7 @@ impl ValueWriter {
             if let Some(mut long) = self.long.take() {
                 let has_front = self.core.records_of().has_fronts;
                 let ended = if has_front { long.make_durable() } else { long.finish(&[]) };
-                ended.inspect_err(|error| self.engine.note_lack(error))?;
+                ended.inspect_err(|error| commit::note_lack(&self.engine, error))?;
                 batch.put_long(&self.core, (self.kind, &self.key), long, lifetime);
             }
         } else if self.rope.is_empty() {
@@ -234,12 +239,12 @@ impl ValueWriter {
             if !self.piece.is_empty() {
                 self.put_piece()?;
             }
-            self.engine.begin_ropes(self.core.has_stamps)?;
+            values::begin_ropes(&self.engine, self.core.has_stamps)?;
             let (rope, op) = (std::mem::take(&mut self.rope), (self.kind, &self.key[..]));
             let time_ms = self.engine.host.clock.unix_millis();
             batch.push_placed(&self.core, op, rope, (time_ms, &self.head), lifetime);
         }
-        self.engine.commit(&mut batch, self.durability)
+        commit::commit(&self.engine, &mut batch, self.durability)
     }
 }
 
@@ -393,15 +398,19 @@ impl ValueReader {
             Some(file) => file,
             None => {
                 let of = self.of.get_or_insert_with(|| self.engine.values.files.present());
-                let found = self.engine.locate_piece((of, &self.core), &self.key, pointer, Locate::default());
+                let found = locate::locate_piece(
+                    &self.engine,
+                    (of, &self.core),
+                    &self.key,
+                    pointer,
+                    Locate::default(),
+                );
                 lies.insert(found?)
             }
         };
         self.record.resize(len, 0);
         let read = file.read_exact_at(at, &mut self.record);
-        read.map_err(|error| {
-            self.engine.of_key(&self.core, &self.key, Error::io("read", file.path(), error))
-        })?;
+        read.map_err(|error| values::of_key(&self.core, &self.key, Error::io("read", file.path(), error)))?;
         self.loaded = Some((index, 0));
         Ok(0)
     }
@@ -428,7 +437,8 @@ impl ValueReader {
     fn load(&mut self, index: usize, pointer: &Pointer<'_>) -> Result<usize> {
         self.loaded = None;
         let of = self.of.get_or_insert_with(|| self.engine.values.files.present());
-        let len = self.engine.load_piece(of, &self.core, &self.key, pointer, &mut self.record)?.len();
+        let len =
+            values::load_piece(&self.engine, of, &self.core, &self.key, pointer, &mut self.record)?.len();
         let from = self.record.len() - len;
         self.loaded = Some((index, from));
         Ok(from)
@@ -470,47 +480,45 @@ pub(crate) fn cause_of(error: io::Error) -> Error {
     }
 }
 
-impl Engine {
-    /// A reader of the value of `key`, as a reader at `at` (or now) sees it.
-    pub(crate) fn read_value(
-        self: &Arc<Engine>,
-        core: &Arc<TableCore>,
-        key: &[u8],
-        at: Option<At>,
-    ) -> Result<Option<ValueReader>> {
-        self.with_state(core, key, at, |state, of| {
-            let pieces = match state {
-                None => return Ok(None),
-                Some(State::Value(value)) => vec![OwnPiece::Inline(value.to_vec())],
-                Some(State::Apart(payload)) => own_pieces(&self.rope(core, key, payload)?),
+/// A reader of the value of `key`, as a reader at `at` (or now) sees it.
+pub(crate) fn read_value(
+    engine: &Arc<Engine>,
+    core: &Arc<TableCore>,
+    key: &[u8],
+    at: Option<At>,
+) -> Result<Option<ValueReader>> {
+    read::with_state(engine, core, key, at, |state, of| {
+        let pieces = match state {
+            None => return Ok(None),
+            Some(State::Value(value)) => vec![OwnPiece::Inline(value.to_vec())],
+            Some(State::Apart(payload)) => own_pieces(&values::rope(core, key, payload)?),
+        };
+        let has_front = core.hashed.is_some() && core.records_of().has_fronts;
+        let behind_bytes = if has_front { FRONT_BYTES as u64 } else { 0 };
+        let (pieces, long) = in_stretches(pieces, engine.options.stream_piece_bytes_now(), behind_bytes);
+        let mut len_bytes = 0;
+        let pieces = pieces.into_iter().map(|piece| {
+            let from = len_bytes;
+            len_bytes += match &piece {
+                OwnPiece::Inline(bytes) => bytes.len() as u64,
+                OwnPiece::Apart(pointer) => pointer.len,
+                OwnPiece::Stretch(_, len) => *len as u64,
             };
-            let has_front = core.hashed.is_some() && core.records_of().has_fronts;
-            let behind_bytes = if has_front { FRONT_BYTES as u64 } else { 0 };
-            let (pieces, long) = in_stretches(pieces, self.options.stream_piece_bytes_now(), behind_bytes);
-            let mut len_bytes = 0;
-            let pieces = pieces.into_iter().map(|piece| {
-                let from = len_bytes;
-                len_bytes += match &piece {
-                    OwnPiece::Inline(bytes) => bytes.len() as u64,
-                    OwnPiece::Apart(pointer) => pointer.len,
-                    OwnPiece::Stretch(_, len) => *len as u64,
-                };
-                (from, piece)
-            });
-            Ok(Some(ValueReader {
-                engine: Arc::clone(self),
-                core: Arc::clone(core),
-                key: key.to_vec(),
-                of: of.cloned(),
-                pieces: pieces.collect(),
-                len_bytes,
-                at: 0,
-                long: long.map(|pointer| (pointer, None)),
-                loaded: None,
-                record: Vec::new(),
-            }))
-        })
-    }
+            (from, piece)
+        });
+        Ok(Some(ValueReader {
+            engine: Arc::clone(engine),
+            core: Arc::clone(core),
+            key: key.to_vec(),
+            of: of.cloned(),
+            pieces: pieces.collect(),
+            len_bytes,
+            at: 0,
+            long: long.map(|pointer| (pointer, None)),
+            loaded: None,
+            record: Vec::new(),
+        }))
+    })
 }
 
 /// The pieces of a value that is one long piece, with so many bytes behind it that are none of it;

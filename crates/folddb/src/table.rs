@@ -12,16 +12,23 @@ use folddb_rules::table_rules::BoundRules;
 
 use crate::borders::At;
 use crate::catalog::TableCore;
+use crate::commit;
 use crate::cursor::{Cursor, Resume};
 use crate::encode::{Encoded, Lifetime, RECYCLED_BYTES_MAX, WriteOp};
 use crate::engine::Engine;
+use crate::head;
 use crate::head::Head;
+use crate::history;
 use crate::history::Version;
+use crate::locate;
 use crate::locate::{Locate, Located};
 use crate::options::Durability;
+use crate::read;
 use crate::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
+use crate::stream;
 use crate::stream::{ValueReader, ValueWriter, whole_because};
+use crate::times;
 use crate::times::AsOf;
 
 thread_local! {
@@ -303,7 +310,7 @@ impl<K: Key, V: Value> Table<K, V> {
 
     pub(crate) fn get_seen<Q: AsKey<K> + ?Sized>(&self, key: &Q, at: Option<At>) -> Result<Option<V>> {
         let key = encoded_key(key);
-        self.bytes.engine.get(&self.bytes.core, &key, at, |value| {
+        read::get(&self.bytes.engine, &self.bytes.core, &key, at, |value| {
             value
                 .map(|value| V::decode(value).map_err(|cause| self.bytes.undecodable(&key, &cause)))
                 .transpose()
@@ -411,7 +418,7 @@ impl BytesTable {
         with_buffers(|(encoded, ..)| {
             encoded.clear();
             encoded.push_lasting(&self.core, kind, key, value, lifetime)?;
-            let committed = self.engine.commit(encoded, self.durability);
+            let committed = commit::commit(&self.engine, encoded, self.durability);
             encoded.recycle();
             committed
         })
@@ -419,7 +426,7 @@ impl BytesTable {
 
     /// The time of its store: see [`crate::Store::unix_millis`].
     pub fn unix_millis(&self) -> u64 {
-        self.engine.now_ms()
+        times::now_ms(&self.engine)
     }
 
     /// The value that `key` had at a moment that is over, copied.
@@ -427,15 +434,15 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::get_at`].
     pub fn get_at(&self, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
-        self.engine.get_at(&self.core, key, as_of)
+        history::get_at(&self.engine, &self.core, key, as_of)
     }
 
     /// A scan of the table as it was at a moment that is over; an error when it is iterated where the table does not keep that.
     pub fn scan_at(&self, as_of: AsOf) -> BytesScan {
-        let (held, asked) = self.engine.hold_at(as_of);
+        let (held, asked) = times::hold_at(&self.engine, as_of);
         let scan = BytesScan::new(&self.engine, &self.core, ScanPlan::everything(Some(held.at)));
-        let kept = self.engine.check_written(as_of);
-        match kept.and_then(|()| self.engine.check_kept(&self.core, held.at, asked)) {
+        let kept = times::check_written(&self.engine, as_of);
+        match kept.and_then(|()| times::check_kept(&self.engine, &self.core, held.at, asked)) {
             Ok(()) => scan.holding(Arc::new(held)),
             Err(mistake) => scan.failing(mistake),
         }
@@ -446,7 +453,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::history`].
     pub fn history(&self, key: &[u8], limit: usize) -> Result<Vec<Version<Option<Vec<u8>>>>> {
-        self.engine.history(&self.core, key, limit)
+        history::history(&self.engine, &self.core, key, limit)
     }
 
     /// Checks that key and value are of the table's types, as [`BytesTable::write`] does.
@@ -469,7 +476,7 @@ impl BytesTable {
     fn write_encoded(&self, encoded: &mut Encoded, kind: OpKind, key: &[u8], value: &[u8]) -> Result<Seq> {
         encoded.clear();
         encoded.push(&self.core, kind, key, value)?;
-        let committed = self.engine.commit(encoded, self.durability);
+        let committed = commit::commit(&self.engine, encoded, self.durability);
         encoded.recycle(); // holds no table back
         committed
     }
@@ -482,7 +489,7 @@ impl BytesTable {
         let mut encoded = Encoded::default();
         encoded.clear();
         encoded.push_range_delete(&self.core, from, to)?;
-        self.engine.commit(&mut encoded, self.durability)
+        commit::commit(&self.engine, &mut encoded, self.durability)
     }
 
     /// The value of `key`, copied.
@@ -498,7 +505,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::get`].
     pub fn get_with<R>(&self, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
-        self.engine.get(&self.core, key, None, |value| Ok(take(value)))
+        read::get(&self.engine, &self.core, key, None, |value| Ok(take(value)))
     }
 
     /// True when `key` has a value.
@@ -506,7 +513,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::get`].
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
-        self.engine.contains(&self.core, key, None)
+        read::contains(&self.engine, &self.core, key, None)
     }
 
     /// The head of the value of `key`.
@@ -514,7 +521,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::head`].
     pub fn head(&self, key: &[u8]) -> Result<Option<Head>> {
-        self.engine.head(&self.core, key, None)
+        head::head(&self.engine, &self.core, key, None)
     }
 
     /// A writer of a value that lasts so long. See [`Table::writer_expiring`].
@@ -539,7 +546,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::get`].
     pub fn read(&self, key: &[u8]) -> Result<Option<ValueReader>> {
-        self.engine.read_value(&self.core, key, None)
+        stream::read_value(&self.engine, &self.core, key, None)
     }
 
     /// Whether the table takes values piece by piece, and so of any length: see [`Table::writer`].
@@ -552,7 +559,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::locate`].
     pub fn locate(&self, key: &[u8], how: Locate) -> Result<Option<Located>> {
-        self.engine.locate(&self.core, key, None, how)
+        locate::locate(&self.engine, &self.core, key, None, how)
     }
 
     /// What is written to `key` as far as it folds, newest first: of use where the table's fold is not at hand.
@@ -560,7 +567,7 @@ impl BytesTable {
     /// # Errors
     /// Damage, or a failed read.
     pub fn operands(&self, key: &[u8]) -> Result<Vec<(OpKind, Vec<u8>)>> {
-        self.engine.operands(&self.core, key, None)
+        read::operands(&self.engine, &self.core, key, None)
     }
 
     /// A scan of the table as it is when the scan starts.

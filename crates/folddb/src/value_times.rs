@@ -11,6 +11,7 @@ use folddb_base::{Error, Record, Result, Rope};
 use folddb_run::{Depth, Fault, Inspect, examine};
 
 use crate::store::Store;
+use crate::upkeep::unflushed;
 
 /// When values of a segment were written that something leads to, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +48,7 @@ impl Store {
                 }
             }
         }
-        self.engine().visit_unflushed(&mut |_, rope| look.note(rope));
+        unflushed::visit_unflushed(self.engine(), &mut |_, rope| look.note(rope));
         Ok(look.times)
     }
 }

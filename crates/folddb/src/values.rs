@@ -28,11 +28,16 @@ use folddb_manifest::{Change, FEATURE_LASTING_PIECES, FEATURE_ROPES, State};
 use folddb_rules::place::ValuesIn;
 
 use crate::catalog::TableCore;
+use crate::commit;
 use crate::encode::Encoded;
 use crate::engine::{Engine, Manifest};
 use crate::hashed::low_bits;
+use crate::install;
+use crate::objects;
 use crate::objects::Swept;
+use crate::reclaim;
 use crate::reclaim::Reclaiming;
+use crate::reclaim::live;
 use crate::value_files::{Roster, ValueFiles};
 
 /// So many numbers are passed over at most before a new segment is refused.
@@ -132,380 +137,383 @@ impl Values {
     }
 }
 
-impl Engine {
-    // ---- putting -----------------------------------------------------------------------------------------
+// ---- putting -----------------------------------------------------------------------------------------
 
-    /// Puts the values of a batch that lie apart into the lane, and their places into the batch.
-    #[cold]
-    pub(crate) fn put_values(&self, batch: &mut Encoded) -> Result<()> {
-        if batch.has_ropes {
-            self.begin_ropes(batch.has_lasting_ropes)?;
+/// Puts the values of a batch that lie apart into the lane, and their places into the batch.
+#[cold]
+pub(crate) fn put_values(engine: &Engine, batch: &mut Encoded) -> Result<()> {
+    if batch.has_ropes {
+        begin_ropes(engine, batch.has_lasting_ropes)?;
+    }
+    let time_ms = engine.host.clock.unix_millis();
+    let Encoded { apart, values, payload, .. } = batch;
+    let mut put_bytes = 0;
+    for one in apart {
+        let place = put_value(engine, one.values_in, &values[one.record.clone()])?;
+        put_bytes += one.record.len() as u64;
+        match one.is_timed {
+            true => Pointer::patch(&mut payload[one.pointer_at..], place, time_ms),
+            false => Pointer::move_to(&mut payload[one.pointer_at..], place),
         }
-        let time_ms = self.host.clock.unix_millis();
-        let Encoded { apart, values, payload, .. } = batch;
-        let mut put_bytes = 0;
-        for one in apart {
-            let place = self.put_value(one.values_in, &values[one.record.clone()])?;
-            put_bytes += one.record.len() as u64;
-            match one.is_timed {
-                true => Pointer::patch(&mut payload[one.pointer_at..], place, time_ms),
-                false => Pointer::move_to(&mut payload[one.pointer_at..], place),
+    }
+    engine.counters.value_bytes_written.add(put_bytes);
+    Ok(())
+}
+
+/// Says durably, before the first rope, that versions which do not know them must leave the store alone.
+#[cold]
+pub(crate) fn begin_ropes(engine: &Engine, have_deadlines: bool) -> Result<()> {
+    if have_deadlines {
+        require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;
+    }
+    require(engine, FEATURE_ROPES, &engine.values.has_ropes)
+}
+
+/// Says durably that whoever reads the store must know a feature; `is_said` where that is noted.
+pub(crate) fn require(engine: &Engine, feature: u64, is_said: &AtomicBool) -> Result<()> {
+    if is_said.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let mut manifest = engine.manifest.lock();
+    if manifest.state().features & feature == 0 {
+        engine.check_open()?;
+        let said = manifest.append(&[Change::Require { features: feature }]);
+        said.inspect_err(|error| commit::note_write_failure(engine, error))?;
+    }
+    is_said.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// Puts one record of a value into the lane.
+pub(crate) fn put_value(engine: &Engine, values_in: ValuesIn, record: &[u8]) -> Result<ValuePlace> {
+    if values_in == ValuesIn::Files {
+        return objects::put_object(engine, record);
+    }
+    loop {
+        let put = engine
+            .values
+            .lane
+            .append(record)
+            .inspect_err(|error| commit::note_write_failure(engine, error))?;
+        if let Some(place) = put {
+            return Ok(place);
+        }
+        make_room(engine, record.len() as u64)?;
+    }
+}
+
+/// Makes a segment for a record of so many bytes, unless somebody else just has. It is listed before anything points to it.
+fn make_room(engine: &Engine, record_bytes: u64) -> Result<()> {
+    let values = &engine.values;
+    let _only = values.making.lock();
+    if values.lane.has_room(record_bytes) {
+        return Ok(());
+    }
+    make_segment(engine, record_bytes)
+}
+
+fn make_segment(engine: &Engine, record_bytes: u64) -> Result<()> {
+    let values = &engine.values;
+    let segment = make_numbered(
+        engine,
+        &|| values.lane.make(record_bytes, value_bytes(engine)),
+        &|segment| segment.number(),
+        &|segment| values.lane.unmake(segment),
+    )?;
+    values.lens.lock().insert(segment.number(), segment.len_bytes());
+    match list_values(engine, FileName::Values(segment.number())) {
+        Ok(()) => values.lane.adopt(segment, record_bytes),
+        Err(error) => {
+            // After any other failure the edit may be on the disk, and what it lists must stay.
+            if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
+                values.lane.unmake(segment);
             }
+            return Err(error);
         }
-        self.counters.value_bytes_written.add(put_bytes);
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Says durably, before the first rope, that versions which do not know them must leave the store alone.
-    #[cold]
-    pub(crate) fn begin_ropes(&self, have_deadlines: bool) -> Result<()> {
-        if have_deadlines {
-            self.require(FEATURE_LASTING_PIECES, &self.values.has_lasting_pieces)?;
+/// Makes a segment whose number has low bits that no other has: the slots of hashed tables hold no more of it.
+pub(crate) fn make_numbered<S>(
+    engine: &Engine,
+    make: &dyn Fn() -> Result<S>,
+    number_of: &dyn Fn(&S) -> FileNumber,
+    unmake: &dyn Fn(S),
+) -> Result<S> {
+    for _ in 0..=SEGMENTS_PASSED_MAX {
+        let segment = make().inspect_err(|error| commit::note_write_failure(engine, error))?;
+        if engine.values.files.present().number_of(low_bits(number_of(&segment).0)).is_none() {
+            return Ok(segment);
         }
-        self.require(FEATURE_ROPES, &self.values.has_ropes)
+        unmake(segment);
     }
+    Err(Error::invalid("the store has too many value segments: no number is free for another"))
+}
 
-    /// Says durably that whoever reads the store must know a feature; `is_said` where that is noted.
-    pub(crate) fn require(&self, feature: u64, is_said: &AtomicBool) -> Result<()> {
-        if is_said.load(Ordering::Acquire) {
-            return Ok(());
+/// Says durably that pointers may lead to a segment that was made.
+pub(crate) fn list_values(engine: &Engine, name: FileName) -> Result<()> {
+    let values = &engine.values;
+    let mut manifest = engine.manifest.lock();
+    let mut changes: Vec<Change> = add_change(name).into_iter().collect();
+    changes.extend(install::numbers_change(engine, manifest.state()));
+    let listed = engine.check_open().and_then(|()| manifest.append(&changes));
+    note_listed_values(engine, &manifest);
+    drop(manifest);
+    listed.inspect_err(|error| commit::note_write_failure(engine, error))?;
+    values.files.join(name);
+    Ok(())
+}
+
+// ---- upkeep ------------------------------------------------------------------------------------------
+
+/// What no write should wait for: the next window, the next segment.
+pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
+    let lane = &engine.values.lane;
+    lane.prepare();
+    // Where space is short, the half of the segment that is left is used up first.
+    if lane.wants_next() && engine.health.cause().is_none() && !engine.health.is_short() {
+        let _only = engine.values.making.lock();
+        if lane.wants_next() {
+            make_segment(engine, 0)?;
         }
-        let mut manifest = self.manifest.lock();
-        if manifest.state().features & feature == 0 {
-            self.check_open()?;
-            let said = manifest.append(&[Change::Require { features: feature }]);
-            said.inspect_err(|error| self.note_write_failure(error))?;
-        }
-        is_said.store(true, Ordering::Release);
-        Ok(())
     }
+    objects::keep_shelves_ready(engine)
+}
 
-    /// Puts one record of a value into the lane.
-    pub(crate) fn put_value(&self, values_in: ValuesIn, record: &[u8]) -> Result<ValuePlace> {
-        if values_in == ValuesIn::Files {
-            return self.put_object(record);
+/// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
+pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
+    let lane = &engine.values.lane;
+    if lane.unsynced_bytes() > engine.options.values_segment_bytes() / 4
+        && let Some(journal) = &engine.journal
+    {
+        commit::sync_to(engine, journal.end_lsn())?; // both lanes: the log then vouches for these values
+        if lane.unsynced_bytes() > engine.options.values_segment_bytes() / 4 {
+            sync_values(engine)?; // pieces of streams, of which the log does not know yet
         }
-        loop {
-            let put = self.values.lane.append(record).inspect_err(|error| self.note_write_failure(error))?;
-            if let Some(place) = put {
-                return Ok(place);
+    }
+    if lane.has_left_early() {
+        sync_values(engine)?;
+    }
+    shed_values(engine)?;
+    let (sealed, shelves) = (lane.take_sealed(), lane.shelves.take_sealed());
+    if sealed.is_empty() && shelves.is_empty() {
+        fence_unpinned(engine);
+        return Ok(());
+    }
+    let changes: Vec<Change> =
+        sealed.iter().map(seal_change).chain(shelves.iter().map(seal_shelf_change)).collect();
+    // What is not sealed by an edit is sealed at the next opening; until then it is longer than it need be.
+    edit_values(engine, &changes).inspect_err(|error| commit::note_write_failure(engine, error))?;
+    sealed.iter().for_each(|&end| lane.cut(end));
+    let numbers = sealed.iter().map(|segment| segment.number);
+    fence(engine, numbers.chain(shelves.iter().map(|shelf| shelf.number)).collect());
+    Ok(())
+}
+
+/// Gives up open segments that are much too long for what the lane holds by now.
+fn shed_values(engine: &Engine) -> Result<()> {
+    if engine.health.cause().is_some() {
+        return Ok(());
+    }
+    let _only = engine.values.making.lock();
+    let Some(gone) = engine.values.lane.shed(value_bytes(engine)) else { return Ok(()) };
+    let number = gone.number();
+    drop(gone);
+    let mut manifest = engine.manifest.lock();
+    engine.check_open()?;
+    // Where the edit fails it stays as a segment without values, which the next opening takes off the list.
+    let unlisted = manifest.append(&[Change::RemoveValues { segment: number }]);
+    unlisted.inspect_err(|error| commit::note_write_failure(engine, error))?;
+    note_listed_values(engine, &manifest);
+    reclaim::begin_without(engine, &manifest, &[number]);
+    Ok(())
+}
+
+/// Notes where the log ends now that all that will ever point to these segments is in it.
+fn fence(engine: &Engine, sealed: Vec<FileNumber>) {
+    drop(engine.values.placing.write()); // who has put values into them has them in a memtable now, or pins them
+    engine.values.unfenced.lock().extend(sealed);
+    fence_unpinned(engine);
+}
+
+/// Notes the same of segments that no writer of a stream holds any more.
+fn fence_unpinned(engine: &Engine) {
+    let mut unfenced = engine.values.unfenced.lock();
+    if unfenced.is_empty() {
+        return;
+    }
+    let Some(journal) = &engine.journal else { return };
+    let pins = engine.values.pins.lock();
+    let (rest, free) = unfenced.drain(..).partition(|number| pins.contains_key(&(number.0 as u32)));
+    *unfenced = rest;
+    drop(pins);
+    let free: Vec<FileNumber> = free;
+    if free.is_empty() {
+        return;
+    }
+    let end = journal.end_lsn();
+    engine.values.fences.lock().extend(free.into_iter().map(|number| (number, end)));
+    engine.values.installs.fetch_add(1, Ordering::AcqRel);
+}
+
+/// Makes all values durable that were put so far.
+pub(crate) fn sync_values(engine: &Engine) -> Result<()> {
+    engine.values.lane.sync().inspect_err(|error| commit::note_write_failure(engine, error))
+}
+
+/// Ends the lane in order: what it holds is sealed, what it never used goes.
+pub(crate) fn close_values(engine: &Engine) -> Result<()> {
+    let lane = &engine.values.lane;
+    let ((ends, unused), (shelves, empty)) = (lane.close()?, lane.shelves.close()?);
+    let unused: Vec<FileName> =
+        unused.into_iter().map(FileName::Values).chain(empty.into_iter().map(FileName::Shelf)).collect();
+    let mut changes: Vec<Change> =
+        ends.iter().map(seal_change).chain(shelves.iter().map(seal_shelf_change)).collect();
+    let numbers = unused.iter().filter_map(|name| name.number());
+    changes.extend(numbers.map(|segment| Change::RemoveValues { segment }));
+    if changes.is_empty() {
+        return Ok(());
+    }
+    edit_values(engine, &changes)?;
+    ends.iter().for_each(|&end| lane.cut(end));
+    remove_values(engine, &unused);
+    Ok(())
+}
+
+/// Removes segments that a durable edit no longer lists.
+pub(crate) fn remove_values(engine: &Engine, names: &[FileName]) {
+    names.iter().for_each(|&name| remove_leftover(&*engine.host.files, &engine.dir, name));
+}
+
+pub(crate) fn edit_values(engine: &Engine, changes: &[Change]) -> Result<()> {
+    let mut manifest = engine.manifest.lock();
+    let appended = manifest.append(changes);
+    note_listed_values(engine, &manifest);
+    appended
+}
+
+/// Takes note of which segments the manifest lists now.
+pub(crate) fn note_listed_values(engine: &Engine, manifest: &Manifest) {
+    let state = manifest.state();
+    let segments: u64 = state.values.keys().map(|&number| segment_bytes(engine, state, number)).sum();
+    let listed_bytes = segments + state.moved_files.values().sum::<u64>();
+    engine.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
+    engine.values.listed.store((state.values.len() + state.moved_files.len()) as u64, Ordering::Relaxed);
+    engine.values.lens.lock().retain(|number, _| {
+        let is_open = state.values.get(number).is_none_or(Option::is_none); // what is sealed has its end in the manifest
+        is_open && !state.moved.contains_key(number)
+    });
+}
+
+/// Bytes of a segment: what counts of one that is sealed, else its length.
+pub(crate) fn segment_bytes(engine: &Engine, state: &State, number: FileNumber) -> u64 {
+    let sealed_end = state.values.get(&number).copied().flatten();
+    if state.is_shelf(number) {
+        return objects::shelf_bytes(engine, number, sealed_end);
+    }
+    let made = || engine.values.lens.lock().get(&number).copied();
+    let there = || engine.host.files.len_bytes(&values_path(&engine.dir, number)).ok();
+    sealed_end.or_else(made).or_else(there).unwrap_or(0)
+}
+
+/// How many files of values there are.
+pub(crate) fn value_segments_listed(engine: &Engine) -> u64 {
+    engine.values.listed.load(Ordering::Relaxed)
+}
+
+/// Bytes of the value segments: of those that are sealed, what counts, of the others their length; of open directories, what is
+/// in them.
+pub(crate) fn value_bytes(engine: &Engine) -> u64 {
+    engine.values.listed_bytes.load(Ordering::Relaxed) + engine.values.lane.shelves.open_bytes()
+}
+
+/// As much of them as parts, and the indexes of hashed tables, point to.
+pub(crate) fn value_live_bytes(engine: &Engine) -> u64 {
+    live::alive(engine).values().map(|alive| alive.bytes).sum()
+}
+
+// ---- loading -----------------------------------------------------------------------------------------
+
+/// Reads the value that a pointer of `key`, or a rope, leads to, into `record`.
+///
+/// # Errors
+/// Damage, naming table, key, file and offset; a failed read.
+pub(crate) fn load_value<'r>(
+    engine: &Engine,
+    of: Option<&Roster>,
+    table: &TableCore,
+    key: &[u8],
+    pointer: &[u8],
+    record: &'r mut Vec<u8>,
+) -> Result<&'r [u8]> {
+    let present; // a search that met no pointer, in a table that says it has none
+    let of = match of {
+        Some(of) => of,
+        None => {
+            present = engine.values.files.present();
+            &present
+        }
+    };
+    let rope = rope(table, key, pointer)?;
+    match rope.as_pointer() {
+        Some(pointer) => load_piece(engine, of, table, key, &pointer, record),
+        None => load_pieces(engine, of, table, key, &rope, record),
+    }
+}
+
+/// Reads a value in one piece, or one piece of a value, into `record`.
+pub(crate) fn load_piece<'r>(
+    engine: &Engine,
+    of: &Roster,
+    table: &TableCore,
+    key: &[u8],
+    pointer: &Pointer<'_>,
+    record: &'r mut Vec<u8>,
+) -> Result<&'r [u8]> {
+    engine.counters.value_reads.add(1);
+    let opened = engine.values.files.open(of, pointer.place.segment);
+    let read = opened.and_then(|opened| opened.value((table.id, key), pointer, record).map(<[u8]>::len));
+    let len = read.map_err(|error| of_key(table, key, error))?;
+    Ok(&record[record.len() - len..])
+}
+
+/// Reads all pieces of a value into `value`.
+#[cold]
+fn load_pieces<'r>(
+    engine: &Engine,
+    of: &Roster,
+    table: &TableCore,
+    key: &[u8],
+    rope: &Rope<'_>,
+    value: &'r mut Vec<u8>,
+) -> Result<&'r [u8]> {
+    value.clear();
+    let mut record = Vec::new();
+    for piece in rope.iter() {
+        match (piece, piece.pointer()) {
+            (_, Some(pointer)) => {
+                value.extend_from_slice(load_piece(engine, of, table, key, &pointer, &mut record)?);
             }
-            self.make_room(record.len() as u64)?;
+            (Piece::Inline(bytes), None) => value.extend_from_slice(bytes),
+            (Piece::Apart { .. }, None) => {} // cannot be
         }
     }
+    Ok(value)
+}
 
-    /// Makes a segment for a record of so many bytes, unless somebody else just has. It is listed before anything points to it.
-    fn make_room(&self, record_bytes: u64) -> Result<()> {
-        let values = &self.values;
-        let _only = values.making.lock();
-        if values.lane.has_room(record_bytes) {
-            return Ok(());
-        }
-        self.make_segment(record_bytes)
-    }
+/// What the payload of an op whose value lies apart says.
+pub(crate) fn rope<'p>(table: &TableCore, key: &[u8], payload: &'p [u8]) -> Result<Rope<'p>> {
+    Rope::decode(payload).map_err(|cause| {
+        of_key(table, key, Error::new(ErrorKind::Corruption, format!("its pointer: {cause}")))
+    })
+}
 
-    fn make_segment(&self, record_bytes: u64) -> Result<()> {
-        let values = &self.values;
-        let segment = self.make_numbered(
-            &|| values.lane.make(record_bytes, self.value_bytes()),
-            &|segment| segment.number(),
-            &|segment| values.lane.unmake(segment),
-        )?;
-        values.lens.lock().insert(segment.number(), segment.len_bytes());
-        match self.list_values(FileName::Values(segment.number())) {
-            Ok(()) => values.lane.adopt(segment, record_bytes),
-            Err(error) => {
-                // After any other failure the edit may be on the disk, and what it lists must stay.
-                if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
-                    values.lane.unmake(segment);
-                }
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes a segment whose number has low bits that no other has: the slots of hashed tables hold no more of it.
-    pub(crate) fn make_numbered<S>(
-        &self,
-        make: &dyn Fn() -> Result<S>,
-        number_of: &dyn Fn(&S) -> FileNumber,
-        unmake: &dyn Fn(S),
-    ) -> Result<S> {
-        for _ in 0..=SEGMENTS_PASSED_MAX {
-            let segment = make().inspect_err(|error| self.note_write_failure(error))?;
-            if self.values.files.present().number_of(low_bits(number_of(&segment).0)).is_none() {
-                return Ok(segment);
-            }
-            unmake(segment);
-        }
-        Err(Error::invalid("the store has too many value segments: no number is free for another"))
-    }
-
-    /// Says durably that pointers may lead to a segment that was made.
-    pub(crate) fn list_values(&self, name: FileName) -> Result<()> {
-        let values = &self.values;
-        let mut manifest = self.manifest.lock();
-        let mut changes: Vec<Change> = add_change(name).into_iter().collect();
-        changes.extend(self.numbers_change(manifest.state()));
-        let listed = self.check_open().and_then(|()| manifest.append(&changes));
-        self.note_listed_values(&manifest);
-        drop(manifest);
-        listed.inspect_err(|error| self.note_write_failure(error))?;
-        values.files.join(name);
-        Ok(())
-    }
-
-    // ---- upkeep ------------------------------------------------------------------------------------------
-
-    /// What no write should wait for: the next window, the next segment.
-    pub(crate) fn keep_values_ready(&self) -> Result<()> {
-        let lane = &self.values.lane;
-        lane.prepare();
-        // Where space is short, the half of the segment that is left is used up first.
-        if lane.wants_next() && self.health.cause().is_none() && !self.health.is_short() {
-            let _only = self.values.making.lock();
-            if lane.wants_next() {
-                self.make_segment(0)?;
-            }
-        }
-        self.keep_shelves_ready()
-    }
-
-    /// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
-    pub(crate) fn settle_values(&self) -> Result<()> {
-        let lane = &self.values.lane;
-        if lane.unsynced_bytes() > self.options.values_segment_bytes() / 4
-            && let Some(journal) = &self.journal
-        {
-            self.sync_to(journal.end_lsn())?; // both lanes: the log then vouches for these values
-            if lane.unsynced_bytes() > self.options.values_segment_bytes() / 4 {
-                self.sync_values()?; // pieces of streams, of which the log does not know yet
-            }
-        }
-        if lane.has_left_early() {
-            self.sync_values()?;
-        }
-        self.shed_values()?;
-        let (sealed, shelves) = (lane.take_sealed(), lane.shelves.take_sealed());
-        if sealed.is_empty() && shelves.is_empty() {
-            self.fence_unpinned();
-            return Ok(());
-        }
-        let changes: Vec<Change> =
-            sealed.iter().map(seal_change).chain(shelves.iter().map(seal_shelf_change)).collect();
-        // What is not sealed by an edit is sealed at the next opening; until then it is longer than it need be.
-        self.edit_values(&changes).inspect_err(|error| self.note_write_failure(error))?;
-        sealed.iter().for_each(|&end| lane.cut(end));
-        let numbers = sealed.iter().map(|segment| segment.number);
-        self.fence(numbers.chain(shelves.iter().map(|shelf| shelf.number)).collect());
-        Ok(())
-    }
-
-    /// Gives up open segments that are much too long for what the lane holds by now.
-    fn shed_values(&self) -> Result<()> {
-        if self.health.cause().is_some() {
-            return Ok(());
-        }
-        let _only = self.values.making.lock();
-        let Some(gone) = self.values.lane.shed(self.value_bytes()) else { return Ok(()) };
-        let number = gone.number();
-        drop(gone);
-        let mut manifest = self.manifest.lock();
-        self.check_open()?;
-        // Where the edit fails it stays as a segment without values, which the next opening takes off the list.
-        let unlisted = manifest.append(&[Change::RemoveValues { segment: number }]);
-        unlisted.inspect_err(|error| self.note_write_failure(error))?;
-        self.note_listed_values(&manifest);
-        self.begin_without(&manifest, &[number]);
-        Ok(())
-    }
-
-    /// Notes where the log ends now that all that will ever point to these segments is in it.
-    fn fence(&self, sealed: Vec<FileNumber>) {
-        drop(self.values.placing.write()); // who has put values into them has them in a memtable now, or pins them
-        self.values.unfenced.lock().extend(sealed);
-        self.fence_unpinned();
-    }
-
-    /// Notes the same of segments that no writer of a stream holds any more.
-    fn fence_unpinned(&self) {
-        let mut unfenced = self.values.unfenced.lock();
-        if unfenced.is_empty() {
-            return;
-        }
-        let Some(journal) = &self.journal else { return };
-        let pins = self.values.pins.lock();
-        let (rest, free) = unfenced.drain(..).partition(|number| pins.contains_key(&(number.0 as u32)));
-        *unfenced = rest;
-        drop(pins);
-        let free: Vec<FileNumber> = free;
-        if free.is_empty() {
-            return;
-        }
-        let end = journal.end_lsn();
-        self.values.fences.lock().extend(free.into_iter().map(|number| (number, end)));
-        self.values.installs.fetch_add(1, Ordering::AcqRel);
-    }
-
-    /// Makes all values durable that were put so far.
-    pub(crate) fn sync_values(&self) -> Result<()> {
-        self.values.lane.sync().inspect_err(|error| self.note_write_failure(error))
-    }
-
-    /// Ends the lane in order: what it holds is sealed, what it never used goes.
-    pub(crate) fn close_values(&self) -> Result<()> {
-        let lane = &self.values.lane;
-        let ((ends, unused), (shelves, empty)) = (lane.close()?, lane.shelves.close()?);
-        let unused: Vec<FileName> =
-            unused.into_iter().map(FileName::Values).chain(empty.into_iter().map(FileName::Shelf)).collect();
-        let mut changes: Vec<Change> =
-            ends.iter().map(seal_change).chain(shelves.iter().map(seal_shelf_change)).collect();
-        let numbers = unused.iter().filter_map(|name| name.number());
-        changes.extend(numbers.map(|segment| Change::RemoveValues { segment }));
-        if changes.is_empty() {
-            return Ok(());
-        }
-        self.edit_values(&changes)?;
-        ends.iter().for_each(|&end| lane.cut(end));
-        self.remove_values(&unused);
-        Ok(())
-    }
-
-    /// Removes segments that a durable edit no longer lists.
-    pub(crate) fn remove_values(&self, names: &[FileName]) {
-        names.iter().for_each(|&name| remove_leftover(&*self.host.files, &self.dir, name));
-    }
-
-    pub(crate) fn edit_values(&self, changes: &[Change]) -> Result<()> {
-        let mut manifest = self.manifest.lock();
-        let appended = manifest.append(changes);
-        self.note_listed_values(&manifest);
-        appended
-    }
-
-    /// Takes note of which segments the manifest lists now.
-    pub(crate) fn note_listed_values(&self, manifest: &Manifest) {
-        let state = manifest.state();
-        let segments: u64 = state.values.keys().map(|&number| self.segment_bytes(state, number)).sum();
-        let listed_bytes = segments + state.moved_files.values().sum::<u64>();
-        self.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
-        self.values.listed.store((state.values.len() + state.moved_files.len()) as u64, Ordering::Relaxed);
-        self.values.lens.lock().retain(|number, _| {
-            let is_open = state.values.get(number).is_none_or(Option::is_none); // what is sealed has its end in the manifest
-            is_open && !state.moved.contains_key(number)
-        });
-    }
-
-    /// Bytes of a segment: what counts of one that is sealed, else its length.
-    pub(crate) fn segment_bytes(&self, state: &State, number: FileNumber) -> u64 {
-        let sealed_end = state.values.get(&number).copied().flatten();
-        if state.is_shelf(number) {
-            return self.shelf_bytes(number, sealed_end);
-        }
-        let made = || self.values.lens.lock().get(&number).copied();
-        let there = || self.host.files.len_bytes(&values_path(&self.dir, number)).ok();
-        sealed_end.or_else(made).or_else(there).unwrap_or(0)
-    }
-
-    /// How many files of values there are.
-    pub(crate) fn value_segments_listed(&self) -> u64 {
-        self.values.listed.load(Ordering::Relaxed)
-    }
-
-    /// Bytes of the value segments: of those that are sealed, what counts, of the others their length; of open directories, what is
-    /// in them.
-    pub(crate) fn value_bytes(&self) -> u64 {
-        self.values.listed_bytes.load(Ordering::Relaxed) + self.values.lane.shelves.open_bytes()
-    }
-
-    /// As much of them as parts, and the indexes of hashed tables, point to.
-    pub(crate) fn value_live_bytes(&self) -> u64 {
-        self.alive().values().map(|alive| alive.bytes).sum()
-    }
-
-    // ---- loading -----------------------------------------------------------------------------------------
-
-    /// Reads the value that a pointer of `key`, or a rope, leads to, into `record`.
-    ///
-    /// # Errors
-    /// Damage, naming table, key, file and offset; a failed read.
-    pub(crate) fn load_value<'r>(
-        &self,
-        of: Option<&Roster>,
-        table: &TableCore,
-        key: &[u8],
-        pointer: &[u8],
-        record: &'r mut Vec<u8>,
-    ) -> Result<&'r [u8]> {
-        let present; // a search that met no pointer, in a table that says it has none
-        let of = match of {
-            Some(of) => of,
-            None => {
-                present = self.values.files.present();
-                &present
-            }
-        };
-        let rope = self.rope(table, key, pointer)?;
-        match rope.as_pointer() {
-            Some(pointer) => self.load_piece(of, table, key, &pointer, record),
-            None => self.load_pieces(of, table, key, &rope, record),
-        }
-    }
-
-    /// Reads a value in one piece, or one piece of a value, into `record`.
-    pub(crate) fn load_piece<'r>(
-        &self,
-        of: &Roster,
-        table: &TableCore,
-        key: &[u8],
-        pointer: &Pointer<'_>,
-        record: &'r mut Vec<u8>,
-    ) -> Result<&'r [u8]> {
-        self.counters.value_reads.add(1);
-        let opened = self.values.files.open(of, pointer.place.segment);
-        let read = opened.and_then(|opened| opened.value((table.id, key), pointer, record).map(<[u8]>::len));
-        let len = read.map_err(|error| self.of_key(table, key, error))?;
-        Ok(&record[record.len() - len..])
-    }
-
-    /// Reads all pieces of a value into `value`.
-    #[cold]
-    fn load_pieces<'r>(
-        &self,
-        of: &Roster,
-        table: &TableCore,
-        key: &[u8],
-        rope: &Rope<'_>,
-        value: &'r mut Vec<u8>,
-    ) -> Result<&'r [u8]> {
-        value.clear();
-        let mut record = Vec::new();
-        for piece in rope.iter() {
-            match (piece, piece.pointer()) {
-                (_, Some(pointer)) => {
-                    value.extend_from_slice(self.load_piece(of, table, key, &pointer, &mut record)?);
-                }
-                (Piece::Inline(bytes), None) => value.extend_from_slice(bytes),
-                (Piece::Apart { .. }, None) => {} // cannot be
-            }
-        }
-        Ok(value)
-    }
-
-    /// What the payload of an op whose value lies apart says.
-    pub(crate) fn rope<'p>(&self, table: &TableCore, key: &[u8], payload: &'p [u8]) -> Result<Rope<'p>> {
-        Rope::decode(payload).map_err(|cause| {
-            self.of_key(table, key, Error::new(ErrorKind::Corruption, format!("its pointer: {cause}")))
-        })
-    }
-
-    /// Says of an error whose value it is of.
-    #[cold]
-    pub(crate) fn of_key(&self, table: &TableCore, key: &[u8], error: Error) -> Error {
-        let key = table.rules.rules.key_codec().show_line(key);
-        error.context(format!("the value of key {key} of table `{}`", table.name))
-    }
+/// Says of an error whose value it is of.
+#[cold]
+pub(crate) fn of_key(table: &TableCore, key: &[u8], error: Error) -> Error {
+    let key = table.rules.rules.key_codec().show_line(key);
+    error.context(format!("the value of key {key} of table `{}`", table.name))
 }
 
 /// The change that says that nothing is added to a segment any more.

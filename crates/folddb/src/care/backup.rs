@@ -30,6 +30,7 @@ use folddb_manifest::{Loaded, ManifestLog, State};
 use crate::care::copying::{self, sync_dir, tail_hash};
 use crate::care::generation::{check, first_restorable, read_version};
 use crate::care::place::Place;
+use crate::commit;
 use crate::engine::{Engine, Numbers};
 use crate::hashed_files::{IndexFile, listed_indexes};
 use crate::store::Store;
@@ -230,141 +231,139 @@ impl Segment {
     }
 }
 
-impl Engine {
-    /// Takes in one moment what lives, the files that hold it, and where the log ends.
-    fn capture(&self) -> Result<Capture> {
-        match &self.journal {
-            Some(journal) => self.capture_while_open(&Arc::clone(journal)),
-            None => self.capture_at_rest(),
+/// Takes in one moment what lives, the files that hold it, and where the log ends.
+fn capture(engine: &Engine) -> Result<Capture> {
+    match &engine.journal {
+        Some(journal) => capture_while_open(engine, &Arc::clone(journal)),
+        None => capture_at_rest(engine),
+    }
+}
+
+fn capture_while_open(engine: &Engine, journal: &folddb_journal::JournalSync) -> Result<Capture> {
+    // No edit may come between, so that runs and log fit together and no segment goes that this state needs.
+    let manifest = engine.manifest.lock();
+    engine.check_open()?;
+    let state = Arc::clone(manifest.state());
+    let (committer, began) = (engine.commit.lock(), engine.host.clock.monotonic());
+    let (facts, last_seq) = (journal.segments(), committer.next_seq - 1);
+    let writers_held = engine.host.clock.monotonic().saturating_sub(began);
+    drop(committer);
+    let end_lsn = facts.last().map_or(state.log_start_lsn, |active| active.end_lsn);
+    let mut segments = Vec::new();
+    for fact in facts.iter().filter(|fact| fact.end_lsn > state.log_start_lsn) {
+        let file = open_segment(engine, fact.number)?;
+        let end_bytes = SEGMENT_HEADER_BYTES as u64 + (fact.end_lsn - fact.first_lsn);
+        let is_sealed = fact.end_lsn < end_lsn;
+        segments.push(Segment { number: fact.number, file, end_bytes, is_sealed });
+    }
+    let values = value_files(engine, &state, &engine.values.lane.ends())?;
+    let _pinned = pin(engine);
+    let objects = objects(engine, &state)?;
+    Ok(Capture { _pinned, state, segments, values, objects, end_lsn, last_seq, writers_held })
+}
+
+/// Of a store that is opened for reading nothing changes. One who writes beside it may have gone on
+/// with the log, and have taken away what that led to, and segments that came after: so the log is
+/// not read again, but copied as far as it was read when the store was opened.
+fn capture_at_rest(engine: &Engine) -> Result<Capture> {
+    let state = Arc::clone(engine.manifest.lock().state());
+    let (end_lsn, last_seq) = (engine.read_to_lsn, engine.published());
+    let mut segments = Vec::new();
+    for number in log_files(engine)? {
+        let file = open_segment(engine, number)?;
+        let Some(header) = segment_header(engine, number, &*file)? else { continue };
+        let needed = state.log_start_lsn.max(header.first_lsn)..end_lsn.min(header.next_lsn());
+        if !needed.is_empty() {
+            let whole = file.len_bytes().map_err(|error| segment_error(engine, "read", number, error))?;
+            let end_bytes = header.offset_of(header.next_lsn().min(end_lsn)).min(whole);
+            let is_sealed = header.next_lsn() <= end_lsn;
+            segments.push(Segment { number, file, end_bytes, is_sealed });
         }
     }
+    let values = value_files(engine, &state, &[])?;
+    let objects = objects(engine, &state)?;
+    Ok(Capture {
+        _pinned: pin(engine),
+        state,
+        segments,
+        values,
+        objects,
+        end_lsn,
+        last_seq,
+        writers_held: Duration::ZERO,
+    })
+}
 
-    fn capture_while_open(&self, journal: &folddb_journal::JournalSync) -> Result<Capture> {
-        // No edit may come between, so that runs and log fit together and no segment goes that this state needs.
-        let manifest = self.manifest.lock();
-        self.check_open()?;
-        let state = Arc::clone(manifest.state());
-        let (committer, began) = (self.commit.lock(), self.host.clock.monotonic());
-        let (facts, last_seq) = (journal.segments(), committer.next_seq - 1);
-        let writers_held = self.host.clock.monotonic().saturating_sub(began);
-        drop(committer);
-        let end_lsn = facts.last().map_or(state.log_start_lsn, |active| active.end_lsn);
-        let mut segments = Vec::new();
-        for fact in facts.iter().filter(|fact| fact.end_lsn > state.log_start_lsn) {
-            let file = self.open_segment(fact.number)?;
-            let end_bytes = SEGMENT_HEADER_BYTES as u64 + (fact.end_lsn - fact.first_lsn);
-            let is_sealed = fact.end_lsn < end_lsn;
-            segments.push(Segment { number: fact.number, file, end_bytes, is_sealed });
-        }
-        let values = self.value_files(&state, &self.values.lane.ends())?;
-        let _pinned = self.pin();
-        let objects = self.objects(&state)?;
-        Ok(Capture { _pinned, state, segments, values, objects, end_lsn, last_seq, writers_held })
+/// The value segments, each as far as it counts now. One that is not sealed, or not cut to its end yet, is not linked: it
+/// will be, and what a backup holds never changes. Where nobody appends, an unsealed one counts with its whole length.
+fn value_files(engine: &Engine, state: &State, open: &[ValuesEnd]) -> Result<Vec<ValuesCopy>> {
+    let mut copies = Vec::new();
+    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_shelf(**number)) {
+        let path = values_path(&engine.dir, number);
+        let len = engine.host.files.len_bytes(&path).map_err(|error| Error::io("read", &path, error))?;
+        let open_end = open.iter().find(|one| one.number == number).map(|one| one.end);
+        let bytes = end.or(open_end).unwrap_or(len);
+        copies.push(ValuesCopy { number, bytes, is_sealed: *end == Some(len) });
     }
+    Ok(copies)
+}
 
-    /// Of a store that is opened for reading nothing changes. One who writes beside it may have gone on
-    /// with the log, and have taken away what that led to, and segments that came after: so the log is
-    /// not read again, but copied as far as it was read when the store was opened.
-    fn capture_at_rest(&self) -> Result<Capture> {
-        let state = Arc::clone(self.manifest.lock().state());
-        let (end_lsn, last_seq) = (self.read_to_lsn, self.published());
-        let mut segments = Vec::new();
-        for number in self.log_files()? {
-            let file = self.open_segment(number)?;
-            let Some(header) = self.segment_header(number, &*file)? else { continue };
-            let needed = state.log_start_lsn.max(header.first_lsn)..end_lsn.min(header.next_lsn());
-            if !needed.is_empty() {
-                let whole = file.len_bytes().map_err(|error| self.segment_error("read", number, error))?;
-                let end_bytes = header.offset_of(header.next_lsn().min(end_lsn)).min(whole);
-                let is_sealed = header.next_lsn() <= end_lsn;
-                segments.push(Segment { number, file, end_bytes, is_sealed });
+/// The values in files of their own that are whole now.
+fn objects(engine: &Engine, state: &State) -> Result<Vec<ObjectsCopy>> {
+    let mut copies = Vec::new();
+    for &shelf in state.shelves.keys() {
+        let whole = engine.values.lane.shelves.whole(shelf);
+        let is_whole = |unit: &u32| whole.as_ref().is_none_or(|whole| whole.contains(unit));
+        let there = objects_in(&*engine.host.files, &engine.dir, shelf)?.into_iter().filter(is_whole);
+        let len = |unit: u32| {
+            let path = object_path(&engine.dir, shelf, unit);
+            match engine.host.files.len_bytes(&path) {
+                Ok(len) => Ok(Some((unit, len))),
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(Error::io("read", &path, error)),
             }
-        }
-        let values = self.value_files(&state, &[])?;
-        let objects = self.objects(&state)?;
-        Ok(Capture {
-            _pinned: self.pin(),
-            state,
-            segments,
-            values,
-            objects,
-            end_lsn,
-            last_seq,
-            writers_held: Duration::ZERO,
-        })
-    }
-
-    /// The value segments, each as far as it counts now. One that is not sealed, or not cut to its end yet, is not linked: it
-    /// will be, and what a backup holds never changes. Where nobody appends, an unsealed one counts with its whole length.
-    fn value_files(&self, state: &State, open: &[ValuesEnd]) -> Result<Vec<ValuesCopy>> {
-        let mut copies = Vec::new();
-        for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_shelf(**number)) {
-            let path = values_path(&self.dir, number);
-            let len = self.host.files.len_bytes(&path).map_err(|error| Error::io("read", &path, error))?;
-            let open_end = open.iter().find(|one| one.number == number).map(|one| one.end);
-            let bytes = end.or(open_end).unwrap_or(len);
-            copies.push(ValuesCopy { number, bytes, is_sealed: *end == Some(len) });
-        }
-        Ok(copies)
-    }
-
-    /// The values in files of their own that are whole now.
-    fn objects(&self, state: &State) -> Result<Vec<ObjectsCopy>> {
-        let mut copies = Vec::new();
-        for &shelf in state.shelves.keys() {
-            let whole = self.values.lane.shelves.whole(shelf);
-            let is_whole = |unit: &u32| whole.as_ref().is_none_or(|whole| whole.contains(unit));
-            let there = objects_in(&*self.host.files, &self.dir, shelf)?.into_iter().filter(is_whole);
-            let len = |unit: u32| {
-                let path = object_path(&self.dir, shelf, unit);
-                match self.host.files.len_bytes(&path) {
-                    Ok(len) => Ok(Some((unit, len))),
-                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-                    Err(error) => Err(Error::io("read", &path, error)),
-                }
-            };
-            let units = there.filter_map(|unit| len(unit).transpose()).collect::<Result<_>>()?;
-            copies.push(ObjectsCopy { shelf, units });
-        }
-        Ok(copies)
-    }
-
-    fn pin(&self) -> (Vec<PartFiles>, Arc<Roster>, Vec<Arc<IndexFile>>) {
-        let parts = self.catalog().all().map(|table| table.part_files()).collect();
-        let catalog = self.catalog();
-        let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
-        let indexes = hashed.filter_map(|hashed| hashed.file.lock().clone()).collect();
-        (parts, self.values.files.present(), indexes)
-    }
-
-    /// The segments of the log that are there, oldest first.
-    fn log_files(&self) -> Result<BTreeSet<FileNumber>> {
-        let names = self.host.files.list(&self.dir).map_err(|error| Error::io("list", &self.dir, error))?;
-        let number = |name: &String| match FileName::parse(name) {
-            Some(FileName::Log(number)) => Some(number),
-            _ => None,
         };
-        Ok(names.iter().filter_map(number).collect())
+        let units = there.filter_map(|unit| len(unit).transpose()).collect::<Result<_>>()?;
+        copies.push(ObjectsCopy { shelf, units });
     }
+    Ok(copies)
+}
 
-    fn open_segment(&self, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
-        let path = self.path(&FileName::Log(number).to_string());
-        self.host.files.open(&path).map_err(|error| self.segment_error("open", number, error))
-    }
+fn pin(engine: &Engine) -> (Vec<PartFiles>, Arc<Roster>, Vec<Arc<IndexFile>>) {
+    let parts = engine.catalog().all().map(|table| table.part_files()).collect();
+    let catalog = engine.catalog();
+    let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
+    let indexes = hashed.filter_map(|hashed| hashed.file.lock().clone()).collect();
+    (parts, engine.values.files.present(), indexes)
+}
 
-    /// The header of a segment; none where its making was cut short.
-    fn segment_header(&self, number: FileNumber, file: &dyn ReadFile) -> Result<Option<SegmentHeader>> {
-        let mut bytes = vec![0; SEGMENT_HEADER_BYTES];
-        match file.read_exact_at(0, &mut bytes) {
-            Ok(()) => Ok(SegmentHeader::decode(&bytes, number).ok()),
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
-            Err(error) => Err(self.segment_error("read", number, error)),
-        }
-    }
+/// The segments of the log that are there, oldest first.
+fn log_files(engine: &Engine) -> Result<BTreeSet<FileNumber>> {
+    let names = engine.host.files.list(&engine.dir).map_err(|error| Error::io("list", &engine.dir, error))?;
+    let number = |name: &String| match FileName::parse(name) {
+        Some(FileName::Log(number)) => Some(number),
+        _ => None,
+    };
+    Ok(names.iter().filter_map(number).collect())
+}
 
-    fn segment_error(&self, doing: &str, number: FileNumber, error: std::io::Error) -> Error {
-        Error::io(doing, &self.path(&FileName::Log(number).to_string()), error)
+fn open_segment(engine: &Engine, number: FileNumber) -> Result<Arc<dyn ReadFile>> {
+    let path = engine.path(&FileName::Log(number).to_string());
+    engine.host.files.open(&path).map_err(|error| segment_error(engine, "open", number, error))
+}
+
+/// The header of a segment; none where its making was cut short.
+fn segment_header(engine: &Engine, number: FileNumber, file: &dyn ReadFile) -> Result<Option<SegmentHeader>> {
+    let mut bytes = vec![0; SEGMENT_HEADER_BYTES];
+    match file.read_exact_at(0, &mut bytes) {
+        Ok(()) => Ok(SegmentHeader::decode(&bytes, number).ok()),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(segment_error(engine, "read", number, error)),
     }
+}
+
+fn segment_error(engine: &Engine, doing: &str, number: FileNumber, error: std::io::Error) -> Error {
+    Error::io(doing, &engine.path(&FileName::Log(number).to_string()), error)
 }
 
 /// A generation under way.
@@ -397,8 +396,8 @@ impl<'a> Making<'a> {
             let files = list.files.into_iter();
             (path, files.map(|file| (file.name, file)).collect())
         });
-        let capture = engine.capture()?;
-        engine.sync_to(capture.end_lsn)?;
+        let capture = capture(engine)?;
+        commit::sync_to(engine, capture.end_lsn)?;
         let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + listed_indexes(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + capture.values.iter().map(|one| one.bytes).sum::<u64>()
@@ -406,7 +405,7 @@ impl<'a> Making<'a> {
             + capture.state.moved_files.values().sum::<u64>();
         let segment_bytes = |segment: &Segment| {
             let needed = segment.needed_bytes();
-            needed.map_err(|error| engine.segment_error("read", segment.number, error))
+            needed.map_err(|error| segment_error(engine, "read", segment.number, error))
         };
         let log_bytes: Vec<u64> = capture.segments.iter().map(segment_bytes).collect::<Result<_>>()?;
         let mut making = Making {

@@ -13,6 +13,7 @@ use crate::care::finding::{Finding, Severity};
 use crate::care::survey::Survey;
 use crate::care::verify::verify;
 use crate::engine::Engine;
+use crate::feeds;
 use crate::feeds::FeedStats;
 use crate::kept_logs;
 use crate::options::Options;
@@ -469,7 +470,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         sealed_bytes: engine.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
         batches_to_replay: 0,
         batches_cut: 0,
-        segments: engine.segments_of_memory() as u64,
+        segments: feeds::segments_of_memory(engine) as u64,
         feeds: store.feeds(),
         segment_bytes: engine.options.segment_bytes,
         stats,

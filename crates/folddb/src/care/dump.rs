@@ -17,6 +17,7 @@ use crate::catalog::TableCore;
 use crate::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
+use crate::stream;
 use crate::stream::cause_of;
 use crate::times::AsOf;
 
@@ -182,7 +183,7 @@ impl Dump<'_> {
         (key, until_ms): (&[u8], Option<u64>),
         writer: &mut RowWriter<'_>,
     ) -> Result<()> {
-        let Some(mut value) = self.store.engine().read_value(core, key, Some(self.at))? else {
+        let Some(mut value) = stream::read_value(self.store.engine(), core, key, Some(self.at))? else {
             return Ok(());
         };
         writer.put_long(key, value.len_bytes(), until_ms, &mut self.line);

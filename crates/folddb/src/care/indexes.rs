@@ -15,7 +15,9 @@ use crate::care::finding::Finding;
 use crate::care::survey::in_words;
 use crate::catalog::{IndexCore, TableCore};
 use crate::derive::{Taken, not_at_hand, take_terms};
+use crate::indexing;
 use crate::options::Options;
+use crate::read;
 use crate::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
@@ -43,7 +45,7 @@ impl Store {
     /// read.
     pub fn check_index(&self, table: &str, index: &str) -> Result<IndexCheck> {
         let table = self.bytes_table(table)?;
-        let index = self.engine().index_of(table.core(), index)?;
+        let index = indexing::index_of(table.core(), index)?;
         if !index.is_built() {
             return Err(Error::invalid(format!("index `{}` is being built", index.table.name)));
         }
@@ -80,7 +82,7 @@ fn check(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Result<Ind
         for term in terms.iter() {
             entry.clear();
             put_entry(&mut entry, term, key);
-            if engine.contains(&index.table, &entry, at)? {
+            if read::contains(engine, &index.table, &entry, at)? {
                 living += 1;
                 continue;
             }
@@ -150,7 +152,7 @@ fn finding(store: &Store, table: &Arc<TableCore>, index: &IndexCore, manifest: &
 /// Why an index could not have what it lacks, whatever befell it: its rule breaks the law of terms. Versions before this one
 /// made such.
 fn law_broken(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Option<TermsBroken> {
-    let samples = store.engine().sample(table).ok()?;
+    let samples = indexing::sample(store.engine(), table).ok()?;
     let extractor = index.extractor.as_ref().ok()?;
     match check_terms(&table.rules, extractor, &samples) {
         Err(TermsDoubt::Broken(case)) => Some(case),

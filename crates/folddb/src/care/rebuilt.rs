@@ -16,7 +16,9 @@ use folddb_manifest::{State, TableState};
 use crate::care::finding::{Finding, Loss, Misfits};
 use crate::care::survey::in_words;
 use crate::engine::Engine;
+use crate::feeds;
 use crate::feeds::history_in;
+use crate::kept_logs;
 use crate::kept_logs::kept_log;
 use crate::values::rope_of;
 use crate::values_at_rest::ValuesAtRest;
@@ -71,8 +73,8 @@ impl Rebuilt {
     pub(crate) fn keep_logs(&self, engine: &Engine) -> Result<()> {
         for log in &self.logs {
             let mut manifest = engine.manifest.lock();
-            let kept = engine.keep_log(manifest.state(), &log.table)?;
-            engine.edit_feeds(&mut manifest, &[kept])?;
+            let kept = kept_logs::keep_log(engine, manifest.state(), &log.table)?;
+            feeds::edit_feeds(engine, &mut manifest, &[kept])?;
         }
         Ok(())
     }

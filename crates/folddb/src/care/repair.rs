@@ -44,8 +44,10 @@ use crate::care::repair::values::{LostValues, find_values};
 use crate::care::survey::{Few, Survey, Told, bind, in_words, log_findings};
 use crate::care::verify::VerifyReport;
 use crate::catalog::TableCore;
+use crate::commit;
 use crate::encode::Encoded;
 use crate::engine::{Engine, Numbers};
+use crate::indexing;
 use crate::indexing::extractor;
 use crate::install::part_state;
 use crate::options::{Durability, Options};
@@ -385,7 +387,7 @@ impl Mender<'_> {
         let engine = store.engine();
         for table in engine.catalog().own() {
             for index in table.indexes().iter() {
-                engine.build_index(table, index, &mut |_| ControlFlow::Continue(()))?;
+                indexing::build_index(engine, table, index, &mut |_| ControlFlow::Continue(()))?;
             }
         }
         Ok(())
@@ -753,7 +755,7 @@ fn commit_again(engine: &Arc<Engine>, frame: &ReplayFrame<'_>, encoded: &mut Enc
     if let Some(time_ms) = frame.time_ms {
         engine.times.note(engine.published() + 1, time_ms);
     }
-    engine.commit(encoded, Durability::Process).map(drop)
+    commit::commit(engine, encoded, Durability::Process).map(drop)
 }
 
 /// The table that this is an index of, where it is one.

@@ -30,9 +30,14 @@ use folddb_manifest::{Change, State};
 use folddb_merge::ReclaimPlan;
 
 use crate::budget::Who;
+use crate::commit;
 use crate::engine::Engine;
+use crate::install;
+use crate::reclaim;
+use crate::reclaim::live;
 use crate::reclaim::live::Holder;
 use crate::value_files::Roster;
+use crate::values;
 
 /// See the top of this file.
 pub(crate) struct ReclaimJob {
@@ -112,7 +117,7 @@ impl ReclaimJob {
             Some((segment, own.or_else(|| state.moved.get(&number).copied().map(Place::Moved))?))
         };
         let places: BTreeMap<u32, Place> = plan.segments.iter().filter_map(place).collect();
-        let holders = engine.holders(&places.keys().copied().collect());
+        let holders = live::holders(engine, &places.keys().copied().collect());
         ReclaimJob {
             _roster: engine.values.files.present(),
             holders,
@@ -253,8 +258,8 @@ impl ReclaimJob {
     fn install(&mut self, engine: &Engine) -> Result<()> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let file_bytes = writer.finish()?;
-        engine.sync_dir()?;
-        engine.sync_for_hashed()?;
+        install::sync_dir(engine)?;
+        reclaim::sync_for_hashed(engine)?;
         let mut manifest = engine.manifest.lock();
         engine.check_open()?;
         let state = Arc::clone(manifest.state());
@@ -268,13 +273,13 @@ impl ReclaimJob {
         self.look_again(engine)?;
         let mut changes =
             vec![Change::MoveValues { file: self.number, file_bytes, segments: segments.clone() }];
-        changes.extend(engine.numbers_change(&state));
+        changes.extend(install::numbers_change(engine, &state));
         manifest.append(&changes).inspect_err(|error| {
             self.is_unlisted = error.kind() == ErrorKind::NoSpace; // after any other failure the edit may be on the disk
-            engine.note_write_failure(error);
+            commit::note_write_failure(engine, error);
         })?;
         self.is_unlisted = false;
-        engine.note_listed_values(&manifest);
+        values::note_listed_values(engine, &manifest);
         engine.values.files.moved(&segments, self.number);
         let gone: u64 = freed_bytes(&state, manifest.state());
         drop(manifest);
@@ -293,7 +298,7 @@ impl ReclaimJob {
         }
         let mut now: BTreeMap<u32, Vec<u32>> =
             self.places.keys().map(|&segment| (segment, Vec::new())).collect();
-        for holder in engine.holders(&self.places.keys().copied().collect()) {
+        for holder in live::holders(engine, &self.places.keys().copied().collect()) {
             holder.add_all_to(&mut now)?;
         }
         for (segment, units) in now {

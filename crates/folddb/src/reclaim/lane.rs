@@ -15,12 +15,14 @@ use std::sync::Arc;
 use folddb_base::FileNumber;
 use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::State;
-use folddb_merge::{MergeOptions, Moment, ReclaimOptions, ValueFile, hidden_value_bytes};
+use folddb_merge::{MergeOptions, Moment, ReclaimOptions, ValueFile};
 use folddb_rules::place::ValuesIn;
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::upkeep::expire;
 use crate::upkeep::merge::summaries;
+use crate::values;
 
 /// Dead values that runs may hide in any case: half of the smallest segment.
 const HIDDEN_BYTES_MIN: u64 = 512 << 10;
@@ -32,51 +34,49 @@ pub(crate) struct Beside {
     pub(crate) spare_bytes: u64,
 }
 
-impl Engine {
-    /// The options of a table's merges, as far as the values that lie apart matter to them.
-    pub(crate) fn with_hidden_values(&self, table: &TableCore, options: MergeOptions) -> MergeOptions {
-        match table.hides_values {
-            true => options.hiding_values(HIDDEN_BYTES_MIN.min(self.options.values_segment_bytes() / 2)),
-            false => options,
-        }
+/// The options of a table's merges, as far as the values that lie apart matter to them.
+pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: MergeOptions) -> MergeOptions {
+    match table.hides_values {
+        true => options.hiding_values(HIDDEN_BYTES_MIN.min(engine.options.values_segment_bytes() / 2)),
+        false => options,
     }
+}
 
-    /// About how many bytes of what parts point to are dead.
-    pub(crate) fn hidden_value_bytes(&self) -> u64 {
-        let moment = Moment { borders: self.borders.all(), ..Moment::default() };
-        let leading = self.tables_leading(); // others have none that runs hide
-        let in_lane = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
-        let hiding = leading.iter().filter(|table| table.hides_values).filter(in_lane);
-        let of = |table: &Arc<TableCore>| {
-            let mut runs = summaries(table, &HashSet::new());
-            self.count_outdated(table, &mut runs);
-            self.count_covered(table, &mut runs);
-            hidden_value_bytes(&runs, &moment)
-        };
-        hiding.map(of).sum()
-    }
+/// About how many bytes of what parts point to are dead.
+pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
+    let moment = Moment { borders: engine.borders.all(), ..Moment::default() };
+    let leading = engine.tables_leading(); // others have none that runs hide
+    let in_lane = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
+    let hiding = leading.iter().filter(|table| table.hides_values).filter(in_lane);
+    let of = |table: &Arc<TableCore>| {
+        let mut runs = summaries(table, &HashSet::new());
+        expire::count_outdated(engine, table, &mut runs);
+        expire::count_covered(engine, table, &mut runs);
+        folddb_merge::hidden_value_bytes(&runs, &moment)
+    };
+    hiding.map(of).sum()
+}
 
-    /// What the lane takes beside what is settled.
-    pub(crate) fn beside_settled(&self, state: &State) -> Beside {
-        let filled: HashMap<FileNumber, u64> =
-            self.values.lane.ends().iter().map(|segment| (segment.number, segment.end)).collect();
-        let settled = self.values.settled.lock();
-        let mut beside = Beside::default();
-        let is_beside = |number: FileNumber| !settled.contains(&number) && !state.is_shelf(number);
-        for (&number, &end) in state.values.iter().filter(|(number, _)| is_beside(**number)) {
-            let len = self.segment_bytes(state, number);
-            let fresh = end.or_else(|| filled.get(&number).copied()).unwrap_or(len).min(len);
-            beside.fresh_bytes += fresh;
-            beside.spare_bytes += len - fresh;
-        }
-        beside
+/// What the lane takes beside what is settled.
+pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
+    let filled: HashMap<FileNumber, u64> =
+        engine.values.lane.ends().iter().map(|segment| (segment.number, segment.end)).collect();
+    let settled = engine.values.settled.lock();
+    let mut beside = Beside::default();
+    let is_beside = |number: FileNumber| !settled.contains(&number) && !state.is_shelf(number);
+    for (&number, &end) in state.values.iter().filter(|(number, _)| is_beside(**number)) {
+        let len = values::segment_bytes(engine, state, number);
+        let fresh = end.or_else(|| filled.get(&number).copied()).unwrap_or(len).min(len);
+        beside.fresh_bytes += fresh;
+        beside.spare_bytes += len - fresh;
     }
+    beside
+}
 
-    /// Takes note of how far the lane is over its bound, while that is being worked at; of nothing while nothing can be done.
-    pub(crate) fn note_lane(&self, files: &[ValueFile], options: &ReclaimOptions, is_worked_at: bool) {
-        let (taken, alive) = options.lane(files);
-        let times = taken as f64 / (options.bound * alive.max(1) as f64);
-        let thousandths = if is_worked_at { (times * 1000.0) as u64 } else { 0 };
-        self.debt.lane_thousandths.store(thousandths, Ordering::Relaxed);
-    }
+/// Takes note of how far the lane is over its bound, while that is being worked at; of nothing while nothing can be done.
+pub(crate) fn note_lane(engine: &Engine, files: &[ValueFile], options: &ReclaimOptions, is_worked_at: bool) {
+    let (taken, alive) = options.lane(files);
+    let times = taken as f64 / (options.bound * alive.max(1) as f64);
+    let thousandths = if is_worked_at { (times * 1000.0) as u64 } else { 0 };
+    engine.debt.lane_thousandths.store(thousandths, Ordering::Relaxed);
 }

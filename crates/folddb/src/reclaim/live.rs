@@ -36,60 +36,57 @@ pub(crate) enum Holder {
     Hashed(Arc<TableCore>, IndexCursor),
 }
 
-impl Engine {
-    /// Takes those out that hashed tables lead to, where one does not know for sure to what: what the log said did not fit its index.
-    pub(crate) fn leave_unsure(&self, segments: &mut BTreeSet<FileNumber>) {
-        let catalog = self.catalog();
-        let mut unsure = catalog.hashed().map(|(_, hashed)| hashed).filter(|hashed| hashed.is_unsure());
-        if unsure.next().is_some() {
-            segments.clear();
-        }
+/// Takes those out that hashed tables lead to, where one does not know for sure to what: what the log said did not fit its index.
+pub(crate) fn leave_unsure(engine: &Engine, segments: &mut BTreeSet<FileNumber>) {
+    let catalog = engine.catalog();
+    let mut unsure = catalog.hashed().map(|(_, hashed)| hashed).filter(|hashed| hashed.is_unsure());
+    if unsure.next().is_some() {
+        segments.clear();
     }
+}
 
-    /// How much of each segment is alive. The caller holds the manifest's lock.
-    pub(crate) fn alive(&self) -> BTreeMap<u32, Alive> {
-        let mut alive: BTreeMap<u32, Alive> = BTreeMap::new();
-        let roster = self.values.files.present();
-        let mut add = |segment: u32, values: u64, bytes: u64| {
-            let one = alive.entry(segment).or_default();
-            (one.values, one.bytes) = (one.values + values, one.bytes + bytes);
-        };
-        for table in self.tables_leading() {
-            for part in table.part_files().values() {
-                part.part.facts().values.iter().for_each(|used| add(used.segment, used.count, used.bytes));
-            }
+/// How much of each segment is alive. The caller holds the manifest's lock.
+pub(crate) fn alive(engine: &Engine) -> BTreeMap<u32, Alive> {
+    let mut alive: BTreeMap<u32, Alive> = BTreeMap::new();
+    let roster = engine.values.files.present();
+    let mut add = |segment: u32, values: u64, bytes: u64| {
+        let one = alive.entry(segment).or_default();
+        (one.values, one.bytes) = (one.values + values, one.bytes + bytes);
+    };
+    for table in engine.tables_leading() {
+        for part in table.part_files().values() {
+            part.part.facts().values.iter().for_each(|used| add(used.segment, used.count, used.bytes));
         }
-        for (_, hashed) in self.catalog().hashed() {
-            let read = hashed.read_segments();
-            for (low, tally) in read.into_iter().filter(|(_, tally)| tally.records > 0) {
-                if let Some(segment) = roster.number_of(low) {
-                    add(segment, tally.records, tally.bytes);
-                }
-            }
-        }
-        alive
     }
+    for (_, hashed) in engine.catalog().hashed() {
+        let read = hashed.read_segments();
+        for (low, tally) in read.into_iter().filter(|(_, tally)| tally.records > 0) {
+            if let Some(segment) = roster.number_of(low) {
+                add(segment, tally.records, tally.bytes);
+            }
+        }
+    }
+    alive
+}
 
-    /// All that points into one of these segments. The caller holds the manifest's lock, so that none is missed.
-    pub(crate) fn holders(&self, segments: &BTreeSet<u32>) -> Vec<Holder> {
-        let mut holders = Vec::new();
-        let wanted_lows: BTreeSet<u32> =
-            segments.iter().map(|&segment| low_bits(u64::from(segment))).collect();
-        let is_wanted = |segment: u32| segments.contains(&segment);
-        for table in self.tables_leading() {
-            let parts = table.part_files();
-            let points_there =
-                |part: &&Arc<PartFile>| part.part.facts().values.iter().any(|used| is_wanted(used.segment));
-            holders.extend(parts.values().filter(points_there).cloned().map(Holder::Part));
-        }
-        for (table, hashed) in self.catalog().hashed() {
-            // It has an account of every segment that it ever had a value in, also of those to which only snapshots lead.
-            if hashed.segments().keys().any(|low| wanted_lows.contains(low)) {
-                holders.push(Holder::Hashed(Arc::clone(table), IndexCursor::default()));
-            }
-        }
-        holders
+/// All that points into one of these segments. The caller holds the manifest's lock, so that none is missed.
+pub(crate) fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
+    let mut holders = Vec::new();
+    let wanted_lows: BTreeSet<u32> = segments.iter().map(|&segment| low_bits(u64::from(segment))).collect();
+    let is_wanted = |segment: u32| segments.contains(&segment);
+    for table in engine.tables_leading() {
+        let parts = table.part_files();
+        let points_there =
+            |part: &&Arc<PartFile>| part.part.facts().values.iter().any(|used| is_wanted(used.segment));
+        holders.extend(parts.values().filter(points_there).cloned().map(Holder::Part));
     }
+    for (table, hashed) in engine.catalog().hashed() {
+        // It has an account of every segment that it ever had a value in, also of those to which only snapshots lead.
+        if hashed.segments().keys().any(|low| wanted_lows.contains(low)) {
+            holders.push(Holder::Hashed(Arc::clone(table), IndexCursor::default()));
+        }
+    }
+    holders
 }
 
 impl Holder {

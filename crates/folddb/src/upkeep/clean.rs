@@ -33,7 +33,9 @@ use folddb_rules::{Extractor, Keep};
 use super::stale::{Entries, Looks, is_walk_cheaper};
 use crate::borders::{At, Held, HeldFor};
 use crate::catalog::{IndexCore, TableCore};
+use crate::commit;
 use crate::engine::Engine;
+use crate::times;
 
 /// A step takes in so many records where each may cost a read.
 const STEP_RECORDS: u64 = 1024;
@@ -77,7 +79,7 @@ impl TableCore {
     /// Whether it is an index in which a merge of all may find something stale that was none at the last one.
     pub(super) fn may_be_stale(&self, engine: &Engine) -> bool {
         let Some((table, index)) = self.owner() else { return false };
-        let kept_since = engine.kept_since(&table, engine.now_ms());
+        let kept_since = times::kept_since(engine, &table, times::now_ms(engine));
         is_cleanable(&table, &index)
             && index.cleaned_at.load(Ordering::Acquire) < kept_since.min(engine.published())
     }
@@ -168,7 +170,7 @@ impl Cleaner {
 
     /// Which entries nobody needs any more.
     fn stale(&mut self, engine: &Arc<Engine>, entries: &Entries) -> Vec<bool> {
-        let held = engine.hold_oldest(&self.table);
+        let held = hold_oldest(engine, &self.table);
         self.looked_at = self.looked_at.min(held.at.seq);
         let stale =
             Looks { engine, table: &self.table, extractor: &self.extractor, at: held.at }.stale(entries);
@@ -179,7 +181,7 @@ impl Cleaner {
 
     /// Makes durable what the steps so far have seen, so that what they left out stays stale. Called before each edit.
     pub(super) fn settle(&mut self, engine: &Engine) -> Result<()> {
-        if std::mem::take(&mut self.has_left_out) { engine.sync_log() } else { Ok(()) }
+        if std::mem::take(&mut self.has_left_out) { commit::sync_log(engine) } else { Ok(()) }
     }
 
     fn is_windowed(&self) -> bool {
@@ -195,38 +197,36 @@ impl Cleaner {
     }
 }
 
-impl Engine {
-    /// Holds the oldest moment of a table that anybody reads at: of the oldest snapshot, of the window that it keeps, or the present.
-    fn hold_oldest(&self, table: &TableCore) -> Held {
-        if let Keep::Window(window_ms) = table.rules.rules.keep {
-            return self.hold_window(table, window_ms);
-        }
-        let committer = self.commit.lock(); // no snapshot is taken meanwhile
-        let present = self.hold_present(table, &committer);
-        // Who keeps versions keeps those that have expired, and may be asked for a time when they were alive.
-        let is_kept = table.has_stamps && matches!(table.rules.rules.keep, Keep::Versions(_));
-        let latest_ms = if is_kept { 0 } else { present.at.time_ms };
-        loop {
-            let oldest = self.borders.oldest_of_all_tables().unwrap_or(present.at.seq);
-            match self.borders.hold_if_live(oldest, u64::MAX) {
-                Some((held, held_for)) if !matches!(held_for, HeldFor::Past(_)) => {
-                    let time_ms = held.at.time_ms.min(latest_ms);
-                    return held.reading_at(time_ms);
-                }
-                _ => {} // it went meanwhile
+/// Holds the oldest moment of a table that anybody reads at: of the oldest snapshot, of the window that it keeps, or the present.
+fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
+    if let Keep::Window(window_ms) = table.rules.rules.keep {
+        return hold_window(engine, table, window_ms);
+    }
+    let committer = engine.commit.lock(); // no snapshot is taken meanwhile
+    let present = times::hold_present(engine, table, &committer);
+    // Who keeps versions keeps those that have expired, and may be asked for a time when they were alive.
+    let is_kept = table.has_stamps && matches!(table.rules.rules.keep, Keep::Versions(_));
+    let latest_ms = if is_kept { 0 } else { present.at.time_ms };
+    loop {
+        let oldest = engine.borders.oldest_of_all_tables().unwrap_or(present.at.seq);
+        match engine.borders.hold_if_live(oldest, u64::MAX) {
+            Some((held, held_for)) if !matches!(held_for, HeldFor::Past(_)) => {
+                let time_ms = held.at.time_ms.min(latest_ms);
+                return held.reading_at(time_ms);
             }
+            _ => {} // it went meanwhile
         }
     }
+}
 
-    /// Holds where the window begins that a table keeps, or the oldest moment that is held where that is older.
-    fn hold_window(&self, table: &TableCore, window_ms: u64) -> Held {
-        let committer = self.commit.lock(); // no snapshot is taken meanwhile
-        let present = At::new(self.published(), self.noted_now_of(table, &committer));
-        let kept_since = self.kept_since(table, present.time_ms).max(table.folded_before);
-        // Whoever reads files of his own looks at these entries, too: see `find`.
-        let seq = self.borders.oldest_held().map_or(kept_since, |oldest| oldest.min(kept_since));
-        let begins_ms = present.time_ms.saturating_sub(window_ms);
-        let time_ms = self.borders.oldest_held_ms().map_or(begins_ms, |oldest| oldest.min(begins_ms));
-        self.borders.hold(At::new(seq, time_ms), HeldFor::Past(present), self.host.clock.monotonic())
-    }
+/// Holds where the window begins that a table keeps, or the oldest moment that is held where that is older.
+fn hold_window(engine: &Engine, table: &TableCore, window_ms: u64) -> Held {
+    let committer = engine.commit.lock(); // no snapshot is taken meanwhile
+    let present = At::new(engine.published(), times::noted_now_of(engine, table, &committer));
+    let kept_since = times::kept_since(engine, table, present.time_ms).max(table.folded_before);
+    // Whoever reads files of his own looks at these entries, too: see `find`.
+    let seq = engine.borders.oldest_held().map_or(kept_since, |oldest| oldest.min(kept_since));
+    let begins_ms = present.time_ms.saturating_sub(window_ms);
+    let time_ms = engine.borders.oldest_held_ms().map_or(begins_ms, |oldest| oldest.min(begins_ms));
+    engine.borders.hold(At::new(seq, time_ms), HeldFor::Past(present), engine.host.clock.monotonic())
 }

@@ -24,85 +24,86 @@ use folddb_run::PartFacts;
 
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::install;
 use crate::install::Installed;
+use crate::times;
+use crate::upkeep::flush;
 use crate::view::{PartView, TableView};
 
-impl Engine {
-    /// Takes parts off the list that hold nothing but what has expired.
-    pub(super) fn drop_expired(&self, table: &Arc<TableCore>) -> Result<()> {
-        if table.keeps_past {
-            return Ok(()); // what has expired is a part of the past
-        }
-        let view = table.view();
-        let mut taken = Vec::new();
-        let mut changes = Vec::new();
-        let mut records = 0;
-        for (index, run) in view.runs.iter().enumerate().rev() {
-            // Nothing is asked of a clock where nothing can have expired.
-            if !run.parts.iter().any(|part| deadline_of_all(part.file.part.facts()).is_some()) {
-                continue;
-            }
-            // Where no merge has it, none gets it meanwhile.
-            if !self.merges.lock().busy.insert((table.id, run.id)) {
-                continue;
-            }
-            taken.push(run.id);
-            let sweep_ms = self.sweepable_ms(table, &|other| other.id == run.id);
-            for part in &run.parts {
-                if is_over(part, sweep_ms) && !covers_what_lasts(table, &view, index, part, sweep_ms) {
-                    records += part.file.part.facts().records;
-                    changes.push(Change::RemovePart { table: table.id, run: run.id, file: part.file.number });
-                }
-            }
-        }
-        let dropped = match changes.is_empty() {
-            true => Ok(()),
-            false => self.install(table, changes, Installed::default()),
-        };
-        let mut merges = self.merges.lock();
-        for run in taken {
-            merges.busy.remove(&(table.id, run));
-        }
-        dropped?;
-        self.counters.records_expired.add(records);
-        Ok(())
+/// Takes parts off the list that hold nothing but what has expired.
+pub(super) fn drop_expired(engine: &Engine, table: &Arc<TableCore>) -> Result<()> {
+    if table.keeps_past {
+        return Ok(()); // what has expired is a part of the past
     }
-
-    /// Whether range deletes may cover something. Where values expire, or the past is kept, merges come by themselves in time.
-    pub(super) fn has_covered(&self, table: &TableCore) -> bool {
-        !table.is_timed && !table.view().range_deletes.is_empty()
-    }
-
-    /// Adds to what is outdated of each run the records of its parts that range deletes cover.
-    pub(crate) fn count_covered(&self, table: &TableCore, runs: &mut [RunSummary]) {
-        if !self.has_covered(table) {
-            return;
+    let view = table.view();
+    let mut taken = Vec::new();
+    let mut changes = Vec::new();
+    let mut records = 0;
+    for (index, run) in view.runs.iter().enumerate().rev() {
+        // Nothing is asked of a clock where nothing can have expired.
+        if !run.parts.iter().any(|part| deadline_of_all(part.file.part.facts()).is_some()) {
+            continue;
         }
-        let (view, borders, flushed_seq) = (table.view(), self.borders.all(), self.flushed_seq(table));
-        for summary in runs.iter_mut() {
-            let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
-            let covered = |part| covered_records(table, &view, part, (&borders, flushed_seq));
-            summary.outdated =
-                (summary.outdated + run.parts.iter().map(covered).sum::<u64>()).min(summary.records);
+        // Where no merge has it, none gets it meanwhile.
+        if !engine.merges.lock().busy.insert((table.id, run.id)) {
+            continue;
+        }
+        taken.push(run.id);
+        let sweep_ms = times::sweepable_ms(engine, table, &|other| other.id == run.id);
+        for part in &run.parts {
+            if is_over(part, sweep_ms) && !covers_what_lasts(table, &view, index, part, sweep_ms) {
+                records += part.file.part.facts().records;
+                changes.push(Change::RemovePart { table: table.id, run: run.id, file: part.file.number });
+            }
         }
     }
+    let dropped = match changes.is_empty() {
+        true => Ok(()),
+        false => install::install(engine, table, changes, Installed::default()),
+    };
+    let mut merges = engine.merges.lock();
+    for run in taken {
+        merges.busy.remove(&(table.id, run));
+    }
+    dropped?;
+    engine.counters.records_expired.add(records);
+    Ok(())
+}
 
-    /// Says of each run about how many of its records time has outdated.
-    pub(crate) fn count_outdated(&self, table: &TableCore, runs: &mut [RunSummary]) {
-        let view = table.view();
-        let since = self.times_to_keep(table).since;
-        for summary in runs.iter_mut() {
-            let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
-            let facts = || run.parts.iter().map(|part| part.file.part.facts());
-            if table.has_stamps && facts().any(|facts| facts.stamps.is_some_and(|stamps| stamps.expiring > 0))
-            {
-                let sweep_ms = self.sweepable_ms(table, &|other| other.id == run.id);
-                summary.outdated +=
-                    facts().filter_map(|facts| facts.stamps).map(|s| expired(&s, sweep_ms)).sum::<u64>();
-            }
-            if since < Seq::MAX {
-                summary.outdated += facts().map(|facts| past_beyond(facts, since)).sum::<u64>();
-            }
+/// Whether range deletes may cover something. Where values expire, or the past is kept, merges come by themselves in time.
+pub(super) fn has_covered(table: &TableCore) -> bool {
+    !table.is_timed && !table.view().range_deletes.is_empty()
+}
+
+/// Adds to what is outdated of each run the records of its parts that range deletes cover.
+pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
+    if !has_covered(table) {
+        return;
+    }
+    let (view, borders, flushed_seq) =
+        (table.view(), engine.borders.all(), flush::flushed_seq(engine, table));
+    for summary in runs.iter_mut() {
+        let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
+        let covered = |part| covered_records(table, &view, part, (&borders, flushed_seq));
+        summary.outdated =
+            (summary.outdated + run.parts.iter().map(covered).sum::<u64>()).min(summary.records);
+    }
+}
+
+/// Says of each run about how many of its records time has outdated.
+pub(crate) fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
+    let view = table.view();
+    let since = times::times_to_keep(engine, table).since;
+    for summary in runs.iter_mut() {
+        let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
+        let facts = || run.parts.iter().map(|part| part.file.part.facts());
+        if table.has_stamps && facts().any(|facts| facts.stamps.is_some_and(|stamps| stamps.expiring > 0)) {
+            let sweep_ms = times::sweepable_ms(engine, table, &|other| other.id == run.id);
+            summary.outdated +=
+                facts().filter_map(|facts| facts.stamps).map(|s| expired(&s, sweep_ms)).sum::<u64>();
+        }
+        if since < Seq::MAX {
+            summary.outdated += facts().map(|facts| past_beyond(facts, since)).sum::<u64>();
         }
     }
 }

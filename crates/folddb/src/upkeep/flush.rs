@@ -12,8 +12,19 @@ use super::output::Output;
 use super::ranges::Applied;
 use crate::budget::Who;
 use crate::catalog::TableCore;
+use crate::commit;
 use crate::engine::Engine;
+use crate::feeds;
+use crate::hashed_save;
+use crate::install;
 use crate::install::{Installed, part_state};
+use crate::own_files;
+use crate::reclaim;
+use crate::times;
+use crate::upkeep;
+use crate::upkeep::merge;
+use crate::upkeep::ranges;
+use crate::values;
 use crate::view::{PartFile, Sealed, TableView};
 use folddb_run::PartFacts;
 
@@ -34,288 +45,284 @@ impl Written {
 /// So many bytes of values may memory keep in full segments whatever the lane holds.
 const PINNED_BYTES_MIN: u64 = 16 << 20;
 
-impl Engine {
-    /// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
-    pub(crate) fn flush_step(&self) -> Result<Option<String>> {
-        let _only = self.debt.flushing.lock();
-        if self.health.cause().is_some() {
-            return Ok(None); // memory may hold half of a batch, which only replaying makes whole
-        }
-        self.mind_feeds()?;
-        self.age_snapshots();
-        self.settle_values()?;
-        if let Some(done) = self.drop_dead_values()? {
-            return Ok(Some(done));
-        }
-        self.limit_log();
-        let waiting = self.tables_sealed().into_iter().filter(|table| table.check_alive().is_ok());
-        let waiting = waiting.filter_map(|table| {
-            let oldest = table.view().sealed.last().cloned()?;
-            Some((table, oldest))
-        });
-        // Memtables and indexes take turns, so that neither holds the other up for long.
-        let saves_now = !self.debt.saved_last.swap(true, Ordering::Relaxed);
-        let oldest = waiting.min_by_key(|(_, sealed)| sealed.first_lsn);
-        if (saves_now || oldest.is_none())
-            && let Some(done) = self.save_due()?
-        {
-            return Ok(Some(done));
-        }
-        self.debt.saved_last.store(false, Ordering::Relaxed);
-        let Some((table, sealed)) = oldest else {
-            return Ok(self.merge_chunks().then(|| "merged chunks of a memtable".to_owned()));
-        };
-        let started = self.host.clock.monotonic();
-        let (bytes, memory_bytes) = (sealed.bytes, sealed.memtable.bytes());
-        let begun = self.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
-        let records = match self.flush(&table, &sealed) {
-            Ok(records) => records,
-            // Nobody asked for a table that is gone: whoever drops it forgets what waits.
-            Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
-            Err(error) => {
-                if error.kind() == ErrorKind::NoSpace {
-                    self.debt.flush_refused.store(begun, Ordering::Release);
-                    self.bell.ring();
-                }
-                return Err(error);
-            }
-        };
-        let took = self.host.clock.monotonic().saturating_sub(started);
-        self.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
-        self.debt.settle_sealed(bytes);
-        self.counters.flushes.add(1);
-        self.note_overdue_of(&table);
-        self.bell.ring();
-        Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
+/// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
+pub(crate) fn flush_step(engine: &Engine) -> Result<Option<String>> {
+    let _only = engine.debt.flushing.lock();
+    if engine.health.cause().is_some() {
+        return Ok(None); // memory may hold half of a batch, which only replaying makes whole
     }
-
-    /// Saves some of an index, if one is to be saved.
-    fn save_due(&self) -> Result<Option<String>> {
-        let begun = self.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
-        self.save_step().inspect_err(|error| {
+    feeds::mind_feeds(engine)?;
+    own_files::age_snapshots(engine);
+    values::settle_values(engine)?;
+    if let Some(done) = reclaim::drop_dead_values(engine)? {
+        return Ok(Some(done));
+    }
+    limit_log(engine);
+    let waiting = engine.tables_sealed().into_iter().filter(|table| table.check_alive().is_ok());
+    let waiting = waiting.filter_map(|table| {
+        let oldest = table.view().sealed.last().cloned()?;
+        Some((table, oldest))
+    });
+    // Memtables and indexes take turns, so that neither holds the other up for long.
+    let saves_now = !engine.debt.saved_last.swap(true, Ordering::Relaxed);
+    let oldest = waiting.min_by_key(|(_, sealed)| sealed.first_lsn);
+    if (saves_now || oldest.is_none())
+        && let Some(done) = save_due(engine)?
+    {
+        return Ok(Some(done));
+    }
+    engine.debt.saved_last.store(false, Ordering::Relaxed);
+    let Some((table, sealed)) = oldest else {
+        return Ok(merge_chunks(engine).then(|| "merged chunks of a memtable".to_owned()));
+    };
+    let started = engine.host.clock.monotonic();
+    let (bytes, memory_bytes) = (sealed.bytes, sealed.memtable.bytes());
+    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
+    let records = match flush(engine, &table, &sealed) {
+        Ok(records) => records,
+        // Nobody asked for a table that is gone: whoever drops it forgets what waits.
+        Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
+        Err(error) => {
             if error.kind() == ErrorKind::NoSpace {
-                self.debt.flush_refused.store(begun, Ordering::Release);
-                self.bell.ring();
+                engine.debt.flush_refused.store(begun, Ordering::Release);
+                engine.bell.ring();
             }
-        })
-    }
-
-    fn flush(&self, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
-        let is_bottom = table.view().runs.is_empty();
-        let times = self.times_to_flush(table, sealed);
-        let mut written = self.write_sealed(table, sealed, (is_bottom, times), &|applied, view| {
-            self.range_changes(applied, view, self.flushed_seq(table))
-        })?;
-        let log_start = self.log_start_without(Some(sealed));
-        self.sync_values().inspect_err(|_| written.discard())?; // what the parts point to
-        self.sync_log_for(sealed, log_start).inspect_err(|_| written.discard())?;
-        written.changes.extend(log_start.map(|lsn| self.horizon(lsn)));
-        let records = written.records;
-        self.install(
-            table,
-            written.changes,
-            Installed { parts: written.parts, flushed: Some(sealed.clone()) },
-        )?;
-        if let Some(lsn) = log_start {
-            self.retire_segments(lsn);
+            return Err(error);
         }
-        Ok(records)
-    }
+    };
+    let took = engine.host.clock.monotonic().saturating_sub(started);
+    engine.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
+    engine.debt.settle_sealed(bytes);
+    engine.counters.flushes.add(1);
+    merge::note_overdue_of(engine, &table);
+    engine.bell.ring();
+    Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
+}
 
-    /// Writes a sealed memtable as the newest run of its table, which no manifest lists yet. `is_bottom` when the
-    /// table has nothing older; `times` is what it keeps of the past, taken by now; `range_changes` says what becomes of the range deletes.
-    pub(crate) fn write_sealed(
-        &self,
-        table: &Arc<TableCore>,
-        sealed: &Sealed,
-        (is_bottom, times): (bool, Times),
-        range_changes: &dyn Fn(&Applied<'_>, &TableView) -> Vec<Change>,
-    ) -> Result<Written> {
-        let borders = self.borders.all();
-        let (min_seq, max_seq) = sealed.memtable.seqs().unwrap_or((0, 0));
+/// Saves some of an index, if one is to be saved.
+fn save_due(engine: &Engine) -> Result<Option<String>> {
+    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
+    hashed_save::save_step(engine).inspect_err(|error| {
+        if error.kind() == ErrorKind::NoSpace {
+            engine.debt.flush_refused.store(begun, Ordering::Release);
+            engine.bell.ring();
+        }
+    })
+}
+
+fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
+    let is_bottom = table.view().runs.is_empty();
+    let times = times::times_to_flush(engine, table, sealed);
+    let mut written = write_sealed(engine, table, sealed, (is_bottom, times), &|applied, view| {
+        ranges::range_changes(engine, applied, view, flushed_seq(engine, table))
+    })?;
+    let log_start = install::log_start_without(engine, Some(sealed));
+    values::sync_values(engine).inspect_err(|_| written.discard())?; // what the parts point to
+    sync_log_for(engine, sealed, log_start).inspect_err(|_| written.discard())?;
+    written.changes.extend(log_start.map(|lsn| install::horizon(engine, lsn)));
+    let records = written.records;
+    install::install(
+        engine,
+        table,
+        written.changes,
+        Installed { parts: written.parts, flushed: Some(sealed.clone()) },
+    )?;
+    if let Some(lsn) = log_start {
+        install::retire_segments(engine, lsn);
+    }
+    Ok(records)
+}
+
+/// Writes a sealed memtable as the newest run of its table, which no manifest lists yet. `is_bottom` when the
+/// table has nothing older; `times` is what it keeps of the past, taken by now; `range_changes` says what becomes of the range deletes.
+pub(crate) fn write_sealed(
+    engine: &Engine,
+    table: &Arc<TableCore>,
+    sealed: &Sealed,
+    (is_bottom, times): (bool, Times),
+    range_changes: &dyn Fn(&Applied<'_>, &TableView) -> Vec<Change>,
+) -> Result<Written> {
+    let borders = engine.borders.all();
+    let (min_seq, max_seq) = sealed.memtable.seqs().unwrap_or((0, 0));
+    let view = table.view();
+    let ranges = step_ranges(&view, sealed.last_seq);
+    let rules = StepRules {
+        order: table.rules.order.clone(),
+        fold: table.rules.fold.clone(),
+        borders: borders.clone(),
+        range_deletes: ranges.clone(),
+        bottom: if is_bottom { BottomRule::Always } else { BottomRule::Never },
+    };
+    let keep_seqs = table.keeps_past || borders.iter().any(|&border| border >= min_seq && border < max_seq);
+    let mut step = FoldStep::new(sealed.memtable.stream(), rules).with_times(times);
+    let mut output = Output::new(engine, table, (keep_seqs, is_bottom, times), Who::Flush);
+    let mut parts = Vec::new();
+    write_parts(engine, table, sealed, &mut step, &mut output, &mut parts).inspect_err(|_| {
+        engine.debt.flushed_bytes.store(0, Ordering::Relaxed);
+        output.discard(engine);
+        parts.iter().for_each(|(part, _)| part.retire());
+    })?;
+    let run = folddb_base::ids::RunId(engine.numbers.take().0);
+    let add_part = |(part, facts): &(Arc<PartFile>, PartFacts)| Change::AddPart {
+        table: table.id,
+        run,
+        tier: 0,
+        age: sealed.last_seq,
+        part: part_state(part.number, facts),
+    };
+    let mut changes: Vec<Change> = parts.iter().map(add_part).collect();
+    let parts: Vec<Arc<PartFile>> = parts.into_iter().map(|(part, _)| part).collect();
+    let sheltering = step.sheltering().collect();
+    let applied = Applied { table, ranges: &ranges, borders: &borders, sheltering, written: Some(&parts) };
+    changes.extend(range_changes(&applied, &view));
+    changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
+    let counts = *step.counts();
+    engine.counters.fold_failures.add(counts.declined_failed);
+    engine.counters.records_expired.add(counts.expired);
+    Ok(Written { changes, parts, records: counts.records_out })
+}
+
+/// Writes all of a memtable, part after part, each durable and open for reading.
+fn write_parts(
+    engine: &Engine,
+    table: &TableCore,
+    sealed: &Sealed,
+    step: &mut FoldStep<FlushStream>,
+    output: &mut Output,
+    parts: &mut Vec<(Arc<PartFile>, PartFacts)>,
+) -> Result<()> {
+    let record_bytes = sealed.bytes / (sealed.memtable.records() as usize).max(1);
+    loop {
+        let result = step.step(upkeep::step_budget(engine), output.writer(engine)?)?;
+        let flushed_bytes = (step.counts().records_in as usize * record_bytes).min(sealed.bytes);
+        engine.debt.flushed_bytes.store(flushed_bytes, Ordering::Relaxed);
+        match result {
+            StepResult::Done => break,
+            StepResult::AtKeyBorder if output.bytes_written() >= engine.options.part_bytes => {
+                parts.extend(output.close_part(engine, table)?);
+            }
+            _ => {}
+        }
+    }
+    parts.extend(output.close_part(engine, table)?);
+    Ok(())
+}
+
+/// A batch may have records in several tables. Before those of one become durable in a run, the log of the
+/// others' must be, or a power cut could leave half a batch.
+fn sync_log_for(engine: &Engine, sealed: &Sealed, log_start: Option<Lsn>) -> Result<()> {
+    match log_start {
+        Some(needed) if needed < sealed.end_lsn => commit::sync_to(engine, sealed.end_lsn),
+        Some(needed) => feeds::sync_history(engine, needed),
+        None => Ok(()),
+    }
+}
+
+pub(crate) fn flushed_seq(engine: &Engine, table: &TableCore) -> Seq {
+    engine.manifest.lock().state().tables.get(&table.id).map_or(0, |state| state.flushed_seq)
+}
+
+/// Merges the chunks of active memtables whose readers have asked for it. False when none has.
+fn merge_chunks(engine: &Engine) -> bool {
+    let mut merged = false;
+    let wishes = std::mem::take(&mut *engine.work.chunked.lock());
+    let catalog = engine.catalog();
+    for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
+        table.take_chunk_merge_wish();
+        // In this order: what is published first, which bounds what is touched, then all borders below it.
+        let published = engine.published();
         let view = table.view();
-        let ranges = step_ranges(&view, sealed.last_seq);
-        let rules = StepRules {
-            order: table.rules.order.clone(),
-            fold: table.rules.fold.clone(),
-            borders: borders.clone(),
-            range_deletes: ranges.clone(),
-            bottom: if is_bottom { BottomRule::Always } else { BottomRule::Never },
-        };
-        let keep_seqs =
-            table.keeps_past || borders.iter().any(|&border| border >= min_seq && border < max_seq);
-        let mut step = FoldStep::new(sealed.memtable.stream(), rules).with_times(times);
-        let mut output = Output::new(self, table, (keep_seqs, is_bottom, times), Who::Flush);
-        let mut parts = Vec::new();
-        self.write_parts(table, sealed, &mut step, &mut output, &mut parts).inspect_err(|_| {
-            self.debt.flushed_bytes.store(0, Ordering::Relaxed);
-            output.discard(self);
-            parts.iter().for_each(|(part, _)| part.retire());
-        })?;
-        let run = folddb_base::ids::RunId(self.numbers.take().0);
-        let add_part = |(part, facts): &(Arc<PartFile>, PartFacts)| Change::AddPart {
-            table: table.id,
-            run,
-            tier: 0,
-            age: sealed.last_seq,
-            part: part_state(part.number, facts),
-        };
-        let mut changes: Vec<Change> = parts.iter().map(add_part).collect();
-        let parts: Vec<Arc<PartFile>> = parts.into_iter().map(|(part, _)| part).collect();
-        let sheltering = step.sheltering().collect();
-        let applied =
-            Applied { table, ranges: &ranges, borders: &borders, sheltering, written: Some(&parts) };
-        changes.extend(range_changes(&applied, &view));
-        changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
-        let counts = *step.counts();
-        self.counters.fold_failures.add(counts.declined_failed);
-        self.counters.records_expired.add(counts.expired);
-        Ok(Written { changes, parts, records: counts.records_out })
-    }
-
-    /// Writes all of a memtable, part after part, each durable and open for reading.
-    fn write_parts(
-        &self,
-        table: &TableCore,
-        sealed: &Sealed,
-        step: &mut FoldStep<FlushStream>,
-        output: &mut Output,
-        parts: &mut Vec<(Arc<PartFile>, PartFacts)>,
-    ) -> Result<()> {
-        let record_bytes = sealed.bytes / (sealed.memtable.records() as usize).max(1);
-        loop {
-            let result = step.step(self.step_budget(), output.writer(self)?)?;
-            let flushed_bytes = (step.counts().records_in as usize * record_bytes).min(sealed.bytes);
-            self.debt.flushed_bytes.store(flushed_bytes, Ordering::Relaxed);
-            match result {
-                StepResult::Done => break,
-                StepResult::AtKeyBorder if output.bytes_written() >= self.options.part_bytes => {
-                    parts.extend(output.close_part(self, table)?);
-                }
-                _ => {}
-            }
-        }
-        parts.extend(output.close_part(self, table)?);
-        Ok(())
-    }
-
-    /// A batch may have records in several tables. Before those of one become durable in a run, the log of the
-    /// others' must be, or a power cut could leave half a batch.
-    fn sync_log_for(&self, sealed: &Sealed, log_start: Option<Lsn>) -> Result<()> {
-        match log_start {
-            Some(needed) if needed < sealed.end_lsn => self.sync_to(sealed.end_lsn),
-            Some(needed) => self.sync_history(needed),
-            None => Ok(()),
+        let mut borders = engine.borders.all();
+        borders.extend(view.range_deletes.newer_than(flushed_seq(engine, table)).map(|range| range.seq));
+        borders.retain(|&border| border < published);
+        borders.sort_unstable();
+        borders.push(published);
+        while view.active.merge_step(&borders) {
+            merged = true;
         }
     }
+    merged
+}
 
-    pub(crate) fn flushed_seq(&self, table: &TableCore) -> Seq {
-        self.manifest.lock().state().tables.get(&table.id).map_or(0, |state| state.flushed_seq)
+/// Seals the memtable that holds the log back when too much of it is kept, or too many segments of values.
+fn limit_log(engine: &Engine) {
+    const SEGMENTS_MAX: usize = 4;
+    // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
+    let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
+    let kept = feeds::segments_of_memory(engine);
+    // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a lane that is small.
+    let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
+    let values_max = values_max.min((values::value_bytes(engine) / 8).max(PINNED_BYTES_MIN));
+    let is_long = kept > max;
+    if !is_long && reclaim::pinned_value_bytes(engine) <= values_max {
+        return;
     }
+    let mut committer = engine.commit.lock();
+    let oldest = committer.written().min_by_key(|active| active.first_lsn);
+    let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn)) else {
+        return;
+    };
+    // A memtable that is sealed already may hold the log back too; its flush comes first.
+    let sealed_first = engine
+        .tables_sealed()
+        .iter()
+        .flat_map(|table| table.view().sealed.clone())
+        .map(|s| s.first_lsn)
+        .min();
+    if !is_long && max == SEGMENTS_MAX && !hashed_save::saving_pays(&table) {
+        return;
+    }
+    if sealed_first.is_none() || first_lsn < sealed_first {
+        commit::seal(engine, &mut committer, &table);
+    }
+}
 
-    /// Merges the chunks of active memtables whose readers have asked for it. False when none has.
-    fn merge_chunks(&self) -> bool {
-        let mut merged = false;
-        let wishes = std::mem::take(&mut *self.work.chunked.lock());
-        let catalog = self.catalog();
-        for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
-            table.take_chunk_merge_wish();
-            // In this order: what is published first, which bounds what is touched, then all borders below it.
-            let published = self.published();
-            let view = table.view();
-            let mut borders = self.borders.all();
-            borders.extend(view.range_deletes.newer_than(self.flushed_seq(table)).map(|range| range.seq));
-            borders.retain(|&border| border < published);
-            borders.sort_unstable();
-            borders.push(published);
-            while view.active.merge_step(&borders) {
-                merged = true;
-            }
+/// The error for lack of space.
+pub(crate) fn no_space(engine: &Engine) -> Error {
+    let why = engine.health.short_of_space().unwrap_or_else(|| "the disk was full".to_owned());
+    Error::new(ErrorKind::NoSpace, why)
+}
+
+/// Seals every memtable and flushes until none waits.
+pub(crate) fn flush_all(engine: &Engine) -> Result<()> {
+    engine.check_not_read_only()?;
+    engine.health.check_writable(true)?;
+    seal_all(engine);
+    wait_until_flushed(engine)
+}
+
+/// Seals every memtable that has been written to. False when there was none.
+pub(crate) fn seal_all(engine: &Engine) -> bool {
+    let mut committer = engine.commit.lock();
+    let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
+    written.iter().for_each(|table| commit::seal(engine, &mut committer, table));
+    !written.is_empty()
+}
+
+fn wait_until_flushed(engine: &Engine) -> Result<()> {
+    let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
+    // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
+    let through = engine.published();
+    let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
+    loop {
+        let seen = engine.bell.count();
+        if let Some(cause) = engine.health.cause() {
+            return Err(cause);
         }
-        merged
-    }
-
-    /// Seals the memtable that holds the log back when too much of it is kept, or too many segments of values.
-    fn limit_log(&self) {
-        const SEGMENTS_MAX: usize = 4;
-        // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
-        let max = if self.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
-        let kept = self.segments_of_memory();
-        // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a lane that is small.
-        let values_max = self.options.values_segment_bytes().saturating_mul(max as u64);
-        let values_max = values_max.min((self.value_bytes() / 8).max(PINNED_BYTES_MIN));
-        let is_long = kept > max;
-        if !is_long && self.pinned_value_bytes() <= values_max {
-            return;
+        let all_flushed = engine.tables_sealed().iter().all(is_flushed)
+            && engine.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
+        engine.check_open()?; // nothing waits in a closed store, flushed or not
+        if all_flushed {
+            return Ok(());
         }
-        let mut committer = self.commit.lock();
-        let oldest = committer.written().min_by_key(|active| active.first_lsn);
-        let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn))
-        else {
-            return;
-        };
-        // A memtable that is sealed already may hold the log back too; its flush comes first.
-        let sealed_first = self
-            .tables_sealed()
-            .iter()
-            .flat_map(|table| table.view().sealed.clone())
-            .map(|s| s.first_lsn)
-            .min();
-        if !is_long && max == SEGMENTS_MAX && !self.saving_pays(&table) {
-            return;
+        // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
+        if engine.debt.is_refused_since(begun) {
+            return Err(no_space(engine));
         }
-        if sealed_first.is_none() || first_lsn < sealed_first {
-            self.seal(&mut committer, &table);
-        }
-    }
-
-    /// The error for lack of space.
-    pub(crate) fn no_space(&self) -> Error {
-        let why = self.health.short_of_space().unwrap_or_else(|| "the disk was full".to_owned());
-        Error::new(ErrorKind::NoSpace, why)
-    }
-
-    /// Seals every memtable and flushes until none waits.
-    pub(crate) fn flush_all(&self) -> Result<()> {
-        self.check_not_read_only()?;
-        self.health.check_writable(true)?;
-        self.seal_all();
-        self.wait_until_flushed()
-    }
-
-    /// Seals every memtable that has been written to. False when there was none.
-    pub(crate) fn seal_all(&self) -> bool {
-        let mut committer = self.commit.lock();
-        let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
-        written.iter().for_each(|table| self.seal(&mut committer, table));
-        !written.is_empty()
-    }
-
-    fn wait_until_flushed(&self) -> Result<()> {
-        let begun = self.debt.flushes_begun.load(Ordering::Acquire);
-        // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
-        let through = self.published();
-        let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
-        loop {
-            let seen = self.bell.count();
-            if let Some(cause) = self.health.cause() {
-                return Err(cause);
-            }
-            let all_flushed = self.tables_sealed().iter().all(is_flushed)
-                && self.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
-            self.check_open()?; // nothing waits in a closed store, flushed or not
-            if all_flushed {
-                return Ok(());
-            }
-            // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
-            if self.debt.is_refused_since(begun) {
-                return Err(self.no_space());
-            }
-            if self.upkeep_runs() {
-                self.bell.wait(seen, std::time::Duration::from_millis(50));
-            } else {
-                self.flush_step()?;
-            }
+        if upkeep::upkeep_runs(engine) {
+            engine.bell.wait(seen, std::time::Duration::from_millis(50));
+        } else {
+            flush_step(engine)?;
         }
     }
 }

@@ -28,8 +28,17 @@ use super::ranges::Applied;
 use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed_save;
+use crate::install;
 use crate::install::{Installed, part_state};
+use crate::own_files;
+use crate::reclaim::lane;
 use crate::scan::run_cursor;
+use crate::times;
+use crate::upkeep;
+use crate::upkeep::expire;
+use crate::upkeep::flush;
+use crate::upkeep::ranges;
 use crate::view::{PartFile, RunView, TableView};
 
 /// The merges that are under way.
@@ -190,403 +199,400 @@ pub struct Progress {
     pub records_out: u64,
 }
 
-impl Engine {
-    /// Plans what is due, and takes one step of the merge that writers would miss most: the one of the
-    /// lowest tier. Small merges thus overtake big ones.
-    pub(crate) fn merge_step(self: &Arc<Engine>) -> Result<Option<String>> {
-        if self.health.cause().is_some() {
-            return Ok(None);
-        }
-        self.plan_merges()?;
-        let next = self.merges.lock().take_next();
-        let mut job = match next {
-            None => return Ok(None),
-            Some(Next::Begun(job)) => *job,
-            Some(Next::Planned(table, plan)) => match self.job(&table, plan) {
-                Ok(job) => job,
-                Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
-                Err(error) => {
-                    self.give_up(table.id, &error);
-                    return Err(error);
-                }
-            },
-        };
-        match contain(|| job.step(self)) {
-            Ok(false) => {
-                let done = format!("a step of: {}", job.plan);
-                self.keep(job);
-                Ok(Some(done))
-            }
-            Ok(true) => {
-                let done = format!("done: {}", job.plan);
-                self.finish_job(job);
-                Ok(Some(done))
-            }
+/// Plans what is due, and takes one step of the merge that writers would miss most: the one of the
+/// lowest tier. Small merges thus overtake big ones.
+pub(crate) fn merge_step(engine: &Arc<Engine>) -> Result<Option<String>> {
+    if engine.health.cause().is_some() {
+        return Ok(None);
+    }
+    plan_merges(engine)?;
+    let next = engine.merges.lock().take_next();
+    let mut job = match next {
+        None => return Ok(None),
+        Some(Next::Begun(job)) => *job,
+        Some(Next::Planned(table, plan)) => match job(engine, &table, plan) {
+            Ok(job) => job,
+            Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
             Err(error) => {
-                let table = Arc::clone(&job.table);
-                self.abandon_job(job, &error);
-                if table.check_alive().is_err() { Ok(Some(gone(&table))) } else { Err(error) }
+                give_up(engine, table.id, &error);
+                return Err(error);
             }
+        },
+    };
+    match contain(|| job.step(engine)) {
+        Ok(false) => {
+            let done = format!("a step of: {}", job.plan);
+            keep(engine, job);
+            Ok(Some(done))
+        }
+        Ok(true) => {
+            let done = format!("done: {}", job.plan);
+            finish_job(engine, job);
+            Ok(Some(done))
+        }
+        Err(error) => {
+            let table = Arc::clone(&job.table);
+            abandon_job(engine, job, &error);
+            if table.check_alive().is_err() { Ok(Some(gone(&table))) } else { Err(error) }
         }
     }
+}
 
-    /// Keeps a merge until its turn comes again, unless somebody waits for its inputs.
-    fn keep(&self, job: MergeJob) {
-        {
-            let mut merges = self.merges.lock();
-            if merges.optimized.get(&job.table.id) != Some(&Turn::Waits) {
-                merges.waiting.push(job);
-                return;
-            }
-        }
-        self.give_back(job);
-    }
-
-    /// Gives up a merge between two steps. What it has installed stays; what else it has written goes.
-    pub(super) fn give_back(&self, mut job: MergeJob) {
-        job.output.discard(self);
-        self.release(job.table.id, &job.plan, Some(job.run));
-        self.bell.ring();
-    }
-
-    pub(super) fn finish_job(&self, job: MergeJob) {
-        self.counters.merges.add(1);
-        self.counters.records_merged.add(job.step.counts().records_in);
-        self.counters.fold_failures.add(job.step.counts().declined_failed);
-        self.counters.records_expired.add(job.step.counts().expired);
-        job.cleaner.iter().for_each(Cleaner::finish);
-        let (table, plan, run) = (Arc::clone(&job.table), job.plan.clone(), job.run);
-        drop(job); // with the files that it has read
-        self.release(table.id, &plan, Some(run));
-        self.note_overdue_of(&table);
-        self.bell.ring();
-    }
-
-    pub(super) fn abandon_job(&self, mut job: MergeJob, error: &Error) {
-        job.output.discard(self);
-        self.release(job.table.id, &job.plan, Some(job.run));
-        self.give_up(job.table.id, error);
-    }
-
-    /// A table with damage is left alone, and holds up no other table.
-    fn give_up(&self, table: TableId, error: &Error) {
-        if error.kind() == ErrorKind::Corruption {
-            self.merges.lock().given_up.insert(table, error.clone());
+/// Keeps a merge until its turn comes again, unless somebody waits for its inputs.
+fn keep(engine: &Engine, job: MergeJob) {
+    {
+        let mut merges = engine.merges.lock();
+        if merges.optimized.get(&job.table.id) != Some(&Turn::Waits) {
+            merges.waiting.push(job);
+            return;
         }
     }
+    give_back(engine, job);
+}
 
-    /// Plans every merge that is due and not under way. Looks at a table only when something about it changed.
-    fn plan_merges(&self) -> Result<()> {
-        self.wake_tables();
-        let catalog = self.catalog();
-        loop {
-            // Taken off before it is looked at: what changes meanwhile puts it on again.
-            let Some(id) = self.work.changed.lock().pop_first() else { return Ok(()) };
-            let Some(table) = catalog.by_id(id).cloned().or_else(|| self.catalog().by_id(id).cloned()) else {
-                continue;
-            };
-            self.plan_all_for(&table).inspect_err(|_| _ = self.work.changed.lock().insert(id))?;
-            let mut merges = self.merges.lock();
-            merges.rest(id, self.may_rest_for(&table));
-        }
+/// Gives up a merge between two steps. What it has installed stays; what else it has written goes.
+pub(super) fn give_back(engine: &Engine, mut job: MergeJob) {
+    job.output.discard(engine);
+    release(engine, job.table.id, &job.plan, Some(job.run));
+    engine.bell.ring();
+}
+
+pub(super) fn finish_job(engine: &Engine, job: MergeJob) {
+    engine.counters.merges.add(1);
+    engine.counters.records_merged.add(job.step.counts().records_in);
+    engine.counters.fold_failures.add(job.step.counts().declined_failed);
+    engine.counters.records_expired.add(job.step.counts().expired);
+    job.cleaner.iter().for_each(Cleaner::finish);
+    let (table, plan, run) = (Arc::clone(&job.table), job.plan.clone(), job.run);
+    drop(job); // with the files that it has read
+    release(engine, table.id, &plan, Some(run));
+    note_overdue_of(engine, &table);
+    engine.bell.ring();
+}
+
+pub(super) fn abandon_job(engine: &Engine, mut job: MergeJob, error: &Error) {
+    job.output.discard(engine);
+    release(engine, job.table.id, &job.plan, Some(job.run));
+    give_up(engine, job.table.id, error);
+}
+
+/// A table with damage is left alone, and holds up no other table.
+fn give_up(engine: &Engine, table: TableId, error: &Error) {
+    if error.kind() == ErrorKind::Corruption {
+        engine.merges.lock().given_up.insert(table, error.clone());
     }
+}
 
-    /// Has tables looked at again for which more may be due by now, though nothing about them has changed.
-    fn wake_tables(&self) {
-        let mut woken: Vec<TableId> = std::mem::take(&mut *self.work.stale.lock()).into_iter().collect();
-        let asks_time = !self.merges.lock().timed.is_empty();
-        let now = (self.borders.version(), if asks_time { self.now_ms() / 1000 } else { 0 });
-        let mut merges = self.merges.lock();
-        let before = std::mem::replace(&mut merges.looked_at, now);
-        if before.0 != now.0 {
-            woken.extend(&merges.resting);
-        } else if before.1 != now.1 {
-            woken.extend(&merges.timed);
-        }
-        drop(merges);
-        self.work.changed.lock().extend(woken);
-    }
-
-    /// Whether more may be due for a table that has been looked at, without a change of its runs; and whether time alone may do that.
-    fn may_rest_for(&self, table: &TableCore) -> Option<bool> {
-        let view = table.view();
-        let is_timed = table.is_timed || self.options.deletes_age_max.is_some();
-        let has_deletes =
-            || view.runs.iter().flat_map(|run| &run.parts).any(|part| part.file.part.facts().deletes > 0);
-        let is_plain = view.runs.len() == 1
-            && !is_timed
-            && table.separate_from == usize::MAX
-            && view.range_deletes.is_empty()
-            && !has_deletes();
-        (!view.runs.is_empty() && !is_plain).then_some(is_timed)
-    }
-
-    fn plan_all_for(&self, table: &Arc<TableCore>) -> Result<()> {
-        if table.has_stamps {
-            self.drop_expired(table)?;
-        }
-        while let Some(plan) = self.plan_for(table) {
-            let begun = self.note_plan(table, plan).inspect_err(|error| self.give_up(table.id, error));
-            if table.check_alive().is_err() {
-                return Ok(()); // it was dropped meanwhile, which is no failure
-            }
-            begun?;
-        }
-        Ok(())
-    }
-
-    /// The next merge of a table, whose inputs are taken for it in the same moment. None of one that somebody waits to
-    /// optimize: its runs would never all be free at once.
-    fn plan_for(&self, table: &TableCore) -> Option<Plan> {
-        if self.merges.lock().optimized.get(&table.id) == Some(&Turn::Waits) {
-            return None;
-        }
-        self.reserve(table, |runs| self.due(table, runs))
-    }
-
-    /// What is due for a table with these runs.
-    pub(super) fn due(&self, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
-        if let Some(index) = table.index_to_clean()
-            && let Some(plan) = clean_plan(table, runs)
-        {
-            index.forget_met();
-            return Some(plan);
-        }
-        let moment = Moment {
-            borders: self.borders.all(),
-            deletes_before: self.deletes_before(table),
-            ranges_due: self.ranges_due(table, runs),
+/// Plans every merge that is due and not under way. Looks at a table only when something about it changed.
+fn plan_merges(engine: &Engine) -> Result<()> {
+    wake_tables(engine);
+    let catalog = engine.catalog();
+    loop {
+        // Taken off before it is looked at: what changes meanwhile puts it on again.
+        let Some(id) = engine.work.changed.lock().pop_first() else { return Ok(()) };
+        let Some(table) = catalog.by_id(id).cloned().or_else(|| engine.catalog().by_id(id).cloned()) else {
+            continue;
         };
-        let options = MergeOptions::with_factor(self.options.merge_factor);
-        let mut options = self.with_hidden_values(table, options);
-        if !table.is_timed && !self.has_covered(table) {
-            return plan(&table.rules.order, runs, &moment, &options);
+        plan_all_for(engine, &table).inspect_err(|_| _ = engine.work.changed.lock().insert(id))?;
+        let mut merges = engine.merges.lock();
+        merges.rest(id, may_rest_for(engine, &table));
+    }
+}
+
+/// Has tables looked at again for which more may be due by now, though nothing about them has changed.
+fn wake_tables(engine: &Engine) {
+    let mut woken: Vec<TableId> = std::mem::take(&mut *engine.work.stale.lock()).into_iter().collect();
+    let asks_time = !engine.merges.lock().timed.is_empty();
+    let now = (engine.borders.version(), if asks_time { times::now_ms(engine) / 1000 } else { 0 });
+    let mut merges = engine.merges.lock();
+    let before = std::mem::replace(&mut merges.looked_at, now);
+    if before.0 != now.0 {
+        woken.extend(&merges.resting);
+    } else if before.1 != now.1 {
+        woken.extend(&merges.timed);
+    }
+    drop(merges);
+    engine.work.changed.lock().extend(woken);
+}
+
+/// Whether more may be due for a table that has been looked at, without a change of its runs; and whether time alone may do that.
+fn may_rest_for(engine: &Engine, table: &TableCore) -> Option<bool> {
+    let view = table.view();
+    let is_timed = table.is_timed || engine.options.deletes_age_max.is_some();
+    let has_deletes =
+        || view.runs.iter().flat_map(|run| &run.parts).any(|part| part.file.part.facts().deletes > 0);
+    let is_plain = view.runs.len() == 1
+        && !is_timed
+        && table.separate_from == usize::MAX
+        && view.range_deletes.is_empty()
+        && !has_deletes();
+    (!view.runs.is_empty() && !is_plain).then_some(is_timed)
+}
+
+fn plan_all_for(engine: &Engine, table: &Arc<TableCore>) -> Result<()> {
+    if table.has_stamps {
+        expire::drop_expired(engine, table)?;
+    }
+    while let Some(plan) = plan_for(engine, table) {
+        let begun = note_plan(engine, table, plan).inspect_err(|error| give_up(engine, table.id, error));
+        if table.check_alive().is_err() {
+            return Ok(()); // it was dropped meanwhile, which is no failure
         }
-        options.repeats_are_garbage = !table.keeps_past;
-        let mut runs = runs.to_vec();
-        self.count_outdated(table, &mut runs);
-        self.count_covered(table, &mut runs);
-        plan(&table.rules.order, &runs, &moment, &options)
+        begun?;
     }
+    Ok(())
+}
 
-    /// Deletes of a table up to this seq are older than may be; 0 where there are none. A table that keeps its past keeps them with it.
-    fn deletes_before(&self, table: &TableCore) -> Seq {
-        match self.options.deletes_age_max {
-            Some(age) if !table.keeps_past => {
-                self.seq_about(self.now_ms().saturating_sub(age.as_millis() as u64))
-            }
-            _ => 0,
+/// The next merge of a table, whose inputs are taken for it in the same moment. None of one that somebody waits to
+/// optimize: its runs would never all be free at once.
+fn plan_for(engine: &Engine, table: &TableCore) -> Option<Plan> {
+    if engine.merges.lock().optimized.get(&table.id) == Some(&Turn::Waits) {
+        return None;
+    }
+    reserve(engine, table, |runs| due(engine, table, runs))
+}
+
+/// What is due for a table with these runs.
+pub(super) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
+    if let Some(index) = table.index_to_clean()
+        && let Some(plan) = clean_plan(table, runs)
+    {
+        index.forget_met();
+        return Some(plan);
+    }
+    let moment = Moment {
+        borders: engine.borders.all(),
+        deletes_before: deletes_before(engine, table),
+        ranges_due: ranges::ranges_due(engine, table, runs),
+    };
+    let options = MergeOptions::with_factor(engine.options.merge_factor);
+    let mut options = lane::with_hidden_values(engine, table, options);
+    if !table.is_timed && !expire::has_covered(table) {
+        return plan(&table.rules.order, runs, &moment, &options);
+    }
+    options.repeats_are_garbage = !table.keeps_past;
+    let mut runs = runs.to_vec();
+    expire::count_outdated(engine, table, &mut runs);
+    expire::count_covered(engine, table, &mut runs);
+    plan(&table.rules.order, &runs, &moment, &options)
+}
+
+/// Deletes of a table up to this seq are older than may be; 0 where there are none. A table that keeps its past keeps them with it.
+fn deletes_before(engine: &Engine, table: &TableCore) -> Seq {
+    match engine.options.deletes_age_max {
+        Some(age) if !table.keeps_past => {
+            times::seq_about(engine, times::now_ms(engine).saturating_sub(age.as_millis() as u64))
         }
+        _ => 0,
     }
+}
 
-    /// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.
-    pub(super) fn reserve(
-        &self,
-        table: &TableCore,
-        make: impl FnOnce(&[RunSummary]) -> Option<Plan>,
-    ) -> Option<Plan> {
-        let mut merges = self.merges.lock();
-        if merges.given_up.contains_key(&table.id) {
-            return None;
-        }
-        let plan = make(&summaries(table, &merges.busy))?;
-        merges.busy.extend(plan.inputs.iter().map(|&input| (table.id, input)));
-        Some(plan)
+/// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.
+pub(super) fn reserve(
+    engine: &Engine,
+    table: &TableCore,
+    make: impl FnOnce(&[RunSummary]) -> Option<Plan>,
+) -> Option<Plan> {
+    let mut merges = engine.merges.lock();
+    if merges.given_up.contains_key(&table.id) {
+        return None;
     }
+    let plan = make(&summaries(table, &merges.busy))?;
+    merges.busy.extend(plan.inputs.iter().map(|&input| (table.id, input)));
+    Some(plan)
+}
 
-    /// Gives back what a plan has taken.
-    pub(super) fn release(&self, table: TableId, plan: &Plan, output: Option<RunId>) {
-        let mut merges = self.merges.lock();
-        for run in plan.inputs.iter().copied().chain(output) {
-            merges.busy.remove(&(table, run));
-        }
-        drop(merges);
-        self.work.changed.lock().insert(table);
+/// Gives back what a plan has taken.
+pub(super) fn release(engine: &Engine, table: TableId, plan: &Plan, output: Option<RunId>) {
+    let mut merges = engine.merges.lock();
+    for run in plan.inputs.iter().copied().chain(output) {
+        merges.busy.remove(&(table, run));
     }
+    drop(merges);
+    engine.work.changed.lock().insert(table);
+}
 
-    /// Keeps a plan until its turn comes; a join needs no turn.
-    fn note_plan(&self, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
-        if plan.way == Way::Join {
-            let joined = self.join_runs(table, &plan);
-            self.release(table.id, &plan, None);
-            return joined;
-        }
-        self.merges.lock().planned.push((Arc::clone(table), plan));
-        Ok(())
+/// Keeps a plan until its turn comes; a join needs no turn.
+fn note_plan(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
+    if plan.way == Way::Join {
+        let joined = join_runs(engine, table, &plan);
+        release(engine, table.id, &plan, None);
+        return joined;
     }
+    engine.merges.lock().planned.push((Arc::clone(table), plan));
+    Ok(())
+}
 
-    /// Runs that share no keys become one run without any of them being read.
-    fn join_runs(&self, core: &TableCore, plan: &Plan) -> Result<()> {
-        let view = core.view();
-        let inputs = view.runs.iter().filter(|run| plan.inputs.contains(&run.id));
-        let mut parts: Vec<_> = inputs.flat_map(|run| run.parts.iter().map(|part| (run.id, part))).collect();
-        parts.sort_by(|(_, a), (_, b)| core.rules.order.compare(&a.low, &b.low));
-        let (table, run) = (core.id, RunId(self.numbers.take().0));
-        let (tier, age) = (plan.target_tier, plan.target_age);
-        let changes = parts.iter().flat_map(|(from, view)| {
-            let file = view.file.number;
-            let mut part = part_state(file, view.file.part.facts());
-            (part.low, part.trimmed) = (view.low.clone(), view.trimmed);
-            [Change::RemovePart { table, run: *from, file }, Change::AddPart { table, run, tier, age, part }]
-        });
-        self.install(core, changes.collect(), Installed::default())
-    }
+/// Runs that share no keys become one run without any of them being read.
+fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Result<()> {
+    let view = core.view();
+    let inputs = view.runs.iter().filter(|run| plan.inputs.contains(&run.id));
+    let mut parts: Vec<_> = inputs.flat_map(|run| run.parts.iter().map(|part| (run.id, part))).collect();
+    parts.sort_by(|(_, a), (_, b)| core.rules.order.compare(&a.low, &b.low));
+    let (table, run) = (core.id, RunId(engine.numbers.take().0));
+    let (tier, age) = (plan.target_tier, plan.target_age);
+    let changes = parts.iter().flat_map(|(from, view)| {
+        let file = view.file.number;
+        let mut part = part_state(file, view.file.part.facts());
+        (part.low, part.trimmed) = (view.low.clone(), view.trimmed);
+        [Change::RemovePart { table, run: *from, file }, Change::AddPart { table, run, tier, age, part }]
+    });
+    install::install(engine, core, changes.collect(), Installed::default())
+}
 
-    /// True when no merge is due or under way, or all that are cannot go on. Looked at under one lock: runs that a merge
-    /// takes up in the meantime would be neither due nor under way.
-    pub(crate) fn is_settled(&self) -> bool {
-        let merges = self.merges.lock();
-        let is_due = |table: &Arc<TableCore>| {
-            !merges.given_up.contains_key(&table.id)
-                && self.due(table, &summaries(table, &merges.busy)).is_some()
-        };
-        let catalog = self.catalog();
-        let mut to_look = self.work.changed.lock().clone();
-        to_look.extend(self.work.stale.lock().iter());
-        to_look.extend(&merges.resting);
-        let mut tables = to_look.into_iter().filter_map(|id| catalog.by_id(id));
-        merges.waiting.is_empty() && merges.busy.is_empty() && !tables.any(is_due)
-    }
+/// True when no merge is due or under way, or all that are cannot go on. Looked at under one lock: runs that a merge
+/// takes up in the meantime would be neither due nor under way.
+pub(crate) fn is_settled(engine: &Engine) -> bool {
+    let merges = engine.merges.lock();
+    let is_due = |table: &Arc<TableCore>| {
+        !merges.given_up.contains_key(&table.id)
+            && due(engine, table, &summaries(table, &merges.busy)).is_some()
+    };
+    let catalog = engine.catalog();
+    let mut to_look = engine.work.changed.lock().clone();
+    to_look.extend(engine.work.stale.lock().iter());
+    to_look.extend(&merges.resting);
+    let mut tables = to_look.into_iter().filter_map(|id| catalog.by_id(id));
+    merges.waiting.is_empty() && merges.busy.is_empty() && !tables.any(is_due)
+}
 
-    /// What damage merges have met, and what sweeps or saves indexes, by table.
-    pub(crate) fn damage_met(&self) -> Vec<String> {
-        let merges = self.merges.lock();
-        let name = |id: &TableId| self.catalog().by_id(*id).map(|table| table.name.clone());
-        let met = merges.given_up.iter().filter_map(|(id, error)| Some((name(id)?, error)));
-        let indexes = self.catalog();
-        let of_index = |table: &Arc<TableCore>| Some((table.name.clone(), table.hashed.as_ref()?.damage()?));
-        let told = |(name, error): (String, &Error)| format!("table `{name}`: {}", error.message());
-        let mut damage: Vec<String> = met.map(told).collect();
-        damage.extend(
-            indexes
-                .hashed()
-                .map(|(table, _)| table)
-                .filter_map(of_index)
-                .map(|(name, error)| told((name, &error))),
-        );
-        damage
-    }
+/// What damage merges have met, and what sweeps or saves indexes, by table.
+pub(crate) fn damage_met(engine: &Engine) -> Vec<String> {
+    let merges = engine.merges.lock();
+    let name = |id: &TableId| engine.catalog().by_id(*id).map(|table| table.name.clone());
+    let met = merges.given_up.iter().filter_map(|(id, error)| Some((name(id)?, error)));
+    let indexes = engine.catalog();
+    let of_index = |table: &Arc<TableCore>| Some((table.name.clone(), table.hashed.as_ref()?.damage()?));
+    let told = |(name, error): (String, &Error)| format!("table `{name}`: {}", error.message());
+    let mut damage: Vec<String> = met.map(told).collect();
+    damage.extend(
+        indexes
+            .hashed()
+            .map(|(table, _)| table)
+            .filter_map(of_index)
+            .map(|(name, error)| told((name, &error))),
+    );
+    damage
+}
 
-    /// Forgets the merges of a table that is dropped, and the files that it had.
-    pub(crate) fn forget_table(&self, table: &TableCore) {
-        let (jobs, _) = {
-            let mut merges = self.merges.lock();
-            merges.busy.retain(|(id, _)| *id != table.id);
-            merges.rest(table.id, None);
-            merges.given_up.remove(&table.id);
-            merges.take_all_of(table.id)
-        };
-        for mut job in jobs {
-            job.output.discard(self);
-        }
-        for file in table.part_files().values() {
-            file.retire();
-        }
-        self.count_parts(&table.view().runs, &[]);
-        self.work.sealed.lock().remove(&table.id);
-        self.work.leading.lock().remove(&table.id);
-        self.forget_own_files(table);
-        self.abandon_saving(table);
-        if let Some(hashed) = &table.hashed {
-            hashed.file.lock().iter().for_each(|file| file.retire());
-            self.values.installs.fetch_add(1, Ordering::AcqRel);
-        }
-        let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.bytes).sum();
-        self.debt.settle_sealed(waiting);
-        table.let_go();
-        self.bell.ring();
+/// Forgets the merges of a table that is dropped, and the files that it had.
+pub(crate) fn forget_table(engine: &Engine, table: &TableCore) {
+    let (jobs, _) = {
+        let mut merges = engine.merges.lock();
+        merges.busy.retain(|(id, _)| *id != table.id);
+        merges.rest(table.id, None);
+        merges.given_up.remove(&table.id);
+        merges.take_all_of(table.id)
+    };
+    for mut job in jobs {
+        job.output.discard(engine);
     }
+    for file in table.part_files().values() {
+        file.retire();
+    }
+    install::count_parts(engine, &table.view().runs, &[]);
+    engine.work.sealed.lock().remove(&table.id);
+    engine.work.leading.lock().remove(&table.id);
+    own_files::forget_own_files(engine, table);
+    hashed_save::abandon_saving(engine, table);
+    if let Some(hashed) = &table.hashed {
+        hashed.file.lock().iter().for_each(|file| file.retire());
+        engine.values.installs.fetch_add(1, Ordering::AcqRel);
+    }
+    let waiting: usize = table.view().sealed.iter().map(|sealed| sealed.bytes).sum();
+    engine.debt.settle_sealed(waiting);
+    table.let_go();
+    engine.bell.ring();
+}
 
-    /// Gives up the merges that nobody will go on with, since the store is closed.
-    pub(crate) fn abandon_merges(&self) {
-        let jobs = {
-            let mut merges = self.merges.lock();
-            merges.planned.clear();
-            std::mem::take(&mut merges.waiting)
-        };
-        for mut job in jobs {
-            job.output.discard(self);
-        }
+/// Gives up the merges that nobody will go on with, since the store is closed.
+pub(crate) fn abandon_merges(engine: &Engine) {
+    let jobs = {
+        let mut merges = engine.merges.lock();
+        merges.planned.clear();
+        std::mem::take(&mut merges.waiting)
+    };
+    for mut job in jobs {
+        job.output.discard(engine);
     }
+}
 
-    /// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
-    pub(super) fn job(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
-        contain(|| self.set_up(table, plan.clone())).inspect_err(|_| self.release(table.id, &plan, None))
-    }
+/// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
+pub(super) fn job(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+    contain(|| set_up(engine, table, plan.clone())).inspect_err(|_| release(engine, table.id, &plan, None))
+}
 
-    fn set_up(&self, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
-        table.check_alive()?;
-        let run = RunId(self.numbers.take().0);
-        let view = table.view();
-        let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
-        let times = self.times_to_merge(table, &|run| plan.inputs.contains(&run.id));
-        // Borders are read after the inputs are fixed: a snapshot taken later is above all of them, or looks back no further
-        // than is kept.
-        let borders = self.borders.all();
-        let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
-        let (min_seq, max_seq) =
-            seqs.fold((u64::MAX, 0), |(low, high), facts| (low.min(facts.min_seq), high.max(facts.max_seq)));
-        let age = inputs.iter().map(|run| run.age).min().unwrap_or(plan.target_age);
-        let mut files = Vec::new();
-        let mut cursors = Vec::new();
-        for run in &inputs {
-            let mut cursor = run_cursor(table, run, &mut files, Direction::Forward, ReadMode::ReadAhead);
-            cursor.seek_start()?;
-            cursors.push(cursor);
-        }
-        let range_deletes = step_ranges(&view, self.flushed_seq(table));
-        let rules = StepRules {
-            order: table.rules.order.clone(),
-            fold: table.rules.fold.clone(),
-            borders: borders.clone(),
-            range_deletes: range_deletes.clone(),
-            bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
-        };
-        let keep_seqs = table.keeps_past
-            || borders.iter().any(|&border| border >= min_seq && border < max_seq)
-            || reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
-        self.merges.lock().busy.insert((table.id, run));
-        let bytes_total = files.iter().map(|file| taken_in_bytes(file.part.facts())).sum();
-        let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
-        Ok(MergeJob {
-            table: Arc::clone(table),
-            run,
-            age,
-            step: FoldStep::new(stream, rules).with_times(times),
-            cleaner: Cleaner::of(table, &plan),
-            output: Output::new(self, table, (keep_seqs, plan.is_bottom, times), Who::Merge),
-            range_deletes,
-            borders,
-            bytes_total,
-            files,
-            plan,
-        })
+fn set_up(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+    table.check_alive()?;
+    let run = RunId(engine.numbers.take().0);
+    let view = table.view();
+    let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
+    let times = times::times_to_merge(engine, table, &|run| plan.inputs.contains(&run.id));
+    // Borders are read after the inputs are fixed: a snapshot taken later is above all of them, or looks back no further
+    // than is kept.
+    let borders = engine.borders.all();
+    let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
+    let (min_seq, max_seq) =
+        seqs.fold((u64::MAX, 0), |(low, high), facts| (low.min(facts.min_seq), high.max(facts.max_seq)));
+    let age = inputs.iter().map(|run| run.age).min().unwrap_or(plan.target_age);
+    let mut files = Vec::new();
+    let mut cursors = Vec::new();
+    for run in &inputs {
+        let mut cursor = run_cursor(table, run, &mut files, Direction::Forward, ReadMode::ReadAhead);
+        cursor.seek_start()?;
+        cursors.push(cursor);
     }
+    let range_deletes = step_ranges(&view, flush::flushed_seq(engine, table));
+    let rules = StepRules {
+        order: table.rules.order.clone(),
+        fold: table.rules.fold.clone(),
+        borders: borders.clone(),
+        range_deletes: range_deletes.clone(),
+        bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
+    };
+    let keep_seqs = table.keeps_past
+        || borders.iter().any(|&border| border >= min_seq && border < max_seq)
+        || reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
+    engine.merges.lock().busy.insert((table.id, run));
+    let bytes_total = files.iter().map(|file| taken_in_bytes(file.part.facts())).sum();
+    let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
+    Ok(MergeJob {
+        table: Arc::clone(table),
+        run,
+        age,
+        step: FoldStep::new(stream, rules).with_times(times),
+        cleaner: Cleaner::of(table, &plan),
+        output: Output::new(engine, table, (keep_seqs, plan.is_bottom, times), Who::Merge),
+        range_deletes,
+        borders,
+        bytes_total,
+        files,
+        plan,
+    })
+}
 
-    /// Counts what merging is behind with in all tables, which slows writers down.
-    pub(crate) fn note_overdue(&self) {
-        self.catalog().all().for_each(|table| self.note_overdue_of(table));
-    }
+/// Counts what merging is behind with in all tables, which slows writers down.
+pub(crate) fn note_overdue(engine: &Engine) {
+    engine.catalog().all().for_each(|table| note_overdue_of(engine, table));
+}
 
-    /// The same, where only this table has changed.
-    pub(crate) fn note_overdue_of(&self, table: &TableCore) {
-        let mut merges = self.merges.lock();
-        let is_to_count = table.check_alive().is_ok() && !merges.given_up.contains_key(&table.id);
-        let tiers = if is_to_count { merges.tiers_to_merge(table) } else { Vec::new() };
-        let tier0 = tiers.first().copied().unwrap_or_default();
-        let debt = TableDebt {
-            overdue_bytes: pace::Debt::overdue(tier0.runs, tier0.bytes, self.options.merge_factor),
-            runs_max: tiers.iter().map(|tier| tier.runs).max().unwrap_or(0),
-            tier_max: tiers.len().saturating_sub(1),
-        };
-        merges.behind.set(table.id, (!tiers.is_empty()).then_some(debt));
-        let highest =
-            |counts: &BTreeMap<usize, usize>| counts.last_key_value().map_or(0, |(&value, _)| value);
-        let Behind { overdue_bytes, runs, tiers, .. } = &merges.behind;
-        self.debt.overdue_bytes.store(*overdue_bytes, Ordering::Relaxed);
-        self.debt.tier_runs_max.store(highest(runs), Ordering::Relaxed);
-        self.debt.tier_max.store(highest(tiers), Ordering::Relaxed);
-    }
+/// The same, where only this table has changed.
+pub(crate) fn note_overdue_of(engine: &Engine, table: &TableCore) {
+    let mut merges = engine.merges.lock();
+    let is_to_count = table.check_alive().is_ok() && !merges.given_up.contains_key(&table.id);
+    let tiers = if is_to_count { merges.tiers_to_merge(table) } else { Vec::new() };
+    let tier0 = tiers.first().copied().unwrap_or_default();
+    let debt = TableDebt {
+        overdue_bytes: pace::Debt::overdue(tier0.runs, tier0.bytes, engine.options.merge_factor),
+        runs_max: tiers.iter().map(|tier| tier.runs).max().unwrap_or(0),
+        tier_max: tiers.len().saturating_sub(1),
+    };
+    merges.behind.set(table.id, (!tiers.is_empty()).then_some(debt));
+    let highest = |counts: &BTreeMap<usize, usize>| counts.last_key_value().map_or(0, |(&value, _)| value);
+    let Behind { overdue_bytes, runs, tiers, .. } = &merges.behind;
+    engine.debt.overdue_bytes.store(*overdue_bytes, Ordering::Relaxed);
+    engine.debt.tier_runs_max.store(highest(runs), Ordering::Relaxed);
+    engine.debt.tier_max.store(highest(tiers), Ordering::Relaxed);
 }
 
 /// What merges have before them of one tier of a table.
@@ -648,9 +654,9 @@ impl MergeJob {
     fn take_in(&mut self, engine: &Arc<Engine>) -> Result<StepResult> {
         let writer = self.output.writer(engine)?;
         let Some(cleaner) = &mut self.cleaner else {
-            return self.step.step(engine.step_budget(), writer);
+            return self.step.step(upkeep::step_budget(engine), writer);
         };
-        let result = self.step.step(cleaner.budget(engine.step_budget()), cleaner.sink())?;
+        let result = self.step.step(cleaner.budget(upkeep::step_budget(engine)), cleaner.sink())?;
         cleaner.hand_on(engine, writer)?;
         Ok(result)
     }
@@ -676,7 +682,7 @@ impl MergeJob {
         if is_last {
             changes.extend(self.retired_range_deletes(engine));
         }
-        engine.install(&self.table, changes, installed)?;
+        install::install(engine, &self.table, changes, installed)?;
         self.files.retain(|file| !file.is_retired()); // what has been read to its end goes now
         Ok(())
     }

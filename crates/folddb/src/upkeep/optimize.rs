@@ -18,6 +18,10 @@ use super::clean::clean_plan;
 use super::merge::{MergeJob, Progress, contain, taken_in_bytes};
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::hashed_sweep;
+use crate::reclaim;
+use crate::upkeep::flush;
+use crate::upkeep::merge;
 
 /// How long it waits for runs before `progress` is told again.
 const WAIT: Duration = Duration::from_millis(20);
@@ -58,7 +62,7 @@ impl<'a> Claim<'a> {
             .catalog()
             .by_id(self.table)
             .into_iter()
-            .for_each(|table| self.engine.note_overdue_of(table));
+            .for_each(|table| merge::note_overdue_of(self.engine, table));
     }
 
     /// The inputs are taken: upkeep may have what is written from now on.
@@ -80,81 +84,79 @@ impl Drop for Claim<'_> {
     }
 }
 
-impl Engine {
-    /// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
-    /// waits; it may break off, and what is done by then stays done.
-    pub(crate) fn optimize(self: &Arc<Engine>, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
-        self.sweep_all(table)?;
-        self.flush_all()?;
-        let Some(claim) = self.wait_for(table, progress, || Ok(Claim::take(self, table.id)))? else {
-            return Ok(());
-        };
-        let Some(Some(plan)) = self.wait_for(table, progress, || self.try_optimize_plan(table))? else {
-            return Ok(());
-        };
-        claim.has_inputs(&plan);
-        let job = self.job(table, plan)?;
-        self.drive(job, progress)?;
-        self.drop_dead_values().map(drop) // now, rather than when upkeep comes to it: the store may be closed next
-    }
+/// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
+/// waits; it may break off, and what is done by then stays done.
+pub(crate) fn optimize(engine: &Arc<Engine>, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+    hashed_sweep::sweep_all(engine, table)?;
+    flush::flush_all(engine)?;
+    let Some(claim) = wait_for(engine, table, progress, || Ok(Claim::take(engine, table.id)))? else {
+        return Ok(());
+    };
+    let Some(Some(plan)) = wait_for(engine, table, progress, || try_optimize_plan(engine, table))? else {
+        return Ok(());
+    };
+    claim.has_inputs(&plan);
+    let job = merge::job(engine, table, plan)?;
+    drive(engine, job, progress)?;
+    reclaim::drop_dead_values(engine).map(drop) // now, rather than when upkeep comes to it: the store may be closed next
+}
 
-    /// Waits until `ready` gives something, none when `progress` breaks off before.
-    fn wait_for<T>(
-        &self,
-        table: &TableCore,
-        progress: Told<'_>,
-        ready: impl Fn() -> Result<Option<T>>,
-    ) -> Result<Option<T>> {
-        loop {
-            let seen = self.bell.count();
-            table.check_alive()?;
-            self.health.check_writable(true)?; // a closed store merges no more, a poisoned one neither
-            let found = ready()?;
-            if found.is_some() || progress(nothing_done(table)).is_break() {
-                return Ok(found);
-            }
-            self.bell.wait(seen, WAIT);
+/// Waits until `ready` gives something, none when `progress` breaks off before.
+fn wait_for<T>(
+    engine: &Engine,
+    table: &TableCore,
+    progress: Told<'_>,
+    ready: impl Fn() -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    loop {
+        let seen = engine.bell.count();
+        table.check_alive()?;
+        engine.health.check_writable(true)?; // a closed store merges no more, a poisoned one neither
+        let found = ready()?;
+        if found.is_some() || progress(nothing_done(table)).is_break() {
+            return Ok(found);
         }
+        engine.bell.wait(seen, WAIT);
     }
+}
 
-    /// What makes one run of a table, or nothing to do, as soon as no other merge has any of its runs.
-    fn try_optimize_plan(&self, table: &TableCore) -> Result<Option<Option<Plan>>> {
-        if let Some(damage) = self.merges.lock().given_up.get(&table.id) {
-            return Err(damage.clone());
+/// What makes one run of a table, or nothing to do, as soon as no other merge has any of its runs.
+fn try_optimize_plan(engine: &Engine, table: &TableCore) -> Result<Option<Option<Plan>>> {
+    if let Some(damage) = engine.merges.lock().given_up.get(&table.id) {
+        return Err(damage.clone());
+    }
+    let (jobs, plans) = engine.merges.lock().take_all_of(table.id);
+    jobs.into_iter().for_each(|job| merge::give_back(engine, job));
+    plans.iter().for_each(|plan| merge::release(engine, table.id, plan, None));
+    let mut is_free = false;
+    let plan = merge::reserve(engine, table, |runs| {
+        is_free = !runs.iter().any(|run| run.busy);
+        match (is_free, table.may_be_stale(engine)) {
+            (false, _) => None,
+            (true, false) => optimize_plan(&table.rules.order, runs),
+            (true, true) => clean_plan(table, runs),
         }
-        let (jobs, plans) = self.merges.lock().take_all_of(table.id);
-        jobs.into_iter().for_each(|job| self.give_back(job));
-        plans.iter().for_each(|plan| self.release(table.id, plan, None));
-        let mut is_free = false;
-        let plan = self.reserve(table, |runs| {
-            is_free = !runs.iter().any(|run| run.busy);
-            match (is_free, table.may_be_stale(self)) {
-                (false, _) => None,
-                (true, false) => optimize_plan(&table.rules.order, runs),
-                (true, true) => clean_plan(table, runs),
-            }
-        });
-        Ok(is_free.then_some(plan))
-    }
+    });
+    Ok(is_free.then_some(plan))
+}
 
-    /// Takes a merge to its end, or to where `progress` breaks it off.
-    fn drive(self: &Arc<Engine>, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
-        loop {
-            match contain(|| job.step(self)) {
-                Ok(true) => {
-                    let _ = progress(job.progress());
-                    self.finish_job(job);
-                    return Ok(());
-                }
-                Ok(false) if progress(job.progress()).is_continue() => {}
-                Ok(false) => {
-                    self.give_back(job);
-                    return Ok(());
-                }
-                Err(error) => {
-                    self.abandon_job(job, &error);
-                    return Err(error);
-                }
+/// Takes a merge to its end, or to where `progress` breaks it off.
+fn drive(engine: &Arc<Engine>, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
+    loop {
+        match contain(|| job.step(engine)) {
+            Ok(true) => {
+                let _ = progress(job.progress());
+                merge::finish_job(engine, job);
+                return Ok(());
+            }
+            Ok(false) if progress(job.progress()).is_continue() => {}
+            Ok(false) => {
+                merge::give_back(engine, job);
+                return Ok(());
+            }
+            Err(error) => {
+                merge::abandon_job(engine, job, &error);
+                return Err(error);
             }
         }
     }

@@ -13,6 +13,7 @@ use folddb_run::{Compression, PartFacts, PartWriter, WriteOptions};
 use crate::budget::Who;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::install;
 use crate::view::PartFile;
 
 /// The part that is being written, if any.
@@ -72,7 +73,7 @@ impl Output {
     /// The writer, of a new part where none is open.
     pub(crate) fn writer(&mut self, engine: &Engine) -> Result<&mut PartWriter> {
         if self.open.is_none() {
-            let (number, path) = engine.new_part()?;
+            let (number, path) = install::new_part(engine)?;
             let file = self.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
             let writer = PartWriter::new(file, path.clone(), number, self.options.clone());
             self.open = Some(Open { writer, number, path });
@@ -102,7 +103,7 @@ impl Output {
         let (number, path) = (open.number, open.path);
         let closed = open.writer.finish().and_then(|facts| {
             engine.counters.part_bytes_written.add(facts.file_bytes);
-            Ok(Some((engine.adopt_part(table, number, path.clone())?, facts)))
+            Ok(Some((install::adopt_part(engine, table, number, path.clone())?, facts)))
         });
         closed.inspect_err(|_| {
             // It is in no list yet, and would be in the way where the disk is full.

@@ -23,6 +23,8 @@ use folddb_rules::KeyOrder;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::options::Options;
+use crate::times;
+use crate::upkeep::flush;
 use crate::view::{PartFile, PartView, RunView, TableView};
 
 /// A range delete for each so many bytes of a table is put up with.
@@ -90,51 +92,49 @@ fn mark_covered(table: &TableCore, ranges: &[RangeDelete], borders: &[Seq], time
     left.iter().zip(covered).for_each(|(&index, covered)| idle[index] |= covered);
 }
 
-impl Engine {
-    /// What a flush says of range deletes: those that the manifest lists and that hide nothing any more go, and those that only the
-    /// log has had and that do hide something come. `flushed_seq` is where the flush before this one ended.
-    pub(super) fn range_changes(
-        &self,
-        applied: &Applied<'_>,
-        view: &TableView,
-        flushed_seq: Seq,
-    ) -> Vec<Change> {
-        if applied.ranges.is_empty() {
-            return Vec::new();
-        }
-        let others: Vec<&RunView> = view.runs.iter().collect();
-        let mut idle = applied.idle(&others, self.borders.oldest_of_transactions());
-        let times = self.times_to_keep(applied.table);
-        mark_covered(applied.table, applied.ranges, applied.borders, times, &mut idle);
-        let table = applied.table.id;
-        let change = |(range, idle): (&RangeDelete, bool)| match (range.seq <= flushed_seq, idle) {
-            (true, true) => Some(Change::RetireRangeDelete { table, seq: range.seq }),
-            (false, false) => Some(Change::AddRangeDelete {
-                table,
-                from: range.from.clone(),
-                to: range.to.clone(),
-                seq: range.seq,
-            }),
-            _ => None,
-        };
-        applied.ranges.iter().zip(idle).filter_map(change).collect()
+/// What a flush says of range deletes: those that the manifest lists and that hide nothing any more go, and those that only the
+/// log has had and that do hide something come. `flushed_seq` is where the flush before this one ended.
+pub(super) fn range_changes(
+    engine: &Engine,
+    applied: &Applied<'_>,
+    view: &TableView,
+    flushed_seq: Seq,
+) -> Vec<Change> {
+    if applied.ranges.is_empty() {
+        return Vec::new();
     }
+    let others: Vec<&RunView> = view.runs.iter().collect();
+    let mut idle = applied.idle(&others, engine.borders.oldest_of_transactions());
+    let times = times::times_to_keep(engine, applied.table);
+    mark_covered(applied.table, applied.ranges, applied.borders, times, &mut idle);
+    let table = applied.table.id;
+    let change = |(range, idle): (&RangeDelete, bool)| match (range.seq <= flushed_seq, idle) {
+        (true, true) => Some(Change::RetireRangeDelete { table, seq: range.seq }),
+        (false, false) => Some(Change::AddRangeDelete {
+            table,
+            from: range.from.clone(),
+            to: range.to.clone(),
+            seq: range.seq,
+        }),
+        _ => None,
+    };
+    applied.ranges.iter().zip(idle).filter_map(change).collect()
+}
 
-    /// How many range deletes of a table a merge of all its runs would let go, where they are more than are put up with; else 0.
-    pub(super) fn ranges_due(&self, table: &TableCore, runs: &[RunSummary]) -> usize {
-        let ranges = Arc::clone(&table.view().range_deletes);
-        let max = ranges_max(runs.iter().map(|run| run.bytes).sum(), &self.options);
-        let due = match table.keeps_past || ranges.len() <= max {
-            true => 0,
-            false => {
-                let border = self.borders.all().first().copied().unwrap_or(Seq::MAX);
-                let reach = border.min(self.flushed_seq(table));
-                ranges.iter().take_while(|range| range.seq <= reach).count()
-            }
-        };
-        table.has_many_ranges.store(due > 2 * max, Ordering::Relaxed);
-        if due > max { due } else { 0 }
-    }
+/// How many range deletes of a table a merge of all its runs would let go, where they are more than are put up with; else 0.
+pub(super) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> usize {
+    let ranges = Arc::clone(&table.view().range_deletes);
+    let max = ranges_max(runs.iter().map(|run| run.bytes).sum(), &engine.options);
+    let due = match table.keeps_past || ranges.len() <= max {
+        true => 0,
+        false => {
+            let border = engine.borders.all().first().copied().unwrap_or(Seq::MAX);
+            let reach = border.min(flush::flushed_seq(engine, table));
+            ranges.iter().take_while(|range| range.seq <= reach).count()
+        }
+    };
+    table.has_many_ranges.store(due > 2 * max, Ordering::Relaxed);
+    if due > max { due } else { 0 }
 }
 
 /// So many range deletes of a table of this size are put up with.

@@ -20,6 +20,7 @@ use crate::borders::At;
 use crate::catalog::TableCore;
 use crate::derive::{Taken, take_terms};
 use crate::engine::Engine;
+use crate::looked;
 use crate::looked::Want;
 use crate::scan::{Rows, ScanPlan, Wanted};
 
@@ -140,7 +141,7 @@ impl Looks<'_> {
             }
             let key = entries.key(same_key[0]);
             if let Ok(looked) =
-                self.engine.look((self.table, self.extractor), key, self.at, Want::Key, &|_| false)
+                looked::look(self.engine, (self.table, self.extractor), key, self.at, Want::Key, &|_| false)
             {
                 tell(same_key, looked.as_ref().map(|looked| &looked.terms));
             }

@@ -16,53 +16,54 @@ use folddb_merge::{Plan, RunSummary};
 use super::merge::contain;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
+use crate::reclaim;
+use crate::upkeep::merge;
 
-impl Engine {
-    /// Merges what is due and small. A failure is one of upkeep, which will meet it again; a store that it poisons does
-    /// not open.
-    pub(crate) fn tidy(self: &Arc<Engine>) -> Result<()> {
-        let tidied = self.merge_small().and_then(|()| self.drop_dead_values().map(drop));
-        let _ = tidied.and_then(|()| self.reclaim_small());
-        self.health.cause().map_or(Ok(()), Err)
+/// Merges what is due and small. A failure is one of upkeep, which will meet it again; a store that it poisons does
+/// not open.
+pub(crate) fn tidy(engine: &Arc<Engine>) -> Result<()> {
+    let tidied = merge_small(engine).and_then(|()| reclaim::drop_dead_values(engine).map(drop));
+    let _ = tidied.and_then(|()| reclaim::reclaim_small(engine));
+    engine.health.cause().map_or(Ok(()), Err)
+}
+
+fn merge_small(engine: &Arc<Engine>) -> Result<()> {
+    for table in engine.catalog().all() {
+        while let Some(plan) = small_plan(engine, table) {
+            merge_now(engine, table, plan)?;
+        }
     }
+    Ok(())
+}
 
-    fn merge_small(self: &Arc<Engine>) -> Result<()> {
-        for table in self.catalog().all() {
-            while let Some(plan) = self.small_plan(table) {
-                self.merge_now(table, plan)?;
+/// The next small merge of a table that has runs enough to merge.
+fn small_plan(engine: &Engine, table: &TableCore) -> Option<Plan> {
+    if table.view().runs.len() < engine.options.merge_factor {
+        return None;
+    }
+    let bytes_max = engine.options.replayed_bytes_max() as u64;
+    let is_small = |plan: &Plan| plan.bytes <= bytes_max && plan.inputs.len() > 1;
+    merge::reserve(engine, table, |runs| {
+        let of_all = merge::due(engine, table, runs).filter(is_small);
+        let plan =
+            of_all.or_else(|| merge::due(engine, table, &newest_only(runs, bytes_max)).filter(is_small))?;
+        // Small runs are not joined, whatever keys they have: each of them is a file.
+        Some(Plan { way: Way::Merge, ..plan })
+    })
+}
+
+fn merge_now(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
+    let mut job = merge::job(engine, table, plan)?;
+    loop {
+        match contain(|| job.step(engine)) {
+            Ok(false) => {}
+            Ok(true) => {
+                merge::finish_job(engine, job);
+                return Ok(());
             }
-        }
-        Ok(())
-    }
-
-    /// The next small merge of a table that has runs enough to merge.
-    fn small_plan(&self, table: &TableCore) -> Option<Plan> {
-        if table.view().runs.len() < self.options.merge_factor {
-            return None;
-        }
-        let bytes_max = self.options.replayed_bytes_max() as u64;
-        let is_small = |plan: &Plan| plan.bytes <= bytes_max && plan.inputs.len() > 1;
-        self.reserve(table, |runs| {
-            let of_all = self.due(table, runs).filter(is_small);
-            let plan = of_all.or_else(|| self.due(table, &newest_only(runs, bytes_max)).filter(is_small))?;
-            // Small runs are not joined, whatever keys they have: each of them is a file.
-            Some(Plan { way: Way::Merge, ..plan })
-        })
-    }
-
-    fn merge_now(self: &Arc<Engine>, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
-        let mut job = self.job(table, plan)?;
-        loop {
-            match contain(|| job.step(self)) {
-                Ok(false) => {}
-                Ok(true) => {
-                    self.finish_job(job);
-                    return Ok(());
-                }
-                Err(error) => {
-                    self.abandon_job(job, &error);
-                    return Err(error);
-                }
+            Err(error) => {
+                merge::abandon_job(engine, job, &error);
+                return Err(error);
             }
         }
     }

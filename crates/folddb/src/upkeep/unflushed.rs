@@ -17,6 +17,7 @@ use super::flush::step_ranges;
 use crate::catalog::TableCore;
 use crate::engine::Engine;
 use crate::reclaim::live::Alive;
+use crate::times;
 use crate::view::TableView;
 
 /// Gives each record that leads to values to a visitor.
@@ -33,48 +34,46 @@ impl RecordSink for Leading<'_> {
     }
 }
 
-impl Engine {
-    /// Adds to `alive` what runs would point to if all of memory were flushed now. A key that two
-    /// memtables have counts twice, as one that two runs have.
-    pub(crate) fn add_unflushed(&self, alive: &mut BTreeMap<u32, Alive>) {
-        self.visit_unflushed(&mut |record, rope| {
-            for pointer in rope.pointers() {
-                let one = alive.entry(pointer.place.segment).or_default();
-                one.values += 1;
-                one.bytes += record_bytes(record.key.len(), pointer.len);
-            }
-        });
-    }
+/// Adds to `alive` what runs would point to if all of memory were flushed now. A key that two
+/// memtables have counts twice, as one that two runs have.
+pub(crate) fn add_unflushed(engine: &Engine, alive: &mut BTreeMap<u32, Alive>) {
+    visit_unflushed(engine, &mut |record, rope| {
+        for pointer in rope.pointers() {
+            let one = alive.entry(pointer.place.segment).or_default();
+            one.values += 1;
+            one.bytes += record_bytes(record.key.len(), pointer.len);
+        }
+    });
+}
 
-    /// Shows `visit` the records with values in the lane that flushes would write now. Reads none of the
-    /// values. What a table could not flush is left out: the flush itself says why.
-    pub(crate) fn visit_unflushed(&self, visit: &mut dyn FnMut(&Record<'_>, &Rope<'_>)) {
-        for table in self.catalog().all().filter(|table| table.hashed.is_none()) {
-            let view = table.view();
-            let sealed = view.sealed.iter().map(|sealed| &sealed.memtable);
-            for memtable in std::iter::once(&view.active).chain(sealed) {
-                if !memtable.is_empty() {
-                    let _left_out = self.visit_memtable(table, &view, memtable, visit);
-                }
+/// Shows `visit` the records with values in the lane that flushes would write now. Reads none of the
+/// values. What a table could not flush is left out: the flush itself says why.
+pub(crate) fn visit_unflushed(engine: &Engine, visit: &mut dyn FnMut(&Record<'_>, &Rope<'_>)) {
+    for table in engine.catalog().all().filter(|table| table.hashed.is_none()) {
+        let view = table.view();
+        let sealed = view.sealed.iter().map(|sealed| &sealed.memtable);
+        for memtable in std::iter::once(&view.active).chain(sealed) {
+            if !memtable.is_empty() {
+                let _left_out = visit_memtable(engine, table, &view, memtable, visit);
             }
         }
     }
+}
 
-    fn visit_memtable(
-        &self,
-        table: &TableCore,
-        view: &Arc<TableView>,
-        memtable: &Memtable,
-        visit: &mut dyn FnMut(&Record<'_>, &Rope<'_>),
-    ) -> Result<()> {
-        let rules = StepRules {
-            order: table.rules.order.clone(),
-            fold: table.rules.fold.clone(),
-            borders: self.borders.all(),
-            range_deletes: step_ranges(view, Seq::MAX),
-            bottom: BottomRule::Never,
-        };
-        let mut step = FoldStep::new(memtable.stream(), rules).with_times(self.times_to_keep(table));
-        step.step(Budget::UNBOUNDED, &mut Leading(visit)).map(drop)
-    }
+fn visit_memtable(
+    engine: &Engine,
+    table: &TableCore,
+    view: &Arc<TableView>,
+    memtable: &Memtable,
+    visit: &mut dyn FnMut(&Record<'_>, &Rope<'_>),
+) -> Result<()> {
+    let rules = StepRules {
+        order: table.rules.order.clone(),
+        fold: table.rules.fold.clone(),
+        borders: engine.borders.all(),
+        range_deletes: step_ranges(view, Seq::MAX),
+        bottom: BottomRule::Never,
+    };
+    let mut step = FoldStep::new(memtable.stream(), rules).with_times(times::times_to_keep(engine, table));
+    step.step(Budget::UNBOUNDED, &mut Leading(visit)).map(drop)
 }

@@ -1,5 +1,7 @@
 use folddb_host::sync::atomic::Ordering;
 
+use crate::upkeep;
+use crate::upkeep::merge;
 use crate::{Options, Rules, Store, Upkeep};
 
 /// A store with runs of one table, all of tier 0 and none merged.
@@ -39,11 +41,11 @@ fn debt_is_counted_in_what_merges_take_in() {
 fn runs_beyond_the_merge_factor_and_tiers_count_and_what_is_optimized_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let store = store_with_runs(dir.path(), 7);
-    let debt = || store.engine().debt_now();
+    let debt = || upkeep::debt_now(store.engine());
     assert_eq!((debt().crowding, debt().merge_amplification), (3.5, 0.0));
     let mut seen = None;
     let mut step = |_| {
-        store.engine().note_overdue();
+        merge::note_overdue(store.engine());
         seen.get_or_insert(debt().crowding);
         std::ops::ControlFlow::Continue(())
     };
