@@ -161,17 +161,27 @@ impl Store {
         self.make_table(name, rules, Content::default())
     }
 
+    /// Whether a store of these options may have a table of this name by these rules: gives them with all that they name. Nothing
+    /// is written, and no store need be there.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] for a bad name, or rules that cannot be.
+    pub fn check_table(name: &str, rules: &TableRules, options: &Options) -> Result<BoundRules> {
+        check_name(name)?;
+        let in_table = |error: Error| error.context(format!("table `{name}`"));
+        rules.validate(&options.custom).map_err(in_table)?;
+        rules.bind(&options.custom).map_err(in_table)
+    }
+
     /// The rules of a table that is to be made, with all that they name.
     pub(crate) fn check_new_table(&self, name: &str, rules: &TableRules) -> Result<BoundRules> {
         let engine = self.engine();
         engine.check_not_read_only()?;
-        check_name(name)?;
-        let in_table = |error: Error| error.context(format!("table `{name}`"));
-        rules.validate(&engine.options.custom).map_err(in_table)?;
-        if rules.index_of.is_some() {
-            return Err(Error::invalid("an index is made with its table, or added to it")); // see Store::add_index
+        let bound = Store::check_table(name, rules, &engine.options)?;
+        match rules.index_of {
+            Some(_) => Err(Error::invalid("an index is made with its table, or added to it")), // see Store::add_index
+            None => Ok(bound),
         }
-        rules.bind(&engine.options.custom).map_err(in_table)
     }
 
     /// Makes a table with this content, by one edit. One with indexes has none.

@@ -254,7 +254,10 @@ fn dumped_and_loaded(source: &Store, dir: &Path) {
     let text = dir.join("dump");
     let dumped = source.dump(&[], &mut BufWriter::new(File::create(&text).unwrap())).unwrap();
     let again = || BufReader::with_capacity(1 << 20, File::open(&text).unwrap());
-    assert_eq!(Store::check_dump(&mut again()).unwrap().records, dumped.records);
+    assert_eq!(
+        Store::check_dump(&mut again(), &LoadOptions::default(), &options()).unwrap().records,
+        dumped.records
+    );
     let store = Store::create(dir.join("loaded"), options()).unwrap();
     assert_eq!(store.load(&mut again(), &LoadOptions::default()).unwrap().records, dumped.records);
     check(&store, &[], "dump and load");

@@ -1,11 +1,12 @@
 //! Dumps: what is dumped, loaded and dumped again is the same text, and the same bytes, for every fold and every codec; a
 //! dump that was cut or changed is refused.
 
+use std::io::{self, BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::TableRules;
-use folddb::{Durability, ErrorKind, Expire, LoadOptions, Options, Store, Upkeep, WriteOp};
+use folddb::{Durability, ErrorKind, Expire, LoadOptions, LoadReport, Options, Store, Upkeep, WriteOp};
 use folddb_sim::chance::Seeded;
 use folddb_sim::everything::{FOLDS, fill};
 use folddb_sim::tables::{Kind, Order, Shape, with_customs};
@@ -32,10 +33,15 @@ impl Place {
     }
 }
 
+/// Reads all of a dump that is whole.
+fn check(dump: &mut dyn BufRead) -> folddb::Result<LoadReport> {
+    Store::check_dump(dump, &LoadOptions::default(), &options())
+}
+
 fn dump(store: &Store) -> String {
     let mut text = Vec::new();
     let report = store.dump(&[], &mut text).expect("it is dumped");
-    let checked = Store::check_dump(&mut text.as_slice()).expect("it is whole");
+    let checked = check(&mut text.as_slice()).expect("it is whole");
     assert_eq!((checked.tables, checked.records), (report.tables, report.records));
     String::from_utf8(text).expect("a dump is text")
 }
@@ -201,13 +207,13 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
     let text = dump(&store);
     let lines: Vec<&str> = text.lines().collect();
     for len in 0..text.len() {
-        let refused = Store::check_dump(&mut &text.as_bytes()[..len]).expect_err("it was cut");
+        let refused = check(&mut &text.as_bytes()[..len]).expect_err("it was cut");
         assert_eq!(refused.kind(), ErrorKind::InvalidInput, "{len}: {refused}");
     }
     for at in 0..text.len() {
         let mut bytes = text.clone().into_bytes();
         bytes[at] ^= 1;
-        assert!(Store::check_dump(&mut bytes.as_slice()).is_err(), "byte {at}");
+        assert!(check(&mut bytes.as_slice()).is_err(), "byte {at}");
     }
     let without = |line: usize| {
         let left =
@@ -215,14 +221,14 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
         left.collect::<String>()
     };
     for line in 0..lines.len() {
-        let refused = Store::check_dump(&mut without(line).as_bytes()).expect_err("a line is missing");
+        let refused = check(&mut without(line).as_bytes()).expect_err("a line is missing");
         assert!(matches!(refused.kind(), ErrorKind::InvalidInput), "{refused}");
     }
     let doubled = format!("{text}{text}");
-    let refused = Store::check_dump(&mut doubled.as_bytes()).expect_err("it goes on");
+    let refused = check(&mut doubled.as_bytes()).expect_err("it goes on");
     assert!(refused.message().contains("behind its end"), "{refused}");
     let newer = text.replacen("\"version\":1", "\"version\":3", 1);
-    assert_eq!(Store::check_dump(&mut newer.as_bytes()).expect_err("newer").kind(), ErrorKind::NewerFormat);
+    assert_eq!(check(&mut newer.as_bytes()).expect_err("newer").kind(), ErrorKind::NewerFormat);
 
     // A cut one is taken when that is asked for: all whole lines of it.
     let cut = &text[..text.find("\"key\":\"k\"").expect("a row") + 4];
@@ -296,5 +302,87 @@ fn what_becomes_of_each_record_is_told() {
         let table = loaded.bytes_table("t").expect("a table");
         let found: Vec<_> = table.scan().into_iter().map(|row| row.expect("a row").0).collect();
         assert_eq!(found, keys.iter().map(|key| key.as_bytes().to_vec()).collect::<Vec<_>>(), "{what}");
+    }
+}
+
+/// What comes of a packed file that was cut: what can be unpacked of it, and a failure.
+struct CutPack<'a>(&'a [u8]);
+
+impl Read for CutPack<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 => Err(io::ErrorKind::UnexpectedEof.into()),
+            len => Ok(len),
+        }
+    }
+}
+
+/// Wherever a dump is cut, packed or not: what can be said of it before anything is written is what comes of loading it, and what
+/// cannot be loaded leaves nothing behind.
+#[test]
+fn a_dump_that_was_cut_anywhere_is_taken_as_far_as_it_goes_or_leaves_nothing() {
+    let place = Place::new();
+    let store = place.create("store");
+    let rules = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Utf8);
+    for table in ["t", "u"] {
+        let table = store.create_table(table, rules.clone()).expect("a table");
+        table.write(WriteOp::Set, b"a", b"1").expect("written");
+        table.write(WriteOp::Set, b"b", b"2").expect("written");
+    }
+    let text = dump(&store)
+        .replace("{\"key\":\"b\",\"value\":\"2\"}", "{\"key\":\"b\",\"long\":2}\n{\"piece\":\"0x3132\"}");
+    let start = text.find('\n').expect("a line") + 1;
+    let (partial, loaded) = (LoadOptions::default().partial(true), place.create("loaded"));
+    for len in 0..text.rfind("{\"end\"").expect("an end") {
+        let cut = &text.as_bytes()[..len];
+        let checked = Store::check_dump(&mut &*cut, &partial, &options());
+        assert_eq!(checked.is_ok(), len >= start, "{len}: {checked:?}");
+        let packed = BufReader::new(CutPack(cut));
+        for mut dump in [Box::new(cut) as Box<dyn BufRead>, Box::new(packed)] {
+            match (loaded.load(&mut dump, &partial), &checked) {
+                (Ok(report), Ok(checked)) => {
+                    let of =
+                        |report: &LoadReport| (report.tables, report.records, report.skipped, report.whole);
+                    assert_eq!(of(&report), of(checked), "{len}");
+                    assert_eq!(report.loaded + report.skipped, report.records, "{len}");
+                }
+                (Err(loaded), Err(checked)) => assert_eq!(loaded.message(), checked.message(), "{len}"),
+                other => panic!("{len}: {other:?}"),
+            }
+            let tables = loaded.tables();
+            assert_eq!(tables.len() as u64, checked.as_ref().map_or(0, |report| report.tables), "{len}");
+            tables.iter().for_each(|name| loaded.drop_table(name).expect("it goes"));
+            // Where that is not asked for, nothing of it is left behind.
+            let refused = loaded.load(&mut &*cut, &LoadOptions::default()).expect_err("it was cut");
+            assert_eq!(
+                (refused.kind(), loaded.tables().len()),
+                (ErrorKind::InvalidInput, 0),
+                "{len}: {refused}"
+            );
+        }
+    }
+}
+
+/// Rules that no table can have are found before anything is written.
+#[test]
+fn rules_that_cannot_be_are_found_by_the_check_of_a_dump() {
+    let place = Place::new();
+    let store = place.create("store");
+    store.create_table("t", TableRules::default()).expect("a table");
+    let text = dump(&store);
+    let end = text.rfind("{\"end\"").expect("an end");
+    for (what, other) in [
+        ("\"fold=replace\"", "\"fold=summ\""),
+        ("\"fold=replace\"", "\"fold=nobody@1\""),
+        ("\"block_bytes=8192\"", "\"block_bytes=1\""),
+        ("\"table\":\"t\"", "\"table\":\"\""),
+        ("\"rules 1\"", "\"rules 99\""),
+    ] {
+        assert!(text.contains(what), "{what}");
+        let changed = text[..end].replace(what, other);
+        let partial = LoadOptions::default().partial(true);
+        let refused = Store::check_dump(&mut changed.as_bytes(), &partial, &options());
+        let refused = refused.expect_err(other);
+        assert!(refused.message().starts_with("line 2 of the dump: "), "{other}: {refused}");
     }
 }

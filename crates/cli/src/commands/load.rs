@@ -1,40 +1,55 @@
-//! `folddb load STORE [FILE]`: loads what `dump` wrote. A file is read twice: all of it is checked before anything is written.
+//! `folddb load STORE [FILE]`: loads what `dump` wrote. A file is read twice: all of it is checked before anything is written. Of a
+//! pipe that is the beginning, with the rules of its first table.
 
-use std::sync::atomic::Ordering;
+use std::io::{self, BufRead, Cursor, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use folddb::{ErrorKind, LoadOptions, LoadReport, Store};
+use folddb::{ErrorKind, LoadOptions, LoadReport, Options, Store};
 use serde_json::{Value, json};
 
 use crate::args::LoadArgs;
 use crate::exit_code;
 use crate::failure::Failure;
 use crate::human;
-use crate::import::source;
+use crate::import::source::{self, Source};
 use crate::interrupt;
 use crate::progress;
 use crate::session::{Opened, Session};
+
+/// So much of what is read once is looked at before a store is made: the rules of a table are shorter.
+const HEAD_BYTES_MAX: u64 = 1 << 20;
 
 pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure> {
     if args.file == "-" && session.shared.is_some() {
         return Err(Failure::Usage("in a shell stdin holds the commands; name a file".to_owned()));
     }
-    if args.file != "-" && !args.partial {
-        over(args, "checking", |dump| Store::check_dump(dump))?;
+    let options = LoadOptions::default().partial(args.partial).over(args.over);
+    let mut source = source::open(&args.file)?;
+    let is_file = source.bytes_total.is_some();
+    if is_file {
+        let of_store = session.options();
+        over(source, "checking", |dump| Store::check_dump(dump, &options, &of_store))?;
+        source = source::open(&args.file)?;
+    } else {
+        source.reader = checked_beginning(source.reader, &session.options())?;
     }
     // In a shell, that hears; and who waits for a pipe is ended as ever.
-    let _hearing = (session.shared.is_none() && args.file != "-").then(interrupt::hear);
+    let _hearing = (session.shared.is_none() && is_file).then(interrupt::hear);
     let (store, is_new) = open(args, session)?;
-    let options = LoadOptions::default().partial(args.partial).over(args.over);
-    let loaded = over(args, "loading", |dump| store.load(dump, &options));
-    let loaded = match loaded {
-        Ok(loaded) => loaded,
-        Err(failure) => {
-            store.close()?;
-            return Err(failure);
-        }
-    };
+    let before = store.last_seq();
+    let loaded = over(source, "loading", |dump| store.load(dump, &options));
+    let is_changed = is_new || store.last_seq() != before;
+    let has_tables = !store.tables().is_empty();
     store.close()?;
-    report(args, session, &loaded, is_new)
+    match loaded {
+        Ok(loaded) => report(args, session, &loaded, is_new),
+        Err(Failure::Store(error)) if is_new && !has_tables => {
+            Err(Failure::Refused(format!("{error}; {} is made, and has no tables", args.store.display())))
+        }
+        Err(Failure::Store(error)) if is_changed => Err(Failure::Refused(error.to_string())),
+        Err(failure) => Err(failure),
+    }
 }
 
 fn open(args: &LoadArgs, session: &Session) -> Result<(Opened, bool), Failure> {
@@ -47,15 +62,30 @@ fn open(args: &LoadArgs, session: &Session) -> Result<(Opened, bool), Failure> {
     }
 }
 
-/// Reads the file from its beginning, with a bar.
+/// Checks the first two lines of what can be read once only: that it begins as a dump does, and the rules of the first table. Gives
+/// all of it to be read.
+fn checked_beginning(reader: Box<dyn BufRead>, of_store: &Options) -> Result<Box<dyn BufRead>, Failure> {
+    let (mut reader, mut head) = (Patient(reader), Vec::new());
+    for _ in 0..2 {
+        let line = (&mut reader).take(HEAD_BYTES_MAX).read_until(b'\n', &mut head);
+        match line {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break, // of what was packed
+            line => line.map_err(|error| Failure::file("read", "stdin", &error))?,
+        };
+    }
+    Store::check_dump(&mut head.as_slice(), &LoadOptions::default().partial(true), of_store)?;
+    Ok(Box::new(Cursor::new(head).chain(reader)))
+}
+
+/// Reads all of a source, with a bar.
 fn over(
-    args: &LoadArgs,
+    source: Source,
     doing: &str,
-    read: impl FnOnce(&mut dyn std::io::BufRead) -> folddb::Result<LoadReport>,
+    read: impl FnOnce(&mut dyn BufRead) -> folddb::Result<LoadReport>,
 ) -> Result<LoadReport, Failure> {
-    let source = source::open(&args.file)?;
     let bar = progress::bytes_bar(source.bytes_total, doing);
-    let mut watched = Watched { inner: source.reader, bar: bar.clone(), bytes_read: source.bytes_read };
+    let inner = Patient(source.reader);
+    let mut watched = Watched { inner, bar: bar.clone(), bytes_read: source.bytes_read };
     let done = read(&mut watched);
     bar.finish_and_clear();
     match done {
@@ -67,22 +97,50 @@ fn over(
     }
 }
 
-/// Moves the bar as the file is read.
-struct Watched {
-    inner: Box<dyn std::io::BufRead>,
-    bar: indicatif::ProgressBar,
-    bytes_read: std::sync::Arc<std::sync::atomic::AtomicU64>,
+/// Waits where a pipe has nothing yet, until Ctrl-C.
+struct Patient(Box<dyn BufRead>);
+
+impl Read for Patient {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.fill_buf()?.read(buffer)?;
+        self.consume(len);
+        Ok(len)
+    }
 }
 
-impl std::io::Read for Watched {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+impl BufRead for Patient {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        loop {
+            interrupt::check().map_err(|stopped| io::Error::other(stopped.to_string()))?;
+            match self.0.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
+        self.0.fill_buf()
+    }
+
+    fn consume(&mut self, len: usize) {
+        self.0.consume(len);
+    }
+}
+
+/// Moves the bar as the file is read.
+struct Watched {
+    inner: Patient,
+    bar: indicatif::ProgressBar,
+    bytes_read: Arc<AtomicU64>,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.inner.read(buffer)
     }
 }
 
-impl std::io::BufRead for Watched {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        interrupt::check().map_err(|stopped| std::io::Error::other(stopped.to_string()))?;
+impl BufRead for Watched {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.bar.set_position(self.bytes_read.load(Ordering::Relaxed));
         self.inner.fill_buf()
     }

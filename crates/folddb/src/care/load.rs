@@ -1,7 +1,8 @@
 //! Loading a dump: tables are created, and each key gets what the dump says, batch by batch.
 //!
 //! A dump that was cut, or changed, ends without the line that tells its counts and its hash. [`Store::check_dump`] reads all of one
-//! without writing anything; where that can be done first, nothing of a bad dump is ever written.
+//! without writing anything; where that can be done first, nothing of a bad dump is ever written. A load that fails before its first
+//! record is in takes away the tables that it has made.
 
 use std::io::BufRead;
 use std::ops::ControlFlow;
@@ -15,7 +16,7 @@ use folddb_rules::table_rules::TableRules;
 use crate::batch::Batch;
 use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION, WITHOUT_DEADLINES};
 use crate::encode::{Lifetime, WriteOp};
-use crate::options::Durability;
+use crate::options::{Durability, Options};
 use crate::store::Store;
 use crate::stream::ValueWriter;
 use crate::table::BytesTable;
@@ -23,6 +24,8 @@ use crate::table::BytesTable;
 /// A batch is committed when it holds so many ops, or so many bytes.
 const BATCH_OPS: usize = 4096;
 const BATCH_BYTES: usize = 1 << 20;
+
+const NO_TABLE: &str = "a record before any table";
 
 const NO_DUMP: &str = "it does not begin as a dump does, with {\"folddb\":\"dump\",...}";
 
@@ -34,7 +37,9 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// Takes a dump that was cut: what is there of it is loaded, but for half a line. Default false.
+    /// Takes a dump that was cut: what is there of it is loaded, but for half a line. Default false. Of a packed one that is all that
+    /// can be unpacked: a reader that fails with [`std::io::ErrorKind::UnexpectedEof`] has come to its end. What is cut in its first
+    /// line is no dump.
     pub fn partial(mut self, partial: bool) -> LoadOptions {
         self.partial = partial;
         self
@@ -98,34 +103,65 @@ impl Store {
         };
         let mut text = Text::new(dump);
         let ended = load.all(&mut text).and_then(|()| load.add_indexes());
-        ended.map_err(|error| match load.committed {
-            0 => error,
-            records => error.context(format!("after {records} records that are loaded")),
-        })?;
-        self.sync()?;
-        Ok(load.report)
+        match ended {
+            Ok(()) => self.sync().map(|()| load.report),
+            Err(error) => Err(load.failed(error)),
+        }
     }
 
-    /// Reads all of a dump and checks its counts and its hash, and that each line is one of a dump. Writes nothing.
+    /// Reads all of a dump and checks its counts and its hash, that each line is one of a dump, and that a store of these options
+    /// can have tables by its rules. Writes nothing. Of a dump that was cut, where that is taken, it says what is there.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] for a dump that was cut or changed, naming the line; [`ErrorKind::NewerFormat`]; a failed read.
-    pub fn check_dump(dump: &mut dyn BufRead) -> Result<LoadReport> {
+    /// [`ErrorKind::InvalidInput`] for a dump that was cut or changed, naming the line, or for rules that cannot be;
+    /// [`ErrorKind::NewerFormat`]; a failed read.
+    pub fn check_dump(
+        dump: &mut dyn BufRead,
+        options: &LoadOptions,
+        of_store: &Options,
+    ) -> Result<LoadReport> {
         let mut text = Text::new(dump);
         let mut report = LoadReport::default();
-        while let Some(line) = text.next()? {
+        let mut missing = None;
+        while let Some(line) = text.next_of(options)? {
+            text.check_place(missing.is_some(), &line)?;
             match line {
-                Line::Table { .. } => report.tables += 1,
-                Line::Record { .. } => report.records += 1,
-                Line::Piece(_) => {}
                 Line::Start { .. } => {}
+                Line::Table { name, rules_text } => {
+                    check_table(&name, &rules_text, of_store).map_err(|error| text.at(&error))?;
+                    report.tables += 1;
+                }
+                Line::Record { .. } if report.tables == 0 => return Err(text.wrong(NO_TABLE)),
+                Line::Record { content, .. } => {
+                    report.records += 1;
+                    missing = if let Content::Long(bytes) = content { Some(bytes) } else { None };
+                }
+                Line::Piece(bytes) => {
+                    let of = missing.take().unwrap_or_default();
+                    missing = left_of(of, &bytes).map_err(|error| text.at(&error))?;
+                }
                 Line::End(totals) => {
                     text.check_end(&totals, report.tables, report.records)?;
                     return Ok(LoadReport { whole: true, ..report });
                 }
             }
         }
-        Err(text.cut())
+        Ok(LoadReport { skipped: u64::from(missing.is_some()), ..report })
+    }
+}
+
+/// Whether a store of these options can have a table by these rules. Which indexes it can have is known of some by its records only.
+fn check_table(name: &str, rules_text: &str, of_store: &Options) -> Result<()> {
+    let mut rules = TableRules::from_text(rules_text)?;
+    rules.indexes.clear();
+    Store::check_table(name, &rules, of_store).map(drop)
+}
+
+/// How many bytes of a value are missing behind a piece of it; none when it is whole.
+fn left_of(missing: u64, piece: &[u8]) -> Result<Option<u64>> {
+    match missing.checked_sub(piece.len() as u64) {
+        Some(left) if !piece.is_empty() => Ok(Some(left).filter(|left| *left > 0)),
+        _ => Err(Error::invalid("a value has other pieces than its length says")),
     }
 }
 
@@ -152,6 +188,7 @@ struct Load<'a> {
     report: LoadReport,
     /// Indexes that tables could not be made with, to be added once their records are there.
     indexes: Vec<(String, IndexRule)>,
+    /// Keys that are loaded and in the store for good.
     committed: u64,
     key: Vec<u8>,
     value: Vec<u8>,
@@ -160,17 +197,8 @@ struct Load<'a> {
 impl Load<'_> {
     fn all(&mut self, text: &mut Text<'_>) -> Result<()> {
         loop {
-            let line = match text.next() {
-                Ok(Some(line)) => line,
-                Ok(None) if self.options.partial && text.number > 0 => return self.end(),
-                Ok(None) => return Err(text.cut()),
-                // The half of a line at the end of a dump that was cut.
-                Err(_) if self.options.partial && text.ends_in_half_a_line => return self.end(),
-                Err(error) => return Err(error),
-            };
-            if self.long.is_some() != matches!(line, Line::Piece(_)) {
-                return Err(text.wrong("the pieces of a value are not where it is"));
-            }
+            let Some(line) = text.next_of(&self.options)? else { return self.end() };
+            text.check_place(self.long.is_some(), &line)?;
             match line {
                 Line::Start { version } => self.tells_deadlines = version > WITHOUT_DEADLINES,
                 Line::Piece(bytes) => self.piece(&bytes).map_err(|error| text.at(&error))?,
@@ -208,16 +236,36 @@ impl Load<'_> {
         Err(Error::new(ErrorKind::Corruption, message))
     }
 
-    /// Counts the record that was just written.
-    fn count_written(&mut self) {
+    /// Counts the record that was just written: to the batch, or at once and behind all of it.
+    fn count_written(&mut self, written: Written) {
         let count = if self.has_expired { &mut self.report.over } else { &mut self.report.loaded };
         *count += 1;
+        if written == Written::AtOnce {
+            self.committed = self.report.loaded;
+        }
     }
 
     fn commit(&mut self) -> Result<()> {
         self.batch.commit(Durability::Process)?; // also an empty one: that may be for a mistake
-        self.committed = self.report.records;
+        self.committed = self.report.loaded;
         Ok(())
+    }
+
+    /// Says how many records are in where a load has failed. Where none are, the tables that it has made go again, as long as nobody
+    /// else has written to them.
+    fn failed(mut self, error: Error) -> Error {
+        if self.committed > 0 {
+            return error.context(format!("after {} records that are loaded", self.committed));
+        }
+        self.long = None;
+        for name in &self.report.created {
+            let Ok(table) = self.store.bytes_table(name) else { continue };
+            let is_empty = table.scan().limit(1).rows().and_then(|mut rows| Ok(rows.next_row()?.is_none()));
+            if is_empty.unwrap_or(false) {
+                let _ = self.store.drop_table(name); // what failed is what there is to tell
+            }
+        }
+        error
     }
 
     fn open_table(&mut self, name: &str, rules_text: &str) -> Result<()> {
@@ -273,7 +321,7 @@ impl Load<'_> {
     }
 
     fn record(&mut self, key: Said, content: Content, until_ms: Option<u64>) -> Result<()> {
-        let Some(table) = &self.table else { return Err(Error::invalid("a record before any table")) };
+        let Some(table) = &self.table else { return Err(Error::invalid(NO_TABLE)) };
         let lifetime = self.lifetime(table, until_ms)?;
         self.has_expired = until_ms.is_some_and(|until_ms| until_ms <= self.store.unix_millis());
         self.report.records += 1;
@@ -282,7 +330,7 @@ impl Load<'_> {
             Said::Shown(datum) => table.rules().rules.key_codec().encode(&datum, &mut self.key)?,
             Said::Bytes(bytes) => self.key = bytes,
         }
-        match content {
+        let written = match content {
             Content::Long(bytes) => {
                 let long = match (table.takes_streams(), lifetime) {
                     (true, None) => Long::Stream(Box::new(table.writer(WriteOp::Set, &self.key)?)),
@@ -297,18 +345,20 @@ impl Load<'_> {
             Content::Value(Said::Shown(datum)) => {
                 self.value.clear();
                 table.rules().read_value(&datum, &mut self.value)?;
-                write(&mut self.batch, table, WriteOp::Set, (&self.key, &self.value), lifetime)?;
+                write(&mut self.batch, table, WriteOp::Set, (&self.key, &self.value), lifetime)?
             }
             Content::Value(Said::Bytes(value)) => {
-                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)?;
+                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)?
             }
             Content::Ops(ops) => {
+                let mut last = Written::ToBatch;
                 for (op, value) in ops {
-                    write(&mut self.batch, table, op, (&self.key, &value), lifetime)?;
+                    last = write(&mut self.batch, table, op, (&self.key, &value), lifetime)?;
                 }
+                last
             }
-        }
-        self.count_written();
+        };
+        self.count_written(written);
         Ok(())
     }
 
@@ -325,6 +375,14 @@ impl Load<'_> {
     }
 }
 
+/// Where a record went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Written {
+    ToBatch,
+    /// Into the store, and the batch before it.
+    AtOnce,
+}
+
 /// Adds an op to a batch, if it is one of its table. One that is longer than an op of a batch may be is written at once, behind the
 /// others.
 fn write(
@@ -333,42 +391,44 @@ fn write(
     op: WriteOp,
     (key, value): (&[u8], &[u8]),
     lifetime: Option<Lifetime>,
-) -> Result<()> {
+) -> Result<Written> {
     if value.len() > VALUE_BYTES_MAX {
         batch.commit(Durability::Process)?;
-        return table.write_whole(op, key, value, lifetime).map(drop);
+        return table.write_whole(op, key, value, lifetime).map(|_| Written::AtOnce);
     }
     table.check(op, key, value)?;
     match lifetime {
         None => batch.write(table, op, key, value),
         Some(lifetime) => batch.write_expiring(table, op, key, value, lifetime),
     };
-    Ok(())
+    Ok(Written::ToBatch)
 }
 
 impl Load<'_> {
     /// Takes a piece of the value that is being read.
     fn piece(&mut self, bytes: &[u8]) -> Result<()> {
         let Some((mut long, missing)) = self.long.take() else { return Ok(()) };
-        let Some(missing) = missing.checked_sub(bytes.len() as u64).filter(|_| !bytes.is_empty()) else {
-            return Err(Error::invalid("a value has other pieces than its length says"));
-        };
+        let left = left_of(missing, bytes)?;
         match &mut long {
             Long::Stream(writer) => writer.write_from(&mut &bytes[..])?,
             Long::Held { value, .. } => value.extend_from_slice(bytes),
         }
-        if missing > 0 {
-            self.long = Some((long, missing));
+        if let Some(left) = left {
+            self.long = Some((long, left));
             return Ok(());
         }
-        match long {
-            Long::Stream(writer) => writer.finish().map(drop)?,
+        let written = match long {
+            Long::Stream(writer) => {
+                self.commit()?;
+                writer.finish()?;
+                Written::AtOnce
+            }
             Long::Held { value, lifetime } => {
                 let Some(table) = &self.table else { return Ok(()) };
-                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)?;
+                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)?
             }
-        }
-        self.count_written();
+        };
+        self.count_written(written);
         Ok(())
     }
 }
@@ -389,6 +449,29 @@ impl<'a> Text<'a> {
         Text { dump, line: Vec::new(), number: 0, hash_before: 0, hash: 0, ends_in_half_a_line: false }
     }
 
+    /// The next line; none at the end of a dump that was cut, where that is taken as far as it goes.
+    fn next_of(&mut self, options: &LoadOptions) -> Result<Option<Line>> {
+        match self.next() {
+            // What is cut in its first line says nothing, and may be anything.
+            Err(error) if self.number < 2 && error.kind() == ErrorKind::InvalidInput => {
+                Err(self.wrong(NO_DUMP))
+            }
+            Ok(None) if self.number == 0 => Err(Error::invalid(format!("the dump is empty: {NO_DUMP}"))),
+            Ok(None) if options.partial => Ok(None),
+            Ok(None) => Err(self.cut()),
+            Err(_) if options.partial && self.ends_in_half_a_line => Ok(None),
+            line => line,
+        }
+    }
+
+    /// The pieces of a value stand behind it, and nowhere else.
+    fn check_place(&self, wants_piece: bool, line: &Line) -> Result<()> {
+        match wants_piece == matches!(line, Line::Piece(_)) {
+            true => Ok(()),
+            false => Err(self.wrong("the pieces of a value are not where it is")),
+        }
+    }
+
     /// The next line; none at the end of the text. The first must be the start of a dump, and only that.
     fn next(&mut self) -> Result<Option<Line>> {
         if !self.read_line()? {
@@ -399,10 +482,7 @@ impl<'a> Text<'a> {
             return Err(self.wrong("it ends in the middle: the dump was cut"));
         };
         let said = std::str::from_utf8(said).map_err(|_| self.wrong("it is not text"))?;
-        let line = lines::parse(said).map_err(|what| match self.number {
-            1 => self.wrong(NO_DUMP),
-            _ => self.wrong(&what),
-        })?;
+        let line = lines::parse(said).map_err(|what| self.wrong(&what))?;
         match (&line, self.number) {
             (Line::Start { version }, 1) if (WITHOUT_DEADLINES..=VERSION).contains(version) => {}
             (Line::Start { version }, 1) => {
@@ -424,6 +504,7 @@ impl<'a> Text<'a> {
             let failed = |error| Error::io("read", Path::new("the dump"), error);
             let buffer = match self.dump.fill_buf() {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => &[], // packed, and cut
                 buffer => buffer.map_err(failed)?,
             };
             let newline = buffer.iter().position(|&byte| byte == b'\n');
