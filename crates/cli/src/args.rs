@@ -335,7 +335,7 @@ pub(crate) struct ImportArgs {
     /// Fields that no row of an NDJSON file need have; one that is misspelt would feed nothing
     #[arg(long, value_name = "FIELDS", value_delimiter = ',')]
     pub(crate) optional: Vec<String>,
-    /// Write bad rows to this CSV file, with line number and reason
+    /// Write bad rows to this CSV file, which must not be there yet, with line number and reason
     #[arg(long, value_name = "FILE")]
     pub(crate) bad_rows: Option<PathBuf>,
     /// Stop at the first bad row

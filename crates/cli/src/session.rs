@@ -54,6 +54,7 @@ impl Begun {
 }
 
 /// An open store, and whether it is this command's own.
+#[derive(Clone)]
 pub(crate) struct Opened {
     store: Store,
     shared: bool,

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use folddb::ErrorKind;
 use folddb::limits::VALUE_BYTES_MAX;
+use folddb::{ErrorKind, Store};
 use serde_json::{Value, json};
 
 use crate::args::{ImportArgs, OutputFormat, RowsArgs};
@@ -20,7 +20,7 @@ use crate::human;
 use crate::import::bad_rows::BadRows;
 use crate::import::mapping::{Mapping, Stated};
 use crate::import::rows::{BadRow, Next, Rows};
-use crate::import::sink::Sink;
+use crate::import::sink::{Into, Sink};
 use crate::import::source;
 use crate::interrupt;
 use crate::progress;
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let bytes_read = std::sync::Arc::clone(&source.bytes_read);
     let format = args.format.unwrap_or_else(|| source::format_of(&args.file));
     let mut rows = Rows::open(source, format, args.delimiter, !args.no_header, &args.null)?;
-    let (store, mut sink, mapping) = open_sink(args, &mut stated, session, &mut rows)?;
+    let (mut sink, mapping) = open_sink(args, &mut stated, session, &mut rows)?;
     let bad = BadRows::new(args.bad_rows.as_deref(), &rows.header())?;
 
     let began = Instant::now();
@@ -46,12 +46,14 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let mut import = Import { mapping, bad, strict, read: 0, written: 0, empty: 0, missing: None };
     let ended = import
         .all(&mut sink, &mut rows, &args.optional, || bar.set_position(bytes_read.load(Ordering::Relaxed)));
-    let ended = ended.and_then(|()| sink.finish()).map(|loaded| import.written += loaded);
+    let is_all_well = import.bad.count == 0 && import.missing.is_none();
+    let ended = ended.and_then(|()| sink.finish(is_all_well)).map(|loaded| import.written += loaded);
     bar.finish_and_clear();
     drop(hearing);
-    // What was committed before a failure is whole rows: it stays, and the report says how many.
-    store.sync()?;
     import.bad.finish()?;
+    // What was committed before a failure is whole rows: it stays, and the report says how many.
+    let store = sink.into_store();
+    store.as_ref().map(|store| store.sync()).transpose()?;
     let how = match &ended {
         Ok(()) => "",
         Err(Failure::Interrupted) => ", then stopped by Ctrl-C",
@@ -62,13 +64,15 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         Failure::Interrupted => Failure::Told(ExitCode::Interrupted),
         other => other,
     })?;
-    if let Some(limit) = args.show {
+    if let (Some(limit), Some(store)) = (args.show, &store)
+        && store.tables().contains(&args.table)
+    {
         let table = store.known_table(&args.table)?;
         let rows = RowsArgs { limit: Some(limit), ..RowsArgs::default() };
         let format = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
         scan::print(&mut session.out, &table, &rows, format)?;
     }
-    store.close()?;
+    store.map(Opened::close).transpose()?;
     match import.bad.count > 0 || import.missing.is_some() {
         true => Err(Failure::Told(ExitCode::NotAllIn)),
         false => Ok(()),
@@ -88,13 +92,13 @@ fn check_aside(args: &ImportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens the table, or creates it and its store when that is asked for.
-fn open_sink(
-    args: &ImportArgs,
+/// Opens the table, or finds all that it needs to be made when that is asked for.
+fn open_sink<'a>(
+    args: &'a ImportArgs,
     stated: &mut Stated,
-    session: &Session,
+    session: &'a Session,
     rows: &mut Rows,
-) -> Result<(Opened, Sink, Mapping), Failure> {
+) -> Result<(Sink<'a>, Mapping), Failure> {
     let store = match session.write(&args.store) {
         Ok(store) => Some(store),
         Err(Failure::Store(error)) if error.kind() == ErrorKind::NoStore && args.create => None,
@@ -116,31 +120,23 @@ fn open_sink(
         check_expires(&args.table, &rules)?;
     }
     let mapping = Mapping::bind(stated, &rules, rows)?;
-    let store = match (store, existing) {
-        (Some(store), Some(table)) => {
-            table.rules().check_writable()?;
-            if args.sorted {
-                let message =
-                    format!("--sorted loads a new table, and `{}` is there; leave it out", args.table);
-                return Err(Failure::Usage(message));
-            }
-            let sink = Sink::batches(&store, table, args.ttl.lifetime(), args.durability.into());
-            return Ok((store, sink, mapping));
-        }
-        (Some(store), None) => store,
-        (None, _) => {
-            rules.validate(&Default::default())?;
-            session.create(&args.store)?
-        }
+    let into = Into {
+        path: &args.store,
+        table: &args.table,
+        is_sorted: args.sorted,
+        lifetime: args.ttl.lifetime(),
+        durability: args.durability.into(),
     };
-    let sink = match args.sorted {
-        true => Sink::load(&store, &args.table, rules)?,
-        false => {
-            let table = store.create_table(&args.table, rules)?;
-            Sink::batches(&store, table, args.ttl.lifetime(), args.durability.into())
+    if let (Some(store), Some(table)) = (&store, existing) {
+        table.rules().check_writable()?;
+        if args.sorted {
+            let message = format!("--sorted loads a new table, and `{}` is there; leave it out", args.table);
+            return Err(Failure::Usage(message));
         }
-    };
-    Ok((store, sink, mapping))
+        return Ok((Sink::of_table(session, into, store.clone(), table), mapping));
+    }
+    let rules = Store::check_table(&args.table, &rules, &session.options())?;
+    Ok((Sink::to_come(session, into, store, rules), mapping))
 }
 
 /// Whether a row was refused for the length of its value.
@@ -164,7 +160,7 @@ impl Import {
     /// Imports all rows, and commits what was read before anything that fails.
     fn all(
         &mut self,
-        sink: &mut Sink,
+        sink: &mut Sink<'_>,
         rows: &mut Rows,
         optional: &[String],
         mut progress: impl FnMut(),
@@ -185,7 +181,7 @@ impl Import {
                 }
                 match row {
                     None => {}
-                    Some(Ok(true)) => match sink.write(&key, &value) {
+                    Some(Ok(true)) => match sink.write(rows.line(), &key, &value) {
                         Err(Failure::Store(error)) if is_too_long(&error, &value) => {
                             self.add_bad(rows, BadRow::whole(error.message()))?;
                         }

@@ -1,7 +1,7 @@
 //! Bad rows: counted, the first of them told, all of them written aside when asked. None is dropped silently.
 
-use std::fs::File;
-use std::path::Path;
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::import::rows::{BadRow, Rows};
@@ -24,10 +24,12 @@ pub(crate) struct BadRows {
 struct Aside {
     writer: csv::Writer<File>,
     name: String,
+    /// The file, where it was made: it goes again when no row was bad.
+    made: Option<PathBuf>,
 }
 
 impl BadRows {
-    /// Counts bad rows, and writes them to a new file if one is named: line, reason, and the row as it was.
+    /// Counts bad rows, and writes them to a file if one is named, which must not be there yet: line, reason, and the row as it was.
     pub(crate) fn new(file: Option<&Path>, header: &[String]) -> Result<BadRows, Failure> {
         let aside = file.map(|path| Aside::create(path, header)).transpose()?;
         Ok(BadRows { count: 0, told: Vec::new(), aside })
@@ -45,12 +47,13 @@ impl BadRows {
         Ok(())
     }
 
-    /// Hands all that was written aside to the operating system.
+    /// Hands all that was written aside to the operating system; a file of none goes again.
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
-        match &mut self.aside {
-            Some(aside) => aside.writer.flush().map_err(|error| Failure::file("write", &aside.name, &error)),
-            None => Ok(()),
+        let Some(aside) = &mut self.aside else { return Ok(()) };
+        if let (0, Some(made)) = (self.count, &aside.made) {
+            return fs::remove_file(made).map_err(|error| Failure::file("remove", &aside.name, &error));
         }
+        aside.writer.flush().map_err(|error| Failure::file("write", &aside.name, &error))
     }
 
     /// The lines that tell people of them.
@@ -80,8 +83,13 @@ impl BadRows {
 impl Aside {
     fn create(path: &Path, header: &[String]) -> Result<Aside, Failure> {
         let name = path.display().to_string();
-        let file = File::create(path).map_err(|error| Failure::file("create", &name, &error))?;
-        let mut aside = Aside { writer: csv::WriterBuilder::new().flexible(true).from_writer(file), name };
+        let is_file_or_none = fs::metadata(path).map_or(true, |facts| facts.is_file() || facts.is_dir());
+        let mut how = OpenOptions::new();
+        let file = how.write(true).create_new(is_file_or_none).open(path);
+        let file = file.map_err(|error| Failure::file("create", &name, &error))?;
+        let made = is_file_or_none.then(|| path.to_owned());
+        let writer = csv::WriterBuilder::new().flexible(true).from_writer(file);
+        let mut aside = Aside { writer, name, made };
         let header = ["line", "reason"].into_iter().chain(header.iter().map(String::as_str));
         aside.writer.write_record(header).map_err(|error| aside.failed(error))?;
         Ok(aside)
