@@ -15,15 +15,15 @@ use std::sync::Arc;
 use folddb_base::{ErrorKind, OpBuf, Result};
 use folddb_host::sync::Mutex;
 
-use crate::borders::At;
-use crate::catalog::TableCore;
-use crate::engine::Engine;
-use crate::hashed_scan::HashedRows;
-use crate::head::Head;
 use crate::own_writes::{Inside, OwnOps, applied};
-use crate::read;
-use crate::reads::Passed;
-use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::read::get;
+use crate::read::hashed_scan::HashedRows;
+use crate::read::head::Head;
+use crate::read::scan::{Rows, ScanPlan, Wanted};
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::snapshots::At;
+use crate::write::read_set::Passed;
 
 /// See [`AnyRows::stands`].
 type Stands<'r> = ((&'r Arc<Engine>, &'r Arc<TableCore>), (&'r ScanPlan, At), &'r [u8]);
@@ -243,7 +243,7 @@ impl InsideRows {
     fn take_own(&mut self, key: Vec<u8>, ops: &[OpBuf], is_met: bool) -> Result<bool> {
         let ((engine, table), (plan, _), _) = self.base.stands();
         let past = match is_met {
-            true => read::get(engine, table, &key, plan.at, |value| Ok(value.map(<[u8]>::to_vec))),
+            true => get::get(engine, table, &key, plan.at, |value| Ok(value.map(<[u8]>::to_vec))),
             false => Ok(None),
         };
         let applied = applied(engine, table, &key, past, ops);

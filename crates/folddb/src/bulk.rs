@@ -19,17 +19,17 @@ use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_rules::{Composed, State};
 use folddb_run::PartFacts;
 
-use crate::budget::Who;
-use crate::catalog::TableCore;
-use crate::encode::{WriteOp, check_lengths};
-use crate::feeds;
-use crate::read;
-use crate::read::damaged_record;
+use crate::background::output::Output;
+use crate::read::get;
+use crate::read::get::damaged_record;
 use crate::rules::Rules;
+use crate::state::catalog::TableCore;
+use crate::state::disk_quota::Who;
+use crate::state::feed_state;
+use crate::state::view::{PartFile, TableView};
 use crate::store::{Content, Store};
 use crate::table::{BytesTable, Table, fit};
-use crate::upkeep::output::Output;
-use crate::view::{PartFile, TableView};
+use crate::write::encoded_batch::{WriteOp, check_lengths};
 
 /// A load under way, of keys and values as bytes. Dropped without [`BytesBulkLoad::finish`], it leaves nothing.
 #[must_use = "nothing is loaded before it is finished"]
@@ -83,7 +83,7 @@ impl Store {
         if engine.catalog().by_name(name).is_some() {
             return Err(exists(name));
         }
-        feeds::check_no_feed_of(engine.manifest.lock().state(), name)?;
+        feed_state::check_no_feed_of(engine.manifest.lock().state(), name)?;
         let table = Arc::new(TableCore::new(TableId(0), name, bound, None, TableView::of));
         // Nothing of its past is folded: it has none.
         let shape = (table.keeps_past, true, Times { since: 0, ..Times::default() });
@@ -214,7 +214,7 @@ impl BytesBulkLoad {
                 return Err(self.too_long(&key, bytes));
             }
             Composed::Both(cause) => {
-                return Err(read::fold_failed(self.store.engine(), &self.table, key, &cause));
+                return Err(get::fold_failed(self.store.engine(), &self.table, key, &cause));
             }
         }
         Ok(())

@@ -12,11 +12,11 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_layout::cursor_token::CursorToken;
 
-use crate::borders::{At, Held, HeldFor};
-use crate::catalog::TableCore;
-use crate::engine::Engine;
-use crate::scan::{ScanPlan, Wanted};
-use crate::times;
+use crate::read::scan::{ScanPlan, Wanted};
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::engine::Engine;
+use crate::state::snapshots::{At, Held, HeldFor};
 
 /// Where a scan stands. As text it is hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result
     let _committer = engine.commit.lock(); // no batch is half applied
     let seq = token.seq;
     if seq == engine.published() && !minds_time(table) {
-        let at = At::new(seq, times::now_ms(engine));
+        let at = At::new(seq, clock::now_ms(engine));
         return Ok(engine.borders.hold(at, HeldFor::Snapshot, engine.host.clock.monotonic()));
     }
     // What was alive then is swept away by no merge as long as somebody reads at that time or before it.
@@ -158,7 +158,7 @@ fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result
     };
     // That somebody holds the past of other tables is nothing to who reads this one.
     if let HeldFor::Past(asked) = held_for
-        && times::check_kept(engine, table, held.at, asked).is_err()
+        && clock::check_kept(engine, table, held.at, asked).is_err()
     {
         return hold_past(engine, table, token).ok_or_else(|| gone(engine, table, seq));
     }
@@ -167,13 +167,13 @@ fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result
 
 /// The same of a table that keeps its past back to then. The caller holds the commit lock.
 fn hold_past(engine: &Engine, table: &TableCore, token: &CursorToken) -> Option<Held> {
-    let now = At::new(engine.published(), times::now_ms(engine));
+    let now = At::new(engine.published(), clock::now_ms(engine));
     let then = At::new(token.seq, token.time_ms.unwrap_or(now.time_ms));
     // A hashed table keeps no past of all its keys.
     let is_now = then.seq >= now.seq && then.time_ms >= now.time_ms;
     let is_kept = (table.hashed.is_none() || is_now)
         && then.seq <= now.seq
-        && times::check_kept(engine, table, then, now).is_ok();
+        && clock::check_kept(engine, table, then, now).is_ok();
     let held_for = HeldFor::Past(now);
     is_kept.then(|| engine.borders.hold_from(then, now.time_ms, held_for, engine.host.clock.monotonic()))
 }

@@ -17,9 +17,9 @@ use folddb_manifest::TableNote;
 use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::feed_event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable};
-use crate::hashed_read::is_long;
-use crate::stats::Counter;
-use crate::value_files::{Roster, ValueFiles};
+use crate::read::hashed::is_long;
+use crate::state::counters::Counter;
+use crate::state::value_files::{Roster, ValueFiles};
 
 /// A table that was met.
 #[derive(Clone)]

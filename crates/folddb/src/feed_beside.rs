@@ -44,17 +44,17 @@ use folddb_manifest::{FeedPhase, FeedState, KeptLog, State, TableNote};
 use folddb_rules::table_rules::TableRules;
 use folddb_run::Shared;
 
-use crate::beside::{ATTEMPTS_MAX, PAUSE, is_known, may_pass};
+use crate::edit::log_archive::check_feed_is_no_log;
 use crate::feed::{check_same, place_of};
 use crate::feed_batch::{Met, Reading, note_event};
 use crate::feed_event::{FeedBatch, FeedEvent, FeedOptions, FeedPosition};
-use crate::feeds::{history_in, lost_error};
-use crate::kept_logs::check_feed_is_no_log;
 use crate::options::Options;
-use crate::recover::check_format;
-use crate::stats::Counter;
+use crate::recovery::primary::check_format;
+use crate::recovery::secondary::{ATTEMPTS_MAX, PAUSE, is_known, may_pass};
+use crate::state::counters::Counter;
+use crate::state::feed_state::{history_in, lost_error};
+use crate::state::value_files::ValueFiles;
 use crate::store::Store;
-use crate::value_files::ValueFiles;
 
 /// A reader that has caught up looks for what is new after so long, then after twice as long each
 /// time, up to so long.

@@ -26,18 +26,18 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::terms::{before_entries, behind_entries, pack_term, show_term, split_entry};
 use folddb_rules::{Datum, Extractor, Terms};
 
-use crate::borders::{At, Held, HeldFor};
-use crate::catalog::{IndexCore, TableCore};
-use crate::derive::not_at_hand;
-use crate::engine::Engine;
-use crate::head::Head;
 use crate::indexing;
-use crate::looked;
-use crate::looked::{Looked, Want};
-use crate::reads::Reads;
-use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::read::head::Head;
+use crate::read::lookup;
+use crate::read::lookup::{Looked, Want};
+use crate::read::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
+use crate::state::catalog::{IndexCore, TableCore};
+use crate::state::engine::Engine;
+use crate::state::snapshots::{At, Held, HeldFor};
 use crate::table::{BytesTable, Table};
+use crate::write::index_entries::not_at_hand;
+use crate::write::read_set::Reads;
 
 /// So many entries are looked up together, at first and at most.
 const TOGETHER: std::ops::RangeInclusive<usize> = 16..=256;
@@ -535,7 +535,7 @@ impl Search {
 
     /// What a key has at the snapshot, as far as it is wanted.
     fn look(&self, key: &[u8], holds: &dyn Fn(&Terms) -> bool) -> Result<Option<Looked>> {
-        looked::look(&self.engine, (&self.table, &self.extractor), key, self.at, self.want, holds)
+        lookup::look(&self.engine, (&self.table, &self.extractor), key, self.at, self.want, holds)
     }
 }
 

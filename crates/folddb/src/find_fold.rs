@@ -11,12 +11,12 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
 use folddb_rules::codec::{Key, Value};
 
-use crate::borders::HeldFor;
 use crate::find::{BytesFind, Find, Hit, Hits, decoded_key};
-use crate::scan::{ScanPlan, Wanted};
+use crate::read::scan::{ScanPlan, Wanted};
 use crate::scans::BytesScan;
 use crate::snapshot::Snapshot;
 use crate::spread::{fold_pieces, pieces_for};
+use crate::state::snapshots::HeldFor;
 
 impl BytesFind {
     /// Cuts what is asked for into at most `pieces` finds over about as many entries, which follow one another and see the same

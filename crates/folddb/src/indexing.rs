@@ -29,16 +29,16 @@ use folddb_rules::term_law::{TermsDoubt, check_terms};
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
 
-use crate::borders::Held;
-use crate::catalog::{Catalog, IndexCore, TableCore};
-use crate::commit;
-use crate::derive::{Taken, not_at_hand, take_terms};
-use crate::encode::Encoded;
-use crate::engine::{Active, Engine};
-use crate::scan::{Rows, ScanPlan, Wanted};
-use crate::times;
-use crate::upkeep::merge;
-use crate::view::TableView;
+use crate::background::merge;
+use crate::read::scan::{Rows, ScanPlan, Wanted};
+use crate::state::catalog::{Catalog, IndexCore, TableCore};
+use crate::state::clock;
+use crate::state::engine::{Active, Engine};
+use crate::state::snapshots::Held;
+use crate::state::view::TableView;
+use crate::write::commit;
+use crate::write::encoded_batch::Encoded;
+use crate::write::index_entries::{Taken, not_at_hand, take_terms};
 
 /// So many rows, or bytes of entries, does a slice take in.
 const SLICE_ROWS: usize = 2048;
@@ -441,7 +441,7 @@ fn note_stand(engine: &Engine, index: &IndexCore, stand: IndexStand) -> Result<(
     let mut manifest = engine.manifest.lock();
     index.table.check_alive()?;
     let mut edit = vec![Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
-    edit.extend(times::times_change(engine, manifest.state())); // what had expired by then is not in it, and must not come to life
+    edit.extend(clock::times_change(engine, manifest.state())); // what had expired by then is not in it, and must not come to life
     manifest.append(&edit).inspect_err(|error| commit::note_write_failure(engine, error))?;
     *index.stand.write() = stand;
     Ok(())
@@ -484,7 +484,7 @@ impl Building<'_> {
 
     /// The present, at a time that the next edit makes durable.
     fn present(&self) -> Held {
-        times::hold_present(self.engine, self.table, &self.engine.commit.lock())
+        clock::hold_present(self.engine, self.table, &self.engine.commit.lock())
     }
 
     fn row(&mut self, rows: &mut Rows) -> Result<()> {
@@ -501,11 +501,12 @@ impl Building<'_> {
         let key = rows.key().to_vec();
         for operand in rows.loaded_operands()? {
             self.terms.clear();
-            let values = match operand.op().map_err(|cause| crate::read::damaged_record(self.table, cause))? {
-                Op::Set(value) | Op::Insert(value) | Op::Fold(value) => [Some(value), None],
-                Op::InsertFold { absent, present } => [Some(absent), Some(present)],
-                _ => [None, None],
-            };
+            let values =
+                match operand.op().map_err(|cause| crate::read::get::damaged_record(self.table, cause))? {
+                    Op::Set(value) | Op::Insert(value) | Op::Fold(value) => [Some(value), None],
+                    Op::InsertFold { absent, present } => [Some(absent), Some(present)],
+                    _ => [None, None],
+                };
             for value in values.into_iter().flatten() {
                 take_terms(self.extractor, self.table, &key, Taken::Value(value), &mut self.terms);
             }

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use folddb_base::{ErrorKind, OpBuf, OpKind, Result, TableId};
 use folddb_host::sync::Mutex;
 
-use crate::catalog::TableCore;
-use crate::engine::Engine;
-use crate::read;
-use crate::read::damaged_record;
-use crate::reads::{Reads, is_within};
-use crate::scan::ScanPlan;
+use crate::read::get;
+use crate::read::get::damaged_record;
+use crate::read::scan::ScanPlan;
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::write::read_set::{Reads, is_within};
 
 /// The ops of one key, in order.
 pub(crate) type OwnOps = (Vec<u8>, Vec<OpBuf>);
@@ -98,7 +98,7 @@ pub(crate) fn applied(
     for op in own {
         let op = op.op().map_err(|cause| damaged_record(table, cause))?;
         let applied = table.rules.fold.apply_unstamped(key, &mut state, op);
-        applied.map_err(|cause| read::fold_failed(engine, table, key, &cause))?;
+        applied.map_err(|cause| get::fold_failed(engine, table, key, &cause))?;
     }
     Ok(state)
 }

@@ -11,22 +11,22 @@ use folddb_layout::values::VALUES_HEADER_BYTES;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 
-use crate::catalog::TableCore;
-use crate::engine::Engine;
-use crate::hashed::Hashed;
-use crate::hashed_read;
-use crate::hashed_read::{As, Reading};
-use crate::own_files;
-use crate::reclaim;
-use crate::reclaim::live;
-use crate::sealed::is_sealed;
+use crate::background;
+use crate::background::merge;
+use crate::background::reclaim;
+use crate::background::reclaim::live;
+use crate::background::unflushed;
+use crate::read::hashed;
+use crate::read::hashed::{As, Reading};
+use crate::recovery::sealed::is_sealed;
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::engine::Engine;
+use crate::state::hash_index::Hashed;
+use crate::state::pinned_files;
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::times;
-use crate::upkeep;
-use crate::upkeep::merge;
-use crate::upkeep::unflushed;
-use crate::values;
+use crate::values::values;
 
 /// Figures of a store. Counters begin at the opening.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -373,7 +373,7 @@ impl BytesTable {
         let ranges = view.range_deletes.all_over(order, key);
         let kept = Kept {
             borders: self.engine.borders.all(),
-            times: times::times_to_keep(&self.engine, &self.core),
+            times: clock::times_to_keep(&self.engine, &self.core),
             keep: self.core.rules.rules.keep,
             ranges,
         };
@@ -389,7 +389,7 @@ impl BytesTable {
     fn explained(&self, place: Place, record: &folddb_base::Record<'_>) -> Explained {
         let has_stamps = self.core.rules.fold.has_stamps();
         let stamp = if has_stamps { Stamp::of(record.kind, record.payload).ok().flatten() } else { None };
-        let noted_ms = || if self.core.is_timed { times::time_of(&self.engine, record.seq) } else { None };
+        let noted_ms = || if self.core.is_timed { clock::time_of(&self.engine, record.seq) } else { None };
         Explained {
             place,
             seq: record.seq,
@@ -405,10 +405,9 @@ impl BytesTable {
     fn explain_hashed(&self, hashed: &Hashed, key: &[u8]) -> Result<Vec<Explained>> {
         let (engine, core) = (&self.engine, &*self.core);
         let mut record = Vec::new();
-        let found =
-            hashed_read::look_up(engine, (core, hashed), key, As::Reader, Reading::Short, &mut record)?;
+        let found = hashed::look_up(engine, (core, hashed), key, As::Reader, Reading::Short, &mut record)?;
         let of = engine.values.files.present();
-        let explained = |found: crate::hashed_read::Found| Explained {
+        let explained = |found: crate::read::hashed::Found| Explained {
             place: Place::Values {
                 segment: of.number_of(found.slot.segment()).unwrap_or(found.slot.segment()),
                 offset: u64::from(found.slot.unit()) * VALUE_ALIGN,
@@ -474,7 +473,7 @@ pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
     let parts = || view.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
     let in_memory: u64 = memtables().map(|memtable| memtable.records()).sum();
     let keys_estimate = folddb_layout::sketch::estimate_keys(parts().map(|facts| facts.sketch.as_slice()));
-    let run = |run: &crate::view::RunView| RunInfo {
+    let run = |run: &crate::state::view::RunView| RunInfo {
         id: run.id,
         tier: run.tier,
         parts: run.parts.iter().map(part_info).collect(),
@@ -506,7 +505,7 @@ fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
     }
 }
 
-fn part_info(part: &crate::view::PartView) -> PartInfo {
+fn part_info(part: &crate::state::view::PartView) -> PartInfo {
     let facts = part.file.part.facts();
     PartInfo {
         file: part.file.number,
@@ -580,13 +579,13 @@ fn stats(engine: &Engine) -> StoreStats {
         fold_failures: counters.fold_failures.get(),
         writer_delay_us: counters.writer_delay_us.get(),
         stalls: counters.stalls.get(),
-        debt_s: upkeep::debt_now(engine).seconds(),
+        debt_s: background::debt_now(engine).seconds(),
         upkeep_retries: counters.upkeep_retries.get(),
         memtable_bytes: engine.catalog().all().map(memtables).sum(),
         cache_bytes: reads.cache_bytes,
         pieces_read: reads.pieces_read,
         bytes_read: reads.bytes_read,
-        disk_bytes: upkeep::used_bytes(engine),
+        disk_bytes: background::used_bytes(engine),
         segments: engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
         value_segments,
         value_bytes,
@@ -610,7 +609,7 @@ fn stats(engine: &Engine) -> StoreStats {
         index_entries_cleaned: counters.entries_cleaned.get(),
         snapshots: snapshots.holders as u64,
         snapshots_in_files: snapshots.in_files as u64,
-        snapshot_file_bytes: own_files::own_file_bytes(engine),
+        snapshot_file_bytes: pinned_files::own_file_bytes(engine),
         oldest_snapshot_s: snapshots.since.map(|since| now.saturating_sub(since).as_secs_f64()),
         damage: merge::damage_met(engine).into_iter().chain(reclaim::damaged_values(engine)).collect(),
         short_of_space: engine.health.short_of_space(),

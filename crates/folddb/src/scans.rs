@@ -13,17 +13,17 @@ use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value}
 use folddb_rules::KeyOrder;
 
 use crate::any_rows::{AnyRows, Short};
-use crate::borders::Held;
-use crate::catalog::TableCore;
 use crate::cursor::{Cursor, Resume, Stand};
-use crate::engine::Engine;
-use crate::head::Head;
 use crate::own_writes::Inside;
-use crate::read;
-use crate::scan::{ScanPlan, Wanted};
-use crate::stop::Stop;
-use crate::stream;
-use crate::stream::ValueReader;
+use crate::read::get;
+use crate::read::head::Head;
+use crate::read::scan::{ScanPlan, Wanted};
+use crate::read::stop::Stop;
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::snapshots::Held;
+use crate::write::stream;
+use crate::write::stream::ValueReader;
 
 /// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
 #[derive(Clone)]
@@ -153,7 +153,7 @@ impl BytesScan {
 
     /// The value that `key` has for this scan, which has a snapshot.
     pub(crate) fn value(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        read::get(&self.engine, &self.table, key, self.plan.at, |value| Ok(value.map(<[u8]>::to_vec)))
+        get::get(&self.engine, &self.table, key, self.plan.at, |value| Ok(value.map(<[u8]>::to_vec)))
     }
 
     /// A reader of the value of a key, as the scan sees it.

@@ -5,23 +5,23 @@ use std::sync::Arc;
 use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_rules::codec::{AsKey, Key, Value};
 
-use crate::borders::{At, Held, HeldFor};
-use crate::engine::{Committer, Engine};
-use crate::head;
-use crate::head::Head;
-use crate::locate;
-use crate::locate::{Locate, Located};
-use crate::own_files;
 use crate::own_writes::Inside;
-use crate::read;
-use crate::reads::Reads;
-use crate::scan::ScanPlan;
+use crate::read::get;
+use crate::read::head;
+use crate::read::head::Head;
+use crate::read::locate;
+use crate::read::locate::{Locate, Located};
+use crate::read::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
-use crate::stream;
-use crate::stream::ValueReader;
+use crate::state::clock;
+use crate::state::clock::AsOf;
+use crate::state::engine::{Committer, Engine};
+use crate::state::pinned_files;
+use crate::state::snapshots::{At, Held, HeldFor};
 use crate::table::{BytesTable, Table};
-use crate::times;
-use crate::times::AsOf;
+use crate::write::read_set::Reads;
+use crate::write::stream;
+use crate::write::stream::ValueReader;
 
 /// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges keep what it can see; later
 /// it keeps files of its own (`Options::snapshot_files_after`), and with [`Options::snapshot_age_max`](crate::Options::snapshot_age_max)
@@ -53,7 +53,7 @@ impl Snapshot {
     }
 
     fn take_locked(engine: &Arc<Engine>, _committer: &Committer, held_for: HeldFor) -> Snapshot {
-        let at = At::new(engine.published(), times::now_ms(engine));
+        let at = At::new(engine.published(), clock::now_ms(engine));
         let held = engine.borders.hold(at, held_for, engine.host.clock.monotonic());
         Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None, reads: None }
     }
@@ -70,8 +70,8 @@ impl Snapshot {
 
     /// A snapshot of a moment that is over.
     pub(crate) fn take_at(engine: &Arc<Engine>, as_of: AsOf) -> Result<Snapshot> {
-        times::check_written(engine, as_of)?;
-        let (held, asked) = times::hold_at(engine, as_of);
+        clock::check_written(engine, as_of)?;
+        let (held, asked) = clock::hold_at(engine, as_of);
         Ok(Snapshot {
             engine: EngineRef(Arc::clone(engine)),
             held: Arc::new(held),
@@ -99,9 +99,9 @@ impl Snapshot {
     /// What a reader of `table` reads at, where that is kept.
     fn at(&self, table: &BytesTable) -> Result<Option<At>> {
         self.check_own(&table.engine)?;
-        own_files::own_files_at(&table.engine, Some(self.held.at))?; // whether it is over: hashed tables do not ask
+        pinned_files::own_files_at(&table.engine, Some(self.held.at))?; // whether it is over: hashed tables do not ask
         if let Some(asked) = self.asked {
-            times::check_kept(&table.engine, &table.core, self.held.at, asked)?;
+            clock::check_kept(&table.engine, &table.core, self.held.at, asked)?;
         }
         Ok(Some(self.held.at))
     }
@@ -142,7 +142,7 @@ impl Snapshot {
     /// Whether it has ended: for its age ([`Options::snapshot_age_max`](crate::Options::snapshot_age_max)), or with its store.
     pub fn has_ended(&self) -> bool {
         self.engine.0.check_open().is_err()
-            || own_files::own_files_at(&self.engine.0, Some(self.held.at)).is_err()
+            || pinned_files::own_files_at(&self.engine.0, Some(self.held.at)).is_err()
     }
 
     /// The value of `key` at the snapshot.
@@ -170,7 +170,7 @@ impl Snapshot {
     /// As [`Snapshot::get`].
     pub fn get_bytes(&self, table: &BytesTable, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let at = self.at(table)?;
-        let found = read::get(&self.engine.0, &table.core, key, at, |value| Ok(value.map(<[u8]>::to_vec)));
+        let found = get::get(&self.engine.0, &table.core, key, at, |value| Ok(value.map(<[u8]>::to_vec)));
         self.minded(table, key, found)
     }
 

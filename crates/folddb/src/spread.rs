@@ -12,12 +12,12 @@ use folddb_host::sync::{Mutex, thread};
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::{Key, Value};
 
-use crate::borders::HeldFor;
-use crate::head::Head;
-use crate::own_files;
-use crate::scan::ScanPlan;
+use crate::read::head::Head;
+use crate::read::scan::ScanPlan;
 use crate::scans::{BytesScan, LentRows, Scan, wrong_row};
 use crate::snapshot::Snapshot;
+use crate::state::pinned_files;
+use crate::state::snapshots::HeldFor;
 
 /// So many pieces for each thread: one that meets dear keys does not keep the others waiting.
 const PIECES_PER_THREAD: usize = 4;
@@ -273,7 +273,7 @@ impl BytesScan {
 /// Keys inside the range between which about the same number of bytes lies, in order: enough of them for so many pieces.
 fn borders(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
     let order = &scan.table.rules.order;
-    let view = own_files::view_at(&scan.engine, &scan.table, scan.plan.at)?;
+    let view = pinned_files::view_at(&scan.engine, &scan.table, scan.plan.at)?;
     let parts = || view.runs.iter().flat_map(|run| &run.parts);
     let all: usize = parts().map(|part| part.file.part.borders().len()).sum();
     let step = (all / (pieces * BORDERS_PER_PIECE)).max(1);
@@ -307,5 +307,4 @@ fn cuts(borders: Vec<Vec<u8>>, pieces: usize) -> Vec<Vec<u8>> {
 }
 
 #[cfg(test)]
-#[path = "spread/tests.rs"]
 mod tests;

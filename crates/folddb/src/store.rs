@@ -16,38 +16,38 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_run::PartFacts;
 
+use crate::background;
+use crate::background::compact;
+use crate::background::flush;
+use crate::background::hash_checkpoint;
+use crate::background::merge;
+use crate::background::merge::Progress;
+use crate::background::reclaim;
+use crate::background::{Work, Workers};
 use crate::batch::Batch;
-use crate::borders::HeldFor;
-use crate::catalog::TableCore;
-use crate::commit;
-use crate::engine::{Active, Engine};
-use crate::feeds;
-use crate::hashed::{Hashed, new_salt};
-use crate::hashed_save;
+use crate::edit::install;
+use crate::edit::install::{Installed, part_state};
+use crate::edit::log_archive;
+use crate::edit::log_archive::log_feed;
 use crate::indexing;
 use crate::indexing::{IndexInfo, IndexProgress, NewIndexes, check_rule};
-use crate::install;
-use crate::install::{Installed, part_state};
-use crate::kept_logs;
-use crate::kept_logs::log_feed;
 use crate::options::{Durability, Options};
-use crate::own_files;
-use crate::reclaim;
-use crate::recover;
+use crate::recovery::primary;
 use crate::report::ReclaimReport;
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::clock::AsOf;
+use crate::state::engine::{Active, Engine};
+use crate::state::feed_state;
+use crate::state::hash_index::{Hashed, new_salt};
+use crate::state::pinned_files;
+use crate::state::snapshots::HeldFor;
+use crate::state::view::{PartFile, TableView};
 use crate::table::{BytesTable, Table, fit};
-use crate::times;
-use crate::times::AsOf;
 use crate::transaction::{Transaction, transact};
-use crate::upkeep;
-use crate::upkeep::flush;
-use crate::upkeep::merge;
-use crate::upkeep::merge::Progress;
-use crate::upkeep::optimize;
-use crate::upkeep::{Work, Workers};
-use crate::view::{PartFile, TableView};
+use crate::write::commit;
 
 /// What a table holds when it comes into being: a run, with the seq that all of it has.
 #[derive(Default)]
@@ -96,7 +96,7 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is something; any failure of the operating system.
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        recover::create(path.as_ref(), &options)?;
+        primary::create(path.as_ref(), &options)?;
         Store::open(path, options)
     }
 
@@ -106,7 +106,7 @@ impl Store {
     /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`], [`ErrorKind::Permission`];
     /// [`ErrorKind::Corruption`], naming file and offset, when acknowledged data is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        let engine = recover::open(path.as_ref(), options)?;
+        let engine = primary::open(path.as_ref(), options)?;
         let workers = Mutex::new(Workers::start(&engine)?);
         Ok(Store { open: Arc::new(Open { engine, workers }) })
     }
@@ -207,15 +207,16 @@ impl Store {
         let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
         changes.extend(content.changes(engine, id));
         if bound.rules.keeps_log {
-            changes.push(kept_logs::keep_log(engine, manifest.state(), name).inspect_err(|_| discard())?);
+            changes.push(log_archive::keep_log(engine, manifest.state(), name).inspect_err(|_| discard())?);
         }
         if !content.parts.is_empty() {
-            feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
+            feed_state::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
         }
-        let told = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
+        let told =
+            feed_state::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
         changes.extend(told.inspect_err(|_| discard())?);
         changes.extend(new.changes.iter().cloned());
-        feeds::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
+        feed_state::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
                 discard(); // the edit surely did not take place
             }
@@ -223,11 +224,11 @@ impl Store {
         let hashed = (bound.rules.kind == TableKind::Hashed)
             .then(|| Hashed::new(new_salt(manifest.state().store_id, id), engine.options.index()));
         let core = Arc::new(TableCore::new(id, name, bound, hashed, TableView::of));
-        core.active_since_ms.store(if core.is_timed { times::now_ms(engine) } else { 0 }, Ordering::Release);
+        core.active_since_ms.store(if core.is_timed { clock::now_ms(engine) } else { 0 }, Ordering::Release);
         if let Some(state) = manifest.state().tables.get(&id) {
             let parts = content.parts.iter().map(|(part, _)| Arc::clone(part)).collect();
             install::show(engine, &core, state, &Installed { parts, flushed: None });
-            own_files::show_to_old_snapshots(engine, &core, content.seq);
+            pinned_files::show_to_old_snapshots(engine, &core, content.seq);
         }
         engine.commit.lock().install_active(Active::new(Arc::clone(&core), content.seq));
         new.link(engine, &core);
@@ -276,14 +277,14 @@ impl Store {
         core.check_alive()?;
         engine.health.check_writable(true)?;
         let rules_text = core.rules.rules.to_text();
-        let told = feeds::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
+        let told = feed_state::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
         let indexes = core.indexes();
         let gone: Vec<&Arc<TableCore>> =
             std::iter::once(&core).chain(indexes.iter().map(|index| &index.table)).collect();
         let dropped = gone.iter().map(|table| Change::DropTable { table: table.id });
         let kept = log_feed(manifest.state(), name).map(|log| Change::DropFeed { name: log.name.clone() });
         let edit: Vec<Change> = dropped.chain(told).chain(kept).collect();
-        feeds::edit_tables(engine, &mut manifest, &edit)?;
+        feed_state::edit_tables(engine, &mut manifest, &edit)?;
         {
             let mut committer = engine.commit.lock();
             gone.iter().for_each(|table| engine.retire_active(&mut committer, table));
@@ -291,7 +292,7 @@ impl Store {
         engine.change_catalog(|catalog| gone.iter().for_each(|table| catalog.remove(table)));
         drop(manifest);
         gone.iter().for_each(|table| merge::forget_table(engine, table));
-        feeds::let_go_of_history(engine);
+        feed_state::let_go_of_history(engine);
         gone.iter().for_each(|table| merge::note_overdue_of(engine, table));
         Ok(())
     }
@@ -369,7 +370,7 @@ impl Store {
 
     /// The time that values expire by, in milliseconds since 1970: that of the wall clock, but it does not go back.
     pub fn unix_millis(&self) -> u64 {
-        times::now_ms(self.engine())
+        clock::now_ms(self.engine())
     }
 
     /// The seq of the last record that readers see.
@@ -411,10 +412,10 @@ impl Store {
             is_broken_off.set(is_broken_off.get() | flow.is_break());
             flow
         };
-        optimize::optimize(self.engine(), table.core(), &mut told)?;
+        compact::optimize(self.engine(), table.core(), &mut told)?;
         for index in table.core().indexes().iter() {
             if !is_broken_off.get() {
-                optimize::optimize(self.engine(), &index.table, &mut told)?;
+                compact::optimize(self.engine(), &index.table, &mut told)?;
             }
         }
         Ok(())
@@ -444,7 +445,7 @@ impl Store {
     /// A failed write, or a full disk.
     pub fn upkeep_step(&self) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
-        upkeep::upkeep_step(self.engine())
+        background::upkeep_step(self.engine())
     }
 
     /// Takes one step of one kind of upkeep, as [`Store::upkeep_step`] does of the most urgent: with this and a seed a
@@ -454,7 +455,7 @@ impl Store {
     /// A failed write, or a full disk.
     pub fn upkeep_step_of(&self, work: Work) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
-        upkeep::upkeep_step_of(self.engine(), work)
+        background::upkeep_step_of(self.engine(), work)
     }
 
     /// Flushes, and waits until upkeep has nothing left to do: for benchmarks and tests.
@@ -462,7 +463,7 @@ impl Store {
     /// # Errors
     /// A failed write.
     pub fn settle(&self) -> Result<()> {
-        upkeep::settle(self.engine())
+        background::settle(self.engine())
     }
 
     /// Closes the store: what is in memory is flushed to runs, so that the next opening has nothing to replay.
@@ -491,12 +492,12 @@ impl Open {
         self.engine.bell.ring();
         workers.join();
         merge::abandon_merges(&self.engine);
-        self.engine.catalog().all().for_each(|table| hashed_save::abandon_saving(&self.engine, table));
+        self.engine.catalog().all().for_each(|table| hash_checkpoint::abandon_saving(&self.engine, table));
         reclaim::abandon_reclaim(&self.engine);
         // Handles that others hold may still write a file, though none that is ever listed.
         let is_last = is_only && Arc::strong_count(&self.engine) == 1;
         let sealed = match self.engine.health.cause() {
-            None => recover::close_journal(&self.engine, is_last),
+            None => primary::close_journal(&self.engine, is_last),
             Some(_) => Ok(()),
         };
         {

@@ -10,26 +10,26 @@ use folddb_rules::Fit;
 use folddb_rules::codec::{AsKey, AsValue, CodecError, Key, Value};
 use folddb_rules::table_rules::BoundRules;
 
-use crate::borders::At;
-use crate::catalog::TableCore;
-use crate::commit;
 use crate::cursor::{Cursor, Resume};
-use crate::encode::{Encoded, Lifetime, RECYCLED_BYTES_MAX, WriteOp};
-use crate::engine::Engine;
-use crate::head;
-use crate::head::Head;
-use crate::history;
-use crate::history::Version;
-use crate::locate;
-use crate::locate::{Locate, Located};
 use crate::options::Durability;
-use crate::read;
-use crate::scan::ScanPlan;
+use crate::read::get;
+use crate::read::head;
+use crate::read::head::Head;
+use crate::read::history;
+use crate::read::history::Version;
+use crate::read::locate;
+use crate::read::locate::{Locate, Located};
+use crate::read::scan::ScanPlan;
 use crate::scans::{BytesScan, Scan};
-use crate::stream;
-use crate::stream::{ValueReader, ValueWriter, whole_because};
-use crate::times;
-use crate::times::AsOf;
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::clock::AsOf;
+use crate::state::engine::Engine;
+use crate::state::snapshots::At;
+use crate::write::commit;
+use crate::write::encoded_batch::{Encoded, Lifetime, RECYCLED_BYTES_MAX, WriteOp};
+use crate::write::stream;
+use crate::write::stream::{ValueReader, ValueWriter, whole_because};
 
 thread_local! {
     /// The buffers of a single write, kept from one to the next.
@@ -310,7 +310,7 @@ impl<K: Key, V: Value> Table<K, V> {
 
     pub(crate) fn get_seen<Q: AsKey<K> + ?Sized>(&self, key: &Q, at: Option<At>) -> Result<Option<V>> {
         let key = encoded_key(key);
-        read::get(&self.bytes.engine, &self.bytes.core, &key, at, |value| {
+        get::get(&self.bytes.engine, &self.bytes.core, &key, at, |value| {
             value
                 .map(|value| V::decode(value).map_err(|cause| self.bytes.undecodable(&key, &cause)))
                 .transpose()
@@ -426,7 +426,7 @@ impl BytesTable {
 
     /// The time of its store: see [`crate::Store::unix_millis`].
     pub fn unix_millis(&self) -> u64 {
-        times::now_ms(&self.engine)
+        clock::now_ms(&self.engine)
     }
 
     /// The value that `key` had at a moment that is over, copied.
@@ -439,10 +439,10 @@ impl BytesTable {
 
     /// A scan of the table as it was at a moment that is over; an error when it is iterated where the table does not keep that.
     pub fn scan_at(&self, as_of: AsOf) -> BytesScan {
-        let (held, asked) = times::hold_at(&self.engine, as_of);
+        let (held, asked) = clock::hold_at(&self.engine, as_of);
         let scan = BytesScan::new(&self.engine, &self.core, ScanPlan::everything(Some(held.at)));
-        let kept = times::check_written(&self.engine, as_of);
-        match kept.and_then(|()| times::check_kept(&self.engine, &self.core, held.at, asked)) {
+        let kept = clock::check_written(&self.engine, as_of);
+        match kept.and_then(|()| clock::check_kept(&self.engine, &self.core, held.at, asked)) {
             Ok(()) => scan.holding(Arc::new(held)),
             Err(mistake) => scan.failing(mistake),
         }
@@ -505,7 +505,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::get`].
     pub fn get_with<R>(&self, key: &[u8], take: impl FnOnce(Option<&[u8]>) -> R) -> Result<R> {
-        read::get(&self.engine, &self.core, key, None, |value| Ok(take(value)))
+        get::get(&self.engine, &self.core, key, None, |value| Ok(take(value)))
     }
 
     /// True when `key` has a value.
@@ -513,7 +513,7 @@ impl BytesTable {
     /// # Errors
     /// As [`Table::get`].
     pub fn contains(&self, key: &[u8]) -> Result<bool> {
-        read::contains(&self.engine, &self.core, key, None)
+        get::contains(&self.engine, &self.core, key, None)
     }
 
     /// The head of the value of `key`.
@@ -567,7 +567,7 @@ impl BytesTable {
     /// # Errors
     /// Damage, or a failed read.
     pub fn operands(&self, key: &[u8]) -> Result<Vec<(OpKind, Vec<u8>)>> {
-        read::operands(&self.engine, &self.core, key, None)
+        get::operands(&self.engine, &self.core, key, None)
     }
 
     /// A scan of the table as it is when the scan starts.

@@ -15,8 +15,8 @@ use folddb_base::limits::{BATCH_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::{Error, Result, Seq};
 
 use crate::batch::Batch;
-use crate::encode::{Lifetime, WriteOp};
 use crate::table::BytesTable;
+use crate::write::encoded_batch::{Lifetime, WriteOp};
 
 /// Room in a batch for what stands beside the value of an op.
 const BESIDE_BYTES: usize = 128 << 10;

@@ -13,16 +13,16 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
 
 use crate::batch::Batch;
-use crate::catalog::TableCore;
-use crate::commit::not_durable;
-use crate::encode::{Lifetime, WriteOp};
-use crate::hashed_scan::no_order;
-use crate::head::Head;
 use crate::options::Durability;
-use crate::scan::Wanted;
+use crate::read::hashed_scan::no_order;
+use crate::read::head::Head;
+use crate::read::scan::Wanted;
 use crate::scans::{BytesScan, LentRows};
+use crate::state::catalog::TableCore;
 use crate::store::Store;
 use crate::table::BytesTable;
+use crate::write::commit::not_durable;
+use crate::write::encoded_batch::{Lifetime, WriteOp};
 
 /// A batch of what is brought over is committed when it holds so many ops, or so many bytes.
 const BATCH_OPS: usize = 4096;

@@ -12,13 +12,13 @@ use folddb_base::{ErrorKind, Result};
 use crate::care::finding::{Finding, Severity};
 use crate::care::survey::Survey;
 use crate::care::verify::verify;
-use crate::engine::Engine;
-use crate::feeds;
-use crate::feeds::FeedStats;
-use crate::kept_logs;
+use crate::edit::log_archive;
 use crate::options::Options;
 use crate::report::{StoreStats, TableStats};
 use crate::size::size_text;
+use crate::state::engine::Engine;
+use crate::state::feed_state;
+use crate::state::feed_state::FeedStats;
 use crate::store::Store;
 
 /// How much an advice matters.
@@ -311,7 +311,7 @@ fn of_memory(facts: &Facts, advice: &mut Vec<Advice>) {
 
 fn of_feed(facts: &Facts, feed: &FeedStats, advice: &mut Vec<Advice>) {
     let (name, store) = (&feed.name, &facts.store);
-    if name.starts_with(kept_logs::PREFIX) {
+    if name.starts_with(log_archive::PREFIX) {
         return; // a lost one is told of its table, and the others hold what they are to
     }
     let drop = format!("drop it, if nobody reads it any more: folddb feeds {store} --drop {name}");
@@ -451,7 +451,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
             filter_bits: u32::from(rules.rules.filter_bits),
             missing: rules.missing.clone(),
             lacks_log: rules.rules.keeps_log
-                && kept_logs::kept_log(engine.manifest.lock().state(), &name).is_none(),
+                && log_archive::kept_log(engine.manifest.lock().state(), &name).is_none(),
         });
     }
     let stats = store.stats();
@@ -470,7 +470,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         sealed_bytes: engine.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
         batches_to_replay: 0,
         batches_cut: 0,
-        segments: feeds::segments_of_memory(engine) as u64,
+        segments: feed_state::segments_of_memory(engine) as u64,
         feeds: store.feeds(),
         segment_bytes: engine.options.segment_bytes,
         stats,
@@ -478,5 +478,4 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
 }
 
 #[cfg(test)]
-#[path = "doctor/tests.rs"]
 mod tests;

@@ -11,15 +11,15 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 
 use crate::any_rows::AnyRows;
-use crate::borders::{At, HeldFor};
 use crate::care::lines::{self, LINE_BYTES_MAX, RowWriter, Totals, put_end, put_piece, put_start, put_table};
-use crate::catalog::TableCore;
-use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::read::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
+use crate::state::catalog::TableCore;
+use crate::state::clock::AsOf;
+use crate::state::snapshots::{At, HeldFor};
 use crate::store::Store;
-use crate::stream;
-use crate::stream::cause_of;
-use crate::times::AsOf;
+use crate::write::stream;
+use crate::write::stream::cause_of;
 
 /// Bytes of a long value on a line.
 const PIECE_BYTES: u64 = 1 << 20;

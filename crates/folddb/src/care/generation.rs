@@ -17,9 +17,9 @@ use folddb_rules::table_rules::{Custom, TableKind, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::care::copying::{read_small, tail_hash};
-use crate::hashed_files::{listed_indexes, open_saved};
-use crate::recover::check_moved;
-use crate::values_at_rest::ValuesAtRest;
+use crate::recovery::primary::check_moved;
+use crate::state::hash_files::{listed_indexes, open_saved};
+use crate::values::at_rest::ValuesAtRest;
 
 /// Files that a check keeps open.
 const OPEN_FILES: usize = 8;

@@ -10,17 +10,17 @@ use folddb_rules::Terms;
 use folddb_rules::term_law::{TermsBroken, TermsDoubt, check_terms};
 use folddb_rules::terms::{put_entry, show_term};
 
-use crate::borders::HeldFor;
 use crate::care::finding::Finding;
 use crate::care::survey::in_words;
-use crate::catalog::{IndexCore, TableCore};
-use crate::derive::{Taken, not_at_hand, take_terms};
 use crate::indexing;
 use crate::options::Options;
-use crate::read;
-use crate::scan::{Rows, ScanPlan, Wanted};
+use crate::read::get;
+use crate::read::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
+use crate::state::catalog::{IndexCore, TableCore};
+use crate::state::snapshots::HeldFor;
 use crate::store::Store;
+use crate::write::index_entries::{Taken, not_at_hand, take_terms};
 
 /// What looking an index over came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ fn check(store: &Store, table: &Arc<TableCore>, index: &IndexCore) -> Result<Ind
         for term in terms.iter() {
             entry.clear();
             put_entry(&mut entry, term, key);
-            if read::contains(engine, &index.table, &entry, at)? {
+            if get::contains(engine, &index.table, &entry, at)? {
                 living += 1;
                 continue;
             }

@@ -15,11 +15,11 @@ use folddb_rules::table_rules::TableRules;
 
 use crate::batch::Batch;
 use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION, WITHOUT_DEADLINES};
-use crate::encode::{Lifetime, WriteOp};
 use crate::options::{Durability, Options};
 use crate::store::Store;
-use crate::stream::ValueWriter;
 use crate::table::BytesTable;
+use crate::write::encoded_batch::{Lifetime, WriteOp};
+use crate::write::stream::ValueWriter;
 
 /// A batch is committed when it holds so many ops, or so many bytes.
 const BATCH_OPS: usize = 4096;

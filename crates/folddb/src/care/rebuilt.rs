@@ -15,13 +15,13 @@ use folddb_manifest::{State, TableState};
 
 use crate::care::finding::{Finding, Loss, Misfits};
 use crate::care::survey::in_words;
-use crate::engine::Engine;
-use crate::feeds;
-use crate::feeds::history_in;
-use crate::kept_logs;
-use crate::kept_logs::kept_log;
-use crate::values::rope_of;
-use crate::values_at_rest::ValuesAtRest;
+use crate::edit::log_archive;
+use crate::edit::log_archive::kept_log;
+use crate::state::engine::Engine;
+use crate::state::feed_state;
+use crate::state::feed_state::history_in;
+use crate::values::at_rest::ValuesAtRest;
+use crate::values::values::rope_of;
 
 /// The tables that are made anew.
 #[derive(Default)]
@@ -73,8 +73,8 @@ impl Rebuilt {
     pub(crate) fn keep_logs(&self, engine: &Engine) -> Result<()> {
         for log in &self.logs {
             let mut manifest = engine.manifest.lock();
-            let kept = kept_logs::keep_log(engine, manifest.state(), &log.table)?;
-            feeds::edit_feeds(engine, &mut manifest, &[kept])?;
+            let kept = log_archive::keep_log(engine, manifest.state(), &log.table)?;
+            feed_state::edit_feeds(engine, &mut manifest, &[kept])?;
         }
         Ok(())
     }

@@ -33,6 +33,7 @@ use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examine, search_blocks};
 
+use crate::background::output::write_options;
 use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::backup::write_manifest;
 use crate::care::copying;
@@ -43,19 +44,18 @@ use crate::care::repair::unlisted::enter_unlisted;
 use crate::care::repair::values::{LostValues, find_values};
 use crate::care::survey::{Few, Survey, Told, bind, in_words, log_findings};
 use crate::care::verify::VerifyReport;
-use crate::catalog::TableCore;
-use crate::commit;
-use crate::encode::Encoded;
-use crate::engine::{Engine, Numbers};
+use crate::edit::install::part_state;
 use crate::indexing;
 use crate::indexing::extractor;
-use crate::install::part_state;
 use crate::options::{Durability, Options};
-use crate::recover;
+use crate::recovery::primary;
+use crate::state::catalog::TableCore;
+use crate::state::engine::{Engine, Numbers};
 use crate::store::Store;
-use crate::upkeep::output::write_options;
-use crate::values::rope_of;
-use crate::values_at_rest::ValuesAtRest;
+use crate::values::at_rest::ValuesAtRest;
+use crate::values::values::rope_of;
+use crate::write::commit;
+use crate::write::encoded_batch::Encoded;
 
 /// How a store is salvaged.
 #[derive(Clone, Debug, Default)]
@@ -167,7 +167,7 @@ fn repair(
     check_free(options, to)?;
     let draft = draft_of(to)?;
     copying::remove_all(files, &draft); // of a repair that was cut short
-    recover::make_empty_dir(files, &draft)?;
+    primary::make_empty_dir(files, &draft)?;
     let mut mender = Mender {
         survey: &survey,
         options,
@@ -183,7 +183,7 @@ fn repair(
     let mut report = mender.report;
     let named = mended.and_then(|()| {
         files.rename(&draft, to).map_err(|error| Error::io("rename", &draft, error))?;
-        recover::sync_parent(files, to)
+        primary::sync_parent(files, to)
     });
     named.inspect_err(|_| copying::remove_all(files, &draft))?;
     report.verified = Store::verify(to, options, true, |_, _| {})?;
@@ -314,7 +314,7 @@ impl Mender<'_> {
     ) -> Result<()> {
         let host = &self.options.host;
         let mut next = State {
-            store_id: recover::new_store_id(self.options),
+            store_id: primary::new_store_id(self.options),
             log_open: false,
             feeds: Arc::default(), // what they would give is not what was salvaged
             ..state.clone()
@@ -351,7 +351,7 @@ impl Mender<'_> {
         self.report.store_id = next.store_id;
         let version = Version::current(next.store_id);
         write_manifest(host, self.draft, next)?;
-        recover::write_format(&*host.files, self.draft, &version)?;
+        primary::write_format(&*host.files, self.draft, &version)?;
         let store = Store::open(self.draft, self.options.clone().read_only(false))?;
         self.rebuild(&store, state, rebuilt)?;
         self.log(&store, state, past_holes)?;

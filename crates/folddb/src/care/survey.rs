@@ -17,7 +17,7 @@ use folddb_run::{Part, Shared};
 
 use crate::care::finding::{Finding, Loss};
 use crate::options::Options;
-use crate::recover;
+use crate::recovery::primary;
 
 /// What there is.
 pub(crate) struct Survey {
@@ -58,19 +58,19 @@ impl Survey {
     pub(crate) fn take(dir: &Path, options: &Options) -> Result<Survey> {
         let names = options.host.files.list(dir).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                recover::no_store(dir, options)
+                primary::no_store(dir, options)
             }
             _ => Error::io("list", dir, error),
         })?;
         let mut files: Vec<FileName> = names.iter().filter_map(|name| FileName::parse(name)).collect();
         files.sort_unstable();
         if !files.iter().any(|file| *file != FileName::Lock) {
-            return Err(recover::no_store(dir, options));
+            return Err(primary::no_store(dir, options));
         }
-        let lock = recover::lock(dir, &options.clone().read_only(true))?;
+        let lock = primary::lock(dir, &options.clone().read_only(true))?;
         let manifests = folddb_manifest::examine(&options.host, dir)?;
         let told = choose(&manifests);
-        let version = recover::read_version(dir, options);
+        let version = primary::read_version(dir, options);
         let lost_end = None;
         let mut survey =
             Survey { dir: dir.to_owned(), files, version, manifests, told, lost_end, _lock: lock };
@@ -194,7 +194,7 @@ impl Survey {
 
     /// Where the log begins, by what a manifest tells.
     pub(crate) fn log_start(&self, state: &State) -> ReplayFrom {
-        recover::replay_from(state, self.told.as_ref().map_or(0, |told| told.edits))
+        primary::replay_from(state, self.told.as_ref().map_or(0, |told| told.edits))
     }
 
     /// Where the log begins, and all that is known to be durable of it: later frames vouch for earlier ones, so all are met first.

@@ -32,12 +32,12 @@ use crate::care::indexes;
 use crate::care::rebuilt::damage_of_kept_logs;
 use crate::care::refolded::Refolded;
 use crate::care::survey::{Few, Survey, bind, in_words, log_findings};
-use crate::hashed_read::is_long;
 use crate::options::Options;
-use crate::recover::check_moved;
+use crate::read::hashed::is_long;
+use crate::recovery::primary::check_moved;
 use crate::store::Store;
-use crate::values::rope_of;
-use crate::values_at_rest::ValuesAtRest;
+use crate::values::at_rest::ValuesAtRest;
+use crate::values::values::rope_of;
 
 /// Memory for the index of one part and some blocks.
 const CACHE_BYTES: u64 = 1 << 20;

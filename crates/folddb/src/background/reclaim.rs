@@ -1,0 +1,430 @@
+//! Giving back the space of dead values, while readers and writers go on: files in which nothing is alive go, and what is alive
+//! in those that are worth it moves together into one.
+//!
+//! What is alive in a segment is what parts point to, once nothing else can: no batch under way has put a value into it, and
+//! no memtable holds a pointer to one. So a segment waits until it is
+//!
+//! ```text
+//!   sealed    nothing is added any more, said in the manifest
+//!   fenced    every batch that put a value into it has it in a memtable; the log ended here then (see `values.rs`, `fence`)
+//!   flushed   what the manifest says is needed of the log begins there or later: no memtable holds such a pointer, and no replay
+//!             after a crash will meet one; and no feed has still to give what leads there (`feeds.rs`)
+//! ```
+//!
+//! and is *settled* then, for good, wherever its values move. From then on the parts that point to it only become fewer: merges
+//! write what their inputs hold, and those are listed until they are done.
+//!
+//! One edit takes dead segments from the list, or says that segments lie in another file now; a new roster begins
+//! (`value_files.rs`), and files go with the last reader of an older one. A crash before the edit changes nothing, or leaves a
+//! new file that the next opening removes; one after it leaves old files that the next opening removes.
+//!
+//! Called by `upkeep`: dead segments with the flushes, copying in slices between those of merges. What is copied is planned in
+//! `folddb_merge::reclaim`.
+
+pub(crate) mod job;
+pub(crate) mod lane;
+pub(crate) mod live;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_host::sync::atomic::Ordering;
+use folddb_manifest::{Change, State};
+use folddb_merge::{ReclaimOptions, ReclaimPlan, SMALL_FILES, ValueFile, plan_reclaim};
+
+use crate::background::flush;
+use crate::background::hash_checkpoint;
+use crate::background::reclaim::job::{ReclaimJob, StepFault, freed_bytes};
+use crate::background::reclaim::lane::Beside;
+use crate::report::{ReclaimReport, ReclaimWant};
+use crate::state::disk_quota::Who;
+use crate::state::engine::{Engine, Manifest};
+use crate::state::feed_state::is_held_for_feeds;
+use crate::values::directories;
+use crate::values::values;
+use crate::write::commit;
+
+/// What a step copies: a few milliseconds of work.
+const STEP_BYTES: u64 = 4 << 20;
+
+/// A plan that gives back less than this share of a segment, and of all values, is not worth it unless somebody asks for it.
+const GAIN_SHARE: u64 = 16;
+const GAIN_SHARE_OF_ALL: u64 = 64;
+const GAIN_BYTES_MIN: u64 = 16 << 10;
+
+/// So much more than what is alive may the files take after somebody has asked.
+const BOUND_WHEN_ASKED: f64 = 1.1;
+
+/// What is under way, and what is left alone.
+#[derive(Default)]
+pub(crate) struct Reclaiming {
+    job: Option<ReclaimJob>,
+    /// Files that are damaged, or could not be read.
+    given_up: BTreeMap<FileNumber, Error>,
+    /// How things stood when nothing was worth it, or nothing could be done.
+    looked_at: Option<Looked>,
+}
+
+/// How things stood.
+#[derive(Clone, Copy)]
+struct Looked {
+    installs: u64,
+    is_short: bool,
+    /// What there was room for.
+    room_bytes: u64,
+    /// Where the disk refused, though there seemed to be room: when it is asked again.
+    again_at: Option<Duration>,
+}
+
+/// After the disk has refused, so long passes before it is asked again, if nothing else has changed.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// An opening copies no more than so many bytes of values into one file.
+const SMALL_BYTES_MAX: u64 = 32 << 20;
+
+/// Room that has not doubled is no reason to look again; less than so much is none.
+const ROOM_BYTES_MIN: u64 = 1 << 20;
+
+// ---- dead segments -----------------------------------------------------------------------------------
+
+/// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has changed.
+pub(crate) fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
+    let installs = engine.values.installs.load(Ordering::Acquire);
+    if engine.values.looked.load(Ordering::Acquire) == installs || engine.health.cause().is_some() {
+        return Ok(None);
+    }
+    let dropped = drop_dead_now(engine)?;
+    engine.values.looked.store(installs, Ordering::Release); // not where it failed: it is tried again
+    Ok(dropped)
+}
+
+fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
+    let mut manifest = engine.manifest.lock(); // no part is installed meanwhile
+    let dead = dead_segments(engine, manifest.state());
+    if dead.is_empty() {
+        return Ok(None);
+    }
+    // An index leads nowhere as of now: a power cut must not bring back one that leads there.
+    sync_for_hashed(engine)?;
+    let before = Arc::clone(manifest.state());
+    let changes: Vec<Change> = dead.iter().map(|&segment| Change::RemoveValues { segment }).collect();
+    engine.check_open()?;
+    manifest.append(&changes).inspect_err(|error| commit::note_write_failure(engine, error))?;
+    values::note_listed_values(engine, &manifest);
+    engine.counters.value_bytes_given_back.add(freed_bytes(&before, manifest.state()));
+    begin_without(engine, &manifest, &dead);
+    drop(manifest);
+    engine.counters.value_segments_reclaimed.add(dead.len() as u64);
+    Ok(Some(format!("gave back {} segments of dead values", dead.len())))
+}
+
+/// Segments that nothing points to, and nothing will.
+fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
+    note_settled(engine, state);
+    let mut dead: BTreeSet<FileNumber> = engine.values.settled.lock().clone();
+    if dead.is_empty() {
+        return Vec::new();
+    }
+    for segment in live::alive(engine).into_keys() {
+        dead.remove(&FileNumber(u64::from(segment)));
+    }
+    hash_checkpoint::spare_hashed(engine, &mut dead);
+    dead.into_iter().collect()
+}
+
+/// Takes note of segments to which only parts point from now on.
+pub(crate) fn note_settled(engine: &Engine, state: &State) {
+    let mut settled = engine.values.settled.lock();
+    let needed_from = engine.feeds.held_from(state.log_start_lsn);
+    engine.values.fences.lock().retain(|&number, &mut fence| {
+        let is_flushed = fence <= needed_from;
+        if is_flushed {
+            settled.insert(number);
+        }
+        !is_flushed
+    });
+}
+
+/// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
+pub(crate) fn begin_without(engine: &Engine, _manifest: &Manifest, gone: &[FileNumber]) {
+    engine.values.files.retire(gone);
+    for (_, hashed) in engine.catalog().hashed() {
+        gone.iter().for_each(|&number| hashed.forget_segment(number));
+    }
+    let mut settled = engine.values.settled.lock();
+    gone.iter().for_each(|number| {
+        settled.remove(number);
+    });
+}
+
+/// Bytes of the full segments that memory leads to, as of the last look: none of their dead values can go.
+pub(crate) fn pinned_value_bytes(engine: &Engine) -> u64 {
+    let needed_from = engine.feeds.log_start(); // what is held below that is held for feeds
+    let fences = engine.values.fences.lock();
+    let pinned: Vec<FileNumber> =
+        fences.iter().filter(|(_, fence)| **fence > needed_from).map(|(&number, _)| number).collect();
+    drop(fences);
+    if pinned.is_empty() {
+        return 0;
+    }
+    let state = std::sync::Arc::clone(engine.manifest.lock().state());
+    pinned.iter().filter_map(|number| state.values.get(number)).flatten().sum()
+}
+
+/// What hashed tables lead to is told by what is in memory; a power cut must not bring back an index that leads elsewhere.
+pub(crate) fn sync_for_hashed(engine: &Engine) -> Result<()> {
+    if hash_checkpoint::has_hashed(engine) { commit::sync_log(engine) } else { Ok(()) }
+}
+
+// ---- moving what is alive ----------------------------------------------------------------------------
+
+/// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing is.
+pub(crate) fn reclaim_step(engine: &Engine) -> Result<Option<String>> {
+    let mut reclaiming = engine.values.reclaiming.lock();
+    reclaim_step_as(engine, &mut reclaiming, ReclaimWant::WhenDue)
+}
+
+fn reclaim_step_as(
+    engine: &Engine,
+    reclaiming: &mut Reclaiming,
+    want: ReclaimWant,
+) -> Result<Option<String>> {
+    if engine.health.cause().is_some() {
+        return Ok(None);
+    }
+    let seen = how_things_stand(engine);
+    if reclaiming.job.is_none() {
+        if want == ReclaimWant::WhenDue && is_as_it_was(engine, reclaiming) {
+            return Ok(None);
+        }
+        if want != ReclaimWant::Small
+            && let Some(swept) = directories::sweep_shelves(engine, want, &mut reclaiming.given_up)?
+        {
+            return Ok(Some(swept));
+        }
+        let hidden_bytes = lane::hidden_value_bytes(engine);
+        let uncovers = engine.merges.lock().uncovers_values();
+        let manifest = engine.manifest.lock(); // no part is installed meanwhile
+        engine.check_open()?;
+        let files = settled_files(engine, manifest.state(), &reclaiming.given_up);
+        let options =
+            reclaim_options(engine, want, lane::beside_settled(engine, manifest.state()), hidden_bytes);
+        let plan = plan_reclaim(&files, &options);
+        lane::note_lane(engine, &files, &options, uncovers || plan.is_some());
+        reclaiming.job = plan.map(|plan| ReclaimJob::begin(engine, manifest.state(), plan));
+    }
+    let Some(mut job) = reclaiming.job.take() else {
+        reclaiming.looked_at = Some(seen);
+        return Ok(None);
+    };
+    match job.step(engine, STEP_BYTES) {
+        Ok(false) => {
+            let said = format!("a step of: {}", job.plan);
+            reclaiming.job = Some(job);
+            Ok(Some(said))
+        }
+        Ok(true) => Ok(Some(format!("done: {}", job.plan))),
+        Err(fault) => {
+            let planned: Vec<FileNumber> = job.plan.files.iter().copied().map(FileNumber).collect();
+            job.discard(engine);
+            match fault {
+                StepFault::File(file, error) => {
+                    let said = format!("left file {file} of values alone: {}", error.message());
+                    reclaiming.given_up.insert(file, error);
+                    Ok(Some(said))
+                }
+                StepFault::Holder(error) => {
+                    let said = format!("left {} files of values alone: {}", planned.len(), error.message());
+                    reclaiming.given_up.extend(planned.into_iter().map(|file| (file, error.clone())));
+                    Ok(Some(said))
+                }
+                StepFault::Other(error) => {
+                    // Tried again when something has changed, or there is space.
+                    let again_at = Some(engine.host.clock.monotonic() + ASK_AGAIN_AFTER);
+                    reclaiming.looked_at =
+                        Some(Looked { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
+                    Err(error)
+                }
+            }
+        }
+    }
+}
+
+/// The files of values of which it is known what is alive, but for those that are left alone, and those in which nothing is.
+fn settled_files(engine: &Engine, state: &State, given_up: &BTreeMap<FileNumber, Error>) -> Vec<ValueFile> {
+    if state.values.is_empty() && state.moved.is_empty() {
+        return Vec::new();
+    }
+    note_settled(engine, state);
+    let alive = live::alive(engine);
+    let file = |number: FileNumber, bytes: u64, segments: Vec<u32>| {
+        let of = |segment: &u32| alive.get(segment).copied().unwrap_or_default();
+        let live_bytes = segments.iter().map(|segment| of(segment).bytes).sum::<u64>().min(bytes);
+        let live_values = segments.iter().map(|segment| of(segment).values).sum();
+        ValueFile { number: number.0, segments, bytes, live_values, live_bytes }
+    };
+    let mut settled = engine.values.settled.lock().clone();
+    live::leave_unsure(engine, &mut settled);
+    let own = state.values.iter().filter(|(number, _)| settled.contains(number) && !state.is_shelf(**number));
+    let own = own.filter_map(|(&number, end)| Some(file(number, (*end)?, vec![number.0 as u32])));
+    let movable = |file: &FileNumber| state.moved_in(*file).all(|segment| settled.contains(&segment));
+    let moved = state.moved_files.iter().filter(|(number, _)| movable(number)).map(|(&number, &bytes)| {
+        file(number, bytes, state.moved_in(number).map(|segment| segment.0 as u32).collect())
+    });
+    own.chain(moved)
+        .filter(|file| file.live_values > 0 && !given_up.contains_key(&FileNumber(file.number)))
+        .collect()
+}
+
+fn reclaim_options(engine: &Engine, want: ReclaimWant, beside: Beside, hidden_bytes: u64) -> ReclaimOptions {
+    let file_bytes = match want {
+        ReclaimWant::Small => engine.options.values_segment_bytes().min(SMALL_BYTES_MAX),
+        _ => engine.options.values_segment_bytes(),
+    };
+    let is_short = engine.health.is_short() && want != ReclaimWant::Small;
+    // Who asks wants what can be done now.
+    let (beside, hidden_bytes) = match want {
+        ReclaimWant::WhenDue | ReclaimWant::Small => (beside, hidden_bytes),
+        ReclaimWant::Asked => (Beside::default(), 0),
+    };
+    let (bound, gain_bytes_min) = match want {
+        ReclaimWant::WhenDue => {
+            let gain_bytes = (file_bytes / GAIN_SHARE).min(values::value_bytes(engine) / GAIN_SHARE_OF_ALL);
+            (engine.options.value_space_max, gain_bytes.max(GAIN_BYTES_MIN))
+        }
+        ReclaimWant::Asked => (BOUND_WHEN_ASKED.min(engine.options.value_space_max), 1),
+        ReclaimWant::Small => (f64::MAX, u64::MAX), // only for their number
+    };
+    ReclaimOptions {
+        bound,
+        fresh_bytes: beside.fresh_bytes,
+        spare_bytes: beside.spare_bytes,
+        hidden_bytes,
+        file_bytes,
+        gain_bytes_min: if is_short { 1 } else { gain_bytes_min },
+        room_bytes: room_bytes(engine) / 2, // the rest is for merges, which may be under way too
+        is_short,
+    }
+}
+
+/// True when nothing is under way, and nothing is due that can be done.
+pub(crate) fn is_reclaimed(engine: &Engine) -> bool {
+    let reclaiming = engine.values.reclaiming.lock();
+    reclaiming.job.is_none() && is_as_it_was(engine, &reclaiming)
+}
+
+fn how_things_stand(engine: &Engine) -> Looked {
+    Looked {
+        installs: engine.values.installs.load(Ordering::Acquire),
+        is_short: engine.health.is_short(),
+        room_bytes: room_bytes(engine),
+        again_at: None,
+    }
+}
+
+/// Whether there is no reason to look again: no part has changed, and there is hardly more room than there was.
+fn is_as_it_was(engine: &Engine, reclaiming: &Reclaiming) -> bool {
+    let Some(then) = reclaiming.looked_at else { return false };
+    then.installs == engine.values.installs.load(Ordering::Acquire)
+        && then.is_short == engine.health.is_short()
+        && then.again_at.is_none_or(|at| engine.host.clock.monotonic() < at)
+        && room_bytes(engine) / 2 < then.room_bytes.max(ROOM_BYTES_MIN)
+}
+
+/// What new files may take.
+fn room_bytes(engine: &Engine) -> u64 {
+    let free_bytes = engine.host.files.space_free_bytes(&engine.dir).unwrap_or(u64::MAX);
+    free_bytes.min(engine.account.as_ref().map_or(u64::MAX, |account| account.room_bytes(Who::Merge)))
+}
+
+/// Makes one file of many small ones, as openings leave them that each wrote little.
+pub(crate) fn reclaim_small(engine: &Engine) -> Result<()> {
+    let state = Arc::clone(engine.manifest.lock().state());
+    if state.values.len() + state.moved_files.len() < SMALL_FILES {
+        return Ok(());
+    }
+    let mut reclaiming = engine.values.reclaiming.lock();
+    while reclaim_step_as(engine, &mut reclaiming, ReclaimWant::Small)?.is_some() {}
+    reclaiming.looked_at = None; // upkeep looks for more than this
+    Ok(())
+}
+
+/// Gives up what is under way: the store is closed.
+pub(crate) fn abandon_reclaim(engine: &Engine) {
+    let job = engine.values.reclaiming.lock().job.take();
+    job.into_iter().for_each(|job| job.discard(engine));
+}
+
+/// What damage reclaiming has met, by file.
+pub(crate) fn damaged_values(engine: &Engine) -> Vec<String> {
+    let reclaiming = engine.values.reclaiming.lock();
+    reclaiming.given_up.values().map(|error| format!("values: {}", error.message())).collect()
+}
+
+/// Does all that is worth it, here and now. `progress` is told each plan when it begins.
+pub(crate) fn reclaim_all(engine: &Engine, progress: &mut dyn FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
+    engine.values.installs.fetch_add(1, Ordering::AcqRel); // snapshots may have gone since somebody looked
+    engine.values.lane.shelves.roll();
+    values::settle_values(engine)?;
+    flush::flush_all(engine)?; // memtables lead to segments that are settled then
+    let (bytes_before, counted) = (values::value_bytes(engine), engine.counters.value_bytes_copied.get());
+    drop_dead_values(engine)?;
+    let mut report = ReclaimReport::default();
+    loop {
+        let mut reclaiming = engine.values.reclaiming.lock();
+        let was_begun = reclaiming.job.is_some();
+        let done = reclaim_step_as(engine, &mut reclaiming, ReclaimWant::Asked)?;
+        if let Some(job) = reclaiming.job.as_ref().filter(|_| !was_begun) {
+            progress(&job.plan);
+        }
+        drop(reclaiming);
+        match done {
+            None => break,
+            Some(done) => report.plans += u64::from(done.starts_with("done")),
+        }
+    }
+    report.bytes_before = bytes_before;
+    report.bytes_after = values::value_bytes(engine);
+    report.bytes_copied = engine.counters.value_bytes_copied.get() - counted;
+    report.hidden_bytes = lane::hidden_value_bytes(engine);
+    report.left_alone = damaged_values(engine);
+    Ok(report)
+}
+
+/// Who only reads has settled nothing, and moves nothing: what is full counts, as if its log had been flushed.
+fn settle_for_looking(engine: &Engine, state: &State) {
+    let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
+    let free = sealed.filter(|&number| !is_held_for_feeds(state, number));
+    engine.values.settled.lock().extend(free.chain(state.moved.keys().copied()));
+}
+
+/// What would be done, plan by plan, as far as that can be told.
+pub(crate) fn reclaim_plans(engine: &Engine) -> Vec<ReclaimPlan> {
+    let reclaiming = engine.values.reclaiming.lock();
+    let manifest = engine.manifest.lock();
+    if engine.options.read_only {
+        settle_for_looking(engine, manifest.state());
+    }
+    let mut files = settled_files(engine, manifest.state(), &reclaiming.given_up);
+    let mut next = engine.numbers.peek();
+    drop(manifest);
+    let options = reclaim_options(engine, ReclaimWant::Asked, Beside::default(), 0);
+    let mut plans = Vec::new();
+    while let Some(plan) = plan_reclaim(&files, &options) {
+        let (gone, stay): (Vec<_>, Vec<_>) =
+            files.into_iter().partition(|file| plan.files.contains(&file.number));
+        files = stay;
+        files.push(ValueFile {
+            number: next,
+            segments: plan.segments.clone(),
+            bytes: plan.new_bytes,
+            live_values: gone.iter().map(|file| file.live_values).sum(),
+            live_bytes: plan.live_bytes,
+        });
+        next += 1;
+        plans.push(plan);
+    }
+    plans
+}

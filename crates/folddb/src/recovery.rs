@@ -1,0 +1,5 @@
+//! Opening a store: what the log and the manifest tell becomes an engine, for its one writer or for a reader beside it.
+
+pub(crate) mod secondary;
+pub(crate) mod sealed;
+pub(crate) mod primary;

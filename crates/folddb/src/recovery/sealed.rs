@@ -1,0 +1,104 @@
+//! Sealing a store: from then on it is only read, by as many as like, on media that nobody can write to as well.
+//!
+//! A store is sealed by a file `SEALED` in its directory. It is made while the store is locked, after everything that was in memory
+//! or in the log has gone to runs, so that nobody who opens it has anything to replay. The lock is the one that the store was
+//! opened under: let go between, another process might write and die. Who opens a sealed store for reading takes the lock
+//! where that goes and does without where it does not; who opens it for writing is refused.
+//!
+//! ```text
+//!   seal     lock, open, flush, close in order; still locked: SEALED written, synced, and its name
+//!   unseal   lock: nobody reads who could lock; SEALED removed, and the directory synced
+//! ```
+//!
+//! A crash before the name is durable leaves a store that is not sealed, or is, and is whole either way.
+
+use std::path::Path;
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_host::Files;
+use folddb_layout::file_name::FileName;
+
+use crate::options::Options;
+use crate::recovery::primary;
+use crate::store::Store;
+
+/// What stands in the file, for people.
+const SAID: &[u8] = b"sealed: opened for reading only, until it is unsealed\n";
+
+impl Store {
+    /// Seals a store that nobody has open: it is opened for reading only from then on, by any number of processes. A store that is
+    /// sealed stays so.
+    ///
+    /// # Errors
+    /// As for [`Store::open`]; a failed write, after which the store is sealed or not, and whole.
+    pub fn seal(path: impl AsRef<Path>, options: Options) -> Result<()> {
+        let (path, options) = (path.as_ref(), options.read_only(false));
+        let files = &*options.host.files;
+        let to = path.join(FileName::Sealed.to_string());
+        if is_sealed(files, path) {
+            return sync_name(files, path); // whoever sealed it may have failed to
+        }
+        let store = Store::open(path, options.clone())?;
+        // Held from the opening until the seal is durable: nobody writes between, so all that there is has gone to runs. Who
+        // looked for a seal before, and waits for the lock, looks again under it (`primary::lock_to_open`).
+        let _lock = store.engine().take_lock();
+        store.close()?;
+        let mut file = files.create(&to).map_err(|error| Error::io("create", &to, error))?;
+        let written = file.append(SAID).and_then(|()| file.sync());
+        written.map_err(|error| Error::io("write", &to, error))?;
+        sync_name(files, path)
+    }
+
+    /// Takes the seal off: the store can be written to again. Who reads it meanwhile without a lock, as on media that cannot be
+    /// locked, must have ended before anything is written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] while somebody reads; [`ErrorKind::NoStore`]; a failed write.
+    pub fn unseal(path: impl AsRef<Path>, options: Options) -> Result<()> {
+        let (path, options) = (path.as_ref(), options.read_only(false));
+        primary::read_version(path, &options)?; // there is a store
+        let _lock = primary::lock(path, &options)?;
+        let (files, seal) = (&*options.host.files, path.join(FileName::Sealed.to_string()));
+        match files.remove(&seal) {
+            // Whoever removed it may have failed to make that durable.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            removed => removed.map_err(|error| Error::io("remove", &seal, error))?,
+        }
+        sync_name(files, path)
+    }
+
+    /// Whether the store in a directory is sealed.
+    pub fn is_sealed(path: impl AsRef<Path>, options: &Options) -> bool {
+        is_sealed(&*options.host.files, path.as_ref())
+    }
+
+    /// The store as it is now, where this one was opened beside a writer ([`Options::beside_writer`]): opened anew. This one stays
+    /// what it is.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidInput`] where it was opened otherwise; as for [`Store::open`].
+    pub fn refresh(&self) -> Result<Store> {
+        let options = &self.engine().options;
+        if options.beside.is_none() {
+            return Err(Error::invalid(
+                "only a store that was opened beside a writer is opened anew by refreshing it",
+            ));
+        }
+        Store::open(self.path(), options.clone())
+    }
+}
+
+/// Makes durable whether the mark is there: its name counts, and not its bytes.
+fn sync_name(files: &dyn Files, dir: &Path) -> Result<()> {
+    files.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))
+}
+
+pub(crate) fn is_sealed(files: &dyn Files, dir: &Path) -> bool {
+    files.len_bytes(&dir.join(FileName::Sealed.to_string())).is_ok()
+}
+
+/// The error of who would write to a sealed store.
+pub(crate) fn refuse(dir: &Path) -> Error {
+    let message = format!("the store {} is sealed", dir.display());
+    Error::new(ErrorKind::ReadOnly, message).advise("open it for reading, or unseal it")
+}

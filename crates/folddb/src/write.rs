@@ -1,0 +1,8 @@
+//! Writing: a batch is encoded, checked, given its place in the log, applied to memtables, and published.
+
+pub(crate) mod encoded_batch;
+pub(crate) mod index_entries;
+pub(crate) mod read_set;
+pub(crate) mod hashed;
+pub(crate) mod commit;
+pub(crate) mod stream;

@@ -1,0 +1,428 @@
+//! Records as a commit hands them to the journal, and what a write may do.
+//!
+//! Lengths are checked and ops normalised here, before any lock is taken.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb_base::pointer::DEADLINE_BYTES;
+use folddb_base::stamp::{NEVER, STAMP_BYTES};
+use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Stamp, ValuePlace};
+use folddb_hash::Point;
+use folddb_journal::long_value::LongValue;
+use folddb_layout::frame::{self, LogOp};
+use folddb_layout::values;
+use folddb_rules::Expire;
+
+use folddb_rules::place::ValuesIn;
+
+use crate::state::catalog::TableCore;
+use crate::write::hashed::HashedOp;
+use crate::write::index_entries::Derived;
+
+/// Buffers that outlive a write keep at most so much.
+pub(crate) const RECYCLED_BYTES_MAX: usize = 1 << 20;
+
+/// What a write does to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteOp {
+    /// Makes the value this one.
+    Set,
+    /// Gives an absent key this value.
+    Insert,
+    /// Folds this operand on.
+    Fold,
+    /// Makes the key absent.
+    Delete,
+}
+
+impl WriteOp {
+    pub(crate) fn kind(self) -> OpKind {
+        match self {
+            WriteOp::Set => OpKind::Set,
+            WriteOp::Insert => OpKind::Insert,
+            WriteOp::Fold => OpKind::Fold,
+            WriteOp::Delete => OpKind::Delete,
+        }
+    }
+}
+
+/// The encoded records of a commit, as the journal will hold them.
+#[derive(Default)]
+pub(crate) struct Encoded {
+    pub(crate) payload: Vec<u8>,
+    pub(crate) count: u32,
+    pub(crate) tables: Vec<Arc<TableCore>>,
+    /// True when all ops are deletes: those still go through when space is short.
+    pub(crate) frees_only: bool,
+    pub(crate) has_range_delete: bool,
+    /// True when operands lie apart, which become ropes.
+    pub(crate) has_ropes: bool,
+    /// True when ropes say until when their values last.
+    pub(crate) has_lasting_ropes: bool,
+    /// True when values lie in the lane already that its ops point to.
+    pub(crate) is_placed: bool,
+    /// True when a table of it asks for the time.
+    pub(crate) is_timed: bool,
+    /// Stamps that are to be set when the batch gets its time.
+    pub(crate) stamps: Vec<Stamped>,
+    /// The ops whose values lie apart, in the order of `values`.
+    pub(crate) apart: Vec<Apart>,
+    /// The records of their values, as the value lane will hold them.
+    pub(crate) values: Vec<u8>,
+    /// The ops on hashed tables, until it is found out what they do.
+    pub(crate) hashed: Vec<HashedOp>,
+    /// Keys and operands of those that bring no value.
+    pub(crate) loose: Vec<u8>,
+    /// The value of its one op, where that is a long one of a hashed table. Boxed: what every batch holds is moved with every write.
+    pub(crate) long: Option<Box<LongValue>>,
+    /// Their points, each with its table's place in the batch, once that is known.
+    pub(crate) points: Vec<(usize, Point)>,
+    /// What its records mean for indexes, as far as that has been found out.
+    pub(crate) derived: Derived,
+}
+
+/// How long a value lasts, in a table whose values may expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// As the rules of the table say.
+    Default,
+    /// So long after it is written; to the millisecond.
+    For(Duration),
+    /// Until this time, in milliseconds since 1970.
+    Until(u64),
+    /// For ever.
+    Forever,
+}
+
+impl Lifetime {
+    /// The deadline of what is written at this time.
+    pub(crate) fn deadline_ms(self, write_ms: u64, expire: Expire) -> u64 {
+        let deadline_ms = match self {
+            Lifetime::Default => {
+                return expire.default_ms().map_or(NEVER, |ms| write_ms.saturating_add(ms).min(NEVER - 1));
+            }
+            Lifetime::Forever => return NEVER,
+            Lifetime::For(time) => write_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(NEVER)),
+            Lifetime::Until(deadline_ms) => deadline_ms,
+        };
+        deadline_ms.min(NEVER - 1)
+    }
+}
+
+/// A stamp that is not set yet.
+pub(crate) struct Stamped {
+    /// Where it stands in the payload of the batch: the stamp, or the pointer that has its times.
+    at: usize,
+    /// Where the deadline of a pointer stands; none where it is in the stamp.
+    deadline_at: Option<usize>,
+    lifetime: Lifetime,
+    expire: Expire,
+}
+
+/// An op whose value lies apart.
+pub(crate) struct Apart {
+    /// Where its pointer stands in the payload.
+    pub(crate) pointer_at: usize,
+    /// Where the record of its value stands among the values.
+    pub(crate) record: Range<usize>,
+    /// Whether its time is that of the commit.
+    pub(crate) is_timed: bool,
+    /// Where the rules of its table want it.
+    pub(crate) values_in: ValuesIn,
+}
+
+impl Encoded {
+    pub(crate) fn clear(&mut self) {
+        self.payload.clear();
+        self.tables.clear();
+        self.count = 0;
+        self.frees_only = true;
+        self.has_range_delete = false;
+        self.has_ropes = false;
+        self.has_lasting_ropes = false;
+        self.is_placed = false;
+        self.is_timed = false;
+        self.stamps.clear();
+        self.apart.clear();
+        self.values.clear();
+        self.hashed.clear();
+        self.loose.clear();
+        self.long = None;
+        self.points.clear();
+        self.derived.clear();
+    }
+
+    /// Bytes that it takes in the journal, values that lie apart included.
+    pub(crate) fn len_bytes(&self) -> usize {
+        self.payload.len() + self.values.len() + self.loose.len()
+    }
+
+    /// Empties it for the next write, keeping its memory but for that of an unusually large one.
+    pub(crate) fn recycle(&mut self) {
+        self.clear();
+        self.payload.shrink_to(RECYCLED_BYTES_MAX);
+        self.values.shrink_to(RECYCLED_BYTES_MAX);
+        self.loose.shrink_to(RECYCLED_BYTES_MAX);
+    }
+
+    /// Appends one op, normalised by the table's rules.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        table: &Arc<TableCore>,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<()> {
+        check_lengths(table, key, value)?;
+        if !table.takes_writes {
+            table.check_takes_writes()?;
+        }
+        let kind = table.rules.fold.normalise(key, kind, value);
+        let value = if kind == OpKind::Delete { &[][..] } else { value };
+        let place = self.count_in(table, kind == OpKind::Delete);
+        match (table.hashed.is_some(), table.has_stamps) {
+            (false, false) => self.push_again(table, kind, key, value),
+            (false, true) => self.push_stamped(table, kind, key, value, Lifetime::Default),
+            (true, _) => self.push_hashed(place, kind, key, value, Lifetime::Default),
+        }
+        Ok(())
+    }
+
+    /// As [`Encoded::push`], of a value that lasts so long.
+    pub(crate) fn push_lasting(
+        &mut self,
+        table: &Arc<TableCore>,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) -> Result<()> {
+        check_lengths(table, key, value)?;
+        table.check_takes_writes()?;
+        check_expires(table)?;
+        let kind = table.rules.fold.normalise(key, kind, value);
+        let value = if kind == OpKind::Delete { &[][..] } else { value };
+        let place = self.count_in(table, kind == OpKind::Delete);
+        match table.hashed.is_some() {
+            true => self.push_hashed(place, kind, key, value, lifetime),
+            false => self.push_stamped(table, kind, key, value, lifetime),
+        }
+        Ok(())
+    }
+
+    /// Appends an op with a stamp, which is set when the batch gets its time.
+    #[cold]
+    fn push_stamped(
+        &mut self,
+        table: &TableCore,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) {
+        let expire = table.rules.rules.expire;
+        if kind == OpKind::Delete {
+            return frame::put_record(&mut self.payload, table.id, kind, key, value);
+        }
+        if value.len() >= table.separate_from && matches!(kind, OpKind::Set | OpKind::Insert) {
+            self.put_apart(table, kind, key, value);
+            let end = self.payload.len();
+            let at = self.apart.last().map_or(end, |apart| apart.pointer_at);
+            self.stamps.push(Stamped { at, deadline_at: Some(end - DEADLINE_BYTES), lifetime, expire });
+            return;
+        }
+        let stamped = [&[0; STAMP_BYTES][..], value].concat();
+        frame::put_record(&mut self.payload, table.id, kind, key, &stamped);
+        let at = self.payload.len() - stamped.len();
+        self.stamps.push(Stamped { at, deadline_at: None, lifetime, expire });
+    }
+
+    /// Sets the stamps, now that the time is known at which the batch is written.
+    pub(crate) fn stamp(&mut self, write_ms: u64) {
+        for stamped in &self.stamps {
+            let deadline_ms = stamped.lifetime.deadline_ms(write_ms, stamped.expire);
+            let payload = &mut self.payload;
+            match stamped.deadline_at {
+                None => {
+                    let stamp = Stamp { write_ms, deadline_ms }.bytes();
+                    payload[stamped.at..stamped.at + STAMP_BYTES].copy_from_slice(&stamp);
+                }
+                Some(deadline_at) => {
+                    Pointer::date(&mut payload[stamped.at..], write_ms);
+                    payload[deadline_at..deadline_at + DEADLINE_BYTES]
+                        .copy_from_slice(&deadline_ms.to_le_bytes());
+                }
+            }
+        }
+    }
+
+    /// Appends an op that was written before, as it was normalised then.
+    #[inline]
+    pub(crate) fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
+        if value.len() >= table.separate_from && table.separates(kind) {
+            self.put_apart(table, kind, key, value);
+        } else {
+            frame::put_record(&mut self.payload, table.id, kind, key, value);
+        }
+    }
+
+    /// Appends an op whose value is to lie apart: its place is put in by [`crate::state::engine::Engine::put_values`].
+    #[cold]
+    fn put_apart(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
+        let record_at = self.values.len();
+        let hash = values::put_record(&mut self.values, table.id, key, value);
+        let mut head = Vec::new();
+        table.rules.heads.put(key, value, &mut head);
+        let mut pointer = Vec::with_capacity(32 + head.len());
+        Pointer { place: ValuePlace::default(), time_ms: 0, hash, len: value.len() as u64, head: &head }
+            .put(&mut pointer);
+        if table.has_stamps {
+            pointer.extend_from_slice(&NEVER.to_le_bytes());
+        }
+        frame::put_record(&mut self.payload, table.id, kind.apart(), key, &pointer);
+        self.has_ropes |= kind == OpKind::Fold;
+        let record = record_at..self.values.len();
+        let (pointer_at, values_in) = (self.payload.len() - pointer.len(), table.rules.rules.values_in);
+        self.apart.push(Apart { pointer_at, record, is_timed: true, values_in });
+    }
+
+    /// Appends an op whose value lies in the lane, where its payload says.
+    /// It lasts so long, where its table knows expiry.
+    pub(crate) fn push_placed(
+        &mut self,
+        table: &Arc<TableCore>,
+        (kind, key): (OpKind, &[u8]),
+        rope: RopeBuilder,
+        (time_ms, head): (u64, &[u8]),
+        lifetime: Lifetime,
+    ) {
+        let mut payload = Vec::new();
+        let deadline_ms = table.has_stamps.then_some(NEVER);
+        let deadline_at = rope.put_until(time_ms, deadline_ms, head, &mut payload);
+        frame::put_record(&mut self.payload, table.id, kind.apart(), key, &payload);
+        let at = self.payload.len() - payload.len();
+        if let Some(deadline_at) = deadline_at {
+            let (deadline_at, expire) = (Some(at + deadline_at), table.rules.rules.expire);
+            self.stamps.push(Stamped { at, deadline_at, lifetime, expire });
+        }
+        self.is_placed = true;
+        self.count_in(table, false);
+    }
+
+    /// Appends an op whose value lies apart elsewhere, which `load` gets piece by piece, so that it lies here in the same pieces.
+    pub(crate) fn push_rope(
+        &mut self,
+        table: &TableCore,
+        kind: OpKind,
+        key: &[u8],
+        rope: &Rope<'_>,
+        load: &dyn Fn(&Pointer<'_>) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let (mut again, mut places) = (RopeBuilder::default(), Vec::new());
+        for piece in rope.iter() {
+            let Some(pointer) = piece.pointer() else {
+                again.push(piece);
+                continue;
+            };
+            let value = load(&pointer)?;
+            let record_at = self.values.len();
+            let hash = values::put_record(&mut self.values, table.id, key, &value);
+            places.push(record_at..self.values.len());
+            again.push_apart(ValuePlace::default(), hash, pointer.len);
+        }
+        let mut payload = Vec::new();
+        again.put_until(rope.time_ms, rope.deadline_ms, rope.head, &mut payload);
+        frame::put_record(&mut self.payload, table.id, kind, key, &payload);
+        let payload_at = self.payload.len() - payload.len();
+        let again = Rope::decode(&payload).map_err(|cause| Error::invalid(cause.to_string()))?;
+        let places = again
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Apart { at, .. } => Some(at),
+                Piece::Inline(_) => None,
+            })
+            .zip(places);
+        self.apart.extend(places.map(|(at, record)| Apart {
+            pointer_at: payload_at + at,
+            record,
+            is_timed: false,
+            values_in: table.rules.rules.values_in,
+        }));
+        self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldApart;
+        self.has_lasting_ropes |= again.as_pointer().is_none() && again.deadline_ms.is_some();
+        Ok(())
+    }
+
+    /// Appends a range delete: all keys from `from` on and below `to`.
+    pub(crate) fn push_range_delete(&mut self, table: &Arc<TableCore>, from: &[u8], to: &[u8]) -> Result<()> {
+        check_lengths(table, from, &[])?;
+        check_lengths(table, to, &[])?;
+        if table.is_index() {
+            table.check_takes_writes()?;
+        }
+        if table.hashed.is_some() {
+            return Err(Error::invalid(format!(
+                "table `{}` is hashed, and has no ranges of keys: delete its keys one by one, or drop it; or use a sorted table",
+                table.name
+            )));
+        }
+        if table.rules.order.compare(from, to).is_ge() {
+            return Err(Error::invalid(format!(
+                "a range delete in table `{}` must begin before it ends; swap its bounds",
+                table.name
+            )));
+        }
+        frame::put_record(&mut self.payload, table.id, LogOp::RangeDelete, from, to);
+        self.count_in(table, true);
+        self.has_range_delete = true;
+        Ok(())
+    }
+
+    /// Counts an op, and returns the place of its table among those of the batch.
+    #[inline]
+    pub(crate) fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) -> usize {
+        self.count += 1;
+        self.frees_only &= frees;
+        if let Some(place) = self.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
+            return place;
+        }
+        self.tables.push(Arc::clone(table));
+        self.is_timed |= table.is_timed;
+        self.tables.len() - 1
+    }
+}
+
+/// Fails where values last for ever.
+pub(crate) fn check_expires(table: &TableCore) -> Result<()> {
+    if table.expires {
+        return Ok(());
+    }
+    let name = &table.name;
+    let message =
+        format!("the values of table `{name}` last for ever: create it with expire=by-write, or with a time");
+    Err(Error::invalid(message))
+}
+
+#[inline]
+pub(crate) fn check_lengths(table: &TableCore, key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(too_long(table, "key", key.len(), KEY_BYTES_MAX));
+    }
+    if value.len() > VALUE_BYTES_MAX {
+        let error = too_long(table, "value", value.len(), VALUE_BYTES_MAX);
+        return Err(error.context(format!("key {}", table.rules.rules.key_codec().show_line(key))));
+    }
+    Ok(())
+}
+
+#[cold]
+fn too_long(table: &TableCore, what: &str, len: usize, limit: usize) -> Error {
+    Error::invalid(format!(
+        "a {what} of {len} bytes is too long for table `{}`: at most {limit} bytes",
+        table.name
+    ))
+}
