@@ -253,7 +253,7 @@ fn a_long_value_is_dumped_in_pieces_and_loaded_again() {
     let lines: Vec<&[u8]> = dump.split_inclusive(|&byte| byte == b'\n').collect();
     assert_eq!(lines.len(), 2 + 1 + 17 + 1 + 1);
     assert!(lines.iter().all(|line| line.len() <= (2 << 20) + 100));
-    assert_eq!(Store::check_dump(&mut &dump[..]).unwrap().records, 2);
+    assert_eq!(Store::check_dump(&mut &dump[..], &Default::default(), &options()).unwrap().records, 2);
     let loaded = Store::create(dir.path().join("loaded"), options()).unwrap();
     loaded.load(&mut &dump[..], &Default::default()).unwrap();
     assert!(is_the_same(blobs(&loaded).read(&1).unwrap().unwrap(), bytes(1, len)));
