@@ -12,6 +12,7 @@ mod verify;
 mod copying;
 mod keep_out;
 mod place;
+mod needed;
 mod generation;
 mod backup;
 mod restore;

@@ -329,13 +329,6 @@ impl Shelves {
         self.lane.lock().all().map(OpenShelf::end).collect()
     }
 
-    /// The units of a shelf whose files are whole as of now; none where it is sealed, and all are.
-    pub fn whole(&self, number: FileNumber) -> Option<BTreeSet<u32>> {
-        let mut lane = self.lane.lock();
-        let shelf = lane.find(number)?;
-        Some((1..=shelf.last).filter(|unit| !shelf.writing.contains(unit)).collect())
-    }
-
     /// Ends it: later objects are refused. Returns the shelves that hold something, all durable, and those that were never used.
     ///
     /// # Errors

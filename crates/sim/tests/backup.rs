@@ -8,8 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use folddb::{
     BackupOptions, BackupReport, Durability, ErrorKind, Host, Options, RestoreOptions, Rules, Seq, Store,
-    Table, Upkeep, WriteOp,
+    Table, Upkeep, ValuesIn, WriteOp,
 };
+use folddb_base::FileNumber;
+use folddb_base::checksum::hash64;
+use folddb_layout::backup::{BackupList, LIST_FILE, ListedFile, Origin};
+use folddb_layout::file_name::FileName;
+use folddb_manifest::ManifestLog;
 use folddb_sim::chance::Seeded;
 use folddb_sim::faulty_files::{Fault, FaultyFiles};
 use folddb_sim::model::{Model, ModelOp, Present};
@@ -528,6 +533,61 @@ fn a_damaged_backup_is_refused_and_the_file_named() {
 }
 
 // ---- failures half way ----------------------------------------------------------------------------------
+
+/// What versions before wrote when a value was gone at its turn: a backup whose list and manifest agree that it has less.
+fn lacking(made: &Path, lacks: FileName) {
+    let host = Host::real();
+    let list = std::fs::read(made.join(LIST_FILE)).expect("a list");
+    let mut list = BackupList::decode(&list).expect("it is whole");
+    std::fs::remove_file(made.join(lacks.to_string())).expect("it was there");
+    let mut loaded = folddb_manifest::load(&host, made).expect("a manifest");
+    let FileName::Object(shelf, _) = lacks else { panic!("{lacks} is no value") };
+    let counted = loaded.state.shelves.get_mut(&shelf).expect("it is listed");
+    *counted = counted.map(|objects| objects - 1);
+    let (before, number) = (FileName::Manifest(loaded.number), FileNumber(loaded.next_number));
+    ManifestLog::resume(&host, made, loaded, Arc::new(move || number)).expect("another manifest");
+    list.files.retain(|file| ![lacks, before].contains(&file.name));
+    let name = FileName::Manifest(number);
+    let bytes = std::fs::read(made.join(name.to_string())).expect("it was written");
+    let (len_bytes, tail_hash) = (bytes.len() as u64, hash64(0, &bytes));
+    list.files.push(ListedFile { name, len_bytes, tail_hash, origin: Origin::Copied });
+    std::fs::write(made.join(LIST_FILE), list.encode()).expect("it is written");
+}
+
+#[test]
+fn a_backup_that_lacks_a_value_is_refused_though_its_list_does_not_miss_it() {
+    let place = Place::new();
+    let store = Store::create(place.path("store"), options()).expect("a store");
+    let rules = [Rules::hashed(), Rules::sorted().separate(512)];
+    let names = ["hashed", "sorted"].into_iter();
+    let tables = names.zip(rules).map(|(name, rules)| store.table(name, rules.values_in(ValuesIn::Files)));
+    let tables: Vec<Table<u64, Vec<u8>>> = tables.map(|table| table.expect("a table")).collect();
+    for (key, is_flushed) in [(1, true), (2, false)] {
+        for table in &tables {
+            table.set(&key, &vec![key as u8; 2000]).expect("it is written");
+        }
+        if is_flushed {
+            store.flush().expect("it is flushed");
+        }
+    }
+    // Led to by an index, by a part and, twice, by the log.
+    let mut lacked = 0;
+    for at in 0.. {
+        let to = place.path(&format!("backups{at}"));
+        let made = store.backup(&to, &BackupOptions::default()).expect("a backup").path;
+        let list = std::fs::read(made.join(LIST_FILE)).expect("a list");
+        let files = BackupList::decode(&list).expect("it is whole").files.into_iter();
+        let mut objects = files.map(|file| file.name).filter(|name| matches!(name, FileName::Object(..)));
+        let Some(lacks) = objects.nth(at) else { break };
+        lacking(&made, lacks);
+        let restored = Store::restore(&to, place.path("new"), &RestoreOptions::default(), &options());
+        let error = restored.expect_err("it is refused");
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        assert!(error.message().contains(&lacks.to_string()), "{lacks}: {error}");
+        lacked += 1;
+    }
+    assert_eq!(lacked, 4);
+}
 
 fn faulty_options(files: &FaultyFiles) -> Options {
     options().host(Host { files: Arc::new(files.clone()), ..Host::real() })

@@ -262,6 +262,136 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     restored(4);
 }
 
+/// A store whose values have files of their own, which are written anew again and again.
+struct Renewed {
+    disk: SimDisk,
+    store: Store,
+    round: AtomicU64,
+}
+
+const BLOBS: u64 = 20;
+const LONG: u64 = 1000;
+const STAYS: std::ops::Range<u64> = 100..105;
+
+impl Renewed {
+    fn create() -> Renewed {
+        let disk = SimDisk::new(1);
+        let options = manual().host(disk.host()).stream_piece_bytes(4 << 10);
+        let store = Store::create(SimDisk::store_dir(), options).unwrap();
+        let made = Renewed { disk, store, round: AtomicU64::new(0) };
+        made.store.table("sorted", sorted_in_files()).unwrap();
+        // What stays keeps the directory that most others go from.
+        for key in STAYS {
+            in_files(&made.store).set(&key, &blob(key, 0)).unwrap();
+        }
+        made.renew();
+        made
+    }
+
+    /// Writes every value anew, or deletes it, in one batch; gives back all that is dead by then.
+    fn renew(&self) {
+        let round = self.round.fetch_add(1, Ordering::Relaxed);
+        let (hashed, sorted) =
+            (in_files(&self.store), self.store.table("sorted", sorted_in_files()).unwrap());
+        let mut batch = self.store.batch();
+        for key in 0..BLOBS {
+            match (key + round) % 7 {
+                0 => batch.delete(&hashed, &key).delete(&sorted, &key),
+                _ => batch.set(&hashed, &key, &blob(key, round)).set(&sorted, &key, &blob(key, round)),
+            };
+        }
+        batch.commit(Durability::Process).unwrap();
+        let mut long = hashed.writer(&LONG).unwrap(); // a directory of its own, which goes as a whole
+        long.write_all(&blob(LONG, round).repeat(12)).unwrap();
+        long.finish().unwrap();
+        if round % 2 == 1 {
+            self.store.flush().unwrap();
+            self.store.optimize("sorted", |_| ControlFlow::Continue(())).unwrap();
+        }
+        while self.store.upkeep_step().unwrap().is_some() {}
+        self.store.reclaim(|_| {}).unwrap();
+    }
+
+    /// The round after which a store is what it is; it is all of that.
+    fn round_of(store: &Store, why: &str) -> u64 {
+        let (hashed, sorted) = (in_files(store), store.table("sorted", sorted_in_files()).unwrap());
+        let one = (0..2).find_map(|key| hashed.get(&key).unwrap()).expect("one of two is there");
+        let round = u64::from_le_bytes(one[..8].try_into().unwrap());
+        for key in 0..BLOBS {
+            let expected = ((key + round) % 7 != 0).then(|| blob(key, round));
+            assert_eq!(hashed.get(&key).unwrap(), expected, "{why}: key {key}, round {round}");
+            assert_eq!(sorted.get(&key).unwrap(), expected, "{why}: key {key}, round {round}");
+        }
+        let long = hashed.get(&LONG).unwrap().expect("it is never deleted");
+        assert!(long == blob(LONG, u64::from_le_bytes(long[..8].try_into().unwrap())).repeat(12), "{why}");
+        STAYS.for_each(|key| assert_eq!(hashed.get(&key).unwrap(), Some(blob(key, 0)), "{why}: key {key}"));
+        round
+    }
+}
+
+/// More than a backup beside the writer bears.
+const DISTURBED_MAX: u64 = 40;
+
+fn sorted_in_files() -> Rules<u64, Vec<u8>> {
+    Rules::sorted().separate(512).values_in(ValuesIn::Files)
+}
+
+#[test]
+fn a_backup_is_whole_or_refused_however_values_in_files_of_their_own_go() {
+    let renewed = Arc::new(Renewed::create());
+    let options = || manual().host(renewed.disk.host());
+    let path = |name: &str, number: u64| SimDisk::store_dir().with_file_name(format!("{name}{number}"));
+    let (mut number, mut refused) = (0, 0);
+    for (steps, copy) in
+        [0, 1, 2, 3, 5, 8, DISTURBED_MAX].into_iter().flat_map(|steps| [(steps, false), (steps, true)])
+    {
+        for of in ["the writer", "a reader", "a reader of before"] {
+            let why = format!("backup {number} of {of}, disturbed {steps} times, copied: {copy}");
+            let round = renewed.round.load(Ordering::Relaxed) - 1;
+            let store = match of {
+                "the writer" => renewed.store.clone(),
+                _ => Store::open(SimDisk::store_dir(), options().beside_writer(true)).unwrap(),
+            };
+            if of == "a reader of before" {
+                (0..3).for_each(|_| renewed.renew());
+            }
+            let place = path("backups", number);
+            match store.backup(&place, &disturbed(&renewed, steps).copy(copy)) {
+                Ok(_) => {
+                    let again = path("again", number);
+                    Store::restore(&place, &again, &RestoreOptions::default(), &options()).unwrap();
+                    let restored = Renewed::round_of(&Store::open(&again, options()).unwrap(), &why);
+                    assert!(
+                        restored >= round,
+                        "{why}: it is of round {restored} and not of {round} or later"
+                    );
+                }
+                Err(error) => {
+                    assert!(of != "the writer" && steps == DISTURBED_MAX, "{why}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::SnapshotGone, "{why}: {error}");
+                    assert!(error.to_string().contains("in the process that writes"), "{why}: {error}");
+                    assert!(Store::backups(&place, &options()).unwrap().is_empty(), "{why}");
+                    refused += 1;
+                }
+            }
+            number += 1;
+        }
+    }
+    assert!(refused > 0 && refused < number / 2, "{refused} of {number} were refused");
+}
+
+/// A backup between whose steps all values are written anew, so many times.
+fn disturbed(renewed: &Arc<Renewed>, steps: u64) -> BackupOptions {
+    let (renewed, left) = (Arc::clone(renewed), AtomicU64::new(steps));
+    BackupOptions::default().progress(move |_, _| {
+        let now = left.load(Ordering::Relaxed);
+        if now > 0 {
+            left.store(now - 1, Ordering::Relaxed);
+            renewed.renew();
+        }
+    })
+}
+
 /// The files of a directory whose names end so.
 fn names(dir: &Path, end: &str) -> BTreeSet<String> {
     let names = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name());

@@ -3,7 +3,7 @@
 //!
 //! A record of the value lane holds its table and its key, and of two of one key the one that lies later was written later: who
 //! writes a key puts its value while nobody else writes it. So the segments from the first to the last give the last value of each
-//! key. They tell of no delete: a key that was deleted before the log begins is back. Used by `verify` and `repair`.
+//! key. They tell of no delete: a key that was deleted before the log begins is back. Used by `verify`, `repair` and `needed`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -310,6 +310,20 @@ impl AtRest {
     /// Whether the log spoke of what the checkpoint does not have.
     pub(crate) fn misfits(&self) -> u64 {
         self.hashed.index.facts().misfits
+    }
+
+    /// Hands the place of every record that it leads to to `add`: the low bits of its segment, and its unit.
+    ///
+    /// # Errors
+    /// A piece of it that cannot be read.
+    pub(crate) fn each_place(&self, add: &mut dyn FnMut(u32, u32)) -> Result<()> {
+        let mut at = Some(IndexCursor::default());
+        while let Some(from) = at {
+            let stretch = self.hashed.index.stretch(from, None)?;
+            stretch.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
+            at = stretch.next;
+        }
+        Ok(())
     }
 
     /// Hands every key that it has to `visit`: its slot, and its record or what is wrong with that. Pieces that cannot be read are

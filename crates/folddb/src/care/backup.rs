@@ -5,6 +5,7 @@
 //!              under the commit lock besides, for a moment: where the log ends, and at which seq
 //!   sync       the log up to there; it is copied, never linked, and only as far as it is durable
 //!   parts      second names of the store's files, or of an earlier generation's, or copies; sealed value segments too
+//!   objects    values in files of their own, as parts, saved indexes and the copied log lead to them: in the same ways
 //!   manifest   what lives, with the log's start and end, in a file of its own
 //!   check      copies are read back record by record, the log frame by frame
 //!   adopt      the list, a sync of the directory, and only then its name
@@ -12,7 +13,8 @@
 //!
 //! What lives according to the manifest, and the log from its start up to any later moment, are together what a crash at that
 //! moment would leave: so a generation is opened by the same recovery. Parts that a merge replaces meanwhile stay as long as the
-//! backup holds them, segments as long as they are open.
+//! backup holds them, segments as long as they are open. Where another process writes, nobody holds values in files of their own:
+//! one that is gone when its turn comes ends the backup, which then begins anew with the store as it is by then, a few times.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -29,6 +31,7 @@ use folddb_manifest::{Loaded, ManifestLog, State};
 
 use crate::care::copying::{self, sync_dir, tail_hash};
 use crate::care::generation::{check, first_restorable, read_version};
+use crate::care::needed::needed_units;
 use crate::care::place::Place;
 use crate::state::engine::{Engine, Numbers};
 use crate::state::hash_files::{IndexFile, listed_indexes};
@@ -37,7 +40,6 @@ use crate::state::view::PartFiles;
 use crate::store::Store;
 use crate::write::commit;
 use folddb_journal::ValuesEnd;
-use folddb_journal::shelves::{object_path, objects_in};
 use folddb_journal::values::values_path;
 
 /// How a backup is made.
@@ -134,14 +136,30 @@ impl Store {
     /// Parts are linked where the file system permits, else they are linked from the backup before where it has them already,
     /// else copied.
     ///
+    /// Of a store that was opened beside a writer ([`Options::beside_writer`](crate::Options::beside_writer)) it is what that saw when
+    /// it was opened; where the writer has removed values since that lie in files of their own, what is there now.
+    ///
     /// # Errors
+    /// [`ErrorKind::SnapshotGone`] when a writer beside has removed such values each time that this began anew;
     /// [`ErrorKind::AlreadyExists`] when `to` is something else; [`ErrorKind::InvalidInput`] when it lies inside a store or holds
     /// backups of another one; [`ErrorKind::Locked`] while another backup to it is under way; [`ErrorKind::NoSpace`];
     /// [`ErrorKind::Poisoned`]; any other failure of the operating system. What was made by then is removed.
     pub fn backup(&self, to: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupReport> {
-        backup(self.engine(), to.as_ref(), options)
+        let mut made = backup(self.engine(), to.as_ref(), options);
+        for _ in 1..ATTEMPTS_BESIDE {
+            match made {
+                Err(error) if error.kind() == ErrorKind::SnapshotGone => {
+                    made = backup(self.refresh()?.engine(), to.as_ref(), options);
+                }
+                made => return made,
+            }
+        }
+        made
     }
 }
+
+/// So often a backup that a writer beside has disturbed is tried.
+const ATTEMPTS_BESIDE: u32 = 5;
 
 fn backup(engine: &Engine, to: &Path, options: &BackupOptions) -> Result<BackupReport> {
     if engine.options.read_only {
@@ -171,7 +189,6 @@ struct Capture {
     _pinned: (Vec<PartFiles>, Arc<Roster>, Vec<Arc<IndexFile>>),
     segments: Vec<Segment>,
     values: Vec<ValuesCopy>,
-    objects: Vec<ObjectsCopy>,
     /// Where the log ends, and the seq of the last record before.
     end_lsn: Lsn,
     last_seq: Seq,
@@ -196,15 +213,6 @@ struct ValuesCopy {
     bytes: u64,
     /// Nothing about its file will ever change.
     is_sealed: bool,
-}
-
-/// Values in files of their own to take over. Nothing about those files will ever change; those that are gone when their turn
-/// comes were dead before.
-#[derive(Clone)]
-struct ObjectsCopy {
-    shelf: FileNumber,
-    /// Each with its length.
-    units: Vec<(u32, u64)>,
 }
 
 impl Segment {
@@ -258,8 +266,7 @@ fn capture_while_open(engine: &Engine, journal: &folddb_journal::JournalSync) ->
     }
     let values = value_files(engine, &state, &engine.values.lane.ends())?;
     let _pinned = pin(engine);
-    let objects = objects(engine, &state)?;
-    Ok(Capture { _pinned, state, segments, values, objects, end_lsn, last_seq, writers_held })
+    Ok(Capture { _pinned, state, segments, values, end_lsn, last_seq, writers_held })
 }
 
 /// Of a store that is opened for reading nothing changes. One who writes beside it may have gone on
@@ -281,17 +288,8 @@ fn capture_at_rest(engine: &Engine) -> Result<Capture> {
         }
     }
     let values = value_files(engine, &state, &[])?;
-    let objects = objects(engine, &state)?;
-    Ok(Capture {
-        _pinned: pin(engine),
-        state,
-        segments,
-        values,
-        objects,
-        end_lsn,
-        last_seq,
-        writers_held: Duration::ZERO,
-    })
+    let (_pinned, writers_held) = (pin(engine), Duration::ZERO);
+    Ok(Capture { _pinned, state, segments, values, end_lsn, last_seq, writers_held })
 }
 
 /// The value segments, each as far as it counts now. One that is not sealed, or not cut to its end yet, is not linked: it
@@ -304,27 +302,6 @@ fn value_files(engine: &Engine, state: &State, open: &[ValuesEnd]) -> Result<Vec
         let open_end = open.iter().find(|one| one.number == number).map(|one| one.end);
         let bytes = end.or(open_end).unwrap_or(len);
         copies.push(ValuesCopy { number, bytes, is_sealed: *end == Some(len) });
-    }
-    Ok(copies)
-}
-
-/// The values in files of their own that are whole now.
-fn objects(engine: &Engine, state: &State) -> Result<Vec<ObjectsCopy>> {
-    let mut copies = Vec::new();
-    for &shelf in state.shelves.keys() {
-        let whole = engine.values.lane.shelves.whole(shelf);
-        let is_whole = |unit: &u32| whole.as_ref().is_none_or(|whole| whole.contains(unit));
-        let there = objects_in(&*engine.host.files, &engine.dir, shelf)?.into_iter().filter(is_whole);
-        let len = |unit: u32| {
-            let path = object_path(&engine.dir, shelf, unit);
-            match engine.host.files.len_bytes(&path) {
-                Ok(len) => Ok(Some((unit, len))),
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(Error::io("read", &path, error)),
-            }
-        };
-        let units = there.filter_map(|unit| len(unit).transpose()).collect::<Result<_>>()?;
-        copies.push(ObjectsCopy { shelf, units });
     }
     Ok(copies)
 }
@@ -401,7 +378,6 @@ impl<'a> Making<'a> {
         let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + listed_indexes(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + capture.values.iter().map(|one| one.bytes).sum::<u64>()
-            + capture.objects.iter().flat_map(|one| &one.units).map(|(_, bytes)| *bytes).sum::<u64>()
             + capture.state.moved_files.values().sum::<u64>();
         let segment_bytes = |segment: &Segment| {
             let needed = segment.needed_bytes();
@@ -443,7 +419,11 @@ impl<'a> Making<'a> {
         for shelf in state.shelves.keys().map(|&number| FileName::Shelf(number).to_string()) {
             copying::make_shelf(self.files(), &self.draft.join(shelf))?;
         }
-        let to_copy = self.link_parts(&state)?;
+        let mut to_copy = self.link_parts(&state)?;
+        self.check_space(&to_copy)?;
+        self.copy_log()?;
+        // Before what takes long: these nobody holds against a writer beside.
+        to_copy.splice(..0, self.link_objects(&state)?);
         self.check_space(&to_copy)?;
         for (name, bytes) in to_copy {
             self.copy_part(name, bytes)?;
@@ -451,7 +431,6 @@ impl<'a> Making<'a> {
         for shelf in state.shelves.keys().map(|&number| FileName::Shelf(number).to_string()) {
             sync_dir(self.files(), &self.draft.join(shelf))?;
         }
-        self.copy_log()?;
         self.write_manifest(&state)?;
         self.copy_format()?;
         copying::write(self.files(), &self.draft.join(FileName::Lock.to_string()), &[])
@@ -465,36 +444,80 @@ impl<'a> Making<'a> {
         let values = values.iter().map(|one| (FileName::Values(one.number), one.bytes, one.is_sealed));
         let indexes = listed_indexes(state).map(|(number, bytes)| (FileName::Index(number), bytes, true));
         let moved = state.moved_files.iter().map(|(&file, &bytes)| (FileName::Moved(file), bytes, true));
-        let objects = self.capture.objects.clone();
-        let objects = objects.iter().flat_map(|one| {
-            one.units.iter().map(|&(unit, bytes)| (FileName::Object(one.shelf, unit), bytes, true))
-        });
-        for (name, bytes, may_link) in parts.chain(indexes).chain(values).chain(moved).chain(objects) {
-            let (from, to) = (self.engine.path(&name.to_string()), self.draft.join(name.to_string()));
-            if matches!(name, FileName::Object(..)) && self.is_gone(&from) {
-                continue; // a reader of before the capture had it, and it is dead
-            }
-            let tail_hash = self.tail_hash(&from, bytes)?;
-            let may_link = may_link && !self.options.copy && self.is_durable(name, &from);
-            if may_link && self.files().link(&from, &to).is_ok() {
-                self.linked.add(bytes);
-                self.list.push(ListedFile { name, len_bytes: bytes, tail_hash, origin: Origin::Linked });
-                self.told(bytes);
-            } else if self.reuse(name, bytes, tail_hash, &to) {
-                self.reused.add(bytes);
-                self.list.push(ListedFile { name, len_bytes: bytes, tail_hash, origin: Origin::Copied });
-                self.told(bytes);
-            } else {
+        for (name, bytes, may_link) in parts.chain(indexes).chain(values).chain(moved) {
+            let tail_hash = self.tail_hash(&self.engine.path(&name.to_string()), bytes)?;
+            if !self.link(name, (bytes, tail_hash), may_link) {
                 to_copy.push((name, bytes));
             }
         }
         Ok(to_copy)
     }
 
+    /// The same of the values in files of their own that the parts, the saved indexes and the copied log lead to. Nothing about such
+    /// a file ever changes. Others are dead.
+    fn link_objects(&mut self, state: &State) -> Result<Vec<(FileName, u64)>> {
+        let (host, dirs) = (&self.engine.host, (&*self.engine.dir, self.draft));
+        let state = self.state_of_log(state);
+        let needed = needed_units(host, dirs, &state, &self.engine.options.custom)?;
+        let names = needed
+            .iter()
+            .flat_map(|(&shelf, units)| units.iter().map(move |&unit| FileName::Object(shelf, unit)));
+        let mut to_copy = Vec::new();
+        for name in names {
+            let path = self.engine.path(&name.to_string());
+            let file = self.open(name, &path)?;
+            let failed = |error| Error::io("read", &path, error);
+            let bytes = file.len_bytes().map_err(failed)?;
+            let tail_hash = tail_hash(&*file, bytes).map_err(failed)?;
+            self.bytes_total += 2 * bytes;
+            if !self.link(name, (bytes, tail_hash), true) {
+                to_copy.push((name, bytes));
+            }
+        }
+        Ok(to_copy)
+    }
+
+    /// Gives a file of the store, or what the generation before has of it, a second name; false where neither goes.
+    fn link(&mut self, name: FileName, (len_bytes, tail_hash): (u64, u64), may_link: bool) -> bool {
+        let (from, to) = (self.engine.path(&name.to_string()), self.draft.join(name.to_string()));
+        let may_link = may_link && !self.options.copy && self.is_durable(name, &from);
+        let origin = if may_link && self.files().link(&from, &to).is_ok() {
+            self.linked.add(len_bytes);
+            Origin::Linked
+        } else if self.reuse(name, len_bytes, tail_hash, &to) {
+            self.reused.add(len_bytes);
+            Origin::Copied
+        } else {
+            return false;
+        };
+        self.list.push(ListedFile { name, len_bytes, tail_hash, origin });
+        self.told(len_bytes);
+        true
+    }
+
+    /// Opens a file of the store.
+    fn open(&self, name: FileName, path: &Path) -> Result<Arc<dyn ReadFile>> {
+        let is_gone = |error: &std::io::Error| {
+            let kinds = [std::io::ErrorKind::NotFound, std::io::ErrorKind::StaleNetworkFileHandle];
+            matches!(name, FileName::Object(..)) && kinds.contains(&error.kind())
+        };
+        self.files().open(path).map_err(|error| match is_gone(&error) {
+            true if self.engine.options.beside.is_some() => gone_beside(path),
+            true => Error::missing(path, "a value is in it"),
+            false => Error::io("open", path, error),
+        })
+    }
+
     /// Whether a file is on the disk as it is now. A segment of values is cut when it is sealed, and nothing has needed that to last:
-    /// after a power cut it may be longer again, and so would be its second name.
+    /// after a power cut it may be longer again, and so would be its second name. A value in a file of its own is as durable as the
+    /// log that leads to it, which who only reads has not synced.
     fn is_durable(&self, name: FileName, path: &Path) -> bool {
-        !matches!(name, FileName::Values(_)) || self.files().sync_file(path).is_ok()
+        let is_known = match name {
+            FileName::Values(_) => false,
+            FileName::Object(..) => self.engine.journal.is_some(),
+            _ => true,
+        };
+        is_known || self.files().sync_file(path).is_ok()
     }
 
     /// Gives the copy that the generation before has of a file a second name. False where it has none of these facts.
@@ -505,10 +528,6 @@ impl<'a> Making<'a> {
         files.get(&name) == Some(&same)
             && self.files().len_bytes(&from).is_ok_and(|len| len == len_bytes)
             && self.files().link(&from, to).is_ok()
-    }
-
-    fn is_gone(&self, path: &Path) -> bool {
-        self.files().len_bytes(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
     }
 
     fn tail_hash(&self, path: &Path, len_bytes: u64) -> Result<u64> {
@@ -531,7 +550,7 @@ impl<'a> Making<'a> {
 
     fn copy_part(&mut self, name: FileName, bytes: u64) -> Result<()> {
         let from = self.engine.path(&name.to_string());
-        let file = self.files().open(&from).map_err(|error| Error::io("open", &from, error))?;
+        let file = self.open(name, &from)?;
         self.copy_file(name, (&*file, &from), bytes)?;
         file.wont_need(0, bytes);
         self.copied.add(bytes);
@@ -560,15 +579,10 @@ impl<'a> Making<'a> {
 
     /// What lives, and the log from where it is needed up to where it was copied, all of it durable.
     fn write_manifest(&mut self, state: &State) -> Result<()> {
-        let end_lsn = self.capture.end_lsn.max(state.log_start_lsn);
         let mut state = State {
-            last_seq: self.capture.last_seq,
-            durable_lsn: end_lsn,
-            log_open: end_lsn > state.log_start_lsn,
-            feeds: Arc::default(), // what they hold is not copied: who reads them begins anew
             values: self.capture.values.iter().map(|one| (one.number, Some(one.bytes))).collect(),
             shelves: BTreeMap::new(),
-            ..state.clone()
+            ..self.state_of_log(state)
         };
         for &shelf in self.capture.state.shelves.keys() {
             let of_shelf = |file: &&ListedFile| matches!(file.name, FileName::Object(one, _) if one == shelf);
@@ -578,6 +592,18 @@ impl<'a> Making<'a> {
         }
         let number = write_manifest(&self.engine.host, self.draft, state)?;
         self.list_small(FileName::Manifest(number))
+    }
+
+    /// What lives, and the log as it was copied.
+    fn state_of_log(&self, state: &State) -> State {
+        let end_lsn = self.capture.end_lsn.max(state.log_start_lsn);
+        State {
+            last_seq: self.capture.last_seq,
+            durable_lsn: end_lsn,
+            log_open: end_lsn > state.log_start_lsn,
+            feeds: Arc::default(), // what they hold is not copied: who reads them begins anew
+            ..state.clone()
+        }
     }
 
     fn copy_format(&mut self) -> Result<()> {
@@ -634,6 +660,16 @@ impl<'a> Making<'a> {
         check(&engine.host, (draft, list), custom, &reads_all, Seq::MAX, &mut |bytes| self.told(bytes))?;
         Ok(())
     }
+}
+
+fn gone_beside(path: &Path) -> Error {
+    let message = format!(
+        "the backup needs {}, and the writer has removed it since the store was opened beside it",
+        path.display()
+    );
+    let advice = "back it up again; or in the process that writes, or while none does; to the same file system, \
+                  where values are linked and not copied";
+    Error::new(ErrorKind::SnapshotGone, message).advise(advice)
 }
 
 /// Writes a manifest that holds this state and nothing else. Returns its number.

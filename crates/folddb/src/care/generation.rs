@@ -2,27 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_host::Host;
+use folddb_journal::ReplayFrame;
 use folddb_journal::moved::MovedFile;
-use folddb_journal::{ReplayFrame, ReplayFrom};
 use folddb_layout::backup::{BackupList, ListedFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{State, TableState};
-use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::{Custom, TableKind, TableRules};
-use folddb_run::{Part, Shared};
+use folddb_run::Part;
 
 use crate::care::copying::{read_small, tail_hash};
+use crate::care::needed::{from_of_copy, needed_units, no_cache, parts_of};
 use crate::recovery::primary::check_moved;
 use crate::state::hash_files::{listed_indexes, open_saved};
 use crate::values::at_rest::ValuesAtRest;
-
-/// Files that a check keeps open.
-const OPEN_FILES: usize = 8;
 
 /// A generation that was found whole.
 pub(crate) struct Checked {
@@ -131,6 +127,16 @@ pub(crate) fn check(
         }
         read(bytes);
     }
+    for (shelf, units) in needed_units(host, (dir, dir), &state, custom)? {
+        let names = units.into_iter().map(|unit| FileName::Object(shelf, unit));
+        if let Some(name) = names.into_iter().find(|name| !files.contains_key(name)) {
+            let path = dir.join(name.to_string());
+            return Err(Error::missing(
+                &path,
+                "a value is in it, and the list of the backup does not name it",
+            ));
+        }
+    }
     for (&number, &file_bytes) in &state.moved_files {
         let name = FileName::Moved(number);
         if !files.contains_key(&name) {
@@ -191,19 +197,6 @@ pub(crate) fn read_version(host: &Host, dir: &Path) -> Result<Version> {
     Ok(version)
 }
 
-/// The part files of a state with the order of their keys and their lengths.
-fn parts_of(state: &State, custom: &Custom) -> Result<Vec<(FileNumber, KeyOrder, u64)>> {
-    let mut parts = Vec::new();
-    for table in state.tables.values() {
-        let in_table = |error: Error| error.context(format!("table `{}`", table.name));
-        let rules = TableRules::from_text(&table.rules_text).map_err(in_table)?;
-        let order = rules.bind(custom).map_err(in_table)?.order;
-        let own = table.runs.iter().flat_map(|run| &run.parts);
-        parts.extend(own.map(|part| (part.file, order.clone(), part.file_bytes)));
-    }
-    Ok(parts)
-}
-
 /// The first seq that a directory with this state can be restored at: all runs hold is older, and what came between is in
 /// the log.
 pub(crate) fn first_seq(state: &State) -> Seq {
@@ -221,13 +214,7 @@ pub(crate) fn first_restorable(state: &State, last_seq: Seq) -> Seq {
 
 /// Reads the log of a store directory from end to end; `wanted_seq` is where a restored one is to be cut.
 pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) -> Result<LogFacts> {
-    let from = ReplayFrom {
-        store_id: state.store_id,
-        log_start_lsn: state.log_start_lsn,
-        durable_lsn: state.durable_lsn,
-        is_open: state.log_open,
-        is_copy: true, // or a store that was opened for reading, which has looked
-    };
+    let from = from_of_copy(state);
     let base = state.last_seq.max(first_seq(state));
     let mut cut = None;
     let mut first_of_log = None;
@@ -247,9 +234,4 @@ pub(crate) fn read_log(host: &Host, dir: &Path, state: &State, wanted_seq: Seq) 
     let before_log = first_of_log.map_or(last_seq, |first: Seq| first.saturating_sub(1)).min(wanted_seq);
     let cut = cut.unwrap_or((state.log_start_lsn, before_log));
     Ok(LogFacts { end_lsn: replayed.cut_lsn, last_seq, cut, segments: replayed.segments })
-}
-
-/// A cache that holds nothing, for parts that are read once.
-pub(crate) fn no_cache() -> Arc<Shared> {
-    Shared::new(0, OPEN_FILES)
 }

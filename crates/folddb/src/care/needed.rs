@@ -1,0 +1,162 @@
+//! Which values in files of their own a store leads to that is not open: what a copy of it needs.
+//!
+//! | what leads there | where that stands |
+//! |---|---|
+//! | records of sorted tables | the liveness of their parts; of those that are not flushed, the log |
+//! | hashed tables | their saved indexes, and the log after these |
+//!
+//! All of it is asked of files, as a recovery would find them, and nothing of an engine that is open: so it
+//! says the same of a backup under way, of one that is done, and of one that is to be restored. A store
+//! without such values is not looked at.
+//!
+//! Called by `backup` and `generation`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::{Error, FileNumber, Pointer, Result, Seq, TableId};
+use folddb_host::Host;
+use folddb_journal::{ReplayFrame, ReplayFrom};
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame::{FrameRecord, records};
+use folddb_manifest::State;
+use folddb_rules::KeyOrder;
+use folddb_rules::table_rules::{Custom, TableRules};
+use folddb_run::{Part, Shared};
+
+use crate::care::at_rest::{AtRest, is_hashed};
+use crate::state::hash_index::low_bits;
+use crate::values::values::rope_of;
+
+/// Files that are kept open.
+const OPEN_FILES: usize = 8;
+
+/// What is needed of each shelf: units, rising, each once.
+pub(crate) type NeededUnits = BTreeMap<FileNumber, Vec<u32>>;
+
+/// What the store in `dir` needs, whose log lies in `log_dir`, and is a copy up to where `state` knows it
+/// durable.
+///
+/// # Errors
+/// Damage of what leads there, naming the file; a failed read.
+pub(crate) fn needed_units(
+    host: &Host,
+    (dir, log_dir): (&Path, &Path),
+    state: &State,
+    custom: &Custom,
+) -> Result<NeededUnits> {
+    let mut needed: NeededUnits = state.shelves.keys().map(|&shelf| (shelf, Vec::new())).collect();
+    if needed.is_empty() {
+        return Ok(needed);
+    }
+    add_of_parts(host, dir, state, custom, &mut needed)?;
+    let hashed = saved_indexes(host, dir, state)?;
+    add_of_log(host, log_dir, state, &hashed, &mut needed)?;
+    let by_low: BTreeMap<u32, FileNumber> =
+        state.shelves.keys().map(|&shelf| (low_bits(shelf.0), shelf)).collect();
+    for index in hashed.values() {
+        index.each_place(&mut |low, unit| {
+            let shelf = by_low.get(&low).and_then(|shelf| needed.get_mut(shelf));
+            shelf.into_iter().for_each(|units| units.push(unit));
+        })?;
+    }
+    for units in needed.values_mut() {
+        units.sort_unstable();
+        units.dedup();
+    }
+    Ok(needed)
+}
+
+fn add_of_parts(
+    host: &Host,
+    dir: &Path,
+    state: &State,
+    custom: &Custom,
+    needed: &mut NeededUnits,
+) -> Result<()> {
+    let shared = no_cache();
+    for (number, order, _) in parts_of(state, custom)? {
+        let path = dir.join(FileName::Part(number).to_string());
+        let part = Part::open(&host.files, &path, number, &order, &shared)?;
+        let shelf_of = |segment: u32| FileNumber(u64::from(segment));
+        if part.facts().values.iter().any(|used| state.is_shelf(shelf_of(used.segment))) {
+            let liveness = part.liveness()?;
+            for (&shelf, units) in needed.iter_mut() {
+                units.extend(liveness.units(shelf.0 as u32));
+            }
+        }
+        part.forget();
+    }
+    Ok(())
+}
+
+/// The indexes of hashed tables, as they were saved.
+fn saved_indexes(host: &Host, dir: &Path, state: &State) -> Result<BTreeMap<TableId, AtRest>> {
+    let mut indexes = BTreeMap::new();
+    for table in state.tables.values().filter(|table| is_hashed(table)) {
+        let index = AtRest::open(&host.files, dir, state.store_id, table, false);
+        if let Some(fault) = index.faults.first() {
+            return Err(fault.clone());
+        }
+        indexes.insert(table.id, index);
+    }
+    Ok(indexes)
+}
+
+/// Takes what the log says of hashed tables into their indexes; of sorted ones what it leads to is needed.
+fn add_of_log(
+    host: &Host,
+    dir: &Path,
+    state: &State,
+    hashed: &BTreeMap<TableId, AtRest>,
+    needed: &mut NeededUnits,
+) -> Result<()> {
+    let mut take = |record: &FrameRecord<'_>, seq: Seq| {
+        if let Some(index) = hashed.get(&record.table) {
+            return index.take(record, seq);
+        }
+        let is_to_be_flushed = state.tables.get(&record.table).is_some_and(|table| seq > table.flushed_seq);
+        let rope = rope_of(record).filter(|_| is_to_be_flushed);
+        let mut note = |pointer: Pointer<'_>| {
+            let shelf = needed.get_mut(&FileNumber(u64::from(pointer.place.segment)));
+            shelf.into_iter().for_each(|units| units.push(pointer.place.unit));
+        };
+        rope.iter().flat_map(|rope| rope.pointers()).for_each(&mut note);
+        Ok(())
+    };
+    let visit = &mut |frame: ReplayFrame<'_>| {
+        let mut records = (frame.first_seq..).zip(records(frame.payload).flatten());
+        records.try_for_each(|(seq, record)| take(&record, seq))
+    };
+    folddb_journal::replay(host, dir, &from_of_copy(state), visit).map(drop)
+}
+
+/// The part files of a state with the order of their keys and their lengths.
+pub(crate) fn parts_of(state: &State, custom: &Custom) -> Result<Vec<(FileNumber, KeyOrder, u64)>> {
+    let mut parts = Vec::new();
+    for table in state.tables.values() {
+        let in_table = |error: Error| error.context(format!("table `{}`", table.name));
+        let rules = TableRules::from_text(&table.rules_text).map_err(in_table)?;
+        let order = rules.bind(custom).map_err(in_table)?.order;
+        let own = table.runs.iter().flat_map(|run| &run.parts);
+        parts.extend(own.map(|part| (part.file, order.clone(), part.file_bytes)));
+    }
+    Ok(parts)
+}
+
+/// Where the log of a copy begins, and what is known of it.
+pub(crate) fn from_of_copy(state: &State) -> ReplayFrom {
+    ReplayFrom {
+        store_id: state.store_id,
+        log_start_lsn: state.log_start_lsn,
+        durable_lsn: state.durable_lsn,
+        is_open: state.log_open,
+        is_copy: true, // or a store that was opened for reading, which has looked
+    }
+}
+
+/// A cache that holds nothing, for parts that are read once.
+pub(crate) fn no_cache() -> Arc<Shared> {
+    Shared::new(0, OPEN_FILES)
+}
