@@ -16,10 +16,10 @@ use folddb_rules::{Aggregate as Sum, KeyOrder};
 use folddb_run::{ReadMode, RunCursor};
 
 use crate::any_rows::AnyRows;
+use crate::read::pinned;
 use crate::read::scan::{ScanPlan, Wanted, run_cursor};
 use crate::scans::{BytesScan, Scan, wrong_row};
 use crate::state::catalog::TableCore;
-use crate::state::pinned_files;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::view::{PartView, RunView, TableView};
 
@@ -97,7 +97,7 @@ impl BytesScan {
         let scan = self.pinned()?;
         let mut sum = Summing { scan: &scan, wanted, sum: Sum::default(), found: Aggregate::default() };
         let range = (&scan.plan.low, &scan.plan.high);
-        let view = pinned_files::view_at(&scan.engine, &scan.table, scan.plan.at)?;
+        let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;
         // What a transaction has read of a range, and written to it, shows where all of it is scanned.
         let base = if scan.inside.is_some() { None } else { base_of(&scan.table, &view) };
         match base {

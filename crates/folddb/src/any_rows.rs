@@ -18,11 +18,11 @@ use folddb_host::sync::Mutex;
 use crate::own_writes::{Inside, OwnOps, applied};
 use crate::read::get;
 use crate::read::hashed_scan::HashedRows;
-use crate::read::head::Head;
 use crate::read::scan::{Rows, ScanPlan, Wanted};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::snapshots::At;
+use crate::values::head::Head;
 use crate::write::read_set::Passed;
 
 /// See [`AnyRows::stands`].

@@ -4,16 +4,25 @@
 //! between the steps of merges.
 //! With [`Upkeep::Manual`] there are none and the caller takes single steps.
 
+pub(crate) mod step;
 pub(crate) mod ranges;
 pub(crate) mod output;
+pub(crate) mod summaries;
 pub(crate) mod stale;
 pub(crate) mod clean;
 pub(crate) mod expire;
 pub(crate) mod hash_checkpoint;
 pub(crate) mod hash_sweep;
-pub(crate) mod reclaim;
+pub(crate) mod live_values;
+pub(crate) mod hidden_values;
+pub(crate) mod reclaim_report;
+pub(crate) mod reclaim_job;
+pub(crate) mod dead_segments;
+pub(crate) mod sweep_directories;
+pub(crate) mod snapshot_files;
 pub(crate) mod merge;
 pub(crate) mod flush;
+pub(crate) mod reclaim;
 pub(crate) mod unflushed;
 pub(crate) mod tidy;
 pub(crate) mod compact;
@@ -24,23 +33,21 @@ use std::time::Duration;
 use folddb_base::{Error, ErrorKind, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_host::sync::thread;
-use folddb_merge::{Budget, pace};
 
 use crate::options::Upkeep;
 use crate::state::engine::Engine;
-use crate::state::health::{PoisonOnPanic, Space};
-use crate::values::values;
-use crate::write::commit;
+use crate::state::health::PoisonOnPanic;
+use crate::state::{log_sync, pressure};
+use crate::values::settle;
 
 /// How often the journal is looked after while the store is written to.
 const JOURNAL_TICK: Duration = Duration::from_millis(2);
+
 /// How long a worker sleeps when nothing rings.
 const IDLE_TICK: Duration = Duration::from_millis(100);
+
 /// How long a worker waits after a failure before it tries again.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
-
-/// What a step of a flush or a merge takes in before it looks up: about 2 ms of work.
-const STEP: Budget = Budget { records: 1 << 14, bytes: 4 << 20 };
 
 /// So many failures of upkeep in a row, and the store refuses to write.
 const FAILURES_MAX: usize = 5;
@@ -137,13 +144,13 @@ fn journal_loop(engine: &Engine) {
         let now = engine.host.clock.monotonic();
         if engine.health.cause().is_none() {
             let _guard = PoisonOnPanic::new(&engine.health);
-            let kept = journal.upkeep(now).and_then(|()| values::keep_values_ready(engine));
+            let kept = journal.upkeep(now).and_then(|()| settle::keep_values_ready(engine));
             let kept = kept.and_then(|()| vouch_when_idle(engine, now));
-            let _ = kept.inspect_err(|error| commit::note_write_failure(engine, error));
+            let _ = kept.inspect_err(|error| log_sync::note_write_failure(engine, error));
         }
         if now.saturating_sub(last_space_check) >= IDLE_TICK {
             last_space_check = now;
-            check_space(engine);
+            pressure::check_space(engine);
         }
         let commits = engine.counters.commits.get();
         if commits == last_commits {
@@ -232,16 +239,6 @@ fn note_upkeep_failure(engine: &Engine, work: Worker, error: &Error) {
     }
 }
 
-/// What a step takes in: no more than a part is to hold, so that parts end where they should.
-pub(crate) fn step_budget(engine: &Engine) -> Budget {
-    Budget { bytes: STEP.bytes.min(engine.options.part_bytes), ..STEP }
-}
-
-/// True when someone will flush without being asked.
-pub(crate) fn upkeep_runs(engine: &Engine) -> bool {
-    engine.options.upkeep == Upkeep::Threads
-}
-
 /// One step of upkeep, the most urgent; says what it did, or nothing when there is nothing to do.
 pub(crate) fn upkeep_step(engine: &Arc<Engine>) -> Result<Option<String>> {
     journal_step(engine)?;
@@ -271,11 +268,11 @@ pub(crate) fn upkeep_step_of(engine: &Arc<Engine>, work: Work) -> Result<Option<
 fn journal_step(engine: &Engine) -> Result<()> {
     if let Some(journal) = &engine.journal {
         let now = engine.host.clock.monotonic();
-        journal.upkeep(now).inspect_err(|error| commit::note_write_failure(engine, error))?;
-        values::keep_values_ready(engine)?;
-        vouch_when_idle(engine, now).inspect_err(|error| commit::note_write_failure(engine, error))?;
+        journal.upkeep(now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+        settle::keep_values_ready(engine)?;
+        vouch_when_idle(engine, now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     }
-    check_space(engine);
+    pressure::check_space(engine);
     Ok(())
 }
 
@@ -286,72 +283,6 @@ fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
     match is_due.then(|| engine.manifest.lock().append(&[])) {
         Some(Err(error)) if error.kind() != ErrorKind::NoSpace => Err(error),
         _ => Ok(()), // on a full disk it is tried again
-    }
-}
-
-/// Looks at the space that is left, and lets writers know.
-pub(crate) fn check_space(engine: &Engine) {
-    let Ok(free_bytes) = engine.host.files.space_free_bytes(&engine.dir) else { return };
-    let space = Space {
-        free_bytes,
-        used_bytes: used_bytes(engine),
-        reserve_bytes: engine.options.disk_reserve_bytes,
-        bytes_max: engine.options.disk_bytes_max,
-        kept_bytes: engine.account.as_ref().map_or(0, |account| account.writes_keep()),
-    };
-    engine.health.set_space(&space);
-}
-
-/// Bytes of all files of the store, where it has a budget; else of those that it needs.
-pub(crate) fn used_bytes(engine: &Engine) -> u64 {
-    if let Some(account) = &engine.account {
-        return account.used_bytes();
-    }
-    let index = |hashed: &crate::state::hash_index::Hashed| {
-        hashed.file.lock().as_ref().map_or(0, |file| file.bytes())
-    };
-    let indexes: u64 = engine.catalog().hashed().map(|(_, hashed)| index(hashed)).sum();
-    let parts = engine.work.part_bytes.load(Ordering::Relaxed) + indexes;
-    let segments = engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64);
-    parts + segments * engine.options.segment_bytes + values::value_bytes(engine)
-}
-
-/// The background work that is owed now.
-pub(crate) fn debt_now(engine: &Engine) -> pace::Debt {
-    let sealed_bytes = engine.debt.sealed_bytes.load(Ordering::Relaxed);
-    let waiting_bytes = sealed_bytes.saturating_sub(engine.debt.flushed_bytes.load(Ordering::Relaxed));
-    let filling_bytes = engine.debt.filling_bytes.load(Ordering::Relaxed);
-    pace::Debt {
-        sealed_bytes: waiting_bytes as u64,
-        filled_bytes: (waiting_bytes + filling_bytes) as u64,
-        filled_bytes_max: engine.options.sealed_bytes_max() as u64,
-        overdue_bytes: engine.debt.overdue_bytes.load(Ordering::Relaxed),
-        crowding: engine.debt.tier_runs_max.load(Ordering::Relaxed) as f64
-            / engine.options.merge_factor as f64,
-        flush_bytes_per_s: engine.debt.flush_bytes_per_s.get(),
-        merge_bytes_per_s: engine.debt.merge_bytes_per_s.get(),
-        lane: engine.debt.lane_thousandths.load(Ordering::Relaxed) as f64 / 1000.0,
-        reclaim_bytes_per_s: engine.debt.reclaim_bytes_per_s.get(),
-        merge_amplification: engine.debt.tier_max.load(Ordering::Relaxed) as f64,
-    }
-}
-
-/// Slows a writer down as the debt asks: see [`pace`] for the law.
-pub(crate) fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
-    if !upkeep_runs(engine) {
-        return;
-    }
-    let mut toll = pace::Toll::of(bytes as u64, value_bytes as u64);
-    while let Some(delay) = toll.next(&debt_now(engine), &pace::PaceOptions::default()) {
-        if delay.is_zero() || engine.health.is_closed() {
-            return;
-        }
-        let due = engine.debt.owed.lock().add(delay);
-        if let Some(due) = due {
-            engine.counters.writer_delay_us.add(due.as_micros() as u64);
-            let _turn = engine.debt.sleeping.lock();
-            thread::sleep(due);
-        }
     }
 }
 
@@ -366,7 +297,7 @@ pub(crate) fn settle(engine: &Arc<Engine>) -> Result<()> {
         if engine.health.is_closed() {
             return Err(Error::new(ErrorKind::Closed, "the store is closed"));
         }
-        if !upkeep_runs(engine) {
+        if !pressure::upkeep_runs(engine) {
             if upkeep_step(engine)?.is_none() {
                 return Ok(());
             }

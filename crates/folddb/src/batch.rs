@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result, Seq};
+use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
 use crate::options::Durability;
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::table::{BytesTable, Table};
 use crate::write::commit;
-use crate::write::encoded_batch::{Encoded, Lifetime, WriteOp};
+use crate::write::encoded_batch::{Encoded, WriteOp};
+use crate::write::ops::Lifetime;
 use crate::write::read_set::ReadSet;
-use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
 /// Ops that are committed together: after a crash all of them are there or none, and no reader ever sees
 /// only some. A batch that is dropped without [`Batch::commit`] does nothing.

@@ -20,12 +20,12 @@ use folddb_rules::{Composed, State};
 use folddb_run::PartFacts;
 
 use crate::background::output::Output;
+use crate::edit::feeds;
 use crate::read::get;
 use crate::read::get::damaged_record;
 use crate::rules::Rules;
 use crate::state::catalog::TableCore;
 use crate::state::disk_quota::Who;
-use crate::state::feed_state;
 use crate::state::view::{PartFile, TableView};
 use crate::store::{Content, Store};
 use crate::table::{BytesTable, Table, fit};
@@ -83,7 +83,7 @@ impl Store {
         if engine.catalog().by_name(name).is_some() {
             return Err(exists(name));
         }
-        feed_state::check_no_feed_of(engine.manifest.lock().state(), name)?;
+        feeds::check_no_feed_of(engine.manifest.lock().state(), name)?;
         let table = Arc::new(TableCore::new(TableId(0), name, bound, None, TableView::of));
         // Nothing of its past is folded: it has none.
         let shape = (table.keeps_past, true, Times { since: 0, ..Times::default() });

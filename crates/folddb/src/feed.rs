@@ -26,20 +26,19 @@ use folddb_manifest::{Change, FeedPhase, FeedState, TableNote};
 use folddb_rules::Datum;
 
 use crate::any_rows::Short;
-use crate::background;
+use crate::edit::feeds;
+use crate::edit::feeds::lost_error;
 use crate::edit::log_archive::{check_feed_is_no_log, check_holds_no_log};
 use crate::feed_batch::{Met, Reading, met, note_event};
 use crate::feed_event::{FeedBatch, FeedEvent, FeedOptions, FeedPosition, FeedRow, FeedTable};
 use crate::read::head;
-use crate::read::head::Head;
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
 use crate::state::engine::Engine;
-use crate::state::feed_state;
-use crate::state::feed_state::lost_error;
+use crate::state::{log_sync, pressure};
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::write::commit;
+use crate::values::head::Head;
 
 /// The budget of a feed that is made without one.
 const BYTES_MAX: u64 = 1 << 30;
@@ -115,7 +114,7 @@ impl Store {
 
     /// The feeds that there are, and what they hold.
     pub fn feeds(&self) -> Vec<crate::FeedStats> {
-        feed_state::feed_stats(self.engine())
+        feeds::feed_stats(self.engine())
     }
 
     /// Removes a feed, and what is held for it.
@@ -175,7 +174,7 @@ impl Feed {
         let mut manifest = engine.manifest.lock();
         let Some(state) = manifest.state().feeds.get(&self.name).cloned() else { return Ok(()) };
         let feed = FeedState { bytes_max, ..state }; // as it stands now: it may have been lost meanwhile
-        feed_state::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
+        feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
         self.bytes_max = bytes_max;
         Ok(())
     }
@@ -195,13 +194,13 @@ impl Feed {
         engine.check_open()?;
         engine.health.check_writable(true)?;
         let (snapshot, lsn) = Snapshot::take_with_lsn(&engine)?;
-        commit::sync_to(&engine, lsn)?; // a power cut must not take back what the rows show
+        log_sync::sync_to(&engine, lsn)?; // a power cut must not take back what the rows show
         let phase = if from_now { FeedPhase::Changes } else { FeedPhase::Rows };
         let note = manifest.state().feeds.last_note();
         let (seq, is_settled) = (snapshot.seq(), from_now);
         let place = FeedPosition { seq, lsn, note, is_settled, begun: 0 };
-        let feed = self.state(place, phase, feed_state::values_from(&engine, manifest.state(), lsn));
-        feed_state::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
+        let feed = self.state(place, phase, feeds::values_from(&engine, manifest.state(), lsn));
+        feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
         self.place = FeedPosition { begun: engine.feeds.begin(&self.name), ..place };
         let catalog = engine.catalog();
         let wanted = catalog.own().filter(|core| self.tells_of(&core.name)).cloned();
@@ -209,7 +208,7 @@ impl Feed {
         let tables =
             wanted.map(|core| BytesTable { engine: Arc::clone(&engine), core, durability }).collect();
         drop(manifest);
-        feed_state::let_go_of_history(&engine); // what it held before
+        feeds::let_go_of_history(&engine); // what it held before
         (self.acknowledged, self.owes) = (self.place, false);
         self.go_on();
         if !from_now {
@@ -269,7 +268,7 @@ impl Feed {
             if left.is_zero() {
                 return Ok(None);
             }
-            let most = if background::upkeep_runs(&engine) { left } else { left.min(LOOK_EVERY) };
+            let most = if pressure::upkeep_runs(&engine) { left } else { left.min(LOOK_EVERY) };
             engine.feeds.sleep(seen, most);
         }
     }
@@ -403,7 +402,7 @@ impl Feed {
         let Stage::Changes(changes) = &mut self.stage else { return Ok(false) };
         let engine = &self.engine;
         let from = self.place.lsn;
-        let file_at = |lsn| feed_state::history_at(engine, lsn);
+        let file_at = |lsn| feeds::history_at(engine, lsn);
         let Some(followed) = changes.follower.next(changes.limit.0, &file_at)? else { return Ok(false) };
         let living = |id| {
             let catalog = engine.catalog();
@@ -440,7 +439,7 @@ impl Feed {
         if self.owes || self.place == self.acknowledged {
             return Ok(());
         }
-        let file = |lsn| feed_state::history_at(&self.engine, lsn).map(|file| (file.is_kept, file.number));
+        let file = |lsn| feeds::history_at(&self.engine, lsn).map(|file| (file.is_kept, file.number));
         if file(self.acknowledged.lsn) == file(self.place.lsn) {
             return Ok(());
         }
@@ -458,7 +457,7 @@ impl Feed {
         if (end_lsn, published) == changes.limit {
             return Ok(false);
         }
-        match commit::sync_to(engine, end_lsn) {
+        match log_sync::sync_to(engine, end_lsn) {
             Ok(()) => changes.limit = (end_lsn, published),
             // A store that writes no more still gives what is durable, and then says why it gives no more.
             Err(error) if journal.durable_lsn() <= changes.limit.0 => return Err(error),
@@ -540,11 +539,11 @@ impl Feed {
             drop(manifest);
             return Err(self.lost());
         }
-        let values_from = feed_state::values_from(&engine, manifest.state(), place.lsn);
+        let values_from = feeds::values_from(&engine, manifest.state(), place.lsn);
         let feed = self.state(place, FeedPhase::Changes, values_from);
-        feed_state::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
+        feeds::edit_feeds(&engine, &mut manifest, &[Change::SetFeed { feed }])?;
         drop(manifest);
-        feed_state::let_go_of_history(&engine);
+        feeds::let_go_of_history(&engine);
         self.acknowledged = place;
         self.owes &= (place.lsn, place.note) < (self.handed.lsn, self.handed.note);
         Ok(())
@@ -563,9 +562,9 @@ fn drop_feed(engine: &Engine, name: &str) -> Result<()> {
         return Err(Error::invalid(format!("the store has no feed `{name}`")));
     }
     check_holds_no_log(manifest.state(), name)?;
-    feed_state::edit_feeds(engine, &mut manifest, &[Change::DropFeed { name: name.to_owned() }])?;
+    feeds::edit_feeds(engine, &mut manifest, &[Change::DropFeed { name: name.to_owned() }])?;
     drop(manifest);
-    feed_state::let_go_of_history(engine);
+    feeds::let_go_of_history(engine);
     Ok(())
 }
 

@@ -44,15 +44,15 @@ use folddb_manifest::{FeedPhase, FeedState, KeptLog, State, TableNote};
 use folddb_rules::table_rules::TableRules;
 use folddb_run::Shared;
 
+use crate::edit::feeds::{history_in, lost_error};
 use crate::edit::log_archive::check_feed_is_no_log;
 use crate::feed::{check_same, place_of};
 use crate::feed_batch::{Met, Reading, note_event};
 use crate::feed_event::{FeedBatch, FeedEvent, FeedOptions, FeedPosition};
 use crate::options::Options;
-use crate::recovery::primary::check_format;
+use crate::recovery::format::check_format;
 use crate::recovery::secondary::{ATTEMPTS_MAX, PAUSE, is_known, may_pass};
 use crate::state::counters::Counter;
-use crate::state::feed_state::{history_in, lost_error};
 use crate::state::value_files::ValueFiles;
 use crate::store::Store;
 

@@ -27,7 +27,6 @@ use folddb_rules::terms::{before_entries, behind_entries, pack_term, show_term, 
 use folddb_rules::{Datum, Extractor, Terms};
 
 use crate::indexing;
-use crate::read::head::Head;
 use crate::read::lookup;
 use crate::read::lookup::{Looked, Want};
 use crate::read::scan::{Rows, ScanPlan, Wanted};
@@ -36,6 +35,7 @@ use crate::state::catalog::{IndexCore, TableCore};
 use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
 use crate::table::{BytesTable, Table};
+use crate::values::head::Head;
 use crate::write::index_entries::not_at_hand;
 use crate::write::read_set::Reads;
 

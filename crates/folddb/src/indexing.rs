@@ -14,34 +14,32 @@
 //!
 //! The manifest knows an index as a table whose rules say whose it is, named `TABLE/INDEX`. Called by `store`, `recover`, `care`.
 
-use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Weak};
 
-use folddb_base::{Error, ErrorKind, Op, Result, Seq, TableId};
-use folddb_host::sync::RwLock;
-use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_base::{Error, ErrorKind, Op, Result, Seq};
+use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::{Change, IndexStand};
-use folddb_manifest::State;
-use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
-use folddb_rules::term_kind::gives_nothing;
-use folddb_rules::term_law::{TermsDoubt, check_terms};
+use folddb_rules::table_rules::TableRules;
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
 
 use crate::background::merge;
+use crate::edit::indexes;
+use crate::edit::indexes::NewIndexes;
 use crate::read::scan::{Rows, ScanPlan, Wanted};
-use crate::state::catalog::{Catalog, IndexCore, TableCore};
-use crate::state::clock;
-use crate::state::engine::{Active, Engine};
+use crate::read::terms::{Taken, take_terms};
+use crate::state::catalog::{IndexCore, TableCore};
+use crate::state::engine::Engine;
 use crate::state::snapshots::Held;
-use crate::state::view::TableView;
+use crate::state::{clock, log_sync};
 use crate::write::commit;
 use crate::write::encoded_batch::Encoded;
-use crate::write::index_entries::{Taken, not_at_hand, take_terms};
+use crate::write::index_entries::not_at_hand;
 
 /// So many rows, or bytes of entries, does a slice take in.
 const SLICE_ROWS: usize = 2048;
+
 const SLICE_BYTES: usize = 1 << 20;
 
 /// After so many rows an edit says how far it has come. Few in builds for tests, whose tables are small.
@@ -49,9 +47,6 @@ const TOLD_ROWS: u64 = if cfg!(debug_assertions) { 64 } else { 1 << 17 };
 
 /// So many rows are looked at for counter-examples to the law.
 const SAMPLES: usize = 48;
-
-/// Some records of a table.
-type Samples<'a> = &'a [(Vec<u8>, Vec<u8>)];
 
 /// An index of a table, as it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,61 +80,6 @@ pub struct IndexProgress {
 
 /// Who is told, and may break off.
 pub(crate) type Told<'a> = &'a mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
-
-// ---- what there is --------------------------------------------------------------------------------------
-
-/// The name of the table of an index.
-pub(crate) fn entries_name(table: &str, index: &str) -> String {
-    format!("{table}/{index}")
-}
-
-/// Gives the tables of a store that is being opened their indexes. Returns the epoch to begin with: 0 where there are none.
-pub(crate) fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) -> u64 {
-    let mut found: BTreeMap<&str, Vec<Arc<IndexCore>>> = BTreeMap::new();
-    for entries in catalog.all() {
-        let rules = &entries.rules.rules;
-        let (Some(of), Some(rule)) = (&rules.index_of, rules.indexes.first()) else { continue };
-        let Some(table) = catalog.by_name(of) else { continue };
-        let stand = state.tables.get(&entries.id).map(|table| table.stand.clone()).unwrap_or_default();
-        found.entry(of).or_default().push(new_index(rule, &table.rules, entries, stand, custom));
-    }
-    for (name, indexes) in &found {
-        catalog.by_name(name).iter().for_each(|table| table.set_indexes(indexes.clone()));
-    }
-    u64::from(!found.is_empty())
-}
-
-fn new_index(
-    rule: &IndexRule,
-    table: &BoundRules,
-    entries: &Arc<TableCore>,
-    stand: IndexStand,
-    custom: &Custom,
-) -> Arc<IndexCore> {
-    Arc::new(IndexCore {
-        name: rule.name.clone(),
-        extractor: extractor(&rule.terms, table, custom),
-        table: Arc::clone(entries),
-        stand: RwLock::new(stand),
-        is_in_work: AtomicBool::new(false),
-        met: AtomicU64::new(0),
-        stale: AtomicU64::new(0),
-        cleaned_at: AtomicU64::new(0),
-    })
-}
-
-/// The extractor of a rule, or what for it is not at hand.
-pub(crate) fn extractor(
-    rule: &TermRule,
-    table: &BoundRules,
-    custom: &Custom,
-) -> std::result::Result<Extractor, String> {
-    let function = match rule {
-        TermRule::Custom { name, version } => Some(custom.terms(name, *version)?),
-        _ => None,
-    };
-    Ok(Extractor::new(rule, table, function))
-}
 
 impl TableCore {
     /// Its indexes, as they stand.
@@ -181,94 +121,6 @@ impl IndexCore {
     }
 }
 
-// ---- coming and going -----------------------------------------------------------------------------------
-
-/// Tables of entries that are being made: the changes that make them, and how they are then.
-pub(crate) struct NewIndexes {
-    pub(crate) changes: Vec<Change>,
-    cores: Vec<Arc<TableCore>>,
-    rules: Vec<IndexRule>,
-    stand: IndexStand,
-}
-
-impl NewIndexes {
-    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on. The rules have been checked.
-    pub(crate) fn prepare(
-        name: &str,
-        rules: &[IndexRule],
-        stand: IndexStand,
-        first_id: u32,
-        (catalog, custom): (&Catalog, &Custom),
-    ) -> Result<NewIndexes> {
-        let mut new = NewIndexes { changes: Vec::new(), cores: Vec::new(), rules: rules.to_vec(), stand };
-        for (rule, number) in rules.iter().zip(first_id..) {
-            let (id, entries) = (TableId(number), entries_name(name, &rule.name));
-            let own = TableRules::of_index(rule.clone(), name);
-            if catalog.by_name(&entries).is_some() {
-                let message = format!(
-                    "the store has a table `{entries}` already, as the entries of the index would be called"
-                );
-                return Err(Error::new(ErrorKind::AlreadyExists, message));
-            }
-            crate::store::check_name(&entries)?;
-            let bound = own.bind(custom)?;
-            new.changes.push(Change::CreateTable {
-                table: id,
-                name: entries.clone(),
-                rules_text: own.to_text(),
-            });
-            if new.stand != IndexStand::default() {
-                new.changes.push(Change::BuildIndex { table: id, stand: new.stand.clone() });
-            }
-            new.cores.push(Arc::new(TableCore::new(id, &entries, bound, None, TableView::of)));
-        }
-        Ok(new)
-    }
-
-    /// Makes them indexes of their table, together with those that it has. From here on batches bring their entries.
-    pub(crate) fn link(&self, engine: &Engine, table: &Arc<TableCore>) -> Vec<Arc<IndexCore>> {
-        let custom = &engine.options.custom;
-        let index = |(rule, entries)| new_index(rule, &table.rules, entries, self.stand.clone(), custom);
-        let new: Vec<Arc<IndexCore>> = self.rules.iter().zip(&self.cores).map(index).collect();
-        engine.change_catalog(|catalog| self.cores.iter().for_each(|core| catalog.insert(Arc::clone(core))));
-        let mut committer = engine.commit.lock();
-        self.cores.iter().for_each(|core| committer.install_active(Active::new(Arc::clone(core), 0)));
-        if !new.is_empty() {
-            table.set_indexes(table.indexes().iter().chain(&new).cloned().collect());
-            engine.index_epoch.fetch_add(1, Ordering::AcqRel);
-        }
-        new
-    }
-}
-
-/// Checks that a table can have this index. `samples` are records of it, if it has some. To be called under no lock: a look
-/// at large records takes its time.
-pub(crate) fn check_rule(
-    (name, table, samples): (&str, &BoundRules, Samples<'_>),
-    rule: &IndexRule,
-    custom: &Custom,
-) -> Result<()> {
-    let wrong = |why: &str| Error::invalid(format!("index `{}` of table `{name}`: {why}", rule.name));
-    if table.rules.kind == TableKind::Hashed {
-        return Err(wrong("a hashed table has no indexes; use a sorted table for them"));
-    }
-    if table.rules.index_of.is_some() {
-        return Err(wrong("an index has no indexes"));
-    }
-    if let Some(why) = gives_nothing(&rule.terms, table) {
-        return Err(wrong(&format!("`{}` never gives a term: {why}", rule.terms)));
-    }
-    let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
-    // A counter-example to the law of terms is looked for among these records and some that are
-    // made up.
-    check_terms(table, &extractor, samples).map_err(|doubt| match doubt {
-        TermsDoubt::Broken(_) => wrong(&doubt.to_string()).advise(OTHER_TERMS),
-        TermsDoubt::NotTried => wrong(&doubt.to_string()),
-    })
-}
-
-const OTHER_TERMS: &str =
-    "use an index of the key, of the head or of a field that replaces, or a table with another fold";
 const ADD_INDEX: &str = "name one that is there, or add it";
 
 /// The table of this name, and its index.
@@ -307,7 +159,7 @@ pub(crate) fn add_index(
 /// Makes an index, which is to be built.
 fn begin_index(engine: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -> Result<Arc<IndexCore>> {
     let samples = sample(engine, table)?;
-    check_rule((&table.name, &table.rules, &samples), rule, &engine.options.custom)?;
+    indexes::check_rule((&table.name, &table.rules, &samples), rule, &engine.options.custom)?;
     let mut manifest = engine.manifest.lock();
     table.check_alive()?;
     if table.index(&rule.name).is_some() {
@@ -322,7 +174,7 @@ fn begin_index(engine: &Arc<Engine>, table: &Arc<TableCore>, rule: &IndexRule) -
     let catalog = engine.catalog();
     let with = (&*catalog, &engine.options.custom);
     let new = NewIndexes::prepare(&table.name, std::slice::from_ref(rule), stand, first_id, with)?;
-    manifest.append(&new.changes).inspect_err(|error| commit::note_write_failure(engine, error))?;
+    manifest.append(&new.changes).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     let made = new.link(engine, table).pop();
     made.ok_or_else(|| Error::invalid("an index was to be made"))
 }
@@ -351,7 +203,7 @@ pub(crate) fn drop_index(engine: &Engine, table: &Arc<TableCore>, name: &str) ->
     let index = index_of(table, name)?;
     engine.health.check_writable(true)?;
     let edit = [Change::DropTable { table: index.table.id }];
-    manifest.append(&edit).inspect_err(|error| commit::note_write_failure(engine, error))?;
+    manifest.append(&edit).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     {
         let mut committer = engine.commit.lock();
         let left = table.indexes().iter().filter(|other| !Arc::ptr_eq(other, &index)).cloned().collect();
@@ -437,12 +289,12 @@ pub(crate) fn build_index(
 
 /// Says in the manifest how far an index has come. What is in it by then is durable.
 fn note_stand(engine: &Engine, index: &IndexCore, stand: IndexStand) -> Result<()> {
-    commit::sync_log(engine)?;
+    log_sync::sync_log(engine)?;
     let mut manifest = engine.manifest.lock();
     index.table.check_alive()?;
     let mut edit = vec![Change::BuildIndex { table: index.table.id, stand: stand.clone() }];
     edit.extend(clock::times_change(engine, manifest.state())); // what had expired by then is not in it, and must not come to life
-    manifest.append(&edit).inspect_err(|error| commit::note_write_failure(engine, error))?;
+    manifest.append(&edit).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     *index.stand.write() = stand;
     Ok(())
 }

@@ -11,22 +11,20 @@ use folddb_layout::values::VALUES_HEADER_BYTES;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 
-use crate::background;
-use crate::background::merge;
-use crate::background::reclaim;
-use crate::background::reclaim::live;
-use crate::background::unflushed;
+use crate::background::live_values;
+use crate::background::{merge, reclaim, unflushed};
+use crate::edit::old_snapshots;
 use crate::read::hashed;
-use crate::read::hashed::{As, Reading};
-use crate::recovery::sealed::is_sealed;
+use crate::read::hashed::As;
+use crate::recovery::format::is_sealed;
 use crate::state::catalog::TableCore;
-use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::hash_index::Hashed;
-use crate::state::pinned_files;
+use crate::state::{clock, pressure};
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::values::values;
+use crate::values::hashed_record::Reading;
+use crate::values::segments;
 
 /// Figures of a store. Counters begin at the opening.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -187,35 +185,6 @@ pub struct PartInfo {
     pub max_seq: Seq,
     /// True when a merge under way has taken over the keys below `low`.
     pub trimmed: bool,
-}
-
-/// How far living values are moved together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReclaimWant {
-    /// As upkeep does it: when the bound is passed.
-    WhenDue,
-    /// As somebody wants it who asks: whatever is worth it.
-    Asked,
-    /// As an opening does it: many small files become one, and no more than an opening has time for.
-    Small,
-}
-
-/// What reclaiming has done.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReclaimReport {
-    /// Plans that were carried out.
-    pub plans: u64,
-    /// Bytes of the value lane before.
-    pub bytes_before: u64,
-    /// Bytes of the value lane now.
-    pub bytes_after: u64,
-    /// Bytes written.
-    pub bytes_copied: u64,
-    /// About as many bytes are of values that are dead and that no merge has met: [`Store::optimize`] makes sure of that.
-    pub hidden_bytes: u64,
-    /// Damage: files of values that stay as they are, and why.
-    pub left_alone: Vec<String>,
 }
 
 /// A file of the value lane: a segment, or values of segments that were moved.
@@ -407,7 +376,7 @@ impl BytesTable {
         let mut record = Vec::new();
         let found = hashed::look_up(engine, (core, hashed), key, As::Reader, Reading::Short, &mut record)?;
         let of = engine.values.files.present();
-        let explained = |found: crate::read::hashed::Found| Explained {
+        let explained = |found: crate::values::hashed_record::Found| Explained {
             place: Place::Values {
                 segment: of.number_of(found.slot.segment()).unwrap_or(found.slot.segment()),
                 offset: u64::from(found.slot.unit()) * VALUE_ALIGN,
@@ -522,7 +491,7 @@ fn part_info(part: &crate::state::view::PartView) -> PartInfo {
 
 /// The segments, oldest first, with what parts point to in each. What two parts point to counts twice, but no more than there is.
 fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
-    let mut used = live::alive(engine);
+    let mut used = live_values::alive(engine);
     unflushed::add_unflushed(engine, &mut used);
     let state = Arc::clone(engine.manifest.lock().state());
     let file = |number: u64, bytes: u64, is_sealed: bool, segments: Vec<u64>| {
@@ -544,7 +513,7 @@ fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
         }
     };
     let own = state.values.iter().map(|(&FileNumber(number), end)| {
-        file(number, values::segment_bytes(engine, &state, FileNumber(number)), end.is_some(), vec![number])
+        file(number, segments::segment_bytes(engine, &state, FileNumber(number)), end.is_some(), vec![number])
     });
     let moved = state.moved_files.iter().map(|(&number, &bytes)| {
         file(number.0, bytes, true, state.moved_in(number).map(|segment| segment.0).collect())
@@ -563,7 +532,7 @@ fn stats(engine: &Engine) -> StoreStats {
     let catalog = engine.catalog();
     let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
     let indexes: Vec<_> = hashed.map(|hashed| hashed.index.facts()).collect();
-    let (value_segments, value_bytes) = (values::value_segments_listed(engine), values::value_bytes(engine));
+    let (value_segments, value_bytes) = (segments::value_segments_listed(engine), engine.values.bytes());
     StoreStats {
         last_seq: engine.published(),
         commits: counters.commits.get(),
@@ -579,17 +548,17 @@ fn stats(engine: &Engine) -> StoreStats {
         fold_failures: counters.fold_failures.get(),
         writer_delay_us: counters.writer_delay_us.get(),
         stalls: counters.stalls.get(),
-        debt_s: background::debt_now(engine).seconds(),
+        debt_s: pressure::debt_now(engine).seconds(),
         upkeep_retries: counters.upkeep_retries.get(),
         memtable_bytes: engine.catalog().all().map(memtables).sum(),
         cache_bytes: reads.cache_bytes,
         pieces_read: reads.pieces_read,
         bytes_read: reads.bytes_read,
-        disk_bytes: background::used_bytes(engine),
+        disk_bytes: pressure::used_bytes(engine),
         segments: engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64),
         value_segments,
         value_bytes,
-        value_live_bytes: values::value_live_bytes(engine),
+        value_live_bytes: live_values::value_live_bytes(engine),
         value_reads: counters.value_reads.get(),
         value_head_reads: counters.value_head_reads.get(),
         value_bytes_written: counters.value_bytes_written.get(),
@@ -609,7 +578,7 @@ fn stats(engine: &Engine) -> StoreStats {
         index_entries_cleaned: counters.entries_cleaned.get(),
         snapshots: snapshots.holders as u64,
         snapshots_in_files: snapshots.in_files as u64,
-        snapshot_file_bytes: pinned_files::own_file_bytes(engine),
+        snapshot_file_bytes: old_snapshots::own_file_bytes(engine),
         oldest_snapshot_s: snapshots.since.map(|since| now.saturating_sub(since).as_secs_f64()),
         damage: merge::damage_met(engine).into_iter().chain(reclaim::damaged_values(engine)).collect(),
         short_of_space: engine.health.short_of_space(),

@@ -8,20 +8,19 @@ use std::sync::atomic::AtomicBool;
 
 use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
-use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
-
 use folddb_rules::KeyOrder;
+use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value};
 
 use crate::any_rows::{AnyRows, Short};
 use crate::cursor::{Cursor, Resume, Stand};
 use crate::own_writes::Inside;
 use crate::read::get;
-use crate::read::head::Head;
 use crate::read::scan::{ScanPlan, Wanted};
 use crate::read::stop::Stop;
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::snapshots::Held;
+use crate::values::head::Head;
 use crate::write::stream;
 use crate::write::stream::ValueReader;
 

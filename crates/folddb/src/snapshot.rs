@@ -6,19 +6,17 @@ use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::own_writes::Inside;
-use crate::read::get;
-use crate::read::head;
-use crate::read::head::Head;
-use crate::read::locate;
 use crate::read::locate::{Locate, Located};
 use crate::read::scan::ScanPlan;
+use crate::read::{get, head, locate, pinned};
 use crate::scans::{BytesScan, Scan};
 use crate::state::clock;
 use crate::state::clock::AsOf;
-use crate::state::engine::{Committer, Engine};
-use crate::state::pinned_files;
+use crate::state::committer::Committer;
+use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
 use crate::table::{BytesTable, Table};
+use crate::values::head::Head;
 use crate::write::read_set::Reads;
 use crate::write::stream;
 use crate::write::stream::ValueReader;
@@ -99,7 +97,7 @@ impl Snapshot {
     /// What a reader of `table` reads at, where that is kept.
     fn at(&self, table: &BytesTable) -> Result<Option<At>> {
         self.check_own(&table.engine)?;
-        pinned_files::own_files_at(&table.engine, Some(self.held.at))?; // whether it is over: hashed tables do not ask
+        pinned::own_files_at(&table.engine, Some(self.held.at))?; // whether it is over: hashed tables do not ask
         if let Some(asked) = self.asked {
             clock::check_kept(&table.engine, &table.core, self.held.at, asked)?;
         }
@@ -142,7 +140,7 @@ impl Snapshot {
     /// Whether it has ended: for its age ([`Options::snapshot_age_max`](crate::Options::snapshot_age_max)), or with its store.
     pub fn has_ended(&self) -> bool {
         self.engine.0.check_open().is_err()
-            || pinned_files::own_files_at(&self.engine.0, Some(self.held.at)).is_err()
+            || pinned::own_files_at(&self.engine.0, Some(self.held.at)).is_err()
     }
 
     /// The value of `key` at the snapshot.

@@ -4,7 +4,8 @@
 //! on who was faster.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
@@ -12,12 +13,12 @@ use folddb_host::sync::{Mutex, thread};
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::{Key, Value};
 
-use crate::read::head::Head;
+use crate::read::pinned;
 use crate::read::scan::ScanPlan;
 use crate::scans::{BytesScan, LentRows, Scan, wrong_row};
 use crate::snapshot::Snapshot;
-use crate::state::pinned_files;
 use crate::state::snapshots::HeldFor;
+use crate::values::head::Head;
 
 /// So many pieces for each thread: one that meets dear keys does not keep the others waiting.
 const PIECES_PER_THREAD: usize = 4;
@@ -226,6 +227,7 @@ pub(crate) struct Over;
 
 /// The step took a row, and there may be more.
 pub(crate) const GO_ON: Step = ControlFlow::Continue(());
+
 /// The piece has no more rows.
 pub(crate) const END: Step = ControlFlow::Break(None);
 
@@ -273,7 +275,7 @@ impl BytesScan {
 /// Keys inside the range between which about the same number of bytes lies, in order: enough of them for so many pieces.
 fn borders(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
     let order = &scan.table.rules.order;
-    let view = pinned_files::view_at(&scan.engine, &scan.table, scan.plan.at)?;
+    let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;
     let parts = || view.runs.iter().flat_map(|run| &run.parts);
     let all: usize = parts().map(|part| part.file.part.borders().len()).sum();
     let step = (all / (pieces * BORDERS_PER_PIECE)).max(1);

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::ids::RunId;
-use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::Ordering;
@@ -17,37 +16,30 @@ use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_run::PartFacts;
 
 use crate::background;
-use crate::background::compact;
-use crate::background::flush;
-use crate::background::hash_checkpoint;
-use crate::background::merge;
 use crate::background::merge::Progress;
-use crate::background::reclaim;
-use crate::background::{Work, Workers};
+use crate::background::reclaim_report::ReclaimReport;
+use crate::background::{Work, Workers, compact, flush, hash_checkpoint, merge, reclaim};
 use crate::batch::Batch;
-use crate::edit::install;
+use crate::edit::indexes::{NewIndexes, check_rule};
 use crate::edit::install::{Installed, part_state};
-use crate::edit::log_archive;
 use crate::edit::log_archive::log_feed;
+use crate::edit::{feeds, install, log_archive, old_snapshots};
 use crate::indexing;
-use crate::indexing::{IndexInfo, IndexProgress, NewIndexes, check_rule};
+use crate::indexing::{IndexInfo, IndexProgress};
 use crate::options::{Durability, Options};
-use crate::recovery::primary;
-use crate::report::ReclaimReport;
+use crate::recovery::{open, primary};
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
 use crate::state::catalog::TableCore;
-use crate::state::clock;
 use crate::state::clock::AsOf;
-use crate::state::engine::{Active, Engine};
-use crate::state::feed_state;
+use crate::state::committer::Active;
+use crate::state::engine::Engine;
 use crate::state::hash_index::{Hashed, new_salt};
-use crate::state::pinned_files;
 use crate::state::snapshots::HeldFor;
 use crate::state::view::{PartFile, TableView};
+use crate::state::{catalog, clock, log_sync};
 use crate::table::{BytesTable, Table, fit};
 use crate::transaction::{Transaction, transact};
-use crate::write::commit;
 
 /// What a table holds when it comes into being: a run, with the seq that all of it has.
 #[derive(Default)]
@@ -96,7 +88,7 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is something; any failure of the operating system.
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        primary::create(path.as_ref(), &options)?;
+        open::create(path.as_ref(), &options)?;
         Store::open(path, options)
     }
 
@@ -106,7 +98,7 @@ impl Store {
     /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`], [`ErrorKind::Permission`];
     /// [`ErrorKind::Corruption`], naming file and offset, when acknowledged data is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        let engine = primary::open(path.as_ref(), options)?;
+        let engine = open::open(path.as_ref(), options)?;
         let workers = Mutex::new(Workers::start(&engine)?);
         Ok(Store { open: Arc::new(Open { engine, workers }) })
     }
@@ -167,7 +159,7 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::InvalidInput`] for a bad name, or rules that cannot be.
     pub fn check_table(name: &str, rules: &TableRules, options: &Options) -> Result<BoundRules> {
-        check_name(name)?;
+        catalog::check_name(name)?;
         let in_table = |error: Error| error.context(format!("table `{name}`"));
         rules.validate(&options.custom).map_err(in_table)?;
         rules.bind(&options.custom).map_err(in_table)
@@ -210,13 +202,12 @@ impl Store {
             changes.push(log_archive::keep_log(engine, manifest.state(), name).inspect_err(|_| discard())?);
         }
         if !content.parts.is_empty() {
-            feed_state::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
+            feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;
         }
-        let told =
-            feed_state::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
+        let told = feeds::note_of_table(engine, manifest.state(), (id, name, bound.rules.to_text()), false);
         changes.extend(told.inspect_err(|_| discard())?);
         changes.extend(new.changes.iter().cloned());
-        feed_state::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
+        feeds::edit_tables(engine, &mut manifest, &changes).inspect_err(|error| {
             if error.kind() == ErrorKind::NoSpace {
                 discard(); // the edit surely did not take place
             }
@@ -228,7 +219,7 @@ impl Store {
         if let Some(state) = manifest.state().tables.get(&id) {
             let parts = content.parts.iter().map(|(part, _)| Arc::clone(part)).collect();
             install::show(engine, &core, state, &Installed { parts, flushed: None });
-            pinned_files::show_to_old_snapshots(engine, &core, content.seq);
+            old_snapshots::show_to_old_snapshots(engine, &core, content.seq);
         }
         engine.commit.lock().install_active(Active::new(Arc::clone(&core), content.seq));
         new.link(engine, &core);
@@ -277,14 +268,14 @@ impl Store {
         core.check_alive()?;
         engine.health.check_writable(true)?;
         let rules_text = core.rules.rules.to_text();
-        let told = feed_state::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
+        let told = feeds::note_of_table(engine, manifest.state(), (core.id, name, rules_text), true)?;
         let indexes = core.indexes();
         let gone: Vec<&Arc<TableCore>> =
             std::iter::once(&core).chain(indexes.iter().map(|index| &index.table)).collect();
         let dropped = gone.iter().map(|table| Change::DropTable { table: table.id });
         let kept = log_feed(manifest.state(), name).map(|log| Change::DropFeed { name: log.name.clone() });
         let edit: Vec<Change> = dropped.chain(told).chain(kept).collect();
-        feed_state::edit_tables(engine, &mut manifest, &edit)?;
+        feeds::edit_tables(engine, &mut manifest, &edit)?;
         {
             let mut committer = engine.commit.lock();
             gone.iter().for_each(|table| engine.retire_active(&mut committer, table));
@@ -292,7 +283,7 @@ impl Store {
         engine.change_catalog(|catalog| gone.iter().for_each(|table| catalog.remove(table)));
         drop(manifest);
         gone.iter().for_each(|table| merge::forget_table(engine, table));
-        feed_state::let_go_of_history(engine);
+        feeds::let_go_of_history(engine);
         gone.iter().for_each(|table| merge::note_overdue_of(engine, table));
         Ok(())
     }
@@ -386,7 +377,7 @@ impl Store {
         let engine = self.engine();
         engine.check_open()?;
         // Not by way of the committer, who has given the journal away while the store is being closed.
-        commit::sync_log(engine)
+        log_sync::sync_log(engine)
     }
 
     /// Writes everything that is in memory to runs.
@@ -514,16 +505,6 @@ impl Drop for Open {
     fn drop(&mut self) {
         let _ = self.shut_down(false, true);
     }
-}
-
-pub(crate) fn check_name(name: &str) -> Result<()> {
-    let fits = !name.is_empty() && name.len() <= TABLE_NAME_BYTES_MAX && !name.chars().any(char::is_control);
-    if fits {
-        return Ok(());
-    }
-    Err(Error::invalid(format!(
-        "a table's name has 1 to {TABLE_NAME_BYTES_MAX} bytes and no control characters; {name:?} is none"
-    )))
 }
 
 impl std::fmt::Debug for Store {

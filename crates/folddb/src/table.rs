@@ -12,24 +12,21 @@ use folddb_rules::table_rules::BoundRules;
 
 use crate::cursor::{Cursor, Resume};
 use crate::options::Durability;
-use crate::read::get;
-use crate::read::head;
-use crate::read::head::Head;
-use crate::read::history;
 use crate::read::history::Version;
-use crate::read::locate;
 use crate::read::locate::{Locate, Located};
 use crate::read::scan::ScanPlan;
+use crate::read::{get, head, history, locate};
 use crate::scans::{BytesScan, Scan};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::clock::AsOf;
 use crate::state::engine::Engine;
 use crate::state::snapshots::At;
-use crate::write::commit;
-use crate::write::encoded_batch::{Encoded, Lifetime, RECYCLED_BYTES_MAX, WriteOp};
-use crate::write::stream;
+use crate::values::head::Head;
+use crate::write::encoded_batch::{Encoded, RECYCLED_BYTES_MAX, WriteOp};
+use crate::write::ops::Lifetime;
 use crate::write::stream::{ValueReader, ValueWriter, whole_because};
+use crate::write::{commit, stream};
 
 thread_local! {
     /// The buffers of a single write, kept from one to the next.

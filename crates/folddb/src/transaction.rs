@@ -17,7 +17,8 @@ use crate::scans::{BytesScan, Scan};
 use crate::snapshot::Snapshot;
 use crate::state::engine::Engine;
 use crate::table::{BytesTable, Table};
-use crate::write::encoded_batch::{Lifetime, WriteOp};
+use crate::write::encoded_batch::WriteOp;
+use crate::write::ops::Lifetime;
 use crate::write::read_set::Reads;
 
 /// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since, and no value

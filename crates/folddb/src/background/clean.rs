@@ -32,10 +32,9 @@ use folddb_rules::{Extractor, Keep};
 
 use super::stale::{Entries, Looks, is_walk_cheaper};
 use crate::state::catalog::{IndexCore, TableCore};
-use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
-use crate::write::commit;
+use crate::state::{clock, log_sync};
 
 /// A step takes in so many records where each may cost a read.
 const STEP_RECORDS: u64 = 1024;
@@ -51,6 +50,7 @@ const EAGER_FROM: f64 = 0.1;
 
 /// Of so many entries that finds have met, more than this share stale, and the index is cleaned.
 const MET_MIN: u64 = 1024;
+
 const STALE_SHARE_MAX: f64 = 0.3;
 
 impl IndexCore {
@@ -181,7 +181,7 @@ impl Cleaner {
 
     /// Makes durable what the steps so far have seen, so that what they left out stays stale. Called before each edit.
     pub(super) fn settle(&mut self, engine: &Engine) -> Result<()> {
-        if std::mem::take(&mut self.has_left_out) { commit::sync_log(engine) } else { Ok(()) }
+        if std::mem::take(&mut self.has_left_out) { log_sync::sync_log(engine) } else { Ok(()) }
     }
 
     fn is_windowed(&self) -> bool {

@@ -9,17 +9,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::ids::RunId;
 use folddb_base::{Result, TableId};
 use folddb_merge::Plan;
 use folddb_merge::plan::optimize_plan;
 
 use super::clean::clean_plan;
 use super::merge::{MergeJob, Progress, contain, taken_in_bytes};
-use crate::background::flush;
-use crate::background::hash_sweep;
-use crate::background::merge;
-use crate::background::reclaim;
+use crate::background::merge::Turn;
+use crate::background::{dead_segments, flush, hash_sweep, merge};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 
@@ -28,15 +25,6 @@ const WAIT: Duration = Duration::from_millis(20);
 
 /// Whoever is told how far it has come, and may break off.
 type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
-
-/// How far the one has come who optimizes a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// Merges have runs of the table: they are given up, and no more are begun.
-    Waits,
-    /// It has these inputs. Merges of newer runs go on beside it.
-    Merges(Vec<RunId>),
-}
 
 /// The right to optimize a table, which one has at a time.
 struct Claim<'a> {
@@ -98,7 +86,7 @@ pub(crate) fn optimize(engine: &Arc<Engine>, table: &Arc<TableCore>, progress: T
     claim.has_inputs(&plan);
     let job = merge::job(engine, table, plan)?;
     drive(engine, job, progress)?;
-    reclaim::drop_dead_values(engine).map(drop) // now, rather than when upkeep comes to it: the store may be closed next
+    dead_segments::drop_dead_values(engine).map(drop) // now, rather than when upkeep comes to it: the store may be closed next
 }
 
 /// Waits until `ready` gives something, none when `progress` breaks off before.

@@ -22,7 +22,6 @@ use folddb_merge::RunSummary;
 use folddb_rules::KeyOrder;
 use folddb_run::PartFacts;
 
-use crate::background::flush;
 use crate::edit::install;
 use crate::edit::install::Installed;
 use crate::state::catalog::TableCore;
@@ -81,7 +80,7 @@ pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunS
         return;
     }
     let (view, borders, flushed_seq) =
-        (table.view(), engine.borders.all(), flush::flushed_seq(engine, table));
+        (table.view(), engine.borders.all(), install::flushed_seq(engine, table));
     for summary in runs.iter_mut() {
         let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
         let covered = |part| covered_records(table, &view, part, (&borders, flushed_seq));

@@ -2,31 +2,25 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
+use folddb_base::{ErrorKind, Lsn, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_memtable::FlushStream;
-use folddb_merge::{BottomRule, FoldStep, RangeDelete, StepResult, StepRules, Times};
+use folddb_merge::{BottomRule, FoldStep, StepResult, StepRules, Times};
+use folddb_run::PartFacts;
 
 use super::output::Output;
 use super::ranges::Applied;
-use crate::background;
-use crate::background::hash_checkpoint;
-use crate::background::merge;
-use crate::background::ranges;
-use crate::background::reclaim;
-use crate::edit::install;
+use crate::background::{dead_segments, hash_checkpoint, merge, ranges, snapshot_files, step};
 use crate::edit::install::{Installed, part_state};
+use crate::edit::{feeds, install};
 use crate::state::catalog::TableCore;
-use crate::state::clock;
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
-use crate::state::feed_state;
-use crate::state::pinned_files;
 use crate::state::view::{PartFile, Sealed, TableView};
-use crate::values::values;
+use crate::state::{clock, log_sync, pressure};
+use crate::values::settle;
 use crate::write::commit;
-use folddb_run::PartFacts;
 
 /// A memtable as parts on the disk, and the changes that make them a part of the store.
 pub(crate) struct Written {
@@ -51,10 +45,10 @@ pub(crate) fn flush_step(engine: &Engine) -> Result<Option<String>> {
     if engine.health.cause().is_some() {
         return Ok(None); // memory may hold half of a batch, which only replaying makes whole
     }
-    feed_state::mind_feeds(engine)?;
-    pinned_files::age_snapshots(engine);
-    values::settle_values(engine)?;
-    if let Some(done) = reclaim::drop_dead_values(engine)? {
+    feeds::mind_feeds(engine)?;
+    snapshot_files::age_snapshots(engine);
+    settle::settle_values(engine)?;
+    if let Some(done) = dead_segments::drop_dead_values(engine)? {
         return Ok(Some(done));
     }
     limit_log(engine);
@@ -81,7 +75,7 @@ pub(crate) fn flush_step(engine: &Engine) -> Result<Option<String>> {
     let records = match flush(engine, &table, &sealed) {
         Ok(records) => records,
         // Nobody asked for a table that is gone: whoever drops it forgets what waits.
-        Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
+        Err(_) if table.check_alive().is_err() => return Ok(Some(ranges::gone(&table))),
         Err(error) => {
             if error.kind() == ErrorKind::NoSpace {
                 engine.debt.flush_refused.store(begun, Ordering::Release);
@@ -114,10 +108,10 @@ fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64
     let is_bottom = table.view().runs.is_empty();
     let times = clock::times_to_flush(engine, table, sealed);
     let mut written = write_sealed(engine, table, sealed, (is_bottom, times), &|applied, view| {
-        ranges::range_changes(engine, applied, view, flushed_seq(engine, table))
+        ranges::range_changes(engine, applied, view, install::flushed_seq(engine, table))
     })?;
     let log_start = install::log_start_without(engine, Some(sealed));
-    values::sync_values(engine).inspect_err(|_| written.discard())?; // what the parts point to
+    settle::sync_values(engine).inspect_err(|_| written.discard())?; // what the parts point to
     sync_log_for(engine, sealed, log_start).inspect_err(|_| written.discard())?;
     written.changes.extend(log_start.map(|lsn| install::horizon(engine, lsn)));
     let records = written.records;
@@ -145,7 +139,7 @@ pub(crate) fn write_sealed(
     let borders = engine.borders.all();
     let (min_seq, max_seq) = sealed.memtable.seqs().unwrap_or((0, 0));
     let view = table.view();
-    let ranges = step_ranges(&view, sealed.last_seq);
+    let ranges = ranges::step_ranges(&view, sealed.last_seq);
     let rules = StepRules {
         order: table.rules.order.clone(),
         fold: table.rules.fold.clone(),
@@ -193,7 +187,7 @@ fn write_parts(
 ) -> Result<()> {
     let record_bytes = sealed.bytes / (sealed.memtable.records() as usize).max(1);
     loop {
-        let result = step.step(background::step_budget(engine), output.writer(engine)?)?;
+        let result = step.step(step::step_budget(engine), output.writer(engine)?)?;
         let flushed_bytes = (step.counts().records_in as usize * record_bytes).min(sealed.bytes);
         engine.debt.flushed_bytes.store(flushed_bytes, Ordering::Relaxed);
         match result {
@@ -212,14 +206,10 @@ fn write_parts(
 /// others' must be, or a power cut could leave half a batch.
 fn sync_log_for(engine: &Engine, sealed: &Sealed, log_start: Option<Lsn>) -> Result<()> {
     match log_start {
-        Some(needed) if needed < sealed.end_lsn => commit::sync_to(engine, sealed.end_lsn),
-        Some(needed) => feed_state::sync_history(engine, needed),
+        Some(needed) if needed < sealed.end_lsn => log_sync::sync_to(engine, sealed.end_lsn),
+        Some(needed) => feeds::sync_history(engine, needed),
         None => Ok(()),
     }
-}
-
-pub(crate) fn flushed_seq(engine: &Engine, table: &TableCore) -> Seq {
-    engine.manifest.lock().state().tables.get(&table.id).map_or(0, |state| state.flushed_seq)
 }
 
 /// Merges the chunks of active memtables whose readers have asked for it. False when none has.
@@ -233,7 +223,9 @@ fn merge_chunks(engine: &Engine) -> bool {
         let published = engine.published();
         let view = table.view();
         let mut borders = engine.borders.all();
-        borders.extend(view.range_deletes.newer_than(flushed_seq(engine, table)).map(|range| range.seq));
+        borders.extend(
+            view.range_deletes.newer_than(install::flushed_seq(engine, table)).map(|range| range.seq),
+        );
         borders.retain(|&border| border < published);
         borders.sort_unstable();
         borders.push(published);
@@ -249,12 +241,12 @@ fn limit_log(engine: &Engine) {
     const SEGMENTS_MAX: usize = 4;
     // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
     let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
-    let kept = feed_state::segments_of_memory(engine);
+    let kept = feeds::segments_of_memory(engine);
     // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a lane that is small.
     let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
-    let values_max = values_max.min((values::value_bytes(engine) / 8).max(PINNED_BYTES_MIN));
+    let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
     let is_long = kept > max;
-    if !is_long && reclaim::pinned_value_bytes(engine) <= values_max {
+    if !is_long && dead_segments::pinned_value_bytes(engine) <= values_max {
         return;
     }
     let mut committer = engine.commit.lock();
@@ -275,12 +267,6 @@ fn limit_log(engine: &Engine) {
     if sealed_first.is_none() || first_lsn < sealed_first {
         commit::seal(engine, &mut committer, &table);
     }
-}
-
-/// The error for lack of space.
-pub(crate) fn no_space(engine: &Engine) -> Error {
-    let why = engine.health.short_of_space().unwrap_or_else(|| "the disk was full".to_owned());
-    Error::new(ErrorKind::NoSpace, why)
 }
 
 /// Seals every memtable and flushes until none waits.
@@ -317,40 +303,12 @@ fn wait_until_flushed(engine: &Engine) -> Result<()> {
         }
         // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
         if engine.debt.is_refused_since(begun) {
-            return Err(no_space(engine));
+            return Err(pressure::no_space(engine));
         }
-        if background::upkeep_runs(engine) {
+        if pressure::upkeep_runs(engine) {
             engine.bell.wait(seen, std::time::Duration::from_millis(50));
         } else {
             flush_step(engine)?;
         }
     }
-}
-
-/// What a step says that found its table dropped in the middle of it.
-pub(crate) fn gone(table: &TableCore) -> String {
-    format!("table `{}` was dropped meanwhile", table.name)
-}
-
-/// The range deletes of a picture up to `through`, as merging takes them. Later ones may be in a log that is not
-/// durable yet, and what they hide must not be lost before they are.
-pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
-    let range = |range: &Arc<folddb_manifest::RangeDelete>| RangeDelete {
-        from: range.from.clone(),
-        to: range.to.clone(),
-        seq: range.seq,
-    };
-    view.range_deletes.iter().take_while(|range| range.seq <= through).map(range).collect()
-}
-
-/// The range deletes that only the log has yet, from after `flushed_seq` on: the manifest takes them over.
-pub(crate) fn new_range_deletes(applied: &Applied<'_>, flushed_seq: Seq) -> Vec<Change> {
-    let new = applied.ranges.iter().filter(|range| range.seq > flushed_seq);
-    new.map(|range| Change::AddRangeDelete {
-        table: applied.table.id,
-        from: range.from.clone(),
-        to: range.to.clone(),
-        seq: range.seq,
-    })
-    .collect()
 }

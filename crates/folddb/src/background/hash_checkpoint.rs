@@ -22,14 +22,12 @@ use folddb_journal::Journal;
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{Change, IndexState};
 
-use crate::edit::install;
+use crate::edit::{feeds, install};
 use crate::state::catalog::TableCore;
-use crate::state::clock;
 use crate::state::engine::Engine;
-use crate::state::feed_state;
 use crate::state::hash_files::{IndexFile, SavedFile};
 use crate::state::hash_index::{Hashed, NOT_SAVING, Replayed, Saving, low_bits};
-use crate::write::commit;
+use crate::state::{clock, log_sync};
 
 /// Shards that a step saves: about 20 ms of work.
 const STEP_SHARDS: usize = 32;
@@ -199,9 +197,9 @@ fn is_listed_low(engine: &Engine) -> impl Fn(u32) -> bool + use<> {
 fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()> {
     // Its shards have what was written while it was: that must be durable before they are.
     let end = engine.journal.as_ref().map_or(0, |journal| journal.end_lsn());
-    commit::sync_to(engine, end).inspect_err(|_| saved.discard())?;
+    log_sync::sync_to(engine, end).inspect_err(|_| saved.discard())?;
     let log_start = install::log_start_beside(engine, None, Some(&saved.table));
-    feed_state::sync_history(engine, log_start.unwrap_or(0)).inspect_err(|_| saved.discard())?;
+    feeds::sync_history(engine, log_start.unwrap_or(0)).inspect_err(|_| saved.discard())?;
     let mut changes = saved.changes().to_vec();
     changes.extend(log_start.map(|lsn| install::horizon(engine, lsn)));
     let mut manifest = engine.manifest.lock();
@@ -212,7 +210,7 @@ fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()
         if error.kind() == ErrorKind::NoSpace {
             saved.discard(); // after any other failure the edit may be on the disk
         }
-        commit::note_write_failure(engine, error);
+        log_sync::note_write_failure(engine, error);
     })?;
     saved.adopt();
     hashed.end_saving(true);
@@ -339,11 +337,6 @@ pub(crate) fn saving_pays(table: &TableCore) -> bool {
     let Some(hashed) = &table.hashed else { return true };
     let bytes = hashed.file.lock().as_ref().map_or(0, |file| file.bytes());
     hashed.put_bytes.load(Ordering::Relaxed) >= bytes.saturating_mul(VALUES_PER_CHECKPOINT)
-}
-
-/// Whether the store has a hashed table.
-pub(crate) fn has_hashed(engine: &Engine) -> bool {
-    engine.catalog().hashed().next().is_some()
 }
 
 /// Takes the segments out of `dead` that hashed tables lead to.

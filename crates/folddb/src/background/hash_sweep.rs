@@ -20,11 +20,11 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_rules::Expire;
 
 use crate::read::hashed;
-use crate::read::hashed::Reading;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::hash_index::{Hashed, Sweep};
+use crate::values::hashed_record::Reading;
 
 /// Records that a step looks at.
 const STEP_KEYS: usize = 512;

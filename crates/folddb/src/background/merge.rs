@@ -12,33 +12,25 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
-use folddb_merge::pace;
 use folddb_merge::plan::{Reason, Way, plan};
 use folddb_merge::{
-    BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RangeDelete, RunSummary, Sketch, StepResult,
-    StepRules,
+    BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RangeDelete, RunSummary, StepResult, StepRules,
+    pace,
 };
 use folddb_run::{PartFacts, ReadMode, RunCursor};
 
 use super::clean::{Cleaner, clean_plan};
-use super::flush::{gone, step_ranges};
 use super::output::Output;
-use super::ranges::Applied;
-use crate::background;
-use crate::background::compact::Turn;
-use crate::background::expire;
-use crate::background::flush;
-use crate::background::hash_checkpoint;
-use crate::background::ranges;
-use crate::background::reclaim::lane;
-use crate::edit::install;
+use super::ranges::{Applied, gone, step_ranges};
+use crate::background::hidden_values;
+use crate::background::{expire, hash_checkpoint, ranges, step, summaries};
 use crate::edit::install::{Installed, part_state};
+use crate::edit::{install, old_snapshots};
 use crate::read::scan::run_cursor;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
-use crate::state::pinned_files;
 use crate::state::view::{PartFile, RunView, TableView};
 
 /// The merges that are under way.
@@ -366,7 +358,7 @@ pub(super) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Op
         ranges_due: ranges::ranges_due(engine, table, runs),
     };
     let options = MergeOptions::with_factor(engine.options.merge_factor);
-    let mut options = lane::with_hidden_values(engine, table, options);
+    let mut options = hidden_values::with_hidden_values(engine, table, options);
     if !table.is_timed && !expire::has_covered(table) {
         return plan(&table.rules.order, runs, &moment, &options);
     }
@@ -397,7 +389,7 @@ pub(super) fn reserve(
     if merges.given_up.contains_key(&table.id) {
         return None;
     }
-    let plan = make(&summaries(table, &merges.busy))?;
+    let plan = make(&summaries::summaries(table, &merges.busy))?;
     merges.busy.extend(plan.inputs.iter().map(|&input| (table.id, input)));
     Some(plan)
 }
@@ -446,7 +438,7 @@ pub(crate) fn is_settled(engine: &Engine) -> bool {
     let merges = engine.merges.lock();
     let is_due = |table: &Arc<TableCore>| {
         !merges.given_up.contains_key(&table.id)
-            && due(engine, table, &summaries(table, &merges.busy)).is_some()
+            && due(engine, table, &summaries::summaries(table, &merges.busy)).is_some()
     };
     let catalog = engine.catalog();
     let mut to_look = engine.work.changed.lock().clone();
@@ -493,7 +485,7 @@ pub(crate) fn forget_table(engine: &Engine, table: &TableCore) {
     install::count_parts(engine, &table.view().runs, &[]);
     engine.work.sealed.lock().remove(&table.id);
     engine.work.leading.lock().remove(&table.id);
-    pinned_files::forget_own_files(engine, table);
+    old_snapshots::forget_own_files(engine, table);
     hash_checkpoint::abandon_saving(engine, table);
     if let Some(hashed) = &table.hashed {
         hashed.file.lock().iter().for_each(|file| file.retire());
@@ -542,7 +534,7 @@ fn set_up(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJo
         cursor.seek_start()?;
         cursors.push(cursor);
     }
-    let range_deletes = step_ranges(&view, flush::flushed_seq(engine, table));
+    let range_deletes = step_ranges(&view, install::flushed_seq(engine, table));
     let rules = StepRules {
         order: table.rules.order.clone(),
         fold: table.rules.fold.clone(),
@@ -654,9 +646,9 @@ impl MergeJob {
     fn take_in(&mut self, engine: &Arc<Engine>) -> Result<StepResult> {
         let writer = self.output.writer(engine)?;
         let Some(cleaner) = &mut self.cleaner else {
-            return self.step.step(background::step_budget(engine), writer);
+            return self.step.step(step::step_budget(engine), writer);
         };
-        let result = self.step.step(cleaner.budget(background::step_budget(engine)), cleaner.sink())?;
+        let result = self.step.step(cleaner.budget(step::step_budget(engine)), cleaner.sink())?;
         cleaner.hand_on(engine, writer)?;
         Ok(result)
     }
@@ -758,30 +750,13 @@ fn consumed(table: &TableCore, inputs: &[RunId], next_key: Option<&[u8]>) -> Vec
     changes
 }
 
-/// The runs of a table as planning sees them, newest first.
-pub(crate) fn summaries(table: &TableCore, busy: &HashSet<(TableId, RunId)>) -> Vec<RunSummary> {
-    table.view().runs.iter().map(|run| summary(run, busy.contains(&(table.id, run.id)))).collect()
-}
-
-fn summary(run: &RunView, busy: bool) -> RunSummary {
-    let facts = || run.parts.iter().map(|part| part.file.part.facts());
-    RunSummary {
-        id: run.id,
-        tier: run.tier,
-        age: run.age,
-        bytes: facts().map(|facts| facts.file_bytes).sum(),
-        value_bytes: facts().flat_map(|facts| &facts.values).map(|used| used.bytes).sum(),
-        records: facts().map(|facts| facts.records).sum(),
-        deletes: facts().map(|facts| facts.deletes).sum(),
-        outdated: 0,
-        min_seq: facts().map(|facts| facts.min_seq).min().unwrap_or(0),
-        max_seq: facts().map(|facts| facts.max_seq).max().unwrap_or(0),
-        low: run.parts.first().map(|part| part.low.clone()).unwrap_or_default(),
-        high: run.parts.last().map(|part| part.high.clone()).unwrap_or_default(),
-        sketch: Sketch::of_run(facts().map(|facts| facts.sketch.as_slice())),
-        parts: run.parts.len(),
-        busy,
-    }
+/// How far the one has come who optimizes a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Merges have runs of the table: they are given up, and no more are begun.
+    Waits,
+    /// It has these inputs. Merges of newer runs go on beside it.
+    Merges(Vec<RunId>),
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use folddb_layout::manifest_edit::Change;
 use folddb_merge::{RangeDelete, RunSummary, Times, is_covered};
 use folddb_rules::KeyOrder;
 
-use crate::background::flush;
+use crate::edit::install;
 use crate::options::Options;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
@@ -29,8 +29,10 @@ use crate::state::view::{PartFile, PartView, RunView, TableView};
 
 /// A range delete for each so many bytes of a table is put up with.
 const BYTES_PER_RANGE: u64 = 4 << 10;
+
 /// What one takes in memory and in the manifest, about, in bytes.
 const RANGE_BYTES: usize = 256;
+
 /// No more of the memory than one part in so many do those take that a table is allowed.
 const MEMORY_SHARE: usize = 16;
 
@@ -129,7 +131,7 @@ pub(super) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]
         true => 0,
         false => {
             let border = engine.borders.all().first().copied().unwrap_or(Seq::MAX);
-            let reach = border.min(flush::flushed_seq(engine, table));
+            let reach = border.min(install::flushed_seq(engine, table));
             ranges.iter().take_while(|range| range.seq <= reach).count()
         }
     };
@@ -143,4 +145,32 @@ fn ranges_max(table_bytes: u64, options: &Options) -> usize {
     let by_memory = (options.memory_bytes / MEMORY_SHARE / RANGE_BYTES).max(min);
     let by_size = usize::try_from(table_bytes / BYTES_PER_RANGE).unwrap_or(usize::MAX);
     by_size.clamp(min, by_memory)
+}
+
+/// What a step says that found its table dropped in the middle of it.
+pub(crate) fn gone(table: &TableCore) -> String {
+    format!("table `{}` was dropped meanwhile", table.name)
+}
+
+/// The range deletes of a picture up to `through`, as merging takes them. Later ones may be in a log that is not
+/// durable yet, and what they hide must not be lost before they are.
+pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
+    let range = |range: &Arc<folddb_manifest::RangeDelete>| RangeDelete {
+        from: range.from.clone(),
+        to: range.to.clone(),
+        seq: range.seq,
+    };
+    view.range_deletes.iter().take_while(|range| range.seq <= through).map(range).collect()
+}
+
+/// The range deletes that only the log has yet, from after `flushed_seq` on: the manifest takes them over.
+pub(crate) fn new_range_deletes(applied: &Applied<'_>, flushed_seq: Seq) -> Vec<Change> {
+    let new = applied.ranges.iter().filter(|range| range.seq > flushed_seq);
+    new.map(|range| Change::AddRangeDelete {
+        table: applied.table.id,
+        from: range.from.clone(),
+        to: range.to.clone(),
+        seq: range.seq,
+    })
+    .collect()
 }

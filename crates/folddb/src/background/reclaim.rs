@@ -21,37 +21,32 @@
 //! Called by `upkeep`: dead segments with the flushes, copying in slices between those of merges. What is copied is planned in
 //! `folddb_merge::reclaim`.
 
-pub(crate) mod job;
-pub(crate) mod lane;
-pub(crate) mod live;
-
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::sync::atomic::Ordering;
-use folddb_manifest::{Change, State};
+use folddb_manifest::State;
 use folddb_merge::{ReclaimOptions, ReclaimPlan, SMALL_FILES, ValueFile, plan_reclaim};
 
-use crate::background::flush;
-use crate::background::hash_checkpoint;
-use crate::background::reclaim::job::{ReclaimJob, StepFault, freed_bytes};
-use crate::background::reclaim::lane::Beside;
-use crate::report::{ReclaimReport, ReclaimWant};
+use crate::background::hidden_values::Beside;
+use crate::background::reclaim_job::{ReclaimJob, StepFault};
+use crate::background::reclaim_report::{ReclaimReport, ReclaimWant};
+use crate::background::{dead_segments, flush, hidden_values, live_values, sweep_directories};
+use crate::edit::feeds::is_held_for_feeds;
 use crate::state::disk_quota::Who;
-use crate::state::engine::{Engine, Manifest};
-use crate::state::feed_state::is_held_for_feeds;
-use crate::values::directories;
-use crate::values::values;
-use crate::write::commit;
+use crate::state::engine::Engine;
+use crate::values::{segments, settle};
 
 /// What a step copies: a few milliseconds of work.
 const STEP_BYTES: u64 = 4 << 20;
 
 /// A plan that gives back less than this share of a segment, and of all values, is not worth it unless somebody asks for it.
 const GAIN_SHARE: u64 = 16;
+
 const GAIN_SHARE_OF_ALL: u64 = 64;
+
 const GAIN_BYTES_MIN: u64 = 16 << 10;
 
 /// So much more than what is alive may the files take after somebody has asked.
@@ -87,97 +82,6 @@ const SMALL_BYTES_MAX: u64 = 32 << 20;
 /// Room that has not doubled is no reason to look again; less than so much is none.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
 
-// ---- dead segments -----------------------------------------------------------------------------------
-
-/// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has changed.
-pub(crate) fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
-    let installs = engine.values.installs.load(Ordering::Acquire);
-    if engine.values.looked.load(Ordering::Acquire) == installs || engine.health.cause().is_some() {
-        return Ok(None);
-    }
-    let dropped = drop_dead_now(engine)?;
-    engine.values.looked.store(installs, Ordering::Release); // not where it failed: it is tried again
-    Ok(dropped)
-}
-
-fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
-    let mut manifest = engine.manifest.lock(); // no part is installed meanwhile
-    let dead = dead_segments(engine, manifest.state());
-    if dead.is_empty() {
-        return Ok(None);
-    }
-    // An index leads nowhere as of now: a power cut must not bring back one that leads there.
-    sync_for_hashed(engine)?;
-    let before = Arc::clone(manifest.state());
-    let changes: Vec<Change> = dead.iter().map(|&segment| Change::RemoveValues { segment }).collect();
-    engine.check_open()?;
-    manifest.append(&changes).inspect_err(|error| commit::note_write_failure(engine, error))?;
-    values::note_listed_values(engine, &manifest);
-    engine.counters.value_bytes_given_back.add(freed_bytes(&before, manifest.state()));
-    begin_without(engine, &manifest, &dead);
-    drop(manifest);
-    engine.counters.value_segments_reclaimed.add(dead.len() as u64);
-    Ok(Some(format!("gave back {} segments of dead values", dead.len())))
-}
-
-/// Segments that nothing points to, and nothing will.
-fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
-    note_settled(engine, state);
-    let mut dead: BTreeSet<FileNumber> = engine.values.settled.lock().clone();
-    if dead.is_empty() {
-        return Vec::new();
-    }
-    for segment in live::alive(engine).into_keys() {
-        dead.remove(&FileNumber(u64::from(segment)));
-    }
-    hash_checkpoint::spare_hashed(engine, &mut dead);
-    dead.into_iter().collect()
-}
-
-/// Takes note of segments to which only parts point from now on.
-pub(crate) fn note_settled(engine: &Engine, state: &State) {
-    let mut settled = engine.values.settled.lock();
-    let needed_from = engine.feeds.held_from(state.log_start_lsn);
-    engine.values.fences.lock().retain(|&number, &mut fence| {
-        let is_flushed = fence <= needed_from;
-        if is_flushed {
-            settled.insert(number);
-        }
-        !is_flushed
-    });
-}
-
-/// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
-pub(crate) fn begin_without(engine: &Engine, _manifest: &Manifest, gone: &[FileNumber]) {
-    engine.values.files.retire(gone);
-    for (_, hashed) in engine.catalog().hashed() {
-        gone.iter().for_each(|&number| hashed.forget_segment(number));
-    }
-    let mut settled = engine.values.settled.lock();
-    gone.iter().for_each(|number| {
-        settled.remove(number);
-    });
-}
-
-/// Bytes of the full segments that memory leads to, as of the last look: none of their dead values can go.
-pub(crate) fn pinned_value_bytes(engine: &Engine) -> u64 {
-    let needed_from = engine.feeds.log_start(); // what is held below that is held for feeds
-    let fences = engine.values.fences.lock();
-    let pinned: Vec<FileNumber> =
-        fences.iter().filter(|(_, fence)| **fence > needed_from).map(|(&number, _)| number).collect();
-    drop(fences);
-    if pinned.is_empty() {
-        return 0;
-    }
-    let state = std::sync::Arc::clone(engine.manifest.lock().state());
-    pinned.iter().filter_map(|number| state.values.get(number)).flatten().sum()
-}
-
-/// What hashed tables lead to is told by what is in memory; a power cut must not bring back an index that leads elsewhere.
-pub(crate) fn sync_for_hashed(engine: &Engine) -> Result<()> {
-    if hash_checkpoint::has_hashed(engine) { commit::sync_log(engine) } else { Ok(()) }
-}
-
 // ---- moving what is alive ----------------------------------------------------------------------------
 
 /// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing is.
@@ -200,19 +104,23 @@ fn reclaim_step_as(
             return Ok(None);
         }
         if want != ReclaimWant::Small
-            && let Some(swept) = directories::sweep_shelves(engine, want, &mut reclaiming.given_up)?
+            && let Some(swept) = sweep_directories::sweep_shelves(engine, want, &mut reclaiming.given_up)?
         {
             return Ok(Some(swept));
         }
-        let hidden_bytes = lane::hidden_value_bytes(engine);
+        let hidden_bytes = hidden_values::hidden_value_bytes(engine);
         let uncovers = engine.merges.lock().uncovers_values();
         let manifest = engine.manifest.lock(); // no part is installed meanwhile
         engine.check_open()?;
         let files = settled_files(engine, manifest.state(), &reclaiming.given_up);
-        let options =
-            reclaim_options(engine, want, lane::beside_settled(engine, manifest.state()), hidden_bytes);
+        let options = reclaim_options(
+            engine,
+            want,
+            hidden_values::beside_settled(engine, manifest.state()),
+            hidden_bytes,
+        );
         let plan = plan_reclaim(&files, &options);
-        lane::note_lane(engine, &files, &options, uncovers || plan.is_some());
+        hidden_values::note_lane(engine, &files, &options, uncovers || plan.is_some());
         reclaiming.job = plan.map(|plan| ReclaimJob::begin(engine, manifest.state(), plan));
     }
     let Some(mut job) = reclaiming.job.take() else {
@@ -257,8 +165,8 @@ fn settled_files(engine: &Engine, state: &State, given_up: &BTreeMap<FileNumber,
     if state.values.is_empty() && state.moved.is_empty() {
         return Vec::new();
     }
-    note_settled(engine, state);
-    let alive = live::alive(engine);
+    segments::note_settled(engine, state);
+    let alive = live_values::alive(engine);
     let file = |number: FileNumber, bytes: u64, segments: Vec<u32>| {
         let of = |segment: &u32| alive.get(segment).copied().unwrap_or_default();
         let live_bytes = segments.iter().map(|segment| of(segment).bytes).sum::<u64>().min(bytes);
@@ -266,7 +174,7 @@ fn settled_files(engine: &Engine, state: &State, given_up: &BTreeMap<FileNumber,
         ValueFile { number: number.0, segments, bytes, live_values, live_bytes }
     };
     let mut settled = engine.values.settled.lock().clone();
-    live::leave_unsure(engine, &mut settled);
+    live_values::leave_unsure(engine, &mut settled);
     let own = state.values.iter().filter(|(number, _)| settled.contains(number) && !state.is_shelf(**number));
     let own = own.filter_map(|(&number, end)| Some(file(number, (*end)?, vec![number.0 as u32])));
     let movable = |file: &FileNumber| state.moved_in(*file).all(|segment| settled.contains(&segment));
@@ -291,7 +199,7 @@ fn reclaim_options(engine: &Engine, want: ReclaimWant, beside: Beside, hidden_by
     };
     let (bound, gain_bytes_min) = match want {
         ReclaimWant::WhenDue => {
-            let gain_bytes = (file_bytes / GAIN_SHARE).min(values::value_bytes(engine) / GAIN_SHARE_OF_ALL);
+            let gain_bytes = (file_bytes / GAIN_SHARE).min(engine.values.bytes() / GAIN_SHARE_OF_ALL);
             (engine.options.value_space_max, gain_bytes.max(GAIN_BYTES_MIN))
         }
         ReclaimWant::Asked => (BOUND_WHEN_ASKED.min(engine.options.value_space_max), 1),
@@ -367,10 +275,10 @@ pub(crate) fn damaged_values(engine: &Engine) -> Vec<String> {
 pub(crate) fn reclaim_all(engine: &Engine, progress: &mut dyn FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
     engine.values.installs.fetch_add(1, Ordering::AcqRel); // snapshots may have gone since somebody looked
     engine.values.lane.shelves.roll();
-    values::settle_values(engine)?;
+    settle::settle_values(engine)?;
     flush::flush_all(engine)?; // memtables lead to segments that are settled then
-    let (bytes_before, counted) = (values::value_bytes(engine), engine.counters.value_bytes_copied.get());
-    drop_dead_values(engine)?;
+    let (bytes_before, counted) = (engine.values.bytes(), engine.counters.value_bytes_copied.get());
+    dead_segments::drop_dead_values(engine)?;
     let mut report = ReclaimReport::default();
     loop {
         let mut reclaiming = engine.values.reclaiming.lock();
@@ -386,9 +294,9 @@ pub(crate) fn reclaim_all(engine: &Engine, progress: &mut dyn FnMut(&ReclaimPlan
         }
     }
     report.bytes_before = bytes_before;
-    report.bytes_after = values::value_bytes(engine);
+    report.bytes_after = engine.values.bytes();
     report.bytes_copied = engine.counters.value_bytes_copied.get() - counted;
-    report.hidden_bytes = lane::hidden_value_bytes(engine);
+    report.hidden_bytes = hidden_values::hidden_value_bytes(engine);
     report.left_alone = damaged_values(engine);
     Ok(report)
 }

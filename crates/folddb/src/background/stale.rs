@@ -19,10 +19,10 @@ use folddb_rules::{Extractor, Terms};
 use crate::read::lookup;
 use crate::read::lookup::Want;
 use crate::read::scan::{Rows, ScanPlan, Wanted};
+use crate::read::terms::{Taken, take_terms};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::snapshots::At;
-use crate::write::index_entries::{Taken, take_terms};
 
 /// A look for one key costs as much as a walk past so many records: 1.5 us to 5 us where all is in memory, against 0.1.
 const WALK_PAST: u64 = 16;

@@ -1,15 +1,15 @@
 use super::*;
 use crate::options::Options;
-use crate::recovery::primary;
+use crate::recovery::open;
 
 /// An opening that fails for want of a thread leaves nothing behind that holds the store.
 #[test]
 fn a_thread_that_cannot_be_started_leaves_the_store_free() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.folddb");
-    primary::create(&path, &Options::default()).unwrap();
+    open::create(&path, &Options::default()).unwrap();
     for started in 0..3 {
-        let engine = primary::open(&path, Options::default()).unwrap();
+        let engine = open::open(&path, Options::default()).unwrap();
         let mut left = started;
         let outcome = Workers::start_by(&engine, &mut |name, run| match left {
             0 => Err(std::io::ErrorKind::WouldBlock.into()),
@@ -22,5 +22,5 @@ fn a_thread_that_cannot_be_started_leaves_the_store_free() {
         assert!(error.message().starts_with("cannot start the thread folddb-"), "{error}");
         drop(engine);
     }
-    primary::open(&path, Options::default()).unwrap();
+    open::open(&path, Options::default()).unwrap();
 }

@@ -14,15 +14,14 @@ use folddb_merge::plan::Way;
 use folddb_merge::{Plan, RunSummary};
 
 use super::merge::contain;
-use crate::background::merge;
-use crate::background::reclaim;
+use crate::background::{dead_segments, merge, reclaim};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 
 /// Merges what is due and small. A failure is one of upkeep, which will meet it again; a store that it poisons does
 /// not open.
 pub(crate) fn tidy(engine: &Arc<Engine>) -> Result<()> {
-    let tidied = merge_small(engine).and_then(|()| reclaim::drop_dead_values(engine).map(drop));
+    let tidied = merge_small(engine).and_then(|()| dead_segments::drop_dead_values(engine).map(drop));
     let _ = tidied.and_then(|()| reclaim::reclaim_small(engine));
     engine.health.cause().map_or(Ok(()), Err)
 }

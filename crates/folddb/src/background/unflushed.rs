@@ -13,8 +13,8 @@ use folddb_layout::values::record_bytes;
 use folddb_memtable::Memtable;
 use folddb_merge::{BottomRule, Budget, FoldStep, StepRules};
 
-use super::flush::step_ranges;
-use crate::background::reclaim::live::Alive;
+use super::ranges::step_ranges;
+use crate::background::live_values::Alive;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;

@@ -23,6 +23,8 @@ use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_host::{Files, ReadFile};
+use folddb_journal::ValuesEnd;
+use folddb_journal::values::values_path;
 use folddb_layout::backup::{BackupList, LIST_FILE, ListedFile, Origin};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::FRAME_OVERHEAD_BYTES_MAX;
@@ -33,14 +35,13 @@ use crate::care::copying::{self, sync_dir, tail_hash};
 use crate::care::generation::{check, first_restorable, read_version};
 use crate::care::needed::needed_units;
 use crate::care::place::Place;
-use crate::state::engine::{Engine, Numbers};
+use crate::state::engine::Engine;
 use crate::state::hash_files::{IndexFile, listed_indexes};
+use crate::state::log_sync;
+use crate::state::numbers::Numbers;
 use crate::state::value_files::Roster;
 use crate::state::view::PartFiles;
 use crate::store::Store;
-use crate::write::commit;
-use folddb_journal::ValuesEnd;
-use folddb_journal::values::values_path;
 
 /// How a backup is made.
 #[derive(Clone, Default)]
@@ -374,7 +375,7 @@ impl<'a> Making<'a> {
             (path, files.map(|file| (file.name, file)).collect())
         });
         let capture = capture(engine)?;
-        commit::sync_to(engine, capture.end_lsn)?;
+        log_sync::sync_to(engine, capture.end_lsn)?;
         let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + listed_indexes(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + capture.values.iter().map(|one| one.bytes).sum::<u64>()

@@ -15,17 +15,19 @@ use folddb_base::{Error, ErrorKind, Result};
 use crate::batch::Batch;
 use crate::options::Durability;
 use crate::read::hashed_scan::no_order;
-use crate::read::head::Head;
 use crate::read::scan::Wanted;
 use crate::scans::{BytesScan, LentRows};
 use crate::state::catalog::TableCore;
+use crate::state::log_sync::not_durable;
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::write::commit::not_durable;
-use crate::write::encoded_batch::{Lifetime, WriteOp};
+use crate::values::head::Head;
+use crate::write::encoded_batch::WriteOp;
+use crate::write::ops::Lifetime;
 
 /// A batch of what is brought over is committed when it holds so many ops, or so many bytes.
 const BATCH_OPS: usize = 4096;
+
 const BATCH_BYTES: usize = 4 << 20;
 
 /// A key that two tables do not have alike.

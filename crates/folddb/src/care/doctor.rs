@@ -12,12 +12,11 @@ use folddb_base::{ErrorKind, Result};
 use crate::care::finding::{Finding, Severity};
 use crate::care::survey::Survey;
 use crate::care::verify::verify;
-use crate::edit::log_archive;
+use crate::edit::{feeds, log_archive};
 use crate::options::Options;
 use crate::report::{StoreStats, TableStats};
 use crate::size::size_text;
 use crate::state::engine::Engine;
-use crate::state::feed_state;
 use crate::state::feed_state::FeedStats;
 use crate::store::Store;
 
@@ -112,12 +111,16 @@ pub struct TableFacts {
 
 /// A snapshot that has lived so long was probably forgotten. In seconds.
 const SNAPSHOT_S_MAX: f64 = 600.0;
+
 /// So many range deletes of a table are more than merges leave of one of a usual size.
 const RANGE_DELETES_MANY: usize = 32_768;
+
 /// Tables smaller than this are never worth an advice about their size. In bytes.
 const TABLE_BYTES_MIN: u64 = 1 << 20;
+
 /// So many runs slow down every read, however small they are: openings merge them before there are as many.
 const RUNS_MANY: usize = 32;
+
 /// So many segments of the log are kept where all is well.
 const SEGMENTS_MAX: u64 = 5;
 
@@ -470,7 +473,7 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
         sealed_bytes: engine.debt.sealed_bytes.load(Ordering::Relaxed) as u64,
         batches_to_replay: 0,
         batches_cut: 0,
-        segments: feed_state::segments_of_memory(engine) as u64,
+        segments: feeds::segments_of_memory(engine) as u64,
         feeds: store.feeds(),
         segment_bytes: engine.options.segment_bytes,
         stats,

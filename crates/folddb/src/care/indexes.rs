@@ -16,11 +16,12 @@ use crate::indexing;
 use crate::options::Options;
 use crate::read::get;
 use crate::read::scan::{Rows, ScanPlan, Wanted};
+use crate::read::terms::{Taken, take_terms};
 use crate::snapshot::Snapshot;
 use crate::state::catalog::{IndexCore, TableCore};
 use crate::state::snapshots::HeldFor;
 use crate::store::Store;
-use crate::write::index_entries::{Taken, not_at_hand, take_terms};
+use crate::write::index_entries::not_at_hand;
 
 /// What looking an index over came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

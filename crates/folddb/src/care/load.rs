@@ -18,11 +18,13 @@ use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERS
 use crate::options::{Durability, Options};
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::write::encoded_batch::{Lifetime, WriteOp};
+use crate::write::encoded_batch::WriteOp;
+use crate::write::ops::Lifetime;
 use crate::write::stream::ValueWriter;
 
 /// A batch is committed when it holds so many ops, or so many bytes.
 const BATCH_OPS: usize = 4096;
+
 const BATCH_BYTES: usize = 1 << 20;
 
 const NO_TABLE: &str = "a record before any table";

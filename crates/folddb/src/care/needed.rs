@@ -27,7 +27,7 @@ use folddb_run::{Part, Shared};
 
 use crate::care::at_rest::{AtRest, is_hashed};
 use crate::state::hash_index::low_bits;
-use crate::values::values::rope_of;
+use crate::values::load::rope_of;
 
 /// Files that are kept open.
 const OPEN_FILES: usize = 8;

@@ -15,13 +15,12 @@ use folddb_manifest::{State, TableState};
 
 use crate::care::finding::{Finding, Loss, Misfits};
 use crate::care::survey::in_words;
-use crate::edit::log_archive;
+use crate::edit::feeds::history_in;
 use crate::edit::log_archive::kept_log;
+use crate::edit::{feeds, log_archive};
 use crate::state::engine::Engine;
-use crate::state::feed_state;
-use crate::state::feed_state::history_in;
 use crate::values::at_rest::ValuesAtRest;
-use crate::values::values::rope_of;
+use crate::values::load::rope_of;
 
 /// The tables that are made anew.
 #[derive(Default)]
@@ -74,7 +73,7 @@ impl Rebuilt {
         for log in &self.logs {
             let mut manifest = engine.manifest.lock();
             let kept = log_archive::keep_log(engine, manifest.state(), &log.table)?;
-            feed_state::edit_feeds(engine, &mut manifest, &[kept])?;
+            feeds::edit_feeds(engine, &mut manifest, &[kept])?;
         }
         Ok(())
     }

@@ -44,16 +44,17 @@ use crate::care::repair::unlisted::enter_unlisted;
 use crate::care::repair::values::{LostValues, find_values};
 use crate::care::survey::{Few, Survey, Told, bind, in_words, log_findings};
 use crate::care::verify::VerifyReport;
+use crate::edit::indexes::extractor;
 use crate::edit::install::part_state;
 use crate::indexing;
-use crate::indexing::extractor;
 use crate::options::{Durability, Options};
-use crate::recovery::primary;
+use crate::recovery::format;
 use crate::state::catalog::TableCore;
-use crate::state::engine::{Engine, Numbers};
+use crate::state::engine::Engine;
+use crate::state::numbers::Numbers;
 use crate::store::Store;
 use crate::values::at_rest::ValuesAtRest;
-use crate::values::values::rope_of;
+use crate::values::load::rope_of;
 use crate::write::commit;
 use crate::write::encoded_batch::Encoded;
 
@@ -167,7 +168,7 @@ fn repair(
     check_free(options, to)?;
     let draft = draft_of(to)?;
     copying::remove_all(files, &draft); // of a repair that was cut short
-    primary::make_empty_dir(files, &draft)?;
+    format::make_empty_dir(files, &draft)?;
     let mut mender = Mender {
         survey: &survey,
         options,
@@ -183,7 +184,7 @@ fn repair(
     let mut report = mender.report;
     let named = mended.and_then(|()| {
         files.rename(&draft, to).map_err(|error| Error::io("rename", &draft, error))?;
-        primary::sync_parent(files, to)
+        format::sync_parent(files, to)
     });
     named.inspect_err(|_| copying::remove_all(files, &draft))?;
     report.verified = Store::verify(to, options, true, |_, _| {})?;
@@ -314,7 +315,7 @@ impl Mender<'_> {
     ) -> Result<()> {
         let host = &self.options.host;
         let mut next = State {
-            store_id: primary::new_store_id(self.options),
+            store_id: format::new_store_id(self.options),
             log_open: false,
             feeds: Arc::default(), // what they would give is not what was salvaged
             ..state.clone()
@@ -351,7 +352,7 @@ impl Mender<'_> {
         self.report.store_id = next.store_id;
         let version = Version::current(next.store_id);
         write_manifest(host, self.draft, next)?;
-        primary::write_format(&*host.files, self.draft, &version)?;
+        format::write_format(&*host.files, self.draft, &version)?;
         let store = Store::open(self.draft, self.options.clone().read_only(false))?;
         self.rebuild(&store, state, rebuilt)?;
         self.log(&store, state, past_holes)?;

@@ -28,7 +28,7 @@ use crate::care::generation::{Checked, check, read_log};
 use crate::care::keep_out::refuse_inside_store;
 use crate::care::place::{Generation, describe, generations, no_backups, owner, read_list};
 use crate::options::Options;
-use crate::recovery::primary::{lock_file, make_empty_dir, new_store_id, write_format};
+use crate::recovery::format::{lock_file, make_empty_dir, new_store_id, write_format};
 use crate::store::Store;
 
 /// What is restored, and how.

@@ -17,7 +17,7 @@ use folddb_run::{Part, Shared};
 
 use crate::care::finding::{Finding, Loss};
 use crate::options::Options;
-use crate::recovery::primary;
+use crate::recovery::{format, primary};
 
 /// What there is.
 pub(crate) struct Survey {
@@ -58,19 +58,19 @@ impl Survey {
     pub(crate) fn take(dir: &Path, options: &Options) -> Result<Survey> {
         let names = options.host.files.list(dir).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                primary::no_store(dir, options)
+                format::no_store(dir, options)
             }
             _ => Error::io("list", dir, error),
         })?;
         let mut files: Vec<FileName> = names.iter().filter_map(|name| FileName::parse(name)).collect();
         files.sort_unstable();
         if !files.iter().any(|file| *file != FileName::Lock) {
-            return Err(primary::no_store(dir, options));
+            return Err(format::no_store(dir, options));
         }
-        let lock = primary::lock(dir, &options.clone().read_only(true))?;
+        let lock = format::lock(dir, &options.clone().read_only(true))?;
         let manifests = folddb_manifest::examine(&options.host, dir)?;
         let told = choose(&manifests);
-        let version = primary::read_version(dir, options);
+        let version = format::read_version(dir, options);
         let lost_end = None;
         let mut survey =
             Survey { dir: dir.to_owned(), files, version, manifests, told, lost_end, _lock: lock };

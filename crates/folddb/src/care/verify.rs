@@ -33,14 +33,15 @@ use crate::care::rebuilt::damage_of_kept_logs;
 use crate::care::refolded::Refolded;
 use crate::care::survey::{Few, Survey, bind, in_words, log_findings};
 use crate::options::Options;
-use crate::read::hashed::is_long;
 use crate::recovery::primary::check_moved;
 use crate::store::Store;
 use crate::values::at_rest::ValuesAtRest;
-use crate::values::values::rope_of;
+use crate::values::hashed_record::is_long;
+use crate::values::load::rope_of;
 
 /// Memory for the index of one part and some blocks.
 const CACHE_BYTES: u64 = 1 << 20;
+
 const OPEN_FILES: usize = 8;
 
 /// What a verification looked at, and what it found.

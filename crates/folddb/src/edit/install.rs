@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, PartState};
@@ -15,11 +15,11 @@ use folddb_manifest::{RangeDelete, State, TableState};
 use folddb_run::{Part, PartFacts};
 
 use crate::state::catalog::TableCore;
-use crate::state::clock;
-use crate::state::engine::{Engine, Manifest};
+use crate::state::engine::Engine;
+use crate::state::manifest::Manifest;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::view::{PartFile, RunView, Sealed, TableView, runs_of};
-use crate::write::commit;
+use crate::state::{clock, log_sync};
 
 /// What an edit changes about one table, beyond what its changes say.
 #[derive(Default)]
@@ -48,7 +48,7 @@ pub(crate) fn install(
         if error.kind() == ErrorKind::NoSpace {
             discard();
         }
-        commit::note_write_failure(engine, error);
+        log_sync::note_write_failure(engine, error);
     })?;
     let Some(state) = manifest.state().tables.get(&table.id) else {
         return Err(Error::invalid(format!("table `{}` is not in the manifest", table.name)));
@@ -73,7 +73,7 @@ pub(crate) fn reserve_numbers(engine: &Engine) -> Result<()> {
         return Ok(());
     }
     let Some(change) = numbers_change(engine, manifest.state()) else { return Ok(()) };
-    manifest.append(&[change]).inspect_err(|error| commit::note_write_failure(engine, error))
+    manifest.append(&[change]).inspect_err(|error| log_sync::note_write_failure(engine, error))
 }
 
 /// Swaps in the picture of a table that the manifest, durably, describes. The caller holds the manifest's lock, or
@@ -246,4 +246,8 @@ pub(crate) fn part_state(number: FileNumber, facts: &PartFacts) -> PartState {
         live_bytes: facts.file_bytes,
         trimmed: false,
     }
+}
+
+pub(crate) fn flushed_seq(engine: &Engine, table: &TableCore) -> Seq {
+    engine.manifest.lock().state().tables.get(&table.id).map_or(0, |state| state.flushed_seq)
 }

@@ -10,9 +10,9 @@
 use folddb_base::{Error, Result};
 use folddb_manifest::{Change, FeedPhase, FeedState, State};
 
+use crate::edit::feeds;
 use crate::state::engine::Engine;
-use crate::state::feed_state;
-use crate::write::commit;
+use crate::state::log_sync;
 
 /// The names of such feeds begin so.
 pub(crate) const PREFIX: &str = "log:";
@@ -55,7 +55,7 @@ pub(crate) fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
 /// The change that keeps the log for a table from now on. All before that is durable then. The caller holds the manifest's lock.
 pub(crate) fn keep_log(engine: &Engine, state: &State, table: &str) -> Result<Change> {
     let lsn = engine.journal.as_ref().map_or(state.log_start_lsn, |journal| journal.end_lsn());
-    commit::sync_to(engine, lsn)?;
+    log_sync::sync_to(engine, lsn)?;
     let feed = FeedState {
         name: log_feed_name(table),
         table: table.to_owned(),
@@ -65,7 +65,7 @@ pub(crate) fn keep_log(engine: &Engine, state: &State, table: &str) -> Result<Ch
         seq: engine.published(),
         lsn,
         note: state.feeds.last_note(),
-        values_from: feed_state::values_from(engine, state, lsn),
+        values_from: feeds::values_from(engine, state, lsn),
     };
     Ok(Change::SetFeed { feed })
 }

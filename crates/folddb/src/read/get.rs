@@ -13,39 +13,19 @@ use folddb_rules::algebra::Decline;
 use folddb_rules::resolve::Resolver;
 use folddb_run::{Rank, Tally};
 
-use crate::read::hashed;
+use crate::read::{buffer, hashed, pinned};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
-use crate::state::pinned_files;
 use crate::state::pinned_files::OwnFiles;
 use crate::state::snapshots::At;
 use crate::state::value_files::Roster;
 use crate::state::view::TableView;
-use crate::values::values;
+use crate::values::load;
 
 thread_local! {
     /// The buffers of a get, kept from one to the next.
     static RESOLVER: RefCell<Resolver> = RefCell::new(Resolver::new());
-    /// The last record that was read from the value lane.
-    static RECORD: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A buffer over this length is not kept for the next value.
-const RECORD_KEPT_BYTES_MAX: usize = 1 << 20;
-
-/// Lends the buffer for a record of the value lane; who is lent it and asks again gets another.
-pub(crate) fn with_record<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
-    RECORD.with(|record| {
-        let mut spare = Vec::new();
-        let mut borrowed = record.try_borrow_mut();
-        let record = borrowed.as_deref_mut().unwrap_or(&mut spare);
-        let taken = read(record);
-        if record.capacity() > RECORD_KEPT_BYTES_MAX {
-            *record = Vec::new();
-        }
-        taken
-    })
 }
 
 /// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
@@ -112,7 +92,7 @@ fn take_apart<R>(
     pointer: &[u8],
     take: impl FnOnce(Option<&[u8]>) -> Result<R>,
 ) -> Result<R> {
-    with_record(|record| take(Some(values::load_value(engine, of, table, key, pointer, record)?)))
+    buffer::with_record(|record| take(Some(load::load_value(engine, of, table, key, pointer, record)?)))
 }
 
 /// Loads values that lie apart where operands wait to be folded onto them.
@@ -126,7 +106,7 @@ pub(crate) fn load_waiting(
 ) -> Result<()> {
     resolver.load(&table.rules.fold, key, |pointer, out| {
         let mut record = Vec::new();
-        out.extend_from_slice(values::load_value(engine, of, table, key, pointer, &mut record)?);
+        out.extend_from_slice(load::load_value(engine, of, table, key, pointer, &mut record)?);
         Ok(())
     })
 }
@@ -167,7 +147,7 @@ pub(crate) fn inline_op(
 ) -> Result<OpBuf> {
     let mut record = Vec::new();
     let payload = match op.kind.is_apart() {
-        true => values::load_value(engine, of, table, key, &op.payload, &mut record)?,
+        true => load::load_value(engine, of, table, key, &op.payload, &mut record)?,
         false => table.rules.fold.value_in(&op.payload),
     };
     Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
@@ -218,7 +198,7 @@ fn collect(
     let found = pinned.active.find(key, read_at);
     let view = Arc::clone(&pinned);
     drop(pinned); // before the user's fold is called: it may take its time, or read
-    if let Some(own) = pinned_files::own_files_at(engine, at)? {
+    if let Some(own) = pinned::own_files_at(engine, at)? {
         search.own_runs(engine, &own)?;
         return Ok(Some(own));
     }

@@ -10,16 +10,15 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, Result};
 use folddb_hash::{IndexCursor, Point, Slot};
 
-use crate::read::hashed;
-use crate::read::hashed::{Found, Reading, newest_first};
-use crate::read::head::Head;
 use crate::read::scan::{ScanPlan, Wanted};
 use crate::read::stop::Stop;
+use crate::read::{hashed, pinned};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
-use crate::state::pinned_files;
 use crate::state::snapshots::{At, Held, HeldFor};
+use crate::values::hashed_record::{Found, Reading, newest_first};
+use crate::values::head::Head;
 
 /// A walk under way.
 pub(crate) struct HashedRows {
@@ -95,7 +94,7 @@ impl HashedRows {
             let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
             let stretch = hashed.index.stretch(from, Some(self.at.seq))?;
             self.engine.check_readable(&self.table)?;
-            pinned_files::own_files_at(&self.engine, Some(self.at))?; // where it is over, what it sees is forgotten
+            pinned::own_files_at(&self.engine, Some(self.at))?; // where it is over, what it sees is forgotten
             let next = stretch.next;
             self.slots = self.newest_of(stretch.keys)?;
             self.slots.reverse();
@@ -154,7 +153,7 @@ impl HashedRows {
         // What the border sees is on every list that begins while it is held.
         let of = self.engine.values.files.present();
         let found = hashed::read_slot(&self.engine, &of, &self.table, slot, None, reading, &mut self.record);
-        found.map_err(|error| match pinned_files::own_files_at(&self.engine, Some(self.at)) {
+        found.map_err(|error| match pinned::own_files_at(&self.engine, Some(self.at)) {
             Err(over) => over, // so the value may be gone, too
             Ok(_) => error.context(format!("a value of table `{}`", self.table.name)),
         })

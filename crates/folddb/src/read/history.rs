@@ -16,10 +16,9 @@ use folddb_rules::resolve::Resolver;
 use folddb_rules::time::utc;
 use folddb_rules::{Keep, State};
 
-use crate::read::get;
 use crate::read::get::damaged_record;
-use crate::read::hashed;
-use crate::read::hashed::{As, Found, Reading};
+use crate::read::hashed::As;
+use crate::read::{get, hashed};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::clock::{AsOf, KEEPS_PAST};
@@ -27,7 +26,8 @@ use crate::state::engine::Engine;
 use crate::state::hash_index::Hashed;
 use crate::state::snapshots::At;
 use crate::state::view::TableView;
-use crate::values::values;
+use crate::values::hashed_record::{Found, Reading};
+use crate::values::load;
 
 /// What a key was from one write on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -178,9 +178,9 @@ fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: A
                     Err(cause) => return Err(get::fold_failed(engine, table, key, &cause)),
                     Ok(None) => None,
                     Ok(Some(State::Value(value))) => Some(value.to_vec()),
-                    Ok(Some(State::Apart(pointer))) => Some(
-                        values::load_value(engine, Some(&of), table, key, pointer, &mut record)?.to_vec(),
-                    ),
+                    Ok(Some(State::Apart(pointer))) => {
+                        Some(load::load_value(engine, Some(&of), table, key, pointer, &mut record)?.to_vec())
+                    }
                 };
                 let deadline_ms = if value.is_some() { resolver.deadline_ms() } else { None };
                 versions.push(Version {

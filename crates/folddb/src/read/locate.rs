@@ -14,14 +14,13 @@ use std::sync::Arc;
 use folddb_base::{Error, Piece, Pointer, Result};
 use folddb_rules::State;
 
-use crate::read::get;
-use crate::read::hashed;
-use crate::read::hashed::is_long;
+use crate::read::{get, hashed};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::snapshots::At;
 use crate::state::value_files::{Roster, ValueFile};
-use crate::values::values;
+use crate::values::hashed_record::is_long;
+use crate::values::load;
 
 /// What is done to a value that is located.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -215,7 +214,7 @@ pub(crate) fn locate(
         Some(State::Value(value)) => Ok(Some(Located { pieces: vec![LocatedPiece::Bytes(value.to_vec())] })),
         Some(State::Apart(pointer)) => {
             let of = of.map_or_else(|| engine.values.files.present(), Arc::clone);
-            let rope = values::rope(table, key, pointer)?;
+            let rope = load::rope(table, key, pointer)?;
             let pieces = rope.iter().map(|piece| match (piece, piece.pointer()) {
                 (_, Some(pointer)) => {
                     locate_piece(engine, (&of, table), key, &pointer, how).map(LocatedPiece::InFile)
@@ -240,18 +239,18 @@ pub(crate) fn locate_piece(
         let extent = file.extent(key, pointer)?;
         Ok((file, extent))
     });
-    let (file, (offset, len_bytes)) = found.map_err(|error| values::of_key(table, key, error))?;
+    let (file, (offset, len_bytes)) = found.map_err(|error| load::of_key(table, key, error))?;
     if how.verify && is_long(len_bytes) {
         engine.counters.value_reads.add(1);
         let hash =
-            file.hash_stretch((offset, len_bytes), key).map_err(|error| values::of_key(table, key, error))?;
+            file.hash_stretch((offset, len_bytes), key).map_err(|error| load::of_key(table, key, error))?;
         if hash != pointer.hash {
             let error =
                 Error::corrupt(file.path(), offset, "the value is not the one that was written there");
-            return Err(values::of_key(table, key, error));
+            return Err(load::of_key(table, key, error));
         }
     } else if how.verify {
-        values::load_piece(engine, of, table, key, pointer, &mut Vec::new())?;
+        load::load_piece(engine, of, table, key, pointer, &mut Vec::new())?;
     } else if how.read_ahead {
         file.will_need(offset, len_bytes);
     }

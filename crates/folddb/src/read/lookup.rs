@@ -7,15 +7,14 @@ use folddb_base::Result;
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_rules::{Extractor, State, Terms};
 
-use crate::read::get;
-use crate::read::get::with_record;
-use crate::read::head;
-use crate::read::head::Head;
+use crate::read::buffer::with_record;
+use crate::read::terms::{Taken, take_terms};
+use crate::read::{get, head};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::snapshots::At;
-use crate::values::values;
-use crate::write::index_entries::{Taken, take_terms};
+use crate::values::head::Head;
+use crate::values::load;
 
 /// What of a key is wanted besides its terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,7 +64,7 @@ pub(crate) fn look(
             return Ok(Some(looked));
         }
         with_record(|record| {
-            let value = values::load_value(engine, of.map(|of| &**of), table, key, rope, record)?;
+            let value = load::load_value(engine, of.map(|of| &**of), table, key, rope, record)?;
             match is_told {
                 true => looked.value.extend_from_slice(value),
                 false => looked.take((table, extractor), key, value, want),

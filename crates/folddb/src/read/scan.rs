@@ -13,18 +13,17 @@ use folddb_rules::resolve::Resolver;
 use folddb_rules::{FoldRules, KeyOrder, State};
 use folddb_run::{ReadMode, RunCursor};
 
-use crate::read::get;
 use crate::read::get::damaged_record;
-use crate::read::head::Head;
+use crate::read::{get, pinned};
 use crate::state::catalog::TableCore;
 use crate::state::empty_ranges::Stretch;
 use crate::state::engine::Engine;
-use crate::state::pinned_files;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::snapshots::At;
 use crate::state::value_files::Roster;
 use crate::state::view::{PartFile, RunView, TableView};
-use crate::values::values;
+use crate::values::head::Head;
+use crate::values::load;
 
 /// What part of a table a scan goes over, which way, and as whom.
 #[derive(Clone, Debug)]
@@ -154,7 +153,7 @@ impl Rows {
         let captured = pinned.active.capture(&engine.published);
         let view = Arc::clone(&pinned);
         drop(pinned);
-        if let Some(own) = pinned_files::own_files_at(engine, plan.at)? {
+        if let Some(own) = pinned::own_files_at(engine, plan.at)? {
             let view = own.view(table);
             engine.check_readable(table)?;
             let captured = view.active.capture(&engine.published);
@@ -281,7 +280,7 @@ impl Rows {
                     }
                     State::Apart(pointer) => {
                         let (engine, table) = (&self.engine, &self.table);
-                        let loaded = values::load_value(
+                        let loaded = load::load_value(
                             engine,
                             self.of.as_deref(),
                             table,

@@ -20,132 +20,65 @@ use std::sync::Arc;
 
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
-use folddb_host::files::FileLock;
+use folddb_host::Files;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
-use folddb_host::sync::{Mutex, RwLock, thread};
-use folddb_host::{Files, LockMode};
+use folddb_host::sync::{Mutex, RwLock};
 use folddb_journal::moved::MovedFile;
 use folddb_journal::shelves::{count_objects, shelf_path};
 use folddb_journal::values::values_path;
 use folddb_journal::{
     Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom, ValueOptions, ValuesEnd,
 };
-use folddb_layout::backup::{LIST_FILE, PLACE_FILE};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
-use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{KeptLog, Loaded, LossCause, ManifestLog, State, TableState};
 use folddb_rules::table_rules::{TableKind, TableRules};
 use folddb_run::{Part, Shared};
 
-use crate::background::flush;
-use crate::background::flush::{Written, new_range_deletes};
-use crate::background::hash_checkpoint;
+use crate::background::flush::Written;
 use crate::background::hash_checkpoint::SavedIndex;
-use crate::background::merge;
-use crate::background::tidy;
-use crate::edit::install;
+use crate::background::ranges::new_range_deletes;
+use crate::background::{flush, hash_checkpoint, merge, tidy};
+use crate::edit::feeds::is_held_for_feeds;
+use crate::edit::indexes::link_indexes;
 use crate::edit::install::Installed;
-use crate::indexing::link_indexes;
+use crate::edit::{feeds, install};
 use crate::options::Options;
-use crate::recovery::sealed;
-use crate::recovery::secondary;
+use crate::recovery::kept_tail::Tail;
+use crate::recovery::{format, secondary};
+use crate::state::bell::Bell;
 use crate::state::catalog::{Catalog, TableCore};
 use crate::state::clock;
-use crate::state::clock::StoreTimes;
+use crate::state::committer::{Active, Committer};
 use crate::state::counters::Counters;
+use crate::state::debt::Debt;
 use crate::state::disk_quota::{Account, Who};
-use crate::state::engine::{Active, Bell, Committer, Debt, Engine, Manifest, Numbers, TablesAtWork};
-use crate::state::feed_state;
-use crate::state::feed_state::{Feeds, Tail, is_held_for_feeds};
+use crate::state::engine::Engine;
+use crate::state::feed_state::Feeds;
 use crate::state::hash_files::open_saved;
 use crate::state::hash_index::{Hashed, PointLocks, low_bits, new_salt};
 use crate::state::health::Health;
+use crate::state::manifest::Manifest;
+use crate::state::numbers::Numbers;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::snapshots::Borders;
+use crate::state::times::StoreTimes;
 use crate::state::value_files::ValueFiles;
+use crate::state::value_state::Values;
 use crate::state::view::{PartFile, PartFiles, TableView, runs_of};
+use crate::state::work::TablesAtWork;
 use crate::values::at_rest::ValuesAtRest;
 use crate::values::repair::Renewal;
-use crate::values::values;
-use crate::values::values::{Values, remove_leftover, seal_change, seal_shelf_change};
+use crate::values::segments::{remove_leftover, seal_change, seal_shelf_change};
+use crate::values::{segments, settle};
 use crate::write::commit;
-
-/// Makes an empty store in a directory that does not exist yet, or is empty.
-pub(crate) fn create(dir: &Path, options: &Options) -> Result<()> {
-    let files = &*options.host.files;
-    make_empty_dir(files, dir)?;
-    let _lock = lock(dir, options)?;
-    let numbers = Numbers::starting_at(1);
-    let store_id = new_store_id(options);
-    ManifestLog::create(&options.host, dir, store_id, Arc::new(move || numbers.take()))?;
-    write_format(files, dir, &Version::current(store_id))
-}
-
-/// An identity that no other store has.
-pub(crate) fn new_store_id(options: &Options) -> u128 {
-    let chance = &options.host.chance;
-    (u128::from(chance.next_u64()) << 64) | u128::from(chance.next_u64())
-}
-
-/// Makes a directory, unless it is there and empty.
-pub(crate) fn make_empty_dir(files: &dyn Files, dir: &Path) -> Result<()> {
-    match files.create_dir(dir) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let names = files.list(dir).map_err(|error| Error::io("list", dir, error))?;
-            if !names.is_empty() {
-                let message = format!("{} exists already and is not empty", dir.display());
-                return Err(Error::new(ErrorKind::AlreadyExists, message));
-            }
-            Ok(())
-        }
-        Err(error) => Err(Error::io("create the directory", dir, error)),
-    }
-}
-
-/// Makes a directory a store, durably. FORMAT comes last: a creation that was cut short is no store. And it gets its name
-/// only when its bytes and the name of the directory are durable. Otherwise somebody could open the store after this
-/// process has died and be promised what a power cut then takes, together with the whole directory.
-pub(crate) fn write_format(files: &dyn Files, dir: &Path, version: &Version) -> Result<()> {
-    sync_parent(files, dir)?;
-    let (format, unfinished) = (dir.join(FileName::Format.to_string()), dir.join("FORMAT.new"));
-    let mut file = files.create(&unfinished).map_err(|error| Error::io("create", &unfinished, error))?;
-    file.append(&version.encode()).map_err(|error| Error::io("write", &unfinished, error))?;
-    file.sync().map_err(|error| Error::io("sync", &unfinished, error))?;
-    drop(file);
-    files.rename(&unfinished, &format).map_err(|error| Error::io("rename", &unfinished, error))?;
-    sync_dir(files, dir)
-}
-
-/// Makes the name of a directory durable.
-pub(crate) fn sync_parent(files: &dyn Files, dir: &Path) -> Result<()> {
-    match dir.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => sync_dir(files, Path::new(".")),
-        Some(parent) => sync_dir(files, parent),
-        None => Ok(()),
-    }
-}
-
-fn sync_dir(files: &dyn Files, dir: &Path) -> Result<()> {
-    files.sync_dir(dir).map_err(|error| Error::io("sync the directory", dir, error))
-}
-
-/// Opens a store: afterwards everything that was acknowledged is there, and it can be written to.
-pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
-    if options.beside_writer && options.read_only {
-        secondary::open(dir, &options)
-    } else {
-        open_once(dir, options)
-    }
-}
 
 /// The same, without regard to who writes to it meanwhile.
 pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
-    check_format(dir, &options)?;
-    refuse_to_write_a_backup(dir, &options)?;
-    let lock = lock_to_open(dir, &options)?;
+    format::check_format(dir, &options)?;
+    format::refuse_to_write_a_backup(dir, &options)?;
+    let lock = format::lock_to_open(dir, &options)?;
     let account = Account::open(dir, &options)?;
     let host =
         account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Flush));
@@ -207,7 +140,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         options,
         lock: Mutex::new(lock),
     };
-    values::note_listed_values(&engine, &engine.manifest.lock());
+    segments::note_listed_values(&engine, &engine.manifest.lock());
     note_parts(&engine);
     let replayed = replay(&engine, &state, edits).map_err(|error| owed_to(&torn, error))?;
     engine.read_to_lsn = replayed.read_to_lsn;
@@ -226,7 +159,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         engine.account.iter().for_each(|account| account.set_open());
         merge::note_overdue(&engine);
     } else {
-        feed_state::note_history(&engine, &state);
+        feeds::note_history(&engine, &state);
     }
     let engine = Arc::new(engine);
     if !engine.options.read_only {
@@ -487,7 +420,7 @@ fn rewrite(
     let Some(sealed) = view.sealed.last() else { return Ok(()) };
     let before = rewritten.of(table).next_back();
     let is_bottom = view.runs.is_empty() && before.is_none();
-    let flushed_seq = before.map_or_else(|| flush::flushed_seq(engine, table), |earlier| earlier.last_seq);
+    let flushed_seq = before.map_or_else(|| install::flushed_seq(engine, table), |earlier| earlier.last_seq);
     // Nothing is swept away: what else the log holds of its keys is not known yet.
     let times = clock::times_to_keep(engine, table);
     // Those that hide nothing go with a later flush: what is written here is in no picture yet.
@@ -524,7 +457,7 @@ fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> {
         if error.kind() == ErrorKind::NoSpace {
             rewritten.discard(); // after any other failure the edit may be on the disk
             saved.iter().for_each(SavedIndex::discard);
-            kept.iter().for_each(|kept| feed_state::remove_kept(engine, kept.file));
+            kept.iter().for_each(|kept| feeds::remove_kept(engine, kept.file));
         }
     })?;
     saved.iter().for_each(SavedIndex::adopt);
@@ -543,9 +476,9 @@ fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> {
             install::show(engine, table, state, &Installed { parts, flushed: None });
         }
     }
-    let lost = feed_state::adopt_history(engine, &old_segments, end_lsn)?;
+    let lost = feeds::adopt_history(engine, &old_segments, end_lsn)?;
     let lost: Vec<_> = lost.iter().map(|name| (&name[..], LossCause::Gone)).collect();
-    feed_state::lose_feeds(engine, &lost)
+    feeds::lose_feeds(engine, &lost)
 }
 
 /// Saves the indexes that something was replayed of.
@@ -596,7 +529,7 @@ fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Cha
             _ if is_held && sealed.is_some() => {}
             _ if is_held => {
                 // How much of it counts is not known without reading the log that feeds have still to give.
-                let end = values::segment_bytes(engine, manifest.state(), number);
+                let end = segments::segment_bytes(engine, manifest.state(), number);
                 old.sealed.push(ValuesEnd { number, end });
             }
             None => {
@@ -655,7 +588,7 @@ fn record_log_start(engine: &Engine, lsn: Lsn, mut changes: Vec<Change>) -> Resu
     changes.push(Change::LogOpen { open: false });
     changes.extend(clock::times_change(engine, manifest.state()));
     let appended = manifest.append(&changes);
-    values::note_listed_values(engine, &manifest);
+    segments::note_listed_values(engine, &manifest);
     appended
 }
 
@@ -672,7 +605,7 @@ pub(crate) fn close_journal(engine: &Engine, is_last: bool) -> Result<()> {
     let Some(journal) = engine.commit.lock().journal.take() else { return Ok(()) };
     let sync = journal.syncer();
     let end = journal.close()?;
-    values::close_values(engine)?;
+    settle::close_values(engine)?;
     // A log without a seal, for want of space, ends like that of a process that died: where feeds hold
     // it, the next opening has to write its end anew.
     let is_ended = sync.is_sealed() || engine.feeds.hold_nothing();
@@ -761,106 +694,6 @@ fn check_tables(frame: &ReplayFrame<'_>, state: &State) -> Result<()> {
         }
     }
     Ok(())
-}
-
-pub(crate) fn check_format(dir: &Path, options: &Options) -> Result<()> {
-    let version = read_version(dir, options)?;
-    if !version.is_readable() {
-        let message = format!(
-            "{} was written in format {}, which this version cannot read",
-            dir.display(),
-            version.major
-        );
-        return Err(Error::new(ErrorKind::NewerFormat, message));
-    }
-    Ok(())
-}
-
-/// Says that there is no store in a directory, and what is there instead.
-pub(crate) fn no_store(dir: &Path, options: &Options) -> Error {
-    if options.host.files.len_bytes(&dir.join(PLACE_FILE)).is_ok() {
-        let message = format!(
-            "{} holds backups, each a store in a directory of its own: name one to read it, or restore one to write",
-            dir.display()
-        );
-        return Error::new(ErrorKind::NoStore, message).advise("");
-    }
-    Error::new(ErrorKind::NoStore, format!("there is no FoldDB store at {}", dir.display()))
-}
-
-/// What `FORMAT` says, whether or not this version can read the store.
-pub(crate) fn read_version(dir: &Path, options: &Options) -> Result<Version> {
-    let path = dir.join(FileName::Format.to_string());
-    let file = options.host.files.open(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => no_store(dir, options),
-        _ => Error::io("open", &path, error),
-    })?;
-    let failed = |error| Error::io("read", &path, error);
-    let len = file.len_bytes().map_err(failed)?.min(FORMAT_FILE_BYTES_MAX as u64);
-    let mut bytes = vec![0; len as usize];
-    file.read_exact_at(0, &mut bytes).map_err(failed)?;
-    Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))
-}
-
-/// Locks the store as who opens it must: not at all beside a writer, and where it is sealed only if that goes.
-fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
-    if options.beside.is_some() {
-        return Ok(None);
-    }
-    let is_sealed = sealed::is_sealed(&*options.host.files, dir);
-    match (is_sealed, options.read_only) {
-        (true, true) => Ok(lock(dir, options).ok()),
-        (true, false) => Err(sealed::refuse(dir)),
-        (false, _) => {
-            let lock = lock(dir, options)?;
-            // It may have been sealed meanwhile, by who had the lock.
-            match !options.read_only && sealed::is_sealed(&*options.host.files, dir) {
-                true => Err(sealed::refuse(dir)),
-                false => Ok(Some(lock)),
-            }
-        }
-    }
-}
-
-/// Locks the store, together with other readers where it is opened for reading.
-pub(crate) fn lock(dir: &Path, options: &Options) -> Result<Box<dyn FileLock>> {
-    let path = dir.join(FileName::Lock.to_string());
-    let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
-    let locked = lock_file(&*options.host.files, &path, mode);
-    locked.map_err(|error| match error.kind() {
-        std::io::ErrorKind::WouldBlock => {
-            Error::new(ErrorKind::Locked, format!("the store {} is open elsewhere", dir.display()))
-        }
-        _ => Error::io("lock", &path, error),
-    })
-}
-
-/// Locks a file. A process that is being started holds a copy of every lock for a moment, until it has become another
-/// program; that is waited for.
-pub(crate) fn lock_file(
-    files: &dyn Files,
-    path: &Path,
-    mode: LockMode,
-) -> std::io::Result<Box<dyn FileLock>> {
-    let mut locked = files.lock(path, mode);
-    for _ in 0..20 {
-        if !locked.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock) {
-            break;
-        }
-        thread::sleep(std::time::Duration::from_millis(5));
-        locked = files.lock(path, mode);
-    }
-    locked
-}
-
-/// A backup is restored, and never written to: it would be no copy of anything any more.
-fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
-    if options.read_only || options.host.files.len_bytes(&dir.join(LIST_FILE)).is_err() {
-        return Ok(());
-    }
-    let message =
-        format!("{} is a backup: restore it to a new store, or open it for reading only", dir.display());
-    Err(Error::invalid(message))
 }
 
 /// Parts and files of values that the manifest does not list: of merges, flushes, reclaims and bulk loads that a crash cut

@@ -22,46 +22,22 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, ErrorKind};
 use folddb_host::files::FileLock;
+use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicBool, Ordering};
-use folddb_host::sync::{Mutex, thread};
-use folddb_host::{AppendFile, AppendMode, Files, Host, LockMode, ReadFile, WriteFile};
+use folddb_host::{AppendFile, AppendMode, Files, LockMode, ReadFile, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
 
-use crate::options::Options;
-use crate::recovery::primary;
-use crate::state::engine::Engine;
-use crate::values::values::rope_of;
+use crate::values::load::rope_of;
 
 /// So often an opening that met a writer at work begins anew.
 pub(crate) const ATTEMPTS_MAX: u64 = 20;
 
 /// What is waited before that, at first.
 pub(crate) const PAUSE: Duration = Duration::from_millis(2);
-
-/// Opens a store that may be open for writing elsewhere.
-pub(crate) fn open(dir: &Path, options: &Options) -> Result<Arc<Engine>> {
-    let beneath = options.beside.clone().unwrap_or_else(|| options.host.clone());
-    let mut attempt = 1;
-    loop {
-        let held = Arc::new(Held::new(dir, Arc::clone(&beneath.files)));
-        let mut options = options.clone();
-        options.host = Host { files: Arc::clone(&held) as Arc<dyn Files>, ..beneath.clone() };
-        options.beside = Some(beneath.clone());
-        match primary::open_once(dir, options) {
-            Ok(engine) => {
-                held.is_open.store(true, Ordering::Release);
-                return Ok(engine);
-            }
-            Err(error) if attempt >= ATTEMPTS_MAX || !may_pass(&error) => return Err(error),
-            Err(_) => thread::sleep(PAUSE * attempt as u32),
-        }
-        attempt += 1;
-    }
-}
 
 /// Whether an error may be owed to what the writer did meanwhile.
 pub(crate) fn may_pass(error: &Error) -> bool {
@@ -79,16 +55,16 @@ pub(crate) fn is_known(payload: &[u8], state: &State) -> bool {
 }
 
 /// The files of a directory, held open. Whatever is written goes to the files beneath: backups, elsewhere.
-struct Held {
+pub(crate) struct Held {
     dir: PathBuf,
     beneath: Arc<dyn Files>,
     held: Mutex<BTreeMap<PathBuf, Arc<dyn ReadFile>>>,
     /// The store is open: what is not held by now and is not there any more was removed since.
-    is_open: AtomicBool,
+    pub(crate) is_open: AtomicBool,
 }
 
 impl Held {
-    fn new(dir: &Path, beneath: Arc<dyn Files>) -> Held {
+    pub(crate) fn new(dir: &Path, beneath: Arc<dyn Files>) -> Held {
         Held { dir: dir.to_owned(), beneath, held: Mutex::default(), is_open: AtomicBool::new(false) }
     }
 

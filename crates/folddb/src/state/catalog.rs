@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use folddb_base::limits::TABLE_NAME_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, SharedMap, TableId};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -334,4 +335,14 @@ impl Catalog {
         };
         Error::new(ErrorKind::UnknownTable, format!("the store has no table `{name}`; {has}"))
     }
+}
+
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let fits = !name.is_empty() && name.len() <= TABLE_NAME_BYTES_MAX && !name.chars().any(char::is_control);
+    if fits {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a table's name has 1 to {TABLE_NAME_BYTES_MAX} bytes and no control characters; {name:?} is none"
+    )))
 }

@@ -13,16 +13,16 @@
 use std::sync::Arc;
 
 use folddb_base::{Error, Result, Seq};
-use folddb_host::sync::Mutex;
-use folddb_host::sync::atomic::{AtomicU64, Ordering};
+use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
-use folddb_manifest::{State, Times};
+use folddb_manifest::State;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 use folddb_rules::time::utc;
 
 use crate::state::catalog::TableCore;
-use crate::state::engine::{Committer, Engine};
+use crate::state::committer::Committer;
+use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
 use crate::state::view::{PartView, RunView, Sealed};
 
@@ -39,29 +39,6 @@ pub enum AsOf {
     /// readers whose clocks go a little ahead of the store's are served: who must tell the two apart compares with
     /// [`crate::Store::unix_millis`].
     UnixMillis(u64),
-}
-
-/// The clock and the map of a store.
-#[derive(Debug, Default)]
-pub(crate) struct StoreTimes {
-    /// The newest time that anybody has been told.
-    told_ms: AtomicU64,
-    /// All that is known, durable or not.
-    map: Mutex<Times>,
-}
-
-impl StoreTimes {
-    /// What the manifest knows.
-    pub(crate) fn of(state: &State) -> StoreTimes {
-        let told_ms = AtomicU64::new(state.times.newest_ms());
-        StoreTimes { told_ms, map: Mutex::new(Times::clone(&state.times)) }
-    }
-
-    /// Takes note that a batch from `seq` on was written at this time.
-    pub(crate) fn note(&self, seq: Seq, time_ms: u64) {
-        self.told_ms.fetch_max(time_ms, Ordering::AcqRel);
-        self.map.lock().note(seq, time_ms);
-    }
 }
 
 /// The present time, in milliseconds since 1970.

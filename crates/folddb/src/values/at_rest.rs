@@ -17,9 +17,9 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
 
-use crate::read::hashed::is_long;
 use crate::state::value_files::ValueFile;
-use crate::values::values::rope_of;
+use crate::values::hashed_record::is_long;
+use crate::values::load::rope_of;
 
 /// The values of a store that is not open, or is being opened.
 pub(crate) struct ValuesAtRest<'a> {

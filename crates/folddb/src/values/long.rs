@@ -27,8 +27,8 @@ use crate::edit::install;
 use crate::state::catalog::TableCore;
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
-use crate::values::values;
-use crate::write::commit;
+use crate::state::log_sync;
+use crate::values::{put, segments};
 
 /// So many pieces of a stream are held before the value is written as a long one.
 const PIECES_HELD: usize = 4;
@@ -40,7 +40,7 @@ pub(crate) fn long_from_bytes(engine: &Engine) -> usize {
 
 /// Begins a long value.
 pub(crate) fn begin_long(engine: &Engine, table: &TableCore, key: &[u8]) -> Result<LongValue> {
-    values::require(engine, FEATURE_LONG_VALUES, &engine.values.has_long)?;
+    put::require(engine, FEATURE_LONG_VALUES, &engine.values.has_long)?;
     install::reserve_numbers(engine)?;
     LongValue::begin(&engine.host_for(Who::Values), &engine.dir, engine.numbers.take(), table.id, key)
 }
@@ -53,12 +53,12 @@ pub(crate) fn put_long(
     front: Option<Front>,
 ) -> Result<Pointer<'static>> {
     if let Some(front) = front {
-        values::require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;
-        value.finish(&front.bytes()).inspect_err(|error| commit::note_lack(engine, error))?;
+        put::require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;
+        value.finish(&front.bytes()).inspect_err(|error| log_sync::note_lack(engine, error))?;
     }
     let lane = &engine.values.lane;
     let _only = engine.values.making();
-    let shelf = values::make_numbered(
+    let shelf = segments::make_numbered(
         engine,
         &|| lane.shelves.make(value.record_bytes()),
         &|shelf| shelf.number(),
@@ -68,9 +68,9 @@ pub(crate) fn put_long(
     let gone = || remove_shelf(&*engine.host.files, &shelf_path(&engine.dir, number));
     let shelf = lane.shelves.shelve(shelf, value).inspect_err(|error| {
         gone();
-        commit::note_write_failure(engine, error);
+        log_sync::note_write_failure(engine, error);
     })?;
-    values::list_values(engine, FileName::Shelf(number)).inspect_err(|error| {
+    segments::list_values(engine, FileName::Shelf(number)).inspect_err(|error| {
         if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
             gone(); // after any other failure the edit may be on the disk
         }

@@ -18,9 +18,9 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
 
-use crate::read::hashed::is_long;
 use crate::values::at_rest::ValuesAtRest;
-use crate::values::values::rope_of;
+use crate::values::hashed_record::is_long;
+use crate::values::load::rope_of;
 
 /// Values that lie side by side are written together, up to about so many bytes.
 const RUN_BYTES: usize = 1 << 20;

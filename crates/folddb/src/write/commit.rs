@@ -14,9 +14,8 @@
 //! ```
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use folddb_base::{Error, ErrorKind, Lsn, Record, Result, Seq};
+use folddb_base::{Error, ErrorKind, Lsn, Pointer, Record, Result, Seq};
 use folddb_hash::Past;
 use folddb_host::sync::MutexGuard;
 use folddb_host::sync::atomic::Ordering;
@@ -24,19 +23,17 @@ use folddb_journal::{Handover, Journal};
 use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_manifest::RangeDelete;
 
-use crate::background;
-use crate::background::flush;
 use crate::options::Durability;
 use crate::state::catalog::{TableCore, new_memtable};
-use crate::state::clock;
-use crate::state::engine::{Active, Committer, Engine};
+use crate::state::committer::{Active, Committer};
+use crate::state::engine::Engine;
 use crate::state::health::PoisonOnPanic;
 use crate::state::view::TableView;
-use crate::values::values;
+use crate::state::{clock, log_sync};
+use crate::values::put;
 use crate::write::encoded_batch::Encoded;
-use crate::write::hashed;
-use crate::write::index_entries;
 use crate::write::read_set::{Checked, ReadSet};
+use crate::write::{hashed, index_entries, stall};
 
 /// Commits a batch. Returns the seq of its last record. With an error of another kind than `NotDurable` nothing of it is
 /// visible, ever.
@@ -56,7 +53,7 @@ pub(crate) fn commit_if(
         return Ok(engine.published()); // also of a store that is open for reading only
     }
     engine.check_not_read_only()?;
-    admit(engine, batch)?;
+    stall::admit(engine, batch)?;
     let checked = match reads {
         Some(reads) => Some((reads, reads.check(engine)?)),
         None => None,
@@ -67,7 +64,8 @@ pub(crate) fn commit_if(
         false => place_and_apply(engine, batch, checked, durability)?,
     };
     if durability == Durability::Sync {
-        sync_to(engine, end_lsn).map_err(|cause| not_durable("the batch is committed", &cause))?;
+        log_sync::sync_to(engine, end_lsn)
+            .map_err(|cause| log_sync::not_durable("the batch is committed", &cause))?;
     }
     Ok(last_seq)
 }
@@ -82,7 +80,7 @@ fn place_and_apply(
 ) -> Result<(Lsn, Seq)> {
     let _placing = engine.values.placing.read();
     let _points = hashed::resolve_hashed(engine, batch)?;
-    values::put_values(engine, batch)?;
+    put_values(engine, batch)?;
     append_and_apply(engine, batch, checked, durability)
 }
 
@@ -115,7 +113,7 @@ fn append_and_apply(
     }
     let end_lsn = journal
         .append_at(first_seq, batch.count, &batch.payload, time_ms, handover)
-        .inspect_err(|error| note_write_failure(engine, error))?;
+        .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     refresh_stripes(engine, committer);
     let last_seq = first_seq + u64::from(batch.count) - 1;
     {
@@ -337,109 +335,6 @@ pub(crate) fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<Table
     engine.bell.ring();
 }
 
-/// Lets a writer in, after the delay that the debt asks for; waits while memory is full.
-fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
-    let is_over = || engine.account.as_ref().is_some_and(|account| !account.takes_writes());
-    if !batch.frees_only && (engine.health.is_short() || is_over()) {
-        // What was seen at the last tick may be over, or have begun since: nobody is refused for what is past.
-        background::check_space(engine);
-    }
-    engine.health.check_writable(batch.frees_only)?;
-    if batch.has_range_delete {
-        wait_for_ranges(engine, batch);
-    }
-    let debt = &engine.debt;
-    let is_behind = debt.tier_runs_max.load(Ordering::Relaxed) > engine.options.merge_factor;
-    let lane_is_over = debt.lane_thousandths.load(Ordering::Relaxed) > 1000 && !batch.values.is_empty();
-    if debt.sealed_bytes.load(Ordering::Acquire) == 0 && !is_behind && !lane_is_over {
-        return Ok(());
-    }
-    background::pay_delay(engine, batch.payload.len(), batch.values.len());
-    let begun = debt.flushes_begun.load(Ordering::Acquire);
-    let mut waited = false;
-    while memory_is_full_for(engine, batch) && background::upkeep_runs(engine) {
-        let seen = engine.bell.count();
-        engine.health.check_writable(batch.frees_only)?;
-        if debt.is_refused_since(begun) {
-            return Err(flush::no_space(engine));
-        }
-        if !waited {
-            engine.counters.stalls.add(1);
-            waited = true;
-        }
-        if memory_is_full_for(engine, batch) {
-            engine.bell.wait(seen, Duration::from_millis(10));
-        }
-    }
-    Ok(())
-}
-
-/// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never for ever.
-#[cold]
-fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
-    let seen = engine.bell.count();
-    let is_over = |table: &Arc<TableCore>| table.has_many_ranges.load(Ordering::Relaxed);
-    if background::upkeep_runs(engine) && batch.tables.iter().any(is_over) {
-        engine.counters.stalls.add(1);
-        engine.bell.wait(seen, Duration::from_millis(10));
-    }
-}
-
-/// Lets a piece of a value in, of which no record speaks yet.
-pub(crate) fn admit_piece(engine: &Engine) -> Result<()> {
-    engine.check_open()?;
-    if engine.health.is_short() || engine.account.as_ref().is_some_and(|account| !account.takes_writes()) {
-        background::check_space(engine);
-    }
-    engine.health.check_writable(false)
-}
-
-/// True while sealed memtables leave a batch no memory. Who fills it waits first: tables of which no memtable waits
-/// for its flush have half a memtable more, so that one table's load does not stall another's writes. The bound
-/// holds all the same, since a table that has used up its own memtable is none of these any more.
-fn memory_is_full_for(engine: &Engine, batch: &Encoded) -> bool {
-    let sealed_bytes = engine.debt.sealed_bytes.load(Ordering::Acquire);
-    let memtable_bytes = engine.options.memtable_bytes();
-    // A memtable is sealed once it is full, so two hold a little more than two.
-    let limit = engine.options.sealed_bytes_max() + memtable_bytes / 4;
-    let is_quiet = |table: &Arc<TableCore>| table.pinned_view().sealed.is_empty();
-    sealed_bytes > limit && (sealed_bytes > limit + memtable_bytes / 2 || !batch.tables.iter().all(is_quiet))
-}
-
-/// Waits until everything up to `lsn` is on the disk.
-pub(crate) fn sync_to(engine: &Engine, lsn: Lsn) -> Result<()> {
-    let Some(journal) = &engine.journal else { return Ok(()) };
-    journal.sync_to(lsn).inspect_err(|error| note_write_failure(engine, error))
-}
-
-/// The same of everything that has been written so far.
-pub(crate) fn sync_log(engine: &Engine) -> Result<()> {
-    engine.journal.as_ref().map_or(Ok(()), |journal| sync_to(engine, journal.end_lsn()))
-}
-
-/// Takes note of a full disk that a file has met which is no part of the store yet.
-pub(crate) fn note_lack(engine: &Engine, error: &Error) {
-    if error.kind() == ErrorKind::NoSpace {
-        note_write_failure(engine, error);
-    }
-}
-
-pub(crate) fn note_write_failure(engine: &Engine, error: &Error) {
-    match error.kind() {
-        ErrorKind::NoSpace => engine.health.set_short(Some(error.message().to_owned())),
-        ErrorKind::Closed => {} // the lane of values, which is closed before the store says that it is
-        ErrorKind::InvalidInput => {} // refused before anything was written, as a batch longer than a segment is
-        _ => engine.health.poison(error),
-    }
-}
-
-/// The error where something is published, and its sync has failed.
-#[cold]
-pub(crate) fn not_durable(done: &str, cause: &Error) -> Error {
-    let message = format!("{done} and may not be durable: {}", cause.message());
-    Error::new(ErrorKind::NotDurable, message)
-}
-
 /// Adds a border, which is newer than all others but where the log is replayed.
 fn insert_border(stripes: &mut Vec<Seq>, seq: Seq) {
     let at = stripes.partition_point(|&border| border < seq);
@@ -503,4 +398,27 @@ impl Active {
             flushed_seq,
         }
     }
+}
+
+// ---- putting -----------------------------------------------------------------------------------------
+
+/// Puts the values of a batch that lie apart into the lane, and their places into the batch.
+#[cold]
+pub(crate) fn put_values(engine: &Engine, batch: &mut Encoded) -> Result<()> {
+    if batch.has_ropes {
+        put::begin_ropes(engine, batch.has_lasting_ropes)?;
+    }
+    let time_ms = engine.host.clock.unix_millis();
+    let Encoded { apart, values, payload, .. } = batch;
+    let mut put_bytes = 0;
+    for one in apart {
+        let place = put::put_value(engine, one.values_in, &values[one.record.clone()])?;
+        put_bytes += one.record.len() as u64;
+        match one.is_timed {
+            true => Pointer::patch(&mut payload[one.pointer_at..], place, time_ms),
+            false => Pointer::move_to(&mut payload[one.pointer_at..], place),
+        }
+    }
+    engine.counters.value_bytes_written.add(put_bytes);
+    Ok(())
 }

@@ -2,25 +2,20 @@
 //!
 //! Lengths are checked and ops normalised here, before any lock is taken.
 
-use std::ops::Range;
 use std::sync::Arc;
-use std::time::Duration;
 
 use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::pointer::DEADLINE_BYTES;
 use folddb_base::stamp::{NEVER, STAMP_BYTES};
 use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Stamp, ValuePlace};
-use folddb_hash::Point;
+use folddb_hash::{Point, Slot};
 use folddb_journal::long_value::LongValue;
-use folddb_layout::frame::{self, LogOp};
-use folddb_layout::values;
-use folddb_rules::Expire;
-
-use folddb_rules::place::ValuesIn;
+use folddb_layout::frame::{self, LogOp, SLOT_BYTES};
+use folddb_layout::hash_front::Front;
+use folddb_layout::values::{self, RECORD_HEAD_BYTES};
 
 use crate::state::catalog::TableCore;
-use crate::write::hashed::HashedOp;
-use crate::write::index_entries::Derived;
+use crate::write::ops::{Apart, Derived, HashedOp, Lifetime, Stamped, ValueRecord};
 
 /// Buffers that outlive a write keep at most so much.
 pub(crate) const RECYCLED_BYTES_MAX: usize = 1 << 20;
@@ -82,56 +77,6 @@ pub(crate) struct Encoded {
     pub(crate) points: Vec<(usize, Point)>,
     /// What its records mean for indexes, as far as that has been found out.
     pub(crate) derived: Derived,
-}
-
-/// How long a value lasts, in a table whose values may expire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lifetime {
-    /// As the rules of the table say.
-    Default,
-    /// So long after it is written; to the millisecond.
-    For(Duration),
-    /// Until this time, in milliseconds since 1970.
-    Until(u64),
-    /// For ever.
-    Forever,
-}
-
-impl Lifetime {
-    /// The deadline of what is written at this time.
-    pub(crate) fn deadline_ms(self, write_ms: u64, expire: Expire) -> u64 {
-        let deadline_ms = match self {
-            Lifetime::Default => {
-                return expire.default_ms().map_or(NEVER, |ms| write_ms.saturating_add(ms).min(NEVER - 1));
-            }
-            Lifetime::Forever => return NEVER,
-            Lifetime::For(time) => write_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(NEVER)),
-            Lifetime::Until(deadline_ms) => deadline_ms,
-        };
-        deadline_ms.min(NEVER - 1)
-    }
-}
-
-/// A stamp that is not set yet.
-pub(crate) struct Stamped {
-    /// Where it stands in the payload of the batch: the stamp, or the pointer that has its times.
-    at: usize,
-    /// Where the deadline of a pointer stands; none where it is in the stamp.
-    deadline_at: Option<usize>,
-    lifetime: Lifetime,
-    expire: Expire,
-}
-
-/// An op whose value lies apart.
-pub(crate) struct Apart {
-    /// Where its pointer stands in the payload.
-    pub(crate) pointer_at: usize,
-    /// Where the record of its value stands among the values.
-    pub(crate) record: Range<usize>,
-    /// Whether its time is that of the commit.
-    pub(crate) is_timed: bool,
-    /// Where the rules of its table want it.
-    pub(crate) values_in: ValuesIn,
 }
 
 impl Encoded {
@@ -393,6 +338,126 @@ impl Encoded {
         self.tables.push(Arc::clone(table));
         self.is_timed |= table.is_timed;
         self.tables.len() - 1
+    }
+}
+
+impl Encoded {
+    /// Appends an op on a hashed table; its table is the one with this place in the batch.
+    #[cold]
+    pub(crate) fn push_hashed(
+        &mut self,
+        table: usize,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) {
+        let has_fronts = self.tables[table].records_of().has_fronts;
+        let (bytes, record, key_at) = match kind {
+            OpKind::Set | OpKind::Insert if !has_fronts => {
+                let start = self.values.len();
+                let hash = values::put_record(&mut self.values, self.tables[table].id, key, value);
+                let record = ValueRecord { range: start..self.values.len(), hash };
+                (&self.values, Some(record), start + RECORD_HEAD_BYTES)
+            }
+            _ => {
+                let start = self.loose.len();
+                self.loose.extend_from_slice(key);
+                self.loose.extend_from_slice(value);
+                (&self.loose, None, start)
+            }
+        };
+        let value_at = key_at + key.len();
+        debug_assert!(bytes.len() >= value_at + value.len());
+        self.hashed.push(HashedOp {
+            table,
+            kind,
+            key: key_at..value_at,
+            value: value_at..value_at + value.len(),
+            record,
+            lifetime,
+        });
+    }
+
+    /// Makes a long value that is finished, but for its front, the one op of an empty batch.
+    pub(crate) fn put_long(
+        &mut self,
+        table: &Arc<TableCore>,
+        (kind, key): (OpKind, &[u8]),
+        value: LongValue,
+        lifetime: Lifetime,
+    ) {
+        let place = self.count_in(table, false);
+        self.push_hashed(place, kind, key, &[], lifetime);
+        self.long = Some(Box::new(value));
+    }
+
+    pub(crate) fn bytes_of(&self, op: &HashedOp) -> &[u8] {
+        if op.record.is_some() { &self.values } else { &self.loose }
+    }
+
+    pub(crate) fn key_of(&self, op: &HashedOp) -> &[u8] {
+        &self.bytes_of(op)[op.key.clone()]
+    }
+
+    pub(crate) fn value_of(&self, op: &HashedOp) -> &[u8] {
+        &self.bytes_of(op)[op.value.clone()]
+    }
+
+    /// Appends the record of the log that puts a value in the place of another, or of none.
+    pub(crate) fn put_hashed(
+        &mut self,
+        table: &TableCore,
+        record: &ValueRecord,
+        key_len: usize,
+        old: Option<Slot>,
+    ) {
+        let key_at = record.range.start + RECORD_HEAD_BYTES;
+        let len = u64::from_le_bytes(self.values[record.range.start..][..8].try_into().unwrap_or_default());
+        let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
+        Pointer { place: ValuePlace::default(), time_ms: 0, hash: record.hash, len, head: &[] }
+            .put(&mut payload);
+        let key = &self.values[key_at..key_at + key_len];
+        frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
+        let pointer_at = self.payload.len() - payload.len() + SLOT_BYTES;
+        let values_in = table.rules.rules.values_in;
+        self.apart.push(Apart { pointer_at, record: record.range.clone(), is_timed: true, values_in });
+    }
+
+    /// Appends the same record, of a value that has its place.
+    pub(crate) fn put_placed(
+        &mut self,
+        table: &TableCore,
+        key: &[u8],
+        pointer: &Pointer<'_>,
+        old: Option<Slot>,
+    ) {
+        let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
+        pointer.put(&mut payload);
+        frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
+    }
+
+    /// Makes the record of a value that has a front.
+    pub(crate) fn front_record(
+        &mut self,
+        table: &TableCore,
+        key: &[u8],
+        front: Front,
+        value: &[u8],
+    ) -> ValueRecord {
+        let start = self.values.len();
+        let value = [&front.bytes()[..], value].concat();
+        let hash = values::put_record(&mut self.values, table.id, key, &value);
+        ValueRecord { range: start..self.values.len(), hash }
+    }
+
+    /// Appends the record of the log that removes a key, or does nothing.
+    pub(crate) fn remove_hashed(&mut self, table: &TableCore, op: &HashedOp, old: Option<Slot>) {
+        let Encoded { payload, values, loose, .. } = self;
+        let bytes = if op.record.is_some() { values } else { loose };
+        let key = old.map_or(&[][..], |_| &bytes[op.key.clone()]);
+        let slot = old.map_or(0, Slot::bits).to_le_bytes();
+        frame::put_record(payload, table.id, LogOp::RemoveHashed, key, &slot);
     }
 }
 

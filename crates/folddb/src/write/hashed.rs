@@ -15,151 +15,26 @@
 //! Then the batch goes on as any other (`commit.rs`), and the locks are let go of when it is published. Each op has its seq, also
 //! where it comes to nothing. A fold that fails fails the commit: nothing of the batch is written.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::stamp::NEVER;
-use folddb_base::{Error, Op, OpKind, Pointer, Result, Stamp, ValuePlace};
+use folddb_base::{Error, Op, OpKind, Result, Stamp};
 use folddb_hash::{Point, Slot};
 use folddb_host::sync::MutexGuard;
-use folddb_journal::long_value::LongValue;
-use folddb_layout::frame::{self, LogOp, SLOT_BYTES};
 use folddb_layout::hash_front::Front;
-use folddb_layout::values::{self, RECORD_HEAD_BYTES};
+use folddb_layout::values::{self};
 
-use crate::read::get;
-use crate::read::hashed;
-use crate::read::hashed::{As, Found, Reading};
+use crate::read::hashed::As;
+use crate::read::{get, hashed};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::hash_index::Hashed;
+use crate::values::hashed_record::{Found, Reading};
 use crate::values::long;
-use crate::write::encoded_batch::{Apart, Encoded, Lifetime};
-
-/// An op on a hashed table, before it is known what it does.
-#[derive(Clone, Debug)]
-pub(crate) struct HashedOp {
-    /// Its place among the tables of the batch.
-    table: usize,
-    kind: OpKind,
-    /// Where its key stands, among the records of values where it brings one, else among the loose bytes.
-    key: Range<usize>,
-    value: Range<usize>,
-    /// Of one that brings a value, unless that has a front, which is not known yet.
-    record: Option<ValueRecord>,
-    lifetime: Lifetime,
-}
-
-/// The record of a value, as the value lane will hold it.
-#[derive(Clone, Debug)]
-struct ValueRecord {
-    range: Range<usize>,
-    hash: u32,
-}
-
-impl Encoded {
-    /// Appends an op on a hashed table; its table is the one with this place in the batch.
-    #[cold]
-    pub(crate) fn push_hashed(
-        &mut self,
-        table: usize,
-        kind: OpKind,
-        key: &[u8],
-        value: &[u8],
-        lifetime: Lifetime,
-    ) {
-        let has_fronts = self.tables[table].records_of().has_fronts;
-        let (bytes, record, key_at) = match kind {
-            OpKind::Set | OpKind::Insert if !has_fronts => {
-                let start = self.values.len();
-                let hash = values::put_record(&mut self.values, self.tables[table].id, key, value);
-                let record = ValueRecord { range: start..self.values.len(), hash };
-                (&self.values, Some(record), start + RECORD_HEAD_BYTES)
-            }
-            _ => {
-                let start = self.loose.len();
-                self.loose.extend_from_slice(key);
-                self.loose.extend_from_slice(value);
-                (&self.loose, None, start)
-            }
-        };
-        let value_at = key_at + key.len();
-        debug_assert!(bytes.len() >= value_at + value.len());
-        self.hashed.push(HashedOp {
-            table,
-            kind,
-            key: key_at..value_at,
-            value: value_at..value_at + value.len(),
-            record,
-            lifetime,
-        });
-    }
-
-    /// Makes a long value that is finished, but for its front, the one op of an empty batch.
-    pub(crate) fn put_long(
-        &mut self,
-        table: &Arc<TableCore>,
-        (kind, key): (OpKind, &[u8]),
-        value: LongValue,
-        lifetime: Lifetime,
-    ) {
-        let place = self.count_in(table, false);
-        self.push_hashed(place, kind, key, &[], lifetime);
-        self.long = Some(Box::new(value));
-    }
-
-    fn bytes_of(&self, op: &HashedOp) -> &[u8] {
-        if op.record.is_some() { &self.values } else { &self.loose }
-    }
-
-    fn key_of(&self, op: &HashedOp) -> &[u8] {
-        &self.bytes_of(op)[op.key.clone()]
-    }
-
-    fn value_of(&self, op: &HashedOp) -> &[u8] {
-        &self.bytes_of(op)[op.value.clone()]
-    }
-
-    /// Appends the record of the log that puts a value in the place of another, or of none.
-    fn put_hashed(&mut self, table: &TableCore, record: &ValueRecord, key_len: usize, old: Option<Slot>) {
-        let key_at = record.range.start + RECORD_HEAD_BYTES;
-        let len = u64::from_le_bytes(self.values[record.range.start..][..8].try_into().unwrap_or_default());
-        let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
-        Pointer { place: ValuePlace::default(), time_ms: 0, hash: record.hash, len, head: &[] }
-            .put(&mut payload);
-        let key = &self.values[key_at..key_at + key_len];
-        frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
-        let pointer_at = self.payload.len() - payload.len() + SLOT_BYTES;
-        let values_in = table.rules.rules.values_in;
-        self.apart.push(Apart { pointer_at, record: record.range.clone(), is_timed: true, values_in });
-    }
-
-    /// Appends the same record, of a value that has its place.
-    fn put_placed(&mut self, table: &TableCore, key: &[u8], pointer: &Pointer<'_>, old: Option<Slot>) {
-        let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
-        pointer.put(&mut payload);
-        frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
-    }
-
-    /// Makes the record of a value that has a front.
-    fn front_record(&mut self, table: &TableCore, key: &[u8], front: Front, value: &[u8]) -> ValueRecord {
-        let start = self.values.len();
-        let value = [&front.bytes()[..], value].concat();
-        let hash = values::put_record(&mut self.values, table.id, key, &value);
-        ValueRecord { range: start..self.values.len(), hash }
-    }
-
-    /// Appends the record of the log that removes a key, or does nothing.
-    fn remove_hashed(&mut self, table: &TableCore, op: &HashedOp, old: Option<Slot>) {
-        let Encoded { payload, values, loose, .. } = self;
-        let bytes = if op.record.is_some() { values } else { loose };
-        let key = old.map_or(&[][..], |_| &bytes[op.key.clone()]);
-        let slot = old.map_or(0, Slot::bits).to_le_bytes();
-        frame::put_record(payload, table.id, LogOp::RemoveHashed, key, &slot);
-    }
-}
+use crate::write::encoded_batch::Encoded;
+use crate::write::ops::{HashedOp, ValueRecord};
 
 /// What a key will have.
 enum Outcome {

@@ -16,67 +16,14 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_layout::frame::{self, FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
-use folddb_rules::{Extractor, Terms};
 
+use crate::read::terms;
+use crate::read::terms::Taken;
 use crate::state::catalog::{IndexCore, TableCore};
 use crate::state::engine::Engine;
-use crate::values::values;
-use crate::write::encoded_batch::{Apart, Encoded};
-
-/// What was derived of a batch.
-#[derive(Default)]
-pub(crate) struct Derived {
-    /// As of which indexes: see [`Engine::index_epoch`].
-    pub(crate) epoch: u64,
-    /// Where the batch's own records end.
-    own: Option<Own>,
-    /// Buffers, kept from one batch to the next.
-    terms: Terms,
-    entry: Vec<u8>,
-    value: Vec<u8>,
-    /// The records of each index.
-    frames: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, Copy)]
-struct Own {
-    payload_bytes: usize,
-    count: u32,
-    tables: usize,
-}
-
-impl Derived {
-    pub(crate) fn clear(&mut self) {
-        self.epoch = 0;
-        self.own = None;
-    }
-}
-
-/// What terms are taken of.
-#[derive(Clone, Copy)]
-pub(crate) enum Taken<'a> {
-    /// A value.
-    Value(&'a [u8]),
-    /// A value too long to be looked at as a whole: its head. It has the terms of that and of its key, and no others.
-    Head(&'a [u8]),
-}
-
-/// Adds the terms of a record, or of a state, each once.
-pub(crate) fn take_terms(
-    extractor: &Extractor,
-    table: &TableCore,
-    key: &[u8],
-    taken: Taken<'_>,
-    terms: &mut Terms,
-) {
-    match taken {
-        Taken::Value(value) => extractor.take(&table.rules, key, value, terms),
-        Taken::Head(head) if extractor.is_of_head() => extractor.take_head(head, terms),
-        Taken::Head(_) if extractor.is_of_key() => extractor.take(&table.rules, key, &[], terms),
-        Taken::Head(_) => {}
-    }
-    terms.settle();
-}
+use crate::values::load;
+use crate::write::encoded_batch::Encoded;
+use crate::write::ops::{Apart, Derived, Own};
 
 /// A table with indexes, for one batch.
 struct Indexed {
@@ -141,7 +88,7 @@ fn put_entries(engine: &Engine, batch: &Encoded, indexed: &[Indexed], derived: &
         for (index, frame) in one.indexes.iter().zip(&mut frames[one.first..]) {
             let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(&one.table, index, why))?;
             terms.clear();
-            take_terms(extractor, &one.table, record.key, taken, terms);
+            terms::take_terms(extractor, &one.table, record.key, taken, terms);
             for term in terms.iter() {
                 entry.clear();
                 put_entry(entry, term, record.key);
@@ -165,7 +112,7 @@ fn value_of<'v>(
     if !kind.is_apart() {
         return Ok(Taken::Value(table.rules.fold.value_in(record.payload)));
     }
-    let rope = values::rope(table, record.key, record.payload)?;
+    let rope = load::rope(table, record.key, record.payload)?;
     if rope.len > VALUE_BYTES_MAX as u64 {
         return Ok(Taken::Head(rope.head));
     }
@@ -173,7 +120,7 @@ fn value_of<'v>(
         // It was streamed, and lies in the lane.
         let mut read = Vec::new();
         value.clear();
-        value.extend_from_slice(values::load_value(
+        value.extend_from_slice(load::load_value(
             engine,
             None,
             table,

@@ -35,11 +35,10 @@ use folddb_memtable::ReadAt;
 use folddb_rules::KeyOrder;
 use folddb_run::{Rank, ReadMode, RunCursor, Tally};
 
-use crate::read::head;
+use crate::read::{head, pinned};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
-use crate::state::pinned_files;
 use crate::state::snapshots::At;
 use crate::state::view::TableView;
 
@@ -187,7 +186,7 @@ impl ReadSet {
             read.check_memory(engine, &view, self.at.seq)?;
             read.check_runs(engine, &view, self.at.seq)?;
         }
-        pinned_files::own_files_at(engine, Some(self.at))?;
+        pinned::own_files_at(engine, Some(self.at))?;
         Ok(checked)
     }
 
@@ -236,7 +235,7 @@ impl ReadSet {
             }
             read.check_memory(engine, &view, checked)?;
         }
-        pinned_files::own_files_at(engine, Some(self.at)).map(drop)
+        pinned::own_files_at(engine, Some(self.at)).map(drop)
     }
 }
 

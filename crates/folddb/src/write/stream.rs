@@ -31,18 +31,18 @@ use folddb_rules::State;
 use folddb_rules::head::Heads;
 
 use crate::options::Durability;
-use crate::read::get;
-use crate::read::hashed::is_long;
-use crate::read::locate;
 use crate::read::locate::{FilePiece, Locate};
+use crate::read::{get, locate};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
+use crate::state::log_sync;
 use crate::state::snapshots::At;
 use crate::state::value_files::Roster;
-use crate::values::long;
-use crate::values::values;
-use crate::write::commit;
-use crate::write::encoded_batch::{Encoded, Lifetime, check_expires, check_lengths};
+use crate::values::hashed_record::is_long;
+use crate::values::{load, long, put};
+use crate::write::encoded_batch::{Encoded, check_expires, check_lengths};
+use crate::write::ops::Lifetime;
+use crate::write::{commit, stall};
 
 // ---- writing --------------------------------------------------------------------------------------------
 
@@ -181,9 +181,9 @@ impl ValueWriter {
     /// Puts what there is into the lane, as a piece.
     fn put_piece(&mut self) -> Result<()> {
         let ValueWriter { engine, core, .. } = self;
-        commit::admit_piece(engine)?;
+        stall::admit_piece(engine)?;
         if core.hashed.is_some() {
-            return self.put_long_piece().inspect_err(|error| commit::note_lack(&self.engine, error));
+            return self.put_long_piece().inspect_err(|error| log_sync::note_lack(&self.engine, error));
         }
         if self.rope.is_empty() && matches!(core.rules.heads, Heads::First(_)) {
             core.rules.heads.put(&self.key, &self.piece, &mut self.head);
@@ -191,7 +191,7 @@ impl ValueWriter {
         self.record.clear();
         let hash = put_record(&mut self.record, core.id, &self.key, &self.piece);
         let placing = engine.values.placing.read();
-        let place = values::put_value(engine, core.rules.rules.values_in, &self.record)?;
+        let place = put::put_value(engine, core.rules.rules.values_in, &self.record)?;
         if self.pinned.insert(place.segment) {
             engine.values.pin(place.segment);
         }
@@ -230,7 +230,7 @@ impl ValueWriter {
             if let Some(mut long) = self.long.take() {
                 let has_front = self.core.records_of().has_fronts;
                 let ended = if has_front { long.make_durable() } else { long.finish(&[]) };
-                ended.inspect_err(|error| commit::note_lack(&self.engine, error))?;
+                ended.inspect_err(|error| log_sync::note_lack(&self.engine, error))?;
                 batch.put_long(&self.core, (self.kind, &self.key), long, lifetime);
             }
         } else if self.rope.is_empty() {
@@ -239,7 +239,7 @@ impl ValueWriter {
             if !self.piece.is_empty() {
                 self.put_piece()?;
             }
-            values::begin_ropes(&self.engine, self.core.has_stamps)?;
+            put::begin_ropes(&self.engine, self.core.has_stamps)?;
             let (rope, op) = (std::mem::take(&mut self.rope), (self.kind, &self.key[..]));
             let time_ms = self.engine.host.clock.unix_millis();
             batch.push_placed(&self.core, op, rope, (time_ms, &self.head), lifetime);
@@ -410,7 +410,7 @@ impl ValueReader {
         };
         self.record.resize(len, 0);
         let read = file.read_exact_at(at, &mut self.record);
-        read.map_err(|error| values::of_key(&self.core, &self.key, Error::io("read", file.path(), error)))?;
+        read.map_err(|error| load::of_key(&self.core, &self.key, Error::io("read", file.path(), error)))?;
         self.loaded = Some((index, 0));
         Ok(0)
     }
@@ -437,8 +437,7 @@ impl ValueReader {
     fn load(&mut self, index: usize, pointer: &Pointer<'_>) -> Result<usize> {
         self.loaded = None;
         let of = self.of.get_or_insert_with(|| self.engine.values.files.present());
-        let len =
-            values::load_piece(&self.engine, of, &self.core, &self.key, pointer, &mut self.record)?.len();
+        let len = load::load_piece(&self.engine, of, &self.core, &self.key, pointer, &mut self.record)?.len();
         let from = self.record.len() - len;
         self.loaded = Some((index, from));
         Ok(from)
@@ -491,7 +490,7 @@ pub(crate) fn read_value(
         let pieces = match state {
             None => return Ok(None),
             Some(State::Value(value)) => vec![OwnPiece::Inline(value.to_vec())],
-            Some(State::Apart(payload)) => own_pieces(&values::rope(core, key, payload)?),
+            Some(State::Apart(payload)) => own_pieces(&load::rope(core, key, payload)?),
         };
         let has_front = core.hashed.is_some() && core.records_of().has_fronts;
         let behind_bytes = if has_front { FRONT_BYTES as u64 } else { 0 };

@@ -1,8 +1,11 @@
 use folddb_host::sync::atomic::Ordering;
 
-use crate::background;
+use crate::Options;
+use crate::Rules;
+use crate::Store;
+use crate::Upkeep;
 use crate::background::merge;
-use crate::{Options, Rules, Store, Upkeep};
+use crate::state::pressure;
 
 /// A store with runs of one table, all of tier 0 and none merged.
 fn store_with_runs(dir: &std::path::Path, runs: u64) -> Store {
@@ -41,7 +44,7 @@ fn debt_is_counted_in_what_merges_take_in() {
 fn runs_beyond_the_merge_factor_and_tiers_count_and_what_is_optimized_does_not() {
     let dir = tempfile::tempdir().unwrap();
     let store = store_with_runs(dir.path(), 7);
-    let debt = || background::debt_now(store.engine());
+    let debt = || pressure::debt_now(store.engine());
     assert_eq!((debt().crowding, debt().merge_amplification), (3.5, 0.0));
     let mut seen = None;
     let mut step = |_| {

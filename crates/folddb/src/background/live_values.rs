@@ -126,3 +126,8 @@ impl Holder {
         Ok(())
     }
 }
+
+/// As much of them as parts, and the indexes of hashed tables, point to.
+pub(crate) fn value_live_bytes(engine: &Engine) -> u64 {
+    alive(engine).values().map(|alive| alive.bytes).sum()
+}

@@ -29,15 +29,14 @@ use folddb_layout::moved::Move;
 use folddb_manifest::{Change, State};
 use folddb_merge::ReclaimPlan;
 
-use crate::background::reclaim;
-use crate::background::reclaim::live;
-use crate::background::reclaim::live::Holder;
+use crate::background::live_values;
+use crate::background::live_values::Holder;
 use crate::edit::install;
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
+use crate::state::log_sync;
 use crate::state::value_files::Roster;
-use crate::values::values;
-use crate::write::commit;
+use crate::values::segments;
 
 /// See the top of this file.
 pub(crate) struct ReclaimJob {
@@ -117,7 +116,7 @@ impl ReclaimJob {
             Some((segment, own.or_else(|| state.moved.get(&number).copied().map(Place::Moved))?))
         };
         let places: BTreeMap<u32, Place> = plan.segments.iter().filter_map(place).collect();
-        let holders = live::holders(engine, &places.keys().copied().collect());
+        let holders = live_values::holders(engine, &places.keys().copied().collect());
         ReclaimJob {
             _roster: engine.values.files.present(),
             holders,
@@ -259,7 +258,7 @@ impl ReclaimJob {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         let file_bytes = writer.finish()?;
         install::sync_dir(engine)?;
-        reclaim::sync_for_hashed(engine)?;
+        log_sync::sync_for_hashed(engine)?;
         let mut manifest = engine.manifest.lock();
         engine.check_open()?;
         let state = Arc::clone(manifest.state());
@@ -276,10 +275,10 @@ impl ReclaimJob {
         changes.extend(install::numbers_change(engine, &state));
         manifest.append(&changes).inspect_err(|error| {
             self.is_unlisted = error.kind() == ErrorKind::NoSpace; // after any other failure the edit may be on the disk
-            commit::note_write_failure(engine, error);
+            log_sync::note_write_failure(engine, error);
         })?;
         self.is_unlisted = false;
-        values::note_listed_values(engine, &manifest);
+        segments::note_listed_values(engine, &manifest);
         engine.values.files.moved(&segments, self.number);
         let gone: u64 = freed_bytes(&state, manifest.state());
         drop(manifest);
@@ -298,7 +297,7 @@ impl ReclaimJob {
         }
         let mut now: BTreeMap<u32, Vec<u32>> =
             self.places.keys().map(|&segment| (segment, Vec::new())).collect();
-        for holder in live::holders(engine, &self.places.keys().copied().collect()) {
+        for holder in live_values::holders(engine, &self.places.keys().copied().collect()) {
             holder.add_all_to(&mut now)?;
         }
         for (segment, units) in now {

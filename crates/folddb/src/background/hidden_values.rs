@@ -19,10 +19,10 @@ use folddb_merge::{MergeOptions, Moment, ReclaimOptions, ValueFile};
 use folddb_rules::place::ValuesIn;
 
 use crate::background::expire;
-use crate::background::merge::summaries;
+use crate::background::summaries::summaries;
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
-use crate::values::values;
+use crate::values::segments;
 
 /// Dead values that runs may hide in any case: half of the smallest segment.
 const HIDDEN_BYTES_MIN: u64 = 512 << 10;
@@ -65,7 +65,7 @@ pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
     let mut beside = Beside::default();
     let is_beside = |number: FileNumber| !settled.contains(&number) && !state.is_shelf(number);
     for (&number, &end) in state.values.iter().filter(|(number, _)| is_beside(**number)) {
-        let len = values::segment_bytes(engine, state, number);
+        let len = segments::segment_bytes(engine, state, number);
         let fresh = end.or_else(|| filled.get(&number).copied()).unwrap_or(len).min(len);
         beside.fresh_bytes += fresh;
         beside.spare_bytes += len - fresh;

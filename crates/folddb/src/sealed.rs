@@ -14,12 +14,12 @@
 
 use std::path::Path;
 
-use folddb_base::{Error, ErrorKind, Result};
+use folddb_base::{Error, Result};
 use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 
 use crate::options::Options;
-use crate::recovery::primary;
+use crate::recovery::format;
 use crate::store::Store;
 
 /// What stands in the file, for people.
@@ -35,12 +35,12 @@ impl Store {
         let (path, options) = (path.as_ref(), options.read_only(false));
         let files = &*options.host.files;
         let to = path.join(FileName::Sealed.to_string());
-        if is_sealed(files, path) {
+        if format::is_sealed(files, path) {
             return sync_name(files, path); // whoever sealed it may have failed to
         }
         let store = Store::open(path, options.clone())?;
         // Held from the opening until the seal is durable: nobody writes between, so all that there is has gone to runs. Who
-        // looked for a seal before, and waits for the lock, looks again under it (`primary::lock_to_open`).
+        // looked for a seal before, and waits for the lock, looks again under it (`format::lock_to_open`).
         let _lock = store.engine().take_lock();
         store.close()?;
         let mut file = files.create(&to).map_err(|error| Error::io("create", &to, error))?;
@@ -56,8 +56,8 @@ impl Store {
     /// [`ErrorKind::Locked`] while somebody reads; [`ErrorKind::NoStore`]; a failed write.
     pub fn unseal(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.read_only(false));
-        primary::read_version(path, &options)?; // there is a store
-        let _lock = primary::lock(path, &options)?;
+        format::read_version(path, &options)?; // there is a store
+        let _lock = format::lock(path, &options)?;
         let (files, seal) = (&*options.host.files, path.join(FileName::Sealed.to_string()));
         match files.remove(&seal) {
             // Whoever removed it may have failed to make that durable.
@@ -69,7 +69,7 @@ impl Store {
 
     /// Whether the store in a directory is sealed.
     pub fn is_sealed(path: impl AsRef<Path>, options: &Options) -> bool {
-        is_sealed(&*options.host.files, path.as_ref())
+        format::is_sealed(&*options.host.files, path.as_ref())
     }
 
     /// The store as it is now, where this one was opened beside a writer ([`Options::beside_writer`]): opened anew. This one stays
@@ -91,14 +91,4 @@ impl Store {
 /// Makes durable whether the mark is there: its name counts, and not its bytes.
 fn sync_name(files: &dyn Files, dir: &Path) -> Result<()> {
     files.sync_dir(dir).map_err(|error| Error::io("sync", dir, error))
-}
-
-pub(crate) fn is_sealed(files: &dyn Files, dir: &Path) -> bool {
-    files.len_bytes(&dir.join(FileName::Sealed.to_string())).is_ok()
-}
-
-/// The error of who would write to a sealed store.
-pub(crate) fn refuse(dir: &Path) -> Error {
-    let message = format!("the store {} is sealed", dir.display());
-    Error::new(ErrorKind::ReadOnly, message).advise("open it for reading, or unseal it")
 }
