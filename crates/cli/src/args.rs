@@ -62,10 +62,20 @@ pub(crate) enum Verb {
     /// 130 stopped by Ctrl-C, which says how many rows are in. Rows that come through a pipe are committed at least each second.
     Import(Box<ImportArgs>),
     /// Write rows to a file or to stdout, as CSV, TSV or NDJSON
+    ///
+    /// Until when values last is left out, which is said where some do not last for ever: `dump` keeps that.
     Export(ExportArgs),
     /// Make each file below a directory the value of its path; files that have not changed since are passed over
+    ///
+    /// A file that cannot be read, or whose name or bytes the table does not take, is refused by its name, and the others are stored.
+    ///
+    /// Exit codes: 0 all files are in, 5 some were refused, 3 it stopped before the end, 130 by Ctrl-C: what is stored stays, it says
+    /// how much that is, and the next time goes on with the rest.
     ImportDir(ImportDirArgs),
     /// Write each value to a file below a directory, at the path that is its key
+    ///
+    /// A file that is there stays. Where it has other bytes than the value, or a key cannot be a file, that is said, and the exit
+    /// code is 3.
     ExportDir(ExportDirArgs),
     /// Print the rows of a table, or of a range of it
     Scan(ScanArgs),
@@ -104,6 +114,8 @@ pub(crate) enum Verb {
     /// Draw the tiers of a table: runs, parts, sizes
     Runs(StoreTableArgs),
     /// Draw the value lane: its segments, and how much of each is alive
+    ///
+    /// A value that was overwritten or deleted counts as alive until a merge has met both; `optimize` merges a table now.
     Values(ValuesArgs),
     /// Print what a change feed has to give: the rows the first time, then every batch since
     ///
@@ -361,7 +373,7 @@ pub(crate) struct ImportDirArgs {
     pub(crate) table: String,
     /// The directory; keys are paths in it, with `/` between names
     pub(crate) dir: PathBuf,
-    /// Create the store and the table (as `create --like blob --key utf8` does) when they are not there
+    /// Create the store and the table (as `create --value bytes --block 32KiB --separate 2KiB` does) when they are not there
     #[arg(long)]
     pub(crate) create: bool,
     /// Take files too that have the size of what is stored and are not younger
@@ -817,7 +829,7 @@ pub(crate) struct DigestArgs {
     /// Keep it in this file, which must not be there yet
     #[arg(long, value_name = "FILE", alias = "save")]
     pub(crate) to: Option<String>,
-    /// Compare it with this one, which was kept, and print the keys among which the two differ
+    /// Compare it with this one, which was kept, and print the keys of the table among which the two differ
     #[arg(long, value_name = "FILE", conflicts_with = "depth")]
     pub(crate) against: Option<PathBuf>,
 }

@@ -2,7 +2,7 @@
 
 use folddb::codec::{KeyCodec, ValueCodec};
 use folddb::table_rules::{Compression, TableKind, TableRules};
-use folddb::{Datum, ErrorKind, Expire, HeadRule, Keep, ValuesIn, folds};
+use folddb::{Datum, ErrorKind, Expire, HeadRule, Keep, Store, ValuesIn, folds};
 use serde_json::json;
 
 use crate::args::CreateArgs;
@@ -11,6 +11,9 @@ use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &CreateArgs, session: &mut Session) -> Result<(), Failure> {
     let rules = args.table.as_ref().map(|_| rules(args)).transpose()?;
+    if let (Some(table), Some(rules)) = (&args.table, &rules) {
+        Store::check_table(table, rules, &session.options())?; // before a store is made
+    }
     let store = open(args, session)?;
     if let (Some(table), Some(rules)) = (&args.table, rules) {
         store.create_table(table, rules)?;
@@ -70,8 +73,13 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     }
     if let Some(rule) = &args.keep {
         let wrong = || {
+            let why =
+                match rule.strip_prefix("window:").filter(|time| folddb::time::parse_time(time).is_none()) {
+                    Some(time) => folddb::time::why_no_time(time),
+                    None => format!("there is no rule `{rule}`"),
+                };
             Failure::Usage(format!(
-                "in --keep: there is no rule `{rule}`; there are latest, versions:N, window:TIME (from 1s), forever"
+                "in --keep: {why}; there are latest, versions:N (N up to 1048576), window:TIME (from 1s), forever"
             ))
         };
         rules = rules.keep(Keep::parse(rule).ok_or_else(wrong)?);
@@ -79,7 +87,8 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     if let Some(rule) = &args.expire {
         let wrong = || {
             Failure::Usage(format!(
-                "in --expire: `{rule}` is no time; write 90s, 15m, 36h, 30d, by-write or never"
+                "in --expire: {}; there are also by-write and never",
+                folddb::time::why_no_time(rule)
             ))
         };
         rules = rules.expire(Expire::parse(rule).ok_or_else(wrong)?);

@@ -2,9 +2,10 @@
 //!
 //! Keys come from anywhere: one that is no plain path below the directory (`..`, an absolute path, an empty name, a way through a link or
 //! a file) is passed over and told, and nothing goes into a store or a place for backups. A file is written under another name first, so that what has its name is whole.
+//! One that is there stays: with the bytes of the value it is done, with others it is told.
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use folddb::{BytesTable, Datum, Options, Store};
@@ -21,8 +22,10 @@ use crate::{blobs, human, interrupt, progress};
 enum Exported {
     /// A file of so many bytes.
     Written(u64),
-    /// Nothing: there is a file that is to stay, or the key was deleted meanwhile.
+    /// Nothing: there is a file with these bytes, or the key was deleted meanwhile.
     Left,
+    /// Nothing: there is a file with other bytes, which is to stay.
+    Differs(String),
     /// Nothing, and why it cannot be a file here.
     PassedOver(String),
 }
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     fs::create_dir_all(&args.dir).map_err(|error| cannot("create", &args.dir, &error))?;
     refuse_inside_store(&args.dir, &options)?; // its path may have led through what was not there
     let bar = progress::bytes_bar(None, "writing");
-    let (mut written, mut bytes, mut there, mut passed_over) = (0, 0, 0, 0);
+    let (mut written, mut bytes, mut there, mut differing, mut passed_over) = (0, 0, 0, 0, 0);
     let mut rows = table.scan().keys_only().rows()?;
     let done = (|| -> Result<(), Failure> {
         while let Some((key, _)) = rows.next_row()? {
@@ -47,6 +50,10 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
             match export(args, &options, &table, key, &bar)? {
                 Exported::Written(len) => (written, bytes) = (written + 1, bytes + len),
                 Exported::Left => there += 1,
+                Exported::Differs(why) => {
+                    differing += 1;
+                    bar.suspend(|| exit_code::tell(&format!("folddb: {why}")));
+                }
                 Exported::PassedOver(why) => {
                     passed_over += 1;
                     bar.suspend(|| exit_code::tell(&format!("folddb: {why}")));
@@ -57,18 +64,27 @@ pub(crate) fn run(args: &ExportDirArgs, session: &mut Session) -> Result<(), Fai
     })();
     bar.finish_and_clear();
     done?;
-    let report = json!({ "written": written, "bytes": bytes, "there": there, "passed_over": passed_over });
+    let report = json!({
+        "written": written,
+        "bytes": bytes,
+        "there": there,
+        "differing": differing,
+        "passed_over": passed_over,
+    });
     session.report(&report, |out| {
         write!(out, "{} written, {}", human::plural(written, "file"), human::bytes(bytes))?;
         if there > 0 {
             write!(out, "; {} there already", human::count(there))?;
+        }
+        if differing > 0 {
+            write!(out, "; {} there with other contents", human::count(differing))?;
         }
         if passed_over > 0 {
             write!(out, "; {} passed over", human::plural(passed_over, "key"))?;
         }
         writeln!(out)
     })?;
-    if passed_over > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
+    if differing + passed_over > 0 { Err(Failure::Told(ExitCode::Refused)) } else { Ok(()) }
 }
 
 /// Writes the value of a key to its file.
@@ -89,7 +105,7 @@ fn export(
         Ok(facts) if facts.is_dir() => {
             return Ok(Exported::PassedOver(format!("{} is a directory, and a key, too", path.display())));
         }
-        Ok(_) if !args.overwrite => return Ok(Exported::Left),
+        Ok(facts) if !args.overwrite => return compare(table, key, &path, &facts, bar),
         _ => {}
     }
     if let Some(in_the_way) = make_parents(&args.dir, &relative, options)? {
@@ -112,6 +128,54 @@ fn export(
         cannot("write", &path, &error)
     })?;
     Ok(Exported::Written(len))
+}
+
+/// Whether a file that is there and is to stay has the value of a key.
+fn compare(
+    table: &BytesTable,
+    key: &[u8],
+    path: &Path,
+    facts: &Metadata,
+    bar: &ProgressBar,
+) -> Result<Exported, Failure> {
+    let name = path.display().to_string();
+    let Some(head) = table.head(key)? else { return Ok(Exported::Left) }; // deleted meanwhile
+    let mut is_same = facts.is_file() && facts.len() == head.size_bytes;
+    if is_same {
+        let file = File::open(path).map_err(|error| cannot("read", path, &error))?;
+        let to = Compared { file: BufReader::new(file), theirs: Vec::new(), is_same: &mut is_same };
+        blobs::get(table, key, || Ok(to), &name, bar)?;
+    }
+    Ok(match is_same {
+        true => Exported::Left,
+        false => {
+            Exported::Differs(format!("{name} is there with other contents (--overwrite writes over it)"))
+        }
+    })
+}
+
+/// Takes what a file should hold, and compares.
+struct Compared<'a> {
+    file: BufReader<File>,
+    theirs: Vec<u8>,
+    is_same: &'a mut bool,
+}
+
+impl Write for Compared<'_> {
+    fn write(&mut self, ours: &[u8]) -> io::Result<usize> {
+        if *self.is_same {
+            self.theirs.resize(ours.len(), 0);
+            *self.is_same = match self.file.read_exact(&mut self.theirs) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => false, // it was cut meanwhile
+                read => read.map(|()| self.theirs == ours)?,
+            };
+        }
+        Ok(ours.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Creates a file in the directory of another, under a name that none has.

@@ -2,6 +2,9 @@
 //!
 //! A file is passed over where the table has a value of its size that was written after the file was, or that is the same. Links,
 //! what is neither file nor directory, and stores are passed over, too, and counted.
+//!
+//! A file that cannot be read, or whose name or bytes the table does not take, is refused by its name, and the others are stored, as
+//! `tar` and `rsync` do. What ends the whole says how many are in.
 
 use std::fs::Metadata;
 use std::io::Read;
@@ -16,6 +19,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::args::ImportDirArgs;
+use crate::exit_code::{self, ExitCode};
 use crate::failure::Failure;
 use crate::session::{Opened, Session};
 use crate::{blobs, human, interrupt, progress};
@@ -28,6 +32,29 @@ struct Tally {
     unchanged: u64,
     others: u64,
     stores: u64,
+    refused: u64,
+}
+
+/// So many files that are refused are named.
+const REFUSED_TOLD_MAX: u64 = 10;
+
+impl Tally {
+    /// Takes note of a file that cannot be a value, and names it; one that concerns more than a file is handed on.
+    fn refuse(&mut self, failure: Failure, bar: &ProgressBar) -> Result<(), Failure> {
+        let is_of_file = match &failure {
+            Failure::Usage(_) | Failure::NotFound(_) | Failure::Refused(_) => true,
+            Failure::Store(error) => error.kind() == ErrorKind::InvalidInput,
+            _ => false,
+        };
+        if !is_of_file {
+            return Err(failure);
+        }
+        self.refused += 1;
+        if self.refused <= REFUSED_TOLD_MAX {
+            bar.suspend(|| exit_code::tell(&format!("folddb: {failure}")));
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Failure> {
@@ -39,19 +66,39 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
             "{dir} is a store, or holds backups, whose files are no values"
         )));
     }
-    let files = files_below(&args.dir, &options, &mut tally)?;
+    let bar = progress::bytes_bar(None, "storing");
+    let files = files_below(&args.dir, &options, &bar, &mut tally)?;
+    bar.set_length(files.iter().map(|(_, facts)| facts.len()).sum());
     let _hearing = session.shared.is_none().then(interrupt::hear); // in a shell, that hears
     let store = open(args, session)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
-    let bar = progress::bytes_bar(Some(files.iter().map(|(_, facts)| facts.len()).sum()), "storing");
-    let done = files.iter().try_for_each(|file| import(args, &table, file, &bar, &mut tally));
+    let ended = files.iter().try_for_each(|file| match import(args, &table, file, &bar, &mut tally) {
+        Err(failure) => tally.refuse(failure, &bar),
+        done => done,
+    });
     bar.finish_and_clear();
-    done?;
     store.close()?;
-    let Tally { stored, bytes, unchanged, others, stores } = tally;
-    let report = json!({ "stored": stored, "bytes": bytes, "unchanged": unchanged, "others": others, "stores": stores });
+    report(&tally, ended.is_ok(), session)?;
+    match ended {
+        Ok(()) if tally.refused > 0 => Err(Failure::Told(ExitCode::NotAllIn)),
+        ended => ended,
+    }
+}
+
+fn report(tally: &Tally, is_whole: bool, session: &mut Session) -> Result<(), Failure> {
+    let &Tally { stored, bytes, unchanged, others, stores, refused } = tally;
+    let report = json!({
+        "stored": stored,
+        "bytes": bytes,
+        "unchanged": unchanged,
+        "others": others,
+        "stores": stores,
+        "refused": refused,
+        "whole": is_whole,
+    });
     session.report(&report, |out| {
-        write!(out, "{} stored, {}", human::plural(stored, "file"), human::bytes(bytes))?;
+        let stopped = if is_whole { "" } else { ", then stopped" };
+        write!(out, "{} stored, {}{stopped}", human::plural(stored, "file"), human::bytes(bytes))?;
         if unchanged > 0 {
             write!(out, "; {} unchanged", human::count(unchanged))?;
         }
@@ -61,6 +108,12 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
         if stores > 0 {
             let what = if stores == 1 { "a store, or backups" } else { "stores, or backups" };
             write!(out, "; {} passed over: {what}", human::count(stores))?;
+        }
+        if refused > 0 {
+            write!(out, "; {} refused", human::count(refused))?;
+        }
+        if refused > REFUSED_TOLD_MAX {
+            write!(out, ", of which {REFUSED_TOLD_MAX} are named above")?;
         }
         writeln!(out)
     })
@@ -80,29 +133,45 @@ fn open(args: &ImportDirArgs, session: &Session) -> Result<Opened, Failure> {
     Ok(store)
 }
 
-/// All files below a directory, by path; those of stores are none of them, not of the one that is written to either.
+/// All files below a directory, by path; those of stores are none of them, not of the one that is written to either. A directory below
+/// that cannot be read is refused.
 fn files_below(
     dir: &Path,
     options: &Options,
+    bar: &ProgressBar,
     tally: &mut Tally,
 ) -> Result<Vec<(PathBuf, Metadata)>, Failure> {
-    let cannot =
-        |path: &Path, error: &std::io::Error| Failure::file("read", &path.display().to_string(), error);
-    let (mut files, mut dirs) = (Vec::new(), vec![dir.to_owned()]);
+    let (mut files, mut dirs) = (Vec::new(), Vec::new());
+    look_into(dir, options, (&mut files, &mut dirs), tally)?;
     while let Some(dir) = dirs.pop() {
-        for entry in std::fs::read_dir(&dir).map_err(|error| cannot(&dir, &error))? {
-            let path = entry.map_err(|error| cannot(&dir, &error))?.path();
-            let facts = std::fs::symlink_metadata(&path).map_err(|error| cannot(&path, &error))?;
-            match (facts.is_dir(), facts.is_file()) {
-                (true, _) if Store::keeps(&path, options) => tally.stores += 1,
-                (true, _) => dirs.push(path),
-                (_, true) => files.push((path, facts)),
-                _ => tally.others += 1,
-            }
+        if let Err(failure) = look_into(&dir, options, (&mut files, &mut dirs), tally) {
+            tally.refuse(failure, bar)?;
         }
     }
     files.sort_by(|(a, _), (b, _)| a.cmp(b));
     Ok(files)
+}
+
+/// The files and the directories in a directory.
+fn look_into(
+    dir: &Path,
+    options: &Options,
+    (files, dirs): (&mut Vec<(PathBuf, Metadata)>, &mut Vec<PathBuf>),
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let cannot =
+        |path: &Path, error: &std::io::Error| Failure::file("read", &path.display().to_string(), error);
+    for entry in std::fs::read_dir(dir).map_err(|error| cannot(dir, &error))? {
+        let path = entry.map_err(|error| cannot(dir, &error))?.path();
+        let facts = std::fs::symlink_metadata(&path).map_err(|error| cannot(&path, &error))?;
+        match (facts.is_dir(), facts.is_file()) {
+            (true, _) if Store::keeps(&path, options) => tally.stores += 1,
+            (true, _) => dirs.push(path),
+            (_, true) => files.push((path, facts)),
+            _ => tally.others += 1,
+        }
+    }
+    Ok(())
 }
 
 fn import(
@@ -134,7 +203,7 @@ fn import(
 fn key_of(table: &BytesTable, path: &Path) -> Result<Vec<u8>, Failure> {
     let names: Option<Vec<&str>> = path.components().map(|name| name.as_os_str().to_str()).collect();
     let Some(names) = names else {
-        return Err(Failure::Refused(format!("the name of {} is no UTF-8, and so no key", path.display())));
+        return Err(Failure::Refused(format!("the name of {path:?} is no UTF-8 text, and so no key")));
     };
     let (codec, mut key) = (table.rules().rules.key_codec(), Vec::new());
     codec.encode(&Datum::Text(names.join("/")), &mut key).map_err(|cause| {
