@@ -35,6 +35,13 @@ pub(crate) fn hear() -> Hearing {
     Hearing(ends)
 }
 
+impl Hearing {
+    /// What was asked is done: the next signal only asks, too.
+    pub(crate) fn heed(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Hearing {
     fn drop(&mut self) {
         IS_HEARD.store(false, Ordering::Relaxed);

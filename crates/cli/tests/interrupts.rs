@@ -168,3 +168,105 @@ fn an_interrupted_import_says_how_many_rows_are_in() {
     drop(pipe);
     assert_eq!(place.done(&["count", "s", "t"]), "2\n");
 }
+
+/// A program at a terminal, which `script` makes.
+#[cfg(target_os = "linux")]
+struct Screen {
+    script: Child,
+    keys: std::process::ChildStdin,
+    shown: std::sync::Arc<std::sync::Mutex<String>>,
+}
+
+#[cfg(target_os = "linux")]
+impl Screen {
+    /// Starts a line of `sh`; none where there is no `script`.
+    fn of(place: &Place, line: &str) -> Option<Screen> {
+        let mut script = Command::new("script");
+        script.args(["-qefc", line, "/dev/null"]).current_dir(place.path()).env("HOME", place.path());
+        script.env("TERM", "dumb").stdin(Stdio::piped()).stdout(Stdio::piped());
+        let Ok(mut script) = script.spawn() else {
+            eprintln!("there is no `script` to make a terminal with: nothing is tried");
+            return None;
+        };
+        let (keys, mut out) = (script.stdin.take().expect("a pipe"), script.stdout.take().expect("a pipe"));
+        let shown = std::sync::Arc::new(std::sync::Mutex::new(String::new()));
+        let shows = std::sync::Arc::clone(&shown);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(len @ 1..) = out.read(&mut bytes) {
+                let text = String::from_utf8_lossy(&bytes[..len]).into_owned();
+                shows.lock().expect("nobody panicked").push_str(&text);
+            }
+        });
+        Some(Screen { script, keys, shown })
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("the terminal takes keys");
+    }
+
+    /// Waits until something was shown so often.
+    fn shows(&self, what: &str, times: usize) {
+        let since = Instant::now();
+        loop {
+            let shown = self.shown.lock().expect("nobody panicked").clone();
+            if shown.matches(what).count() >= times {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "`{what}` is not shown {times} times: {shown}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn ends_well(mut self) {
+        let code = self.script.wait().expect("it ends").code();
+        assert_eq!(code, Some(0), "{}", self.shown.lock().expect("nobody panicked"));
+    }
+}
+
+/// Whoever types at a terminal that moves no cursor drops a line by Ctrl-C, as often as they like, and
+/// neither the shell nor its transaction.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_at_a_dumb_terminal_drops_the_line_that_is_typed_and_no_more() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+    let Some(mut screen) = Screen::of(&place, &format!("exec {} shell s", support::FOLDDB)) else { return };
+    screen.shows("folddb> ", 1);
+    screen.press("begin\n");
+    screen.shows("folddb> ", 2);
+    screen.press("fold t mine 5\n");
+    for prompts in 3..6 {
+        screen.shows("folddb> ", prompts);
+        screen.press("drop t\u{3}");
+    }
+    screen.shows("folddb> ", 6);
+    screen.press("commit\n");
+    screen.shows("folddb> ", 7);
+    screen.press("get t mine\n");
+    screen.shows("\n5\r", 1);
+    screen.press("exit\n");
+    screen.ends_well();
+    assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
+}
+
+/// The same where lines come from elsewhere, and somebody at a terminal looks on.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_while_lines_come_from_elsewhere_to_a_terminal_leaves_the_shell() {
+    let place = Place::new();
+    place.done(&["create", "s", "t", "--fold", "sum:u64"]);
+    let fifo = place.path().join("lines");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("mkfifo starts").success());
+    let line = format!("exec {} shell s < lines", support::FOLDDB);
+    let Some(mut screen) = Screen::of(&place, &line) else { return };
+    let mut lines = std::fs::File::options().write(true).open(&fifo).expect("the shell reads");
+    writeln!(lines, "begin\nfold t mine 5\nget t mine").expect("the shell reads");
+    screen.shows("5\r", 1);
+    screen.press("\u{3}");
+    screen.shows("^C", 1);
+    writeln!(lines, "commit\nget t mine\nexit").expect("the shell reads");
+    screen.shows("5\r", 2);
+    screen.ends_well();
+    assert_eq!(place.done(&["get", "s", "t", "mine"]), "5\n");
+}

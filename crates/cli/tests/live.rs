@@ -2,40 +2,10 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::io::Write;
+use std::process::Stdio;
 
-use support::Place;
-
-/// A shell that holds a store open for writing.
-struct Shell {
-    child: Child,
-    lines: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Shell {
-    fn of(place: &Place, store: &str) -> Shell {
-        let mut command = place.command(&["shell", store]);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the shell starts");
-        let (lines, answers) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
-        Shell { child, lines, answers: BufReader::new(answers) }
-    }
-
-    /// Runs a line that prints one.
-    fn ask(&mut self, line: &str) -> String {
-        writeln!(self.lines, "{line}").expect("the shell reads");
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).expect("the shell answers");
-        answer
-    }
-
-    fn end(mut self) {
-        drop(self.lines);
-        assert!(self.child.wait().expect("the shell ends").success());
-    }
-}
+use support::{Place, Shell};
 
 /// A store that is open, and another one with a table that is the same but for one key.
 fn open_one(place: &Place) -> Shell {

@@ -3,30 +3,20 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
-
-use support::Place;
+use support::{Place, Shell};
 
 #[test]
 fn a_store_that_is_open_elsewhere_is_refused() {
     let place = Place::new();
     place.done(&["create", "s", "t", "--fold", "sum:u64"]);
-    let mut shell = place.command(&["shell", "s"]);
-    let mut shell = shell.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the shell starts");
-    let mut lines = shell.stdin.take().expect("a pipe");
-    let mut answers = BufReader::new(shell.stdout.take().expect("a pipe"));
-    writeln!(lines, "fold t k 1\nget t k").expect("the shell reads");
-    let mut answer = String::new();
-    answers.read_line(&mut answer).expect("the shell answers");
-    assert_eq!(answer, "1\n");
+    let mut shell = Shell::of(&place, "s");
+    assert_eq!(shell.ask("fold t k 1 --get"), "1\n");
 
     let refused = place.run(&["fold", "s", "t", "k", "1"]);
     assert_eq!(refused.code, 3, "{}", refused.err);
     assert!(refused.err.contains("close the other one first"), "{}", refused.err);
 
-    writeln!(lines, "exit").expect("the shell reads");
-    assert!(shell.wait().expect("the shell ends").success());
+    shell.end();
     place.done(&["fold", "s", "t", "k", "1"]);
     assert_eq!(place.done(&["get", "s", "t", "k"]), "2\n");
 }

@@ -3,12 +3,12 @@
 
 mod support;
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use support::Place;
+use support::{Place, Shell};
 
 /// Longer than any machine takes for a row.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -55,42 +55,6 @@ impl Watching {
     }
 }
 
-/// A shell that holds a store open for writing.
-struct Shell {
-    child: Child,
-    lines: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
-
-impl Shell {
-    fn of(place: &Place) -> Shell {
-        let mut command = place.command(&["shell", "s"]);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("the shell starts");
-        let (lines, answers) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
-        Shell { child, lines, answers: BufReader::new(answers) }
-    }
-
-    /// Runs a line that prints nothing, and waits until it is done.
-    fn does(&mut self, line: &str) {
-        let count = self.ask(&format!("{line}\ncount t"));
-        assert!(count.trim().parse::<u64>().is_ok(), "{line}: {count}");
-    }
-
-    /// Runs lines that print one.
-    fn ask(&mut self, line: &str) -> String {
-        writeln!(self.lines, "{line}").expect("the shell reads");
-        let mut answer = String::new();
-        self.answers.read_line(&mut answer).expect("the shell answers");
-        answer
-    }
-
-    fn end(mut self) {
-        drop(self.lines);
-        assert!(self.child.wait().expect("the shell ends").success());
-    }
-}
-
 fn store_with_a_row(place: &Place) {
     place.done(&["create", "s", "t", "--fold", "sum:u64"]);
     place.done(&["fold", "s", "t", "first", "1"]);
@@ -118,7 +82,7 @@ fn each_batch_shows_while_others_write_and_is_acknowledged_at_the_end() {
     place.done(&["delete", "s", "t", "b"]);
     watching.shows("delete t  b");
     // And this one keeps it.
-    let mut shell = Shell::of(&place);
+    let mut shell = Shell::of(&place, "s");
     shell.does("fold t d 9");
     watching.shows("fold t  d  9");
     assert!(shell.ask("create u --fold sum:u64").starts_with("created "));
@@ -134,7 +98,7 @@ fn each_batch_shows_while_others_write_and_is_acknowledged_at_the_end() {
 fn what_cannot_be_acknowledged_is_printed_again_and_said_so() {
     let place = Place::new();
     store_with_a_row(&place);
-    let mut shell = Shell::of(&place);
+    let mut shell = Shell::of(&place, "s");
     shell.does("fold t first 1");
     // There is no feed yet, and who has the store open is not asked for one.
     let ran = place.run(&["watch", "s", "f", "--wait", "1"]);
@@ -168,7 +132,7 @@ fn what_could_not_be_printed_is_not_acknowledged() {
     let place = Place::new();
     store_with_a_row(&place);
     place.done(&["watch", "s", "f"]);
-    let mut shell = Shell::of(&place);
+    let mut shell = Shell::of(&place, "s");
     let full = std::fs::File::options().write(true).open("/dev/full").expect("a device that is always full");
     let mut watch = place.command(&["watch", "s", "f", "--wait"]);
     let mut watch = watch.stdout(full).stderr(Stdio::null()).spawn().expect("it starts");

@@ -12,6 +12,9 @@ pub(crate) fn run(args: &PutArgs, session: &mut Session) -> Result<(), Failure> 
     let Some((file, key)) = args.key_and_file.split_last() else {
         return Err(Failure::Usage("name a key and a file".to_owned()));
     };
+    if file == "-" && session.shared.is_some() {
+        return Err(Failure::Usage("in a shell stdin holds the commands; name a file".to_owned()));
+    }
     let store = session.write(&args.store)?;
     let table = store.known_table(&args.table)?.with_durability(args.durability.into());
     let key = keys::key(&table, key, args.hex)?;

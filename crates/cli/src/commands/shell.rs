@@ -3,11 +3,16 @@
 //! On a terminal there are history and completion; from a pipe the lines are commands, an error does not end the
 //! rest, and the exit code is that of the first command that failed. `#` begins a comment.
 //!
+//! Wherever somebody sits before it, Ctrl-C ends what a line does, or drops a line that is half typed, and no more: also at a
+//! terminal that moves no cursor (`TERM=dumb`), and where lines come from a pipe and answers go to a terminal.
+//!
 //! `begin` begins a transaction: until `commit` or `abort` what `get`, `set`, `insert`, `fold` and `delete` do with keys is done in it.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use folddb::{Durability, Store};
@@ -64,8 +69,10 @@ pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure
     };
     session.shared = Some(store.clone());
     let mut shell = Shell { path: args.store.clone(), first_failure: None };
-    let ended =
-        if io::stdin().is_terminal() { shell.at_prompt(&store, session) } else { shell.over_pipe(session) };
+    let ended = match Input::of_process() {
+        Input::Editor => shell.at_prompt(&store, session),
+        input => shell.over_lines(input, session),
+    };
     session.shared = None;
     if session.transaction.take().is_some() {
         let why = "the transaction was not committed: nothing of it is written";
@@ -85,6 +92,45 @@ struct Shell {
     first_failure: Option<ExitCode>,
 }
 
+/// Where lines come from, and who sees what becomes of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Input {
+    /// From a terminal, with history and completion.
+    Editor,
+    /// From one that moves no cursor.
+    Typed,
+    /// From elsewhere, and somebody looks on.
+    Watched,
+    /// From elsewhere, and nobody does.
+    Unwatched,
+}
+
+impl Input {
+    fn of_process() -> Input {
+        // Those that the editor of lines leaves to the system, too.
+        let is_dumb = std::env::var("TERM").is_ok_and(|term| ["dumb", "cons25", "emacs"].contains(&&*term));
+        match (io::stdin().is_terminal(), io::stdout().is_terminal()) {
+            (true, _) if is_dumb => Input::Typed,
+            (true, _) => Input::Editor,
+            (false, true) => Input::Watched,
+            (false, false) => Input::Unwatched,
+        }
+    }
+}
+
+/// What stands before a line that is typed.
+const PROMPT: &str = "folddb> ";
+
+/// So often it is looked whether Ctrl-C came while a line is waited for.
+const LOOKS_EVERY: Duration = Duration::from_millis(50);
+
+/// The lines of the standard input, each read when the last one was taken.
+fn lines() -> Receiver<io::Result<String>> {
+    let (sender, lines) = mpsc::sync_channel(0);
+    std::thread::spawn(move || io::stdin().lock().lines().try_for_each(|line| sender.send(line)));
+    lines
+}
+
 /// What a line was.
 enum Line {
     Done,
@@ -92,12 +138,16 @@ enum Line {
 }
 
 impl Shell {
-    fn over_pipe(&mut self, session: &mut Session) -> Result<(), Failure> {
-        for line in io::stdin().lock().lines() {
+    fn over_lines(&mut self, input: Input, session: &mut Session) -> Result<(), Failure> {
+        let lines = lines();
+        while let Some(line) = next_line(&lines, input, session)? {
             let line = line.map_err(|error| Failure::file("read", "stdin", &error))?;
             if let Line::Exit = self.line(&line, session)? {
                 break;
             }
+        }
+        if input == Input::Typed {
+            self.first_failure = None; // people have seen it
         }
         Ok(())
     }
@@ -113,7 +163,7 @@ impl Shell {
         writeln!(session.out, "{}  (help lists the verbs)", self.path.display())?;
         session.flush()?;
         loop {
-            match editor.readline("folddb> ") {
+            match editor.readline(PROMPT) {
                 Ok(line) => {
                     let _ = editor.add_history_entry(&line);
                     if let Line::Exit = self.line(&line, session)? {
@@ -182,6 +232,30 @@ impl Shell {
     fn note(&mut self, code: ExitCode) {
         if code != ExitCode::Done {
             self.first_failure.get_or_insert(code);
+        }
+    }
+}
+
+/// Waits for the next line; none at the end. Where somebody sees it, Ctrl-C only asks for another one: the terminal has forgotten what
+/// was typed of this.
+fn next_line(
+    lines: &Receiver<io::Result<String>>,
+    input: Input,
+    session: &mut Session,
+) -> Result<Option<io::Result<String>>, Failure> {
+    let hearing = (input != Input::Unwatched).then(interrupt::hear);
+    let mut prompt = if input == Input::Typed { PROMPT } else { "" };
+    loop {
+        session.out.write_all(std::mem::take(&mut prompt).as_bytes())?;
+        session.flush()?;
+        match lines.recv_timeout(LOOKS_EVERY) {
+            Ok(line) => return Ok(Some(line)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if let (Some(hearing), true) = (&hearing, interrupt::check().is_err()) {
+            hearing.heed();
+            prompt = if input == Input::Typed { "\nfolddb> " } else { "" };
         }
     }
 }

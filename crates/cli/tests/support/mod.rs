@@ -2,9 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its own share of this")]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
 /// The program.
 pub(crate) const FOLDDB: &str = env!("CARGO_BIN_EXE_folddb");
@@ -85,6 +85,43 @@ impl From<Output> for Ran {
             out: String::from_utf8(output.stdout).expect("text"),
             err: String::from_utf8(output.stderr).expect("text"),
         }
+    }
+}
+
+/// A shell that holds a store open for writing.
+pub(crate) struct Shell {
+    child: Child,
+    lines: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Shell {
+    pub(crate) fn of(place: &Place, store: &str) -> Shell {
+        let mut command = place.command(&["shell", store]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("the shell starts");
+        let (lines, answers) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        Shell { child, lines, answers: BufReader::new(answers) }
+    }
+
+    /// Runs a line that prints nothing, and waits until it is done. There is a table `t`.
+    pub(crate) fn does(&mut self, line: &str) {
+        let count = self.ask(&format!("{line}\ncount t"));
+        assert!(count.trim().parse::<u64>().is_ok(), "{line}: {count}");
+    }
+
+    /// Runs lines that print one.
+    pub(crate) fn ask(&mut self, line: &str) -> String {
+        writeln!(self.lines, "{line}").expect("the shell reads");
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).expect("the shell answers");
+        answer
+    }
+
+    /// Ends it in order, which must succeed.
+    pub(crate) fn end(mut self) {
+        drop(self.lines);
+        assert!(self.child.wait().expect("the shell ends").success());
     }
 }
 
