@@ -44,7 +44,7 @@ pub(crate) fn rfc3339_seconds(unix_ms: u64) -> String {
 
 /// Reads how long something lasts: `90s`, `15m`, `36h`, `30d`.
 pub(crate) fn parse_time(text: &str) -> Result<std::time::Duration, String> {
-    let wrong = || format!("`{text}` is no time; write 90s, 15m, 36h or 30d");
+    let wrong = || folddb::time::why_no_time(text);
     folddb::time::parse_time(text).map(std::time::Duration::from_millis).ok_or_else(wrong)
 }
 

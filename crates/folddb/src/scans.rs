@@ -242,6 +242,12 @@ impl LentRows {
         row
     }
 
+    /// Until when the value lasts that was given last, in milliseconds since 1970; none where it does for ever, or was written by the
+    /// transaction that scans.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        self.rows.deadline_ms()
+    }
+
     pub(crate) fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
         if self.left == 0 {
             return Ok(None);

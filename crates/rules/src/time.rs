@@ -131,6 +131,23 @@ pub fn parse_time(text: &str) -> Option<u64> {
     (1..=TIME_MS_MAX).contains(&time_ms).then_some(time_ms)
 }
 
+/// Why [`parse_time`] does not read a text, and what to write.
+pub fn why_no_time(text: &str) -> String {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(0);
+    let (number, unit) = text.split_at(digits);
+    let is_said = !number.is_empty() && UNITS.iter().any(|(name, _)| *name == unit);
+    match is_said {
+        true if number.bytes().all(|digit| digit == b'0') => {
+            format!("`{text}` is no time at all; write 1ms or more")
+        }
+        true => {
+            let days = TIME_MS_MAX / 86_400_000;
+            format!("`{text}` is too long a time: write {days}d, which are a thousand years, or less")
+        }
+        false => format!("`{text}` is no time; write 90s, 15m, 36h or 30d"),
+    }
+}
+
 /// A moment for people, in UTC: `2026-11-22 08:30:00`. `unix_ms` is in milliseconds since 1970.
 pub fn utc(unix_ms: u64) -> String {
     let unix_s = unix_ms / 1000;

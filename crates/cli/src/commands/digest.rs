@@ -115,7 +115,16 @@ fn compare(
             1 => "1 leaf differs".to_owned(),
             leaves => format!("{} leaves differ", human::count(leaves as u64)),
         };
-        writeln!(out, "{differ}: what differs is among these {}", human::plural(suspects, "key"))
+        let others = "keys that only the digest that was kept has";
+        match suspects {
+            0 => writeln!(out, "{differ}: the table has no keys there, so what differs are {others}"),
+            1 => writeln!(out, "{differ}: what differs is this key, or {others}"),
+            _ => writeln!(
+                out,
+                "{differ}: what differs is among these {} keys, or {others}",
+                human::count(suspects)
+            ),
+        }
     })?;
     Err(Failure::Told(ExitCode::Damaged))
 }

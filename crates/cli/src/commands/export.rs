@@ -4,7 +4,9 @@ use std::path::Path;
 
 use crate::args::{ExportArgs, OutputFormat, RangeArgs};
 use crate::commands::scan;
+use crate::exit_code;
 use crate::failure::Failure;
+use crate::human;
 use crate::out_file;
 use crate::session::Session;
 
@@ -20,10 +22,16 @@ pub(crate) fn run(args: &ExportArgs, session: &mut Session) -> Result<(), Failur
         true => OutputFormat::Ndjson,
         false => OutputFormat::Csv,
     });
-    if file == "-" {
-        return scan::print(&mut session.out, &table, &args.rows, format);
+    let deadlines = match file {
+        "-" => scan::print(&mut session.out, &table, &args.rows, format)?,
+        file => out_file::write_new(file, |out| scan::print(out, &table, &args.rows, format))?,
+    };
+    if deadlines > 0 {
+        let (values, last) =
+            (human::plural(deadlines, "value"), if deadlines == 1 { "lasts" } else { "last" });
+        exit_code::tell(&format!("until when {values} {last} is left out (dump keeps it)"));
     }
-    out_file::write_new(file, |out| scan::print(out, &table, &args.rows, format))
+    Ok(())
 }
 
 /// Refuses a range that has taken in the name of a file: options of keys take all words that follow.

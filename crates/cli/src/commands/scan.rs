@@ -21,16 +21,17 @@ pub(crate) fn run(args: &ScanArgs, session: &mut Session) -> Result<(), Failure>
     let store = session.read(&args.store)?;
     let table = store.known_table(&args.table)?;
     let usual = if session.globals.json { OutputFormat::Ndjson } else { OutputFormat::Table };
-    print(&mut session.out, &table, &args.rows, args.format.unwrap_or(usual))
+    print(&mut session.out, &table, &args.rows, args.format.unwrap_or(usual)).map(drop)
 }
 
-/// Prints rows. A key whose fold fails is told on the error output, and the others go on.
+/// Prints rows, and says of how many values of them it has left out until when they last. A key whose fold fails is told on the error
+/// output, and the others go on.
 pub(crate) fn print(
     out: &mut dyn Write,
     table: &BytesTable,
     args: &RowsArgs,
     format: OutputFormat,
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     let columns = match args.heads {
         true => Columns::of_heads(table.rules(), args.range.hex),
         false => Columns::of(table.rules(), args.keys, args.range.hex),
@@ -51,16 +52,17 @@ pub(crate) fn print(
         scan = scan.keys_only();
     }
     if args.heads {
-        return print_heads(out, table, scan, format, &columns);
+        return print_heads(out, table, scan, format, &columns).map(|()| 0); // which show it
     }
     let mut rows = scan.rows()?;
     let mut writer = RowWriter::new(out, format, &columns)?;
-    let mut failed_keys = 0u64;
+    let (mut failed_keys, mut deadlines) = (0u64, 0u64);
     loop {
         match rows.next_row() {
             Ok(None) => break,
             Ok(Some((key, value))) => {
                 writer.row(columns.key(table.rules(), key), shown(table, &columns, value))?;
+                deadlines += u64::from(rows.deadline_ms().is_some());
             }
             Err(error) => failed_keys += tell_failed(error)?,
         }
@@ -69,7 +71,7 @@ pub(crate) fn print(
     if args.cursor {
         exit_code::tell(&format!("cursor: {}", rows.cursor()));
     }
-    told(failed_keys)
+    told(failed_keys).map(|()| if columns.has_values() { deadlines } else { 0 })
 }
 
 /// The scan of the range, or what is left of one.

@@ -34,7 +34,8 @@ pub(crate) fn run(args: &ValuesArgs, session: &mut Session) -> Result<(), Failur
         let bytes: u64 = segments.iter().map(|segment| segment.bytes).sum();
         let live: u64 = segments.iter().map(|segment| segment.live_bytes).sum();
         let of = human::plural(segments.len() as u64, "segment");
-        writeln!(out, "({of}, {}, {} live)", human::bytes(bytes), human::bytes(live))
+        let (bytes, live) = (human::bytes(bytes), human::bytes(live));
+        writeln!(out, "({of}, {bytes}, {live} live, or overwritten and not merged yet)")
     })
 }
 

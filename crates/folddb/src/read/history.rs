@@ -21,7 +21,7 @@ use crate::read::hashed::As;
 use crate::read::{get, hashed};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
-use crate::state::clock::{AsOf, KEEPS_PAST};
+use crate::state::clock::{AsOf, how_to_keep};
 use crate::state::engine::Engine;
 use crate::state::hash_index::Hashed;
 use crate::state::snapshots::At;
@@ -105,7 +105,7 @@ pub(crate) fn get_at(engine: &Engine, table: &TableCore, key: &[u8], as_of: AsOf
     }
     // While it is held no merge folds away what a window keeps of it.
     let _held = matches!(table.rules.rules.keep, Keep::Window(_)).then(|| clock::hold_at(engine, as_of));
-    clock::check_kept(engine, table, at, now)?;
+    clock::check_kept(engine, table, at, now).map_err(|error| error.advise(how_to_keep(table, true)))?;
     let at = (at.seq < now.seq || at.time_ms < now.time_ms).then_some(at);
     get::get(engine, table, key, at, |value| Ok(value.map(<[u8]>::to_vec)))
 }
@@ -147,7 +147,7 @@ fn no_version(
             "table `{}` keeps {}: of key {key} the oldest state that is kept is that at {since}; asked for is that at {asked}",
             table.name, table.rules.rules.keep
         ))
-        .advise(KEEPS_PAST)
+        .advise(how_to_keep(table, true))
 }
 
 /// The states of `key` that count, newest first, absent ones at the old end too; and whether it had a value in one beyond `limit`.

@@ -26,9 +26,21 @@ use crate::state::engine::Engine;
 use crate::state::snapshots::{At, Held, HeldFor};
 use crate::state::view::{PartView, RunView, Sealed};
 
-/// What to do for a past that is not kept.
-pub(crate) const KEEPS_PAST: &str = "read what is kept; to keep more, create the table with keep=window:TIME, keep=forever or \
-                                     keep=versions:N";
+/// What to do for a past that is not kept: of one key, or of the whole table, which versions of each key do not make.
+pub(crate) fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
+    match (table.hashed.is_some(), of_key) {
+        (false, true) => {
+            "read what is kept; to keep more, create the table with keep=window:TIME, keep=forever or keep=versions:N"
+        }
+        (true, true) => "read what is kept; to keep more, create the table with keep=versions:N",
+        (false, false) => {
+            "read what is kept; to keep the past of the whole table, create it with keep=window:TIME or keep=forever"
+        }
+        (true, false) => {
+            "read what is kept; the past of a whole table is kept by a sorted one, with keep=window:TIME or keep=forever"
+        }
+    }
+}
 
 /// A moment of the past, as users name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -233,7 +245,7 @@ pub(crate) fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) ->
                      ask for the history of a key",
                 table.name, at.seq
             );
-            return Err(Error::invalid(message).advise(KEEPS_PAST));
+            return Err(Error::invalid(message).advise(how_to_keep(table, false)));
         }
     };
     if at.seq >= since && keeps_expired {
@@ -250,7 +262,7 @@ pub(crate) fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) ->
             table.name,
             utc(at.time_ms)
         ))
-        .advise(KEEPS_PAST));
+        .advise(how_to_keep(table, false)));
     }
     Err(not_kept(engine, table, at, since.min(now.seq)))
 }
@@ -270,5 +282,5 @@ pub(crate) fn not_kept(engine: &Engine, table: &TableCore, at: At, since: Seq) -
         at_seq(since),
         at_seq(at.seq)
     ))
-    .advise(KEEPS_PAST)
+    .advise(how_to_keep(table, false))
 }
