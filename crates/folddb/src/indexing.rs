@@ -24,6 +24,7 @@ use folddb_rules::table_rules::TableRules;
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
 
+use crate::background::jobs::Background;
 use crate::background::merge;
 use crate::edit::indexes;
 use crate::edit::indexes::NewIndexes;
@@ -196,7 +197,8 @@ pub(crate) fn sample(engine: &Arc<Engine>, table: &Arc<TableCore>) -> Result<Vec
 }
 
 /// Removes an index of a table and its entries.
-pub(crate) fn drop_index(engine: &Engine, table: &Arc<TableCore>, name: &str) -> Result<()> {
+pub(crate) fn drop_index(background: &Background, table: &Arc<TableCore>, name: &str) -> Result<()> {
+    let engine = &background.engine;
     engine.check_not_read_only()?;
     let mut manifest = engine.manifest.lock();
     table.check_alive()?;
@@ -213,8 +215,8 @@ pub(crate) fn drop_index(engine: &Engine, table: &Arc<TableCore>, name: &str) ->
     }
     engine.change_catalog(|catalog| catalog.remove(&index.table));
     drop(manifest);
-    merge::forget_table(engine, &index.table);
-    merge::note_overdue_of(engine, &index.table);
+    merge::forget_table(background, &index.table);
+    merge::note_overdue_of(background, &index.table);
     Ok(())
 }
 

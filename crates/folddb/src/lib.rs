@@ -100,9 +100,9 @@ mod value_times;
 pub mod care;
 
 pub use aggregate::{Aggregate, AggregateCost};
-pub use background::Work;
-pub use background::merge::Progress;
+pub use background::merge_job::Progress;
 pub use background::reclaim_report::ReclaimReport;
+pub use background::scheduler::Work;
 pub use batch::Batch;
 pub use bulk::{BulkLoad, BytesBulkLoad};
 pub use care::{

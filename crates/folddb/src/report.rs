@@ -11,6 +11,7 @@ use folddb_layout::values::VALUES_HEADER_BYTES;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 
+use crate::background::jobs::Background;
 use crate::background::live_values;
 use crate::background::{merge, reclaim, unflushed};
 use crate::edit::old_snapshots;
@@ -285,7 +286,7 @@ impl std::fmt::Display for Place {
 impl Store {
     /// The store in figures.
     pub fn stats(&self) -> StoreStats {
-        stats(self.engine())
+        stats(self.background())
     }
 
     /// A table in figures, with the shape of its runs.
@@ -523,7 +524,8 @@ fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
     files
 }
 
-fn stats(engine: &Engine) -> StoreStats {
+fn stats(background: &Background) -> StoreStats {
+    let engine = &background.engine;
     let counters = &engine.counters;
     let reads = engine.parts.stats();
     let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
@@ -580,7 +582,10 @@ fn stats(engine: &Engine) -> StoreStats {
         snapshots_in_files: snapshots.in_files as u64,
         snapshot_file_bytes: old_snapshots::own_file_bytes(engine),
         oldest_snapshot_s: snapshots.since.map(|since| now.saturating_sub(since).as_secs_f64()),
-        damage: merge::damage_met(engine).into_iter().chain(reclaim::damaged_values(engine)).collect(),
+        damage: merge::damage_met(background)
+            .into_iter()
+            .chain(reclaim::damaged_values(background))
+            .collect(),
         short_of_space: engine.health.short_of_space(),
         poisoned_by: engine.health.cause().map(|cause| cause.message().to_owned()),
         is_sealed: engine.options.read_only && is_sealed(&*engine.host.files, &engine.dir),

@@ -15,10 +15,12 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_run::PartFacts;
 
-use crate::background;
-use crate::background::merge::Progress;
+use crate::background::jobs::Background;
+use crate::background::merge_job::Progress;
 use crate::background::reclaim_report::ReclaimReport;
-use crate::background::{Work, Workers, compact, flush, hash_checkpoint, merge, reclaim};
+use crate::background::scheduler::Work;
+use crate::background::workers::Workers;
+use crate::background::{compact, hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
 use crate::batch::Batch;
 use crate::edit::indexes::{NewIndexes, check_rule};
 use crate::edit::install::{Installed, part_state};
@@ -78,7 +80,7 @@ pub struct Store {
 }
 
 struct Open {
-    engine: Arc<Engine>,
+    background: Arc<Background>,
     workers: Mutex<Workers>,
 }
 
@@ -98,13 +100,17 @@ impl Store {
     /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`], [`ErrorKind::Permission`];
     /// [`ErrorKind::Corruption`], naming file and offset, when acknowledged data is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
-        let engine = open::open(path.as_ref(), options)?;
-        let workers = Mutex::new(Workers::start(&engine)?);
-        Ok(Store { open: Arc::new(Open { engine, workers }) })
+        let background = Arc::new(open::open(path.as_ref(), options)?);
+        let workers = Mutex::new(Workers::start(&background)?);
+        Ok(Store { open: Arc::new(Open { background, workers }) })
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.open.engine
+        &self.open.background.engine
+    }
+
+    pub(crate) fn background(&self) -> &Background {
+        &self.open.background
     }
 
     /// The directory of the store.
@@ -282,9 +288,9 @@ impl Store {
         }
         engine.change_catalog(|catalog| gone.iter().for_each(|table| catalog.remove(table)));
         drop(manifest);
-        gone.iter().for_each(|table| merge::forget_table(engine, table));
+        gone.iter().for_each(|table| merge::forget_table(self.background(), table));
         feeds::let_go_of_history(engine);
-        gone.iter().for_each(|table| merge::note_overdue_of(engine, table));
+        gone.iter().for_each(|table| merge::note_overdue_of(self.background(), table));
         Ok(())
     }
 
@@ -319,7 +325,7 @@ impl Store {
     /// [`ErrorKind::UnknownTable`]; [`ErrorKind::InvalidInput`] where the table has no such index; a failed write.
     pub fn drop_index(&self, table: &str, index: &str) -> Result<()> {
         let table = self.bytes_table(table)?;
-        indexing::drop_index(self.engine(), table.core(), index)
+        indexing::drop_index(self.background(), table.core(), index)
     }
 
     /// An empty batch.
@@ -385,7 +391,7 @@ impl Store {
     /// # Errors
     /// A failed write.
     pub fn flush(&self) -> Result<()> {
-        flush::flush_all(self.engine())
+        scheduler::flush_all(self.background())
     }
 
     /// Merges all runs of a table into one, slice by slice, here and now, and then those of its indexes, without what is stale in
@@ -403,10 +409,10 @@ impl Store {
             is_broken_off.set(is_broken_off.get() | flow.is_break());
             flow
         };
-        compact::optimize(self.engine(), table.core(), &mut told)?;
+        compact::optimize(self.background(), table.core(), &mut told)?;
         for index in table.core().indexes().iter() {
             if !is_broken_off.get() {
-                compact::optimize(self.engine(), &index.table, &mut told)?;
+                compact::optimize(self.background(), &index.table, &mut told)?;
             }
         }
         Ok(())
@@ -421,12 +427,12 @@ impl Store {
     /// [`ErrorKind::NoSpace`]; a failed read or write.
     pub fn reclaim(&self, mut progress: impl FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
         self.engine().check_not_read_only()?;
-        reclaim::reclaim_all(self.engine(), &mut progress)
+        reclaim_now::reclaim_all(self.background(), &mut progress)
     }
 
     /// What [`Store::reclaim`] would do, as far as that can be told.
     pub fn reclaim_plans(&self) -> Vec<ReclaimPlan> {
-        reclaim::reclaim_plans(self.engine())
+        reclaim_now::reclaim_plans(self.background())
     }
 
     /// Takes one step of upkeep: for stores opened with [`crate::Upkeep::Manual`]. Says what it did; none when there is
@@ -436,7 +442,7 @@ impl Store {
     /// A failed write, or a full disk.
     pub fn upkeep_step(&self) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
-        background::upkeep_step(self.engine())
+        scheduler::upkeep_step(self.background())
     }
 
     /// Takes one step of one kind of upkeep, as [`Store::upkeep_step`] does of the most urgent: with this and a seed a
@@ -446,7 +452,7 @@ impl Store {
     /// A failed write, or a full disk.
     pub fn upkeep_step_of(&self, work: Work) -> Result<Option<String>> {
         self.engine().check_not_read_only()?;
-        background::upkeep_step_of(self.engine(), work)
+        scheduler::upkeep_step_of(self.background(), work)
     }
 
     /// Flushes, and waits until upkeep has nothing left to do: for benchmarks and tests.
@@ -454,7 +460,7 @@ impl Store {
     /// # Errors
     /// A failed write.
     pub fn settle(&self) -> Result<()> {
-        background::settle(self.engine())
+        scheduler::settle(self.background())
     }
 
     /// Closes the store: what is in memory is flushed to runs, so that the next opening has nothing to replay.
@@ -470,32 +476,33 @@ impl Store {
 impl Open {
     /// `is_only` where nobody else has the store open by this.
     fn shut_down(&self, flush: bool, is_only: bool) -> Result<()> {
+        let (background, engine) = (&*self.background, &self.background.engine);
         // Whoever closes second waits for the first, which holds the store's lock until all is written.
         let mut workers = self.workers.lock();
-        if self.engine.health.is_closed() {
+        if engine.health.is_closed() {
             return Ok(());
         }
-        let flushed = match self.engine.options.read_only || !flush {
+        let flushed = match engine.options.read_only || !flush {
             true => Ok(()),
-            false => flush::flush_all(&self.engine), // fails with the cause where the store is poisoned
+            false => scheduler::flush_all(background), // fails with the cause where the store is poisoned
         };
-        self.engine.health.close();
-        self.engine.bell.ring();
+        engine.health.close();
+        engine.bell.ring();
         workers.join();
-        merge::abandon_merges(&self.engine);
-        self.engine.catalog().all().for_each(|table| hash_checkpoint::abandon_saving(&self.engine, table));
-        reclaim::abandon_reclaim(&self.engine);
+        merge::abandon_merges(background);
+        engine.catalog().all().for_each(|table| hash_checkpoint::abandon_saving(engine, table));
+        reclaim::abandon_reclaim(background);
         // Handles that others hold may still write a file, though none that is ever listed.
-        let is_last = is_only && Arc::strong_count(&self.engine) == 1;
-        let sealed = match self.engine.health.cause() {
-            None => primary::close_journal(&self.engine, is_last),
+        let is_last = is_only && Arc::strong_count(engine) == 1;
+        let sealed = match engine.health.cause() {
+            None => primary::close_journal(engine, is_last),
             Some(_) => Ok(()),
         };
         {
-            let _no_edit = self.engine.manifest.lock(); // one under way ends first; later ones find it closed
-            self.engine.release_lock();
+            let _no_edit = engine.manifest.lock(); // one under way ends first; later ones find it closed
+            engine.release_lock();
         }
-        self.engine.let_go();
+        engine.let_go();
         flushed.and(sealed)
     }
 }

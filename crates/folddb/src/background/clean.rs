@@ -61,7 +61,7 @@ impl IndexCore {
     }
 
     /// Counts anew.
-    pub(super) fn forget_met(&self) {
+    pub(crate) fn forget_met(&self) {
         self.met.store(0, Ordering::Relaxed);
         self.stale.store(0, Ordering::Relaxed);
     }
@@ -70,14 +70,14 @@ impl IndexCore {
 impl TableCore {
     /// The index that this is, where readers of its table find that it wants cleaning and it can be. What they find stale now in the
     /// index of a window stays as long as the window has it: so that is left to other merges.
-    pub(super) fn index_to_clean(&self) -> Option<Arc<IndexCore>> {
+    pub(crate) fn index_to_clean(&self) -> Option<Arc<IndexCore>> {
         let (table, index) = self.owner()?;
         let is_windowed = matches!(table.rules.rules.keep, Keep::Window(_));
         (index.wants_cleaning() && !is_windowed && is_cleanable(&table, &index)).then_some(index)
     }
 
     /// Whether it is an index in which a merge of all may find something stale that was none at the last one.
-    pub(super) fn may_be_stale(&self, engine: &Engine) -> bool {
+    pub(crate) fn may_be_stale(&self, engine: &Engine) -> bool {
         let Some((table, index)) = self.owner() else { return false };
         let kept_since = clock::kept_since(engine, &table, clock::now_ms(engine));
         is_cleanable(&table, &index)
@@ -93,7 +93,7 @@ fn is_cleanable(table: &TableCore, index: &IndexCore) -> bool {
 }
 
 /// The plan that merges all runs of an index to clean it, also where they are one.
-pub(super) fn clean_plan(index: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
+pub(crate) fn clean_plan(index: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
     let mut runs = runs.to_vec();
     // A stale entry is as good as deleted.
     runs.iter_mut().for_each(|run| run.deletes = run.deletes.max(1));
@@ -101,7 +101,7 @@ pub(super) fn clean_plan(index: &TableCore, runs: &[RunSummary]) -> Option<Plan>
 }
 
 /// What a merge of an index knows to clean it.
-pub(super) struct Cleaner {
+pub(crate) struct Cleaner {
     table: Arc<TableCore>,
     index: Arc<IndexCore>,
     extractor: Extractor,
@@ -119,7 +119,7 @@ pub(super) struct Cleaner {
 
 impl Cleaner {
     /// What cleans the output of a merge, where that is an index and can be.
-    pub(super) fn of(table: &TableCore, plan: &Plan) -> Option<Cleaner> {
+    pub(crate) fn of(table: &TableCore, plan: &Plan) -> Option<Cleaner> {
         let (table, index) = table.owner()?;
         if !plan.is_bottom || !is_cleanable(&table, &index) {
             return None;
@@ -139,18 +139,18 @@ impl Cleaner {
     }
 
     /// What a step may take in.
-    pub(super) fn budget(&self, budget: Budget) -> Budget {
+    pub(crate) fn budget(&self, budget: Budget) -> Budget {
         let walks = is_walk_cheaper(&self.table, &self.extractor, WALK_RECORDS as usize);
         Budget { records: if walks { WALK_RECORDS } else { STEP_RECORDS }, ..budget }
     }
 
     /// Where a step is to let its records out.
-    pub(super) fn sink(&mut self) -> &mut dyn RecordSink {
+    pub(crate) fn sink(&mut self) -> &mut dyn RecordSink {
         &mut self.entries
     }
 
     /// Hands on what a step has let out, without what is stale.
-    pub(super) fn hand_on(&mut self, engine: &Arc<Engine>, to: &mut dyn RecordSink) -> Result<()> {
+    pub(crate) fn hand_on(&mut self, engine: &Arc<Engine>, to: &mut dyn RecordSink) -> Result<()> {
         let entries = std::mem::take(&mut self.entries);
         let looks = self.is_thorough || self.is_eager || self.steps.is_multiple_of(LOOKS_EVERY);
         self.steps += 1;
@@ -180,7 +180,7 @@ impl Cleaner {
     }
 
     /// Makes durable what the steps so far have seen, so that what they left out stays stale. Called before each edit.
-    pub(super) fn settle(&mut self, engine: &Engine) -> Result<()> {
+    pub(crate) fn settle(&mut self, engine: &Engine) -> Result<()> {
         if std::mem::take(&mut self.has_left_out) { log_sync::sync_log(engine) } else { Ok(()) }
     }
 
@@ -189,7 +189,7 @@ impl Cleaner {
     }
 
     /// The merge is done.
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.index.forget_met();
         if self.is_thorough && self.looked_at < Seq::MAX {
             self.index.cleaned_at.store(self.looked_at, Ordering::Release);

@@ -14,9 +14,10 @@ use folddb_merge::Plan;
 use folddb_merge::plan::optimize_plan;
 
 use super::clean::clean_plan;
-use super::merge::{MergeJob, Progress, contain, taken_in_bytes};
-use crate::background::merge::Turn;
-use crate::background::{dead_segments, flush, hash_sweep, merge};
+use super::merge_job::{MergeJob, Progress, contain, taken_in_bytes};
+use crate::background::jobs::Background;
+use crate::background::merges::Turn;
+use crate::background::{dead_segments, hash_sweep, merge, scheduler};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 
@@ -28,34 +29,35 @@ type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
 
 /// The right to optimize a table, which one has at a time.
 struct Claim<'a> {
-    engine: &'a Engine,
+    background: &'a Background,
     table: TableId,
 }
 
 impl<'a> Claim<'a> {
     /// None while somebody else has it.
-    fn take(engine: &'a Engine, table: TableId) -> Option<Claim<'a>> {
-        let mut merges = engine.merges.lock();
+    fn take(background: &'a Background, table: TableId) -> Option<Claim<'a>> {
+        let mut merges = background.merges.lock();
         if merges.optimized.contains_key(&table) {
             return None;
         }
         merges.optimized.insert(table, Turn::Waits);
-        Some(Claim { engine, table })
+        Some(Claim { background, table })
     }
 
     /// What is due for the table is another than before.
     fn has_changed(&self) {
-        self.engine.work.changed.lock().insert(self.table);
-        self.engine
+        self.background.engine.work.changed.lock().insert(self.table);
+        self.background
+            .engine
             .catalog()
             .by_id(self.table)
             .into_iter()
-            .for_each(|table| merge::note_overdue_of(self.engine, table));
+            .for_each(|table| merge::note_overdue_of(self.background, table));
     }
 
     /// The inputs are taken: upkeep may have what is written from now on.
     fn has_inputs(&self, plan: &Plan) {
-        let mut merges = self.engine.merges.lock();
+        let mut merges = self.background.merges.lock();
         merges.optimized.insert(self.table, Turn::Merges(plan.inputs.clone()));
         drop(merges);
         self.has_changed();
@@ -64,28 +66,29 @@ impl<'a> Claim<'a> {
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
-        let mut merges = self.engine.merges.lock();
+        let mut merges = self.background.merges.lock();
         merges.optimized.remove(&self.table);
         drop(merges);
         self.has_changed();
-        self.engine.bell.ring();
+        self.background.engine.bell.ring();
     }
 }
 
 /// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
 /// waits; it may break off, and what is done by then stays done.
-pub(crate) fn optimize(engine: &Arc<Engine>, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+pub(crate) fn optimize(background: &Background, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+    let engine = &background.engine;
     hash_sweep::sweep_all(engine, table)?;
-    flush::flush_all(engine)?;
-    let Some(claim) = wait_for(engine, table, progress, || Ok(Claim::take(engine, table.id)))? else {
+    scheduler::flush_all(background)?;
+    let Some(claim) = wait_for(engine, table, progress, || Ok(Claim::take(background, table.id)))? else {
         return Ok(());
     };
-    let Some(Some(plan)) = wait_for(engine, table, progress, || try_optimize_plan(engine, table))? else {
+    let Some(Some(plan)) = wait_for(engine, table, progress, || try_optimize_plan(background, table))? else {
         return Ok(());
     };
     claim.has_inputs(&plan);
-    let job = merge::job(engine, table, plan)?;
-    drive(engine, job, progress)?;
+    let job = merge::job(background, table, plan)?;
+    drive(background, job, progress)?;
     dead_segments::drop_dead_values(engine).map(drop) // now, rather than when upkeep comes to it: the store may be closed next
 }
 
@@ -109,15 +112,16 @@ fn wait_for<T>(
 }
 
 /// What makes one run of a table, or nothing to do, as soon as no other merge has any of its runs.
-fn try_optimize_plan(engine: &Engine, table: &TableCore) -> Result<Option<Option<Plan>>> {
-    if let Some(damage) = engine.merges.lock().given_up.get(&table.id) {
+fn try_optimize_plan(background: &Background, table: &TableCore) -> Result<Option<Option<Plan>>> {
+    let engine = &background.engine;
+    if let Some(damage) = background.merges.lock().given_up.get(&table.id) {
         return Err(damage.clone());
     }
-    let (jobs, plans) = engine.merges.lock().take_all_of(table.id);
-    jobs.into_iter().for_each(|job| merge::give_back(engine, job));
-    plans.iter().for_each(|plan| merge::release(engine, table.id, plan, None));
+    let (jobs, plans) = background.merges.lock().take_all_of(table.id);
+    jobs.into_iter().for_each(|job| merge::give_back(background, job));
+    plans.iter().for_each(|plan| merge::release(background, table.id, plan, None));
     let mut is_free = false;
-    let plan = merge::reserve(engine, table, |runs| {
+    let plan = merge::reserve(background, table, |runs| {
         is_free = !runs.iter().any(|run| run.busy);
         match (is_free, table.may_be_stale(engine)) {
             (false, _) => None,
@@ -129,21 +133,22 @@ fn try_optimize_plan(engine: &Engine, table: &TableCore) -> Result<Option<Option
 }
 
 /// Takes a merge to its end, or to where `progress` breaks it off.
-fn drive(engine: &Arc<Engine>, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
+fn drive(background: &Background, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
+    let engine = &background.engine;
     loop {
         match contain(|| job.step(engine)) {
             Ok(true) => {
                 let _ = progress(job.progress());
-                merge::finish_job(engine, job);
+                merge::finish_job(background, job);
                 return Ok(());
             }
             Ok(false) if progress(job.progress()).is_continue() => {}
             Ok(false) => {
-                merge::give_back(engine, job);
+                merge::give_back(background, job);
                 return Ok(());
             }
             Err(error) => {
-                merge::abandon_job(engine, job, &error);
+                merge::abandon_job(background, job, &error);
                 return Err(error);
             }
         }

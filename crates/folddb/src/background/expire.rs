@@ -14,8 +14,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Result, Seq};
-use folddb_layout::manifest_edit::Change;
+use folddb_base::Seq;
 use folddb_layout::part::StampFacts;
 use folddb_manifest::RangeDelete;
 use folddb_merge::RunSummary;
@@ -23,54 +22,13 @@ use folddb_rules::KeyOrder;
 use folddb_run::PartFacts;
 
 use crate::edit::install;
-use crate::edit::install::Installed;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::view::{PartView, TableView};
 
-/// Takes parts off the list that hold nothing but what has expired.
-pub(super) fn drop_expired(engine: &Engine, table: &Arc<TableCore>) -> Result<()> {
-    if table.keeps_past {
-        return Ok(()); // what has expired is a part of the past
-    }
-    let view = table.view();
-    let mut taken = Vec::new();
-    let mut changes = Vec::new();
-    let mut records = 0;
-    for (index, run) in view.runs.iter().enumerate().rev() {
-        // Nothing is asked of a clock where nothing can have expired.
-        if !run.parts.iter().any(|part| deadline_of_all(part.file.part.facts()).is_some()) {
-            continue;
-        }
-        // Where no merge has it, none gets it meanwhile.
-        if !engine.merges.lock().busy.insert((table.id, run.id)) {
-            continue;
-        }
-        taken.push(run.id);
-        let sweep_ms = clock::sweepable_ms(engine, table, &|other| other.id == run.id);
-        for part in &run.parts {
-            if is_over(part, sweep_ms) && !covers_what_lasts(table, &view, index, part, sweep_ms) {
-                records += part.file.part.facts().records;
-                changes.push(Change::RemovePart { table: table.id, run: run.id, file: part.file.number });
-            }
-        }
-    }
-    let dropped = match changes.is_empty() {
-        true => Ok(()),
-        false => install::install(engine, table, changes, Installed::default()),
-    };
-    let mut merges = engine.merges.lock();
-    for run in taken {
-        merges.busy.remove(&(table.id, run));
-    }
-    dropped?;
-    engine.counters.records_expired.add(records);
-    Ok(())
-}
-
 /// Whether range deletes may cover something. Where values expire, or the past is kept, merges come by themselves in time.
-pub(super) fn has_covered(table: &TableCore) -> bool {
+pub(crate) fn has_covered(table: &TableCore) -> bool {
     !table.is_timed && !table.view().range_deletes.is_empty()
 }
 
@@ -156,17 +114,17 @@ fn furthest<'a>(order: &KeyOrder, mut ranges: Vec<&'a RangeDelete>) -> Vec<(&'a 
 }
 
 /// The last deadline of a part in which all values have one; deletes need none.
-fn deadline_of_all(facts: &PartFacts) -> Option<u64> {
+pub(crate) fn deadline_of_all(facts: &PartFacts) -> Option<u64> {
     let stamps = facts.stamps.filter(|stamps| stamps.expiring > 0)?;
     (stamps.expiring + facts.deletes == facts.records).then_some(stamps.max_deadline_ms)
 }
 
-fn is_over(part: &PartView, sweep_ms: u64) -> bool {
+pub(crate) fn is_over(part: &PartView, sweep_ms: u64) -> bool {
     deadline_of_all(part.file.part.facts()).is_some_and(|deadline| deadline <= sweep_ms)
 }
 
 /// Whether an older run has something in the range of a part that has not expired.
-fn covers_what_lasts(
+pub(crate) fn covers_what_lasts(
     table: &TableCore,
     view: &TableView,
     run: usize,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{ErrorKind, Lsn, Result};
+use folddb_base::{Lsn, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
 use folddb_memtable::FlushStream;
@@ -11,14 +11,14 @@ use folddb_run::PartFacts;
 
 use super::output::Output;
 use super::ranges::Applied;
-use crate::background::{dead_segments, hash_checkpoint, merge, ranges, snapshot_files, step};
+use crate::background::{ranges, step};
 use crate::edit::install::{Installed, part_state};
 use crate::edit::{feeds, install};
 use crate::state::catalog::TableCore;
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
 use crate::state::view::{PartFile, Sealed, TableView};
-use crate::state::{clock, log_sync, pressure};
+use crate::state::{clock, log_sync};
 use crate::values::settle;
 use crate::write::commit;
 
@@ -36,75 +36,7 @@ impl Written {
     }
 }
 
-/// So many bytes of values may memory keep in full segments whatever the lane holds.
-const PINNED_BYTES_MIN: u64 = 16 << 20;
-
-/// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
-pub(crate) fn flush_step(engine: &Engine) -> Result<Option<String>> {
-    let _only = engine.debt.flushing.lock();
-    if engine.health.cause().is_some() {
-        return Ok(None); // memory may hold half of a batch, which only replaying makes whole
-    }
-    feeds::mind_feeds(engine)?;
-    snapshot_files::age_snapshots(engine);
-    settle::settle_values(engine)?;
-    if let Some(done) = dead_segments::drop_dead_values(engine)? {
-        return Ok(Some(done));
-    }
-    limit_log(engine);
-    let waiting = engine.tables_sealed().into_iter().filter(|table| table.check_alive().is_ok());
-    let waiting = waiting.filter_map(|table| {
-        let oldest = table.view().sealed.last().cloned()?;
-        Some((table, oldest))
-    });
-    // Memtables and indexes take turns, so that neither holds the other up for long.
-    let saves_now = !engine.debt.saved_last.swap(true, Ordering::Relaxed);
-    let oldest = waiting.min_by_key(|(_, sealed)| sealed.first_lsn);
-    if (saves_now || oldest.is_none())
-        && let Some(done) = save_due(engine)?
-    {
-        return Ok(Some(done));
-    }
-    engine.debt.saved_last.store(false, Ordering::Relaxed);
-    let Some((table, sealed)) = oldest else {
-        return Ok(merge_chunks(engine).then(|| "merged chunks of a memtable".to_owned()));
-    };
-    let started = engine.host.clock.monotonic();
-    let (bytes, memory_bytes) = (sealed.bytes, sealed.memtable.bytes());
-    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
-    let records = match flush(engine, &table, &sealed) {
-        Ok(records) => records,
-        // Nobody asked for a table that is gone: whoever drops it forgets what waits.
-        Err(_) if table.check_alive().is_err() => return Ok(Some(ranges::gone(&table))),
-        Err(error) => {
-            if error.kind() == ErrorKind::NoSpace {
-                engine.debt.flush_refused.store(begun, Ordering::Release);
-                engine.bell.ring();
-            }
-            return Err(error);
-        }
-    };
-    let took = engine.host.clock.monotonic().saturating_sub(started);
-    engine.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
-    engine.debt.settle_sealed(bytes);
-    engine.counters.flushes.add(1);
-    merge::note_overdue_of(engine, &table);
-    engine.bell.ring();
-    Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
-}
-
-/// Saves some of an index, if one is to be saved.
-fn save_due(engine: &Engine) -> Result<Option<String>> {
-    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
-    hash_checkpoint::save_step(engine).inspect_err(|error| {
-        if error.kind() == ErrorKind::NoSpace {
-            engine.debt.flush_refused.store(begun, Ordering::Release);
-            engine.bell.ring();
-        }
-    })
-}
-
-fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
+pub(crate) fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result<u64> {
     let is_bottom = table.view().runs.is_empty();
     let times = clock::times_to_flush(engine, table, sealed);
     let mut written = write_sealed(engine, table, sealed, (is_bottom, times), &|applied, view| {
@@ -212,103 +144,10 @@ fn sync_log_for(engine: &Engine, sealed: &Sealed, log_start: Option<Lsn>) -> Res
     }
 }
 
-/// Merges the chunks of active memtables whose readers have asked for it. False when none has.
-fn merge_chunks(engine: &Engine) -> bool {
-    let mut merged = false;
-    let wishes = std::mem::take(&mut *engine.work.chunked.lock());
-    let catalog = engine.catalog();
-    for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
-        table.take_chunk_merge_wish();
-        // In this order: what is published first, which bounds what is touched, then all borders below it.
-        let published = engine.published();
-        let view = table.view();
-        let mut borders = engine.borders.all();
-        borders.extend(
-            view.range_deletes.newer_than(install::flushed_seq(engine, table)).map(|range| range.seq),
-        );
-        borders.retain(|&border| border < published);
-        borders.sort_unstable();
-        borders.push(published);
-        while view.active.merge_step(&borders) {
-            merged = true;
-        }
-    }
-    merged
-}
-
-/// Seals the memtable that holds the log back when too much of it is kept, or too many segments of values.
-fn limit_log(engine: &Engine) {
-    const SEGMENTS_MAX: usize = 4;
-    // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
-    let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
-    let kept = feeds::segments_of_memory(engine);
-    // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a lane that is small.
-    let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
-    let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
-    let is_long = kept > max;
-    if !is_long && dead_segments::pinned_value_bytes(engine) <= values_max {
-        return;
-    }
-    let mut committer = engine.commit.lock();
-    let oldest = committer.written().min_by_key(|active| active.first_lsn);
-    let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn)) else {
-        return;
-    };
-    // A memtable that is sealed already may hold the log back too; its flush comes first.
-    let sealed_first = engine
-        .tables_sealed()
-        .iter()
-        .flat_map(|table| table.view().sealed.clone())
-        .map(|s| s.first_lsn)
-        .min();
-    if !is_long && max == SEGMENTS_MAX && !hash_checkpoint::saving_pays(&table) {
-        return;
-    }
-    if sealed_first.is_none() || first_lsn < sealed_first {
-        commit::seal(engine, &mut committer, &table);
-    }
-}
-
-/// Seals every memtable and flushes until none waits.
-pub(crate) fn flush_all(engine: &Engine) -> Result<()> {
-    engine.check_not_read_only()?;
-    engine.health.check_writable(true)?;
-    seal_all(engine);
-    wait_until_flushed(engine)
-}
-
 /// Seals every memtable that has been written to. False when there was none.
 pub(crate) fn seal_all(engine: &Engine) -> bool {
     let mut committer = engine.commit.lock();
     let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
     written.iter().for_each(|table| commit::seal(engine, &mut committer, table));
     !written.is_empty()
-}
-
-fn wait_until_flushed(engine: &Engine) -> Result<()> {
-    let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
-    // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
-    let through = engine.published();
-    let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
-    loop {
-        let seen = engine.bell.count();
-        if let Some(cause) = engine.health.cause() {
-            return Err(cause);
-        }
-        let all_flushed = engine.tables_sealed().iter().all(is_flushed)
-            && engine.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
-        engine.check_open()?; // nothing waits in a closed store, flushed or not
-        if all_flushed {
-            return Ok(());
-        }
-        // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
-        if engine.debt.is_refused_since(begun) {
-            return Err(pressure::no_space(engine));
-        }
-        if pressure::upkeep_runs(engine) {
-            engine.bell.wait(seen, std::time::Duration::from_millis(50));
-        } else {
-            flush_step(engine)?;
-        }
-    }
 }

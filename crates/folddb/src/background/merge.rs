@@ -4,7 +4,7 @@
 //! table is in exactly one place, a merge may be given up after any part, and what its inputs no longer show
 //! is freed as it goes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use folddb_base::ids::RunId;
@@ -12,18 +12,17 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq, TableId};
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::Change;
-use folddb_merge::plan::{Reason, Way, plan};
-use folddb_merge::{
-    BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RangeDelete, RunSummary, StepResult, StepRules,
-    pace,
-};
-use folddb_run::{PartFacts, ReadMode, RunCursor};
+use folddb_merge::plan::{Way, plan};
+use folddb_merge::{BottomRule, FoldStep, KWay, MergeOptions, Moment, Plan, RunSummary, StepRules, pace};
+use folddb_run::ReadMode;
 
 use super::clean::{Cleaner, clean_plan};
 use super::output::Output;
-use super::ranges::{Applied, gone, step_ranges};
-use crate::background::hidden_values;
-use crate::background::{expire, hash_checkpoint, ranges, step, summaries};
+use super::ranges::{gone, step_ranges};
+use crate::background::jobs::Background;
+use crate::background::merge_job::MergeJob;
+use crate::background::merges::{Behind, Next, TableDebt, Turn};
+use crate::background::{drop_expired, expire, hash_checkpoint, hidden_values, merge_job, ranges, summaries};
 use crate::edit::install::{Installed, part_state};
 use crate::edit::{install, old_snapshots};
 use crate::read::scan::run_cursor;
@@ -31,225 +30,70 @@ use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
-use crate::state::view::{PartFile, RunView, TableView};
-
-/// The merges that are under way.
-#[derive(Default)]
-pub(crate) struct Merges {
-    /// Begun, and to be gone on with: at most one for each tier, since each holds memory for every input.
-    waiting: Vec<MergeJob>,
-    /// Planned, with their inputs taken, and not begun.
-    planned: Vec<(Arc<TableCore>, Plan)>,
-    pub(super) busy: HashSet<(TableId, RunId)>,
-    /// Tables that somebody optimizes, or waits to optimize.
-    pub(super) optimized: HashMap<TableId, Turn>,
-    /// Tables whose merges failed for a reason that trying again does not mend.
-    pub(super) given_up: HashMap<TableId, Error>,
-    /// Tables that have been looked at, for which more may be due when snapshots come and go.
-    resting: BTreeSet<TableId>,
-    /// The same, where time alone may make more due, too.
-    timed: BTreeSet<TableId>,
-    /// The version of the snapshots, and the second, of the last look at those.
-    looked_at: (u64, u64),
-    /// What each table is behind with.
-    behind: Behind,
-}
-
-/// What merges are behind with, table by table, and what that comes to.
-#[derive(Default)]
-struct Behind {
-    of: HashMap<TableId, TableDebt>,
-    overdue_bytes: u64,
-    /// How many tables have so many runs in their fullest tier, and how many so many tiers.
-    runs: BTreeMap<usize, usize>,
-    tiers: BTreeMap<usize, usize>,
-}
-
-/// What they are behind with in one table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TableDebt {
-    overdue_bytes: u64,
-    runs_max: usize,
-    tier_max: usize,
-}
-
-impl Behind {
-    /// Notes what a table is behind with by now.
-    fn set(&mut self, table: TableId, debt: Option<TableDebt>) {
-        let before = match debt {
-            Some(debt) => self.of.insert(table, debt),
-            None => self.of.remove(&table),
-        };
-        if let Some(before) = before {
-            self.overdue_bytes -= before.overdue_bytes;
-            count_out(&mut self.runs, before.runs_max);
-            count_out(&mut self.tiers, before.tier_max);
-        }
-        if let Some(debt) = debt {
-            self.overdue_bytes += debt.overdue_bytes;
-            *self.runs.entry(debt.runs_max).or_default() += 1;
-            *self.tiers.entry(debt.tier_max).or_default() += 1;
-        }
-    }
-}
-
-fn count_out(counts: &mut BTreeMap<usize, usize>, value: usize) {
-    if let Some(count) = counts.get_mut(&value) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(&value);
-        }
-    }
-}
-
-/// What to go on with.
-enum Next {
-    Begun(Box<MergeJob>),
-    Planned(Arc<TableCore>, Plan),
-}
-
-impl Merges {
-    /// Takes the merge of the lowest tier. One that is begun comes before others of its tier, so that there are never
-    /// more begun than tiers, however many tables have something to merge.
-    fn take_next(&mut self) -> Option<Next> {
-        let begun = (0..self.waiting.len()).min_by_key(|&index| self.waiting[index].plan.target_tier);
-        let planned = (0..self.planned.len()).min_by_key(|&index| self.planned[index].1.target_tier);
-        let lower = |planned: usize, begun: usize| {
-            self.planned[planned].1.target_tier < self.waiting[begun].plan.target_tier
-        };
-        match (begun, planned) {
-            (Some(begun), Some(planned)) if !lower(planned, begun) => {
-                Some(Next::Begun(Box::new(self.waiting.swap_remove(begun))))
-            }
-            (_, Some(planned)) => {
-                let (table, plan) = self.planned.remove(planned);
-                Some(Next::Planned(table, plan))
-            }
-            (Some(begun), None) => Some(Next::Begun(Box::new(self.waiting.swap_remove(begun)))),
-            (None, None) => None,
-        }
-    }
-
-    /// Notes whether more may be due for a table that has been looked at, and whether time alone may do that.
-    fn rest(&mut self, table: TableId, may_be_due: Option<bool>) {
-        match may_be_due {
-            Some(_) => self.resting.insert(table),
-            None => self.resting.remove(&table),
-        };
-        match may_be_due {
-            Some(true) => self.timed.insert(table),
-            _ => self.timed.remove(&table),
-        };
-    }
-
-    /// Whether a merge is under way, or planned, that uncovers dead values.
-    pub(crate) fn uncovers_values(&self) -> bool {
-        let plans = self.waiting.iter().map(|job| &job.plan).chain(self.planned.iter().map(|(_, plan)| plan));
-        plans.map(|plan| plan.reason).any(|reason| matches!(reason, Reason::HiddenValues(_)))
-    }
-
-    /// Takes out what is begun, and what is planned, of a table.
-    pub(super) fn take_all_of(&mut self, table: TableId) -> (Vec<MergeJob>, Vec<Plan>) {
-        let (jobs, waiting) = self.waiting.drain(..).partition(|job| job.table.id == table);
-        let (plans, planned): (Vec<_>, Vec<_>) = self.planned.drain(..).partition(|(of, _)| of.id == table);
-        (self.waiting, self.planned) = (waiting, planned);
-        (jobs, plans.into_iter().map(|(_, plan)| plan).collect())
-    }
-}
-
-/// One merge under way.
-pub(crate) struct MergeJob {
-    pub(super) table: Arc<TableCore>,
-    plan: Plan,
-    run: RunId,
-    /// The age of the oldest input: should the merge be given up after some parts, its output must not stand above an
-    /// input of a lower tier, or a later merge of its tier would lift old records over newer ones.
-    age: Seq,
-    step: FoldStep<KWay<RunCursor>>,
-    /// What leaves stale entries out, where the table is an index.
-    cleaner: Option<Cleaner>,
-    output: Output,
-    /// The range deletes that the merge applies, oldest first.
-    range_deletes: Vec<RangeDelete>,
-    /// The borders when the merge began; a range delete below them serves a snapshot no longer.
-    borders: Vec<Seq>,
-    bytes_total: u64,
-    /// The inputs that it may still read.
-    files: Vec<Arc<PartFile>>,
-}
-
-/// How far a merge has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Bytes of keys and values taken in so far.
-    pub bytes_done: u64,
-    /// Bytes of the files that are being merged; an estimate of where `bytes_done` ends.
-    pub bytes_total: u64,
-    /// Records taken in so far.
-    pub records_in: u64,
-    /// Records written so far.
-    pub records_out: u64,
-}
+use crate::state::view::RunView;
 
 /// Plans what is due, and takes one step of the merge that writers would miss most: the one of the
 /// lowest tier. Small merges thus overtake big ones.
-pub(crate) fn merge_step(engine: &Arc<Engine>) -> Result<Option<String>> {
+pub(crate) fn merge_step(background: &Background) -> Result<Option<String>> {
+    let engine = &background.engine;
     if engine.health.cause().is_some() {
         return Ok(None);
     }
-    plan_merges(engine)?;
-    let next = engine.merges.lock().take_next();
+    plan_merges(background)?;
+    let next = background.merges.lock().take_next();
     let mut job = match next {
         None => return Ok(None),
         Some(Next::Begun(job)) => *job,
-        Some(Next::Planned(table, plan)) => match job(engine, &table, plan) {
+        Some(Next::Planned(table, plan)) => match job(background, &table, plan) {
             Ok(job) => job,
             Err(_) if table.check_alive().is_err() => return Ok(Some(gone(&table))),
             Err(error) => {
-                give_up(engine, table.id, &error);
+                give_up(background, table.id, &error);
                 return Err(error);
             }
         },
     };
-    match contain(|| job.step(engine)) {
+    match merge_job::contain(|| job.step(engine)) {
         Ok(false) => {
             let done = format!("a step of: {}", job.plan);
-            keep(engine, job);
+            keep(background, job);
             Ok(Some(done))
         }
         Ok(true) => {
             let done = format!("done: {}", job.plan);
-            finish_job(engine, job);
+            finish_job(background, job);
             Ok(Some(done))
         }
         Err(error) => {
             let table = Arc::clone(&job.table);
-            abandon_job(engine, job, &error);
+            abandon_job(background, job, &error);
             if table.check_alive().is_err() { Ok(Some(gone(&table))) } else { Err(error) }
         }
     }
 }
 
 /// Keeps a merge until its turn comes again, unless somebody waits for its inputs.
-fn keep(engine: &Engine, job: MergeJob) {
+fn keep(background: &Background, job: MergeJob) {
     {
-        let mut merges = engine.merges.lock();
+        let mut merges = background.merges.lock();
         if merges.optimized.get(&job.table.id) != Some(&Turn::Waits) {
             merges.waiting.push(job);
             return;
         }
     }
-    give_back(engine, job);
+    give_back(background, job);
 }
 
 /// Gives up a merge between two steps. What it has installed stays; what else it has written goes.
-pub(super) fn give_back(engine: &Engine, mut job: MergeJob) {
+pub(crate) fn give_back(background: &Background, mut job: MergeJob) {
+    let engine = &background.engine;
     job.output.discard(engine);
-    release(engine, job.table.id, &job.plan, Some(job.run));
+    release(background, job.table.id, &job.plan, Some(job.run));
     engine.bell.ring();
 }
 
-pub(super) fn finish_job(engine: &Engine, job: MergeJob) {
+pub(crate) fn finish_job(background: &Background, job: MergeJob) {
+    let engine = &background.engine;
     engine.counters.merges.add(1);
     engine.counters.records_merged.add(job.step.counts().records_in);
     engine.counters.fold_failures.add(job.step.counts().declined_failed);
@@ -257,27 +101,29 @@ pub(super) fn finish_job(engine: &Engine, job: MergeJob) {
     job.cleaner.iter().for_each(Cleaner::finish);
     let (table, plan, run) = (Arc::clone(&job.table), job.plan.clone(), job.run);
     drop(job); // with the files that it has read
-    release(engine, table.id, &plan, Some(run));
-    note_overdue_of(engine, &table);
+    release(background, table.id, &plan, Some(run));
+    note_overdue_of(background, &table);
     engine.bell.ring();
 }
 
-pub(super) fn abandon_job(engine: &Engine, mut job: MergeJob, error: &Error) {
+pub(crate) fn abandon_job(background: &Background, mut job: MergeJob, error: &Error) {
+    let engine = &background.engine;
     job.output.discard(engine);
-    release(engine, job.table.id, &job.plan, Some(job.run));
-    give_up(engine, job.table.id, error);
+    release(background, job.table.id, &job.plan, Some(job.run));
+    give_up(background, job.table.id, error);
 }
 
 /// A table with damage is left alone, and holds up no other table.
-fn give_up(engine: &Engine, table: TableId, error: &Error) {
+fn give_up(background: &Background, table: TableId, error: &Error) {
     if error.kind() == ErrorKind::Corruption {
-        engine.merges.lock().given_up.insert(table, error.clone());
+        background.merges.lock().given_up.insert(table, error.clone());
     }
 }
 
 /// Plans every merge that is due and not under way. Looks at a table only when something about it changed.
-fn plan_merges(engine: &Engine) -> Result<()> {
-    wake_tables(engine);
+fn plan_merges(background: &Background) -> Result<()> {
+    let engine = &background.engine;
+    wake_tables(background);
     let catalog = engine.catalog();
     loop {
         // Taken off before it is looked at: what changes meanwhile puts it on again.
@@ -285,18 +131,19 @@ fn plan_merges(engine: &Engine) -> Result<()> {
         let Some(table) = catalog.by_id(id).cloned().or_else(|| engine.catalog().by_id(id).cloned()) else {
             continue;
         };
-        plan_all_for(engine, &table).inspect_err(|_| _ = engine.work.changed.lock().insert(id))?;
-        let mut merges = engine.merges.lock();
+        plan_all_for(background, &table).inspect_err(|_| _ = engine.work.changed.lock().insert(id))?;
+        let mut merges = background.merges.lock();
         merges.rest(id, may_rest_for(engine, &table));
     }
 }
 
 /// Has tables looked at again for which more may be due by now, though nothing about them has changed.
-fn wake_tables(engine: &Engine) {
+fn wake_tables(background: &Background) {
+    let engine = &background.engine;
     let mut woken: Vec<TableId> = std::mem::take(&mut *engine.work.stale.lock()).into_iter().collect();
-    let asks_time = !engine.merges.lock().timed.is_empty();
+    let asks_time = !background.merges.lock().timed.is_empty();
     let now = (engine.borders.version(), if asks_time { clock::now_ms(engine) / 1000 } else { 0 });
-    let mut merges = engine.merges.lock();
+    let mut merges = background.merges.lock();
     let before = std::mem::replace(&mut merges.looked_at, now);
     if before.0 != now.0 {
         woken.extend(&merges.resting);
@@ -321,12 +168,13 @@ fn may_rest_for(engine: &Engine, table: &TableCore) -> Option<bool> {
     (!view.runs.is_empty() && !is_plain).then_some(is_timed)
 }
 
-fn plan_all_for(engine: &Engine, table: &Arc<TableCore>) -> Result<()> {
+fn plan_all_for(background: &Background, table: &Arc<TableCore>) -> Result<()> {
     if table.has_stamps {
-        expire::drop_expired(engine, table)?;
+        drop_expired::drop_expired(background, table)?;
     }
-    while let Some(plan) = plan_for(engine, table) {
-        let begun = note_plan(engine, table, plan).inspect_err(|error| give_up(engine, table.id, error));
+    while let Some(plan) = plan_for(background, table) {
+        let begun =
+            note_plan(background, table, plan).inspect_err(|error| give_up(background, table.id, error));
         if table.check_alive().is_err() {
             return Ok(()); // it was dropped meanwhile, which is no failure
         }
@@ -337,15 +185,16 @@ fn plan_all_for(engine: &Engine, table: &Arc<TableCore>) -> Result<()> {
 
 /// The next merge of a table, whose inputs are taken for it in the same moment. None of one that somebody waits to
 /// optimize: its runs would never all be free at once.
-fn plan_for(engine: &Engine, table: &TableCore) -> Option<Plan> {
-    if engine.merges.lock().optimized.get(&table.id) == Some(&Turn::Waits) {
+fn plan_for(background: &Background, table: &TableCore) -> Option<Plan> {
+    let engine = &background.engine;
+    if background.merges.lock().optimized.get(&table.id) == Some(&Turn::Waits) {
         return None;
     }
-    reserve(engine, table, |runs| due(engine, table, runs))
+    reserve(background, table, |runs| due(engine, table, runs))
 }
 
 /// What is due for a table with these runs.
-pub(super) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
+pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
     if let Some(index) = table.index_to_clean()
         && let Some(plan) = clean_plan(table, runs)
     {
@@ -380,12 +229,12 @@ fn deletes_before(engine: &Engine, table: &TableCore) -> Seq {
 }
 
 /// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.
-pub(super) fn reserve(
-    engine: &Engine,
+pub(crate) fn reserve(
+    background: &Background,
     table: &TableCore,
     make: impl FnOnce(&[RunSummary]) -> Option<Plan>,
 ) -> Option<Plan> {
-    let mut merges = engine.merges.lock();
+    let mut merges = background.merges.lock();
     if merges.given_up.contains_key(&table.id) {
         return None;
     }
@@ -395,8 +244,9 @@ pub(super) fn reserve(
 }
 
 /// Gives back what a plan has taken.
-pub(super) fn release(engine: &Engine, table: TableId, plan: &Plan, output: Option<RunId>) {
-    let mut merges = engine.merges.lock();
+pub(crate) fn release(background: &Background, table: TableId, plan: &Plan, output: Option<RunId>) {
+    let engine = &background.engine;
+    let mut merges = background.merges.lock();
     for run in plan.inputs.iter().copied().chain(output) {
         merges.busy.remove(&(table, run));
     }
@@ -405,13 +255,14 @@ pub(super) fn release(engine: &Engine, table: TableId, plan: &Plan, output: Opti
 }
 
 /// Keeps a plan until its turn comes; a join needs no turn.
-fn note_plan(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
+fn note_plan(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
+    let engine = &background.engine;
     if plan.way == Way::Join {
         let joined = join_runs(engine, table, &plan);
-        release(engine, table.id, &plan, None);
+        release(background, table.id, &plan, None);
         return joined;
     }
-    engine.merges.lock().planned.push((Arc::clone(table), plan));
+    background.merges.lock().planned.push((Arc::clone(table), plan));
     Ok(())
 }
 
@@ -434,8 +285,9 @@ fn join_runs(engine: &Engine, core: &TableCore, plan: &Plan) -> Result<()> {
 
 /// True when no merge is due or under way, or all that are cannot go on. Looked at under one lock: runs that a merge
 /// takes up in the meantime would be neither due nor under way.
-pub(crate) fn is_settled(engine: &Engine) -> bool {
-    let merges = engine.merges.lock();
+pub(crate) fn is_settled(background: &Background) -> bool {
+    let engine = &background.engine;
+    let merges = background.merges.lock();
     let is_due = |table: &Arc<TableCore>| {
         !merges.given_up.contains_key(&table.id)
             && due(engine, table, &summaries::summaries(table, &merges.busy)).is_some()
@@ -449,8 +301,9 @@ pub(crate) fn is_settled(engine: &Engine) -> bool {
 }
 
 /// What damage merges have met, and what sweeps or saves indexes, by table.
-pub(crate) fn damage_met(engine: &Engine) -> Vec<String> {
-    let merges = engine.merges.lock();
+pub(crate) fn damage_met(background: &Background) -> Vec<String> {
+    let engine = &background.engine;
+    let merges = background.merges.lock();
     let name = |id: &TableId| engine.catalog().by_id(*id).map(|table| table.name.clone());
     let met = merges.given_up.iter().filter_map(|(id, error)| Some((name(id)?, error)));
     let indexes = engine.catalog();
@@ -468,9 +321,10 @@ pub(crate) fn damage_met(engine: &Engine) -> Vec<String> {
 }
 
 /// Forgets the merges of a table that is dropped, and the files that it had.
-pub(crate) fn forget_table(engine: &Engine, table: &TableCore) {
+pub(crate) fn forget_table(background: &Background, table: &TableCore) {
+    let engine = &background.engine;
     let (jobs, _) = {
-        let mut merges = engine.merges.lock();
+        let mut merges = background.merges.lock();
         merges.busy.retain(|(id, _)| *id != table.id);
         merges.rest(table.id, None);
         merges.given_up.remove(&table.id);
@@ -498,9 +352,10 @@ pub(crate) fn forget_table(engine: &Engine, table: &TableCore) {
 }
 
 /// Gives up the merges that nobody will go on with, since the store is closed.
-pub(crate) fn abandon_merges(engine: &Engine) {
+pub(crate) fn abandon_merges(background: &Background) {
+    let engine = &background.engine;
     let jobs = {
-        let mut merges = engine.merges.lock();
+        let mut merges = background.merges.lock();
         merges.planned.clear();
         std::mem::take(&mut merges.waiting)
     };
@@ -510,11 +365,13 @@ pub(crate) fn abandon_merges(engine: &Engine) {
 }
 
 /// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
-pub(super) fn job(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
-    contain(|| set_up(engine, table, plan.clone())).inspect_err(|_| release(engine, table.id, &plan, None))
+pub(crate) fn job(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+    merge_job::contain(|| set_up(background, table, plan.clone()))
+        .inspect_err(|_| release(background, table.id, &plan, None))
 }
 
-fn set_up(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+    let engine = &background.engine;
     table.check_alive()?;
     let run = RunId(engine.numbers.take().0);
     let view = table.view();
@@ -544,9 +401,9 @@ fn set_up(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJo
     };
     let keep_seqs = table.keeps_past
         || borders.iter().any(|&border| border >= min_seq && border < max_seq)
-        || reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
-    engine.merges.lock().busy.insert((table.id, run));
-    let bytes_total = files.iter().map(|file| taken_in_bytes(file.part.facts())).sum();
+        || merge_job::reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
+    background.merges.lock().busy.insert((table.id, run));
+    let bytes_total = files.iter().map(|file| merge_job::taken_in_bytes(file.part.facts())).sum();
     let stream = KWay::new(table.rules.order.clone(), Direction::Forward, 0, cursors);
     Ok(MergeJob {
         table: Arc::clone(table),
@@ -564,13 +421,15 @@ fn set_up(engine: &Engine, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJo
 }
 
 /// Counts what merging is behind with in all tables, which slows writers down.
-pub(crate) fn note_overdue(engine: &Engine) {
-    engine.catalog().all().for_each(|table| note_overdue_of(engine, table));
+pub(crate) fn note_overdue(background: &Background) {
+    let engine = &background.engine;
+    engine.catalog().all().for_each(|table| note_overdue_of(background, table));
 }
 
 /// The same, where only this table has changed.
-pub(crate) fn note_overdue_of(engine: &Engine, table: &TableCore) {
-    let mut merges = engine.merges.lock();
+pub(crate) fn note_overdue_of(background: &Background, table: &TableCore) {
+    let engine = &background.engine;
+    let mut merges = background.merges.lock();
     let is_to_count = table.check_alive().is_ok() && !merges.given_up.contains_key(&table.id);
     let tiers = if is_to_count { merges.tiers_to_merge(table) } else { Vec::new() };
     let tier0 = tiers.first().copied().unwrap_or_default();
@@ -585,178 +444,6 @@ pub(crate) fn note_overdue_of(engine: &Engine, table: &TableCore) {
     engine.debt.overdue_bytes.store(*overdue_bytes, Ordering::Relaxed);
     engine.debt.tier_runs_max.store(highest(runs), Ordering::Relaxed);
     engine.debt.tier_max.store(highest(tiers), Ordering::Relaxed);
-}
-
-/// What merges have before them of one tier of a table.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tier {
-    runs: usize,
-    /// Bytes of keys and payloads, which is what the speed of merges is measured in: files may be several times smaller.
-    bytes: u64,
-}
-
-impl Merges {
-    /// The tiers of a table, the lowest first. What somebody optimizes does not count: it is no work of upkeep.
-    fn tiers_to_merge(&self, table: &TableCore) -> Vec<Tier> {
-        let mut tiers = Vec::new();
-        let optimized = match self.optimized.get(&table.id) {
-            Some(Turn::Merges(inputs)) => inputs.as_slice(),
-            _ => &[],
-        };
-        for run in table.view().runs.iter().filter(|run| !optimized.contains(&run.id)) {
-            let at = usize::from(run.tier);
-            if tiers.len() <= at {
-                tiers.resize(at + 1, Tier::default());
-            }
-            tiers[at].runs += 1;
-            tiers[at].bytes +=
-                run.parts.iter().map(|part| taken_in_bytes(part.file.part.facts())).sum::<u64>();
-        }
-        tiers
-    }
-}
-
-/// What a merge takes in of a part, as [`Progress::bytes_done`] counts it.
-pub(super) fn taken_in_bytes(facts: &PartFacts) -> u64 {
-    facts.key_bytes + facts.payload_bytes
-}
-
-impl MergeJob {
-    /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is done.
-    pub(super) fn step(&mut self, engine: &Arc<Engine>) -> Result<bool> {
-        engine.check_readable(&self.table)?; // a store that is closed gets no more files
-        let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
-        let result = self.take_in(engine)?;
-        let took = engine.host.clock.monotonic().saturating_sub(started);
-        engine.debt.merge_bytes_per_s.note(self.step.counts().bytes_in - bytes_before, took);
-        match result {
-            StepResult::Done => {
-                self.close_part(engine, true)?;
-                Ok(true)
-            }
-            StepResult::AtKeyBorder if self.output.bytes_written() >= engine.options.part_bytes => {
-                self.close_part(engine, false)?;
-                Ok(false)
-            }
-            _ => Ok(false),
-        }
-    }
-
-    /// Takes in some keys, and lets out what becomes of them.
-    fn take_in(&mut self, engine: &Arc<Engine>) -> Result<StepResult> {
-        let writer = self.output.writer(engine)?;
-        let Some(cleaner) = &mut self.cleaner else {
-            return self.step.step(step::step_budget(engine), writer);
-        };
-        let result = self.step.step(cleaner.budget(step::step_budget(engine)), cleaner.sink())?;
-        cleaner.hand_on(engine, writer)?;
-        Ok(result)
-    }
-
-    /// Installs the part written so far, and takes from the inputs what is in it.
-    fn close_part(&mut self, engine: &Engine, is_last: bool) -> Result<()> {
-        self.cleaner.as_mut().map_or(Ok(()), |cleaner| cleaner.settle(engine))?;
-        let closed = self.output.close_part(engine, &self.table)?;
-        let mut changes = Vec::new();
-        let mut installed = Installed::default();
-        if let Some((part, facts)) = closed {
-            changes.push(Change::AddPart {
-                table: self.table.id,
-                run: self.run,
-                tier: self.plan.target_tier,
-                age: self.age,
-                part: part_state(part.number, &facts),
-            });
-            installed.parts.push(part);
-        }
-        let next_key = if is_last { None } else { self.step.next_key() };
-        changes.extend(consumed(&self.table, &self.plan.inputs, next_key));
-        if is_last {
-            changes.extend(self.retired_range_deletes(engine));
-        }
-        install::install(engine, &self.table, changes, installed)?;
-        self.files.retain(|file| !file.is_retired()); // what has been read to its end goes now
-        Ok(())
-    }
-
-    /// The range deletes that hide nothing any more, as far as this merge can tell. Those that only the log has yet
-    /// are left to a later one.
-    fn retired_range_deletes(&self, engine: &Engine) -> Vec<Change> {
-        if self.range_deletes.is_empty() {
-            return Vec::new();
-        }
-        // The manifest first: a flush that ends meanwhile adds a range delete and the run that it came with.
-        let _manifest = engine.manifest.lock();
-        let view = self.table.view();
-        let is_other = |run: &&RunView| run.id != self.run && !self.plan.inputs.contains(&run.id);
-        let others: Vec<&RunView> = view.runs.iter().filter(is_other).collect();
-        let applied = Applied {
-            table: &self.table,
-            ranges: &self.range_deletes,
-            borders: &self.borders,
-            sheltering: self.step.sheltering().collect(),
-            written: None,
-        };
-        let idle = applied.idle(&others, None);
-        let done = self.range_deletes.iter().zip(idle).filter(|(_, idle)| *idle);
-        done.map(|(range, _)| Change::RetireRangeDelete { table: self.table.id, seq: range.seq }).collect()
-    }
-
-    pub(super) fn progress(&self) -> Progress {
-        let counts = self.step.counts();
-        Progress {
-            bytes_done: counts.bytes_in,
-            bytes_total: self.bytes_total,
-            records_in: counts.records_in,
-            records_out: counts.records_out,
-        }
-    }
-}
-
-/// Whether seqs of runs that are no inputs lie among those of the inputs: a merge that was broken off leaves such. Its
-/// output holds the newest seqs next to keys that only older runs have, and without seqs of their own these would read
-/// as newer than what other runs hold of them.
-fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, max_seq: Seq) -> bool {
-    let others = view.runs.iter().filter(|run| !inputs.contains(&run.id)).flat_map(|run| &run.parts);
-    others
-        .map(|part| part.file.part.facts())
-        .any(|facts| facts.min_seq <= max_seq && facts.max_seq >= min_seq)
-}
-
-/// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is given back.
-pub(super) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(Error::new(ErrorKind::Io, "a merge panicked; what it was doing has not taken effect"))
-    })
-}
-
-/// What the inputs lose: everything below `next_key`, or all.
-fn consumed(table: &TableCore, inputs: &[RunId], next_key: Option<&[u8]>) -> Vec<Change> {
-    let order = &table.rules.order;
-    let mut changes = Vec::new();
-    let view = table.view();
-    for run in view.runs.iter().filter(|run| inputs.contains(&run.id)) {
-        for part in &run.parts {
-            let (table, run, file) = (table.id, run.id, part.file.number);
-            match next_key {
-                Some(next) if order.compare(next, &part.low).is_le() => {}
-                Some(next) if order.compare(next, &part.high).is_le() => {
-                    changes.push(Change::TrimPart { table, run, file, low: next.to_vec() });
-                }
-                _ => changes.push(Change::RemovePart { table, run, file }),
-            }
-        }
-    }
-    changes
-}
-
-/// How far the one has come who optimizes a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// Merges have runs of the table: they are given up, and no more are begun.
-    Waits,
-    /// It has these inputs. Merges of newer runs go on beside it.
-    Merges(Vec<RunId>),
 }
 
 #[cfg(test)]

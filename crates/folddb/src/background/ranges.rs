@@ -38,20 +38,20 @@ const MEMORY_SHARE: usize = 16;
 
 /// A job that has applied range deletes, and is about to be installed.
 pub(crate) struct Applied<'a> {
-    pub(super) table: &'a TableCore,
+    pub(crate) table: &'a TableCore,
     /// The range deletes that it has applied, oldest first.
-    pub(super) ranges: &'a [RangeDelete],
+    pub(crate) ranges: &'a [RangeDelete],
     /// The borders that it has respected, rising.
-    pub(super) borders: &'a [Seq],
+    pub(crate) borders: &'a [Seq],
     /// Range deletes that something which it has kept is under.
-    pub(super) sheltering: HashSet<Seq>,
+    pub(crate) sheltering: HashSet<Seq>,
     /// All that it has written, where that is known.
-    pub(super) written: Option<&'a [Arc<PartFile>]>,
+    pub(crate) written: Option<&'a [Arc<PartFile>]>,
 }
 
 impl Applied<'_> {
     /// For each of the range deletes, whether it hides nothing any more. `others` are the runs that are neither inputs nor output.
-    pub(super) fn idle(&self, others: &[&RunView], oldest_transaction: Option<Seq>) -> Vec<bool> {
+    pub(crate) fn idle(&self, others: &[&RunView], oldest_transaction: Option<Seq>) -> Vec<bool> {
         let order = &self.table.rules.order;
         let lowest_border = self.borders.first().copied().unwrap_or(Seq::MAX);
         let oldest_transaction = oldest_transaction.unwrap_or(Seq::MAX);
@@ -96,7 +96,7 @@ fn mark_covered(table: &TableCore, ranges: &[RangeDelete], borders: &[Seq], time
 
 /// What a flush says of range deletes: those that the manifest lists and that hide nothing any more go, and those that only the
 /// log has had and that do hide something come. `flushed_seq` is where the flush before this one ended.
-pub(super) fn range_changes(
+pub(crate) fn range_changes(
     engine: &Engine,
     applied: &Applied<'_>,
     view: &TableView,
@@ -124,7 +124,7 @@ pub(super) fn range_changes(
 }
 
 /// How many range deletes of a table a merge of all its runs would let go, where they are more than are put up with; else 0.
-pub(super) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> usize {
+pub(crate) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> usize {
     let ranges = Arc::clone(&table.view().range_deletes);
     let max = ranges_max(runs.iter().map(|run| run.bytes).sum(), &engine.options);
     let due = match table.keeps_past || ranges.len() <= max {

@@ -28,16 +28,17 @@ use std::time::Duration;
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_host::sync::atomic::Ordering;
 use folddb_manifest::State;
-use folddb_merge::{ReclaimOptions, ReclaimPlan, SMALL_FILES, ValueFile, plan_reclaim};
+use folddb_merge::{ReclaimOptions, SMALL_FILES, ValueFile, plan_reclaim};
 
 use crate::background::hidden_values::Beside;
+use crate::background::jobs::Background;
 use crate::background::reclaim_job::{ReclaimJob, StepFault};
-use crate::background::reclaim_report::{ReclaimReport, ReclaimWant};
-use crate::background::{dead_segments, flush, hidden_values, live_values, sweep_directories};
-use crate::edit::feeds::is_held_for_feeds;
+use crate::background::reclaim_report::ReclaimWant;
+use crate::background::reclaiming::{Looked, Reclaiming};
+use crate::background::{hidden_values, live_values, sweep_directories};
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
-use crate::values::{segments, settle};
+use crate::values::segments;
 
 /// What a step copies: a few milliseconds of work.
 const STEP_BYTES: u64 = 4 << 20;
@@ -52,27 +53,6 @@ const GAIN_BYTES_MIN: u64 = 16 << 10;
 /// So much more than what is alive may the files take after somebody has asked.
 const BOUND_WHEN_ASKED: f64 = 1.1;
 
-/// What is under way, and what is left alone.
-#[derive(Default)]
-pub(crate) struct Reclaiming {
-    job: Option<ReclaimJob>,
-    /// Files that are damaged, or could not be read.
-    given_up: BTreeMap<FileNumber, Error>,
-    /// How things stood when nothing was worth it, or nothing could be done.
-    looked_at: Option<Looked>,
-}
-
-/// How things stood.
-#[derive(Clone, Copy)]
-struct Looked {
-    installs: u64,
-    is_short: bool,
-    /// What there was room for.
-    room_bytes: u64,
-    /// Where the disk refused, though there seemed to be room: when it is asked again.
-    again_at: Option<Duration>,
-}
-
 /// After the disk has refused, so long passes before it is asked again, if nothing else has changed.
 const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
@@ -85,16 +65,17 @@ const ROOM_BYTES_MIN: u64 = 1 << 20;
 // ---- moving what is alive ----------------------------------------------------------------------------
 
 /// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing is.
-pub(crate) fn reclaim_step(engine: &Engine) -> Result<Option<String>> {
-    let mut reclaiming = engine.values.reclaiming.lock();
-    reclaim_step_as(engine, &mut reclaiming, ReclaimWant::WhenDue)
+pub(crate) fn reclaim_step(background: &Background) -> Result<Option<String>> {
+    let mut reclaiming = background.reclaiming.lock();
+    reclaim_step_as(background, &mut reclaiming, ReclaimWant::WhenDue)
 }
 
-fn reclaim_step_as(
-    engine: &Engine,
+pub(crate) fn reclaim_step_as(
+    background: &Background,
     reclaiming: &mut Reclaiming,
     want: ReclaimWant,
 ) -> Result<Option<String>> {
+    let engine = &background.engine;
     if engine.health.cause().is_some() {
         return Ok(None);
     }
@@ -109,7 +90,7 @@ fn reclaim_step_as(
             return Ok(Some(swept));
         }
         let hidden_bytes = hidden_values::hidden_value_bytes(engine);
-        let uncovers = engine.merges.lock().uncovers_values();
+        let uncovers = background.merges.lock().uncovers_values();
         let manifest = engine.manifest.lock(); // no part is installed meanwhile
         engine.check_open()?;
         let files = settled_files(engine, manifest.state(), &reclaiming.given_up);
@@ -161,7 +142,11 @@ fn reclaim_step_as(
 }
 
 /// The files of values of which it is known what is alive, but for those that are left alone, and those in which nothing is.
-fn settled_files(engine: &Engine, state: &State, given_up: &BTreeMap<FileNumber, Error>) -> Vec<ValueFile> {
+pub(crate) fn settled_files(
+    engine: &Engine,
+    state: &State,
+    given_up: &BTreeMap<FileNumber, Error>,
+) -> Vec<ValueFile> {
     if state.values.is_empty() && state.moved.is_empty() {
         return Vec::new();
     }
@@ -186,7 +171,12 @@ fn settled_files(engine: &Engine, state: &State, given_up: &BTreeMap<FileNumber,
         .collect()
 }
 
-fn reclaim_options(engine: &Engine, want: ReclaimWant, beside: Beside, hidden_bytes: u64) -> ReclaimOptions {
+pub(crate) fn reclaim_options(
+    engine: &Engine,
+    want: ReclaimWant,
+    beside: Beside,
+    hidden_bytes: u64,
+) -> ReclaimOptions {
     let file_bytes = match want {
         ReclaimWant::Small => engine.options.values_segment_bytes().min(SMALL_BYTES_MAX),
         _ => engine.options.values_segment_bytes(),
@@ -218,8 +208,9 @@ fn reclaim_options(engine: &Engine, want: ReclaimWant, beside: Beside, hidden_by
 }
 
 /// True when nothing is under way, and nothing is due that can be done.
-pub(crate) fn is_reclaimed(engine: &Engine) -> bool {
-    let reclaiming = engine.values.reclaiming.lock();
+pub(crate) fn is_reclaimed(background: &Background) -> bool {
+    let engine = &background.engine;
+    let reclaiming = background.reclaiming.lock();
     reclaiming.job.is_none() && is_as_it_was(engine, &reclaiming)
 }
 
@@ -248,91 +239,27 @@ fn room_bytes(engine: &Engine) -> u64 {
 }
 
 /// Makes one file of many small ones, as openings leave them that each wrote little.
-pub(crate) fn reclaim_small(engine: &Engine) -> Result<()> {
+pub(crate) fn reclaim_small(background: &Background) -> Result<()> {
+    let engine = &background.engine;
     let state = Arc::clone(engine.manifest.lock().state());
     if state.values.len() + state.moved_files.len() < SMALL_FILES {
         return Ok(());
     }
-    let mut reclaiming = engine.values.reclaiming.lock();
-    while reclaim_step_as(engine, &mut reclaiming, ReclaimWant::Small)?.is_some() {}
+    let mut reclaiming = background.reclaiming.lock();
+    while reclaim_step_as(background, &mut reclaiming, ReclaimWant::Small)?.is_some() {}
     reclaiming.looked_at = None; // upkeep looks for more than this
     Ok(())
 }
 
 /// Gives up what is under way: the store is closed.
-pub(crate) fn abandon_reclaim(engine: &Engine) {
-    let job = engine.values.reclaiming.lock().job.take();
+pub(crate) fn abandon_reclaim(background: &Background) {
+    let engine = &background.engine;
+    let job = background.reclaiming.lock().job.take();
     job.into_iter().for_each(|job| job.discard(engine));
 }
 
 /// What damage reclaiming has met, by file.
-pub(crate) fn damaged_values(engine: &Engine) -> Vec<String> {
-    let reclaiming = engine.values.reclaiming.lock();
+pub(crate) fn damaged_values(background: &Background) -> Vec<String> {
+    let reclaiming = background.reclaiming.lock();
     reclaiming.given_up.values().map(|error| format!("values: {}", error.message())).collect()
-}
-
-/// Does all that is worth it, here and now. `progress` is told each plan when it begins.
-pub(crate) fn reclaim_all(engine: &Engine, progress: &mut dyn FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
-    engine.values.installs.fetch_add(1, Ordering::AcqRel); // snapshots may have gone since somebody looked
-    engine.values.lane.shelves.roll();
-    settle::settle_values(engine)?;
-    flush::flush_all(engine)?; // memtables lead to segments that are settled then
-    let (bytes_before, counted) = (engine.values.bytes(), engine.counters.value_bytes_copied.get());
-    dead_segments::drop_dead_values(engine)?;
-    let mut report = ReclaimReport::default();
-    loop {
-        let mut reclaiming = engine.values.reclaiming.lock();
-        let was_begun = reclaiming.job.is_some();
-        let done = reclaim_step_as(engine, &mut reclaiming, ReclaimWant::Asked)?;
-        if let Some(job) = reclaiming.job.as_ref().filter(|_| !was_begun) {
-            progress(&job.plan);
-        }
-        drop(reclaiming);
-        match done {
-            None => break,
-            Some(done) => report.plans += u64::from(done.starts_with("done")),
-        }
-    }
-    report.bytes_before = bytes_before;
-    report.bytes_after = engine.values.bytes();
-    report.bytes_copied = engine.counters.value_bytes_copied.get() - counted;
-    report.hidden_bytes = hidden_values::hidden_value_bytes(engine);
-    report.left_alone = damaged_values(engine);
-    Ok(report)
-}
-
-/// Who only reads has settled nothing, and moves nothing: what is full counts, as if its log had been flushed.
-fn settle_for_looking(engine: &Engine, state: &State) {
-    let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
-    let free = sealed.filter(|&number| !is_held_for_feeds(state, number));
-    engine.values.settled.lock().extend(free.chain(state.moved.keys().copied()));
-}
-
-/// What would be done, plan by plan, as far as that can be told.
-pub(crate) fn reclaim_plans(engine: &Engine) -> Vec<ReclaimPlan> {
-    let reclaiming = engine.values.reclaiming.lock();
-    let manifest = engine.manifest.lock();
-    if engine.options.read_only {
-        settle_for_looking(engine, manifest.state());
-    }
-    let mut files = settled_files(engine, manifest.state(), &reclaiming.given_up);
-    let mut next = engine.numbers.peek();
-    drop(manifest);
-    let options = reclaim_options(engine, ReclaimWant::Asked, Beside::default(), 0);
-    let mut plans = Vec::new();
-    while let Some(plan) = plan_reclaim(&files, &options) {
-        let (gone, stay): (Vec<_>, Vec<_>) =
-            files.into_iter().partition(|file| plan.files.contains(&file.number));
-        files = stay;
-        files.push(ValueFile {
-            number: next,
-            segments: plan.segments.clone(),
-            bytes: plan.new_bytes,
-            live_values: gone.iter().map(|file| file.live_values).sum(),
-            live_bytes: plan.live_bytes,
-        });
-        next += 1;
-        plans.push(plan);
-    }
-    plans
 }

@@ -29,7 +29,7 @@ const WALK_PAST: u64 = 16;
 
 /// Records of an index, in one piece of memory.
 #[derive(Default)]
-pub(super) struct Entries {
+pub(crate) struct Entries {
     bytes: Vec<u8>,
     places: Vec<Place>,
 }
@@ -46,18 +46,18 @@ struct Place {
 }
 
 impl Entries {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    pub(super) fn record(&self, at: usize) -> Record<'_> {
+    pub(crate) fn record(&self, at: usize) -> Record<'_> {
         let Place { begin, key_len, payload_len, seq, kind, .. } = self.places[at];
         let (key, rest) = self.bytes[begin..].split_at(key_len as usize);
         Record { key, seq, kind, payload: &rest[..payload_len as usize] }
     }
 
     /// The same memory, for others.
-    pub(super) fn emptied(mut self) -> Entries {
+    pub(crate) fn emptied(mut self) -> Entries {
         self.bytes.clear();
         self.places.clear();
         self
@@ -92,7 +92,7 @@ impl RecordSink for Entries {
 }
 
 /// Whether a walk along a table looks at so many keys of it for less than a look for each.
-pub(super) fn is_walk_cheaper(table: &TableCore, extractor: &Extractor, keys: usize) -> bool {
+pub(crate) fn is_walk_cheaper(table: &TableCore, extractor: &Extractor, keys: usize) -> bool {
     let is_in_rows = table.separate_from == usize::MAX || extractor.is_of_key() || extractor.is_of_head();
     is_in_rows && table.view().records() <= keys as u64 * WALK_PAST
 }
@@ -101,17 +101,17 @@ pub(super) fn is_walk_cheaper(table: &TableCore, extractor: &Extractor, keys: us
 type Tell<'a> = &'a mut dyn FnMut(&[usize], Option<&Terms>);
 
 /// Who looks at the records of a table, and when.
-pub(super) struct Looks<'a> {
-    pub(super) engine: &'a Arc<Engine>,
-    pub(super) table: &'a Arc<TableCore>,
-    pub(super) extractor: &'a Extractor,
+pub(crate) struct Looks<'a> {
+    pub(crate) engine: &'a Arc<Engine>,
+    pub(crate) table: &'a Arc<TableCore>,
+    pub(crate) extractor: &'a Extractor,
     /// Held by the caller.
-    pub(super) at: At,
+    pub(crate) at: At,
 }
 
 impl Looks<'_> {
     /// For each entry, whether its record is without its term for all who read at this moment or later.
-    pub(super) fn stale(&self, entries: &Entries) -> Vec<bool> {
+    pub(crate) fn stale(&self, entries: &Entries) -> Vec<bool> {
         let may_go = |&at: &usize| {
             let entry = entries.record(at);
             entry.kind == OpKind::Set && entry.seq <= self.at.seq

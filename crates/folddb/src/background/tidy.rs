@@ -13,36 +13,39 @@ use folddb_base::Result;
 use folddb_merge::plan::Way;
 use folddb_merge::{Plan, RunSummary};
 
-use super::merge::contain;
+use super::merge_job::contain;
+use crate::background::jobs::Background;
 use crate::background::{dead_segments, merge, reclaim};
 use crate::state::catalog::TableCore;
-use crate::state::engine::Engine;
 
 /// Merges what is due and small. A failure is one of upkeep, which will meet it again; a store that it poisons does
 /// not open.
-pub(crate) fn tidy(engine: &Arc<Engine>) -> Result<()> {
-    let tidied = merge_small(engine).and_then(|()| dead_segments::drop_dead_values(engine).map(drop));
-    let _ = tidied.and_then(|()| reclaim::reclaim_small(engine));
+pub(crate) fn tidy(background: &Background) -> Result<()> {
+    let engine = &background.engine;
+    let tidied = merge_small(background).and_then(|()| dead_segments::drop_dead_values(engine).map(drop));
+    let _ = tidied.and_then(|()| reclaim::reclaim_small(background));
     engine.health.cause().map_or(Ok(()), Err)
 }
 
-fn merge_small(engine: &Arc<Engine>) -> Result<()> {
+fn merge_small(background: &Background) -> Result<()> {
+    let engine = &background.engine;
     for table in engine.catalog().all() {
-        while let Some(plan) = small_plan(engine, table) {
-            merge_now(engine, table, plan)?;
+        while let Some(plan) = small_plan(background, table) {
+            merge_now(background, table, plan)?;
         }
     }
     Ok(())
 }
 
 /// The next small merge of a table that has runs enough to merge.
-fn small_plan(engine: &Engine, table: &TableCore) -> Option<Plan> {
+fn small_plan(background: &Background, table: &TableCore) -> Option<Plan> {
+    let engine = &background.engine;
     if table.view().runs.len() < engine.options.merge_factor {
         return None;
     }
     let bytes_max = engine.options.replayed_bytes_max() as u64;
     let is_small = |plan: &Plan| plan.bytes <= bytes_max && plan.inputs.len() > 1;
-    merge::reserve(engine, table, |runs| {
+    merge::reserve(background, table, |runs| {
         let of_all = merge::due(engine, table, runs).filter(is_small);
         let plan =
             of_all.or_else(|| merge::due(engine, table, &newest_only(runs, bytes_max)).filter(is_small))?;
@@ -51,17 +54,18 @@ fn small_plan(engine: &Engine, table: &TableCore) -> Option<Plan> {
     })
 }
 
-fn merge_now(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
-    let mut job = merge::job(engine, table, plan)?;
+fn merge_now(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<()> {
+    let engine = &background.engine;
+    let mut job = merge::job(background, table, plan)?;
     loop {
         match contain(|| job.step(engine)) {
             Ok(false) => {}
             Ok(true) => {
-                merge::finish_job(engine, job);
+                merge::finish_job(background, job);
                 return Ok(());
             }
             Err(error) => {
-                merge::abandon_job(engine, job, &error);
+                merge::abandon_job(background, job, &error);
                 return Err(error);
             }
         }

@@ -10,10 +10,10 @@ use folddb_host::{Files, Host};
 use folddb_layout::version::Version;
 use folddb_manifest::ManifestLog;
 
+use crate::background::jobs::Background;
 use crate::options::Options;
 use crate::recovery::secondary::{ATTEMPTS_MAX, Held, PAUSE};
 use crate::recovery::{format, primary, secondary};
-use crate::state::engine::Engine;
 use crate::state::numbers::Numbers;
 
 /// Makes an empty store in a directory that does not exist yet, or is empty.
@@ -28,7 +28,7 @@ pub(crate) fn create(dir: &Path, options: &Options) -> Result<()> {
 }
 
 /// Opens a store: afterwards everything that was acknowledged is there, and it can be written to.
-pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
+pub(crate) fn open(dir: &Path, options: Options) -> Result<Background> {
     if options.beside_writer && options.read_only {
         open_secondary(dir, &options)
     } else {
@@ -37,7 +37,7 @@ pub(crate) fn open(dir: &Path, options: Options) -> Result<Arc<Engine>> {
 }
 
 /// Opens a store that may be open for writing elsewhere.
-pub(crate) fn open_secondary(dir: &Path, options: &Options) -> Result<Arc<Engine>> {
+pub(crate) fn open_secondary(dir: &Path, options: &Options) -> Result<Background> {
     let beneath = options.beside.clone().unwrap_or_else(|| options.host.clone());
     let mut attempt = 1;
     loop {
@@ -46,9 +46,9 @@ pub(crate) fn open_secondary(dir: &Path, options: &Options) -> Result<Arc<Engine
         options.host = Host { files: Arc::clone(&held) as Arc<dyn Files>, ..beneath.clone() };
         options.beside = Some(beneath.clone());
         match primary::open_once(dir, options) {
-            Ok(engine) => {
+            Ok(background) => {
                 held.is_open.store(true, Ordering::Release);
-                return Ok(engine);
+                return Ok(background);
             }
             Err(error) if attempt >= ATTEMPTS_MAX || !secondary::may_pass(&error) => return Err(error),
             Err(_) => thread::sleep(PAUSE * attempt as u32),

@@ -38,6 +38,7 @@ use folddb_run::{Part, Shared};
 
 use crate::background::flush::Written;
 use crate::background::hash_checkpoint::SavedIndex;
+use crate::background::jobs::Background;
 use crate::background::ranges::new_range_deletes;
 use crate::background::{flush, hash_checkpoint, merge, tidy};
 use crate::edit::feeds::is_held_for_feeds;
@@ -75,7 +76,7 @@ use crate::values::{segments, settle};
 use crate::write::commit;
 
 /// The same, without regard to who writes to it meanwhile.
-pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
+pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     format::check_format(dir, &options)?;
     format::refuse_to_write_a_backup(dir, &options)?;
     let lock = format::lock_to_open(dir, &options)?;
@@ -134,7 +135,6 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         account,
         debt: Debt::default(),
         bell: Bell::default(),
-        merges: Mutex::default(),
         work: TablesAtWork::default(),
         counters: Counters::default(),
         options,
@@ -157,15 +157,15 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Arc<Engine>> {
         install_replayed(&engine, replayed)?;
         start_journal(&mut engine, end_lsn)?;
         engine.account.iter().for_each(|account| account.set_open());
-        merge::note_overdue(&engine);
     } else {
         feeds::note_history(&engine, &state);
     }
-    let engine = Arc::new(engine);
-    if !engine.options.read_only {
-        tidy::tidy(&engine)?;
+    let background = Background::new(Arc::new(engine));
+    if !background.engine.options.read_only {
+        merge::note_overdue(&background);
+        tidy::tidy(&background)?;
     }
-    Ok(engine)
+    Ok(background)
 }
 
 /// A manifest that may have lost its end, for errors that may be owed to that.

@@ -69,7 +69,6 @@ pub(crate) struct Engine {
     pub(crate) account: Option<Arc<Account>>,
     pub(crate) debt: Debt,
     pub(crate) bell: Bell,
-    pub(crate) merges: Mutex<crate::background::merge::Merges>,
     pub(crate) work: TablesAtWork,
     pub(crate) counters: Counters,
     /// Held until the store is closed.

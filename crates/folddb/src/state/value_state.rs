@@ -12,7 +12,6 @@ use folddb_host::sync::{Mutex, MutexGuard, RwLock};
 use folddb_journal::values::ValueLane;
 use folddb_journal::{NumberSource, ValueOptions};
 
-use crate::background::reclaim::Reclaiming;
 use crate::state::value_files::ValueFiles;
 
 /// The value lane of an open store, and its files for reading.
@@ -42,8 +41,6 @@ pub(crate) struct Values {
     pub(crate) has_lasting_pieces: AtomicBool,
     /// What is known of shelves since somebody looked through them.
     pub(crate) swept: Mutex<BTreeMap<FileNumber, Swept>>,
-    /// What is being moved, and what is left alone. Held while a step is taken, and before the manifest's lock.
-    pub(crate) reclaiming: Mutex<Reclaiming>,
     /// The files of values that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being
     /// synced.
     pub(crate) listed: AtomicU64,
@@ -75,7 +72,6 @@ impl Values {
             has_long: AtomicBool::new(false),
             has_lasting_pieces: AtomicBool::new(false),
             swept: Mutex::default(),
-            reclaiming: Mutex::default(),
             listed: AtomicU64::new(0),
             listed_bytes: AtomicU64::new(0),
         }

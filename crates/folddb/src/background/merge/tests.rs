@@ -48,7 +48,7 @@ fn runs_beyond_the_merge_factor_and_tiers_count_and_what_is_optimized_does_not()
     assert_eq!((debt().crowding, debt().merge_amplification), (3.5, 0.0));
     let mut seen = None;
     let mut step = |_| {
-        merge::note_overdue(store.engine());
+        merge::note_overdue(store.background());
         seen.get_or_insert(debt().crowding);
         std::ops::ControlFlow::Continue(())
     };

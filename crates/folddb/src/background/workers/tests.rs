@@ -9,9 +9,9 @@ fn a_thread_that_cannot_be_started_leaves_the_store_free() {
     let path = dir.path().join("s.folddb");
     open::create(&path, &Options::default()).unwrap();
     for started in 0..3 {
-        let engine = open::open(&path, Options::default()).unwrap();
+        let background = Arc::new(open::open(&path, Options::default()).unwrap());
         let mut left = started;
-        let outcome = Workers::start_by(&engine, &mut |name, run| match left {
+        let outcome = Workers::start_by(&background, &mut |name, run| match left {
             0 => Err(std::io::ErrorKind::WouldBlock.into()),
             _ => {
                 left -= 1;
@@ -20,7 +20,7 @@ fn a_thread_that_cannot_be_started_leaves_the_store_free() {
         });
         let error = outcome.err().unwrap();
         assert!(error.message().starts_with("cannot start the thread folddb-"), "{error}");
-        drop(engine);
+        drop(background);
     }
     open::open(&path, Options::default()).unwrap();
 }
