@@ -128,11 +128,11 @@ fn write<W: Write>(
     loop {
         match from.read(&mut piece) {
             Ok(0) => break,
-            Ok(read) => to.write_all(&piece[..read]).map_err(|error| cannot_write(name, error))?,
+            Ok(read) => to.write_all(&piece[..read]).map_err(|error| cannot_write(name, &error))?,
             Err(error) => return Err(of_stream(name, "read the value for", error)),
         }
     }
-    to.flush().map_err(|error| cannot_write(name, error))?;
+    to.flush().map_err(|error| cannot_write(name, &error))?;
     Ok(from.2)
 }
 
@@ -151,20 +151,17 @@ pub(crate) fn open(name: &str) -> Result<(Box<dyn Read>, Option<u64>), Failure> 
 
 /// Creates a file that must not be there yet.
 pub(crate) fn create(path: &Path) -> Result<File, Failure> {
-    File::create_new(path).map_err(|error| cannot_write(&path.display().to_string(), error))
+    File::create_new(path).map_err(|error| cannot_write(&path.display().to_string(), &error))
 }
 
 fn cannot_read(name: &str, error: &io::Error) -> Failure {
-    Failure::Usage(format!("cannot read {name}: {error}"))
+    Failure::file("read", name, error)
 }
 
-fn cannot_write(name: &str, error: io::Error) -> Failure {
+fn cannot_write(name: &str, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::OutputClosed,
-        io::ErrorKind::AlreadyExists => {
-            Failure::Usage(format!("{name} is there already: name another file, or remove it first"))
-        }
-        _ => Failure::Usage(format!("cannot write {name}: {error}")),
+        _ => Failure::file("write", name, error),
     }
 }
 

@@ -4,19 +4,21 @@
 //!
 //! The one place that maps a kind of error to a code, and that prints errors.
 
+use std::borrow::Cow;
 use std::io::Write;
 
 use clap::error::{ContextKind, ContextValue};
 use folddb::ErrorKind;
 
 use crate::failure::Failure;
+use crate::human;
 
 /// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ExitCode {
     /// It is done.
     Done = 0,
-    /// The store, the table or the key is not there.
+    /// The store, the table, the key, or a file that is named, is not there.
     NotFound = 1,
     /// The command line, or what it names, is wrong.
     Usage = 2,
@@ -56,9 +58,38 @@ pub(crate) fn report(done: Result<(), Failure>) -> ExitCode {
     failure.exit_code()
 }
 
-/// Prints a line on the error output. When nobody reads that any more, there is nobody to tell.
+/// Longest message that is printed whole, in characters; of a longer one the ends are.
+const MESSAGE_CHARS_MAX: usize = 4000;
+
+/// Prints a message on the error output: as text, whatever the names and values in it do to a terminal. When nobody reads that any
+/// more, there is nobody to tell.
 pub(crate) fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(std::io::stderr(), "{}", as_text(&in_short(line)));
+}
+
+/// A message without its middle, where that is long: the value of a key, say, which may be one of many.
+fn in_short(message: &str) -> Cow<'_, str> {
+    let chars = message.chars().count();
+    if chars <= MESSAGE_CHARS_MAX {
+        return Cow::Borrowed(message);
+    }
+    let (first, last) = (MESSAGE_CHARS_MAX / 4, chars - MESSAGE_CHARS_MAX / 4);
+    let (head, tail): (String, String) =
+        (message.chars().take(first).collect(), message.chars().skip(last).collect());
+    Cow::Owned(format!("{head}… ({} characters more) …{tail}", human::count((last - first) as u64)))
+}
+
+/// A message with its control characters spelled out, but for the ends of its lines and the tabs in them.
+fn as_text(message: &str) -> Cow<'_, str> {
+    let is_spelled = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\t');
+    if !message.contains(is_spelled) {
+        return Cow::Borrowed(message);
+    }
+    let spell = |letter: char| match is_spelled(letter) {
+        true => letter.escape_debug().to_string(),
+        false => letter.to_string(),
+    };
+    Cow::Owned(message.chars().map(spell).collect())
 }
 
 /// Whoever types `--to KEY` means the end of a range, which `--before` is now. The likest word would be

@@ -283,6 +283,11 @@ impl Delimited {
         let mut found = form.read_first().map_err(failed)?;
         if header {
             form.columns = match found {
+                Found::End => {
+                    return Err(Failure::Usage(format!(
+                        "{name} is empty: it has no line that names its columns (where none is meant to: --no-header)"
+                    )));
+                }
                 Found::OpenQuote | Found::TooLong => {
                     let line = form.records.record_line;
                     let wrong = wrong_record(found, &form.records.record, &[]);
@@ -290,7 +295,7 @@ impl Delimited {
                         "cannot read the header of {name}: line {line}: {wrong}"
                     )));
                 }
-                Found::Record | Found::End => names_in(&form.records.record, name)?,
+                Found::Record => names_in(&form.records.record, name)?,
             };
             return Ok(form);
         }

@@ -42,7 +42,7 @@ pub(crate) fn open(path: &str) -> Result<Source, Failure> {
     let file = File::open(path).map_err(|error| Failure::file("open", path, &error))?;
     let facts = file.metadata().map_err(|error| Failure::file("read", path, &error))?;
     if facts.is_dir() {
-        return Err(Failure::Usage(format!("{path} is a directory; name a file of rows")));
+        return Err(Failure::Usage(format!("{path} is a directory; name a file")));
     }
     match facts.is_file() {
         true => unpack(Box::new(file), path, Some(facts.len())),

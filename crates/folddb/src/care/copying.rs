@@ -89,7 +89,9 @@ pub(crate) fn write(files: &dyn Files, to: &Path, bytes: &[u8]) -> Result<()> {
 pub(crate) fn read_small(files: &dyn Files, path: &Path, bytes_max: u64) -> Result<Option<Vec<u8>>> {
     let file = match files.open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
         Err(error) => return Err(Error::io("open", path, error)),
     };
     let failed = |error| Error::io("read", path, error);

@@ -274,6 +274,7 @@ fn check_free(options: &Options, to: &Path) -> Result<()> {
     match options.host.files.list(to) {
         Ok(names) if names.is_empty() => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => Err(format::is_file(to)),
         _ => {
             let message = format!("{} exists already and is not empty", to.display());
             Err(Error::new(ErrorKind::AlreadyExists, message))

@@ -28,7 +28,10 @@ pub(crate) fn make_empty_dir(files: &dyn Files, dir: &Path) -> Result<()> {
     match files.create_dir(dir) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-            let names = files.list(dir).map_err(|error| Error::io("list", dir, error))?;
+            let names = match files.list(dir) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => return Err(is_file(dir)),
+                names => names.map_err(|error| Error::io("list", dir, error))?,
+            };
             if !names.is_empty() {
                 let message = format!("{} exists already and is not empty", dir.display());
                 return Err(Error::new(ErrorKind::AlreadyExists, message));
@@ -37,6 +40,12 @@ pub(crate) fn make_empty_dir(files: &dyn Files, dir: &Path) -> Result<()> {
         }
         Err(error) => Err(Error::io("create the directory", dir, error)),
     }
+}
+
+/// The error where a store is to be made in the place of a file.
+pub(crate) fn is_file(path: &Path) -> Error {
+    let message = format!("{} is a file; a store needs a directory of its own", path.display());
+    Error::new(ErrorKind::AlreadyExists, message).advise("choose another name")
 }
 
 /// Makes a directory a store, durably. FORMAT comes last: a creation that was cut short is no store. And it gets its name
