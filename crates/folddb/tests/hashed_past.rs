@@ -1,33 +1,18 @@
 //! Hashed tables that keep versions, and whose values expire: by a clock that the test moves.
 #![allow(clippy::unwrap_used)]
 
+mod moved;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use folddb::{
     AsOf, Durability, ErrorKind, Expire, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep,
 };
 use folddb_host::clock::Clock;
-
-const START_MS: u64 = 1_800_000_000_000;
-
-/// A clock that stands still unless it is moved.
-struct Moved(AtomicU64);
-
-impl Clock for Moved {
-    fn monotonic(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::SeqCst))
-    }
-    fn unix_seconds(&self) -> u64 {
-        self.unix_millis() / 1000
-    }
-    fn unix_millis(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
+use moved::{Moved, START_MS};
 
 struct World {
     _dir: tempfile::TempDir,
@@ -39,7 +24,7 @@ impl World {
     fn new() -> World {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("store");
-        World { _dir: dir, path, clock: Arc::new(Moved(AtomicU64::new(START_MS))) }
+        World { _dir: dir, path, clock: Arc::new(Moved::new()) }
     }
 
     fn options(&self) -> Options {
@@ -57,7 +42,7 @@ impl World {
     }
 
     fn pass(&self, ms: u64) {
-        self.clock.0.fetch_add(ms, Ordering::SeqCst);
+        self.clock.pass(ms);
     }
 
     fn is_whole(&self) {
@@ -394,7 +379,7 @@ fn dies_with_the_clock_back(world: &World, store: Store, back_ms: u64) -> Store 
         std::fs::copy(entry.path(), path.join(entry.file_name())).unwrap();
     }
     drop(store);
-    world.clock.0.fetch_sub(back_ms, Ordering::SeqCst);
+    world.clock.set(world.clock.unix_millis() - back_ms);
     Store::open(&path, world.options()).unwrap()
 }
 

@@ -1,9 +1,10 @@
 //! Values that are written and read piece by piece, and never held in memory.
 
+mod moved;
+
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use folddb::care::RepairOptions;
@@ -11,7 +12,7 @@ use folddb::limits::VALUE_BYTES_MAX;
 use folddb::{
     ErrorKind, Expire, HeadRule, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep, WriteOp,
 };
-use folddb_host::clock::Clock;
+use moved::Moved;
 
 const PIECE: usize = 16 << 10;
 
@@ -319,28 +320,13 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     assert_eq!(table.writer(WriteOp::Set, &key).unwrap_err().kind(), ErrorKind::ReadOnly);
 }
 
-/// A clock that stands still unless it is moved.
-struct Moved(AtomicU64);
-
-impl Clock for Moved {
-    fn monotonic(&self) -> Duration {
-        Duration::from_millis(self.unix_millis())
-    }
-    fn unix_seconds(&self) -> u64 {
-        self.unix_millis() / 1000
-    }
-    fn unix_millis(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
-
 const MINUTE_MS: u64 = 60_000;
 
 #[test]
 fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_of_them() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let clock = Arc::new(Moved(AtomicU64::new(1_800_000_000_000)));
+    let clock = Arc::new(Moved::new());
     let options = || options().host(Host { clock: clock.clone(), ..Host::real() });
     let sorted = || Rules::sorted::<u64, Vec<u8>>().separate(2048).head(HeadRule::First(16));
     let tables = |store: &Store| {
@@ -375,7 +361,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     }
     for round in 0..5 {
         versions(&store).put_from(&1, &mut bytes(round, len + round)).unwrap();
-        clock.0.fetch_add(1, Ordering::SeqCst);
+        clock.pass(1);
     }
     let there = |store: &Store, keys: &[u64]| {
         for table in tables(store) {
@@ -421,10 +407,10 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
         assert!(report.findings.is_empty(), "{:?}", report.findings);
     }
     let store = Store::open(dir.path().join("store"), options()).unwrap();
-    clock.0.fetch_add(MINUTE_MS, Ordering::SeqCst);
+    clock.pass(MINUTE_MS);
     there(&store, &[1, 3, 4, 5]);
     let held = store.stats().value_bytes;
-    clock.0.fetch_add(10 * MINUTE_MS, Ordering::SeqCst);
+    clock.pass(10 * MINUTE_MS);
     there(&store, &[3, 4]);
     settled(&store);
     there(&store, &[3, 4]);

@@ -1,9 +1,10 @@
 //! Tables that keep their past, and values that expire: by a clock that the test moves.
 
+mod moved;
+
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use folddb::codec::KeyCodec;
@@ -13,23 +14,7 @@ use folddb::{
     Options, Outcome, Resume, Rules, Snapshot, Store, Table, Upkeep, WriteOp,
 };
 use folddb_host::clock::Clock;
-
-const START_MS: u64 = 1_800_000_000_000;
-
-/// A clock that stands still unless it is moved.
-struct Moved(AtomicU64);
-
-impl Clock for Moved {
-    fn monotonic(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::SeqCst))
-    }
-    fn unix_seconds(&self) -> u64 {
-        self.unix_millis() / 1000
-    }
-    fn unix_millis(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
-}
+use moved::{Moved, START_MS};
 
 struct World {
     _dir: tempfile::TempDir,
@@ -41,7 +26,7 @@ impl World {
     fn new() -> World {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("store");
-        World { _dir: dir, path, clock: Arc::new(Moved(AtomicU64::new(START_MS))) }
+        World { _dir: dir, path, clock: Arc::new(Moved::new()) }
     }
 
     fn options(&self) -> Options {
@@ -63,11 +48,11 @@ impl World {
     }
 
     fn pass(&self, ms: u64) {
-        self.clock.0.fetch_add(ms, Ordering::SeqCst);
+        self.clock.pass(ms);
     }
 
     fn set(&self, ms: u64) {
-        self.clock.0.store(ms, Ordering::SeqCst);
+        self.clock.set(ms);
     }
 }
 

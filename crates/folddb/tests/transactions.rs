@@ -127,19 +127,21 @@ fn what_was_read_of_a_table_that_is_dropped_holds_no_more() {
     assert_eq!(other.get(&1).unwrap(), None);
 }
 
+/// What happens between the others' write and the commit.
+type Between = fn(&Store, &Table<u64, u64>);
+
+const BETWEENS: [(&str, Between); 4] = [
+    ("it is in the memtable", |_, _| {}),
+    ("it is in a chunk", |_, table| (1000..6000).for_each(|key| assert!(table.fold(&key, &1).is_ok()))),
+    ("it is in a run", |store, _| store.flush().unwrap()),
+    ("it is merged", |store, table| {
+        store.flush().unwrap();
+        store.optimize(table.name(), |_| ControlFlow::Continue(())).unwrap();
+    }),
+];
+
 #[test]
 fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then() {
-    // What happens between the others' write and the commit.
-    type Between = fn(&Store, &Table<u64, u64>);
-    let betweens: [(&str, Between); 4] = [
-        ("it is in the memtable", |_, _| {}),
-        ("it is in a chunk", |_, table| (1000..6000).for_each(|key| assert!(table.fold(&key, &1).is_ok()))),
-        ("it is in a run", |store, _| store.flush().unwrap()),
-        ("it is merged", |store, table| {
-            store.flush().unwrap();
-            store.optimize(table.name(), |_| std::ops::ControlFlow::Continue(())).unwrap();
-        }),
-    ];
     type Write = fn(&Table<u64, u64>);
     let writes: [Write; 4] = [
         |table| assert!(table.fold(&7, &1).is_ok()),
@@ -147,7 +149,7 @@ fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then
         |table| assert!(table.delete(&7).is_ok()),
         |table| assert!(table.delete_range(&5, &9).is_ok()),
     ];
-    for (what, between) in betweens {
+    for (what, between) in BETWEENS {
         for (number, write) in writes.iter().enumerate() {
             let (_dir, store) = fresh(Upkeep::Manual);
             let (table, log) = (sums(&store, "t"), sums(&store, "log"));
@@ -413,16 +415,6 @@ fn those_on_call_leave_on_several_threads_and_one_always_stays() {
 
 #[test]
 fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then() {
-    type Between = fn(&Store, &Table<u64, u64>);
-    let betweens: [(&str, Between); 4] = [
-        ("it is in the memtable", |_, _| {}),
-        ("it is in a chunk", |_, table| (1000..6000).for_each(|key| assert!(table.fold(&key, &1).is_ok()))),
-        ("it is in a run", |store, _| store.flush().unwrap()),
-        ("it is merged", |store, table| {
-            store.flush().unwrap();
-            store.optimize(table.name(), |_| ControlFlow::Continue(())).unwrap();
-        }),
-    ];
     type Write = fn(&Table<u64, u64>);
     let writes: [Write; 5] = [
         |table| assert!(table.fold(&14, &1).is_ok()),
@@ -431,7 +423,7 @@ fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_l
         |table| assert!(table.delete(&14).is_ok()),
         |table| assert!(table.delete_range(&13, &16).is_ok()),
     ];
-    for (what, between) in betweens {
+    for (what, between) in BETWEENS {
         for (number, write) in writes.iter().enumerate() {
             for (way, scanned) in WAYS.iter().enumerate() {
                 let (_dir, store) = fresh(Upkeep::Manual);

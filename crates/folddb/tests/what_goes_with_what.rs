@@ -9,12 +9,13 @@
 //! reason and the way out.
 #![allow(clippy::unwrap_used)]
 
+mod moved;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use folddb::codec::{KeyCodec, ValueCodec};
@@ -25,6 +26,7 @@ use folddb::{
     LoadOptions, Locate, Options, Result, Resume, Store, Upkeep, ValuesIn, WriteOp,
 };
 use folddb_host::clock::Clock;
+use moved::Moved;
 
 /// A choice of what a table is: which question it answers, how the page calls it, what it sets.
 struct Choice {
@@ -84,21 +86,6 @@ fn combinations(choices: &[Choice]) -> Vec<Combination> {
         all = all.iter().flat_map(with).collect();
     }
     all
-}
-
-/// A clock that stands still unless it is moved.
-struct Moved(AtomicU64);
-
-impl Clock for Moved {
-    fn monotonic(&self) -> Duration {
-        Duration::from_millis(self.unix_millis())
-    }
-    fn unix_seconds(&self) -> u64 {
-        self.unix_millis() / 1000
-    }
-    fn unix_millis(&self) -> u64 {
-        self.0.load(Ordering::SeqCst)
-    }
 }
 
 /// A table that was made, and written to at two times.
@@ -298,7 +285,7 @@ fn see(kind: TableKind, dir: &Path, long: &[u8]) -> Seen {
         Seen { made: Outcomes::new(), done: operations.iter().map(|_| Outcomes::new()).collect(), choices };
     let all = combinations(&seen.choices);
     for (number, alike) in all.chunk_by(|a, b| a[..2] == b[..2]).enumerate() {
-        let clock = Arc::new(Moved(AtomicU64::new(1_800_000_000_000)));
+        let clock = Arc::new(Moved::new());
         let options = Options::default().memory_bytes(64 << 20).upkeep(Upkeep::Manual);
         let options = options.host(Host { clock: clock.clone(), ..Host::real() });
         let path = dir.join(format!("{}-{number}", kind.name()));
@@ -312,7 +299,7 @@ fn see(kind: TableKind, dir: &Path, long: &[u8]) -> Seen {
             let write = |value: &[u8]| KEYS.map(|key| table.write(WriteOp::Set, &key, value).unwrap());
             let [_, seq] = write(b"first");
             let then = (clock.unix_millis() + 5_000, seq);
-            clock.0.fetch_add(10_000, Ordering::SeqCst);
+            clock.pass(10_000);
             write(b"second");
             let tried = Tried { store: &store, table, rules, then, long };
             let is_plain = combination.iter().all(|&one| {
