@@ -80,7 +80,9 @@ fn as_stored(table: &BytesTable, bytes: Vec<u8>) -> Result<Vec<u8>, CodecError> 
         return Ok(bytes);
     }
     let mut value = Vec::with_capacity(bytes.len());
-    table.rules().read_value(&Datum::from_bytes(&bytes), &mut value)?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| CodecError::new("expected JSON, found bytes that are no text"))?;
+    table.rules().read_value(&Datum::Text(text), &mut value)?;
     Ok(value)
 }
 

@@ -3,10 +3,10 @@
 use std::ops::Bound;
 
 use folddb::codec::{CodecError, KeyRange};
+use folddb::datum::plain;
 use folddb::{BytesTable, Datum, KeyOrder, datum};
 
 use crate::failure::Failure;
-use crate::render::json;
 
 /// The bytes of a key given in one word, or one word for each element of a tuple.
 pub(crate) fn key(table: &BytesTable, words: &[String], hex: bool) -> Result<Vec<u8>, Failure> {
@@ -111,8 +111,9 @@ fn tighter(
 pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> {
     table.rules().check_writable()?;
     let mut bytes = Vec::new();
-    let datum = value_datum(table.rules().rules.fold.spec(), word);
-    table.rules().read_value(&datum, &mut bytes).map_err(|cause| {
+    let datum = value_datum(table.rules().rules.fold.spec(), word).map_err(CodecError::new);
+    let read = datum.and_then(|datum| table.rules().read_value(&datum, &mut bytes));
+    read.map_err(|cause| {
         let spec = table.rules().rules.fold.spec();
         Failure::Usage(format!(
             "`{word}` is no value of table `{}`, which folds by `{spec}`: {cause}",
@@ -126,6 +127,9 @@ pub(crate) fn value(table: &BytesTable, word: &str) -> Result<Vec<u8>, Failure> 
 const STRUCTURED: [&str; 10] =
     ["stats", "quantiles", "set", "intersect", "bitmap", "counters", "top", "hll", "lww", "matmul"];
 
+/// Folds to which a text is a member or a name.
+const MEMBERS: [&str; 4] = ["set", "intersect", "counters", "hll"];
+
 /// Folds that show lists or pairs, which a column of CSV has as JSON.
 const LISTED: [&str; 7] = ["set", "intersect", "bitmap", "counters", "top", "matmul", "lww"];
 
@@ -137,7 +141,10 @@ pub(crate) fn is_structured(spec: &str) -> bool {
 /// What a field of CSV, as an export writes it, is to the fold of this spec.
 pub(crate) fn csv_datum(spec: &str, text: &str) -> Option<Datum> {
     if LISTED.contains(&stem(spec)) && text.starts_with(['[', '{']) {
-        return serde_json::from_str(text).ok().map(|value| json::to_datum(&value));
+        let is_set = matches!(stem(spec), "set" | "intersect");
+        let read = datum::json::parse(text).ok();
+        // No set is exported as an object: here it is the text of one member.
+        return read.filter(|datum| !(is_set && matches!(datum, Datum::Map(_))));
     }
     datum::unwrapped_text(text).map(Datum::Bytes)
 }
@@ -147,8 +154,29 @@ fn stem(spec: &str) -> &str {
 }
 
 /// What a typed value is to the fold of this spec.
-pub(crate) fn value_datum(spec: &str, word: &str) -> Datum {
-    let looks_like_json = word.trim_start().starts_with(['{', '[']);
-    let parsed = (looks_like_json && is_structured(spec)).then(|| serde_json::from_str(word).ok()).flatten();
-    parsed.map_or_else(|| Datum::Text(word.to_owned()), |value| json::to_datum(&value))
+///
+/// # Errors
+/// It begins like JSON, which the fold reads, and is none: a mistake in a list is no member.
+pub(crate) fn value_datum(spec: &str, word: &str) -> Result<Datum, String> {
+    let text = || Datum::Text(word.to_owned());
+    if !word.trim_start().starts_with(['{', '[']) || !is_structured(spec) {
+        return Ok(text());
+    }
+    let listed = || datum::json::text_of(&Datum::List(vec![text()]));
+    match datum::json::parse(word) {
+        Err(_) if !MEMBERS.contains(&stem(spec)) => Ok(text()), // which the fold reads in a form of its own, or refuses
+        Err(cause) => {
+            let what = "it begins like JSON and is none";
+            Err(format!("{what}: {cause}; a text that begins so is one in a list: {}", listed()))
+        }
+        // Counters take objects.
+        Ok(datum @ Datum::Map(_)) if MEMBERS.contains(&stem(spec)) && stem(spec) != "counters" => {
+            let bytes = datum::unwrapped(&datum).map(Datum::Bytes);
+            bytes.ok_or_else(|| match plain::miswrapped(&datum) {
+                Some(wrong) => wrong,
+                None => format!("an object is no member; its text is one in a list: {}", listed()),
+            })
+        }
+        Ok(datum) => Ok(datum),
+    }
 }

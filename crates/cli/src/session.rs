@@ -75,7 +75,7 @@ impl Session {
     /// Prints a report: JSON with `--json`, else what `text` writes.
     pub(crate) fn report(
         &mut self,
-        json: &serde_json::Value,
+        json: &dyn std::fmt::Display,
         text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> Result<(), Failure> {
         if self.globals.json {

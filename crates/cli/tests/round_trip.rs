@@ -59,6 +59,24 @@ fn pair(a: BoxedStrategy<Datum>, b: BoxedStrategy<Datum>) -> BoxedStrategy<Datum
     (a, b).prop_map(|(a, b)| Datum::List(vec![a, b])).boxed()
 }
 
+/// JSON text, with numbers that no type of this program holds to the letter.
+fn document() -> impl Strategy<Value = Datum> {
+    let number = "-?(0|[1-9][0-9]{0,41})(\\.[0-9]{1,3})?(e[0-9]{1,3})?";
+    let text = prop::sample::select(vec!["5", "null", "", "a\nb", "{}", "0xff"])
+        .prop_map(|text| format!("{text:?}"));
+    let leaf = prop_oneof![number, text, Just("null".to_owned()), Just("{\"$hex\":\"31\"}".to_owned())];
+    let nested = leaf.prop_recursive(3, 8, 3, |inner| {
+        let fields = prop::collection::btree_map("[a-c]", inner.clone(), 0..3);
+        let object = fields.prop_map(|fields| {
+            let fields: Vec<_> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+            format!("{{{}}}", fields.join(","))
+        });
+        let list = prop::collection::vec(inner, 0..3).prop_map(|items| format!("[{}]", items.join(",")));
+        prop_oneof![object, list]
+    });
+    nested.prop_map(Datum::Text)
+}
+
 /// Folds, operands, and whether CSV has their values in columns that an import takes.
 fn cases() -> Vec<(&'static str, BoxedStrategy<Datum>, bool)> {
     let scored = || pair((-9i32..9).prop_map(|score| Datum::Float(f64::from(score) / 2.0)).boxed(), member());
@@ -85,6 +103,12 @@ fn cases() -> Vec<(&'static str, BoxedStrategy<Datum>, bool)> {
         ("sum:i64", number(), true),
         ("sum:i128", any::<i128>().prop_map(Datum::Int).boxed(), true),
         ("{a: set, b: replace, c: max:bytes, d: counters, e: lww:ts}", record.boxed(), true),
+        ("json-merge", document().boxed(), true),
+        (
+            "{a: json-merge}",
+            document().prop_map(|document| Datum::Map(vec![("a".to_owned(), document)])).boxed(),
+            true,
+        ),
     ]
 }
 
@@ -136,7 +160,12 @@ fn what_is_exported_is_imported_as_it_was() {
                 import.extend(["--value", "value"]);
             }
             place.done(&import);
-            let (was, is) = (dump(&place.path().join(&from)), dump(&place.path().join(&to)));
+            // A document that has replaced another is shown like one that has not.
+            let of = |store: &str| match spec.contains("json-merge") {
+                true => place.done(&["export", store, "t", "--format", "ndjson"]),
+                false => dump(&place.path().join(store)),
+            };
+            let (was, is) = (of(&from), of(&to));
             for (was, is) in was.lines().zip(is.lines()) {
                 assert_eq!(was, is, "{spec} by {file}");
             }

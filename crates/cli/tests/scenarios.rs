@@ -145,4 +145,5 @@ scenarios! {
     files_become_values_and_values_files: "files.txt",
     records_are_found_by_what_is_in_them: "indexes.txt",
     values_of_any_length_come_back_by_every_way_out_and_in: "long.txt",
+    json_keeps_what_it_says: "json.txt",
 }

@@ -15,9 +15,9 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use crate::codec::tuple::Element;
-use crate::datum::{Datum, from_hex};
+use crate::datum::json_text::{self, Node};
+use crate::datum::{Datum, from_hex, json};
 use crate::extract::Extractor;
-use crate::folds::json_text::{self, Node};
 use crate::term_kind::TermKind;
 
 /// A range of terms.
@@ -186,7 +186,7 @@ fn head_of_text(text: &[u8]) -> Vec<u8> {
 
 fn head_of_json(datum: &Datum) -> Vec<u8> {
     let mut head = Vec::new();
-    json_text::put_datum(datum, &mut head);
+    json::put_bytes(datum, &mut head);
     head
 }
 

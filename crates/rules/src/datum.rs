@@ -2,9 +2,10 @@
 //!
 //! Folds and codecs know their own bytes; they show them as a [`Datum`] and read one back.
 
+pub(crate) mod json_text;
 pub mod json;
+pub mod plain;
 
-use std::borrow::Cow;
 use std::fmt;
 
 /// A value without its encoding.
@@ -18,6 +19,8 @@ pub enum Datum {
     Int(i128),
     /// A floating-point number.
     Float(f64),
+    /// A number as JSON has it that is, to the letter, neither of these two: `1.10`, `1e400`, one of more than 128 bits.
+    Number(String),
     /// Text.
     Text(String),
     /// Bytes that are not text.
@@ -100,15 +103,6 @@ pub fn from_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks_exact(2).map(|pair| Some(nibble(pair[0])? << 4 | nibble(pair[1])?)).collect()
 }
 
-/// The bytes of a member or a name: text and bytes as they are, all else as it is printed.
-pub(crate) fn plain_bytes(datum: &Datum) -> Cow<'_, [u8]> {
-    match datum {
-        Datum::Text(text) => Cow::Borrowed(text.as_bytes()),
-        Datum::Bytes(bytes) => Cow::Borrowed(bytes),
-        other => Cow::Owned(unwrapped(other).unwrap_or_else(|| other.to_string().into_bytes())),
-    }
-}
-
 /// A floating-point number as it is written. One that is beyond all doubles is none: an infinity is written as such.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
     let (text, has_digits) = (text.trim(), text.contains(|letter: char| letter.is_ascii_digit()));
@@ -123,7 +117,7 @@ impl fmt::Display for Datum {
             Datum::Bool(value) => write!(f, "{value}"),
             Datum::Int(value) => write!(f, "{value}"),
             Datum::Float(value) => write!(f, "{value}"),
-            Datum::Text(text) => f.write_str(text),
+            Datum::Number(text) | Datum::Text(text) => f.write_str(text),
             Datum::Bytes(bytes) => f.write_str(&hex(bytes)),
             Datum::List(items) => {
                 f.write_str("[")?;

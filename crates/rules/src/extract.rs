@@ -7,8 +7,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::codec::tuple::{self, Element};
 use crate::codec::{KeyCodec, ValueCodec};
-use crate::datum::{Datum, plain_bytes};
-use crate::folds::json_text::{self, Node};
+use crate::datum::Datum;
+use crate::datum::json_text::{self, Node};
 use crate::head::HeadRule;
 use crate::table_rules::BoundRules;
 use crate::term_kind::{TermKind, kind_of};
@@ -89,11 +89,11 @@ impl Extractor {
             TermRule::Value => self.take_value(table, value, out),
             TermRule::Field(name) => {
                 let shown = table.show_value(value).ok();
-                shown
-                    .as_ref()
-                    .and_then(|value| value.field(name))
-                    .iter()
-                    .for_each(|d| push_datum(out, d, self.kind));
+                match (shown.as_ref().and_then(|value| value.field(name)), table.opaque_codec()) {
+                    (Some(field), Some(ValueCodec::Json)) => push_datum(out, &narrow(field), self.kind),
+                    (Some(field), _) => push_datum(out, field, self.kind),
+                    (None, _) => {}
+                }
             }
             TermRule::Custom { .. } => {
                 let Some(take) = &self.function else { return };
@@ -179,18 +179,37 @@ fn push_datum(out: &mut Terms, datum: &Datum, kind: TermKind) {
 fn push_scalar(out: &mut Terms, datum: &Datum, kind: TermKind) {
     match datum {
         // Terms are kept: they are what they were when text with control characters was shown as bytes.
-        Datum::Text(_) | Datum::Bytes(_) if kind == TermKind::TextOrBytes => {
-            match Datum::from_bytes(&plain_bytes(datum)) {
-                Datum::Text(text) => out.push_text(&text),
-                _ => out.push(&Element::from(&plain_bytes(datum)[..])),
-            }
-        }
+        Datum::Text(text) if kind == TermKind::TextOrBytes => push_shown(out, text.as_bytes()),
+        Datum::Bytes(bytes) if kind == TermKind::TextOrBytes => push_shown(out, bytes),
         Datum::Null | Datum::List(_) | Datum::Map(_) => {}
         Datum::Bool(value) => out.push(&Element::Bool(*value)),
         Datum::Int(value) => out.push(&Element::Int(*value)),
         Datum::Float(value) => out.push(&Element::Double(*value)),
+        Datum::Number(text) => match (text.parse(), text.parse()) {
+            (Ok(value), _) => out.push(&Element::Int(value)),
+            (_, Ok(value)) => out.push(&Element::Double(value)),
+            _ => {}
+        },
         Datum::Text(text) => out.push_text(text),
         Datum::Bytes(bytes) => out.push(&Element::from(&bytes[..])),
+    }
+}
+
+fn push_shown(out: &mut Terms, bytes: &[u8]) {
+    match Datum::from_bytes(bytes) {
+        Datum::Text(text) => out.push_text(&text),
+        _ => out.push(&Element::from(bytes)),
+    }
+}
+
+/// A field of JSON as its terms are kept: numbers of more than 64 bits, and -0, are doubles.
+fn narrow(datum: &Datum) -> Datum {
+    let is_narrow = |value: i128| i64::try_from(value).is_ok() || u64::try_from(value).is_ok();
+    match datum {
+        Datum::Int(value) if !is_narrow(*value) => Datum::Float(*value as f64),
+        Datum::Number(text) => text.parse().map_or(Datum::Null, Datum::Float),
+        Datum::List(items) => Datum::List(items.iter().map(narrow).collect()),
+        other => other.clone(),
     }
 }
 

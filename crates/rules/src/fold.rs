@@ -12,7 +12,17 @@
 //!
 //! `folddb check-fold` looks for counter-examples.
 
-use crate::datum::{Datum, plain_bytes};
+use std::borrow::Cow;
+
+use crate::datum::{Datum, plain};
+
+/// The bytes of a member, a name or a payload.
+///
+/// # Errors
+/// As [`plain::bytes`].
+pub(crate) fn plain_bytes(datum: &Datum) -> Result<Cow<'_, [u8]>, FoldFailure> {
+    plain::bytes(datum).map_err(FoldFailure)
+}
 
 /// What folding two values gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +127,7 @@ pub trait Fold: Send + Sync {
     /// # Errors
     /// Says what was expected.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
-        out.extend_from_slice(&plain_bytes(datum));
+        out.extend_from_slice(&plain_bytes(datum)?);
         Ok(())
     }
 

@@ -40,7 +40,6 @@ mod bitmap;
 mod top;
 mod hll;
 mod quantiles;
-pub(crate) mod json_text;
 mod json_merge;
 mod matmul;
 mod patch;

@@ -14,7 +14,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use crate::folds::json_text;
+use crate::datum::json_text;
 
 /// Longest head, in bytes.
 pub const HEAD_BYTES_MAX: usize = 1024;

@@ -10,10 +10,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::codec::tuple::{self, Element};
 use crate::datum::Datum;
+use crate::datum::{json, json_text};
 use crate::extract::Extractor;
 use crate::fold::Outcome;
 use crate::folds::Record;
-use crate::folds::json_text;
 use crate::head::HeadRule;
 use crate::table_rules::BoundRules;
 use crate::terms::{TermRule, Terms, show_term};
@@ -198,7 +198,7 @@ fn shaped(table: &BoundRules, extractor: &Extractor) -> Vec<Datum> {
     for leaf in ["1", "2", "\"a\"", "[1,2]"] {
         let whole = json_text::steps(&pointer).iter().rev().fold(leaf.to_owned(), |inner, name| {
             let mut text = Vec::new();
-            json_text::put_datum(&Datum::Text(name.clone()), &mut text);
+            json::put_bytes(&Datum::Text(name.clone()), &mut text);
             format!("{{{}:{inner}}}", String::from_utf8_lossy(&text))
         });
         if let Some(between) = table.fold.fold().and_then(|fold| fold.joins_with()) {
@@ -213,7 +213,7 @@ fn shaped(table: &BoundRules, extractor: &Extractor) -> Vec<Datum> {
         }
         documents.push(whole);
     }
-    documents.into_iter().map(|document| Datum::Bytes(document.into_bytes())).collect()
+    documents.into_iter().map(Datum::Text).collect()
 }
 
 fn tuples(number: u32) -> Vec<Datum> {

@@ -1,13 +1,13 @@
 //! `folddb aggregate STORE TABLE`: how many rows a range has, what their values fold to, and what it took to know.
 
 use folddb::{AggregateCost, Datum};
-use serde_json::{Value, json};
 
 use crate::args::CountArgs;
 use crate::commands::scan;
 use crate::failure::Failure;
 use crate::human;
-use crate::render::{json, value};
+use crate::render::json::{self, Json, object};
+use crate::render::value;
 use crate::session::Session;
 
 pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure> {
@@ -16,8 +16,8 @@ pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure
     let told = scan::narrow(&table, &args.range)?.aggregate()?;
     let show = |value: Vec<u8>| table.rules().show_value(&value).unwrap_or(Datum::Bytes(value));
     let found = told.value.map(show);
-    let shown = found.as_ref().map_or(Value::Null, json::from_datum);
-    let report = json!({ "rows": told.rows, "value": shown, "cost": cost_json(told.cost) });
+    let shown = found.as_ref().map(json::from_datum);
+    let report = object! { "rows": told.rows, "value": shown, "cost": cost_json(told.cost) };
     session.report(&report, |out| {
         if let Some(found) = &found {
             value::write(out, table.rules(), found)?;
@@ -26,13 +26,13 @@ pub(crate) fn run(args: &CountArgs, session: &mut Session) -> Result<(), Failure
     })
 }
 
-fn cost_json(cost: AggregateCost) -> Value {
-    json!({
+fn cost_json(cost: AggregateCost) -> Json {
+    object! {
         "parts_told": cost.parts_told,
         "blocks_told": cost.blocks_told,
         "ranges_scanned": cost.ranges_scanned,
         "rows_scanned": cost.rows_scanned,
-    })
+    }
 }
 
 /// What was read, and what was told without reading it.

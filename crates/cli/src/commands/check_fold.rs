@@ -8,13 +8,12 @@ use std::sync::Arc;
 
 use folddb::law::{self, LawReport, LawResult};
 use folddb::{BytesTable, Datum, Fold, Op, datum, folds};
-use serde_json::{Value, json};
 
 use crate::args::CheckFoldArgs;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::keys;
-use crate::render::json;
+use crate::render::json::{Json, object};
 use crate::session::Session;
 
 /// Samples where neither a file nor a table gives any: most folds read some of them.
@@ -51,7 +50,8 @@ fn of_spec(spec: &str, args: &CheckFoldArgs) -> Result<LawReport, Failure> {
 fn usual_samples(fold: &dyn Fold) -> Vec<Vec<u8>> {
     let read = |text: &&str| {
         let mut bytes = Vec::new();
-        fold.read(&keys::value_datum(&fold.spec(), text), &mut bytes).is_ok().then_some(bytes)
+        let datum = keys::value_datum(&fold.spec(), text).ok()?;
+        fold.read(&datum, &mut bytes).is_ok().then_some(bytes)
     };
     USUAL_SAMPLES.iter().filter_map(read).collect()
 }
@@ -72,8 +72,8 @@ fn samples_in(file: &Path, fold: &dyn Fold, hex: bool) -> Result<Vec<Vec<u8>>, F
             bytes =
                 datum::from_hex(line.trim()).ok_or_else(|| place("expected pairs of hexadecimal digits"))?;
         } else {
-            fold.read(&keys::value_datum(&fold.spec(), &line), &mut bytes)
-                .map_err(|cause| place(&cause.0))?;
+            let datum = keys::value_datum(&fold.spec(), &line).map_err(|cause| place(&cause))?;
+            fold.read(&datum, &mut bytes).map_err(|cause| place(&cause.0))?;
         }
         samples.push(bytes);
     }
@@ -108,24 +108,24 @@ fn of_table(table: &BytesTable, limit: usize) -> Result<LawReport, Failure> {
     Ok(law::check(&*fold, &first_key.unwrap_or_default(), &samples))
 }
 
-fn as_json(report: &LawReport) -> Value {
-    let operand = |(name, datum): &(&'static str, Datum)| ((*name).to_owned(), json::from_datum(datum));
+fn as_json(report: &LawReport) -> Json {
+    let operand = |(name, datum): &(&'static str, Datum)| ((*name).to_owned(), datum.clone());
     let law = |result: &LawResult| {
-        json!({
+        object! {
             "law": result.law.to_string(),
             "tried": result.tried,
-            "counter_example": result.counter_example.as_ref().map(|case| json!({
-                "finding": case.finding,
-                "operands": case.operands.iter().map(operand).collect::<serde_json::Map<_, _>>(),
-            })),
-        })
+            "counter_example": result.counter_example.as_ref().map(|case| object! {
+                "finding": case.finding.as_str(),
+                "operands": Json(Datum::Map(case.operands.iter().map(operand).collect())),
+            }),
+        }
     };
-    json!({
-        "fold": report.spec,
+    object! {
+        "fold": report.spec.as_str(),
         "holds": report.holds(),
         "approximate": report.approximate,
         "samples": report.samples,
         "samples_malformed": report.samples_malformed,
-        "laws": report.laws.iter().map(law).collect::<Value>(),
-    })
+        "laws": report.laws.iter().map(law).collect::<Vec<_>>(),
+    }
 }

@@ -12,7 +12,7 @@ use crate::commands::scan;
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
 use crate::human;
-use crate::render::json;
+use crate::render::json::{self, object};
 use crate::session::{Opened, Session};
 
 pub(crate) fn run(args: &DiffArgs, session: &mut Session) -> Result<(), Failure> {
@@ -178,15 +178,15 @@ fn tell(
     let known = |head: &Option<Head>| {
         head.as_ref().map(|head| {
             let until = head.deadline_ms.map(human::rfc3339);
-            json!({ "size": head.size_bytes, "hash": head.hash, "deadline": until })
+            object! { "size": head.size_bytes, "hash": u64::from(head.hash), "deadline": until }
         })
     };
-    let line = json!({
+    let line = object! {
         "table": table.name(),
         "key": json::from_datum(&shown),
         "first": known(first),
         "second": known(second),
-    });
+    };
     let (ours, theirs) = (first.as_ref(), second.as_ref());
     let deadlines = [ours, theirs].map(|head| head.and_then(|head| head.deadline_ms));
     let words = |head: Option<&Head>| head.map_or_else(String::new, |head| value_in_words(head, deadlines));

@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::source;
 use crate::out_file;
-use crate::render::json;
+use crate::render::json::{self, object};
 use crate::session::Session;
 
 pub(crate) fn run(args: &DigestArgs, session: &mut Session) -> Result<(), Failure> {
@@ -106,7 +106,7 @@ fn compare(
         if leaves.binary_search(&digest.leaf_of(key)).is_ok() {
             suspects += 1;
             let shown = table.rules().rules.key_codec().show(key).unwrap_or(Datum::from_bytes(key));
-            session.report(&json!({ "key": json::from_datum(&shown) }), |out| writeln!(out, "{shown}"))?;
+            session.report(&object! { "key": json::from_datum(&shown) }, |out| writeln!(out, "{shown}"))?;
         }
     }
     let line = json!({ "table": table.name(), "same": false, "leaves": leaves.len(), "keys": suspects });

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use folddb::{BytesTable, Datum, Explained, Op, Rope};
-use serde_json::json;
 
 use crate::args::KeyArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
-use crate::render::{json, table};
+use crate::render::json::{self, Json, object};
+use crate::render::table;
 use crate::session::Session;
 
 pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> {
@@ -22,17 +22,17 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
         return Err(Failure::NotFound(format!("table `{}` has no record of {shown}", table.name())));
     }
     let report = records.iter().map(|record| {
-        json!({
+        object! {
             "seq": record.seq,
             "op": format!("{:?}", record.kind),
             "value": json::from_datum(&value_of(&table, record)),
             "place": record.place.to_string(),
             "written": record.written_ms.map(human::rfc3339),
             "deadline": record.deadline_ms.map(human::rfc3339),
-            "why": record.why,
-        })
+            "why": record.why.as_str(),
+        }
     });
-    let report = serde_json::Value::Array(report.collect());
+    let report = Json(Datum::List(report.map(|record| record.0).collect()));
     session.report(&report, |out| {
         records.iter().try_for_each(|record| {
             let op = format!("{:?}", record.kind);

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use folddb::{AsOf, BytesTable, Datum};
 use indicatif::ProgressBar;
-use serde_json::json;
 
 use crate::args::GetArgs;
 use crate::failure::Failure;
-use crate::render::{json, value};
+use crate::render::json::{self, object};
+use crate::render::value;
 use crate::session::Session;
 use crate::{blobs, human, keys, progress};
 
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &GetArgs, session: &mut Session) -> Result<(), Failure> 
     let Some(value) = found else { return Err(none()) };
     let shown = rules.show_value(&value).unwrap_or_else(|_| Datum::Bytes(value.clone()));
     let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
-    let report = json!({ "key": json::from_datum(&key), "value": json::from_datum(&shown) });
+    let report = object! { "key": json::from_datum(&key), "value": json::from_datum(&shown) };
     session.report(&report, |out| value::write(out, rules, &shown))
 }
 

@@ -1,14 +1,14 @@
 //! `folddb head STORE TABLE KEY...`: what is known of the value of a key without reading it, where it lies apart.
 
 use folddb::{Datum, Head};
-use serde_json::json;
 
 use crate::args::HeadArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
 use crate::render::columns::HEAD_FIELDS;
-use crate::render::{json, table};
+use crate::render::json::Json;
+use crate::render::table;
 use crate::session::Session;
 
 pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure> {
@@ -27,11 +27,8 @@ pub(crate) fn run(args: &HeadArgs, session: &mut Session) -> Result<(), Failure>
     };
     let (Datum::Map(fields), Datum::Map(exact)) = (shown(&head), exact(&head)) else { return Ok(()) };
     let key = table.rules().rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
-    let mut report = json!({ "key": json::from_datum(&key) });
-    for (name, value) in &exact {
-        report[name] = json::from_datum(value);
-    }
-    session.report(&report, |out| {
+    let report = [("key".to_owned(), key)].into_iter().chain(exact).collect();
+    session.report(&Json(Datum::Map(report)), |out| {
         let told: Vec<_> = fields.into_iter().filter(|(_, value)| *value != Datum::Null).collect();
         table::write_pairs(out, &told)
     })

@@ -6,13 +6,13 @@ use std::num::NonZeroUsize;
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::BoundRules;
 use folddb::{Datum, Version};
-use serde_json::{Value, json};
 
 use crate::args::HistoryArgs;
 use crate::failure::Failure;
 use crate::human;
 use crate::keys;
-use crate::render::{columns, json, table};
+use crate::render::json::{Json, Told, object};
+use crate::render::{columns, table};
 use crate::session::Session;
 
 /// What a key was.
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failu
     if session.globals.json {
         let key = rules.rules.key_codec().show(&key).unwrap_or(Datum::Bytes(key));
         let listed: Vec<_> = states.iter().map(|state| as_json(rules, state)).collect();
-        return session.report(&json!({ "key": json::from_datum(&key), "states": listed }), |_| Ok(()));
+        return session.report(&object! { "key": Json(key), "states": listed }, |_| Ok(()));
     }
     for state in &states {
         let written = state.time_ms.map_or_else(|| "-".to_owned(), |ms| human::utc(ms / 1000));
@@ -67,18 +67,21 @@ fn written(state: &State, ms: u64) -> String {
     if state.seq.is_none() { human::rfc3339(ms) } else { human::rfc3339_seconds(ms) }
 }
 
-fn as_json(rules: &BoundRules, state: &State) -> Value {
+fn as_json(rules: &BoundRules, state: &State) -> Json {
     let long = state.value.as_ref().map(Vec::len).filter(|&bytes| bytes > VALUE_BYTES_MAX);
     let value = state.value.as_ref().filter(|_| long.is_none());
-    let mut told = json!({
+    let told = object! {
         "seq": state.seq,
         "written": state.time_ms.map(|ms| written(state, ms)),
         "deadline": state.deadline_ms.map(human::rfc3339),
         "absent": state.value.is_none(),
-        "value": value.map(|value| json::from_datum(&shown(rules, value))),
-    });
-    if let Some(bytes) = long {
-        told["long"] = bytes.into();
+        "value": value.map(|value| Json(shown(rules, value))),
+    };
+    match (told, long) {
+        (Json(Datum::Map(mut fields)), Some(bytes)) => {
+            fields.push(("long".to_owned(), bytes.told()));
+            Json(Datum::Map(fields))
+        }
+        (told, _) => told,
     }
-    told
 }

@@ -1,13 +1,13 @@
 //! `folddb stats STORE [TABLE]`: figures of a store and of its tables.
 
 use folddb::{Datum, StoreStats, TableStats};
-use serde_json::{Value, json};
 
 use crate::args::StoreTableArgs;
 use crate::commands::runs::chosen;
 use crate::failure::Failure;
 use crate::human;
-use crate::render::{json, table};
+use crate::render::json::{Json, object};
+use crate::render::table;
 use crate::session::Session;
 
 pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Failure> {
@@ -16,10 +16,11 @@ pub(crate) fn run(args: &StoreTableArgs, session: &mut Session) -> Result<(), Fa
     let tables: Vec<TableStats> =
         names.iter().map(|name| store.table_stats(name)).collect::<Result<_, _>>()?;
     let figures = if args.table.is_none() { figures(&store.stats()) } else { Vec::new() };
-    let report = json!({
-        "store": figures.iter().map(|(name, value)| ((*name).to_owned(), json::from_datum(value))).collect::<serde_json::Map<_, _>>(),
-        "tables": tables.iter().map(table_json).collect::<Value>(),
-    });
+    let of_store = figures.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    let report = object! {
+        "store": Json(Datum::Map(of_store)),
+        "tables": tables.iter().map(table_json).collect::<Vec<_>>(),
+    };
     session.report(&report, |out| {
         let told = figures.iter().filter(|(name, value)| ALWAYS_TOLD.contains(name) || !is_nothing(value));
         let pairs: Vec<_> =
@@ -105,9 +106,9 @@ fn readable(name: &str, value: &Datum) -> Datum {
     }
 }
 
-fn table_json(stats: &TableStats) -> Value {
-    json!({
-        "table": stats.name,
+fn table_json(stats: &TableStats) -> Json {
+    object! {
+        "table": stats.name.as_str(),
         "records": stats.records,
         "keys_estimate": stats.keys_estimate,
         "runs": stats.runs.len(),
@@ -115,7 +116,7 @@ fn table_json(stats: &TableStats) -> Value {
         "memtable_bytes": stats.memtable_bytes,
         "range_deletes": stats.range_deletes,
         "index_bytes": stats.index_bytes,
-    })
+    }
 }
 
 fn table_row(stats: &TableStats) -> Vec<Datum> {

@@ -16,7 +16,7 @@ use folddb::{
     Datum, ErrorKind, Feed, FeedBatch, FeedBeside, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition,
     FeedRow, FeedTable, Store, datum,
 };
-use serde_json::{Value, json};
+
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
 use crate::keys;
-use crate::render::json;
+use crate::render::json::{self, Json, object};
 use crate::session::{Opened, Session};
 
 /// After so many batches what has been printed is acknowledged.
@@ -369,47 +369,47 @@ impl Printer {
         }
     }
 
-    fn as_json(&mut self, event: &FeedEvent) -> Value {
+    fn as_json(&mut self, event: &FeedEvent) -> Json {
         match event {
             FeedEvent::Begin { seq, unix_millis } => {
-                json!({ "event": "begin", "seq": seq, "time": human::rfc3339(*unix_millis) })
+                object! { "event": "begin", "seq": *seq, "time": human::rfc3339(*unix_millis) }
             }
             FeedEvent::TableCreated(table) => {
-                json!({ "event": "table", "table": table.name, "rules": table.rules_text })
+                object! { "event": "table", "table": table.name.as_str(), "rules": table.rules_text.as_str() }
             }
-            FeedEvent::TableDropped(table) => json!({ "event": "dropped", "table": table.name }),
-            FeedEvent::Row(row) => json!({
+            FeedEvent::TableDropped(table) => object! { "event": "dropped", "table": table.name.as_str() },
+            FeedEvent::Row(row) => object! {
                 "event": "row",
-                "table": row.table.name,
+                "table": row.table.name.as_str(),
                 "key": json::from_datum(&self.key(&row.table, &row.key)),
                 "value": row.value.as_ref().map(|value| json::from_datum(&self.value(&row.table, value))),
                 "long": row.long.as_ref().map(|long| json::from_datum(&head::exact(long))),
                 "deadline": row.deadline_ms.map(human::rfc3339),
-            }),
-            FeedEvent::RowsEnd => json!({ "event": "rows-end" }),
+            },
+            FeedEvent::RowsEnd => object! { "event": "rows-end" },
             FeedEvent::Batch(batch) => {
-                let ops: Vec<Value> = batch.ops.iter().map(|op| self.op_as_json(op)).collect();
-                json!({
+                let ops: Vec<Json> = batch.ops.iter().map(|op| self.op_as_json(op)).collect();
+                object! {
                     "event": "batch",
                     "first_seq": batch.first_seq,
                     "last_seq": batch.last_seq,
                     "written": batch.written_ms.map(human::rfc3339),
                     "ops": ops,
-                })
+                }
             }
         }
     }
 
-    fn op_as_json(&mut self, op: &FeedOp) -> Value {
+    fn op_as_json(&mut self, op: &FeedOp) -> Json {
         let (what, value) = self.change(op);
-        json!({
+        object! {
             "seq": op.seq,
             "op": what,
-            "table": op.table.name,
+            "table": op.table.name.as_str(),
             "key": json::from_datum(&self.key(&op.table, &op.key)),
             "value": value.as_ref().map(json::from_datum),
             "deadline": op.deadline_ms.map(human::rfc3339),
-        })
+        }
     }
 
     fn key(&mut self, table: &FeedTable, key: &[u8]) -> Datum {

@@ -7,7 +7,8 @@ use serde_json::json;
 use crate::args::{FoldArgs, WriteArgs};
 use crate::failure::Failure;
 use crate::keys;
-use crate::render::{json, value};
+use crate::render::json::{self, object};
+use crate::render::value;
 use crate::session::Session;
 
 pub(crate) fn run(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Failure> {
@@ -40,8 +41,9 @@ pub(crate) fn fold(args: &FoldArgs, session: &mut Session) -> Result<(), Failure
         None => Datum::Null, // folding it deleted it
         Some(found) => table.rules().show_value(found).unwrap_or_else(|_| Datum::Bytes(found.clone())),
     };
-    session
-        .report(&json!({ "value": json::from_datum(&shown) }), |out| value::write(out, table.rules(), &shown))
+    session.report(&object! { "value": json::from_datum(&shown) }, |out| {
+        value::write(out, table.rules(), &shown)
+    })
 }
 
 fn write(op: WriteOp, args: &WriteArgs, session: &mut Session) -> Result<(), Failure> {

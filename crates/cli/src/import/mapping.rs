@@ -6,6 +6,7 @@
 //! 4. [`Mapping::fill`] makes key and value of a row. It allocates nothing for rows like the one before.
 
 use folddb::codec::{ElementType, KeyCodec, ValueCodec};
+use folddb::datum::plain;
 use folddb::folds::{self, Columns, Record, SPECS, Source, SpecError};
 use folddb::limits::KEY_BYTES_MAX;
 use folddb::table_rules::{BoundRules, TableRules};
@@ -16,7 +17,6 @@ use crate::failure::Failure;
 use crate::human;
 use crate::import::rows::{BadRow, Rows, Slot};
 use crate::keys;
-use crate::render::json;
 
 /// What the command line says about keys and values.
 pub(crate) struct Stated {
@@ -171,17 +171,28 @@ enum Feed {
 pub(crate) struct Mapping {
     key_slots: Vec<Slot>,
     nullable: Vec<Nullable>,
+    /// Of each element of the key, whether a list may stand for it.
+    is_tuple: Vec<bool>,
     key: Datum,
     value: ValueMap,
 }
 
+/// What takes the value of a column.
+enum Takes {
+    /// The fold of this spec.
+    Fold(String),
+    /// A codec, as text or bytes.
+    Codec,
+    /// A codec, as JSON: of NDJSON all that stands there, of CSV the text of it.
+    Json,
+}
+
 enum ValueMap {
-    /// One column or constant is the value. An empty field of CSV is no contribution to a fold
-    /// (whose spec is there), but a
+    /// One column or constant is the value. An empty field of CSV is no contribution to a fold, but a
     /// value where values replace.
-    Plain { feed: Feed, spec: Option<String>, datum: Datum },
+    Plain { feed: Feed, takes: Takes, datum: Datum },
     /// Columns and constants are the fields; empty ones are absent.
-    Record { record: Box<Record>, specs: Vec<String>, feeds: Vec<Feed>, datum: Datum },
+    Record { record: Box<Record>, takes: Vec<Takes>, feeds: Vec<Feed>, datum: Datum },
     /// All columns that are not of the key.
     Json,
 }
@@ -195,7 +206,9 @@ impl Mapping {
         let nullable = (0..key_slots.len()).map(|index| Nullable::of(types.get(index))).collect();
         let texts = vec![Datum::Text(String::new()); key_slots.len()];
         let key = if rules.key_codec().is_tuple() { Datum::List(texts) } else { Datum::Text(String::new()) };
-        Ok(Mapping { key_slots, nullable, key, value: ValueMap::bind(stated, rules, rows)? })
+        let is_tuple = (0..key_slots.len()).map(|index| types.get(index).is_none_or(takes_lists));
+        let is_tuple = is_tuple.map(|takes_lists| takes_lists && rules.key_codec().is_tuple()).collect();
+        Ok(Mapping { key_slots, nullable, is_tuple, key, value: ValueMap::bind(stated, rules, rows)? })
     }
 
     /// Makes key and value of the present row. False when the row has nothing to contribute.
@@ -226,8 +239,12 @@ impl Mapping {
                     return Err(BadRow::column(rows.column(slot), "it is missing, and is part of the key"));
                 }
                 (None, _) => *datum = Datum::Null,
-                (Some(_), _) if wrapped_key(rows, slot).is_some() => {
-                    *datum = wrapped_key(rows, slot).unwrap_or(Datum::Null);
+                (Some(_), _)
+                    if rows
+                        .nested(slot)
+                        .is_some_and(|nested| !self.is_tuple[index] || is_wrapped(nested)) =>
+                {
+                    *datum = wrapped_key(rows, slot)?;
                 }
                 (Some(text), Nullable::EvenEmpty) if text.is_empty() => *datum = Datum::Null,
                 (Some(text), _) => put_text(datum, &text),
@@ -242,6 +259,15 @@ impl Mapping {
             return Err(BadRow::whole(format!("a key of {len} bytes is too long: at most {KEY_BYTES_MAX}")));
         }
         Ok(())
+    }
+}
+
+/// Whether an element of a tuple may be a tuple itself.
+fn takes_lists(element: &ElementType) -> bool {
+    match element {
+        ElementType::Tuple(_) | ElementType::AnyTuple | ElementType::Any => true,
+        ElementType::Optional(inner) => takes_lists(inner),
+        _ => false,
     }
 }
 
@@ -266,25 +292,56 @@ impl Nullable {
     }
 }
 
-/// Bytes that stand in NDJSON as such.
-fn wrapped_key(rows: &Rows, slot: Slot) -> Option<Datum> {
-    rows.nested(slot).and_then(|value| datum::unwrapped(&json::to_datum(value))).map(Datum::Bytes)
+/// Whether this is an object that stands for bytes, or that is misspelt.
+fn is_wrapped(nested: &Datum) -> bool {
+    matches!(nested, Datum::Bytes(_))
+        || datum::unwrapped(nested).is_some()
+        || plain::miswrapped(nested).is_some()
+}
+
+/// Bytes that stand in NDJSON as such. No other object or list is a key: its text would be one key with the same text.
+fn wrapped_key(rows: &Rows, slot: Slot) -> Result<Datum, BadRow> {
+    let nested = rows.nested(slot).unwrap_or(&Datum::Null);
+    match (nested, datum::unwrapped(nested)) {
+        (Datum::Bytes(bytes), _) => Ok(Datum::Bytes(bytes.clone())),
+        (_, Some(bytes)) => Ok(Datum::Bytes(bytes)),
+        (_, None) => {
+            let wanted = "text, a number or bytes as a key";
+            let wrong = plain::miswrapped(nested).unwrap_or_else(|| plain::expected_text(wanted, nested));
+            Err(BadRow::column(rows.column(slot), wrong))
+        }
+    }
 }
 
 /// Becomes what stands in a column, as the fold of this spec takes it; codecs take text.
-fn put_field(datum: &mut Datum, (rows, slot, text): (&Rows, Slot, &str), spec: Option<&str>) {
-    let nested = rows.nested(slot).map(json::to_datum);
-    let read = match (spec, nested) {
-        (None, nested) => nested.filter(|nested| datum::unwrapped(nested).is_some()),
-        (Some(spec), Some(nested)) if keys::is_structured(spec) => Some(nested),
-        (Some(_), Some(nested)) => datum::unwrapped(&nested).map(Datum::Bytes),
-        (Some(spec), None) if rows.is_delimited() => keys::csv_datum(spec, text),
-        (Some(_), None) => None,
+fn put_field(
+    datum: &mut Datum,
+    (rows, slot, text): (&Rows, Slot, &str),
+    takes: &Takes,
+) -> Result<(), BadRow> {
+    let read = match (takes, rows.nested(slot)) {
+        (Takes::Json, _) => {
+            let json = rows.json(slot).map(datum::json::text_of);
+            json.map(Datum::Text)
+        }
+        (Takes::Fold(spec), Some(_)) if spec == "json-merge" => None,
+        (_, Some(Datum::Bytes(bytes))) => Some(Datum::Bytes(bytes.clone())),
+        (_, Some(nested)) if is_wrapped(nested) => match datum::unwrapped(nested) {
+            Some(bytes) => Some(Datum::Bytes(bytes)),
+            None => {
+                let wrong = plain::miswrapped(nested).unwrap_or_default();
+                return Err(BadRow::column(rows.column(slot), wrong));
+            }
+        },
+        (Takes::Fold(spec), Some(nested)) if keys::is_structured(spec) => Some(nested.clone()),
+        (Takes::Fold(spec), None) if rows.is_delimited() => keys::csv_datum(spec, text),
+        (Takes::Fold(_) | Takes::Codec, _) => None,
     };
     match read {
         Some(read) => *datum = read,
         None => put_text(datum, text),
     }
+    Ok(())
 }
 
 /// Becomes this text, in the same place in memory where it was text before.
@@ -324,13 +381,17 @@ impl ValueMap {
                     (None, Some(column)) => feed(&Source::Column(column.clone()), rows)?,
                     (None, None) => return Err(Failure::Usage(no_source(&fold.spec()))),
                 };
-                let spec = Some(fold.spec()).filter(|spec| !matches!(spec.as_str(), "replace" | "first"));
-                Ok(ValueMap::Plain { feed, spec, datum })
+                let takes = match (fold.spec().as_str(), rules.value_codec()) {
+                    ("replace" | "first", ValueCodec::Json) => Takes::Json,
+                    ("replace" | "first", _) => Takes::Codec,
+                    (spec, _) => Takes::Fold(spec.to_owned()),
+                };
+                Ok(ValueMap::Plain { feed, takes, datum })
             }
             Columns::Record(record, sources) => match &stated.value_column {
                 Some(column) if sources.iter().all(Option::is_none) => {
                     let (feed, datum) = feed(&Source::Column(column.clone()), rows)?;
-                    Ok(ValueMap::Plain { feed, spec: Some(record.fold().spec()), datum })
+                    Ok(ValueMap::Plain { feed, takes: Takes::Fold(record.fold().spec()), datum })
                 }
                 _ => ValueMap::of_record(record, sources, stated, rows),
             },
@@ -355,8 +416,9 @@ impl ValueMap {
             feeds.push(feed);
             fields.push((name.to_owned(), datum));
         }
-        let specs = (0..feeds.len()).filter_map(|index| Some(record.field_fold(index)?.spec())).collect();
-        Ok(ValueMap::Record { record: Box::new(record.clone()), specs, feeds, datum: Datum::Map(fields) })
+        let specs = (0..feeds.len()).filter_map(|index| Some(record.field_fold(index)?.spec()));
+        let takes = specs.map(Takes::Fold).collect();
+        Ok(ValueMap::Record { record: Box::new(record.clone()), takes, feeds, datum: Datum::Map(fields) })
     }
 
     fn fill(
@@ -367,14 +429,16 @@ impl ValueMap {
         value: &mut Vec<u8>,
     ) -> Result<bool, BadRow> {
         match self {
-            ValueMap::Plain { feed, spec, datum } => {
+            ValueMap::Plain { feed, takes, datum } => {
                 let mut is_empty = false;
                 if let Feed::Column(slot) = feed {
-                    match rows.field(*slot)? {
-                        None => return Ok(false),
-                        Some(text) => {
-                            is_empty = spec.is_some() && text.is_empty();
-                            put_field(datum, (rows, *slot, &text), spec.as_deref());
+                    match (rows.field(*slot)?, rows.json(*slot), &takes) {
+                        // A value of JSON may be null.
+                        (None, Some(Datum::Null), Takes::Json) => put_text(datum, "null"),
+                        (None, ..) => return Ok(false),
+                        (Some(text), ..) => {
+                            is_empty = matches!(takes, Takes::Fold(_)) && text.is_empty();
+                            put_field(datum, (rows, *slot, &text), takes)?;
                         }
                     }
                 }
@@ -390,13 +454,13 @@ impl ValueMap {
                     (Err(cause), Feed::Literal) => Err(BadRow::whole(cause.0)),
                 }
             }
-            ValueMap::Record { record, specs, feeds, datum } => {
+            ValueMap::Record { record, takes, feeds, datum } => {
                 let Datum::Map(fields) = &mut *datum else { return Ok(false) };
-                for ((feed, (_, datum)), spec) in feeds.iter().zip(fields).zip(&*specs) {
+                for ((feed, (_, datum)), takes) in feeds.iter().zip(fields).zip(&*takes) {
                     if let Feed::Column(slot) = feed {
                         match rows.field(*slot)? {
                             Some(text) if !text.is_empty() => {
-                                put_field(datum, (rows, *slot, &text), Some(spec))
+                                put_field(datum, (rows, *slot, &text), takes)?;
                             }
                             _ => *datum = Datum::Null,
                         }
@@ -408,7 +472,7 @@ impl ValueMap {
             }
             ValueMap::Json => {
                 let object = rows.object_without(key_slots)?;
-                let read = rules.read_value(&Datum::Text(object.to_string()), value);
+                let read = rules.read_value(&Datum::Text(datum::json::text_of(&object)), value);
                 read.map_err(|cause| BadRow::whole(cause.0))?;
                 Ok(true)
             }

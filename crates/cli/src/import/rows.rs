@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, ErrorKind, Read};
 
 use csv::ByteRecord;
-use serde_json::{Map, Value};
+use folddb::{Datum, datum};
 
 use crate::args::InputFormat;
 use crate::failure::Failure;
@@ -98,7 +98,8 @@ struct Ndjson {
     unseen: Unseen,
     /// The text is the beginning of a line, of which the reader had no more yet.
     is_partial: bool,
-    object: Map<String, Value>,
+    /// The fields of the present row, each name once.
+    object: Vec<(String, Datum)>,
 }
 
 /// Which of the columns that were asked for no row has had.
@@ -112,16 +113,16 @@ struct Unseen {
 
 impl Unseen {
     /// Takes note of a row.
-    fn see(&mut self, columns: &[String], object: &Map<String, Value>) {
+    fn see(&mut self, columns: &[String], object: &[(String, Datum)]) {
         self.rows += 1;
         if self.slots.is_empty() {
             return;
         }
-        self.slots.retain(|&slot| !object.contains_key(&columns[slot]));
+        self.slots.retain(|&slot| !object.iter().any(|(name, _)| *name == columns[slot]));
         if self.slots.is_empty() {
             return self.names.clear();
         }
-        for name in object.keys() {
+        for (name, _) in object {
             if self.names.len() < UNSEEN_NAMES_MAX && !self.names.contains(name) {
                 self.names.push(name.clone());
             }
@@ -147,7 +148,7 @@ impl Rows {
                 Form::Delimited(Delimited::open(reader, delimiter.unwrap_or(b'\t'), header, &name)?)
             }
             InputFormat::Ndjson => {
-                let (columns, text, object) = (Vec::new(), Vec::new(), Map::new());
+                let (columns, text, object) = (Vec::new(), Vec::new(), Vec::new());
                 let unseen = Unseen::default();
                 Form::Ndjson(Ndjson { reader, columns, text, unseen, is_partial: false, object })
             }
@@ -193,8 +194,8 @@ impl Rows {
                     Err(_) => return Err(BadRow::column(&form.columns[slot.0], "it is not UTF-8 text")),
                 }
             }
-            Form::Ndjson(form) => match form.object.get(&form.columns[slot.0]) {
-                None | Some(Value::Null) => return Ok(None),
+            Form::Ndjson(form) => match form.get(slot) {
+                None | Some(Datum::Null) => return Ok(None),
                 Some(value) => text_of(value),
             },
         };
@@ -202,10 +203,19 @@ impl Rows {
         Ok((!is_missing).then_some(text))
     }
 
-    /// The array or object that a column of NDJSON holds in the present row; none where it is something else.
-    pub(crate) fn nested(&self, slot: Slot) -> Option<&Value> {
-        let Form::Ndjson(form) = &self.form else { return None };
-        form.object.get(&form.columns[slot.0]).filter(|value| value.is_array() || value.is_object())
+    /// The array or object that a column of NDJSON holds in the present row, which may stand for bytes; none where
+    /// it is something else.
+    pub(crate) fn nested(&self, slot: Slot) -> Option<&Datum> {
+        let is_nested = |datum: &&Datum| matches!(datum, Datum::List(_) | Datum::Map(_) | Datum::Bytes(_));
+        self.json(slot).filter(is_nested)
+    }
+
+    /// What a column of NDJSON holds in the present row; none where it is not there.
+    pub(crate) fn json(&self, slot: Slot) -> Option<&Datum> {
+        match &self.form {
+            Form::Delimited(_) => None,
+            Form::Ndjson(form) => form.get(slot),
+        }
     }
 
     /// True where fields are text, which may be JSON.
@@ -222,25 +232,24 @@ impl Rows {
     }
 
     /// All columns of the present row but these, as a JSON object.
-    pub(crate) fn object_without(&self, slots: &[Slot]) -> Result<Value, BadRow> {
-        let mut object = Map::new();
+    pub(crate) fn object_without(&self, slots: &[Slot]) -> Result<Datum, BadRow> {
+        let mut object = Vec::new();
         match &self.form {
             Form::Delimited(form) => {
                 for (index, name) in form.columns.iter().enumerate() {
                     if !slots.contains(&Slot(index)) {
                         let text = self.field(Slot(index))?;
-                        object.insert(name.clone(), text.map_or(Value::Null, |text| json_of(&text)));
+                        object.push((name.clone(), text.map_or(Datum::Null, |text| json_of(&text))));
                     }
                 }
             }
             Form::Ndjson(form) => {
-                object.clone_from(&form.object);
-                for slot in slots {
-                    object.shift_remove(&form.columns[slot.0]);
-                }
+                let is_of_key =
+                    |(name, _): &&(String, Datum)| slots.iter().any(|slot| form.columns[slot.0] == *name);
+                object.extend(form.object.iter().filter(|field| !is_of_key(field)).cloned());
             }
         }
-        Ok(Value::Object(object))
+        Ok(Datum::Map(object))
     }
 
     /// Of these lines of JSON, which fields that were asked for none has had, but for some: a sentence, where there are any.
@@ -389,6 +398,11 @@ fn numbered(count: usize) -> Vec<String> {
 }
 
 impl Ndjson {
+    fn get(&self, slot: Slot) -> Option<&Datum> {
+        let name = &self.columns[slot.0];
+        self.object.iter().find(|(of, _)| of == name).map(|(_, datum)| datum)
+    }
+
     fn slot(&mut self, column: &str) -> Slot {
         let known = self.columns.iter().position(|known| known == column);
         Slot(known.unwrap_or_else(|| {
@@ -419,8 +433,11 @@ impl Ndjson {
                 break;
             }
         }
-        Ok(match serde_json::from_slice(&self.text) {
-            Ok(Value::Object(object)) => {
+        let Ok(text) = std::str::from_utf8(&self.text) else {
+            return Ok(Next::Bad(BadRow::whole("not JSON: it is not UTF-8 text")));
+        };
+        Ok(match datum::json::parse(text) {
+            Ok(Datum::Map(object)) => {
                 self.unseen.see(&self.columns, &object);
                 self.object = object;
                 Next::Row
@@ -431,23 +448,23 @@ impl Ndjson {
     }
 }
 
-/// A value of JSON as the text of a field.
-fn text_of(value: &Value) -> Cow<'_, str> {
+/// A value of JSON as the text of a field: a number as it is written, a list and an object as their JSON.
+fn text_of(value: &Datum) -> Cow<'_, str> {
     match value {
-        Value::Null => Cow::Borrowed(""),
-        Value::String(text) => Cow::Borrowed(text),
-        other => Cow::Owned(other.to_string()),
+        Datum::Null => Cow::Borrowed(""),
+        Datum::Text(text) | Datum::Number(text) => Cow::Borrowed(text),
+        other => Cow::Owned(datum::json::text_of(other)),
     }
 }
 
-/// The text of a field as a value of JSON: numbers that are written the way JSON writes them, null where empty.
-fn json_of(text: &str) -> Value {
-    if text.is_empty() {
-        return Value::Null;
-    }
-    match serde_json::from_str::<Value>(text) {
-        Ok(Value::Number(number)) if number.to_string() == text => Value::Number(number),
-        _ => Value::String(text.to_owned()),
+/// The text of a field as a value of JSON: numbers that JSON writes so and all of its readers read, null where empty.
+fn json_of(text: &str) -> Datum {
+    let is_wide = |value: i128| i64::try_from(value).is_err() && u64::try_from(value).is_err();
+    match datum::json::parse(text) {
+        _ if text.is_empty() => Datum::Null,
+        Ok(Datum::Int(value)) if !is_wide(value) && value.to_string() == text => Datum::Int(value),
+        Ok(Datum::Float(value)) if datum::json::text_of(&Datum::Float(value)) == text => Datum::Float(value),
+        _ => Datum::Text(text.to_owned()),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Columns are known before the first row, from the rules: `{flights: sum:u64, delay: stats:f64}` has
 //! `flights`, `delay.count`, `delay.sum`, ... A value without named fields is one column, `value`.
 
-use folddb::codec::ElementType;
+use folddb::codec::{ElementType, ValueCodec};
 use folddb::folds::Record;
 use folddb::table_rules::BoundRules;
 use folddb::{Datum, Fold, datum, folds};
@@ -117,6 +117,17 @@ fn parts_of(fold: &dyn Fold, spec: &str) -> Vec<String> {
     }
 }
 
+/// What shows a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// A codec: bytes are told from text by the 0x that they begin with.
+    ByCodec,
+    /// A fold.
+    ByFold,
+    /// A codec, as JSON, which all of it stays.
+    Json,
+}
+
 /// A row on its way out.
 pub(crate) struct Row {
     /// The term that it was found by; null where it was not.
@@ -133,8 +144,7 @@ pub(crate) struct Columns {
     paths: Vec<Path>,
     picked: Option<Vec<usize>>,
     hex: bool,
-    /// Values are shown by a codec, as keys are, and not by a fold.
-    values_by_codec: bool,
+    values: Shown,
     /// Of each column of the key, whether CSV cannot tell an absent element from an empty one.
     unclear_nulls: Vec<bool>,
 }
@@ -156,13 +166,17 @@ impl Columns {
             (false, true) => value_paths(rules.rules.fold.spec()),
             (false, false) => vec![Path::of(Vec::new())],
         };
-        let values_by_codec = matches!(rules.rules.fold.spec(), "replace" | "first");
+        let values = match (rules.rules.fold.spec(), rules.rules.value_codec()) {
+            ("replace" | "first", ValueCodec::Json) => Shown::Json,
+            ("replace" | "first", _) => Shown::ByCodec,
+            _ => Shown::ByFold,
+        };
         let unclear = |element: &ElementType| match element {
             ElementType::Optional(inner) => matches!(**inner, ElementType::Text | ElementType::Bytes),
             _ => false,
         };
         let unclear_nulls = codec.element_types().unwrap_or_default().iter().map(unclear).collect();
-        Columns { has_term: false, keys, paths, picked: None, hex, values_by_codec, unclear_nulls }
+        Columns { has_term: false, keys, paths, picked: None, hex, values, unclear_nulls }
     }
 
     /// The same, with a column for each value that an import takes from one: of `lww` not one for
@@ -191,7 +205,7 @@ impl Columns {
     /// The columns of keys and heads.
     pub(crate) fn of_heads(rules: &BoundRules, hex: bool) -> Columns {
         let paths = HEAD_FIELDS.iter().map(|name| Path::of(vec![(*name).to_owned()])).collect();
-        Columns { paths, values_by_codec: true, ..Columns::of(rules, true, hex) }
+        Columns { paths, values: Shown::ByCodec, ..Columns::of(rules, true, hex) }
     }
 
     /// The same behind a column of terms, if it is to be there.
@@ -231,13 +245,13 @@ impl Columns {
         }
     }
 
-    /// Of each column, whether a codec shows it: bytes are then told from text by the 0x that they begin with.
-    pub(crate) fn by_codec(&self) -> Vec<bool> {
-        let of = |index: usize| index < self.keys.len() || self.values_by_codec;
+    /// Of each column, what shows it.
+    pub(crate) fn kinds(&self) -> Vec<Shown> {
+        let of = |index: usize| if index < self.keys.len() { Shown::ByCodec } else { self.values };
         match &self.picked {
             Some(picked) => picked.iter().map(|&index| of(index)).collect(),
             None => {
-                let term = self.has_term.then_some(true);
+                let term = self.has_term.then_some(Shown::ByCodec);
                 term.into_iter().chain((0..self.keys.len() + self.paths.len()).map(of)).collect()
             }
         }

@@ -1,51 +1,83 @@
-//! Values as JSON, and back.
-//!
-//! ```text
-//!   Null Bool Text List Map     as JSON has them
-//!   Int                         a number; as text beyond 64 bits
-//!   Float                       a number; "NaN", "inf", "-inf" as text
-//!   Bytes                       {"$hex":"00ff"}, which no text is
-//! ```
+//! Reports as JSON, with keys and values to the letter: the form of each is that of [`folddb::datum::json`].
+
+use std::fmt;
 
 use folddb::{Datum, datum};
-use serde_json::{Number, Value};
 
-/// The value as JSON.
-pub(crate) fn from_datum(datum: &Datum) -> Value {
-    match datum {
-        Datum::Null => Value::Null,
-        Datum::Bool(value) => Value::Bool(*value),
-        Datum::Int(value) => {
-            let narrow =
-                u64::try_from(*value).map(Number::from).or_else(|_| i64::try_from(*value).map(Number::from));
-            narrow.map_or_else(|_| Value::String(value.to_string()), Value::Number)
-        }
-        Datum::Float(value) => {
-            Number::from_f64(*value).map_or_else(|| Value::String(value.to_string()), Value::Number)
-        }
-        Datum::Text(text) => Value::String(text.clone()),
-        Datum::Bytes(bytes) => from_datum(&datum::wrapped(bytes)),
-        Datum::List(items) => items.iter().map(from_datum).collect(),
-        Datum::Map(fields) => {
-            Value::Object(fields.iter().map(|(name, value)| (name.clone(), from_datum(value))).collect())
-        }
+/// Something that prints as JSON, on one line.
+pub(crate) struct Json(pub(crate) Datum);
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&datum::json::text_of(&self.0))
     }
 }
 
-/// The JSON as a value.
-pub(crate) fn to_datum(value: &Value) -> Datum {
-    match value {
-        Value::Null => Datum::Null,
-        Value::Bool(value) => Datum::Bool(*value),
-        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(value), _) => Datum::Int(value.into()),
-            (_, Some(value)) => Datum::Int(value.into()),
-            _ => Datum::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => Datum::Text(text.clone()),
-        Value::Array(items) => Datum::List(items.iter().map(to_datum).collect()),
-        Value::Object(fields) => {
-            Datum::Map(fields.iter().map(|(name, value)| (name.clone(), to_datum(value))).collect())
-        }
+/// A key or a value in a report.
+pub(crate) fn from_datum(datum: &Datum) -> Json {
+    Json(datum.clone())
+}
+
+/// What may stand in a report.
+pub(crate) trait Told {
+    fn told(self) -> Datum;
+}
+
+impl Told for Json {
+    fn told(self) -> Datum {
+        self.0
     }
 }
+
+impl Told for bool {
+    fn told(self) -> Datum {
+        Datum::Bool(self)
+    }
+}
+
+impl Told for u64 {
+    fn told(self) -> Datum {
+        Datum::Int(self.into())
+    }
+}
+
+impl Told for usize {
+    fn told(self) -> Datum {
+        Datum::Int(self as i128)
+    }
+}
+
+impl Told for &str {
+    fn told(self) -> Datum {
+        Datum::Text(self.to_owned())
+    }
+}
+
+impl Told for String {
+    fn told(self) -> Datum {
+        Datum::Text(self)
+    }
+}
+
+impl<T: Told> Told for Option<T> {
+    fn told(self) -> Datum {
+        self.map_or(Datum::Null, Told::told)
+    }
+}
+
+impl<T: Told> Told for Vec<T> {
+    fn told(self) -> Datum {
+        Datum::List(self.into_iter().map(Told::told).collect())
+    }
+}
+
+/// An object of these fields, in this order.
+macro_rules! object {
+    ($($name:literal: $value:expr),+ $(,)?) => {
+        $crate::render::json::Json(folddb::Datum::Map(vec![
+            $(($name.to_owned(), $crate::render::json::Told::told($value))),+
+        ]))
+    };
+}
+
+pub(crate) use object;

@@ -6,14 +6,13 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use folddb::{Datum, datum};
-use serde_json::{Map, Value};
 
 use crate::args::OutputFormat;
 use crate::failure::Failure;
 use crate::human;
 use crate::interrupt;
-use crate::render::columns::{Columns, Row};
-use crate::render::{json, table};
+use crate::render::columns::{Columns, Row, Shown};
+use crate::render::table;
 
 /// Rows of a table that are aligned together.
 const PAGE_ROWS: usize = 500;
@@ -23,14 +22,14 @@ pub(crate) struct RowWriter<'a> {
     out: Target<'a>,
     columns: &'a Columns,
     header: Vec<String>,
-    by_codec: Vec<bool>,
+    kinds: Vec<Shown>,
     rows: u64,
 }
 
 enum Target<'a> {
     Table { out: &'a mut dyn Write, page: Vec<Row> },
     Csv { writer: Box<csv::Writer<&'a mut dyn Write>>, text: String },
-    Ndjson(&'a mut dyn Write),
+    Ndjson { out: &'a mut dyn Write, text: String },
 }
 
 impl<'a> RowWriter<'a> {
@@ -49,9 +48,9 @@ impl<'a> RowWriter<'a> {
                 writer.write_record(&header)?;
                 Target::Csv { writer: Box::new(writer), text: String::new() }
             }
-            OutputFormat::Ndjson => Target::Ndjson(out),
+            OutputFormat::Ndjson => Target::Ndjson { out, text: String::new() },
         };
-        Ok(RowWriter { out, columns, header, by_codec: columns.by_codec(), rows: 0 })
+        Ok(RowWriter { out, columns, header, kinds: columns.kinds(), rows: 0 })
     }
 
     /// Writes a row.
@@ -83,14 +82,18 @@ impl<'a> RowWriter<'a> {
                         row.key
                     )));
                 }
-                for (field, by_codec) in self.columns.fields(&row).into_iter().zip(&self.by_codec) {
+                for (field, kind) in self.columns.fields(&row).into_iter().zip(&self.kinds) {
                     text.clear();
-                    put_csv_field(field, *by_codec, text);
+                    put_csv_field(field, *kind, text);
                     writer.write_field(&*text)?;
                 }
                 writer.write_record(None::<&[u8]>)?;
             }
-            Target::Ndjson(out) => writeln!(out, "{}", object(self.columns, &self.header, &row))?,
+            Target::Ndjson { out, text } => {
+                text.clear();
+                put_object(self.columns, &self.header, &row, text);
+                writeln!(out, "{text}")?;
+            }
         }
         Ok(())
     }
@@ -105,7 +108,7 @@ impl<'a> RowWriter<'a> {
                 writeln!(out, "({})", human::plural(self.rows, "row"))?;
             }
             Target::Csv { mut writer, .. } => writer.flush()?,
-            Target::Ndjson(_) => {}
+            Target::Ndjson { .. } => {}
         }
         Ok(())
     }
@@ -123,34 +126,30 @@ fn write_page(
 
 /// Appends a value as a field of CSV: null empty, numbers in full, lists and maps as JSON, and as
 /// such bytes that a fold shows. An empty text that a fold shows is no empty field, which an import
-/// takes for nothing.
-fn put_csv_field(datum: &Datum, by_codec: bool, text: &mut String) {
-    let put = match datum {
-        Datum::Null => Ok(()),
-        Datum::Text(shown) if !by_codec && shown.is_empty() => {
-            write!(text, "{}", json::from_datum(&datum::wrapped(b"")))
+/// takes for nothing. Where values are JSON, so is the field.
+fn put_csv_field(datum: &Datum, kind: Shown, text: &mut String) {
+    match (datum, kind) {
+        (_, Shown::Json) => datum::json::put(datum, text),
+        (Datum::Null, _) => {}
+        (Datum::Text(shown), Shown::ByFold) if shown.is_empty() => {
+            datum::json::put(&datum::wrapped(b""), text)
         }
-        Datum::Bytes(_) if !by_codec => write!(text, "{}", json::from_datum(datum)),
-        Datum::List(_) | Datum::Map(_) => write!(text, "{}", json::from_datum(datum)),
-        other => write!(text, "{other}"),
-    };
-    debug_assert!(put.is_ok(), "writing to memory does not fail");
-}
-
-/// A row as JSON: key and value with all that is in them, or the columns that were picked.
-fn object(columns: &Columns, header: &[String], row: &Row) -> Value {
-    let mut object = Map::new();
-    if columns.are_picked() {
-        let fields = columns.fields(row);
-        object.extend(header.iter().cloned().zip(fields.into_iter().map(json::from_datum)));
-    } else {
-        if columns.has_term() {
-            object.insert("term".to_owned(), json::from_datum(&row.term));
-        }
-        object.insert("key".to_owned(), json::from_datum(&row.key));
-        if columns.has_values() {
-            object.insert("value".to_owned(), json::from_datum(&row.value));
+        (Datum::Bytes(_), Shown::ByFold) => datum::json::put(datum, text),
+        (Datum::List(_) | Datum::Map(_), _) => datum::json::put(datum, text),
+        (other, _) => {
+            let put = write!(text, "{other}");
+            debug_assert!(put.is_ok(), "writing to memory does not fail");
         }
     }
-    Value::Object(object)
+}
+
+/// Appends a row as JSON: key and value with all that is in them, or the columns that were picked.
+fn put_object(columns: &Columns, header: &[String], row: &Row, text: &mut String) {
+    if columns.are_picked() {
+        let fields = columns.fields(row);
+        return datum::json::put_fields(header.iter().map(String::as_str).zip(fields), text);
+    }
+    let term = columns.has_term().then_some(("term", &row.term));
+    let value = columns.has_values().then_some(("value", &row.value));
+    datum::json::put_fields(term.into_iter().chain([("key", &row.key)]).chain(value), text);
 }

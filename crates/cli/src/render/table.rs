@@ -46,7 +46,7 @@ pub(crate) fn write_pairs(out: &mut dyn Write, pairs: &[(String, Datum)]) -> io:
 }
 
 fn is_number(datum: &Datum) -> bool {
-    matches!(datum, Datum::Int(_) | Datum::Float(_) | Datum::Null)
+    matches!(datum, Datum::Int(_) | Datum::Float(_) | Datum::Number(_) | Datum::Null)
 }
 
 /// A value as a cell: one line, null empty, numbers rounded to what people read.

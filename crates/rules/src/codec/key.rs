@@ -20,7 +20,7 @@ use super::CodecError;
 use super::range::KeyRange;
 use super::text::{Token, is_list, parse_token};
 use super::tuple;
-use crate::datum::{Datum, from_hex, hex, parse_float, unwrapped};
+use crate::datum::{Datum, from_hex, hex, parse_float, plain, unwrapped};
 
 /// How the keys of a table look as bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -632,6 +632,10 @@ fn put_any(out: &mut Vec<u8>, datum: &Datum, nested: bool, depth: usize) -> Resu
         Datum::Bool(value) => tuple::put_bool(out, *value),
         Datum::Int(value) => tuple::put_i128(out, *value),
         Datum::Float(value) => tuple::put_double(out, *value),
+        Datum::Number(text) if text.contains(['.', 'e', 'E']) => {
+            tuple::put_double(out, read_number(datum, "double")?);
+        }
+        Datum::Number(_) => return Err(wrong("a whole number of 128 bits", datum)),
         Datum::Text(text) => tuple::put_text(out, text),
         Datum::Bytes(bytes) => tuple::put_bytes(out, bytes),
         Datum::List(items) => {
@@ -678,7 +682,8 @@ pub(super) fn read_bytes(datum: &Datum) -> Result<Vec<u8>, CodecError> {
             from_hex(text).ok_or_else(|| wrong("pairs of hexadecimal digits after 0x", datum))
         }
         Datum::Text(text) => Ok(text.as_bytes().to_vec()),
-        other => unwrapped(other).ok_or_else(|| wrong("bytes", other)),
+        other => unwrapped(other)
+            .ok_or_else(|| plain::miswrapped(other).map_or_else(|| wrong("bytes", other), CodecError::new)),
     }
 }
 
@@ -692,7 +697,7 @@ pub(super) fn read_text(datum: &Datum) -> Result<&str, CodecError> {
 pub(super) fn read_int<T: TryFrom<i128>>(datum: &Datum, name: &str) -> Result<T, CodecError> {
     let value = match datum {
         Datum::Int(value) => Some(*value),
-        Datum::Text(text) => text.trim().parse().ok(),
+        Datum::Text(text) | Datum::Number(text) => text.trim().parse().ok(),
         _ => None,
     };
     value.and_then(|value| T::try_from(value).ok()).ok_or_else(|| wrong(name, datum))
@@ -702,7 +707,7 @@ pub(super) fn read_number(datum: &Datum, name: &str) -> Result<f64, CodecError> 
     match datum {
         Datum::Float(value) => Ok(*value),
         Datum::Int(value) => Ok(*value as f64),
-        Datum::Text(text) => parse_float(text).ok_or_else(|| wrong(name, datum)),
+        Datum::Text(text) | Datum::Number(text) => parse_float(text).ok_or_else(|| wrong(name, datum)),
         other => Err(wrong(name, other)),
     }
 }

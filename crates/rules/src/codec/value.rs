@@ -8,6 +8,9 @@
 //!   serde_json::Value  json     text
 //! ```
 //!
+//! JSON text is kept as it was written, with every digit of its numbers. Shown, it has them too; a
+//! `serde_json::Value` rounds what is neither of 64 bits nor a double, as that crate does.
+//!
 //! Values and operands of a fold have one type, so the operand types of [`crate::folds`] are values too;
 //! their fold shows them, and their value codec is `bytes`.
 
@@ -15,7 +18,11 @@ use std::fmt;
 
 use super::CodecError;
 use super::key::{fixed, read_bytes, read_int, read_number, read_text, show_bytes, utf8};
-use crate::datum::Datum;
+use crate::datum::json_text::{self, Node};
+use crate::datum::{Datum, json};
+
+/// Deepest nesting of JSON that is a value: as deep as `serde_json` reads.
+const DEPTH_MAX: usize = 127;
 
 /// How the values of a table look as bytes, for showing and typing them where the fold does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,7 +112,7 @@ impl ValueCodec {
             ValueCodec::U64 => Datum::Int(u64::decode(bytes)?.into()),
             ValueCodec::I64 => Datum::Int(i64::decode(bytes)?.into()),
             ValueCodec::F64 => Datum::Float(f64::decode(bytes)?),
-            ValueCodec::Json => json_datum(parse_json(bytes)?),
+            ValueCodec::Json => json::datum_of(parse_json(bytes)?, false),
         })
     }
 
@@ -126,7 +133,17 @@ impl ValueCodec {
                     parse_json(text.as_bytes())?;
                     out.extend_from_slice(text.as_bytes());
                 }
-                other => out.extend_from_slice(datum_json(other)?.to_string().as_bytes()),
+                other if has_no_json(other) => {
+                    return Err(CodecError::new(format!("{other} cannot be written as JSON")));
+                }
+                other => {
+                    let start = out.len();
+                    json::put_bytes(other, out);
+                    if let Err(error) = parse_json(&out[start..]).map(|_| ()) {
+                        out.truncate(start);
+                        return Err(error);
+                    }
+                }
             },
         }
         Ok(())
@@ -143,41 +160,39 @@ impl ValueCodec {
     }
 }
 
-fn parse_json(bytes: &[u8]) -> Result<serde_json::Value, CodecError> {
-    serde_json::from_slice(bytes).map_err(|error| CodecError::new(format!("not JSON: {error}")))
-}
-
-fn json_datum(value: serde_json::Value) -> Datum {
-    match value {
-        serde_json::Value::Null => Datum::Null,
-        serde_json::Value::Bool(value) => Datum::Bool(value),
-        serde_json::Value::Number(number) => match number.as_i128() {
-            Some(value) => Datum::Int(value),
-            None => Datum::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        serde_json::Value::String(text) => Datum::Text(text),
-        serde_json::Value::Array(items) => Datum::List(items.into_iter().map(json_datum).collect()),
-        serde_json::Value::Object(fields) => {
-            Datum::Map(fields.into_iter().map(|(name, value)| (name, json_datum(value))).collect())
+/// Reads JSON text, in which no number is beyond all doubles: programs could not read it.
+fn parse_json(bytes: &[u8]) -> Result<Node<'_>, CodecError> {
+    let text =
+        std::str::from_utf8(bytes).map_err(|_| CodecError::new("not JSON: the bytes are not UTF-8 text"))?;
+    let node = json_text::parse_in_order(text, DEPTH_MAX)
+        .map_err(|error| CodecError::new(format!("not JSON: {error}")))?;
+    match beyond_doubles(&node) {
+        Some(number) => {
+            let place = "is beyond all numbers of JSON readers (±1.8e308)";
+            Err(CodecError::new(format!("{number} {place}; write it as text: \"{number}\"")))
         }
+        None => Ok(node),
     }
 }
 
-fn datum_json(datum: &Datum) -> Result<serde_json::Value, CodecError> {
-    let no_json = || CodecError::new(format!("{datum} cannot be written as JSON"));
-    Ok(match datum {
-        Datum::Null => serde_json::Value::Null,
-        Datum::Bool(value) => (*value).into(),
-        Datum::Int(value) => serde_json::Number::from_i128(*value).ok_or_else(no_json)?.into(),
-        Datum::Float(value) => serde_json::Number::from_f64(*value).ok_or_else(no_json)?.into(),
-        Datum::Text(text) => text.as_str().into(),
-        Datum::Bytes(_) => return Err(no_json()),
-        Datum::List(items) => items.iter().map(datum_json).collect::<Result<Vec<_>, _>>()?.into(),
-        Datum::Map(fields) => {
-            let field = |(name, value): &(String, Datum)| Ok((name.clone(), datum_json(value)?));
-            serde_json::Value::Object(fields.iter().map(field).collect::<Result<_, CodecError>>()?)
-        }
-    })
+/// A number in JSON that programs would read as infinite.
+fn beyond_doubles<'n>(node: &Node<'n>) -> Option<&'n str> {
+    match node {
+        Node::Word("null" | "true" | "false") | Node::Text(_) => None,
+        Node::Word(number) => Some(*number).filter(|number| number.parse().is_ok_and(f64::is_infinite)),
+        Node::Array(items) => items.iter().find_map(beyond_doubles),
+        Node::Object(fields) => fields.iter().find_map(|(_, node)| beyond_doubles(node)),
+    }
+}
+
+/// Whether there is a number in it that JSON cannot say.
+fn has_no_json(datum: &Datum) -> bool {
+    match datum {
+        Datum::Float(value) => !value.is_finite(),
+        Datum::List(items) => items.iter().any(has_no_json),
+        Datum::Map(fields) => fields.iter().any(|(_, value)| has_no_json(value)),
+        _ => false,
+    }
 }
 
 /// A type whose values are values of tables. It encodes by standing for itself, see [`AsValue`].
@@ -297,7 +312,7 @@ impl Value for serde_json::Value {
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, CodecError> {
-        parse_json(bytes)
+        serde_json::from_slice(bytes).map_err(|error| CodecError::new(format!("not JSON: {error}")))
     }
 }
 

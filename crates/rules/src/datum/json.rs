@@ -1,64 +1,124 @@
-//! A datum as JSON text, and back.
+//! A datum as JSON text, and back: the one pair of converters.
 //!
 //! ```text
 //!   Null Bool Text List Map     as JSON has them
-//!   Int                         a number; as text beyond 64 bits
+//!   Int                         a number, with all of its digits
 //!   Float                       the shortest number that reads back as it; "NaN", "inf", "-inf" as text
-//!   Bytes                       text: 0x and hexadecimal digits
+//!   Number                      as it was written
+//!   Bytes                       {"$hex":"00ff"}, which no text is
 //! ```
 //!
-//! Reading gives text where bytes were written: what that means is up to the codec that reads the datum.
+//! What is printed reads back as it was, and what is read prints as it stood, but for white space, escapes
+//! and repeated names, of which the last counts. Only what JSON cannot say, NaN and infinities, comes back as text.
+//! Numbers are not rounded: one that is neither an `Int` nor a `Float` to the letter stays what was written, and
+//! is for the fold or codec that takes it to read or to refuse.
 
-use serde_json::{Number, Value};
+use super::json_text::{self, Node};
+use super::{Datum, from_hex, wrapped};
 
-use super::{Datum, hex};
+/// Deepest nesting that is read: of a document, and of what it stands in.
+const DEPTH_MAX: usize = json_text::DEPTH_MAX + 64;
 
 /// Appends the datum as JSON, on one line.
 pub fn put(datum: &Datum, out: &mut String) {
-    out.push_str(&value_of(datum).to_string());
+    let mut bytes = std::mem::take(out).into_bytes();
+    put_bytes(datum, &mut bytes);
+    *out = String::from_utf8(bytes).unwrap_or_default(); // it was text, and text is what was appended
+}
+
+/// The datum as JSON, on one line.
+pub fn text_of(datum: &Datum) -> String {
+    let mut text = String::new();
+    put(datum, &mut text);
+    text
+}
+
+/// Appends an object with these fields, on one line.
+pub fn put_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Datum)>, out: &mut String) {
+    let mut bytes = std::mem::take(out).into_bytes();
+    json_text::put_object(&mut bytes, fields, put_bytes);
+    *out = String::from_utf8(bytes).unwrap_or_default(); // as in `put`
+}
+
+/// The same as [`put`], behind bytes.
+pub(crate) fn put_bytes(datum: &Datum, out: &mut Vec<u8>) {
+    match datum {
+        Datum::Null => out.extend_from_slice(b"null"),
+        Datum::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        Datum::Int(value) => out.extend_from_slice(value.to_string().as_bytes()),
+        Datum::Float(value) if value.is_finite() => out.extend_from_slice(float_text(*value).as_bytes()),
+        Datum::Float(value) => json_text::put_text(&value.to_string(), out),
+        Datum::Number(text) => out.extend_from_slice(text.as_bytes()),
+        Datum::Text(text) => json_text::put_text(text, out),
+        Datum::Bytes(bytes) => put_bytes(&wrapped(bytes), out),
+        Datum::List(items) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                put_bytes(item, out);
+            }
+            out.push(b']');
+        }
+        Datum::Map(fields) => {
+            let fields = fields.iter().map(|(name, value)| (name.as_str(), value));
+            json_text::put_object(out, fields, put_bytes);
+        }
+    }
 }
 
 /// Reads one JSON text.
 ///
 /// # Errors
-/// Says what is wrong with it, and where.
+/// Says what was expected, and at which byte.
 pub fn parse(text: &str) -> Result<Datum, String> {
-    serde_json::from_str(text).map(datum_of).map_err(|error| error.to_string())
+    json_text::parse_in_order(text, DEPTH_MAX).map(|node| datum_of(node, true))
 }
 
-fn value_of(datum: &Datum) -> Value {
-    match datum {
-        Datum::Null => Value::Null,
-        Datum::Bool(value) => Value::Bool(*value),
-        Datum::Int(value) => {
-            Number::from_i128(*value).map_or_else(|| Value::String(value.to_string()), Value::Number)
-        }
-        Datum::Float(value) => {
-            Number::from_f64(*value).map_or_else(|| Value::String(value.to_string()), Value::Number)
-        }
-        Datum::Text(text) => Value::String(text.clone()),
-        Datum::Bytes(bytes) => Value::String(hex(bytes)),
-        Datum::List(items) => items.iter().map(value_of).collect(),
-        Datum::Map(fields) => {
-            Value::Object(fields.iter().map(|(name, value)| (name.clone(), value_of(value))).collect())
+/// What a piece of JSON is; `bytes` where they stand as [`wrapped`] ones.
+pub(crate) fn datum_of(node: Node<'_>, unwraps: bool) -> Datum {
+    match node {
+        Node::Word("null") => Datum::Null,
+        Node::Word("true") => Datum::Bool(true),
+        Node::Word("false") => Datum::Bool(false),
+        Node::Word(number) => number_of(number),
+        Node::Text(text) => Datum::Text(text.into_owned()),
+        Node::Array(items) => Datum::List(items.into_iter().map(|item| datum_of(item, unwraps)).collect()),
+        Node::Object(fields) => {
+            if let ([(name, Node::Text(digits))], true) = (fields.as_slice(), unwraps)
+                && let Some(bytes) = bytes_of(name, digits)
+            {
+                return Datum::Bytes(bytes);
+            }
+            let field =
+                |(name, node): (std::borrow::Cow<'_, str>, _)| (name.into_owned(), datum_of(node, unwraps));
+            Datum::Map(fields.into_iter().map(field).collect())
         }
     }
 }
 
-fn datum_of(value: Value) -> Datum {
-    match value {
-        Value::Null => Datum::Null,
-        Value::Bool(value) => Datum::Bool(value),
-        Value::Number(number) => match number.as_i128() {
-            Some(value) => Datum::Int(value),
-            None => Datum::Float(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => Datum::Text(text),
-        Value::Array(items) => Datum::List(items.into_iter().map(datum_of).collect()),
-        Value::Object(fields) => {
-            Datum::Map(fields.into_iter().map(|(name, value)| (name, datum_of(value))).collect())
-        }
+/// The bytes that [`wrapped`] prints so. Other spellings of them stay what they are, so that they print as they stood.
+fn bytes_of(name: &str, digits: &str) -> Option<Vec<u8>> {
+    let is_own =
+        name == super::WRAPPED_NAME && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    if is_own { from_hex(digits) } else { None }
+}
+
+/// A number, as what prints to the letter as it stands.
+fn number_of(text: &str) -> Datum {
+    if let Some(value) = text.parse::<i128>().ok().filter(|_| text != "-0") {
+        return Datum::Int(value);
     }
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && float_text(value) == text => Datum::Float(value),
+        _ => Datum::Number(text.to_owned()),
+    }
+}
+
+/// The shortest number that reads back as this one, which has a fraction or an exponent.
+pub(crate) fn float_text(value: f64) -> String {
+    serde_json::Number::from_f64(value).map_or_else(|| value.to_string(), |number| number.to_string())
 }
 
 #[cfg(test)]

@@ -107,9 +107,9 @@ impl Fold for LastWriter {
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         let wanted = "a time and a value, as in `1700000000 hello`";
         let (time, payload) = match datum {
-            Datum::List(items) if items.len() == 2 => (integer_i64(&items[0])?, plain_bytes(&items[1])),
-            Datum::Map(_) => match (datum.field("ts"), datum.field("value")) {
-                (Some(time), Some(value)) => (integer_i64(time)?, plain_bytes(value)),
+            Datum::List(items) if items.len() == 2 => (integer_i64(&items[0])?, plain_bytes(&items[1])?),
+            Datum::Map(fields) if fields.len() == 2 => match (datum.field("ts"), datum.field("value")) {
+                (Some(time), Some(value)) => (integer_i64(time)?, plain_bytes(value)?),
                 _ => return unexpected(wanted, datum),
             },
             Datum::Text(text) => match text.split_once(' ') {

@@ -130,10 +130,10 @@ impl Fold for CountersFold {
                 for item in items {
                     match item {
                         Datum::List(pair) if pair.len() == 2 => {
-                            counters.add(&plain_bytes(&pair[0]), integer_i64(&pair[1])?);
+                            counters.add(&plain_bytes(&pair[0])?, integer_i64(&pair[1])?);
                         }
                         Datum::List(_) | Datum::Map(_) => return unexpected("a name and a count", item),
-                        name => counters.add(&plain_bytes(name), 1),
+                        name => counters.add(&plain_bytes(name)?, 1),
                     }
                 }
             }
@@ -143,7 +143,7 @@ impl Fold for CountersFold {
                     _ => counters.add(text.as_bytes(), 1),
                 }
             }
-            name => counters.add(&plain_bytes(name), 1),
+            name => counters.add(&plain_bytes(name)?, 1),
         }
         counters.put(out);
         Ok(())

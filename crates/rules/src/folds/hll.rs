@@ -262,15 +262,17 @@ impl Fold for HllFold {
         Ok(Datum::Int(self.estimate(value)?.round() as i128))
     }
 
-    /// A member, or a list of members. A number counts as its text.
+    /// A member, or a list of members. A number counts as it is written.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         match datum {
             Datum::List(items) => {
                 let mut sketch = Hll::new(self.precision);
-                items.iter().for_each(|item| sketch.insert(&plain_bytes(item)));
+                for item in items {
+                    sketch.insert(&plain_bytes(item)?);
+                }
                 out.extend_from_slice(sketch.as_bytes());
             }
-            one => put_entry(out, self.entry_of(&plain_bytes(one))),
+            one => put_entry(out, self.entry_of(&plain_bytes(one)?)),
         }
         Ok(())
     }

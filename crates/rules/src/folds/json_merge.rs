@@ -28,11 +28,11 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use crate::datum::Datum;
+use crate::datum::json_text::{self, Node, SET};
+use crate::datum::{Datum, json};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::json_text::{self, Node, SET};
-use super::wire::{BuiltIn, plain_bytes, unexpected};
+use super::wire::{BuiltIn, unexpected};
 
 /// A document by the kinds of its nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +48,7 @@ impl<'a> Doc<'a> {
     fn parse(value: &'a [u8]) -> Result<Doc<'a>, FoldFailure> {
         let text = std::str::from_utf8(value)
             .map_err(|_| FoldFailure::new("expected JSON, found bytes that are no text"))?;
-        Doc::from_node(json_text::parse(text)?)
+        Doc::from_node(json_text::parse(text).map_err(FoldFailure)?)
     }
 
     fn from_node(node: Node<'a>) -> Result<Doc<'a>, FoldFailure> {
@@ -89,7 +89,7 @@ impl<'a> Doc<'a> {
 
     fn datum(self) -> Result<Datum, FoldFailure> {
         match on_nothing(self) {
-            Doc::Leaf(text) => Ok(json_text::parse(&text)?.datum()),
+            Doc::Leaf(text) => Ok(json::datum_of(json_text::parse(&text).map_err(FoldFailure)?, false)),
             Doc::Merge(fields) | Doc::Replace(fields) => {
                 let convert = |(name, doc): (Cow<'_, str>, Doc<'_>)| Ok((name.into_owned(), doc.datum()?));
                 Ok(Datum::Map(fields.into_iter().map(convert).collect::<Result<_, FoldFailure>>()?))
@@ -226,18 +226,22 @@ impl Fold for JsonMerge {
         Some(pieces.iter().map(Doc::bytes).collect())
     }
 
-    /// The document, as it is when nothing was there before.
+    /// The document, as it is when nothing was there before. One that is a text or nothing is shown as its JSON,
+    /// since text is read as JSON.
     fn show(&self, value: &[u8]) -> Result<Datum, FoldFailure> {
-        Doc::parse(value)?.datum()
+        Ok(match Doc::parse(value)?.datum()? {
+            document @ (Datum::Text(_) | Datum::Null) => Datum::Text(json::text_of(&document)),
+            document => document,
+        })
     }
 
     /// JSON text, or the document itself.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         let mut text = Vec::new();
         let json: Cow<'_, [u8]> = match datum {
-            Datum::Text(_) | Datum::Bytes(_) => plain_bytes(datum),
+            Datum::Text(text) => Cow::Borrowed(text.as_bytes()),
             other => {
-                json_text::put_datum(other, &mut text);
+                json::put_bytes(other, &mut text);
                 Cow::Borrowed(&text)
             }
         };

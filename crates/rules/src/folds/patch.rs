@@ -239,7 +239,7 @@ impl Fold for PatchFold {
             }
             object => {
                 out.push(OBJECT);
-                out.extend_from_slice(&plain_bytes(object));
+                out.extend_from_slice(&plain_bytes(object)?);
                 Ok(())
             }
         }
@@ -255,9 +255,9 @@ fn read_edit(datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
         }
         None => Ok(0),
     };
-    let bytes = datum.field("bytes").map(plain_bytes).unwrap_or_default();
+    let bytes = datum.field("bytes").map(plain_bytes).transpose()?.unwrap_or_default();
     if let Some(bytes) = datum.field("append") {
-        Edit::Append(&plain_bytes(bytes)).put(out);
+        Edit::Append(&plain_bytes(bytes)?).put(out);
     } else if datum.field("splice").is_some() {
         Edit::Splice { at: number("splice")?, removed: number("remove")?, bytes: &bytes }.put(out);
     } else if datum.field("write").is_some() {

@@ -19,10 +19,9 @@ use std::sync::Arc;
 
 use folddb_base::bytes::{Malformed, Reader, put_slice};
 
-use crate::datum::Datum;
+use crate::datum::{Datum, json};
 use crate::fold::{Fold, FoldFailure, Outcome};
 
-use super::json_text;
 use super::wire::{BuiltIn, insert_varint, malformed, unexpected, wrong_length};
 use super::words::{nearest, quoted_name};
 
@@ -310,7 +309,7 @@ impl Fold for RecordFold {
         match datum {
             Datum::Map(fields) => self.read_map(fields, out),
             Datum::Text(text) if text.trim_start().starts_with('{') => {
-                match json_text::parse(text)?.operand() {
+                match json::parse(text).map_err(FoldFailure)? {
                     Datum::Map(fields) => self.read_map(&fields, out),
                     other => unexpected("a record, as in `{\"flights\": 1}`", &other),
                 }

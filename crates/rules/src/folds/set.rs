@@ -7,6 +7,7 @@
 //! Union and intersection are associative, and a sorted list without repetition is the one form of a set.
 //! Nothing before an empty set matters to `intersect`.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use folddb_base::bytes::{Malformed, Reader, put_slice};
@@ -121,11 +122,12 @@ impl Fold for SetFold {
         Ok(Datum::List(ByteSet::from_bytes(value)?.iter().map(Datum::text_or_bytes).collect()))
     }
 
-    /// A member, or a list of members.
+    /// A member, or a list of members: text, bytes, and numbers and truth values as they are written.
     fn read(&self, datum: &Datum, out: &mut Vec<u8>) -> Result<(), FoldFailure> {
+        let member = |item| plain_bytes(item).map(Cow::into_owned);
         let set: ByteSet = match datum {
-            Datum::List(items) => items.iter().map(|item| plain_bytes(item).into_owned()).collect(),
-            one => [plain_bytes(one).into_owned()].into_iter().collect(),
+            Datum::List(items) => items.iter().map(member).collect::<Result<_, _>>()?,
+            one => ByteSet::of(member(one)?),
         };
         set.put(out);
         Ok(())

@@ -79,7 +79,7 @@ fn json() -> impl Strategy<Value = Datum> {
     })
     .prop_map(|datum| {
         let mut out = Vec::new();
-        json_text::put_datum(&datum, &mut out);
+        crate::datum::json::put_bytes(&datum, &mut out);
         Datum::Text(String::from_utf8_lossy(&out).into_owned())
     })
 }
@@ -456,11 +456,15 @@ fn reading_says_what_was_expected() {
         ("lww:ts", "now", "expected a time and a value, as in `1700000000 hello`, found `now`"),
         ("top:3", "NaN x", "expected a score, found `NaN`"),
         ("quantiles", "NaN", "expected a number, found `NaN`"),
-        ("sum:f64", "1e400", "expected a number, found `1e400`, which is beyond ±1.8e308"),
+        (
+            "sum:f64",
+            "1e400",
+            "expected a number, found `1e400`, which is beyond ±1.8e308: only text keeps it",
+        ),
         (
             "{delay: stats:f64}",
             "{\"delay\":-1e400}",
-            "field `delay`: expected a number, found `-1e400`, which is beyond ±1.8e308",
+            "field `delay`: expected a number, found `-1e400`, which is beyond ±1.8e308: only text keeps it",
         ),
         ("matmul:2:f64", "1 2 3", "expected 4 numbers, found 3"),
         ("{delay: stats:f64}", "{\"dealy\":1}", "the record has no field `dealy`; did you mean `delay`?"),
@@ -612,5 +616,87 @@ fn cost() {
     ] {
         let (first, operand) = (text_value(spec, first), text_value(spec, operand));
         print_cost(&*parse(spec).unwrap(), "", &first, &operand);
+    }
+}
+
+/// What JSON has, of which some reads like the text of something else.
+fn any_json() -> impl Strategy<Value = Datum> {
+    let texts = vec![
+        "",
+        "1",
+        "1.0",
+        "null",
+        "true",
+        "[1,2]",
+        "{\"id\":1}",
+        "id=1",
+        "[1, 2]",
+        "{\"$hex\":\"zz\"}",
+        "\u{1}",
+    ];
+    let leaf = prop_oneof![
+        Just(Datum::Null),
+        any::<bool>().prop_map(Datum::Bool),
+        prop::sample::select(vec![1, 2, 1 << 64, i128::MAX]).prop_map(Datum::Int),
+        prop::sample::select(vec![1.0, -0.0, 1e300]).prop_map(Datum::Float),
+        prop::sample::select(vec!["1.10", "1e400", "-0"]).prop_map(|text| Datum::Number(text.to_owned())),
+        prop::sample::select(texts).prop_map(|text| Datum::Text(text.to_owned())),
+        prop::collection::vec(0u8..2, 0..2).prop_map(Datum::Bytes),
+    ];
+    leaf.prop_recursive(2, 6, 2, |inner| {
+        let name = prop::sample::select(vec!["id", "$hex"]).prop_map(str::to_owned);
+        let field = (name, inner.clone()).prop_map(|field| Datum::Map(vec![field]));
+        prop_oneof![field, prop::collection::vec(inner, 0..3).prop_map(Datum::List)]
+    })
+}
+
+proptest! {
+    /// Numbers and truth values are the text that they are written as, and bytes that are text are text; nothing
+    /// else is equal to another: not an object, a list or nothing to a text that reads so.
+    #[test]
+    fn what_differs_does_not_become_one_member(a in any_json(), b in any_json()) {
+        let text = |datum: &Datum| match datum {
+            Datum::Text(text) | Datum::Number(text) => Some(text.clone().into_bytes()),
+            Datum::Bool(_) | Datum::Int(_) | Datum::Float(_) => {
+                Some(crate::datum::json::text_of(datum).into_bytes())
+            }
+            Datum::Bytes(bytes) => Some(bytes.clone()),
+            other => crate::datum::unwrapped(other),
+        };
+        let same = a == b || text(&a).is_some() && text(&a) == text(&b);
+        for spec in ["set", "intersect", "hll:12", "counters", "top:9", "lww:ts", "append"] {
+            let fold = parse(spec).unwrap();
+            let read = |datum: &Datum| {
+                let operand = match spec {
+                    "top:9" | "lww:ts" => Datum::List(vec![Datum::Int(1), datum.clone()]),
+                    "counters" => Datum::List(vec![Datum::List(vec![datum.clone(), Datum::Int(1)])]),
+                    "append" => datum.clone(),
+                    _ => Datum::List(vec![datum.clone()]),
+                };
+                let mut bytes = Vec::new();
+                fold.read(&operand, &mut bytes).ok().map(|()| bytes)
+            };
+            match (read(&a), read(&b)) {
+                (Some(x), Some(y)) => prop_assert_eq!(x == y, same, "{} of {:?} and {:?}", spec, a, b),
+                _ => prop_assert!(text(&a).is_none() || text(&b).is_none(), "{} of {:?} and {:?}", spec, a, b),
+            }
+        }
+    }
+
+    /// Whole numbers are what is written, or are refused.
+    #[test]
+    fn whole_numbers_are_not_rounded(number: i128, zeros in 0usize..4, exponent in 0usize..4) {
+        let fold = parse("sum:i128").unwrap();
+        let read = |datum: Datum| {
+            let mut bytes = Vec::new();
+            fold.read(&datum, &mut bytes).ok().map(|()| i128::from_le_bytes(bytes.try_into().unwrap()))
+        };
+        let (point, zeros) = (if zeros > 0 { "." } else { "" }, "0".repeat(zeros));
+        let text = format!("{number}{point}{zeros}e{exponent}");
+        let wanted = (0..exponent).try_fold(number, |number, _| number.checked_mul(10));
+        prop_assert_eq!(read(Datum::Text(text.clone())), wanted, "{}", text);
+        prop_assert_eq!(read(crate::datum::json::parse(&text).unwrap()), wanted, "{}", text);
+        prop_assert_eq!(read(Datum::Text(format!("{number}.5"))), None);
+        prop_assert_eq!(read(Datum::Int(number)), Some(number));
     }
 }

@@ -110,10 +110,10 @@ impl TopFold {
         let wanted = "a score and a member, as in `12.5 alice`";
         match datum {
             Datum::List(pair) if pair.len() == 2 => {
-                Ok((self.score(&pair[0])?, plain_bytes(&pair[1]).into_owned()))
+                Ok((self.score(&pair[0])?, plain_bytes(&pair[1])?.into_owned()))
             }
-            Datum::Map(_) => match (datum.field("score"), datum.field("member")) {
-                (Some(score), Some(member)) => Ok((self.score(score)?, plain_bytes(member).into_owned())),
+            Datum::Map(fields) if fields.len() == 2 => match (datum.field("score"), datum.field("member")) {
+                (Some(score), Some(member)) => Ok((self.score(score)?, plain_bytes(member)?.into_owned())),
                 _ => unexpected(wanted, datum),
             },
             Datum::Text(text) => match text.trim_start().split_once(' ') {

@@ -2,8 +2,8 @@
 
 use folddb_base::bytes::{Malformed, Reader, put_varint, varint_len};
 
-pub(crate) use crate::datum::plain_bytes;
-use crate::datum::{Datum, parse_float};
+use crate::datum::{Datum, json, parse_float};
+pub(crate) use crate::fold::plain_bytes;
 use crate::fold::{Fold, FoldFailure};
 
 /// A fold of this crate.
@@ -52,7 +52,10 @@ pub(crate) fn malformed(what: &'static str) -> impl Fn(Malformed) -> FoldFailure
 
 /// A failure that names what was expected and shows what was found.
 pub(crate) fn unexpected<T>(what: &str, found: &Datum) -> Result<T, FoldFailure> {
-    let mut text = found.to_string();
+    let mut text = match found {
+        Datum::List(_) | Datum::Map(_) => json::text_of(found),
+        other => other.to_string(),
+    };
     if let Some((at, _)) = text.char_indices().nth(60) {
         text.truncate(at);
         text.push('…');
@@ -76,20 +79,53 @@ pub(crate) fn wrong_length(expected_bytes: usize, found_bytes: usize) -> FoldFai
 
 /// A whole number: as such, as a float without a fraction, as a truth value, or as text.
 pub(crate) fn integer(datum: &Datum) -> Result<i128, FoldFailure> {
-    const WHOLE_MAX: f64 = 1e38;
-    match datum {
-        Datum::Int(value) => Ok(*value),
-        Datum::Bool(value) => Ok(i128::from(*value)),
-        Datum::Float(value) if value.fract() == 0.0 && value.abs() < WHOLE_MAX => Ok(*value as i128),
-        Datum::Text(text) => match text.trim().parse() {
-            Ok(value) => Ok(value),
-            Err(_) => match text.trim().parse::<f64>() {
-                Ok(value) if value.fract() == 0.0 && value.abs() < WHOLE_MAX => Ok(value as i128),
-                _ => unexpected("a whole number", datum),
-            },
-        },
-        _ => unexpected("a whole number", datum),
+    let read = match datum {
+        Datum::Int(value) => Some(*value),
+        Datum::Bool(value) => Some(i128::from(*value)),
+        Datum::Float(value) => whole(&json::float_text(*value)),
+        Datum::Text(text) | Datum::Number(text) => whole(text.trim()),
+        _ => None,
+    };
+    match (read, datum) {
+        (Some(value), _) => Ok(value),
+        (None, Datum::Text(text) | Datum::Number(text)) if is_digits(text.trim()) => {
+            let found = unexpected("a whole number", datum);
+            found.map_err(|failure| FoldFailure(failure.0 + ", which is beyond 128 bits: only text keeps it"))
+        }
+        (None, _) => unexpected("a whole number", datum),
     }
+}
+
+fn is_digits(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
+
+/// The whole number that is written so, with a fraction of zeros or an exponent, too. Nothing is rounded.
+fn whole(text: &str) -> Option<i128> {
+    const DIGITS_MAX: i64 = 39;
+    if let Ok(value) = text.parse() {
+        return Some(value);
+    }
+    text.parse::<f64>().ok()?; // it is written as numbers are
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let (sign, mantissa) = match mantissa.strip_prefix(['-', '+']) {
+        Some(rest) => (&mantissa[..1], rest),
+        None => ("", mantissa),
+    };
+    let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{before}{after}");
+    if !is_digits(&digits) {
+        return None; // an infinity, or no number
+    }
+    let significant = digits.trim_start_matches('0').trim_end_matches('0');
+    if significant.is_empty() {
+        return Some(0);
+    }
+    let zeros = digits.len() - digits.trim_end_matches('0').len();
+    let shift = exponent.parse::<i64>().ok()?.checked_sub(after.len() as i64)?.checked_add(zeros as i64)?;
+    let shift = usize::try_from(shift).ok().filter(|shift| *shift as i64 <= DIGITS_MAX)?;
+    format!("{sign}{significant}{}", "0".repeat(shift)).parse().ok()
 }
 
 /// A whole number of 64 bits, signed.
@@ -108,11 +144,13 @@ pub(crate) fn float(datum: &Datum) -> Result<f64, FoldFailure> {
         Datum::Float(value) => Ok(*value),
         Datum::Int(value) => Ok(*value as f64),
         Datum::Bool(value) => Ok(f64::from(u8::from(*value))),
-        Datum::Text(text) => match parse_float(text) {
+        Datum::Text(text) | Datum::Number(text) => match parse_float(text) {
             Some(value) => Ok(value),
             None if text.trim().parse::<f64>().is_ok() => {
                 let found = unexpected::<f64>("a number", datum);
-                found.map_err(|failure| FoldFailure(failure.0 + ", which is beyond ±1.8e308"))
+                found.map_err(|failure| {
+                    FoldFailure(failure.0 + ", which is beyond ±1.8e308: only text keeps it")
+                })
             }
             None => unexpected("a number", datum),
         },

@@ -70,7 +70,21 @@ fn json_from_data() {
     ValueCodec::Json.encode(&data, &mut out).unwrap();
     assert_eq!(out, br#"{"a":1,"b":[0.5]}"#);
     assert!(ValueCodec::Json.encode(&Datum::Float(f64::NAN), &mut out).is_err());
-    assert!(ValueCodec::Json.encode(&Datum::Bytes(vec![1]), &mut out).is_err());
+    out.clear();
+    ValueCodec::Json.encode(&Datum::Bytes(vec![1]), &mut out).unwrap();
+    assert_eq!(out, br#"{"$hex":"01"}"#);
+}
+
+#[test]
+fn json_is_shown_to_the_letter() {
+    let text = r#"[170141183460469231731687303715884105727,1e2,1.10,{"$hex":"31"},-0,1e-999]"#;
+    let shown = ValueCodec::Json.show(&ValueCodec::Json.parse_text(text).unwrap()).unwrap();
+    assert_eq!(crate::datum::json::text_of(&shown), text);
+    let error = ValueCodec::Json.parse_text("[1e400]").unwrap_err();
+    assert_eq!(
+        error.0,
+        "1e400 is beyond all numbers of JSON readers (±1.8e308); write it as text: \"1e400\""
+    );
 }
 
 proptest! {

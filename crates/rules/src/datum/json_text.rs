@@ -1,15 +1,13 @@
-//! JSON text (RFC 8259) as a tree whose leaves are kept as written, for `json-merge`.
+//! JSON text (RFC 8259) as a tree whose leaves are kept as written: the one reader of JSON.
 //!
 //! Numbers stay text, so no digit is lost and printing what was read gives the same text. Strings are read
-//! and written in one form. Nothing panics, and depth is bounded before anything recurses.
+//! and written in one form. Nothing panics, and depth is bounded before anything recurses. What is wrong
+//! is said as text: what was expected, and at which byte.
 
 use std::borrow::Cow;
 
-use crate::datum::{Datum, hex, parse_float};
-use crate::fold::FoldFailure;
-
-/// Deepest nesting of arrays and objects.
-const DEPTH_MAX: usize = 128;
+/// Deepest nesting of arrays and objects in a document.
+pub(crate) const DEPTH_MAX: usize = 128;
 
 /// The name that marks an object as replacing what was there.
 pub(crate) const SET: &str = "$set";
@@ -22,12 +20,12 @@ pub(crate) enum Node<'a> {
     /// A string, decoded.
     Text(Cow<'a, str>),
     Array(Vec<Node<'a>>),
-    /// Sorted by name; of repeated names the last counts.
+    /// Sorted by name, or in order; of repeated names the last counts.
     Object(Vec<(Cow<'a, str>, Node<'a>)>),
 }
 
 impl<'a> Node<'a> {
-    fn put(&self, out: &mut Vec<u8>) {
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
         match self {
             Node::Word(word) => out.extend_from_slice(word.as_bytes()),
             Node::Text(text) => put_text(text, out),
@@ -58,33 +56,6 @@ impl<'a> Node<'a> {
         self.put(&mut out);
         Cow::Owned(String::from_utf8_lossy(&out).into_owned())
     }
-
-    /// The value as people read it; numbers beyond all doubles are infinite.
-    pub(crate) fn datum(&self) -> Datum {
-        self.datum_by(|number| number.parse().ok())
-    }
-
-    /// The value as an operand that somebody wrote; numbers beyond all doubles stay what was written.
-    pub(crate) fn operand(&self) -> Datum {
-        self.datum_by(parse_float)
-    }
-
-    fn datum_by(&self, float: fn(&str) -> Option<f64>) -> Datum {
-        match self {
-            Node::Word("null") => Datum::Null,
-            Node::Word("true") => Datum::Bool(true),
-            Node::Word("false") => Datum::Bool(false),
-            Node::Word(number) => match number.parse::<i128>() {
-                Ok(value) => Datum::Int(value),
-                Err(_) => float(number).map_or_else(|| Datum::Text((*number).to_owned()), Datum::Float),
-            },
-            Node::Text(text) => Datum::Text(text.clone().into_owned()),
-            Node::Array(items) => Datum::List(items.iter().map(|item| item.datum_by(float)).collect()),
-            Node::Object(fields) => Datum::Map(
-                fields.iter().map(|(name, node)| (name.clone().into_owned(), node.datum_by(float))).collect(),
-            ),
-        }
-    }
 }
 
 /// Appends an object; `put` appends a member's value.
@@ -106,7 +77,7 @@ pub(crate) fn put_object<'n, T>(
 }
 
 /// Appends a string: only quotes, backslashes and control characters are escaped.
-fn put_text(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn put_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
     for byte in text.bytes() {
         match byte {
@@ -122,40 +93,20 @@ fn put_text(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends a datum as JSON. Bytes become their hex text, numbers that JSON cannot say become null.
-pub(crate) fn put_datum(datum: &Datum, out: &mut Vec<u8>) {
-    match datum {
-        Datum::Null => out.extend_from_slice(b"null"),
-        Datum::Float(value) if !value.is_finite() => out.extend_from_slice(b"null"),
-        Datum::Float(value) => out.extend_from_slice(format!("{value:?}").as_bytes()),
-        Datum::Bool(_) | Datum::Int(_) => out.extend_from_slice(datum.to_string().as_bytes()),
-        Datum::Text(text) => put_text(text, out),
-        Datum::Bytes(bytes) => put_text(&hex(bytes), out),
-        Datum::List(items) => {
-            out.push(b'[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(b',');
-                }
-                put_datum(item, out);
-            }
-            out.push(b']');
-        }
-        Datum::Map(fields) => {
-            put_object(out, fields.iter().map(|(name, value)| (name.as_str(), value)), put_datum);
-        }
-    }
-}
-
 /// Reads one JSON text.
 ///
 /// # Errors
 /// Says what was expected, and at which byte.
-pub(crate) fn parse(text: &str) -> Result<Node<'_>, FoldFailure> {
-    let mut parser = Parser { text, at: 0 };
-    let node = parser.value(DEPTH_MAX, true)?;
-    parser.skip_space();
-    if parser.at < text.len() { parser.fail("the end of the JSON text") } else { Ok(node) }
+pub(crate) fn parse(text: &str) -> Result<Node<'_>, String> {
+    Parser { text, at: 0, keeps_order: false }.whole(DEPTH_MAX)
+}
+
+/// The same with the names of objects in the order in which they stand, nested at most so deep.
+///
+/// # Errors
+/// As [`parse`].
+pub(crate) fn parse_in_order(text: &str, depth_max: usize) -> Result<Node<'_>, String> {
+    Parser { text, at: 0, keeps_order: true }.whole(depth_max)
 }
 
 /// Appends what stands at a JSON pointer (RFC 6901) in a value; nothing where the value is not JSON or has nothing there.
@@ -187,7 +138,7 @@ pub(crate) fn steps(pointer: &str) -> Vec<String> {
 /// What stands at the end of these steps in a text; none where the text is not JSON or has nothing there. Only what stands
 /// there becomes a tree. With `sees_through_set` an object that holds nothing but [`SET`] stands for what that holds.
 pub(crate) fn find<'a>(text: &'a str, steps: &[String], sees_through_set: bool) -> Option<Node<'a>> {
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser { text, at: 0, keeps_order: false };
     let found = parser.find(Some(steps), DEPTH_MAX, sees_through_set).ok()?;
     parser.skip_space();
     found.filter(|_| parser.at == text.len())
@@ -196,11 +147,19 @@ pub(crate) fn find<'a>(text: &'a str, steps: &[String], sees_through_set: bool) 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Names of objects stay in the order in which they stand.
+    keeps_order: bool,
 }
 
 impl<'a> Parser<'a> {
-    fn fail<T>(&self, expected: &str) -> Result<T, FoldFailure> {
-        Err(FoldFailure::new(format!("expected {expected} at byte {}", self.at)))
+    fn whole(mut self, depth_max: usize) -> Result<Node<'a>, String> {
+        let node = self.value(depth_max, true)?;
+        self.skip_space();
+        if self.at < self.text.len() { self.fail("the end of the JSON text") } else { Ok(node) }
+    }
+
+    fn fail<T>(&self, expected: &str) -> Result<T, String> {
+        Err(format!("expected {expected} at byte {}", self.at))
     }
 
     fn peek(&self) -> Option<u8> {
@@ -221,7 +180,7 @@ impl<'a> Parser<'a> {
 
     /// `set_is_free`: one `$set` on the way down does not count as nesting, so that the object it marks may
     /// be as deep as any other.
-    fn value(&mut self, depth_left: usize, set_is_free: bool) -> Result<Node<'a>, FoldFailure> {
+    fn value(&mut self, depth_left: usize, set_is_free: bool) -> Result<Node<'a>, String> {
         self.skip_space();
         match self.peek() {
             Some(b'{' | b'[') if depth_left == 0 => self.fail("less nesting"),
@@ -239,7 +198,7 @@ impl<'a> Parser<'a> {
         steps: Option<&[String]>,
         depth_left: usize,
         sees_through_set: bool,
-    ) -> Result<Option<Node<'a>>, FoldFailure> {
+    ) -> Result<Option<Node<'a>>, String> {
         self.skip_space();
         let is_object = self.peek() == Some(b'{');
         let is_here = steps.is_some_and(<[String]>::is_empty);
@@ -283,14 +242,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn member_name(&mut self) -> Result<Cow<'a, str>, FoldFailure> {
+    fn member_name(&mut self) -> Result<Cow<'a, str>, String> {
         self.skip_space();
         let name = self.string()?;
         self.skip_space();
         if self.take(b':') { Ok(name) } else { self.fail("`:`") }
     }
 
-    fn word(&mut self) -> Result<Node<'a>, FoldFailure> {
+    fn word(&mut self) -> Result<Node<'a>, String> {
         let rest = &self.text[self.at..];
         for word in ["null", "true", "false"] {
             if rest.starts_with(word) {
@@ -301,7 +260,7 @@ impl<'a> Parser<'a> {
         self.fail("a JSON value")
     }
 
-    fn digits(&mut self) -> Result<(), FoldFailure> {
+    fn digits(&mut self) -> Result<(), String> {
         let start = self.at;
         while let Some(b'0'..=b'9') = self.peek() {
             self.at += 1;
@@ -309,7 +268,7 @@ impl<'a> Parser<'a> {
         if self.at == start { self.fail("a digit") } else { Ok(()) }
     }
 
-    fn number(&mut self) -> Result<Node<'a>, FoldFailure> {
+    fn number(&mut self) -> Result<Node<'a>, String> {
         let start = self.at;
         self.take(b'-');
         if !self.take(b'0') {
@@ -325,7 +284,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Word(&self.text[start..self.at]))
     }
 
-    fn array(&mut self, depth_left: usize) -> Result<Node<'a>, FoldFailure> {
+    fn array(&mut self, depth_left: usize) -> Result<Node<'a>, String> {
         self.at += 1;
         let mut items = Vec::new();
         self.skip_space();
@@ -344,7 +303,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn object(&mut self, depth_left: usize, set_is_free: bool) -> Result<Node<'a>, FoldFailure> {
+    fn object(&mut self, depth_left: usize, set_is_free: bool) -> Result<Node<'a>, String> {
         self.at += 1;
         let mut fields: Vec<(Cow<'a, str>, Node<'a>)> = Vec::new();
         self.skip_space();
@@ -363,7 +322,7 @@ impl<'a> Parser<'a> {
             fields.push((name, value));
             self.skip_space();
             if self.take(b'}') {
-                return Ok(Node::Object(sorted(fields)));
+                return Ok(Node::Object(if self.keeps_order { once(fields) } else { sorted(fields) }));
             }
             if !self.take(b',') {
                 return self.fail("`,` or `}`");
@@ -371,7 +330,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<Cow<'a, str>, FoldFailure> {
+    fn string(&mut self) -> Result<Cow<'a, str>, String> {
         if !self.take(b'"') {
             return self.fail("a string in quotes");
         }
@@ -410,8 +369,8 @@ impl<'a> Parser<'a> {
 }
 
 /// The character of the escape at `at`, and where it ends.
-fn escape(text: &str, at: usize) -> Result<(char, usize), FoldFailure> {
-    let wrong = || FoldFailure::new(format!("expected an escape sequence at byte {at}"));
+fn escape(text: &str, at: usize) -> Result<(char, usize), String> {
+    let wrong = || format!("expected an escape sequence at byte {at}");
     let plain = match text.as_bytes().get(at + 1).ok_or_else(wrong)? {
         b'"' => '"',
         b'\\' => '\\',
@@ -452,4 +411,29 @@ fn sorted<'a>(mut fields: Vec<(Cow<'a, str>, Node<'a>)>) -> Vec<(Cow<'a, str>, N
     fields.sort_by(|a, b| a.0.cmp(&b.0));
     fields.dedup_by(|later, earlier| later.0 == earlier.0);
     fields
+}
+
+/// Each name once, where it stands first; of repeated names with what the last has.
+fn once<'a>(fields: Vec<(Cow<'a, str>, Node<'a>)>) -> Vec<(Cow<'a, str>, Node<'a>)> {
+    let mut order: Vec<usize> = (0..fields.len()).collect();
+    order.sort_by(|&a, &b| fields[a].0.cmp(&fields[b].0)); // stable: of equal names the first in front
+    if order.windows(2).all(|pair| fields[pair[0]].0 != fields[pair[1]].0) {
+        return fields;
+    }
+    let mut last: Vec<usize> = (0..fields.len()).collect(); // for each first place of a name
+    let mut is_first = vec![true; fields.len()];
+    let mut first = 0;
+    for (index, &at) in order.iter().enumerate() {
+        match index > 0 && fields[at].0 == fields[first].0 {
+            true => (last[first], is_first[at]) = (at, false),
+            false => first = at,
+        }
+    }
+    let mut fields: Vec<Option<_>> = fields.into_iter().map(Some).collect();
+    let firsts = (0..fields.len()).filter(|&at| is_first[at]);
+    let mut taken = Vec::with_capacity(fields.len());
+    for at in firsts {
+        taken.extend(fields[last[at]].take());
+    }
+    taken
 }
