@@ -78,7 +78,8 @@ pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
 
 /// Bytes that a record takes in its segment.
 pub fn record_bytes(key_len: usize, value_len: u64) -> u64 {
-    (RECORD_HEAD_BYTES as u64 + key_len as u64).saturating_add(value_len).next_multiple_of(VALUE_ALIGN)
+    let bytes = (RECORD_HEAD_BYTES as u64 + key_len as u64).saturating_add(value_len);
+    bytes.checked_next_multiple_of(VALUE_ALIGN).unwrap_or(u64::MAX) // damaged bytes may say any length
 }
 
 /// Appends a record, and returns the hash of its value. `out` must hold a multiple of 16 bytes; so it does afterwards.

@@ -8,7 +8,8 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use folddb::{Durability, ErrorKind, Options, Rules, Store};
+use folddb::{Durability, ErrorKind, Options, Rules, Store, Table, ValuesIn};
+use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, put_head};
 use folddb_sim::numbered::Numbered;
 
 /// Batches of a store.
@@ -269,5 +270,58 @@ fn damage_that_a_writer_meets_is_named_too_and_spreads_no_further() {
             assert_eq!(other.get(&1).unwrap(), Some(2));
             assert!(store.stats().poisoned_by.is_none());
         }
+    }
+}
+
+/// The files of values that have files of their own.
+fn values_of(dir: &Path) -> Vec<PathBuf> {
+    let list = |dir: &Path| fs::read_dir(dir).expect("it lists").map(|entry| entry.expect("an entry").path());
+    let shelves = list(dir).filter(|path| path.extension().is_some_and(|end| end == "shelf"));
+    shelves.flat_map(|shelf| list(&shelf).collect::<Vec<_>>()).collect()
+}
+
+/// The lengths that a record of the value lane may be said to have, each with its own check made anew, as a flip never has it:
+/// none is believed, and nothing is made of it.
+#[test]
+fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {
+    let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
+    let dir = temp.path().join("store");
+    let store = Store::create(&dir, options()).expect("a store");
+    let rules = || Rules::hashed().values_in(ValuesIn::Files);
+    let table: Table<u64, Vec<u8>> = store.table("files", rules()).expect("a table");
+    table.set(&1, &vec![1; 2000]).expect("it is written");
+    let mut writer = table.writer(&2).expect("a stream");
+    std::io::Write::write_all(&mut writer, &vec![2; 20 << 20]).expect("pieces");
+    writer.finish().expect("a commit");
+    drop(table);
+    store.close().expect("it closes");
+    let files = values_of(&dir);
+    assert_eq!(files.len(), 2);
+    for path in files {
+        let whole = fs::read(&path).expect("it reads");
+        let head = RecordHead::decode(&whole).expect("a head");
+        let key = &whole[RECORD_HEAD_BYTES..RECORD_HEAD_BYTES + usize::from(head.key_len)];
+        for len in [head.len + 4096, 1 << 30, 1 << 40, 1 << 62, u64::MAX] {
+            let mut bytes = Vec::new();
+            put_head(&mut bytes, (head.table, key), len, head.hash, false);
+            bytes.extend_from_slice(&whole[RECORD_HEAD_BYTES..]);
+            fs::write(&path, &bytes).expect("it is written");
+            let store = Store::open(&dir, options().read_only(true)).expect("it opens");
+            let table: Table<u64, Vec<u8>> = store.table("files", rules()).expect("a table");
+            let key = if head.len > 2000 { 2 } else { 1 };
+            let name = path.file_name().expect("a name").to_str().expect("text");
+            let said = [
+                table.get(&key).map(drop),
+                table.head(&key).map(drop),
+                table.read(&key).map(drop),
+                table.scan().into_iter().try_for_each(|row| row.map(drop)),
+            ];
+            for (at, said) in said.into_iter().enumerate() {
+                let error = said.expect_err(&format!("{name} of {len} bytes, read in way {at}"));
+                assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+                assert!(error.message().contains(name), "way {at}: {error}");
+            }
+        }
+        fs::write(&path, &whole).expect("it is as it was");
     }
 }

@@ -140,9 +140,9 @@ impl<'a> Lane<'a> {
 /// Tries every place of a segment at which a record may begin. `take` says how long the one is that does.
 fn each_offset(end: u64, take: &mut dyn FnMut(u64, u32) -> Result<Option<u64>>) -> Result<()> {
     let mut at = VALUES_HEADER_BYTES as u64;
-    while at + (RECORD_HEAD_BYTES as u64) < end {
+    while at < end.saturating_sub(RECORD_HEAD_BYTES as u64) {
         let unit = u32::try_from(at / VALUE_ALIGN).unwrap_or(u32::MAX);
-        at += take(at, unit)?.unwrap_or(VALUE_ALIGN);
+        at = at.saturating_add(take(at, unit)?.unwrap_or(VALUE_ALIGN));
     }
     Ok(())
 }

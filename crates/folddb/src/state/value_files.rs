@@ -552,8 +552,21 @@ impl ValueFile {
         }
     }
 
+    /// Whether so many bytes stand in the file from where the record begins that a slot leads to.
+    ///
+    /// # Errors
+    /// Damage; a failed call.
+    pub(crate) fn holds(&self, slot: Slot, bytes: u64) -> Result<bool> {
+        let (from, end) = match self {
+            ValueFile::Shelf(shelf) => (0, shelf.object(slot.unit())?.len_bytes()),
+            ValueFile::Moved(file, _) => (u64::from(self.unit_of(slot)?) * VALUE_ALIGN, file.records_end()),
+            _ => (u64::from(self.unit_of(slot)?) * VALUE_ALIGN, self.len_bytes()),
+        };
+        Ok(from.checked_add(bytes).is_some_and(|upto| upto <= end))
+    }
+
     /// The error of a record that a slot leads to and that is not what it should be.
-    pub(crate) fn damaged(&self, slot: Slot, what: &str) -> Error {
+    pub(crate) fn damaged(&self, slot: Slot, what: impl std::fmt::Display) -> Error {
         match (self, self.unit_of(slot)) {
             (ValueFile::Shelf(shelf), _) => {
                 Error::corrupt(&object_path(&shelf.dir, shelf.number, slot.unit()), 0, what)

@@ -6,7 +6,7 @@ use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::pointer::value_hash;
 use folddb_base::stamp::NEVER;
 use folddb_base::{Error, Pointer, Result, ValuePlace};
-use folddb_hash::Slot;
+use folddb_hash::{SizeClass, Slot};
 use folddb_layout::hash_front::{FRONT_BYTES, Front};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 
@@ -156,6 +156,7 @@ pub(crate) fn read_record(
     if key.is_some_and(|key| key != found.key(record)) {
         return Ok(None);
     }
+    check_len(file, slot, &found.head)?;
     let is_long = found.head.len > VALUE_BYTES_MAX as u64 + own_bytes;
     if is_long && matches!(reading, Reading::Short | Reading::Sound) {
         let hash = match reading {
@@ -192,6 +193,18 @@ pub(crate) fn read_record(
         }
     }
     Ok(Some(found))
+}
+
+/// A record is as long as the slot says that leads to it, and where that says only that it is longer than all size classes, no
+/// longer than its file: before anything is made of its length.
+fn check_len(file: &ValueFile, slot: Slot, head: &RecordHead) -> Result<()> {
+    let bytes = (RECORD_HEAD_BYTES as u64 + u64::from(head.key_len)).saturating_add(head.len);
+    let is_open = slot.class().read_bytes().is_none();
+    if SizeClass::of(head.record_bytes()) == slot.class() && (!is_open || file.holds(slot, bytes)?) {
+        return Ok(());
+    }
+    let what = format!("the record says that its value has {} bytes, which is not so", head.len);
+    Err(file.damaged(slot, what))
 }
 
 /// Whether a record of the value lane whose value has so many bytes is longer than what is written at once.

@@ -494,7 +494,16 @@ pub(crate) fn read_value(
         };
         let has_front = core.hashed.is_some() && core.records_of().has_fronts;
         let behind_bytes = if has_front { FRONT_BYTES as u64 } else { 0 };
-        let (pieces, long) = in_stretches(pieces, engine.options.stream_piece_bytes_now(), behind_bytes);
+        let long = long_piece(&pieces);
+        let of = of.cloned().or_else(|| long.map(|_| engine.values.files.present()));
+        if let (Some(pointer), Some(of)) = (&long, &of) {
+            // A damaged length is met before anything is made of it.
+            locate::locate_piece(engine, (of, core), key, pointer, Locate::default().verify(false))?;
+        }
+        let stretches = |pointer: Pointer<'_>| {
+            in_stretches(pointer.len - behind_bytes, engine.options.stream_piece_bytes_now())
+        };
+        let pieces = long.map_or(pieces, stretches);
         let mut len_bytes = 0;
         let pieces = pieces.into_iter().map(|piece| {
             let from = len_bytes;
@@ -509,7 +518,7 @@ pub(crate) fn read_value(
             engine: Arc::clone(engine),
             core: Arc::clone(core),
             key: key.to_vec(),
-            of: of.cloned(),
+            of,
             pieces: pieces.collect(),
             len_bytes,
             at: 0,
@@ -520,21 +529,18 @@ pub(crate) fn read_value(
     })
 }
 
-/// The pieces of a value that is one long piece, with so many bytes behind it that are none of it;
-/// others are as they are.
-fn in_stretches(
-    pieces: Vec<OwnPiece>,
-    piece_bytes: usize,
-    behind_bytes: u64,
-) -> (Vec<OwnPiece>, Option<Pointer<'static>>) {
-    let &[OwnPiece::Apart(pointer)] = pieces.as_slice() else { return (pieces, None) };
-    if !is_long(pointer.len) {
-        return (pieces, None);
+/// The one long piece that a value is; none where it is anything else.
+fn long_piece(pieces: &[OwnPiece]) -> Option<Pointer<'static>> {
+    match pieces {
+        &[OwnPiece::Apart(pointer)] if is_long(pointer.len) => Some(pointer),
+        _ => None,
     }
-    let len = pointer.len - behind_bytes;
+}
+
+/// The pieces in which a long piece is read, whose value has so many bytes.
+fn in_stretches(len: u64, piece_bytes: usize) -> Vec<OwnPiece> {
     let len_at = |at: u64| (len - at).min(piece_bytes as u64) as usize;
-    let stretches = (0..len).step_by(piece_bytes).map(|at| OwnPiece::Stretch(at, len_at(at)));
-    (stretches.collect(), Some(pointer))
+    (0..len).step_by(piece_bytes).map(|at| OwnPiece::Stretch(at, len_at(at))).collect()
 }
 
 fn own_pieces(rope: &Rope<'_>) -> Vec<OwnPiece> {
