@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use folddb_base::{Error, FileNumber, Lsn, Result};
 use folddb_host::{AppendMode, Host};
-use folddb_journal::{Handover, Journal, JournalOptions, JournalStart, ReplayFrom, replay};
+use folddb_journal::{Handover, Journal, JournalOptions, JournalStart, LogEnd, ReplayFrom, replay};
 use parking_lot::Mutex;
 
 const RECORD_BYTES: usize = 20;
@@ -63,7 +63,7 @@ fn with_journal(dir: &Path, mode: AppendMode, work: impl FnOnce(&mut Journal) ->
 
 fn replayed(host: &Host, dir: &Path, end: Lsn) -> Result<()> {
     let started = Instant::now();
-    let from = ReplayFrom { store_id: 1, log_start_lsn: 0, durable_lsn: 0, is_open: false, is_copy: false };
+    let from = ReplayFrom { store_id: 1, log_start_lsn: 0, durable_lsn: 0, is_open: false, end: LogEnd::Own };
     let found = replay(host, dir, &from, &mut |_| Ok(()))?;
     let took = started.elapsed();
     let each = took.as_nanos() as f64 / found.batches.max(1) as f64;

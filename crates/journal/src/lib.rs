@@ -40,7 +40,7 @@ pub mod follow;
 
 pub use examine::{LogFault, LogReport, TornEnd, examine};
 pub use journal::{Handover, Journal, JournalOptions, JournalStart, JournalSync, SegmentFacts};
-pub use replay::{ReplayFrame, ReplayFrom, Replayed, replay, replay_checked};
+pub use replay::{LogEnd, ReplayFrame, ReplayFrom, Replayed, replay, replay_checked};
 pub use segment_file::NumberSource;
 pub use values::{ValueLane, ValueOptions, ValuesEnd};
 

@@ -55,8 +55,21 @@ pub struct ReplayFrom {
     pub durable_lsn: Lsn,
     /// True when a segment must hold `log_start_lsn`: the log was never closed.
     pub is_open: bool,
-    /// True when it is a copy, made up to `durable_lsn`: only there may a file be shorter than it was made.
-    pub is_copy: bool,
+    /// Where else it may end.
+    pub end: LogEnd,
+}
+
+/// Where a log may end besides the places where who wrote it has closed it, or died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogEnd {
+    /// Nowhere.
+    Own,
+    /// Where it is known to be durable: it is a copy that was made up to there. Only there may a file be
+    /// shorter than it was made, and behind it no segment need come that was to.
+    Copied,
+    /// Another process may be writing to it: a segment that came after the directory was listed is not
+    /// seen, though one that has been read since is sealed for it. No file is shorter for that.
+    Growing,
 }
 
 /// A batch, read back.
@@ -383,9 +396,9 @@ fn judge(
     too_short.map(|()| cut_bytes) // what frames vouch for says more
 }
 
-/// Whether a copy of the log was made up to here, so that no segment behind it is a part of it.
+/// Whether the log may end here though a seal says that a segment comes behind.
 pub(crate) fn ends_here(from: &ReplayFrom, lsn: Lsn) -> bool {
-    from.is_copy && lsn >= from.durable_lsn
+    from.end != LogEnd::Own && lsn >= from.durable_lsn
 }
 
 fn check_length(
@@ -409,7 +422,7 @@ pub(crate) fn why_too_short(
 ) -> Result<Option<String>> {
     let (len, made) = (reader.len_bytes(), segment.offset_of(segment.next_lsn()));
     let holds_start = from.is_open && segment.first_lsn <= from.log_start_lsn;
-    let is_end_of_copy = from.is_copy && len == segment.offset_of(from.durable_lsn);
+    let is_end_of_copy = from.end == LogEnd::Copied && len == segment.offset_of(from.durable_lsn);
     if len >= made || is_end_of_copy || !holds_start && !was_left_for && reader.is_unused()? {
         return Ok(None);
     }

@@ -17,7 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use folddb_base::{FileNumber, Lsn, Result, Seq};
 use folddb_host::{AppendMode, Host};
 
-use crate::{Handover, Journal, JournalOptions, JournalStart, NumberSource, ReplayFrom, Replayed, replay};
+use crate::{
+    Handover, Journal, JournalOptions, JournalStart, LogEnd, NumberSource, ReplayFrom, Replayed, replay,
+};
 
 const STORE: u128 = 0x0123_4567;
 const SEGMENT_BYTES: u64 = 8192; // 4096 for frames
@@ -76,7 +78,7 @@ fn replay_from(
     durable_lsn: Lsn,
 ) -> (Vec<Batch>, Result<Replayed>) {
     let mut batches = Vec::new();
-    let from = ReplayFrom { store_id: STORE, log_start_lsn, durable_lsn, is_open: false, is_copy: false };
+    let from = ReplayFrom { store_id: STORE, log_start_lsn, durable_lsn, is_open: false, end: LogEnd::Own };
     let outcome = replay(host, dir, &from, &mut |frame| {
         batches.push((frame.end_lsn, frame.first_seq, frame.count, frame.payload.to_vec()));
         Ok(())

@@ -33,6 +33,7 @@
 //! | 18 | `AddShelf` | segment |
 //! | 19 | `SealShelf` | segment, bytes, objects |
 //! | 20 | `Require` | features |
+//! | 21 | `LogCopied` | copied bool |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
 //! | 33 | `SaveChanges` | as `SaveIndex`; keys are changes |
 //! | 24 | `Times` | slice: of each entry seq, time, both less those of the entry before |
@@ -240,6 +241,12 @@ pub enum Change {
         /// True while one does; without it the log, or the end of the manifest, is lost.
         open: bool,
     },
+    /// Whether the log is a copy that was made up to where it is durable, of a backup or restored from one. Every
+    /// snapshot says it; in those of older versions one with nothing after it was taken for that of a copy.
+    LogCopied {
+        /// True until the first opening for writing has come to its end.
+        copied: bool,
+    },
     /// A segment of the value lane: pointers may lead to it from now on.
     AddValues {
         /// The segment.
@@ -445,6 +452,10 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
         Change::LogOpen { open } => {
             out.push(u8::from(*open));
             13
+        }
+        Change::LogCopied { copied } => {
+            out.push(u8::from(*copied));
+            21
         }
         Change::AddValues { segment } => {
             put_varint(out, segment.0);
@@ -752,6 +763,7 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
             }
             Change::Require { features }
         }
+        21 => Change::LogCopied { copied: fields.flag()? },
         32 => Change::SaveIndex { table: fields.table()?, index: fields.index()? },
         33 => Change::SaveChanges { table: fields.table()?, changes: fields.index()? },
         17 => Change::MoveValues {

@@ -179,7 +179,7 @@ impl ManifestLog {
     /// # Errors
     /// The file cannot be made.
     pub fn create(host: &Host, dir: &Path, store_id: u128, numbers: NumberSource) -> Result<ManifestLog> {
-        let state = State { store_id, ..State::default() };
+        let state = State { store_id, log_copied: Some(false), ..State::default() };
         ManifestLog::begin(host, dir, state, Vec::new(), numbers)
     }
 

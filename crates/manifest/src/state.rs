@@ -29,6 +29,9 @@ pub struct State {
     pub durable_lsn: Lsn,
     /// True from the first segment of an opening until a close in order: a segment holds the log's start.
     pub log_open: bool,
+    /// Whether the log is a copy that was made up to `durable_lsn`, of a backup or restored from one; none where a version wrote
+    /// this that did not say.
+    pub log_copied: Option<bool>,
     /// The number of the next table.
     pub next_table_id: u32,
     /// The tables.
@@ -134,6 +137,7 @@ impl State {
             }
             Change::RetireRangeDelete { table, seq } => self.table_mut(*table)?.retire_range_delete(*seq)?,
             Change::LogOpen { open } => self.log_open = *open,
+            Change::LogCopied { copied } => self.log_copied = Some(*copied),
             Change::AddValues { segment } => self.add_values(*segment)?,
             Change::AddShelf { segment } => {
                 self.add_values(*segment)?;
@@ -230,6 +234,7 @@ impl State {
         });
         changes.push(Change::ReserveNumbers { next_number: self.next_number });
         changes.push(Change::LogOpen { open: self.log_open });
+        changes.extend(self.log_copied.map(|copied| Change::LogCopied { copied }));
         // Last, since tables are created with ever higher numbers.
         changes.push(Change::SetStore { store_id: self.store_id, next_table_id: self.next_table_id });
         changes

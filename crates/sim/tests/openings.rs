@@ -1,7 +1,10 @@
 //! A store that is opened for every write stays small and quick. A year of minutes:
 //! `cargo run -p folddb-sim --release --example openings -- --openings 500000`.
 
-use folddb::{Result, Rules, Store, Table};
+use folddb::{Durability, ErrorKind, Result, Rules, Store, Table};
+use folddb_base::FileNumber;
+use folddb_layout::file_name::FileName;
+use folddb_layout::segment::SegmentHeader;
 use folddb_sim::openings::open_for_each_write;
 use folddb_sim::small_store;
 use folddb_sim::world::SimDisk;
@@ -34,5 +37,72 @@ fn numbers_that_an_opening_has_set_aside_and_not_used_are_given_back_when_it_clo
     }
     let each = (largest_number(&disk) - before) / OPENINGS;
     assert!(each <= 16, "{each} numbers for an opening");
+    Ok(())
+}
+
+/// The newest segment of the log that holds the place up to where the manifest says that the log is durable, cut there: as
+/// a copy of the log ends. None where no segment does, or it ends there by itself.
+fn cut_where_it_is_durable(disk: &SimDisk) -> Option<()> {
+    let (dir, host) = (SimDisk::store_dir(), disk.host());
+    let state = folddb_manifest::load(&host, &dir).ok()?.state;
+    for (name, len) in disk.names(&dir) {
+        let Some(FileName::Log(FileNumber(number))) = FileName::parse(&name) else { continue };
+        let Ok(header) = SegmentHeader::decode(&disk.bytes(&dir.join(&name)).ok()?, FileNumber(number))
+        else {
+            continue;
+        };
+        let offset = header.offset_of(state.durable_lsn.max(header.first_lsn));
+        if (header.first_lsn..header.next_lsn()).contains(&state.durable_lsn) && offset < len {
+            host.files.cut(&dir.join(&name), offset).ok()?;
+            return Some(());
+        }
+    }
+    None
+}
+
+#[test]
+fn an_opening_that_was_cut_short_leaves_no_log_that_passes_for_a_copy() -> Result<()> {
+    let (disk, dir) = (SimDisk::new(4), SimDisk::store_dir());
+    let store = small_store::create(&disk, small_store::options(&disk));
+    let rows: Table<u64, u64> = store.table("rows", Rules::sorted())?;
+    let write = |keys: std::ops::Range<u64>| {
+        let mut batch = store.batch();
+        keys.into_iter().try_for_each(|key| {
+            batch.set(&rows, &key, &key);
+            batch.commit(Durability::Sync).map(drop)
+        })
+    };
+    write(0..20)?;
+    store.table::<u64, u64>("other", Rules::sorted())?; // an edit, which says how far the log is durable
+    write(20..40)?;
+    let killed = disk.after_death();
+    let whole = killed.fork();
+    drop(Store::open(&dir, small_store::options(&whole))?);
+    let (mut cut, mut refused) = (0, 0);
+    for moment in 0..whole.changes() - killed.changes() {
+        let dying = killed.fork();
+        dying.die_after(moment);
+        let _ = Store::open(&dir, small_store::options(&dying));
+        let left = dying.after_death();
+        if cut_where_it_is_durable(&left).is_none() {
+            continue;
+        }
+        cut += 1;
+        match Store::open(&dir, small_store::options(&left)) {
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Corruption, "moment {moment}: {error}");
+                refused += 1;
+            }
+            Ok(store) => {
+                let rows: Table<u64, u64> = store.table("rows", Rules::sorted())?;
+                assert_eq!(
+                    rows.scan().count()?,
+                    40,
+                    "moment {moment}: what was acknowledged is there, or missed"
+                );
+            }
+        }
+    }
+    assert!(cut > 5 && refused > 2, "{cut} logs were cut, {refused} refused");
     Ok(())
 }

@@ -602,6 +602,7 @@ impl<'a> Making<'a> {
             last_seq: self.capture.last_seq,
             durable_lsn: end_lsn,
             log_open: end_lsn > state.log_start_lsn,
+            log_copied: Some(true),
             feeds: Arc::default(), // what they hold is not copied: who reads them begins anew
             ..state.clone()
         }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use folddb_base::{Error, FileNumber, Pointer, Result, Seq, TableId};
 use folddb_host::Host;
-use folddb_journal::{ReplayFrame, ReplayFrom};
+use folddb_journal::{LogEnd, ReplayFrame, ReplayFrom};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, records};
 use folddb_manifest::State;
@@ -152,7 +152,7 @@ pub(crate) fn from_of_copy(state: &State) -> ReplayFrom {
         log_start_lsn: state.log_start_lsn,
         durable_lsn: state.durable_lsn,
         is_open: state.log_open,
-        is_copy: true, // or a store that was opened for reading, which has looked
+        end: LogEnd::Copied, // or a store that was opened for reading, which has looked
     }
 }
 

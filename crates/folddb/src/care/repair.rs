@@ -349,6 +349,7 @@ impl Mender<'_> {
         }
         next.log_start_lsn = next.log_start_lsn.max(next.durable_lsn);
         next.durable_lsn = next.log_start_lsn;
+        next.log_copied = Some(false); // it has no log at all
         next.next_number = self.numbers.peek();
         self.report.store_id = next.store_id;
         let version = Version::current(next.store_id);

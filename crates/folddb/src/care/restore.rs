@@ -280,6 +280,7 @@ impl Making<'_> {
             last_seq,
             durable_lsn: end_lsn,
             log_open: end_lsn > checked.state.log_start_lsn,
+            log_copied: Some(true),
             times: Arc::new(checked.state.times.until(last_seq)), // edits may have said more than is restored
             ..checked.state.clone()
         };

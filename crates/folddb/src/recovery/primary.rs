@@ -27,7 +27,7 @@ use folddb_journal::moved::MovedFile;
 use folddb_journal::shelves::{count_objects, shelf_path};
 use folddb_journal::values::values_path;
 use folddb_journal::{
-    Journal, JournalOptions, JournalStart, ReplayFrame, ReplayFrom, ValueOptions, ValuesEnd,
+    Journal, JournalOptions, JournalStart, LogEnd, ReplayFrame, ReplayFrom, ValueOptions, ValuesEnd,
 };
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
@@ -83,7 +83,8 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     let account = Account::open(dir, &options)?;
     let host =
         account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Flush));
-    let loaded = folddb_manifest::load(&options.host, dir)?;
+    let mut loaded = folddb_manifest::load(&options.host, dir)?;
+    loaded.state.log_copied = Some(is_copied(&loaded.state, loaded.edits)); // the next snapshot says it
     let numbers = Arc::new(Numbers::starting_at(loaded.next_number));
     let edits = loaded.edits;
     let torn = torn_manifest(dir, &options, &loaded);
@@ -279,9 +280,9 @@ fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Replay> {
     let mut committer = engine.commit.lock();
     committer.next_seq = state.last_seq + 1;
     let mut from = replay_from(state, edits);
-    // Who writes may have gone on to segments that were not there when these were listed: for whoever reads
-    // beside it the log ends where a copy of it would.
-    from.is_copy |= engine.options.beside.is_some();
+    if engine.options.beside.is_some() && from.end == LogEnd::Own {
+        from.end = LogEnd::Growing;
+    }
     let mut rewritten = Rewrites::default();
     let mut room = ReadOnlyRoom::default();
     let mut renewal = Renewal::new(&*engine.host.files, &engine.dir, state);
@@ -586,6 +587,8 @@ fn record_log_start(engine: &Engine, lsn: Lsn, mut changes: Vec<Change>) -> Resu
     let has_numbers = changes.iter().any(|change| matches!(change, Change::ReserveNumbers { .. }));
     changes.extend(install::numbers_change(engine, manifest.state()).filter(|_| !has_numbers));
     changes.push(Change::LogOpen { open: false });
+    let was_copied = manifest.state().log_copied == Some(true);
+    changes.extend(was_copied.then_some(Change::LogCopied { copied: false }));
     changes.extend(clock::times_change(engine, manifest.state()));
     let appended = manifest.append(&changes);
     segments::note_listed_values(engine, &manifest);
@@ -669,16 +672,22 @@ fn tables_of<'f>(frame: &ReplayFrame<'f>) -> impl Iterator<Item = TableId> + use
     ids.filter(move |id| before.replace(*id) != Some(*id))
 }
 
-/// Where the log begins and what is known of it, by a manifest of so many edits. One that is nothing but a snapshot, and speaks of a
-/// log all the same, is that of a backup, or of what was restored from one: there the log was copied as far as it was durable.
+/// Where the log begins and what is known of it, by a manifest of so many edits.
 pub(crate) fn replay_from(state: &State, edits: u64) -> ReplayFrom {
     ReplayFrom {
         store_id: state.store_id,
         log_start_lsn: state.log_start_lsn,
         durable_lsn: state.feeds.all().map(|feed| feed.lsn).fold(state.durable_lsn, Lsn::max), // what was told is durable
         is_open: state.log_open,
-        is_copy: edits == 1 && state.durable_lsn > state.log_start_lsn,
+        end: if is_copied(state, edits) { LogEnd::Copied } else { LogEnd::Own },
     }
+}
+
+/// Whether the log is a copy that was made as far as it was durable, of a backup or restored from one. Where an older version wrote
+/// the manifest, which did not say, one that is nothing but a snapshot and speaks of a log all the same is that of a copy; an
+/// opening of that version that was cut short left such a one, too.
+fn is_copied(state: &State, edits: u64) -> bool {
+    state.log_copied.unwrap_or(edits == 1 && state.durable_lsn > state.log_start_lsn)
 }
 
 /// A log may only speak of tables that the manifest has known: of others, its end is lost.

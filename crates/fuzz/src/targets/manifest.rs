@@ -122,6 +122,7 @@ fn changes() -> Vec<Change> {
         Change::CreateTable { table: TableId(2), name: "other".to_owned(), rules_text: String::new() },
         Change::DropTable { table: TableId(2) },
         Change::LogOpen { open: true },
+        Change::LogCopied { copied: true },
         Change::SetStore { store_id: 0xabcd_ef01, next_table_id: 7 },
     ]
 }

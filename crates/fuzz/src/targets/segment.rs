@@ -8,7 +8,7 @@
 use folddb_base::checksum::{hash64, place_seed};
 use folddb_base::{FileNumber, Lsn, Result};
 use folddb_host::Host;
-use folddb_journal::{ReplayFrom, Replayed, examine, replay};
+use folddb_journal::{LogEnd, ReplayFrom, Replayed, examine, replay};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameHead, FrameKind, claimed_len, decode_frame, put_frame, records};
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -72,7 +72,7 @@ fn journal(input: &[u8]) {
     let (durable_lsn, is_open) = (u64::from(carver.byte()) * 16, carver.byte() & 1 == 1);
     let segments = [carver.piece(), carver.rest()];
     let host = host(&segments);
-    let from = ReplayFrom { store_id: STORE_ID, log_start_lsn: 0, durable_lsn, is_open, is_copy: false };
+    let from = ReplayFrom { store_id: STORE_ID, log_start_lsn: 0, durable_lsn, is_open, end: LogEnd::Own };
     let (mut batches, mut seen_records, mut end_lsn, mut next_seq) = (0, 0, None, None);
     let outcome = replay(&host, dir(), &from, &mut |frame| {
         assert!(frame.end_lsn > frame.lsn && end_lsn.is_none_or(|end: Lsn| end <= frame.lsn));

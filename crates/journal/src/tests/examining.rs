@@ -6,12 +6,12 @@ use folddb_layout::segment::SegmentHeader;
 use super::recovering::{log, three_segments};
 use super::world::World;
 use super::{Batch, STORE, dir, replay_from, seqs};
-use crate::{LogReport, ReplayFrom, examine};
+use crate::{LogEnd, LogReport, ReplayFrom, examine};
 
 /// What it finds: the batches before the first hole, those beyond, and the report.
 fn look(world: &World, durable_lsn: Lsn) -> (Vec<Batch>, Vec<Batch>, LogReport) {
     let (mut before, mut beyond) = (Vec::new(), Vec::new());
-    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn, is_open: true, is_copy: false };
+    let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn, is_open: true, end: LogEnd::Own };
     let report = examine(&world.host(), dir(), &from, &mut |frame, is_beyond| {
         let batches = if is_beyond { &mut beyond } else { &mut before };
         batches.push((frame.end_lsn, frame.first_seq, frame.count, frame.payload.to_vec()));
@@ -84,7 +84,7 @@ fn the_bytes_of_an_older_segment_in_the_newest_are_found_also_where_that_one_is_
     let (_, outcome) = replay_from(&world.host(), dir(), log_start_lsn, log_start_lsn);
     assert!(outcome.is_err());
     let (store_id, durable_lsn) = (STORE, log_start_lsn);
-    let from = ReplayFrom { store_id, log_start_lsn, durable_lsn, is_open: true, is_copy: false };
+    let from = ReplayFrom { store_id, log_start_lsn, durable_lsn, is_open: true, end: LogEnd::Own };
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     let [fault] = &report.faults[..] else { panic!("{:?}", report.faults) };
     assert_eq!(fault.file, Some(FileNumber(3)));
@@ -182,7 +182,7 @@ fn a_segment_of_another_store_is_refused_and_found_even_where_it_is_not_needed()
         log_start_lsn,
         durable_lsn: log_start_lsn,
         is_open: true,
-        is_copy: false,
+        end: LogEnd::Own,
     };
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     let found = report.faults.iter().find(|fault| fault.what.contains("another store"));

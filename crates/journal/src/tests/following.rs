@@ -7,7 +7,7 @@ use super::world::World;
 use super::{STORE, append, dir, payload, replay_from, start, start_at};
 use crate::follow::{Follower, HistoryFile, Written, history, segments_in};
 use crate::kept::KeptWriter;
-use crate::{Handover, ReplayFrame, ReplayFrom, replay};
+use crate::{Handover, LogEnd, ReplayFrame, ReplayFrom, replay};
 
 /// The batches that a follower meets up to an LSN, by first seq, and their payloads.
 fn follow(follower: &mut Follower, upto: Lsn, files: &[HistoryFile]) -> Vec<(Seq, Vec<u8>)> {
@@ -139,7 +139,7 @@ fn a_kept_end_leads_over_a_crash() {
         log_start_lsn: 0,
         durable_lsn: durable,
         is_open: false,
-        is_copy: false,
+        end: LogEnd::Own,
     };
     let replayed = replay(&host, dir(), &from, &mut |frame: ReplayFrame<'_>| {
         if !frame.is_durable {

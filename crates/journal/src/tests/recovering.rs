@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::world::{Fail, World};
 use super::{Batch, STORE, append, dir, payload, replay_from, seqs, start, start_at};
-use crate::{Handover, ReplayFrom, replay};
+use crate::{Handover, LogEnd, ReplayFrom, replay};
 
 pub(super) fn log(number: u64) -> PathBuf {
     dir().join(format!("{number:06}.log"))
@@ -190,7 +190,7 @@ fn whichever_read_fails_it_is_an_error_and_no_end() {
 fn an_error_of_the_visitor_ends_the_replay() {
     let (world, _, _) = three_segments();
     let from =
-        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: false, is_copy: false };
+        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: false, end: LogEnd::Own };
     let outcome = replay(&world.host(), dir(), &from, &mut |_| Err(Error::invalid("enough")));
     assert_eq!(outcome.unwrap_err().message(), "enough");
 }
@@ -198,8 +198,13 @@ fn an_error_of_the_visitor_ends_the_replay() {
 #[test]
 fn a_log_of_another_store_is_refused() {
     let (world, _, _) = three_segments();
-    let from =
-        ReplayFrom { store_id: STORE + 1, log_start_lsn: 0, durable_lsn: 0, is_open: false, is_copy: false };
+    let from = ReplayFrom {
+        store_id: STORE + 1,
+        log_start_lsn: 0,
+        durable_lsn: 0,
+        is_open: false,
+        end: LogEnd::Own,
+    };
     let error = replay(&world.host(), dir(), &from, &mut |_| Ok(())).unwrap_err();
     assert!(error.message().contains("another store"), "{error}");
 }
@@ -357,4 +362,34 @@ proptest! {
         let (batches, _) = replay_from(&world.host(), dir(), 0, 0);
         expect_batches(&batches, batches.len() as u64);
     }
+}
+
+#[test]
+fn a_log_ends_besides_only_where_whoever_has_it_so_may_find_it_ended() {
+    let (world, ends, _) = three_segments();
+    let header = SegmentHeader::decode(&world.get(&log(2)), FileNumber(2)).unwrap();
+    let refused = |world: &World, durable_lsn: Lsn| {
+        [LogEnd::Own, LogEnd::Copied, LogEnd::Growing].map(|end| {
+            let from = ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn, is_open: true, end };
+            replay(&world.host(), dir(), &from, &mut |_| Ok(())).err().map(|error| error.message().to_owned())
+        })
+    };
+    let says = |refused: &Option<String>, what: &str| refused.as_ref().is_some_and(|why| why.contains(what));
+    // A copy ends where it was made up to; one who reads beside the writer has not seen the next segment yet.
+    world.disk_remove(&log(3));
+    let [own, copied, growing] = refused(&world, header.next_lsn());
+    assert!(
+        says(&own, "left for it") && copied.is_none() && growing.is_none(),
+        "{own:?} {copied:?} {growing:?}"
+    );
+    // Only in a copy is a file shorter than it was made.
+    let end = *ends.iter().rfind(|end| (header.first_lsn..header.next_lsn()).contains(end)).unwrap();
+    let mut bytes = world.get(&log(2));
+    bytes.truncate(header.offset_of(end) as usize);
+    world.put(&log(2), &bytes);
+    let [own, copied, growing] = refused(&world, end);
+    assert!(
+        says(&own, "cut short") && copied.is_none() && says(&growing, "cut short"),
+        "{copied:?} {growing:?}"
+    );
 }

@@ -8,7 +8,7 @@ use super::recovering::log;
 use super::world::World;
 use super::{STORE, append, dir, numbers, options, replay_from};
 use crate::segment_reader::SegmentReader;
-use crate::{Handover, Journal, JournalOptions, JournalStart, ReplayFrom, examine};
+use crate::{Handover, Journal, JournalOptions, JournalStart, LogEnd, ReplayFrom, examine};
 
 const SEGMENT_BYTES: u64 = 4 << 20;
 
@@ -76,7 +76,7 @@ fn a_search_that_gave_up_is_no_torn_end() {
     assert_eq!(error.kind(), ErrorKind::Corruption);
     assert!(error.message().contains("looks like frames"), "{error}");
     let from =
-        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true, is_copy: false };
+        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true, end: LogEnd::Own };
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     let [fault] = &report.faults[..] else { panic!("{report:?}") };
     assert!(fault.lsn == end && fault.what.contains("looks like frames"), "{fault:?}");
@@ -96,7 +96,7 @@ fn what_lies_beyond_a_hole_is_looked_at_once() {
     world.put(&log(1), &bytes);
     let reads = world.reads();
     let from =
-        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true, is_copy: false };
+        ReplayFrom { store_id: STORE, log_start_lsn: 0, durable_lsn: 0, is_open: true, end: LogEnd::Own };
     let report = examine(&world.host(), dir(), &from, &mut |_, _| Ok(())).unwrap();
     assert_eq!((report.faults.len(), report.batches + report.batches_beyond), (199, 401 - 199));
     assert!(world.reads() - reads < 20, "{} reads of four mebibytes", world.reads() - reads);

@@ -127,6 +127,7 @@ fn the_unknown_is_refused() {
     assert_eq!(edit(&[24, 5, 4, 7, 3, 1, 4]), Ok(vec![Change::Times { entries: vec![(7, 3), (8, 7)] }]));
     assert_eq!(edit(&[13, 1, 2]), Err(Malformed::Tag), "a flag is 0 or 1");
     assert_eq!(edit(&[13, 1, 1]), Ok(vec![Change::LogOpen { open: true }]));
+    assert_eq!(edit(&[21, 1, 1]), Ok(vec![Change::LogCopied { copied: true }]));
     assert_eq!(edit(&[5, 2, 1, 1]), Err(Malformed::Bounds), "more fields than it has");
     assert_eq!(edit(&[5, 1, 7]), Ok(vec![Change::DropTable { table: TableId(7) }]));
     let mut bytes = encoded(0, EditKind::Edit, &[]);
