@@ -25,8 +25,14 @@
 //! **No hole is passed over.** Frames follow each other by their LSNs, from the place where the feed
 //! stands, and inside a file by their seqs. After the writer's crash recovery writes the end of the log anew,
 //! elsewhere (`folddb_journal::kept`): then this begins again where the feed stands and passes
-//! over, by their seqs, the batches that it has given. The same where the feed has moved on past
-//! here: that was acknowledged, and has no batch that was not given.
+//! over the batches that it has given. Each of these must be the one that was: what this has given
+//! was with the kernel, so a crash of the writer alone takes none of it, and where others have come
+//! in its place, the files were put back to what they were before. The same where the feed has moved
+//! on past here: that was acknowledged, and has no batch that was not given.
+//!
+//! **No damage is waited for.** Where no whole frame stands, what the manifest vouches for is held
+//! against that place at each look, and what frames further on vouch for now and then, since that is
+//! a search: what was durable there and is not whole is an error that names the file.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -51,6 +57,7 @@ use crate::feed_batch::{Met, Reading, note_event};
 use crate::feed_event::{FeedBatch, FeedEvent, FeedOptions, FeedPosition};
 use crate::options::Options;
 use crate::recovery::format::check_format;
+use crate::recovery::primary::replay_from;
 use crate::recovery::secondary::{ATTEMPTS_MAX, PAUSE, is_known, may_pass};
 use crate::state::counters::Counter;
 use crate::state::value_files::ValueFiles;
@@ -59,6 +66,10 @@ use crate::store::Store;
 /// A reader that has caught up looks for what is new after so long, then after twice as long each
 /// time, up to so long.
 const LOOK_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(50));
+
+/// After so many looks at a place without a whole frame, and then each time after twice as many,
+/// what lies beyond it is searched.
+const SEARCH_AFTER: u32 = 16;
 
 /// Memory for pages of files of moved values.
 const CACHE_BYTES: u64 = 1 << 20;
@@ -89,9 +100,12 @@ pub struct FeedBeside {
     followed_seq: Seq,
     /// All up to here was handed out, or is not told of.
     place: FeedPosition,
-    /// What tells the last batch before `place` from any other; none where another reader has met
-    /// it.
-    mark: Option<u64>,
+    /// The batches up to `place` that were met here and are not acknowledged: of each its last seq,
+    /// and what tells it from any other.
+    given: VecDeque<(Seq, u64)>,
+    /// All batches after this seq, up to `place`, are among those; another reader has met what was
+    /// before, or it is acknowledged.
+    given_after: Seq,
     unacknowledged_bytes: u64,
     /// A batch that was read and not handed out, and where it ends.
     next: Option<(FeedBatch, End)>,
@@ -100,6 +114,8 @@ pub struct FeedBeside {
     notes: VecDeque<TableNote>,
     /// Something did not fit the last time: look at everything anew.
     is_in_doubt: bool,
+    /// Where it waits for a frame, and how often it has looked there.
+    wait: (Lsn, u32),
 }
 
 /// The manifest, as it was seen last.
@@ -165,12 +181,14 @@ impl Store {
             value_reads: Counter::default(),
             followed_seq: state.seq,
             place,
-            mark: None,
+            given: VecDeque::new(),
+            given_after: place.seq,
             unacknowledged_bytes: 0,
             next: None,
             tables: BTreeMap::new(),
             notes: VecDeque::new(),
             is_in_doubt: false,
+            wait: (0, 0),
         };
         feed.take_state()?;
         Ok(feed)
@@ -251,7 +269,8 @@ impl FeedBeside {
             }
             let Some((batch, end)) = self.next.take() else { return Ok(None) };
             self.unacknowledged_bytes += end.bytes;
-            (self.place.seq, self.place.lsn, self.mark) = (batch.last_seq, end.lsn, Some(end.mark));
+            (self.place.seq, self.place.lsn) = (batch.last_seq, end.lsn);
+            self.given.push_back((batch.last_seq, end.mark));
             if !batch.ops.is_empty() {
                 return Ok(Some(FeedEvent::Batch(batch)));
             }
@@ -277,7 +296,7 @@ impl FeedBeside {
             };
             let goes_on = match frame {
                 Some(frame) => self.take(&frame).map(|()| true)?,
-                None if has_file => self.look(false)? != Look::Same,
+                None if has_file => self.look(false)? != Look::Same || self.keep_waiting()?,
                 None => self.find_files()?,
             };
             if !goes_on {
@@ -285,6 +304,23 @@ impl FeedBeside {
             }
         }
         Ok(())
+    }
+
+    /// Nothing whole stands where the follower does, and the manifest is the same: waits for the
+    /// writer, and so returns false; fails where what stood there was durable.
+    fn keep_waiting(&mut self) -> Result<bool> {
+        let lsn = self.follower.lsn();
+        let looks = if self.wait.0 == lsn { self.wait.1.saturating_add(1) } else { 1 };
+        self.wait = (lsn, looks);
+        let is_damaged = looks == u32::MAX; // it was when it was searched before
+        let is_searched = is_damaged || looks >= SEARCH_AFTER && looks.is_power_of_two();
+        let files = match is_searched {
+            true => Some(history_in(&self.host, &self.dir, &self.manifest.state)?),
+            false => None,
+        };
+        let waits = self.follower.check_wait(self.manifest.durable_lsn(), files.as_deref());
+        waits.inspect_err(|_| self.wait.1 = u32::MAX)?;
+        Ok(false)
     }
 
     /// Takes a batch that the follower has gone past.
@@ -327,16 +363,19 @@ impl FeedBeside {
 
     /// Goes past a batch that was given before; fails where it is not the one that was.
     fn pass_over(&mut self, frame: &ReadFrame, mark: u64) -> Result<()> {
-        let is_last = frame.last_seq() == self.place.seq;
-        let is_another =
-            frame.last_seq() > self.place.seq || is_last && self.mark.is_some_and(|of| of != mark);
+        let last_seq = frame.last_seq();
+        let given = self.given.binary_search_by_key(&last_seq, |(seq, _)| *seq);
+        let is_another = match given {
+            Ok(at) => self.given[at].1 != mark,
+            Err(_) => last_seq > self.given_after,
+        };
         if is_another {
             let seq = self.place.seq;
             let why =
                 format!("feed `{}` has given other batches up to seq {seq} than there are now", self.name);
             return Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW));
         }
-        if is_last {
+        if last_seq == self.place.seq {
             self.place.lsn = frame.end_lsn; // it may have been written anew since
         }
         Ok(())
@@ -377,7 +416,7 @@ impl FeedBeside {
             let beyond = self.files.iter().map(|file| file.first_lsn).filter(|first| *first > lsn).min();
             goes_on_at = beyond.unwrap_or(self.manifest.state.log_start_lsn);
             if goes_on_at <= lsn {
-                return Ok(false);
+                return self.check_no_file();
             }
             // What is there may be newer than what is known; the feed may stand elsewhere by now.
             if self.look(true)? != Look::Same {
@@ -390,6 +429,21 @@ impl FeedBeside {
             self.name
         );
         Err(Error::new(ErrorKind::FeedLost, why).advise(BEGIN_ANEW))
+    }
+
+    /// No file has the history where the follower stands: waits for one, and so returns false; fails
+    /// where there was one.
+    fn check_no_file(&self) -> Result<bool> {
+        let (lsn, durable_lsn) = (self.follower.lsn(), self.manifest.durable_lsn());
+        let why = match self.follower.owes_next() {
+            true => "the segment before it was left for one, which was durable before that".to_owned(),
+            false if lsn < durable_lsn => format!("but was durable up to LSN {durable_lsn}"),
+            false => return Ok(false),
+        };
+        let dir = self.dir.display();
+        Err(Error::lacking(format!(
+            "the log in {dir} has no segment with a whole header at LSN {lsn}: {why}"
+        )))
     }
 
     // ---- the manifest --------------------------------------------------------------------------
@@ -438,7 +492,11 @@ impl FeedBeside {
         }
         if stands.seq == self.place.seq {
             self.unacknowledged_bytes = 0;
+            self.place.lsn = stands.lsn; // that of a place from before may have been written anew since
         }
+        let acknowledged = self.given.partition_point(|(seq, _)| *seq <= stands.seq);
+        self.given.drain(..acknowledged);
+        self.given_after = self.given_after.max(stands.seq);
         self.notes = feeds.notes_after(self.place.note).cloned().collect();
         self.values = None;
         Ok(stands)
@@ -447,9 +505,6 @@ impl FeedBeside {
     /// Follows from where the feed stands, which stays a place in the log whatever is written anew
     /// behind it.
     fn go_to(&mut self, stands: &FeedState) {
-        if stands.seq == self.place.seq {
-            self.place.lsn = stands.lsn;
-        }
         self.follow_from(stands.lsn, stands.seq);
     }
 
@@ -496,6 +551,11 @@ impl SeenManifest {
         let len_bytes = before.and_then(|(number, len)| len.filter(|_| is_whole(number)));
         let (number, edits, state) = (loaded.number, loaded.edits, Arc::new(loaded.state));
         Ok(SeenManifest { state, number, edits, len_bytes })
+    }
+
+    /// Up to where it says that the log is durable.
+    fn durable_lsn(&self) -> Lsn {
+        replay_from(&self.state, self.edits).durable_lsn
     }
 
     /// How long its file is now; none where it has gone.

@@ -6,7 +6,9 @@
 //!
 //! Who follows a log that *another process* writes knows of no such end
 //! ([`Follower::next_written`]): it is given what that process has handed to the kernel, and a
-//! place without a whole frame is where it waits.
+//! place without a whole frame is where it waits. Whether anything is to come there is decided as
+//! replay does it ([`Follower::check_wait`]): where the manifest, or a frame beyond, says that the
+//! log was durable further on, it is damage.
 
 use std::path::{Path, PathBuf};
 
@@ -124,6 +126,8 @@ pub struct Follower {
     host: Host,
     dir: PathBuf,
     lsn: Lsn,
+    /// It has come here by a seal that says that another segment comes behind.
+    owes_next: bool,
     open: Option<Open>,
     payload: Vec<u8>,
 }
@@ -143,8 +147,8 @@ enum Step {
     Wait,
     /// No file has it.
     NoFile,
-    /// No batch; the history goes on there.
-    Over(Lsn),
+    /// No batch; the history goes on there. Whether a segment must be there that goes on with it.
+    Over(Lsn, bool),
     /// A batch, whose records are in the buffer.
     Batch { end_lsn: Lsn, first_seq: Seq, count: u32, time_ms: Option<u64> },
 }
@@ -152,12 +156,25 @@ enum Step {
 impl Follower {
     /// Stands at `lsn`: the border of a frame, or where a segment ends.
     pub fn at(host: &Host, dir: &Path, lsn: Lsn) -> Follower {
-        Follower { host: host.clone(), dir: dir.to_owned(), lsn, open: None, payload: Vec::new() }
+        Follower {
+            host: host.clone(),
+            dir: dir.to_owned(),
+            lsn,
+            owes_next: false,
+            open: None,
+            payload: Vec::new(),
+        }
     }
 
     /// Where it stands.
     pub fn lsn(&self) -> Lsn {
         self.lsn
+    }
+
+    /// Whether a file must go on with the history here: one was left for the segment before, and was
+    /// durable before that was sealed for it.
+    pub fn owes_next(&self) -> bool {
+        self.owes_next
     }
 
     /// The next batch, and goes past it; none when there is no other that ends at or before `durable_lsn`. `file_at` tells which
@@ -174,9 +191,10 @@ impl Follower {
             match self.step(durable_lsn, file_at)? {
                 Step::Wait => return Ok(None),
                 Step::NoFile => return Err(lacks(&self.dir, self.lsn)),
-                Step::Over(lsn) => self.lsn = lsn,
+                Step::Over(lsn, owes_next) => (self.lsn, self.owes_next) = (lsn, owes_next),
                 Step::Batch { end_lsn, first_seq, count, time_ms } => {
                     let lsn = std::mem::replace(&mut self.lsn, end_lsn);
+                    self.owes_next = false;
                     let payload = &self.payload[..];
                     return Ok(Some(Followed { lsn, end_lsn, first_seq, count, time_ms, payload }));
                 }
@@ -194,14 +212,48 @@ impl Follower {
             match self.step_written(file_at)? {
                 Step::Wait => return Ok(Written::NotYet),
                 Step::NoFile => return Ok(Written::NoFile),
-                Step::Over(lsn) => self.lsn = lsn,
+                Step::Over(lsn, owes_next) => (self.lsn, self.owes_next) = (lsn, owes_next),
                 Step::Batch { end_lsn, first_seq, count, time_ms } => {
                     let lsn = std::mem::replace(&mut self.lsn, end_lsn);
+                    self.owes_next = false;
                     let payload = &self.payload[..];
                     return Ok(Written::Batch(Followed { lsn, end_lsn, first_seq, count, time_ms, payload }));
                 }
             }
         }
+    }
+
+    /// Fails where what stood at this place was durable, and is no whole frame now: nothing will come
+    /// there. `known_lsn` is what the manifest says, as it was read before this; frames beyond this
+    /// place, which may say more, are looked for where the files of the history are `given`.
+    ///
+    /// # Errors
+    /// Damage; a failed read. Either may be owed to what the writer does meanwhile, and then pass.
+    pub fn check_wait(&mut self, known_lsn: Lsn, given: Option<&[HistoryFile]>) -> Result<()> {
+        let lsn = self.lsn;
+        let vouched_lsn = given.map_or(Ok(0), |files| self.vouched_beyond(files))?.max(known_lsn);
+        let Some(open) = self.open.as_mut().filter(|_| lsn < vouched_lsn) else { return Ok(()) };
+        if open.reader.frame_now(&open.header, lsn)?.is_some() {
+            return Ok(()); // it has come since
+        }
+        let what = format!("no whole frame at LSN {lsn}, but the log was durable up to LSN {vouched_lsn}");
+        Err(Error::corrupt(&open.reader.path, open.header.offset_of(lsn), what))
+    }
+
+    /// Up to where frames beyond this place say that the log is durable.
+    fn vouched_beyond(&mut self, files: &[HistoryFile]) -> Result<Lsn> {
+        let lsn = self.lsn;
+        let mut vouched_lsn = 0;
+        if let Some(open) = &mut self.open {
+            open.reader.forget()?;
+            vouched_lsn = open.reader.search(&open.header, lsn, lsn)?.durable_lsn;
+        }
+        for file in files.iter().filter(|file| file.first_lsn > lsn) {
+            let mut reader = SegmentReader::open_at(&self.host, file.path(&self.dir))?;
+            let Ok(header) = reader.header(file.number)? else { continue };
+            vouched_lsn = vouched_lsn.max(reader.search(&header, header.first_lsn, lsn)?.durable_lsn);
+        }
+        Ok(vouched_lsn)
     }
 
     fn step_written(&mut self, file_at: &dyn Fn(Lsn) -> Option<HistoryFile>) -> Result<Step> {
@@ -238,8 +290,9 @@ impl Follower {
 fn step_over(frame: Frame<'_>, lsn: Lsn, header: &SegmentHeader, payload: &mut Vec<u8>) -> Step {
     let (head, end_lsn) = (frame.head, lsn + frame.len_bytes as u64);
     match head.kind {
-        FrameKind::Seal | FrameKind::SealForNext => Step::Over(header.next_lsn()),
-        FrameKind::Mark => Step::Over(end_lsn),
+        FrameKind::Seal => Step::Over(header.next_lsn(), false),
+        FrameKind::SealForNext => Step::Over(header.next_lsn(), true),
+        FrameKind::Mark => Step::Over(end_lsn, false),
         FrameKind::Batch => {
             payload.clear();
             payload.extend_from_slice(frame.payload);

@@ -96,11 +96,16 @@ impl SegmentReader {
         self.frame(header, lsn)
     }
 
-    /// Forgets what it has read, and takes note of the length of the file; true where a frame may
-    /// have begun at `lsn`.
-    fn look_again(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<bool> {
+    /// Forgets what it has read, and takes note of the length of the file.
+    pub(crate) fn forget(&mut self) -> Result<()> {
         self.window.clear();
         self.len_bytes = self.file.len_bytes().map_err(|error| Error::io("read", &self.path, error))?;
+        Ok(())
+    }
+
+    /// The same; true where a frame may have begun at `lsn`.
+    fn look_again(&mut self, header: &SegmentHeader, lsn: Lsn) -> Result<bool> {
+        self.forget()?;
         let offset = header.offset_of(lsn);
         if self.len_bytes.saturating_sub(offset) < FRAME_BYTES_MIN as u64 {
             return Ok(false);

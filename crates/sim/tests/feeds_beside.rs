@@ -9,9 +9,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use folddb::{
-    Durability, ErrorKind, FeedBeside, FeedEvent, FeedOptions, Options, Rules, Store, Table, Upkeep, ValuesIn,
+    Durability, ErrorKind, FeedBeside, FeedEvent, FeedOptions, FeedPosition, Options, Rules, Store, Table,
+    Upkeep, ValuesIn,
 };
+use folddb_sim::faulty_files::{Call, Fault};
 use folddb_sim::numbered::Numbered;
+use folddb_sim::world::SimDisk;
 
 const DIR: &str = "FOLDDB_FEED_WRITER_DIR";
 const NAME: &str = "f";
@@ -206,6 +209,159 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     }
     said(open(FeedOptions::default()), ErrorKind::FeedLost, ["budget", "--again"]);
     store.drop_feed(NAME).expect_err("it is being read");
+}
+
+// ---- damage, and places of before ----------------------------------------------------------------
+
+/// In the faulty world: a store with one table, and its feed.
+fn in_world(disk: &SimDisk) -> (Store, Blobs) {
+    let options = manual().host(disk.host());
+    let store = Store::create(SimDisk::store_dir(), options).expect("a store");
+    let table = store.table("inline", Rules::sorted()).expect("a table");
+    make_feed(&store, None);
+    (store, table)
+}
+
+fn beside_in(disk: &SimDisk, from: Option<FeedPosition>) -> folddb::Result<FeedBeside> {
+    let options = small().host(disk.host());
+    Store::feed_beside(SimDisk::store_dir(), NAME, FeedOptions::default(), from, &options)
+}
+
+fn set(store: &Store, table: &Blobs, (key, value): (u64, &[u8]), durability: Durability) {
+    let mut batch = store.batch();
+    batch.set(table, &key, &value.to_vec());
+    batch.commit(durability).expect("a commit");
+}
+
+/// All events that come within so many looks; and the error that ended it.
+fn polled(feed: &mut FeedBeside) -> (Vec<FeedEvent>, Option<folddb::Error>) {
+    let (mut met, mut idle) = (Vec::new(), 0);
+    while idle < 40 {
+        match feed.poll() {
+            Ok(Some(event)) => met.push(event),
+            Ok(None) => idle += 1,
+            Err(error) => return (met, Some(error)),
+        }
+    }
+    (met, None)
+}
+
+#[test]
+fn damage_of_the_log_is_told_wherever_an_opening_tells_it_and_never_waited_for() {
+    let (disk, dir) = (SimDisk::new(7), SimDisk::store_dir());
+    let (store, table) = in_world(&disk);
+    for key in 0..160 {
+        let durability = [Durability::Process, Durability::Sync][usize::from(key % 10 == 9 && key < 150)];
+        set(&store, &table, (key, &blob(key, 1).repeat(8)), durability);
+    }
+    let (all, error) = polled(&mut beside_in(&disk, None).expect("it is there"));
+    assert!(error.is_none() && all.len() >= 160, "{} events, {error:?}", all.len());
+    let logs = disk.names(&dir).into_iter().filter(|(name, _)| name.ends_with(".log"));
+    let logs: Vec<(String, u64)> = logs.collect();
+    assert!(logs.len() >= 3, "{logs:?}");
+    let (mut told, mut passed) = (0, 0);
+    for (name, len) in &logs {
+        let written = disk.bytes(&dir.join(name)).expect("it reads").iter().rposition(|&byte| byte != 0);
+        let written = written.map_or(0, |last| last as u64 + 1);
+        let within = (0..6).map(|at| 5000 + at * written.saturating_sub(5000) / 6);
+        for offset in [40].into_iter().chain(within).filter(|offset| offset < len) {
+            let world = disk.after_death();
+            assert!(world.rot(&dir.join(name), offset, 0x10));
+            let options = manual().host(world.host()).beside_writer(true);
+            let refused = Store::open(&dir, options).err().map(|error| error.to_string());
+            let (met, error) = match beside_in(&world, None) {
+                Ok(mut feed) => polled(&mut feed),
+                Err(error) => (Vec::new(), Some(error)),
+            };
+            let why = format!("{name} at {offset} of {written}: refused {refused:?}, told {error:?}");
+            assert!(all.starts_with(&met), "{why}: {} events", met.len());
+            assert_eq!(error.is_some(), refused.is_some(), "{why}");
+            match error {
+                None => passed += 1,
+                Some(error) => {
+                    assert!(
+                        offset < 4096 || error.to_string().contains(&format!("{name} is damaged at")),
+                        "{why}"
+                    );
+                    told += 1;
+                }
+            }
+        }
+    }
+    assert!(told > 10 && passed > 0, "{told} told, {passed} not");
+}
+
+#[test]
+fn a_place_from_before_a_crash_is_found_again_where_the_log_was_written_anew() {
+    let disk = SimDisk::new(8);
+    let (store, table) = in_world(&disk);
+    set(&store, &table, (0, &blob(0, 1)), Durability::Sync);
+    (1..30).for_each(|key| set(&store, &table, (key, &blob(key, 1)), Durability::Process));
+    let mut before = beside_in(&disk, None).expect("it is there");
+    let (met, error) = polled(&mut before);
+    assert!(error.is_none() && met.len() >= 30);
+    let world = disk.after_death();
+    let store = Store::open(SimDisk::store_dir(), manual().host(world.host())).expect("it opens");
+    let mut own = store.feed(NAME, FeedOptions::default()).expect("a feed");
+    own.skip_to(before.position()).expect("it is there");
+    own.acknowledge(own.position()).expect("an edit");
+    drop(own);
+    let mut feed = beside_in(&world, Some(before.position())).expect("it is there");
+    let table: Blobs = store.table("inline", Rules::sorted()).expect("a table");
+    assert_eq!(feed.poll().expect("nothing yet"), None);
+    set(&store, &table, (100, &blob(100, 1)), Durability::Process);
+    world.break_on(Fault { times: 1, ..Fault::on(&[Call::Read]) }); // so that it looks at everything anew
+    let (met, error) = polled(&mut feed);
+    assert!(world.has_met_fault());
+    assert_eq!((met.len(), error.map(|error| error.to_string())), (1, None));
+}
+
+/// Copies a store that is open, as a crash would leave it.
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("it lists") {
+        let path = entry.expect("an entry").path();
+        let to = to.join(path.file_name().expect("a name"));
+        match path.is_dir() {
+            true => copy_dir(&path, &to),
+            false => std::fs::copy(&path, &to).map(drop).expect("a copy"),
+        }
+    }
+}
+
+#[test]
+fn a_store_that_was_put_back_is_told_though_the_last_batch_is_the_same() {
+    for (changed, is_told) in [(None, false), (Some(5), true), (Some(7), true), (Some(9), true)] {
+        let temp = tempfile::tempdir().expect("a directory");
+        let (dir, saved) = (temp.path().join("store"), temp.path().join("saved"));
+        let store = Store::create(&dir, manual()).expect("a store");
+        let table: Blobs = store.table("inline", Rules::sorted()).expect("a table");
+        make_feed(&store, None);
+        let mut feed = beside(&dir);
+        (0..5).for_each(|key| set(&store, &table, (key, b"same"), Durability::Sync));
+        copy_dir(&dir, &saved);
+        (5..10).for_each(|key| set(&store, &table, (key, b"same"), Durability::Process));
+        let (met, error) = polled(&mut feed);
+        assert!(met.len() >= 10 && error.is_none(), "{} events, {error:?}", met.len());
+        drop((table, store));
+        std::fs::remove_dir_all(&dir).expect("it goes");
+        std::fs::rename(&saved, &dir).expect("it comes back");
+        let store = Store::open(&dir, manual()).expect("it opens");
+        let table: Blobs = store.table("inline", Rules::sorted()).expect("a table");
+        for key in 5..12 {
+            let value: &[u8] = if changed == Some(key) { b"other" } else { b"same" };
+            set(&store, &table, (key, value), Durability::Process);
+        }
+        let (met, error) = polled(&mut feed);
+        match error {
+            Some(error) => {
+                assert!(is_told && met.is_empty(), "{changed:?}: {error}");
+                assert_eq!(error.kind(), ErrorKind::FeedLost, "{changed:?}: {error}");
+                assert!(error.to_string().contains("has given other batches"), "{error}");
+            }
+            None => assert!(!is_told && met.len() == 2, "{changed:?}: {} events and no error", met.len()),
+        }
+    }
 }
 
 // ---- two processes -----------------------------------------------------------------------------
