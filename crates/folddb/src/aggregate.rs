@@ -16,12 +16,12 @@ use folddb_rules::{Aggregate as Sum, KeyOrder};
 use folddb_run::{ReadMode, RunCursor};
 
 use crate::any_rows::AnyRows;
-use crate::read::pinned;
-use crate::read::scan::{ScanPlan, Wanted, run_cursor};
 use crate::scans::{BytesScan, Scan, wrong_row};
-use crate::state::catalog::TableCore;
-use crate::state::range_deletes::RangeDeletes;
-use crate::state::view::{PartView, RunView, TableView};
+use folddb_engine::read::pinned;
+use folddb_engine::read::scan::{ScanPlan, Wanted, run_cursor};
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::range_deletes::RangeDeletes;
+use folddb_engine::state::view::{PartView, RunView, TableView};
 
 /// What the rows of a range come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,14 +16,14 @@ use folddb_base::{ErrorKind, OpBuf, Result};
 use folddb_host::sync::Mutex;
 
 use crate::own_writes::{Inside, OwnOps, applied};
-use crate::read::get;
-use crate::read::hashed_scan::HashedRows;
-use crate::read::scan::{Rows, ScanPlan, Wanted};
-use crate::state::catalog::TableCore;
-use crate::state::engine::Engine;
-use crate::state::snapshots::At;
-use crate::values::head::Head;
-use crate::write::read_set::Passed;
+use folddb_engine::read::get;
+use folddb_engine::read::hashed_scan::HashedRows;
+use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::snapshots::At;
+use folddb_engine::values::head::Head;
+use folddb_engine::write::read_set::Passed;
 
 /// See [`AnyRows::stands`].
 type Stands<'r> = ((&'r Arc<Engine>, &'r Arc<TableCore>), (&'r ScanPlan, At), &'r [u8]);

@@ -6,14 +6,14 @@ use folddb_base::limits::BATCH_BYTES_MAX;
 use folddb_base::{Error, OpKind, Result, Seq};
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
-use crate::options::Durability;
-use crate::state::catalog::TableCore;
-use crate::state::engine::Engine;
 use crate::table::{BytesTable, Table};
-use crate::write::commit;
-use crate::write::encoded_batch::{Encoded, WriteOp};
-use crate::write::ops::Lifetime;
-use crate::write::read_set::ReadSet;
+use folddb_engine::options::Durability;
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::write::commit;
+use folddb_engine::write::encoded_batch::{Encoded, WriteOp};
+use folddb_engine::write::ops::Lifetime;
+use folddb_engine::write::read_set::ReadSet;
 
 /// Ops that are committed together: after a crash all of them are there or none, and no reader ever sees
 /// only some. A batch that is dropped without [`Batch::commit`] does nothing.

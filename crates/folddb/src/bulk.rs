@@ -19,17 +19,17 @@ use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_rules::{Composed, State};
 use folddb_run::PartFacts;
 
-use crate::background::output::Output;
-use crate::edit::feeds;
-use crate::read::get;
-use crate::read::get::damaged_record;
 use crate::rules::Rules;
-use crate::state::catalog::TableCore;
-use crate::state::disk_quota::Who;
-use crate::state::view::{PartFile, TableView};
 use crate::store::{Content, Store};
 use crate::table::{BytesTable, Table, fit};
-use crate::write::encoded_batch::{WriteOp, check_lengths};
+use folddb_engine::background::output::Output;
+use folddb_engine::edit::feeds;
+use folddb_engine::read::get;
+use folddb_engine::read::get::damaged_record;
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::disk_quota::Who;
+use folddb_engine::state::view::{PartFile, TableView};
+use folddb_engine::write::encoded_batch::{WriteOp, check_lengths};
 
 /// A load under way, of keys and values as bytes. Dropped without [`BytesBulkLoad::finish`], it leaves nothing.
 #[must_use = "nothing is loaded before it is finished"]

@@ -12,11 +12,11 @@ use folddb_base::stream::Direction;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 use folddb_layout::cursor_token::CursorToken;
 
-use crate::read::scan::{ScanPlan, Wanted};
-use crate::state::catalog::TableCore;
-use crate::state::clock;
-use crate::state::engine::Engine;
-use crate::state::snapshots::{At, Held, HeldFor};
+use folddb_engine::read::scan::{ScanPlan, Wanted};
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::clock;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::snapshots::{At, Held, HeldFor};
 
 /// Where a scan stands. As text it is hexadecimal digits.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,8 +18,8 @@ pub use folddb_layout::digest::{DIGEST_VERSION, Digest};
 
 use crate::scans::{BytesScan, LentRows};
 use crate::spread::{END, GO_ON, Step};
-use crate::write::stream;
-use crate::write::stream::cause_of;
+use folddb_engine::write::stream;
+use folddb_engine::write::stream::cause_of;
 
 /// Bytes of a value in several pieces that are held at once.
 const PIECE_BYTES: usize = 64 << 10;

@@ -26,19 +26,19 @@ use folddb_manifest::{Change, FeedPhase, FeedState, TableNote};
 use folddb_rules::Datum;
 
 use crate::any_rows::Short;
-use crate::edit::feeds;
-use crate::edit::feeds::lost_error;
-use crate::edit::log_archive::{check_feed_is_no_log, check_holds_no_log};
 use crate::feed_batch::{Met, Reading, met, note_event};
 use crate::feed_event::{FeedBatch, FeedEvent, FeedOptions, FeedPosition, FeedRow, FeedTable};
-use crate::read::head;
 use crate::scans::{BytesScan, LentRows};
 use crate::snapshot::Snapshot;
-use crate::state::engine::Engine;
-use crate::state::{log_sync, pressure};
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::values::head::Head;
+use folddb_engine::edit::feeds;
+use folddb_engine::edit::feeds::lost_error;
+use folddb_engine::edit::log_archive::{check_feed_is_no_log, check_holds_no_log};
+use folddb_engine::read::head;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::{log_sync, pressure};
+use folddb_engine::values::head::Head;
 
 /// The budget of a feed that is made without one.
 const BYTES_MAX: u64 = 1 << 30;

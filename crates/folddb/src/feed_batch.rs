@@ -17,9 +17,9 @@ use folddb_manifest::TableNote;
 use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::feed_event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable};
-use crate::state::counters::Counter;
-use crate::state::value_files::{Roster, ValueFiles};
-use crate::values::hashed_record::is_long;
+use folddb_engine::state::counters::Counter;
+use folddb_engine::state::value_files::{Roster, ValueFiles};
+use folddb_engine::values::hashed_record::is_long;
 
 /// A table that was met.
 #[derive(Clone)]

@@ -50,18 +50,18 @@ use folddb_manifest::{FeedPhase, FeedState, KeptLog, State, TableNote};
 use folddb_rules::table_rules::TableRules;
 use folddb_run::Shared;
 
-use crate::edit::feeds::{history_in, lost_error};
-use crate::edit::log_archive::check_feed_is_no_log;
 use crate::feed::{check_same, place_of};
 use crate::feed_batch::{Met, Reading, note_event};
 use crate::feed_event::{FeedBatch, FeedEvent, FeedOptions, FeedPosition};
-use crate::options::Options;
-use crate::recovery::format::check_format;
-use crate::recovery::primary::replay_from;
-use crate::recovery::secondary::{ATTEMPTS_MAX, PAUSE, is_known, may_pass};
-use crate::state::counters::Counter;
-use crate::state::value_files::ValueFiles;
 use crate::store::Store;
+use folddb_engine::edit::feeds::{history_in, lost_error};
+use folddb_engine::edit::log_archive::check_feed_is_no_log;
+use folddb_engine::options::Options;
+use folddb_engine::recovery::format::check_format;
+use folddb_engine::recovery::primary::replay_from;
+use folddb_engine::recovery::secondary::{ATTEMPTS_MAX, PAUSE, is_known, may_pass};
+use folddb_engine::state::counters::Counter;
+use folddb_engine::state::value_files::ValueFiles;
 
 /// A reader that has caught up looks for what is new after so long, then after twice as long each
 /// time, up to so long.

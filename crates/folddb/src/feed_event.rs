@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use folddb_base::{Lsn, Seq};
 
-use crate::values::head::Head;
+use folddb_engine::values::head::Head;
 
 /// What a feed tells of, and how much it may hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -27,17 +27,17 @@ use folddb_rules::terms::{before_entries, behind_entries, pack_term, show_term, 
 use folddb_rules::{Datum, Extractor, Terms};
 
 use crate::indexing;
-use crate::read::lookup;
-use crate::read::lookup::{Looked, Want};
-use crate::read::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
-use crate::state::catalog::{IndexCore, TableCore};
-use crate::state::engine::Engine;
-use crate::state::snapshots::{At, Held, HeldFor};
 use crate::table::{BytesTable, Table};
-use crate::values::head::Head;
-use crate::write::index_entries::not_at_hand;
-use crate::write::read_set::Reads;
+use folddb_engine::read::lookup;
+use folddb_engine::read::lookup::{Looked, Want};
+use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
+use folddb_engine::state::catalog::{IndexCore, TableCore};
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::snapshots::{At, Held, HeldFor};
+use folddb_engine::values::head::Head;
+use folddb_engine::write::index_entries::not_at_hand;
+use folddb_engine::write::read_set::Reads;
 
 /// So many entries are looked up together, at first and at most.
 const TOGETHER: std::ops::RangeInclusive<usize> = 16..=256;

@@ -12,11 +12,11 @@ use folddb_base::{Error, Result};
 use folddb_rules::codec::{Key, Value};
 
 use crate::find::{BytesFind, Find, Hit, Hits, decoded_key};
-use crate::read::scan::{ScanPlan, Wanted};
 use crate::scans::BytesScan;
 use crate::snapshot::Snapshot;
 use crate::spread::{fold_pieces, pieces_for};
-use crate::state::snapshots::HeldFor;
+use folddb_engine::read::scan::{ScanPlan, Wanted};
+use folddb_engine::state::snapshots::HeldFor;
 
 impl BytesFind {
     /// Cuts what is asked for into at most `pieces` finds over about as many entries, which follow one another and see the same

@@ -18,25 +18,23 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Weak};
 
 use folddb_base::{Error, ErrorKind, Op, Result, Seq};
+use folddb_engine::background::jobs::Background;
+use folddb_engine::background::merge;
+use folddb_engine::edit::indexes;
+use folddb_engine::edit::indexes::NewIndexes;
+use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
+use folddb_engine::read::terms::{Taken, take_terms};
+use folddb_engine::state::catalog::{IndexCore, TableCore};
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::snapshots::Held;
+use folddb_engine::state::{clock, log_sync};
+use folddb_engine::write::commit;
+use folddb_engine::write::encoded_batch::Encoded;
+use folddb_engine::write::index_entries::not_at_hand;
 use folddb_host::sync::atomic::Ordering;
 use folddb_layout::manifest_edit::{Change, IndexStand};
-use folddb_rules::table_rules::TableRules;
 use folddb_rules::terms::{ENTRY_OVERHEAD_BYTES_MAX, put_entry};
 use folddb_rules::{Extractor, IndexRule, TermRule, Terms};
-
-use crate::background::jobs::Background;
-use crate::background::merge;
-use crate::edit::indexes;
-use crate::edit::indexes::NewIndexes;
-use crate::read::scan::{Rows, ScanPlan, Wanted};
-use crate::read::terms::{Taken, take_terms};
-use crate::state::catalog::{IndexCore, TableCore};
-use crate::state::engine::Engine;
-use crate::state::snapshots::Held;
-use crate::state::{clock, log_sync};
-use crate::write::commit;
-use crate::write::encoded_batch::Encoded;
-use crate::write::index_entries::not_at_hand;
 
 /// So many rows, or bytes of entries, does a slice take in.
 const SLICE_ROWS: usize = 2048;
@@ -82,43 +80,22 @@ pub struct IndexProgress {
 /// Who is told, and may break off.
 pub(crate) type Told<'a> = &'a mut dyn FnMut(IndexProgress) -> ControlFlow<()>;
 
-impl TableCore {
-    /// Its indexes, as they stand.
-    pub(crate) fn index_infos(&self) -> Vec<IndexInfo> {
-        self.indexes().iter().map(|index| index.info()).collect()
-    }
-
-    /// Its rules, with the indexes that it has.
-    pub(crate) fn rules_with_indexes(&self) -> TableRules {
-        let rules = self.rules.rules.clone();
-        self.indexes().iter().filter_map(|index| index.rule().cloned()).fold(rules, TableRules::index)
-    }
+/// The indexes of a table, as they stand.
+pub(crate) fn infos(table: &TableCore) -> Vec<IndexInfo> {
+    table.indexes().iter().map(|index| info(index)).collect()
 }
 
-impl IndexCore {
-    fn rule(&self) -> Option<&IndexRule> {
-        self.table.rules.rules.indexes.first()
-    }
-
-    /// Whether all that was in the table before is in it.
-    pub(crate) fn is_built(&self) -> bool {
-        self.stand.read().building.is_none()
-    }
-
-    pub(crate) fn info(&self) -> IndexInfo {
-        let stand = self.stand.read();
-        IndexInfo {
-            rule: self
-                .rule()
-                .cloned()
-                .unwrap_or(IndexRule { name: self.name.clone(), terms: TermRule::Value }),
-            table: self.table.name.clone(),
-            is_built: stand.building.is_none(),
-            since: stand.since,
-            missing: self.extractor.as_ref().err().cloned(),
-            met: self.met.load(Ordering::Relaxed),
-            stale: self.stale.load(Ordering::Relaxed),
-        }
+fn info(index: &IndexCore) -> IndexInfo {
+    let stand = index.stand.read();
+    let unnamed = || IndexRule { name: index.name.clone(), terms: TermRule::Value };
+    IndexInfo {
+        rule: index.rule().cloned().unwrap_or_else(unnamed),
+        table: index.table.name.clone(),
+        is_built: stand.building.is_none(),
+        since: stand.since,
+        missing: index.extractor.as_ref().err().cloned(),
+        met: index.met.load(Ordering::Relaxed),
+        stale: index.stale.load(Ordering::Relaxed),
     }
 }
 
@@ -263,7 +240,7 @@ pub(crate) fn build_index(
     let _claim = Claim::take(index)?;
     let Some(through) = index.stand.read().building.clone() else { return Ok(()) };
     let extractor = index.extractor.as_ref().map_err(|why| not_at_hand(table, index, why))?;
-    let keys_total = crate::report::table_stats(table).keys_estimate;
+    let keys_total = crate::table_stats::table_stats(table).keys_estimate;
     let mut building = Building {
         engine,
         table,
@@ -332,7 +309,7 @@ impl Building<'_> {
         drop(rows);
         self.progress.keys_done += taken as u64;
         self.progress.entries += u64::from(self.batch.count);
-        commit::commit(self.engine, &mut self.batch, crate::options::Durability::Process)?;
+        commit::commit(self.engine, &mut self.batch, folddb_engine::options::Durability::Process)?;
         Ok(is_done)
     }
 
@@ -355,12 +332,14 @@ impl Building<'_> {
         let key = rows.key().to_vec();
         for operand in rows.loaded_operands()? {
             self.terms.clear();
-            let values =
-                match operand.op().map_err(|cause| crate::read::get::damaged_record(self.table, cause))? {
-                    Op::Set(value) | Op::Insert(value) | Op::Fold(value) => [Some(value), None],
-                    Op::InsertFold { absent, present } => [Some(absent), Some(present)],
-                    _ => [None, None],
-                };
+            let values = match operand
+                .op()
+                .map_err(|cause| folddb_engine::read::get::damaged_record(self.table, cause))?
+            {
+                Op::Set(value) | Op::Insert(value) | Op::Fold(value) => [Some(value), None],
+                Op::InsertFold { absent, present } => [Some(absent), Some(present)],
+                _ => [None, None],
+            };
             for value in values.into_iter().flatten() {
                 take_terms(self.extractor, self.table, &key, Taken::Value(value), &mut self.terms);
             }
@@ -402,6 +381,6 @@ impl Building<'_> {
         drop(self.present()); // which notes what time it is
         self.batch.clear();
         self.batch.push_no_entry(&self.index.table);
-        commit::commit(self.engine, &mut self.batch, crate::options::Durability::Process)
+        commit::commit(self.engine, &mut self.batch, folddb_engine::options::Durability::Process)
     }
 }

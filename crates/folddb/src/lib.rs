@@ -63,15 +63,6 @@
 
 #![forbid(unsafe_code)]
 
-mod options;
-mod size;
-mod state;
-mod edit;
-mod values;
-mod read;
-mod write;
-mod background;
-mod recovery;
 mod own_writes;
 mod any_rows;
 mod rules;
@@ -82,6 +73,7 @@ mod batch;
 mod snapshot;
 mod spread;
 mod aggregate;
+mod table_stats;
 mod indexing;
 mod find;
 mod find_fold;
@@ -100,9 +92,6 @@ mod value_times;
 pub mod care;
 
 pub use aggregate::{Aggregate, AggregateCost};
-pub use background::merge_job::Progress;
-pub use background::reclaim_report::ReclaimReport;
-pub use background::scheduler::Work;
 pub use batch::Batch;
 pub use bulk::{BulkLoad, BytesBulkLoad};
 pub use care::{
@@ -117,25 +106,31 @@ pub use feed_event::{
     FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedPosition, FeedRow, FeedTable,
 };
 pub use find::{BytesFind, Find, Hit, Hits};
+pub use folddb_engine::background::merge_job::Progress;
+pub use folddb_engine::background::reclaim_report::ReclaimReport;
+pub use folddb_engine::background::scheduler::Work;
+pub use folddb_engine::options::{Durability, Options, Upkeep};
+pub use folddb_engine::read::history::Version;
+pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};
+pub use folddb_engine::size::size_text;
+pub use folddb_engine::state::clock::AsOf;
+pub use folddb_engine::state::feed_state::FeedStats;
+pub use folddb_engine::values::head::Head;
+pub use folddb_engine::write::encoded_batch::WriteOp;
+pub use folddb_engine::write::ops::Lifetime;
+pub use folddb_engine::write::stream::{ValueReader, ValueWriter};
 pub use indexing::{IndexInfo, IndexProgress};
-pub use options::{Durability, Options, Upkeep};
-pub use read::history::Version;
-pub use read::locate::{FilePiece, Locate, Located, LocatedPiece};
-pub use report::{Explained, PartInfo, Place, RunInfo, StoreStats, TableStats, ValueSegment};
+pub use report::{Explained, Place, StoreStats, ValueSegment};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows, Scan, TypedRows};
-pub use size::size_text;
 pub use snapshot::Snapshot;
-pub use state::clock::AsOf;
-pub use state::feed_state::FeedStats;
 pub use store::Store;
 pub use table::{BytesTable, Table};
+pub use table_stats::PartInfo;
+pub use table_stats::RunInfo;
+pub use table_stats::TableStats;
 pub use transaction::Transaction;
 pub use value_times::ValueTimes;
-pub use values::head::Head;
-pub use write::encoded_batch::WriteOp;
-pub use write::ops::Lifetime;
-pub use write::stream::{ValueReader, ValueWriter};
 
 pub use folddb_base::{Damage, Error, ErrorKind, Op, OpKind, Piece, Pointer, Result, Rope, Seq, limits};
 pub use folddb_host::{AppendMode, Host};
@@ -146,3 +141,6 @@ pub use folddb_rules::{
     Datum, Expire, Fold, FoldFailure, IndexRule, Keep, KeyOrder, Outcome, TermRule, Terms, codec, datum,
     folds, law, order, table_rules, terms, time,
 };
+
+#[cfg(test)]
+mod tests;

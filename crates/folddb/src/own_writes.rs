@@ -11,12 +11,12 @@ use std::sync::Arc;
 use folddb_base::{ErrorKind, OpBuf, OpKind, Result, TableId};
 use folddb_host::sync::Mutex;
 
-use crate::read::get;
-use crate::read::get::damaged_record;
-use crate::read::scan::ScanPlan;
-use crate::state::catalog::TableCore;
-use crate::state::engine::Engine;
-use crate::write::read_set::{Reads, is_within};
+use folddb_engine::read::get;
+use folddb_engine::read::get::damaged_record;
+use folddb_engine::read::scan::ScanPlan;
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::write::read_set::{Reads, is_within};
 
 /// The ops of one key, in order.
 pub(crate) type OwnOps = (Vec<u8>, Vec<OpBuf>);

@@ -7,25 +7,26 @@ use folddb_base::ids::RunId;
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::stamp::NEVER;
 use folddb_base::{FileNumber, OpKind, Result, Seq, Stamp};
+use folddb_engine::background::jobs::Background;
+use folddb_engine::background::{live_values, merge, reclaim, unflushed};
+use folddb_engine::edit::old_snapshots;
+use folddb_engine::read::hashed;
+use folddb_engine::read::hashed::As;
+use folddb_engine::recovery::format::is_sealed;
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::hash_index::Hashed;
+use folddb_engine::state::{clock, pressure};
+use folddb_engine::values::hashed_record::Reading;
+use folddb_engine::values::segments;
 use folddb_layout::values::VALUES_HEADER_BYTES;
 use folddb_merge::Times as MergeTimes;
 use folddb_rules::Keep;
 
-use crate::background::jobs::Background;
-use crate::background::live_values;
-use crate::background::{merge, reclaim, unflushed};
-use crate::edit::old_snapshots;
-use crate::read::hashed;
-use crate::read::hashed::As;
-use crate::recovery::format::is_sealed;
-use crate::state::catalog::TableCore;
-use crate::state::engine::Engine;
-use crate::state::hash_index::Hashed;
-use crate::state::{clock, pressure};
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::values::hashed_record::Reading;
-use crate::values::segments;
+use crate::table_stats;
+use crate::table_stats::TableStats;
 
 /// Figures of a store. Counters begin at the opening.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -133,61 +134,6 @@ pub struct StoreStats {
     pub is_sealed: bool,
 }
 
-/// Figures of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TableStats {
-    /// Its name.
-    pub name: String,
-    /// Records in runs and memtables; several may be of one key.
-    pub records: u64,
-    /// An estimate of its keys, from the sketches of its parts. Of a hashed table that keeps versions: all of these.
-    pub keys_estimate: u64,
-    /// Bytes of its part files.
-    pub disk_bytes: u64,
-    /// Bytes of its memtables.
-    pub memtable_bytes: u64,
-    /// Its runs, newest first.
-    pub runs: Vec<RunInfo>,
-    /// Range deletes in force.
-    pub range_deletes: usize,
-    /// Memory of its index, in bytes, where it is hashed; none of a sorted table.
-    pub index_bytes: Option<u64>,
-}
-
-/// A run of a table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunInfo {
-    /// Its number.
-    pub id: RunId,
-    /// Its tier.
-    pub tier: u8,
-    /// Its parts, in key order.
-    pub parts: Vec<PartInfo>,
-}
-
-/// A part of a run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PartInfo {
-    /// Its file.
-    pub file: FileNumber,
-    /// Bytes of the file.
-    pub bytes: u64,
-    /// Records in the file.
-    pub records: u64,
-    /// Deletes among them.
-    pub deletes: u64,
-    /// The first key that it shows.
-    pub low: Vec<u8>,
-    /// The last key in it.
-    pub high: Vec<u8>,
-    /// The oldest seq in it.
-    pub min_seq: Seq,
-    /// The newest seq in it.
-    pub max_seq: Seq,
-    /// True when a merge under way has taken over the keys below `low`.
-    pub trimmed: bool,
-}
-
 /// A file of the value lane: a segment, or values of segments that were moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueSegment {
@@ -213,18 +159,6 @@ impl ValueSegment {
     pub fn dead_bytes(&self) -> u64 {
         let header_bytes = if self.in_files { 0 } else { VALUES_HEADER_BYTES as u64 };
         self.bytes.saturating_sub(self.live_bytes + header_bytes)
-    }
-}
-
-impl RunInfo {
-    /// Bytes of its files.
-    pub fn bytes(&self) -> u64 {
-        self.parts.iter().map(|part| part.bytes).sum()
-    }
-
-    /// Records in its files.
-    pub fn records(&self) -> u64 {
-        self.parts.iter().map(|part| part.records).sum()
     }
 }
 
@@ -295,7 +229,7 @@ impl Store {
     /// [`crate::ErrorKind::UnknownTable`].
     pub fn table_stats(&self, table: &str) -> Result<TableStats> {
         let table = self.bytes_table(table)?;
-        let stats = table_stats(table.core());
+        let stats = table_stats::table_stats(table.core());
         self.engine().check_readable(table.core())?;
         Ok(stats)
     }
@@ -377,7 +311,7 @@ impl BytesTable {
         let mut record = Vec::new();
         let found = hashed::look_up(engine, (core, hashed), key, As::Reader, Reading::Short, &mut record)?;
         let of = engine.values.files.present();
-        let explained = |found: crate::values::hashed_record::Found| Explained {
+        let explained = |found: folddb_engine::values::hashed_record::Found| Explained {
             place: Place::Values {
                 segment: of.number_of(found.slot.segment()).unwrap_or(found.slot.segment()),
                 offset: u64::from(found.slot.unit()) * VALUE_ALIGN,
@@ -434,62 +368,6 @@ impl Kept {
     }
 }
 
-pub(crate) fn table_stats(core: &Arc<TableCore>) -> TableStats {
-    if let Some(hashed) = &core.hashed {
-        return hashed_stats(core, hashed);
-    }
-    let view = core.view();
-    let memtables = || std::iter::once(&view.active).chain(view.sealed.iter().map(|sealed| &sealed.memtable));
-    let parts = || view.runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
-    let in_memory: u64 = memtables().map(|memtable| memtable.records()).sum();
-    let keys_estimate = folddb_layout::sketch::estimate_keys(parts().map(|facts| facts.sketch.as_slice()));
-    let run = |run: &crate::state::view::RunView| RunInfo {
-        id: run.id,
-        tier: run.tier,
-        parts: run.parts.iter().map(part_info).collect(),
-    };
-    TableStats {
-        name: core.name.clone(),
-        records: view.records(),
-        keys_estimate: keys_estimate.max(if view.runs.is_empty() { in_memory } else { 0 }),
-        disk_bytes: parts().map(|facts| facts.file_bytes).sum(),
-        memtable_bytes: memtables().map(|memtable| memtable.bytes() as u64).sum(),
-        runs: view.runs.iter().map(run).collect(),
-        range_deletes: view.range_deletes.len(),
-        index_bytes: None,
-    }
-}
-
-/// A hashed table has a record for each of its keys, or for each version that it keeps of one, and knows how many they are.
-fn hashed_stats(core: &TableCore, hashed: &Hashed) -> TableStats {
-    let keys = hashed.segments().values().map(|used| used.tally.records).sum();
-    TableStats {
-        name: core.name.clone(),
-        records: keys,
-        keys_estimate: keys,
-        disk_bytes: hashed.file.lock().as_ref().map_or(0, |file| file.bytes()),
-        memtable_bytes: 0,
-        runs: Vec::new(),
-        range_deletes: 0,
-        index_bytes: Some(hashed.index.facts().memory_bytes),
-    }
-}
-
-fn part_info(part: &crate::state::view::PartView) -> PartInfo {
-    let facts = part.file.part.facts();
-    PartInfo {
-        file: part.file.number,
-        bytes: facts.file_bytes,
-        records: facts.records,
-        deletes: facts.deletes,
-        low: part.low.clone(),
-        high: part.high.clone(),
-        min_seq: facts.min_seq,
-        max_seq: facts.max_seq,
-        trimmed: part.trimmed,
-    }
-}
-
 /// The segments, oldest first, with what parts point to in each. What two parts point to counts twice, but no more than there is.
 fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
     let mut used = live_values::alive(engine);
@@ -528,7 +406,7 @@ fn stats(background: &Background) -> StoreStats {
     let engine = &background.engine;
     let counters = &engine.counters;
     let reads = engine.parts.stats();
-    let memtables = |table: &Arc<TableCore>| table_stats(table).memtable_bytes;
+    let memtables = |table: &Arc<TableCore>| table_stats::table_stats(table).memtable_bytes;
     let snapshots = engine.borders.summary();
     let now = engine.host.clock.monotonic();
     let catalog = engine.catalog();

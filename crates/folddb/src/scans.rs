@@ -14,15 +14,15 @@ use folddb_rules::codec::{CodecError, Key, KeyBound, KeyPrefix, KeyRange, Value}
 use crate::any_rows::{AnyRows, Short};
 use crate::cursor::{Cursor, Resume, Stand};
 use crate::own_writes::Inside;
-use crate::read::get;
-use crate::read::scan::{ScanPlan, Wanted};
-use crate::read::stop::Stop;
-use crate::state::catalog::TableCore;
-use crate::state::engine::Engine;
-use crate::state::snapshots::Held;
-use crate::values::head::Head;
-use crate::write::stream;
-use crate::write::stream::ValueReader;
+use folddb_engine::read::get;
+use folddb_engine::read::scan::{ScanPlan, Wanted};
+use folddb_engine::read::stop::Stop;
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::snapshots::Held;
+use folddb_engine::values::head::Head;
+use folddb_engine::write::stream;
+use folddb_engine::write::stream::ValueReader;
 
 /// A scan of keys and values as bytes. Narrow it, then iterate, or take lent rows from [`BytesScan::rows`].
 #[derive(Clone)]

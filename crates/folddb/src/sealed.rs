@@ -18,9 +18,9 @@ use folddb_base::{Error, Result};
 use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 
-use crate::options::Options;
-use crate::recovery::format;
 use crate::store::Store;
+use folddb_engine::options::Options;
+use folddb_engine::recovery::format;
 
 /// What stands in the file, for people.
 const SAID: &[u8] = b"sealed: opened for reading only, until it is unsealed\n";
@@ -53,7 +53,7 @@ impl Store {
     /// locked, must have ended before anything is written.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] while somebody reads; [`ErrorKind::NoStore`]; a failed write.
+    /// [`crate::ErrorKind::Locked`] while somebody reads; [`ErrorKind::NoStore`]; a failed write.
     pub fn unseal(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.read_only(false));
         format::read_version(path, &options)?; // there is a store
@@ -76,7 +76,7 @@ impl Store {
     /// what it is.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidInput`] where it was opened otherwise; as for [`Store::open`].
+    /// [`crate::ErrorKind::InvalidInput`] where it was opened otherwise; as for [`Store::open`].
     pub fn refresh(&self) -> Result<Store> {
         let options = &self.engine().options;
         if options.beside.is_none() {

@@ -6,20 +6,20 @@ use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
 use folddb_rules::codec::{AsKey, Key, Value};
 
 use crate::own_writes::Inside;
-use crate::read::locate::{Locate, Located};
-use crate::read::scan::ScanPlan;
-use crate::read::{get, head, locate, pinned};
 use crate::scans::{BytesScan, Scan};
-use crate::state::clock;
-use crate::state::clock::AsOf;
-use crate::state::committer::Committer;
-use crate::state::engine::Engine;
-use crate::state::snapshots::{At, Held, HeldFor};
 use crate::table::{BytesTable, Table};
-use crate::values::head::Head;
-use crate::write::read_set::Reads;
-use crate::write::stream;
-use crate::write::stream::ValueReader;
+use folddb_engine::read::locate::{Locate, Located};
+use folddb_engine::read::scan::ScanPlan;
+use folddb_engine::read::{get, head, locate, pinned};
+use folddb_engine::state::clock;
+use folddb_engine::state::clock::AsOf;
+use folddb_engine::state::committer::Committer;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::snapshots::{At, Held, HeldFor};
+use folddb_engine::values::head::Head;
+use folddb_engine::write::read_set::Reads;
+use folddb_engine::write::stream;
+use folddb_engine::write::stream::ValueReader;
 
 /// The whole store as it was when the snapshot was taken. Free to take. While it is young, merges keep what it can see; later
 /// it keeps files of its own (`Options::snapshot_files_after`), and with [`Options::snapshot_age_max`](crate::Options::snapshot_age_max)

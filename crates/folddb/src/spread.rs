@@ -13,12 +13,12 @@ use folddb_host::sync::{Mutex, thread};
 use folddb_rules::KeyOrder;
 use folddb_rules::codec::{Key, Value};
 
-use crate::read::pinned;
-use crate::read::scan::ScanPlan;
 use crate::scans::{BytesScan, LentRows, Scan, wrong_row};
 use crate::snapshot::Snapshot;
-use crate::state::snapshots::HeldFor;
-use crate::values::head::Head;
+use folddb_engine::read::pinned;
+use folddb_engine::read::scan::ScanPlan;
+use folddb_engine::state::snapshots::HeldFor;
+use folddb_engine::values::head::Head;
 
 /// So many pieces for each thread: one that meets dear keys does not keep the others waiting.
 const PIECES_PER_THREAD: usize = 4;

@@ -15,33 +15,33 @@ use folddb_rules::codec::{Key, Value};
 use folddb_rules::table_rules::{BoundRules, TableKind, TableRules};
 use folddb_run::PartFacts;
 
-use crate::background::jobs::Background;
-use crate::background::merge_job::Progress;
-use crate::background::reclaim_report::ReclaimReport;
-use crate::background::scheduler::Work;
-use crate::background::workers::Workers;
-use crate::background::{compact, hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
 use crate::batch::Batch;
-use crate::edit::indexes::{NewIndexes, check_rule};
-use crate::edit::install::{Installed, part_state};
-use crate::edit::log_archive::log_feed;
-use crate::edit::{feeds, install, log_archive, old_snapshots};
 use crate::indexing;
 use crate::indexing::{IndexInfo, IndexProgress};
-use crate::options::{Durability, Options};
-use crate::recovery::{open, primary};
 use crate::rules::Rules;
 use crate::snapshot::Snapshot;
-use crate::state::catalog::TableCore;
-use crate::state::clock::AsOf;
-use crate::state::committer::Active;
-use crate::state::engine::Engine;
-use crate::state::hash_index::{Hashed, new_salt};
-use crate::state::snapshots::HeldFor;
-use crate::state::view::{PartFile, TableView};
-use crate::state::{catalog, clock, log_sync};
 use crate::table::{BytesTable, Table, fit};
 use crate::transaction::{Transaction, transact};
+use folddb_engine::background::jobs::Background;
+use folddb_engine::background::merge_job::Progress;
+use folddb_engine::background::reclaim_report::ReclaimReport;
+use folddb_engine::background::scheduler::Work;
+use folddb_engine::background::workers::Workers;
+use folddb_engine::background::{compact, hash_checkpoint, merge, reclaim, reclaim_now, scheduler};
+use folddb_engine::edit::indexes::{NewIndexes, check_rule};
+use folddb_engine::edit::install::{Installed, part_state};
+use folddb_engine::edit::log_archive::log_feed;
+use folddb_engine::edit::{feeds, install, log_archive, old_snapshots};
+use folddb_engine::options::{Durability, Options};
+use folddb_engine::recovery::{open, primary};
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::clock::AsOf;
+use folddb_engine::state::committer::Active;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::hash_index::{Hashed, new_salt};
+use folddb_engine::state::snapshots::HeldFor;
+use folddb_engine::state::view::{PartFile, TableView};
+use folddb_engine::state::{catalog, clock, log_sync};
 
 /// What a table holds when it comes into being: a run, with the seq that all of it has.
 #[derive(Default)]
@@ -299,7 +299,7 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::UnknownTable`].
     pub fn indexes(&self, table: &str) -> Result<Vec<IndexInfo>> {
-        Ok(self.bytes_table(table)?.core().index_infos())
+        Ok(indexing::infos(self.bytes_table(table)?.core()))
     }
 
     /// Adds an index to a table, and builds it of what the table has, here and now, while writes go on. `progress` is told after

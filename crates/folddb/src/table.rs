@@ -11,22 +11,22 @@ use folddb_rules::codec::{AsKey, AsValue, CodecError, Key, Value};
 use folddb_rules::table_rules::BoundRules;
 
 use crate::cursor::{Cursor, Resume};
-use crate::options::Durability;
-use crate::read::history::Version;
-use crate::read::locate::{Locate, Located};
-use crate::read::scan::ScanPlan;
-use crate::read::{get, head, history, locate};
 use crate::scans::{BytesScan, Scan};
-use crate::state::catalog::TableCore;
-use crate::state::clock;
-use crate::state::clock::AsOf;
-use crate::state::engine::Engine;
-use crate::state::snapshots::At;
-use crate::values::head::Head;
-use crate::write::encoded_batch::{Encoded, RECYCLED_BYTES_MAX, WriteOp};
-use crate::write::ops::Lifetime;
-use crate::write::stream::{ValueReader, ValueWriter, whole_because};
-use crate::write::{commit, stream};
+use folddb_engine::options::Durability;
+use folddb_engine::read::history::Version;
+use folddb_engine::read::locate::{Locate, Located};
+use folddb_engine::read::scan::ScanPlan;
+use folddb_engine::read::{get, head, history, locate};
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::clock;
+use folddb_engine::state::clock::AsOf;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::snapshots::At;
+use folddb_engine::values::head::Head;
+use folddb_engine::write::encoded_batch::{Encoded, RECYCLED_BYTES_MAX, WriteOp};
+use folddb_engine::write::ops::Lifetime;
+use folddb_engine::write::stream::{ValueReader, ValueWriter, whole_because};
+use folddb_engine::write::{commit, stream};
 
 thread_local! {
     /// The buffers of a single write, kept from one to the next.
@@ -245,10 +245,8 @@ impl<K: Key, V: Value> Table<K, V> {
     pub fn history<Q: AsKey<K> + ?Sized>(&self, key: &Q, limit: usize) -> Result<Vec<Version<Option<V>>>> {
         let key = encoded_key(key);
         let decode = |value: Vec<u8>| V::decode(&value).map_err(|cause| self.bytes.undecodable(&key, &cause));
-        let typed = |version: Version<Option<Vec<u8>>>| {
-            let Version { seq, time_ms, deadline_ms, value } = version;
-            Ok(Version { seq, time_ms, deadline_ms, value: value.map(decode).transpose()? })
-        };
+        let typed =
+            |version: Version<Option<Vec<u8>>>| version.try_map(|value| value.map(decode).transpose());
         self.bytes.history(&key, limit)?.into_iter().map(typed).collect()
     }
 

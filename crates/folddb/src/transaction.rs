@@ -11,15 +11,15 @@ use folddb_host::sync::Mutex;
 use folddb_rules::codec::{AsKey, AsValue, Key, Value};
 
 use crate::batch::Batch;
-use crate::options::Durability;
 use crate::own_writes::{Inside, OwnWrites, applied};
 use crate::scans::{BytesScan, Scan};
 use crate::snapshot::Snapshot;
-use crate::state::engine::Engine;
 use crate::table::{BytesTable, Table};
-use crate::write::encoded_batch::WriteOp;
-use crate::write::ops::Lifetime;
-use crate::write::read_set::Reads;
+use folddb_engine::options::Durability;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::write::encoded_batch::WriteOp;
+use folddb_engine::write::ops::Lifetime;
+use folddb_engine::write::read_set::Reads;
 
 /// Reads at one snapshot, and writes that are committed together, if nobody has written to what was read since, and no value
 /// that was read has expired. What a transaction writes it reads back; nobody else sees it before the commit. One that is

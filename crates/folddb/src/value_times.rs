@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use folddb_base::{Error, Record, Result, Rope};
 use folddb_run::{Depth, Fault, Inspect, examine};
 
-use crate::background::unflushed;
 use crate::store::Store;
+use folddb_engine::background::unflushed;
 
 /// When values of a segment were written that something leads to, in milliseconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

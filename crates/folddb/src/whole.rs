@@ -16,8 +16,8 @@ use folddb_base::{Error, Result, Seq};
 
 use crate::batch::Batch;
 use crate::table::BytesTable;
-use crate::write::encoded_batch::WriteOp;
-use crate::write::ops::Lifetime;
+use folddb_engine::write::encoded_batch::WriteOp;
+use folddb_engine::write::ops::Lifetime;
 
 /// Room in a batch for what stands beside the value of an op.
 const BESIDE_BYTES: usize = 128 << 10;

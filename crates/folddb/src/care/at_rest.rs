@@ -20,10 +20,10 @@ use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 use folddb_manifest::{State, TableState};
 
-use crate::state::hash_files::open_saved;
-use crate::state::hash_index::{Hashed, RecordsOf, low_bits, new_salt, slot_of};
-use crate::state::value_files::ValueFile;
-use crate::values::hashed_record::{Found, Reading, read_record};
+use folddb_engine::state::hash_files::open_saved;
+use folddb_engine::state::hash_index::{Hashed, RecordsOf, low_bits, new_salt, slot_of};
+use folddb_engine::state::value_files::ValueFile;
+use folddb_engine::values::hashed_record::{Found, Reading, read_record};
 
 /// Bytes of a segment that are searched at once.
 const WINDOW_BYTES: u64 = 1 << 20;

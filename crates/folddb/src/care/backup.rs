@@ -35,13 +35,13 @@ use crate::care::copying::{self, sync_dir, tail_hash};
 use crate::care::generation::{check, first_restorable, read_version};
 use crate::care::needed::needed_units;
 use crate::care::place::Place;
-use crate::state::engine::Engine;
-use crate::state::hash_files::{IndexFile, listed_indexes};
-use crate::state::log_sync;
-use crate::state::numbers::Numbers;
-use crate::state::value_files::Roster;
-use crate::state::view::PartFiles;
 use crate::store::Store;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::hash_files::{IndexFile, listed_indexes};
+use folddb_engine::state::log_sync;
+use folddb_engine::state::numbers::Numbers;
+use folddb_engine::state::value_files::Roster;
+use folddb_engine::state::view::PartFiles;
 
 /// How a backup is made.
 #[derive(Clone, Default)]

@@ -13,17 +13,17 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result};
 
 use crate::batch::Batch;
-use crate::options::Durability;
-use crate::read::hashed_scan::no_order;
-use crate::read::scan::Wanted;
 use crate::scans::{BytesScan, LentRows};
-use crate::state::catalog::TableCore;
-use crate::state::log_sync::not_durable;
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::values::head::Head;
-use crate::write::encoded_batch::WriteOp;
-use crate::write::ops::Lifetime;
+use folddb_engine::options::Durability;
+use folddb_engine::read::hashed_scan::no_order;
+use folddb_engine::read::scan::Wanted;
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::log_sync::not_durable;
+use folddb_engine::values::head::Head;
+use folddb_engine::write::encoded_batch::WriteOp;
+use folddb_engine::write::ops::Lifetime;
 
 /// A batch of what is brought over is committed when it holds so many ops, or so many bytes.
 const BATCH_OPS: usize = 4096;

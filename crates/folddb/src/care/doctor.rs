@@ -8,17 +8,18 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use folddb_base::{ErrorKind, Result};
+use folddb_engine::edit::{feeds, log_archive};
+use folddb_engine::options::Options;
+use folddb_engine::size::size_text;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::feed_state::FeedStats;
 
 use crate::care::finding::{Finding, Severity};
 use crate::care::survey::Survey;
 use crate::care::verify::verify;
-use crate::edit::{feeds, log_archive};
-use crate::options::Options;
-use crate::report::{StoreStats, TableStats};
-use crate::size::size_text;
-use crate::state::engine::Engine;
-use crate::state::feed_state::FeedStats;
+use crate::report::StoreStats;
 use crate::store::Store;
+use crate::table_stats::TableStats;
 
 /// How much an advice matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,14 +12,14 @@ use folddb_base::{Error, ErrorKind, Result, Seq};
 
 use crate::any_rows::AnyRows;
 use crate::care::lines::{self, LINE_BYTES_MAX, RowWriter, Totals, put_end, put_piece, put_start, put_table};
-use crate::read::scan::{Rows, ScanPlan, Wanted};
 use crate::snapshot::Snapshot;
-use crate::state::catalog::TableCore;
-use crate::state::clock::AsOf;
-use crate::state::snapshots::{At, HeldFor};
 use crate::store::Store;
-use crate::write::stream;
-use crate::write::stream::cause_of;
+use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::clock::AsOf;
+use folddb_engine::state::snapshots::{At, HeldFor};
+use folddb_engine::write::stream;
+use folddb_engine::write::stream::cause_of;
 
 /// Bytes of a long value on a line.
 const PIECE_BYTES: u64 = 1 << 20;

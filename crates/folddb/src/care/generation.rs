@@ -16,9 +16,9 @@ use folddb_run::Part;
 
 use crate::care::copying::{read_small, tail_hash};
 use crate::care::needed::{from_of_copy, needed_units, no_cache, parts_of};
-use crate::recovery::primary::check_moved;
-use crate::state::hash_files::{listed_indexes, open_saved};
-use crate::values::at_rest::ValuesAtRest;
+use folddb_engine::recovery::primary::check_moved;
+use folddb_engine::state::hash_files::{listed_indexes, open_saved};
+use folddb_engine::values::at_rest::ValuesAtRest;
 
 /// A generation that was found whole.
 pub(crate) struct Checked {

@@ -13,15 +13,15 @@ use folddb_rules::terms::{put_entry, show_term};
 use crate::care::finding::Finding;
 use crate::care::survey::in_words;
 use crate::indexing;
-use crate::options::Options;
-use crate::read::get;
-use crate::read::scan::{Rows, ScanPlan, Wanted};
-use crate::read::terms::{Taken, take_terms};
 use crate::snapshot::Snapshot;
-use crate::state::catalog::{IndexCore, TableCore};
-use crate::state::snapshots::HeldFor;
 use crate::store::Store;
-use crate::write::index_entries::not_at_hand;
+use folddb_engine::options::Options;
+use folddb_engine::read::get;
+use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
+use folddb_engine::read::terms::{Taken, take_terms};
+use folddb_engine::state::catalog::{IndexCore, TableCore};
+use folddb_engine::state::snapshots::HeldFor;
+use folddb_engine::write::index_entries::not_at_hand;
 
 /// What looking an index over came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use folddb_layout::backup::PLACE_FILE;
 use folddb_layout::file_name::FileName;
 
 use crate::care::copying::read_small;
-use crate::options::Options;
 use crate::store::Store;
+use folddb_engine::options::Options;
 
 /// What the files begin with that make a directory one of these: the words that come first in `FORMAT` and `BACKUPS`.
 const BEGINS: &[u8] = b"folddb ";

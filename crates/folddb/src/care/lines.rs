@@ -24,7 +24,7 @@ use folddb_rules::Datum;
 use folddb_rules::datum::{from_hex, hex, json};
 use folddb_rules::table_rules::BoundRules;
 
-use crate::write::encoded_batch::WriteOp;
+use folddb_engine::write::encoded_batch::WriteOp;
 
 /// The newest version of the form.
 pub(crate) const VERSION: i128 = 2;

@@ -15,12 +15,12 @@ use folddb_rules::table_rules::TableRules;
 
 use crate::batch::Batch;
 use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION, WITHOUT_DEADLINES};
-use crate::options::{Durability, Options};
 use crate::store::Store;
 use crate::table::BytesTable;
-use crate::write::encoded_batch::WriteOp;
-use crate::write::ops::Lifetime;
-use crate::write::stream::ValueWriter;
+use folddb_engine::options::{Durability, Options};
+use folddb_engine::write::encoded_batch::WriteOp;
+use folddb_engine::write::ops::Lifetime;
+use folddb_engine::write::stream::ValueWriter;
 
 /// A batch is committed when it holds so many ops, or so many bytes.
 const BATCH_OPS: usize = 4096;

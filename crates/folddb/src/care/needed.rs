@@ -26,8 +26,8 @@ use folddb_rules::table_rules::{Custom, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::care::at_rest::{AtRest, is_hashed};
-use crate::state::hash_index::low_bits;
-use crate::values::load::rope_of;
+use folddb_engine::state::hash_index::low_bits;
+use folddb_engine::values::load::rope_of;
 
 /// Files that are kept open.
 const OPEN_FILES: usize = 8;

@@ -23,7 +23,7 @@ use folddb_layout::file_name::FileName;
 
 use crate::care::copying::{self, read_small, sync_dir};
 use crate::care::keep_out::refuse_inside_store;
-use crate::recovery::format::{lock_file, sync_parent};
+use folddb_engine::recovery::format::{lock_file, sync_parent};
 
 /// A backup that can be restored, as its own list tells.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,12 +15,12 @@ use folddb_manifest::{State, TableState};
 
 use crate::care::finding::{Finding, Loss, Misfits};
 use crate::care::survey::in_words;
-use crate::edit::feeds::history_in;
-use crate::edit::log_archive::kept_log;
-use crate::edit::{feeds, log_archive};
-use crate::state::engine::Engine;
-use crate::values::at_rest::ValuesAtRest;
-use crate::values::load::rope_of;
+use folddb_engine::edit::feeds::history_in;
+use folddb_engine::edit::log_archive::kept_log;
+use folddb_engine::edit::{feeds, log_archive};
+use folddb_engine::state::engine::Engine;
+use folddb_engine::values::at_rest::ValuesAtRest;
+use folddb_engine::values::load::rope_of;
 
 /// The tables that are made anew.
 #[derive(Default)]

@@ -33,7 +33,6 @@ use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examine, search_blocks};
 
-use crate::background::output::write_options;
 use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::care::backup::write_manifest;
 use crate::care::copying;
@@ -44,19 +43,20 @@ use crate::care::repair::unlisted::enter_unlisted;
 use crate::care::repair::values::{LostValues, find_values};
 use crate::care::survey::{Few, Survey, Told, bind, in_words, log_findings};
 use crate::care::verify::VerifyReport;
-use crate::edit::indexes::extractor;
-use crate::edit::install::part_state;
 use crate::indexing;
-use crate::options::{Durability, Options};
-use crate::recovery::format;
-use crate::state::catalog::TableCore;
-use crate::state::engine::Engine;
-use crate::state::numbers::Numbers;
 use crate::store::Store;
-use crate::values::at_rest::ValuesAtRest;
-use crate::values::load::rope_of;
-use crate::write::commit;
-use crate::write::encoded_batch::Encoded;
+use folddb_engine::background::output::write_options;
+use folddb_engine::edit::indexes::extractor;
+use folddb_engine::edit::install::part_state;
+use folddb_engine::options::{Durability, Options};
+use folddb_engine::recovery::format;
+use folddb_engine::state::catalog::TableCore;
+use folddb_engine::state::engine::Engine;
+use folddb_engine::state::numbers::Numbers;
+use folddb_engine::values::at_rest::ValuesAtRest;
+use folddb_engine::values::load::rope_of;
+use folddb_engine::write::commit;
+use folddb_engine::write::encoded_batch::Encoded;
 
 /// How a store is salvaged.
 #[derive(Clone, Debug, Default)]

@@ -27,9 +27,9 @@ use crate::care::copying;
 use crate::care::generation::{Checked, check, read_log};
 use crate::care::keep_out::refuse_inside_store;
 use crate::care::place::{Generation, describe, generations, no_backups, owner, read_list};
-use crate::options::Options;
-use crate::recovery::format::{lock_file, make_empty_dir, new_store_id, write_format};
 use crate::store::Store;
+use folddb_engine::options::Options;
+use folddb_engine::recovery::format::{lock_file, make_empty_dir, new_store_id, write_format};
 
 /// What is restored, and how.
 #[derive(Clone, Default)]

@@ -16,8 +16,8 @@ use folddb_rules::table_rules::{BoundRules, TableRules};
 use folddb_run::{Part, Shared};
 
 use crate::care::finding::{Finding, Loss};
-use crate::options::Options;
-use crate::recovery::{format, primary};
+use folddb_engine::options::Options;
+use folddb_engine::recovery::{format, primary};
 
 /// What there is.
 pub(crate) struct Survey {

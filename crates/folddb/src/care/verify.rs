@@ -32,12 +32,12 @@ use crate::care::indexes;
 use crate::care::rebuilt::damage_of_kept_logs;
 use crate::care::refolded::Refolded;
 use crate::care::survey::{Few, Survey, bind, in_words, log_findings};
-use crate::options::Options;
-use crate::recovery::primary::check_moved;
 use crate::store::Store;
-use crate::values::at_rest::ValuesAtRest;
-use crate::values::hashed_record::is_long;
-use crate::values::load::rope_of;
+use folddb_engine::options::Options;
+use folddb_engine::recovery::primary::check_moved;
+use folddb_engine::values::at_rest::ValuesAtRest;
+use folddb_engine::values::hashed_record::is_long;
+use folddb_engine::values::load::rope_of;
 
 /// Memory for the index of one part and some blocks.
 const CACHE_BYTES: u64 = 1 << 20;

@@ -11,14 +11,17 @@ use syn::{Expr, ExprMethodCall, ItemImpl, ItemUse, Macro, Path, Token, UseTree};
 use crate::file::{Crate, methods_of};
 use crate::resolve::Target;
 
-/// Methods of collections and iterators: whose they are is known only where the receiver is called like the type.
-const OF_ANYBODY: [&str; 49] = [
+/// Methods of collections and iterators, and of types of other crates: whose they are is known only where the receiver is
+/// called like the type.
+const OF_ANYBODY: [&str; 52] = [
     "all",
     "any",
     "append",
+    "as_bytes",
     "clear",
     "clone",
     "collect",
+    "compare",
     "contains",
     "contains_key",
     "count",
@@ -31,6 +34,7 @@ const OF_ANYBODY: [&str; 49] = [
     "fold",
     "get",
     "get_mut",
+    "indexes",
     "insert",
     "is_empty",
     "iter",

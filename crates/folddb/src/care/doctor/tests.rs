@@ -115,7 +115,7 @@ fn tables_are_looked_at_each() {
     let mut facts = healthy();
     small(&mut facts);
     assert_eq!(advise(&facts), [], "a small table is not worth an advice");
-    let run = crate::report::RunInfo { id: folddb_base::ids::RunId(1), tier: 0, parts: Vec::new() };
+    let run = crate::table_stats::RunInfo { id: folddb_base::ids::RunId(1), tier: 0, parts: Vec::new() };
     let runs = on(|facts| facts.tables[0].stats.runs = vec![run; 40]);
     assert!(runs.what.contains("40 runs"));
 }

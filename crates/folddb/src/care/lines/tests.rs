@@ -4,7 +4,7 @@ use folddb_rules::codec::KeyCodec;
 use folddb_rules::table_rules::{BoundRules, TableRules};
 
 use super::{Content, Line, RowWriter, Said, Totals, parse, put_end, put_start, put_table};
-use crate::write::encoded_batch::WriteOp;
+use folddb_engine::write::encoded_batch::WriteOp;
 
 fn bound(rules: &TableRules) -> BoundRules {
     rules.bind(&Default::default()).unwrap()

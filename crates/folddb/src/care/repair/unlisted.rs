@@ -14,7 +14,7 @@ use folddb_manifest::State;
 
 use crate::care::finding::Finding;
 use crate::care::survey::Survey;
-use crate::state::hash_index::low_bits;
+use folddb_engine::state::hash_index::low_bits;
 
 /// Enters every file of values that the list does not have: those that have a file of their own, then those that were moved. Of two
 /// files that carry a segment the younger counts, and one that is damaged only where no whole one does. Says what it has found.

@@ -28,7 +28,7 @@ use super::Mender;
 use crate::care::copying;
 use crate::care::finding::{Finding, Loss, name_in};
 use crate::care::survey::{Survey, in_words};
-use crate::values::at_rest::ValuesAtRest;
+use folddb_engine::values::at_rest::ValuesAtRest;
 
 /// So many stretches of keys whose values are lost are told one by one of a part; the last stands for all beyond it.
 const STRETCHES_MAX: usize = 64;

@@ -1,0 +1,35 @@
+//! Background work: flush, merge, reclaim, saving the indexes of hashed tables; when each is due, and on which thread.
+//!
+//! A file is one job and knows only its own duty. `scheduler` is the one room that knows all of them; `workers` has the
+//! threads. What somebody asks for and waits for (`compact`, `reclaim_now`) stands above.
+
+pub mod step;
+pub mod ranges;
+pub mod output;
+pub mod summaries;
+pub mod stale;
+pub mod clean;
+pub mod expire;
+pub mod hash_checkpoint;
+pub mod hash_sweep;
+pub mod live_values;
+pub mod hidden_values;
+pub mod reclaim_report;
+pub mod reclaim_job;
+pub mod reclaiming;
+pub mod dead_segments;
+pub mod sweep_directories;
+pub mod snapshot_files;
+pub mod merge_job;
+pub mod merges;
+pub mod jobs;
+pub mod drop_expired;
+pub mod merge;
+pub mod reclaim;
+pub mod flush;
+pub mod unflushed;
+pub mod tidy;
+pub mod scheduler;
+pub mod workers;
+pub mod compact;
+pub mod reclaim_now;

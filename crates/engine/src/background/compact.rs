@@ -1,0 +1,164 @@
+//! Optimizing: everything that a table has becomes one run, here and now, in the thread of whoever asks.
+//!
+//! It takes all runs of the table, so at some moment no merge may have any of them. Beside a writer upkeep would always
+//! have some: so whoever waits says so, upkeep begins no merge of the table meanwhile and gives up those that are begun,
+//! between two of their steps. Nobody waits for longer than a step of a merge, or for who optimizes the table already;
+//! `progress` is told all the time, and may break off.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::{Result, TableId};
+use folddb_merge::Plan;
+use folddb_merge::plan::optimize_plan;
+
+use super::clean::clean_plan;
+use super::merge_job::{MergeJob, Progress, contain, taken_in_bytes};
+use crate::background::jobs::Background;
+use crate::background::merges::Turn;
+use crate::background::{dead_segments, hash_sweep, merge, scheduler};
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+
+/// How long it waits for runs before `progress` is told again.
+const WAIT: Duration = Duration::from_millis(20);
+
+/// Whoever is told how far it has come, and may break off.
+type Told<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+/// The right to optimize a table, which one has at a time.
+struct Claim<'a> {
+    background: &'a Background,
+    table: TableId,
+}
+
+impl<'a> Claim<'a> {
+    /// None while somebody else has it.
+    fn take(background: &'a Background, table: TableId) -> Option<Claim<'a>> {
+        let mut merges = background.merges.lock();
+        if merges.optimized.contains_key(&table) {
+            return None;
+        }
+        merges.optimized.insert(table, Turn::Waits);
+        Some(Claim { background, table })
+    }
+
+    /// What is due for the table is another than before.
+    fn has_changed(&self) {
+        self.background.engine.work.changed.lock().insert(self.table);
+        self.background
+            .engine
+            .catalog()
+            .by_id(self.table)
+            .into_iter()
+            .for_each(|table| merge::note_overdue_of(self.background, table));
+    }
+
+    /// The inputs are taken: upkeep may have what is written from now on.
+    fn has_inputs(&self, plan: &Plan) {
+        let mut merges = self.background.merges.lock();
+        merges.optimized.insert(self.table, Turn::Merges(plan.inputs.clone()));
+        drop(merges);
+        self.has_changed();
+    }
+}
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        let mut merges = self.background.merges.lock();
+        merges.optimized.remove(&self.table);
+        drop(merges);
+        self.has_changed();
+        self.background.engine.bell.ring();
+    }
+}
+
+/// Merges everything that a table has into one run, here and now, telling `progress` after every step and while it
+/// waits; it may break off, and what is done by then stays done.
+pub fn optimize(background: &Background, table: &Arc<TableCore>, progress: Told<'_>) -> Result<()> {
+    let engine = &background.engine;
+    hash_sweep::sweep_all(engine, table)?;
+    scheduler::flush_all(background)?;
+    let Some(claim) = wait_for(engine, table, progress, || Ok(Claim::take(background, table.id)))? else {
+        return Ok(());
+    };
+    let Some(Some(plan)) = wait_for(engine, table, progress, || try_optimize_plan(background, table))? else {
+        return Ok(());
+    };
+    claim.has_inputs(&plan);
+    let job = merge::job(background, table, plan)?;
+    drive(background, job, progress)?;
+    dead_segments::drop_dead_values(engine).map(drop) // now, rather than when upkeep comes to it: the store may be closed next
+}
+
+/// Waits until `ready` gives something, none when `progress` breaks off before.
+fn wait_for<T>(
+    engine: &Engine,
+    table: &TableCore,
+    progress: Told<'_>,
+    ready: impl Fn() -> Result<Option<T>>,
+) -> Result<Option<T>> {
+    loop {
+        let seen = engine.bell.count();
+        table.check_alive()?;
+        engine.health.check_writable(true)?; // a closed store merges no more, a poisoned one neither
+        let found = ready()?;
+        if found.is_some() || progress(nothing_done(table)).is_break() {
+            return Ok(found);
+        }
+        engine.bell.wait(seen, WAIT);
+    }
+}
+
+/// What makes one run of a table, or nothing to do, as soon as no other merge has any of its runs.
+fn try_optimize_plan(background: &Background, table: &TableCore) -> Result<Option<Option<Plan>>> {
+    let engine = &background.engine;
+    if let Some(damage) = background.merges.lock().given_up.get(&table.id) {
+        return Err(damage.clone());
+    }
+    let (jobs, plans) = background.merges.lock().take_all_of(table.id);
+    jobs.into_iter().for_each(|job| merge::give_back(background, job));
+    plans.iter().for_each(|plan| merge::release(background, table.id, plan, None));
+    let mut is_free = false;
+    let plan = merge::reserve(background, table, |runs| {
+        is_free = !runs.iter().any(|run| run.busy);
+        match (is_free, table.may_be_stale(engine)) {
+            (false, _) => None,
+            (true, false) => optimize_plan(&table.rules.order, runs),
+            (true, true) => clean_plan(table, runs),
+        }
+    });
+    Ok(is_free.then_some(plan))
+}
+
+/// Takes a merge to its end, or to where `progress` breaks it off.
+fn drive(background: &Background, mut job: MergeJob, progress: Told<'_>) -> Result<()> {
+    let engine = &background.engine;
+    loop {
+        match contain(|| job.step(engine)) {
+            Ok(true) => {
+                let _ = progress(job.progress());
+                merge::finish_job(background, job);
+                return Ok(());
+            }
+            Ok(false) if progress(job.progress()).is_continue() => {}
+            Ok(false) => {
+                merge::give_back(background, job);
+                return Ok(());
+            }
+            Err(error) => {
+                merge::abandon_job(background, job, &error);
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// How far it has come while it waits.
+fn nothing_done(table: &TableCore) -> Progress {
+    let view = table.view();
+    let parts = view.runs.iter().flat_map(|run| &run.parts);
+    let bytes_total = parts.map(|part| taken_in_bytes(part.file.part.facts())).sum();
+    Progress { bytes_done: 0, bytes_total, records_in: 0, records_out: 0 }
+}

@@ -1,0 +1,75 @@
+//! Value segments that nothing points to any more go as a whole.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use folddb_base::{FileNumber, Result};
+use folddb_host::sync::atomic::Ordering;
+use folddb_manifest::{Change, State};
+
+use crate::background::reclaim_job::freed_bytes;
+use crate::background::{hash_checkpoint, live_values};
+use crate::state::engine::Engine;
+use crate::state::log_sync;
+use crate::values::segments;
+
+// ---- dead segments -----------------------------------------------------------------------------------
+
+/// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has changed.
+pub fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
+    let installs = engine.values.installs.load(Ordering::Acquire);
+    if engine.values.looked.load(Ordering::Acquire) == installs || engine.health.cause().is_some() {
+        return Ok(None);
+    }
+    let dropped = drop_dead_now(engine)?;
+    engine.values.looked.store(installs, Ordering::Release); // not where it failed: it is tried again
+    Ok(dropped)
+}
+
+pub fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
+    let mut manifest = engine.manifest.lock(); // no part is installed meanwhile
+    let dead = dead_segments(engine, manifest.state());
+    if dead.is_empty() {
+        return Ok(None);
+    }
+    // An index leads nowhere as of now: a power cut must not bring back one that leads there.
+    log_sync::sync_for_hashed(engine)?;
+    let before = Arc::clone(manifest.state());
+    let changes: Vec<Change> = dead.iter().map(|&segment| Change::RemoveValues { segment }).collect();
+    engine.check_open()?;
+    manifest.append(&changes).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+    segments::note_listed_values(engine, &manifest);
+    engine.counters.value_bytes_given_back.add(freed_bytes(&before, manifest.state()));
+    segments::begin_without(engine, &manifest, &dead);
+    drop(manifest);
+    engine.counters.value_segments_reclaimed.add(dead.len() as u64);
+    Ok(Some(format!("gave back {} segments of dead values", dead.len())))
+}
+
+/// Segments that nothing points to, and nothing will.
+pub fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
+    segments::note_settled(engine, state);
+    let mut dead: BTreeSet<FileNumber> = engine.values.settled.lock().clone();
+    if dead.is_empty() {
+        return Vec::new();
+    }
+    for segment in live_values::alive(engine).into_keys() {
+        dead.remove(&FileNumber(u64::from(segment)));
+    }
+    hash_checkpoint::spare_hashed(engine, &mut dead);
+    dead.into_iter().collect()
+}
+
+/// Bytes of the full segments that memory leads to, as of the last look: none of their dead values can go.
+pub fn pinned_value_bytes(engine: &Engine) -> u64 {
+    let needed_from = engine.feeds.log_start(); // what is held below that is held for feeds
+    let fences = engine.values.fences.lock();
+    let pinned: Vec<FileNumber> =
+        fences.iter().filter(|(_, fence)| **fence > needed_from).map(|(&number, _)| number).collect();
+    drop(fences);
+    if pinned.is_empty() {
+        return 0;
+    }
+    let state = std::sync::Arc::clone(engine.manifest.lock().state());
+    pinned.iter().filter_map(|number| state.values.get(number)).flatten().sum()
+}

@@ -1,0 +1,56 @@
+//! Parts whose values have all expired go as a whole, unread.
+
+use std::sync::Arc;
+
+use folddb_base::Result;
+use folddb_layout::manifest_edit::Change;
+
+use crate::background::expire;
+use crate::background::jobs::Background;
+use crate::edit::install;
+use crate::edit::install::Installed;
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+
+/// Takes parts off the list that hold nothing but what has expired.
+pub fn drop_expired(background: &Background, table: &Arc<TableCore>) -> Result<()> {
+    let engine = &background.engine;
+    if table.keeps_past {
+        return Ok(()); // what has expired is a part of the past
+    }
+    let view = table.view();
+    let mut taken = Vec::new();
+    let mut changes = Vec::new();
+    let mut records = 0;
+    for (index, run) in view.runs.iter().enumerate().rev() {
+        // Nothing is asked of a clock where nothing can have expired.
+        if !run.parts.iter().any(|part| expire::deadline_of_all(part.file.part.facts()).is_some()) {
+            continue;
+        }
+        // Where no merge has it, none gets it meanwhile.
+        if !background.merges.lock().busy.insert((table.id, run.id)) {
+            continue;
+        }
+        taken.push(run.id);
+        let sweep_ms = clock::sweepable_ms(engine, table, &|other| other.id == run.id);
+        for part in &run.parts {
+            if expire::is_over(part, sweep_ms)
+                && !expire::covers_what_lasts(table, &view, index, part, sweep_ms)
+            {
+                records += part.file.part.facts().records;
+                changes.push(Change::RemovePart { table: table.id, run: run.id, file: part.file.number });
+            }
+        }
+    }
+    let dropped = match changes.is_empty() {
+        true => Ok(()),
+        false => install::install(engine, table, changes, Installed::default()),
+    };
+    let mut merges = background.merges.lock();
+    for run in taken {
+        merges.busy.remove(&(table.id, run));
+    }
+    dropped?;
+    engine.counters.records_expired.add(records);
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Expiring: the space of what has expired, and of a past that is not kept any more, is given back.
+//!
+//! Readers miss what has expired at once, whatever lies on the disk. What upkeep does about it:
+//!
+//! 1. A part goes unread when all that it holds has expired, and all that lies under it in older parts too: nothing could come to
+//!    light. Nor may anybody have met a value of it alive who wrote later (`times.rs`).
+//! 2. Merges sweep away what they meet; and where the facts of a run tell that much of it would go, a merge is planned for
+//!    that alone. How much is estimated as if deadlines and seqs were spread evenly between the first and the last.
+//!
+//!
+//! Beside what has expired it counts what a range delete covers: merges leave that out too, and nothing else would make one due.
+//!
+//! Called by `merge`.
+
+use std::sync::Arc;
+
+use folddb_base::Seq;
+use folddb_layout::part::StampFacts;
+use folddb_manifest::RangeDelete;
+use folddb_merge::RunSummary;
+use folddb_rules::KeyOrder;
+use folddb_run::PartFacts;
+
+use crate::edit::install;
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::engine::Engine;
+use crate::state::view::{PartView, TableView};
+
+/// Whether range deletes may cover something. Where values expire, or the past is kept, merges come by themselves in time.
+pub fn has_covered(table: &TableCore) -> bool {
+    !table.is_timed && !table.view().range_deletes.is_empty()
+}
+
+/// Adds to what is outdated of each run the records of its parts that range deletes cover.
+pub fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
+    if !has_covered(table) {
+        return;
+    }
+    let (view, borders, flushed_seq) =
+        (table.view(), engine.borders.all(), install::flushed_seq(engine, table));
+    for summary in runs.iter_mut() {
+        let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
+        let covered = |part| covered_records(table, &view, part, (&borders, flushed_seq));
+        summary.outdated =
+            (summary.outdated + run.parts.iter().map(covered).sum::<u64>()).min(summary.records);
+    }
+}
+
+/// Says of each run about how many of its records time has outdated.
+pub fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
+    let view = table.view();
+    let since = clock::times_to_keep(engine, table).since;
+    for summary in runs.iter_mut() {
+        let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
+        let facts = || run.parts.iter().map(|part| part.file.part.facts());
+        if table.has_stamps && facts().any(|facts| facts.stamps.is_some_and(|stamps| stamps.expiring > 0)) {
+            let sweep_ms = clock::sweepable_ms(engine, table, &|other| other.id == run.id);
+            summary.outdated +=
+                facts().filter_map(|facts| facts.stamps).map(|s| expired(&s, sweep_ms)).sum::<u64>();
+        }
+        if since < Seq::MAX {
+            summary.outdated += facts().map(|facts| past_beyond(facts, since)).sum::<u64>();
+        }
+    }
+}
+
+/// About how many records of a part range deletes cover that merges apply: those in the manifest, where no snapshot stands before
+/// them. By leaves that are covered as a whole, so that a merge that is planned for this always finds some.
+fn covered_records(
+    table: &TableCore,
+    view: &TableView,
+    part: &PartView,
+    (borders, flushed_seq): (&[Seq], Seq),
+) -> u64 {
+    let (order, facts) = (&table.rules.order, part.file.part.facts());
+    let applied = |range: &&Arc<RangeDelete>| {
+        let is_pinned = || borders.iter().any(|border| (facts.min_seq..range.seq).contains(border));
+        range.seq <= flushed_seq && range.seq > facts.max_seq && !is_pinned()
+    };
+    let newer = view.range_deletes.newer_than(facts.max_seq);
+    let reaching = furthest(order, newer.filter(applied).map(|range| &**range).collect());
+    if reaching.is_empty() {
+        return 0;
+    }
+    let separators = part.file.part.borders();
+    let leaves = separators.len().max(1);
+    let covers = |first: &[u8], last: &[u8], is_behind: bool| {
+        let begun = reaching.partition_point(|(from, _)| order.compare(from, first).is_le());
+        let reaches = |to: &[u8]| {
+            let upto = order.compare(last, to);
+            upto.is_lt() || (is_behind && upto.is_eq())
+        };
+        begun.checked_sub(1).is_some_and(|index| reaches(reaching[index].1))
+    };
+    let (mut covered, mut first) = (0, part.low.as_slice());
+    for next in separators.skip(1) {
+        covered += usize::from(covers(first, next, true));
+        first = next;
+    }
+    covered += usize::from(covers(first, &part.high, false));
+    (facts.records as f64 * covered as f64 / leaves as f64) as u64
+}
+
+/// Ranges by where they begin, each with the furthest end of those that have begun by then.
+fn furthest<'a>(order: &KeyOrder, mut ranges: Vec<&'a RangeDelete>) -> Vec<(&'a [u8], &'a [u8])> {
+    ranges.sort_by(|a, b| order.compare(&a.from, &b.from));
+    let mut reaching: Vec<(&[u8], &[u8])> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        let before = reaching.last().map(|&(_, to)| to).filter(|to| order.compare(to, &range.to).is_gt());
+        reaching.push((&range.from, before.unwrap_or(&range.to)));
+    }
+    reaching
+}
+
+/// The last deadline of a part in which all values have one; deletes need none.
+pub fn deadline_of_all(facts: &PartFacts) -> Option<u64> {
+    let stamps = facts.stamps.filter(|stamps| stamps.expiring > 0)?;
+    (stamps.expiring + facts.deletes == facts.records).then_some(stamps.max_deadline_ms)
+}
+
+pub fn is_over(part: &PartView, sweep_ms: u64) -> bool {
+    deadline_of_all(part.file.part.facts()).is_some_and(|deadline| deadline <= sweep_ms)
+}
+
+/// Whether an older run has something in the range of a part that has not expired.
+pub fn covers_what_lasts(
+    table: &TableCore,
+    view: &TableView,
+    run: usize,
+    part: &PartView,
+    sweep_ms: u64,
+) -> bool {
+    let meets = |older: &&PartView| older.overlaps(part, &table.rules.order);
+    view.runs[run + 1..]
+        .iter()
+        .flat_map(|older| &older.parts)
+        .filter(meets)
+        .any(|older| !is_over(older, sweep_ms))
+}
+
+/// About how many records of a part have expired by then and were not swept away when it was written.
+fn expired(stamps: &StampFacts, sweep_ms: u64) -> u64 {
+    let from = stamps.min_deadline_ms.max(stamps.swept_ms.saturating_add(1));
+    between(stamps.expiring, (stamps.min_deadline_ms, stamps.max_deadline_ms), (from, sweep_ms))
+}
+
+/// About how many records of a part would be folded or dropped if the past were kept from `since` on, and were not when it was
+/// written.
+fn past_beyond(facts: &PartFacts, since: Seq) -> u64 {
+    let repeats = facts.records.saturating_sub(facts.keys) + facts.deletes;
+    let from = facts.min_seq.max(facts.kept_since.saturating_add(1));
+    between(repeats.min(facts.records), (facts.min_seq, facts.max_seq), (from, since))
+}
+
+/// How many of so many things, spread evenly over a span, lie in a part of it, both ends included.
+fn between(count: u64, (first, last): (u64, u64), (from, to): (u64, u64)) -> u64 {
+    let (from, to) = (from.max(first), to.min(last));
+    if count == 0 || from > to || first > last {
+        return 0;
+    }
+    (count as f64 * (to - from + 1) as f64 / (last - first + 1) as f64) as u64
+}
+
+#[cfg(test)]
+mod tests;

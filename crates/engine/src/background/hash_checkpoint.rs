@@ -1,0 +1,357 @@
+//! Saving the index of a hashed table: a checkpoint, shard by shard, while reading and writing go on.
+//!
+//! ```text
+//!   asked for   by whoever wants the log shorter: a flush, a close, a log that has grown too long, an index that is too large
+//!   begin       under the commit lock, for a moment: where the log is from then on
+//!   step        some shards, each as it is at one moment
+//!   finish      the file is synced, then the log as far as any shard has it; one edit lists the file, says from where on the log
+//!               is needed, and takes the one before off the list, whose file goes
+//! ```
+//!
+//! A crash before the edit leaves a file that the next opening removes. What is in no checkpoint is replayed, and since the log that
+//! held it goes, opening saves it: by itself, as changes after the checkpoint, where that is much less than all of the index. So an
+//! opening after a crash costs as much as came since the checkpoint, whatever the table holds. Called by the flushes, by `recover` and
+//! by `store`.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_hash::{Checkpoint, CheckpointWriter, Made, write_changes};
+use folddb_host::sync::atomic::Ordering;
+use folddb_journal::Journal;
+use folddb_layout::file_name::FileName;
+use folddb_manifest::{Change, IndexState};
+
+use crate::edit::{feeds, install};
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::hash_files::{IndexFile, SavedFile};
+use crate::state::hash_index::{Hashed, NOT_SAVING, Replayed, Saving, low_bits};
+use crate::state::{clock, log_sync};
+
+/// Shards that a step saves: about 20 ms of work.
+const STEP_SHARDS: usize = 32;
+
+/// While values of less than so many times the bytes of its checkpoint were put, an index is not saved for the sake of segments
+/// that could go: saving it must not cost more than it gives.
+const VALUES_PER_CHECKPOINT: u64 = 16;
+
+/// What was saved of an index.
+enum Saved {
+    /// All of it.
+    Whole(Arc<IndexFile>),
+    /// What came after its checkpoint.
+    Changes(Arc<SavedFile>),
+}
+
+/// A file of an index that is durable, and that no manifest lists yet.
+pub struct SavedIndex {
+    pub table: Arc<TableCore>,
+    file: Saved,
+    pub state: IndexState,
+    pub seq: Seq,
+}
+
+impl SavedIndex {
+    /// The changes that make it that of its table.
+    pub fn changes(&self) -> [Change; 2] {
+        let (table, state) = (self.table.id, self.state.clone());
+        let save = match self.file {
+            Saved::Whole(_) => Change::SaveIndex { table, index: state },
+            Saved::Changes(_) => Change::SaveChanges { table, changes: state },
+        };
+        [save, Change::Flushed { table, seq: self.seq }]
+    }
+
+    /// Gives it up: the file goes.
+    pub fn discard(&self) {
+        match &self.file {
+            Saved::Whole(file) => file.retire(),
+            Saved::Changes(file) => file.retire(),
+        }
+    }
+
+    /// An edit lists it. The one before goes.
+    pub fn adopt(&self) {
+        let Some(hashed) = &self.table.hashed else { return };
+        match &self.file {
+            Saved::Whole(file) => {
+                hashed.index.adopt(&file.checkpoint);
+                let before = hashed.file.lock().replace(Arc::clone(file));
+                before.iter().for_each(|before| before.retire());
+            }
+            Saved::Changes(changes) => {
+                hashed.file.lock().iter().for_each(|file| file.follow(Arc::clone(changes)));
+            }
+        }
+    }
+}
+
+/// Goes on saving the indexes that somebody wants saved; says what it did, or nothing where none is.
+pub fn save_step(engine: &Engine) -> Result<Option<String>> {
+    keep_to_memory(engine);
+    let catalog = engine.catalog();
+    // In this order: a snapshot that is taken meanwhile reads at what is published now, or later.
+    let published = engine.published();
+    let oldest = engine.borders.oldest_held();
+    for (table, hashed) in catalog.hashed() {
+        hashed.forget(oldest, published);
+        if !hashed.is_to_be_saved() || table.check_alive().is_err() {
+            continue;
+        }
+        let saved = save_some(engine, table, hashed);
+        return match saved {
+            Err(_) if table.check_alive().is_err() => {
+                Ok(Some(format!("table `{}` was dropped meanwhile", table.name)))
+            }
+            Err(error) => {
+                end_saving(engine, table, hashed, false);
+                Err(error)
+            }
+            Ok(None) => continue,
+            Ok(Some(true)) => Ok(Some(format!("saved the index of table `{}`", table.name))),
+            Ok(Some(false)) => Ok(Some(format!("saved some of the index of table `{}`", table.name))),
+        };
+    }
+    Ok(None)
+}
+
+/// Saves some of an index; true when it is done. None where there is nothing to save.
+fn save_some(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed) -> Result<Option<bool>> {
+    let mut saving = hashed.saving.lock();
+    if saving.is_none() {
+        *saving = begin_saving(engine, table, hashed)?;
+    }
+    let Some(current) = &mut *saving else { return Ok(None) };
+    for _ in 0..STEP_SHARDS {
+        if !hashed.index.save_step(&mut current.writer, engine.published())? {
+            current.writer.damage().iter().for_each(|damage| hashed.note_damage(damage));
+            let Some(done) = saving.take() else { return Ok(None) };
+            drop(saving);
+            let saved = finish_saving(engine, table, hashed, done)?;
+            list_saved(engine, hashed, &saved)?;
+            return Ok(Some(true));
+        }
+    }
+    Ok(Some(false))
+}
+
+/// Begins a checkpoint. From now on what is written needs the log, whatever becomes of it; none where nothing is to be saved.
+fn begin_saving(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed) -> Result<Option<Saving>> {
+    let seq = {
+        let mut committer = engine.commit.lock();
+        hashed.wants_save.store(false, Ordering::Release);
+        let seq = committer.next_seq - 1;
+        // Where nothing was written there may be what an opening replayed, and what was swept away.
+        let is_followed = hashed.file.lock().as_ref().is_some_and(|file| file.is_followed());
+        let has_more = is_followed || hashed.taken.lock().waiting() > 0;
+        let end_lsn = committer.journal.as_ref().filter(|_| has_more).map(Journal::end_lsn);
+        let Some(active) = committer.active_mut(table.id) else { return Ok(None) };
+        let Some(first_lsn) = active.first_lsn.take().or(end_lsn) else { return Ok(None) };
+        hashed.saving_from.store(first_lsn, Ordering::Release);
+        hashed.put_bytes.store(0, Ordering::Relaxed);
+        hashed.taken.lock().begin_saving();
+        seq
+    };
+    new_checkpoint(engine, hashed, seq).map(Some)
+}
+
+fn new_checkpoint(engine: &Engine, hashed: &Hashed, seq: Seq) -> Result<Saving> {
+    let number = engine.numbers.take();
+    let path = engine.path(&FileName::Index(number).to_string());
+    let file = engine.host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+    let writer = CheckpointWriter::new(file, &path, number, hashed.salt());
+    Ok(Saving { writer, number, path, seq })
+}
+
+/// Makes a checkpoint durable, and opens it.
+fn finish_saving(
+    engine: &Engine,
+    table: &Arc<TableCore>,
+    hashed: &Hashed,
+    saving: Saving,
+) -> Result<SavedIndex> {
+    let Saving { writer, number, path, seq } = saving;
+    let finished = writer.finish().and_then(|facts| {
+        install::sync_dir(engine)?;
+        let checkpoint = Checkpoint::open(&*engine.host.files, &path, number)?;
+        Ok((facts, checkpoint))
+    });
+    let (facts, checkpoint) = finished.inspect_err(|_| {
+        let _ = engine.host.files.remove(&path); // what stays goes at the next opening
+    })?;
+    let state = hashed.state_of(number, &facts, is_listed_low(engine));
+    let file = SavedFile::new(facts.file_bytes, path, Arc::clone(&engine.host.files));
+    let file = Saved::Whole(IndexFile::new(checkpoint, file));
+    engine.counters.index_bytes_written.add(facts.file_bytes);
+    Ok(SavedIndex { table: Arc::clone(table), file, state, seq })
+}
+
+/// Says of the low bits of a number whether a value segment that is listed has them.
+fn is_listed_low(engine: &Engine) -> impl Fn(u32) -> bool + use<> {
+    let listed = Arc::clone(engine.manifest.lock().state());
+    move |low| listed.values.keys().chain(listed.moved.keys()).any(|number| low_bits(number.0) == low)
+}
+
+/// Lists a checkpoint, and lets go of the log that it makes needless.
+fn list_saved(engine: &Engine, hashed: &Hashed, saved: &SavedIndex) -> Result<()> {
+    // Its shards have what was written while it was: that must be durable before they are.
+    let end = engine.journal.as_ref().map_or(0, |journal| journal.end_lsn());
+    log_sync::sync_to(engine, end).inspect_err(|_| saved.discard())?;
+    let log_start = install::log_start_beside(engine, None, Some(&saved.table));
+    feeds::sync_history(engine, log_start.unwrap_or(0)).inspect_err(|_| saved.discard())?;
+    let mut changes = saved.changes().to_vec();
+    changes.extend(log_start.map(|lsn| install::horizon(engine, lsn)));
+    let mut manifest = engine.manifest.lock();
+    engine.check_readable(&saved.table).inspect_err(|_| saved.discard())?;
+    changes.extend(install::numbers_change(engine, manifest.state()));
+    changes.extend(clock::times_change(engine, manifest.state())); // the log that knows them may go
+    manifest.append(&changes).inspect_err(|error| {
+        if error.kind() == ErrorKind::NoSpace {
+            saved.discard(); // after any other failure the edit may be on the disk
+        }
+        log_sync::note_write_failure(engine, error);
+    })?;
+    saved.adopt();
+    hashed.end_saving(true);
+    engine.values.installs.fetch_add(1, Ordering::AcqRel);
+    drop(manifest);
+    end_saving(engine, &saved.table, hashed, true);
+    if let Some(lsn) = log_start {
+        install::retire_segments(engine, lsn);
+    }
+    engine.counters.indexes_saved.add(1);
+    engine.bell.ring();
+    Ok(())
+}
+
+/// No checkpoint is being written any more. Where it came to nothing, the log is needed from where it was before, and it is
+/// wanted still.
+fn end_saving(engine: &Engine, table: &TableCore, hashed: &Hashed, is_listed: bool) {
+    if let Some(given_up) = hashed.saving.lock().take() {
+        drop(given_up.writer);
+        let _ = engine.host.files.remove(&given_up.path);
+    }
+    hashed.end_saving(is_listed);
+    let mut committer = engine.commit.lock();
+    let from = hashed.saving_from.swap(NOT_SAVING, Ordering::AcqRel);
+    if is_listed || from == NOT_SAVING {
+        return;
+    }
+    if let Some(active) = committer.active_mut(table.id) {
+        active.first_lsn = Some(active.first_lsn.map_or(from, |lsn: Lsn| lsn.min(from)));
+    }
+    hashed.wants_save.store(true, Ordering::Release);
+}
+
+/// Gives up what is being saved of a table that is dropped, or of a store that is closed.
+pub fn abandon_saving(engine: &Engine, table: &TableCore) {
+    let Some(hashed) = &table.hashed else { return };
+    if let Some(given_up) = hashed.saving.lock().take() {
+        drop(given_up.writer);
+        let _ = engine.host.files.remove(&given_up.path);
+    }
+}
+
+/// Saves what opening has replayed of an index. No manifest lists it yet.
+pub fn save_replayed(engine: &Engine, table: &Arc<TableCore>) -> Result<Option<SavedIndex>> {
+    let Some(hashed) = &table.hashed else { return Ok(None) };
+    let Some(Replayed { changes, fresh }) = hashed.replayed.lock().take() else { return Ok(None) };
+    let seq = {
+        let mut committer = engine.commit.lock();
+        hashed.wants_save.store(false, Ordering::Release);
+        let seq = committer.next_seq - 1;
+        committer.active_mut(table.id).and_then(|active| active.first_lsn.take());
+        seq
+    };
+    if fresh == 0 {
+        return Ok(None); // the checkpoint had it all
+    }
+    let file = hashed.file.lock().clone();
+    match file.filter(|file| changes.len() <= file.changes_max() && hashed.index.facts().misfits == 0) {
+        Some(file) => save_changes(engine, table, (hashed, &file), &changes, seq).map(Some),
+        None => save_whole(engine, table, hashed, seq).map(Some),
+    }
+}
+
+/// Saves the changes that came after a checkpoint.
+fn save_changes(
+    engine: &Engine,
+    table: &Arc<TableCore>,
+    (hashed, after): (&Hashed, &IndexFile),
+    changes: &[Made],
+    seq: Seq,
+) -> Result<SavedIndex> {
+    let number = engine.numbers.take();
+    let path = engine.path(&FileName::Index(number).to_string());
+    let file = engine.host.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+    let of = (after.checkpoint.number(), hashed.salt());
+    let written = write_changes(file, &path, number, of, changes)
+        .and_then(|bytes| install::sync_dir(engine).map(|()| bytes))
+        .inspect_err(|_| {
+            let _ = engine.host.files.remove(&path); // what stays goes at the next opening
+        })?;
+    engine.counters.index_bytes_written.add(written);
+    let state = hashed.state_of_changes(number, written, changes, is_listed_low(engine));
+    let file = SavedFile::new(written, path, Arc::clone(&engine.host.files));
+    Ok(SavedIndex { table: Arc::clone(table), file: Saved::Changes(Arc::new(file)), state, seq })
+}
+
+/// Saves all of an index while nobody changes it.
+fn save_whole(engine: &Engine, table: &Arc<TableCore>, hashed: &Hashed, seq: Seq) -> Result<SavedIndex> {
+    let mut saving = new_checkpoint(engine, hashed, seq)?;
+    loop {
+        match hashed.index.save_step(&mut saving.writer, seq) {
+            Ok(true) => {}
+            Ok(false) => return finish_saving(engine, table, hashed, saving),
+            Err(error) => {
+                drop(saving.writer);
+                let _ = engine.host.files.remove(&saving.path);
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// Lets go of what is saved of indexes that take more memory than they may; where that is not enough, more is to be saved.
+fn keep_to_memory(engine: &Engine) {
+    let Some(max) = engine.options.index_bytes_max else { return };
+    for (_, hashed) in engine.catalog().hashed() {
+        if hashed.index.facts().memory_bytes <= max {
+            continue;
+        }
+        let Some(file) = hashed.file.lock().clone() else {
+            hashed.wants_save.store(true, Ordering::Release);
+            continue;
+        };
+        hashed.index.let_go(&file.checkpoint, max);
+        let is_over = hashed.index.facts().memory_bytes > max;
+        if is_over && hashed.put_bytes.load(Ordering::Relaxed) >= file.bytes() {
+            hashed.wants_save.store(true, Ordering::Release);
+        }
+    }
+}
+
+/// Whether it is worth saving an index for the sake of value segments that could go then.
+pub fn saving_pays(table: &TableCore) -> bool {
+    let Some(hashed) = &table.hashed else { return true };
+    let bytes = hashed.file.lock().as_ref().map_or(0, |file| file.bytes());
+    hashed.put_bytes.load(Ordering::Relaxed) >= bytes.saturating_mul(VALUES_PER_CHECKPOINT)
+}
+
+/// Takes the segments out of `dead` that hashed tables lead to.
+pub fn spare_hashed(engine: &Engine, dead: &mut std::collections::BTreeSet<FileNumber>) {
+    for (table, hashed) in engine.catalog().hashed() {
+        match hashed.leads_to() {
+            Some(live) => dead.retain(|number| !live.contains(&low_bits(number.0))),
+            None => dead.clear(),
+        }
+        debug_assert!(leads_nowhere(hashed, dead), "the account of table `{}` is wrong", table.name);
+    }
+}
+
+/// Whether no key and no snapshot leads into these segments, looked at one by one. True where a read fails.
+fn leads_nowhere(hashed: &Hashed, dead: &std::collections::BTreeSet<FileNumber>) -> bool {
+    let mut units = dead.iter().map(|number| (low_bits(number.0), Vec::new())).collect();
+    dead.is_empty() || hashed.add_units(&mut units).is_err() || units.values().all(Vec::is_empty)
+}

@@ -1,0 +1,158 @@
+//! Sweeping hashed tables: the slots of values that have expired are taken out of the index, and then their space goes.
+//!
+//! ```text
+//!   look    at slots in the order of points, some hundred a step: the front of each record is read
+//!   take    those whose deadline is over for every reader, with their points locked
+//!   save    a checkpoint without them is asked for; when it is listed, they count no more
+//! ```
+//!
+//! Nothing of it is in the log. A crash brings back what no checkpoint lacks yet, and it has expired all the same: readers take the
+//! newest of what they find, and the next pass takes it again. So until a checkpoint without them is listed, what was taken counts as
+//! alive for whoever gives back the space of values ([`Hashed::add_units`], the account).
+//!
+//! A pass reads the fronts of all records, so it is made seldom: when half of the time has passed that values of the table last by
+//! themselves, or an hour where each write says how long. Tables that keep versions are left alone: what has expired is their past.
+//! Called by upkeep, beside what moves values, and by `optimize`.
+
+use folddb_base::{ErrorKind, Result};
+use folddb_hash::{Change, IndexCursor, Past, Point, Slot};
+use folddb_host::sync::atomic::Ordering;
+use folddb_rules::Expire;
+
+use crate::read::hashed;
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::engine::Engine;
+use crate::state::hash_index::{Hashed, Sweep};
+use crate::values::hashed_record::Reading;
+
+/// Records that a step looks at.
+const STEP_KEYS: usize = 512;
+
+/// A pass is made at most so often, in milliseconds, however soon values expire.
+const PASS_MS_MIN: u64 = 60_000;
+
+/// A pass is made so often where each write says how long its value lasts.
+const PASS_MS_BY_WRITE: u64 = 3_600_000;
+
+/// So many slots may wait for a checkpoint without them, or an eighth of all keys.
+const TAKEN_MAX: usize = 1 << 16;
+
+/// Takes a step of a pass that is due; says what it did, or nothing where none is.
+pub fn sweep_step(engine: &Engine) -> Result<Option<String>> {
+    for (table, _) in engine.catalog().hashed() {
+        let Some(hashed) = swept(table).filter(|_| table.check_alive().is_ok()) else { continue };
+        let mut sweep = hashed.sweep.lock();
+        if is_due(engine, table, hashed, &mut sweep) {
+            let count = sweep_on(engine, table, hashed, &mut sweep)?;
+            return Ok(Some(format!("swept {count} expired values out of table `{}`", table.name)));
+        }
+    }
+    Ok(None)
+}
+
+/// Makes a whole pass over a table whose values expire.
+pub fn sweep_all(engine: &Engine, table: &TableCore) -> Result<()> {
+    let Some(hashed) = swept(table) else { return Ok(()) };
+    let mut sweep = hashed.sweep.lock();
+    sweep.at = Some(IndexCursor::default());
+    while sweep.at.is_some() {
+        engine.check_open()?;
+        table.check_alive()?;
+        sweep_on(engine, table, hashed, &mut sweep)?;
+    }
+    Ok(())
+}
+
+/// Takes a step, over a damaged shard too: that is noted, and what it leads to stays.
+fn sweep_on(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep) -> Result<u64> {
+    let Some(from) = sweep.at else { return Ok(0) };
+    match sweep_some(engine, table, hashed, sweep) {
+        Err(damage) if damage.kind() == ErrorKind::Corruption => {
+            hashed.note_damage(&damage);
+            go_on(engine, hashed, sweep, hashed.index.beyond(from));
+            Ok(0)
+        }
+        swept => swept,
+    }
+}
+
+/// The pass goes on there, or is over.
+fn go_on(engine: &Engine, hashed: &Hashed, sweep: &mut Sweep, next: Option<IndexCursor>) {
+    sweep.at = next;
+    if next.is_none() {
+        sweep.since_ms = Some(clock::now_ms(engine));
+        if hashed.taken.lock().waiting() > 0 {
+            want_saved(engine, hashed);
+        }
+    }
+}
+
+fn is_due(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep) -> bool {
+    if sweep.at.is_some() {
+        let keys: u64 = hashed.segments().values().map(|used| used.tally.records).sum();
+        let is_full = hashed.taken.lock().waiting() >= TAKEN_MAX.max(keys as usize / 8);
+        if is_full {
+            want_saved(engine, hashed);
+        }
+        return !is_full;
+    }
+    let now_ms = clock::now_ms(engine);
+    let every_ms = match table.rules.rules.expire {
+        Expire::After(ms) => (ms / 2).max(PASS_MS_MIN),
+        _ => PASS_MS_BY_WRITE,
+    };
+    let since_ms = *sweep.since_ms.get_or_insert(now_ms);
+    if now_ms.saturating_sub(since_ms) >= every_ms {
+        sweep.at = Some(IndexCursor::default());
+    }
+    sweep.at.is_some()
+}
+
+fn want_saved(engine: &Engine, hashed: &Hashed) {
+    hashed.wants_save.store(true, Ordering::Release);
+    engine.bell.ring();
+}
+
+/// Looks at some slots, and takes those of values that have expired; says how many.
+fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep) -> Result<u64> {
+    let Some(from) = sweep.at else { return Ok(0) };
+    let round = engine.values.files.round();
+    let stretch = hashed.index.stretch(from, None)?;
+    let Some(of) = engine.values.files.roster_of(round) else { return Ok(0) };
+    // Whoever begins to read later reads at a time that is no earlier. Old snapshots have files of their own of sorted tables only.
+    let now_ms = clock::note_now(engine, &engine.commit.lock());
+    let over_ms = engine.borders.oldest_held_ms().map_or(now_ms, |oldest| oldest.min(now_ms));
+    let (mut expired, mut record) = (Vec::new(), Vec::new());
+    for &(point, slot) in stretch.keys.iter().take(STEP_KEYS) {
+        // What cannot be read is not taken: who asks for it is to be told.
+        let found =
+            hashed::read_slot(engine, &of, table, slot, None, Reading::Head, &mut record).ok().flatten();
+        if found.and_then(|found| found.front).is_some_and(|front| !front.is_alive(over_ms)) {
+            expired.push((point, slot));
+        }
+    }
+    let count = take_out(engine, table, hashed, &expired)?;
+    let next = stretch.keys.get(STEP_KEYS).map(|(point, _)| point.bits().max(from.number() + 1));
+    go_on(engine, hashed, sweep, next.map_or(stretch.next, IndexCursor::from_number));
+    Ok(count)
+}
+
+fn take_out(engine: &Engine, table: &TableCore, hashed: &Hashed, expired: &[(Point, Slot)]) -> Result<u64> {
+    let mut count = 0;
+    for &(point, slot) in expired {
+        // Who has looked the key up to write it finds what he found.
+        let _locked = engine.points.hold(std::iter::once((table.id, point)));
+        if hashed.index.change(point, Change::Remove(slot), 0, Past::Forgotten)? {
+            hashed.taken.lock().push(slot);
+            count += 1;
+        }
+    }
+    engine.counters.records_expired.add(count);
+    Ok(count)
+}
+
+/// The index of a table that is swept.
+fn swept(table: &TableCore) -> Option<&Hashed> {
+    table.hashed.as_ref().filter(|_| table.expires && table.versions() == 1)
+}

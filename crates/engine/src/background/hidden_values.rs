@@ -1,0 +1,82 @@
+//! What the value lane takes beyond the files that may be copied from, and how far it is over its bound.
+//!
+//! | | counts as | told by |
+//! |---|---|---|
+//! | fresh | alive: what is being filled, and full segments that memory may lead to | the manifest, the lane |
+//! | spare | dead: what segments have taken from the disk ahead, and nothing is in yet | the lane |
+//! | hidden | dead: what runs point to and newer runs have replaced, where no merge has met both; what a range delete covers | the sketches of runs, their leaves |
+//!
+//! While the lane is over its bound and something is being done about it, that slows writers down: [`note_lane`], and the
+//! law in `folddb_merge::pace`. Used by `reclaim`; `upkeep` has merges planned that uncover what is hidden.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use folddb_base::FileNumber;
+use folddb_host::sync::atomic::Ordering;
+use folddb_manifest::State;
+use folddb_merge::{MergeOptions, Moment, ReclaimOptions, ValueFile};
+use folddb_rules::place::ValuesIn;
+
+use crate::background::expire;
+use crate::background::summaries::summaries;
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::values::segments;
+
+/// Dead values that runs may hide in any case: half of the smallest segment.
+const HIDDEN_BYTES_MIN: u64 = 512 << 10;
+
+/// What of the lane is no file that may be copied from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beside {
+    pub fresh_bytes: u64,
+    pub spare_bytes: u64,
+}
+
+/// The options of a table's merges, as far as the values that lie apart matter to them.
+pub fn with_hidden_values(engine: &Engine, table: &TableCore, options: MergeOptions) -> MergeOptions {
+    match table.hides_values {
+        true => options.hiding_values(HIDDEN_BYTES_MIN.min(engine.options.values_segment_bytes() / 2)),
+        false => options,
+    }
+}
+
+/// About how many bytes of what parts point to are dead.
+pub fn hidden_value_bytes(engine: &Engine) -> u64 {
+    let moment = Moment { borders: engine.borders.all(), ..Moment::default() };
+    let leading = engine.tables_leading(); // others have none that runs hide
+    let in_lane = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
+    let hiding = leading.iter().filter(|table| table.hides_values).filter(in_lane);
+    let of = |table: &Arc<TableCore>| {
+        let mut runs = summaries(table, &HashSet::new());
+        expire::count_outdated(engine, table, &mut runs);
+        expire::count_covered(engine, table, &mut runs);
+        folddb_merge::hidden_value_bytes(&runs, &moment)
+    };
+    hiding.map(of).sum()
+}
+
+/// What the lane takes beside what is settled.
+pub fn beside_settled(engine: &Engine, state: &State) -> Beside {
+    let filled: HashMap<FileNumber, u64> =
+        engine.values.lane.ends().iter().map(|segment| (segment.number, segment.end)).collect();
+    let settled = engine.values.settled.lock();
+    let mut beside = Beside::default();
+    let is_beside = |number: FileNumber| !settled.contains(&number) && !state.is_shelf(number);
+    for (&number, &end) in state.values.iter().filter(|(number, _)| is_beside(**number)) {
+        let len = segments::segment_bytes(engine, state, number);
+        let fresh = end.or_else(|| filled.get(&number).copied()).unwrap_or(len).min(len);
+        beside.fresh_bytes += fresh;
+        beside.spare_bytes += len - fresh;
+    }
+    beside
+}
+
+/// Takes note of how far the lane is over its bound, while that is being worked at; of nothing while nothing can be done.
+pub fn note_lane(engine: &Engine, files: &[ValueFile], options: &ReclaimOptions, is_worked_at: bool) {
+    let (taken, alive) = options.lane(files);
+    let times = taken as f64 / (options.bound * alive.max(1) as f64);
+    let thousandths = if is_worked_at { (times * 1000.0) as u64 } else { 0 };
+    engine.debt.lane_thousandths.store(thousandths, Ordering::Relaxed);
+}

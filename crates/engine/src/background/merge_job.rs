@@ -1,0 +1,188 @@
+//! One merge under way: its inputs, what it folds, the parts that it has written. It goes on step by step, and hands its
+//! keys over part by part.
+
+use std::sync::Arc;
+
+use folddb_base::ids::RunId;
+use folddb_base::{Error, ErrorKind, Result, Seq};
+use folddb_layout::manifest_edit::Change;
+use folddb_merge::{FoldStep, KWay, Plan, RangeDelete, StepResult};
+use folddb_run::{PartFacts, RunCursor};
+
+use super::clean::Cleaner;
+use super::output::Output;
+use super::ranges::Applied;
+use crate::background::step;
+use crate::edit::install;
+use crate::edit::install::{Installed, part_state};
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::view::{PartFile, RunView, TableView};
+
+/// One merge under way.
+pub struct MergeJob {
+    pub table: Arc<TableCore>,
+    pub plan: Plan,
+    pub run: RunId,
+    /// The age of the oldest input: should the merge be given up after some parts, its output must not stand above an
+    /// input of a lower tier, or a later merge of its tier would lift old records over newer ones.
+    pub age: Seq,
+    pub step: FoldStep<KWay<RunCursor>>,
+    /// What leaves stale entries out, where the table is an index.
+    pub cleaner: Option<Cleaner>,
+    pub output: Output,
+    /// The range deletes that the merge applies, oldest first.
+    pub range_deletes: Vec<RangeDelete>,
+    /// The borders when the merge began; a range delete below them serves a snapshot no longer.
+    pub borders: Vec<Seq>,
+    pub bytes_total: u64,
+    /// The inputs that it may still read.
+    pub files: Vec<Arc<PartFile>>,
+}
+
+impl MergeJob {
+    /// Takes in some keys; at the size of a part, and at the end, installs. True when the merge is done.
+    pub fn step(&mut self, engine: &Arc<Engine>) -> Result<bool> {
+        engine.check_readable(&self.table)?; // a store that is closed gets no more files
+        let (started, bytes_before) = (engine.host.clock.monotonic(), self.step.counts().bytes_in);
+        let result = self.take_in(engine)?;
+        let took = engine.host.clock.monotonic().saturating_sub(started);
+        engine.debt.merge_bytes_per_s.note(self.step.counts().bytes_in - bytes_before, took);
+        match result {
+            StepResult::Done => {
+                self.close_part(engine, true)?;
+                Ok(true)
+            }
+            StepResult::AtKeyBorder if self.output.bytes_written() >= engine.options.part_bytes => {
+                self.close_part(engine, false)?;
+                Ok(false)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Takes in some keys, and lets out what becomes of them.
+    fn take_in(&mut self, engine: &Arc<Engine>) -> Result<StepResult> {
+        let writer = self.output.writer(engine)?;
+        let Some(cleaner) = &mut self.cleaner else {
+            return self.step.step(step::step_budget(engine), writer);
+        };
+        let result = self.step.step(cleaner.budget(step::step_budget(engine)), cleaner.sink())?;
+        cleaner.hand_on(engine, writer)?;
+        Ok(result)
+    }
+
+    /// Installs the part written so far, and takes from the inputs what is in it.
+    fn close_part(&mut self, engine: &Engine, is_last: bool) -> Result<()> {
+        self.cleaner.as_mut().map_or(Ok(()), |cleaner| cleaner.settle(engine))?;
+        let closed = self.output.close_part(engine, &self.table)?;
+        let mut changes = Vec::new();
+        let mut installed = Installed::default();
+        if let Some((part, facts)) = closed {
+            changes.push(Change::AddPart {
+                table: self.table.id,
+                run: self.run,
+                tier: self.plan.target_tier,
+                age: self.age,
+                part: part_state(part.number, &facts),
+            });
+            installed.parts.push(part);
+        }
+        let next_key = if is_last { None } else { self.step.next_key() };
+        changes.extend(consumed(&self.table, &self.plan.inputs, next_key));
+        if is_last {
+            changes.extend(self.retired_range_deletes(engine));
+        }
+        install::install(engine, &self.table, changes, installed)?;
+        self.files.retain(|file| !file.is_retired()); // what has been read to its end goes now
+        Ok(())
+    }
+
+    /// The range deletes that hide nothing any more, as far as this merge can tell. Those that only the log has yet
+    /// are left to a later one.
+    fn retired_range_deletes(&self, engine: &Engine) -> Vec<Change> {
+        if self.range_deletes.is_empty() {
+            return Vec::new();
+        }
+        // The manifest first: a flush that ends meanwhile adds a range delete and the run that it came with.
+        let _manifest = engine.manifest.lock();
+        let view = self.table.view();
+        let is_other = |run: &&RunView| run.id != self.run && !self.plan.inputs.contains(&run.id);
+        let others: Vec<&RunView> = view.runs.iter().filter(is_other).collect();
+        let applied = Applied {
+            table: &self.table,
+            ranges: &self.range_deletes,
+            borders: &self.borders,
+            sheltering: self.step.sheltering().collect(),
+            written: None,
+        };
+        let idle = applied.idle(&others, None);
+        let done = self.range_deletes.iter().zip(idle).filter(|(_, idle)| *idle);
+        done.map(|(range, _)| Change::RetireRangeDelete { table: self.table.id, seq: range.seq }).collect()
+    }
+
+    pub fn progress(&self) -> Progress {
+        let counts = self.step.counts();
+        Progress {
+            bytes_done: counts.bytes_in,
+            bytes_total: self.bytes_total,
+            records_in: counts.records_in,
+            records_out: counts.records_out,
+        }
+    }
+}
+
+/// How far a merge has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Bytes of keys and values taken in so far.
+    pub bytes_done: u64,
+    /// Bytes of the files that are being merged; an estimate of where `bytes_done` ends.
+    pub bytes_total: u64,
+    /// Records taken in so far.
+    pub records_in: u64,
+    /// Records written so far.
+    pub records_out: u64,
+}
+
+/// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is given back.
+pub fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Io, "a merge panicked; what it was doing has not taken effect"))
+    })
+}
+
+/// What a merge takes in of a part, as [`Progress::bytes_done`] counts it.
+pub fn taken_in_bytes(facts: &PartFacts) -> u64 {
+    facts.key_bytes + facts.payload_bytes
+}
+
+/// Whether seqs of runs that are no inputs lie among those of the inputs: a merge that was broken off leaves such. Its
+/// output holds the newest seqs next to keys that only older runs have, and without seqs of their own these would read
+/// as newer than what other runs hold of them.
+pub fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, max_seq: Seq) -> bool {
+    let others = view.runs.iter().filter(|run| !inputs.contains(&run.id)).flat_map(|run| &run.parts);
+    others
+        .map(|part| part.file.part.facts())
+        .any(|facts| facts.min_seq <= max_seq && facts.max_seq >= min_seq)
+}
+
+/// What the inputs lose: everything below `next_key`, or all.
+pub fn consumed(table: &TableCore, inputs: &[RunId], next_key: Option<&[u8]>) -> Vec<Change> {
+    let order = &table.rules.order;
+    let mut changes = Vec::new();
+    let view = table.view();
+    for run in view.runs.iter().filter(|run| inputs.contains(&run.id)) {
+        for part in &run.parts {
+            let (table, run, file) = (table.id, run.id, part.file.number);
+            match next_key {
+                Some(next) if order.compare(next, &part.low).is_le() => {}
+                Some(next) if order.compare(next, &part.high).is_le() => {
+                    changes.push(Change::TrimPart { table, run, file, low: next.to_vec() });
+                }
+                _ => changes.push(Change::RemovePart { table, run, file }),
+            }
+        }
+    }
+    changes
+}

@@ -1,0 +1,117 @@
+//! Where a flush or a merge writes: part after part of one run, each closed at a border between keys.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use folddb_base::{Error, FileNumber, Result};
+use folddb_host::Files;
+use folddb_merge::Times;
+use folddb_rules::Keep;
+use folddb_rules::table_rules::{BoundRules, Compression as RulesCompression};
+use folddb_run::{Compression, PartFacts, PartWriter, WriteOptions};
+
+use crate::edit::install;
+use crate::state::catalog::TableCore;
+use crate::state::disk_quota::Who;
+use crate::state::engine::Engine;
+use crate::state::view::PartFile;
+
+/// The part that is being written, if any.
+pub struct Output {
+    options: WriteOptions,
+    files: Arc<dyn Files>,
+    open: Option<Open>,
+}
+
+struct Open {
+    writer: PartWriter,
+    number: FileNumber,
+    path: PathBuf,
+}
+
+/// How the parts of a table are written. Only at the bottom do blocks say what they come to: elsewhere what is older counts, too.
+pub fn write_options(rules: &BoundRules, keep_seqs: bool, is_bottom: bool, times: Times) -> WriteOptions {
+    WriteOptions {
+        order: rules.order.clone(),
+        block_bytes: rules.rules.block_bytes as usize,
+        compression: match rules.rules.compression {
+            RulesCompression::Lz4 => Compression::Lz4,
+            _ => Compression::None,
+        },
+        filter_bits: u32::from(rules.rules.filter_bits),
+        keep_seqs,
+        stamps: rules.fold.has_stamps().then_some(times.sweep_ms),
+        kept_since: match rules.rules.keep {
+            Keep::Window(_) => times.since,
+            _ => 0,
+        },
+        summaries: (is_bottom && rules.rules.summaries).then(|| Arc::new(rules.fold.clone())),
+    }
+}
+
+impl Output {
+    /// Nothing yet. `keep_seqs` when a live snapshot may tell records of the inputs apart, or who reads the past; `is_bottom` when
+    /// nothing older lies below.
+    pub fn new(
+        engine: &Engine,
+        table: &TableCore,
+        (keep_seqs, is_bottom, times): (bool, bool, Times),
+        who: Who,
+    ) -> Output {
+        Output {
+            options: write_options(&table.rules, keep_seqs, is_bottom, times),
+            files: engine.host_for(who).files,
+            open: None,
+        }
+    }
+
+    /// The writer, of a new part where none is open.
+    pub fn writer(&mut self, engine: &Engine) -> Result<&mut PartWriter> {
+        if self.open.is_none() {
+            let (number, path) = install::new_part(engine)?;
+            let file = self.files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+            let writer = PartWriter::new(file, path.clone(), number, self.options.clone());
+            self.open = Some(Open { writer, number, path });
+        }
+        match &mut self.open {
+            Some(open) => Ok(&mut open.writer),
+            None => unreachable!("a part was opened above"),
+        }
+    }
+
+    /// Bytes of the part that is being written.
+    pub fn bytes_written(&self) -> u64 {
+        self.open.as_ref().map_or(0, |open| open.writer.bytes_written())
+    }
+
+    /// Closes the part durably and opens it for reading. None when no record came.
+    pub fn close_part(
+        &mut self,
+        engine: &Engine,
+        table: &TableCore,
+    ) -> Result<Option<(Arc<PartFile>, PartFacts)>> {
+        let Some(open) = self.open.take() else { return Ok(None) };
+        if open.writer.records() == 0 {
+            let _ = engine.host.files.remove(&open.path);
+            return Ok(None);
+        }
+        let (number, path) = (open.number, open.path);
+        let closed = open.writer.finish().and_then(|facts| {
+            engine.counters.part_bytes_written.add(facts.file_bytes);
+            Ok(Some((install::adopt_part(engine, table, number, path.clone())?, facts)))
+        });
+        closed.inspect_err(|_| {
+            // It is in no list yet, and would be in the way where the disk is full.
+            let _ = engine.host.files.remove(&path);
+        })
+    }
+
+    /// Gives up: what was written goes.
+    pub fn discard(&mut self, engine: &Engine) {
+        if let Some(open) = self.open.take() {
+            drop(open.writer);
+            // An orphan that stays behind is removed at the next opening.
+            let _ = engine.host.files.remove(&open.path);
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Giving back the space of dead values, while readers and writers go on: files in which nothing is alive go, and what is alive
+//! in those that are worth it moves together into one.
+//!
+//! What is alive in a segment is what parts point to, once nothing else can: no batch under way has put a value into it, and
+//! no memtable holds a pointer to one. So a segment waits until it is
+//!
+//! ```text
+//!   sealed    nothing is added any more, said in the manifest
+//!   fenced    every batch that put a value into it has it in a memtable; the log ended here then (see `values.rs`, `fence`)
+//!   flushed   what the manifest says is needed of the log begins there or later: no memtable holds such a pointer, and no replay
+//!             after a crash will meet one; and no feed has still to give what leads there (`feeds.rs`)
+//! ```
+//!
+//! and is *settled* then, for good, wherever its values move. From then on the parts that point to it only become fewer: merges
+//! write what their inputs hold, and those are listed until they are done.
+//!
+//! One edit takes dead segments from the list, or says that segments lie in another file now; a new roster begins
+//! (`value_files.rs`), and files go with the last reader of an older one. A crash before the edit changes nothing, or leaves a
+//! new file that the next opening removes; one after it leaves old files that the next opening removes.
+//!
+//! Called by `upkeep`: dead segments with the flushes, copying in slices between those of merges. What is copied is planned in
+//! `folddb_merge::reclaim`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_host::sync::atomic::Ordering;
+use folddb_manifest::State;
+use folddb_merge::{ReclaimOptions, SMALL_FILES, ValueFile, plan_reclaim};
+
+use crate::background::hidden_values::Beside;
+use crate::background::jobs::Background;
+use crate::background::reclaim_job::{ReclaimJob, StepFault};
+use crate::background::reclaim_report::ReclaimWant;
+use crate::background::reclaiming::{Looked, Reclaiming};
+use crate::background::{hidden_values, live_values, sweep_directories};
+use crate::state::disk_quota::Who;
+use crate::state::engine::Engine;
+use crate::values::segments;
+
+/// What a step copies: a few milliseconds of work.
+const STEP_BYTES: u64 = 4 << 20;
+
+/// A plan that gives back less than this share of a segment, and of all values, is not worth it unless somebody asks for it.
+const GAIN_SHARE: u64 = 16;
+
+const GAIN_SHARE_OF_ALL: u64 = 64;
+
+const GAIN_BYTES_MIN: u64 = 16 << 10;
+
+/// So much more than what is alive may the files take after somebody has asked.
+const BOUND_WHEN_ASKED: f64 = 1.1;
+
+/// After the disk has refused, so long passes before it is asked again, if nothing else has changed.
+const ASK_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// An opening copies no more than so many bytes of values into one file.
+const SMALL_BYTES_MAX: u64 = 32 << 20;
+
+/// Room that has not doubled is no reason to look again; less than so much is none.
+const ROOM_BYTES_MIN: u64 = 1 << 20;
+
+// ---- moving what is alive ----------------------------------------------------------------------------
+
+/// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing is.
+pub fn reclaim_step(background: &Background) -> Result<Option<String>> {
+    let mut reclaiming = background.reclaiming.lock();
+    reclaim_step_as(background, &mut reclaiming, ReclaimWant::WhenDue)
+}
+
+pub fn reclaim_step_as(
+    background: &Background,
+    reclaiming: &mut Reclaiming,
+    want: ReclaimWant,
+) -> Result<Option<String>> {
+    let engine = &background.engine;
+    if engine.health.cause().is_some() {
+        return Ok(None);
+    }
+    let seen = how_things_stand(engine);
+    if reclaiming.job.is_none() {
+        if want == ReclaimWant::WhenDue && is_as_it_was(engine, reclaiming) {
+            return Ok(None);
+        }
+        if want != ReclaimWant::Small
+            && let Some(swept) = sweep_directories::sweep_shelves(engine, want, &mut reclaiming.given_up)?
+        {
+            return Ok(Some(swept));
+        }
+        let hidden_bytes = hidden_values::hidden_value_bytes(engine);
+        let uncovers = background.merges.lock().uncovers_values();
+        let manifest = engine.manifest.lock(); // no part is installed meanwhile
+        engine.check_open()?;
+        let files = settled_files(engine, manifest.state(), &reclaiming.given_up);
+        let options = reclaim_options(
+            engine,
+            want,
+            hidden_values::beside_settled(engine, manifest.state()),
+            hidden_bytes,
+        );
+        let plan = plan_reclaim(&files, &options);
+        hidden_values::note_lane(engine, &files, &options, uncovers || plan.is_some());
+        reclaiming.job = plan.map(|plan| ReclaimJob::begin(engine, manifest.state(), plan));
+    }
+    let Some(mut job) = reclaiming.job.take() else {
+        reclaiming.looked_at = Some(seen);
+        return Ok(None);
+    };
+    match job.step(engine, STEP_BYTES) {
+        Ok(false) => {
+            let said = format!("a step of: {}", job.plan);
+            reclaiming.job = Some(job);
+            Ok(Some(said))
+        }
+        Ok(true) => Ok(Some(format!("done: {}", job.plan))),
+        Err(fault) => {
+            let planned: Vec<FileNumber> = job.plan.files.iter().copied().map(FileNumber).collect();
+            job.discard(engine);
+            match fault {
+                StepFault::File(file, error) => {
+                    let said = format!("left file {file} of values alone: {}", error.message());
+                    reclaiming.given_up.insert(file, error);
+                    Ok(Some(said))
+                }
+                StepFault::Holder(error) => {
+                    let said = format!("left {} files of values alone: {}", planned.len(), error.message());
+                    reclaiming.given_up.extend(planned.into_iter().map(|file| (file, error.clone())));
+                    Ok(Some(said))
+                }
+                StepFault::Other(error) => {
+                    // Tried again when something has changed, or there is space.
+                    let again_at = Some(engine.host.clock.monotonic() + ASK_AGAIN_AFTER);
+                    reclaiming.looked_at =
+                        Some(Looked { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
+                    Err(error)
+                }
+            }
+        }
+    }
+}
+
+/// The files of values of which it is known what is alive, but for those that are left alone, and those in which nothing is.
+pub fn settled_files(
+    engine: &Engine,
+    state: &State,
+    given_up: &BTreeMap<FileNumber, Error>,
+) -> Vec<ValueFile> {
+    if state.values.is_empty() && state.moved.is_empty() {
+        return Vec::new();
+    }
+    segments::note_settled(engine, state);
+    let alive = live_values::alive(engine);
+    let file = |number: FileNumber, bytes: u64, segments: Vec<u32>| {
+        let of = |segment: &u32| alive.get(segment).copied().unwrap_or_default();
+        let live_bytes = segments.iter().map(|segment| of(segment).bytes).sum::<u64>().min(bytes);
+        let live_values = segments.iter().map(|segment| of(segment).values).sum();
+        ValueFile { number: number.0, segments, bytes, live_values, live_bytes }
+    };
+    let mut settled = engine.values.settled.lock().clone();
+    live_values::leave_unsure(engine, &mut settled);
+    let own = state.values.iter().filter(|(number, _)| settled.contains(number) && !state.is_shelf(**number));
+    let own = own.filter_map(|(&number, end)| Some(file(number, (*end)?, vec![number.0 as u32])));
+    let movable = |file: &FileNumber| state.moved_in(*file).all(|segment| settled.contains(&segment));
+    let moved = state.moved_files.iter().filter(|(number, _)| movable(number)).map(|(&number, &bytes)| {
+        file(number, bytes, state.moved_in(number).map(|segment| segment.0 as u32).collect())
+    });
+    own.chain(moved)
+        .filter(|file| file.live_values > 0 && !given_up.contains_key(&FileNumber(file.number)))
+        .collect()
+}
+
+pub fn reclaim_options(
+    engine: &Engine,
+    want: ReclaimWant,
+    beside: Beside,
+    hidden_bytes: u64,
+) -> ReclaimOptions {
+    let file_bytes = match want {
+        ReclaimWant::Small => engine.options.values_segment_bytes().min(SMALL_BYTES_MAX),
+        _ => engine.options.values_segment_bytes(),
+    };
+    let is_short = engine.health.is_short() && want != ReclaimWant::Small;
+    // Who asks wants what can be done now.
+    let (beside, hidden_bytes) = match want {
+        ReclaimWant::WhenDue | ReclaimWant::Small => (beside, hidden_bytes),
+        ReclaimWant::Asked => (Beside::default(), 0),
+    };
+    let (bound, gain_bytes_min) = match want {
+        ReclaimWant::WhenDue => {
+            let gain_bytes = (file_bytes / GAIN_SHARE).min(engine.values.bytes() / GAIN_SHARE_OF_ALL);
+            (engine.options.value_space_max, gain_bytes.max(GAIN_BYTES_MIN))
+        }
+        ReclaimWant::Asked => (BOUND_WHEN_ASKED.min(engine.options.value_space_max), 1),
+        ReclaimWant::Small => (f64::MAX, u64::MAX), // only for their number
+    };
+    ReclaimOptions {
+        bound,
+        fresh_bytes: beside.fresh_bytes,
+        spare_bytes: beside.spare_bytes,
+        hidden_bytes,
+        file_bytes,
+        gain_bytes_min: if is_short { 1 } else { gain_bytes_min },
+        room_bytes: room_bytes(engine) / 2, // the rest is for merges, which may be under way too
+        is_short,
+    }
+}
+
+/// True when nothing is under way, and nothing is due that can be done.
+pub fn is_reclaimed(background: &Background) -> bool {
+    let engine = &background.engine;
+    let reclaiming = background.reclaiming.lock();
+    reclaiming.job.is_none() && is_as_it_was(engine, &reclaiming)
+}
+
+fn how_things_stand(engine: &Engine) -> Looked {
+    Looked {
+        installs: engine.values.installs.load(Ordering::Acquire),
+        is_short: engine.health.is_short(),
+        room_bytes: room_bytes(engine),
+        again_at: None,
+    }
+}
+
+/// Whether there is no reason to look again: no part has changed, and there is hardly more room than there was.
+fn is_as_it_was(engine: &Engine, reclaiming: &Reclaiming) -> bool {
+    let Some(then) = reclaiming.looked_at else { return false };
+    then.installs == engine.values.installs.load(Ordering::Acquire)
+        && then.is_short == engine.health.is_short()
+        && then.again_at.is_none_or(|at| engine.host.clock.monotonic() < at)
+        && room_bytes(engine) / 2 < then.room_bytes.max(ROOM_BYTES_MIN)
+}
+
+/// What new files may take.
+fn room_bytes(engine: &Engine) -> u64 {
+    let free_bytes = engine.host.files.space_free_bytes(&engine.dir).unwrap_or(u64::MAX);
+    free_bytes.min(engine.account.as_ref().map_or(u64::MAX, |account| account.room_bytes(Who::Merge)))
+}
+
+/// Makes one file of many small ones, as openings leave them that each wrote little.
+pub fn reclaim_small(background: &Background) -> Result<()> {
+    let engine = &background.engine;
+    let state = Arc::clone(engine.manifest.lock().state());
+    if state.values.len() + state.moved_files.len() < SMALL_FILES {
+        return Ok(());
+    }
+    let mut reclaiming = background.reclaiming.lock();
+    while reclaim_step_as(background, &mut reclaiming, ReclaimWant::Small)?.is_some() {}
+    reclaiming.looked_at = None; // upkeep looks for more than this
+    Ok(())
+}
+
+/// Gives up what is under way: the store is closed.
+pub fn abandon_reclaim(background: &Background) {
+    let engine = &background.engine;
+    let job = background.reclaiming.lock().job.take();
+    job.into_iter().for_each(|job| job.discard(engine));
+}
+
+/// What damage reclaiming has met, by file.
+pub fn damaged_values(background: &Background) -> Vec<String> {
+    let reclaiming = background.reclaiming.lock();
+    reclaiming.given_up.values().map(|error| format!("values: {}", error.message())).collect()
+}

@@ -1,0 +1,340 @@
+//! What is done next. The one room that knows all background jobs: it takes one step of the most urgent, contains its
+//! failures, and notes them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_host::sync::atomic::Ordering;
+
+use crate::background::jobs::Background;
+use crate::background::{
+    dead_segments, flush, hash_checkpoint, hash_sweep, merge, ranges, reclaim, snapshot_files,
+};
+use crate::edit::{feeds, install};
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::{log_sync, pressure};
+use crate::values::settle;
+use crate::write::commit;
+
+/// So many failures of upkeep in a row, and the store refuses to write.
+pub const FAILURES_MAX: usize = 5;
+
+/// So many bytes of values may memory keep in full segments whatever the lane holds.
+pub const PINNED_BYTES_MIN: u64 = 16 << 20;
+
+/// A kind of upkeep, for whoever decides himself what happens when; see `Store::upkeep_step_of`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// What the journal needs: buffered batches are handed on, the next segment is made, an idle log is marked. And a
+    /// look at the space that is left.
+    Journal,
+    /// Every memtable that has been written to is sealed, so that a flush is due for each.
+    Seal,
+    /// The memtable that has waited longest is flushed.
+    Flush,
+    /// The merge of the lowest tier takes a step.
+    Merge,
+    /// What moves living values together takes a step.
+    Reclaim,
+}
+
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Worker {
+    Flush,
+    Merge,
+    Reclaim,
+}
+
+/// A step of a merge, and one of what moves values: neither waits for the end of the other.
+pub fn merge_and_reclaim(background: &Background) -> Result<Option<String>> {
+    let merged = contained(background, Worker::Merge);
+    let reclaimed = match contained(background, Worker::Reclaim) {
+        Err(error) if error.kind() == ErrorKind::Corruption => None, // merges do not wait for it
+        reclaimed => reclaimed?,
+    };
+    Ok(merged?.or(reclaimed))
+}
+
+/// Sweeping that meets damage goes on behind it, and then values move.
+pub fn sweep_and_reclaim(background: &Background) -> Result<Option<String>> {
+    match hash_sweep::sweep_step(&background.engine)? {
+        None => reclaim::reclaim_step(background),
+        swept => Ok(swept),
+    }
+}
+
+/// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
+/// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
+/// or a user's comparison function) is a failure too. A damaged input of a merge or of reclaim is given up, not tried again.
+pub fn contained(background: &Background, work: Worker) -> Result<Option<String>> {
+    let engine = &background.engine;
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
+        Worker::Flush => flush_step(background),
+        Worker::Merge => merge::merge_step(background),
+        Worker::Reclaim => sweep_and_reclaim(background),
+    }));
+    let result = outcome.unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Io, "upkeep panicked; what it was doing has not taken effect"))
+    });
+    match &result {
+        Ok(_) => engine.debt.failures_in_a_row[work as usize].store(0, Ordering::Relaxed),
+        Err(error) => note_upkeep_failure(engine, work, error),
+    }
+    result
+}
+
+pub fn note_upkeep_failure(engine: &Engine, work: Worker, error: &Error) {
+    match error.kind() {
+        ErrorKind::NoSpace if work == Worker::Reclaim => {} // others may still have room
+        ErrorKind::NoSpace => engine.health.set_short(Some(error.message().to_owned())),
+        ErrorKind::Closed => {}
+        ErrorKind::Corruption if matches!(work, Worker::Merge | Worker::Reclaim) => {}
+        _ => {
+            // Each counts for itself: merges that go well must not hide that no memtable gets to disk.
+            let failures = &engine.debt.failures_in_a_row[work as usize];
+            if failures.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES_MAX {
+                engine.health.poison(error);
+            }
+        }
+    }
+}
+
+/// One step of upkeep, the most urgent; says what it did, or nothing when there is nothing to do.
+pub fn upkeep_step(background: &Background) -> Result<Option<String>> {
+    let engine = &background.engine;
+    journal_step(engine)?;
+    match contained(background, Worker::Flush)? {
+        Some(done) => Ok(Some(done)),
+        None => match contained(background, Worker::Merge)? {
+            Some(done) => Ok(Some(done)),
+            None => contained(background, Worker::Reclaim),
+        },
+    }
+}
+
+/// One step of one kind of work; says what it did, or nothing when there is nothing to do.
+pub fn upkeep_step_of(background: &Background, work: Work) -> Result<Option<String>> {
+    let engine = &background.engine;
+    match work {
+        Work::Journal => journal_step(engine).map(|()| None),
+        Work::Seal => {
+            engine.health.check_writable(true)?;
+            Ok(flush::seal_all(engine).then(|| "sealed the memtables".to_owned()))
+        }
+        Work::Flush => contained(background, Worker::Flush),
+        Work::Merge => contained(background, Worker::Merge),
+        Work::Reclaim => contained(background, Worker::Reclaim),
+    }
+}
+
+pub fn journal_step(engine: &Engine) -> Result<()> {
+    if let Some(journal) = &engine.journal {
+        let now = engine.host.clock.monotonic();
+        journal.upkeep(now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+        settle::keep_values_ready(engine)?;
+        vouch_when_idle(engine, now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+    }
+    pressure::check_space(engine);
+    Ok(())
+}
+
+/// Lets the manifest say how far the log is durable, when nothing is written any more that would: whoever takes segments away
+/// while the store is down is found out.
+pub fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
+    let is_due = engine.journal.as_ref().is_some_and(|journal| journal.is_to_be_vouched(now));
+    match is_due.then(|| engine.manifest.lock().append(&[])) {
+        Some(Err(error)) if error.kind() != ErrorKind::NoSpace => Err(error),
+        _ => Ok(()), // on a full disk it is tried again
+    }
+}
+
+/// Waits until there is nothing left to flush or to merge.
+pub fn settle(background: &Background) -> Result<()> {
+    let engine = &background.engine;
+    flush_all(background)?;
+    loop {
+        let seen = engine.bell.count();
+        if let Some(cause) = engine.health.cause() {
+            return Err(cause);
+        }
+        if engine.health.is_closed() {
+            return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+        }
+        if !pressure::upkeep_runs(engine) {
+            if upkeep_step(background)?.is_none() {
+                return Ok(());
+            }
+        } else if merge::is_settled(background) && reclaim::is_reclaimed(background) {
+            return Ok(());
+        } else {
+            engine.bell.wait(seen, 10 * JOURNAL_TICK);
+        }
+    }
+}
+
+/// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
+pub fn flush_step(background: &Background) -> Result<Option<String>> {
+    let engine = &background.engine;
+    let _only = engine.debt.flushing.lock();
+    if engine.health.cause().is_some() {
+        return Ok(None); // memory may hold half of a batch, which only replaying makes whole
+    }
+    feeds::mind_feeds(engine)?;
+    snapshot_files::age_snapshots(engine);
+    settle::settle_values(engine)?;
+    if let Some(done) = dead_segments::drop_dead_values(engine)? {
+        return Ok(Some(done));
+    }
+    limit_log(engine);
+    let waiting = engine.tables_sealed().into_iter().filter(|table| table.check_alive().is_ok());
+    let waiting = waiting.filter_map(|table| {
+        let oldest = table.view().sealed.last().cloned()?;
+        Some((table, oldest))
+    });
+    // Memtables and indexes take turns, so that neither holds the other up for long.
+    let saves_now = !engine.debt.saved_last.swap(true, Ordering::Relaxed);
+    let oldest = waiting.min_by_key(|(_, sealed)| sealed.first_lsn);
+    if (saves_now || oldest.is_none())
+        && let Some(done) = save_due(engine)?
+    {
+        return Ok(Some(done));
+    }
+    engine.debt.saved_last.store(false, Ordering::Relaxed);
+    let Some((table, sealed)) = oldest else {
+        return Ok(merge_chunks(engine).then(|| "merged chunks of a memtable".to_owned()));
+    };
+    let started = engine.host.clock.monotonic();
+    let (bytes, memory_bytes) = (sealed.bytes, sealed.memtable.bytes());
+    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
+    let records = match flush::flush(engine, &table, &sealed) {
+        Ok(records) => records,
+        // Nobody asked for a table that is gone: whoever drops it forgets what waits.
+        Err(_) if table.check_alive().is_err() => return Ok(Some(ranges::gone(&table))),
+        Err(error) => {
+            if error.kind() == ErrorKind::NoSpace {
+                engine.debt.flush_refused.store(begun, Ordering::Release);
+                engine.bell.ring();
+            }
+            return Err(error);
+        }
+    };
+    let took = engine.host.clock.monotonic().saturating_sub(started);
+    engine.debt.flush_bytes_per_s.note(memory_bytes as u64, took);
+    engine.debt.settle_sealed(bytes);
+    engine.counters.flushes.add(1);
+    merge::note_overdue_of(background, &table);
+    engine.bell.ring();
+    Ok(Some(format!("flushed {records} records of table `{}`", table.name)))
+}
+
+/// Saves some of an index, if one is to be saved.
+pub fn save_due(engine: &Engine) -> Result<Option<String>> {
+    let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
+    hash_checkpoint::save_step(engine).inspect_err(|error| {
+        if error.kind() == ErrorKind::NoSpace {
+            engine.debt.flush_refused.store(begun, Ordering::Release);
+            engine.bell.ring();
+        }
+    })
+}
+
+/// Seals the memtable that holds the log back when too much of it is kept, or too many segments of values.
+pub fn limit_log(engine: &Engine) {
+    const SEGMENTS_MAX: usize = 4;
+    // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
+    let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
+    let kept = feeds::segments_of_memory(engine);
+    // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a lane that is small.
+    let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
+    let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
+    let is_long = kept > max;
+    if !is_long && dead_segments::pinned_value_bytes(engine) <= values_max {
+        return;
+    }
+    let mut committer = engine.commit.lock();
+    let oldest = committer.written().min_by_key(|active| active.first_lsn);
+    let Some((table, first_lsn)) = oldest.map(|active| (Arc::clone(&active.table), active.first_lsn)) else {
+        return;
+    };
+    // A memtable that is sealed already may hold the log back too; its flush comes first.
+    let sealed_first = engine
+        .tables_sealed()
+        .iter()
+        .flat_map(|table| table.view().sealed.clone())
+        .map(|s| s.first_lsn)
+        .min();
+    if !is_long && max == SEGMENTS_MAX && !hash_checkpoint::saving_pays(&table) {
+        return;
+    }
+    if sealed_first.is_none() || first_lsn < sealed_first {
+        commit::seal(engine, &mut committer, &table);
+    }
+}
+
+/// Merges the chunks of active memtables whose readers have asked for it. False when none has.
+pub fn merge_chunks(engine: &Engine) -> bool {
+    let mut merged = false;
+    let wishes = std::mem::take(&mut *engine.work.chunked.lock());
+    let catalog = engine.catalog();
+    for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
+        table.take_chunk_merge_wish();
+        // In this order: what is published first, which bounds what is touched, then all borders below it.
+        let published = engine.published();
+        let view = table.view();
+        let mut borders = engine.borders.all();
+        borders.extend(
+            view.range_deletes.newer_than(install::flushed_seq(engine, table)).map(|range| range.seq),
+        );
+        borders.retain(|&border| border < published);
+        borders.sort_unstable();
+        borders.push(published);
+        while view.active.merge_step(&borders) {
+            merged = true;
+        }
+    }
+    merged
+}
+
+/// Seals every memtable and flushes until none waits.
+pub fn flush_all(background: &Background) -> Result<()> {
+    let engine = &background.engine;
+    engine.check_not_read_only()?;
+    engine.health.check_writable(true)?;
+    flush::seal_all(engine);
+    wait_until_flushed(background)
+}
+
+pub fn wait_until_flushed(background: &Background) -> Result<()> {
+    let engine = &background.engine;
+    let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
+    // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
+    let through = engine.published();
+    let is_flushed = |table: &Arc<TableCore>| table.view().sealed.iter().all(|s| s.last_seq > through);
+    loop {
+        let seen = engine.bell.count();
+        if let Some(cause) = engine.health.cause() {
+            return Err(cause);
+        }
+        let all_flushed = engine.tables_sealed().iter().all(is_flushed)
+            && engine.catalog().hashed().all(|(_, hashed)| !hashed.is_to_be_saved());
+        engine.check_open()?; // nothing waits in a closed store, flushed or not
+        if all_flushed {
+            return Ok(());
+        }
+        // Writers may be refused while there is still enough for upkeep: only a flush that fails counts.
+        if engine.debt.is_refused_since(begun) {
+            return Err(pressure::no_space(engine));
+        }
+        if pressure::upkeep_runs(engine) {
+            engine.bell.wait(seen, std::time::Duration::from_millis(50));
+        } else {
+            flush_step(background)?;
+        }
+    }
+}
+
+/// How often the journal is looked after while the store is written to.
+pub const JOURNAL_TICK: Duration = Duration::from_millis(2);

@@ -1,0 +1,63 @@
+//! Snapshots that have grown old get files of their own, once all that they see is in runs: then merges need keep
+//! nothing for them. See `state::pinned_files`.
+
+use std::sync::Arc;
+
+use folddb_base::Seq;
+use folddb_host::sync::Mutex;
+use folddb_manifest::State;
+
+use crate::state::catalog::TableCore;
+use crate::state::committer::Committer;
+use crate::state::engine::Engine;
+use crate::state::pinned_files::{InRuns, OwnFiles};
+use crate::write::commit;
+
+// ---- growing old -------------------------------------------------------------------------------------
+
+/// Gives snapshots that have come of age files of their own, once all that they see is in runs, and lets go of those that are too
+/// old.
+pub fn age_snapshots(engine: &Engine) {
+    if engine.borders.is_empty() {
+        return;
+    }
+    let now = engine.host.clock.monotonic();
+    if let Some(max) = engine.options.snapshot_age_max {
+        engine.borders.end_of_age(now, max);
+    }
+    let aging = engine.borders.of_age(now, engine.options.snapshot_files_after);
+    let Some(newest) = aging.last().map(|at| at.seq) else { return };
+    let manifest = engine.manifest.lock(); // no part is installed meanwhile
+    let mut committer = engine.commit.lock(); // and no memtable begins
+    if is_in_runs(engine, manifest.state(), &mut committer, newest) {
+        let files = Arc::new(present_files(engine));
+        engine.borders.give_files(&aging, &files);
+    }
+}
+
+/// Whether all that sorted tables have up to `seq` is in runs. What is in memory still is sealed: the flushes come next.
+pub fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committer, seq: Seq) -> bool {
+    let is_behind = |table: &Arc<TableCore>| {
+        let flushed_seq = state.tables.get(&table.id).map_or(0, |state| state.flushed_seq);
+        table.hashed.is_none() && flushed_seq < seq
+    };
+    let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
+    for table in written.iter().filter(|table| is_behind(table)) {
+        let sealed_to = table.view().sealed.first().map(|sealed| sealed.last_seq);
+        if sealed_to.is_none_or(|last_seq| last_seq < seq) {
+            commit::seal(engine, committer, table);
+        }
+    }
+    !engine.tables_sealed().iter().any(is_behind)
+}
+
+/// What sorted tables have in runs, as it is now. The caller holds the manifest's lock.
+pub fn present_files(engine: &Engine) -> OwnFiles {
+    let catalog = engine.catalog();
+    let in_runs = catalog.all().filter_map(|table| Some((table.id, InRuns::of(table)?)));
+    let files = OwnFiles { tables: Mutex::new(in_runs.collect()), roster: Arc::default() };
+    let parts = files.part_files();
+    let led_to = parts.iter().flat_map(|file| &file.part.facts().values).map(|used| used.segment);
+    let roster = engine.values.files.present().only(&led_to.collect());
+    OwnFiles { roster: Arc::new(roster), ..files }
+}

@@ -1,0 +1,36 @@
+//! Runs of a table as the plans of merges see them.
+
+use std::collections::HashSet;
+
+use folddb_base::TableId;
+use folddb_base::ids::RunId;
+use folddb_merge::{RunSummary, Sketch};
+
+use crate::state::catalog::TableCore;
+use crate::state::view::RunView;
+
+/// The runs of a table as planning sees them, newest first.
+pub fn summaries(table: &TableCore, busy: &HashSet<(TableId, RunId)>) -> Vec<RunSummary> {
+    table.view().runs.iter().map(|run| summary(run, busy.contains(&(table.id, run.id)))).collect()
+}
+
+pub fn summary(run: &RunView, busy: bool) -> RunSummary {
+    let facts = || run.parts.iter().map(|part| part.file.part.facts());
+    RunSummary {
+        id: run.id,
+        tier: run.tier,
+        age: run.age,
+        bytes: facts().map(|facts| facts.file_bytes).sum(),
+        value_bytes: facts().flat_map(|facts| &facts.values).map(|used| used.bytes).sum(),
+        records: facts().map(|facts| facts.records).sum(),
+        deletes: facts().map(|facts| facts.deletes).sum(),
+        outdated: 0,
+        min_seq: facts().map(|facts| facts.min_seq).min().unwrap_or(0),
+        max_seq: facts().map(|facts| facts.max_seq).max().unwrap_or(0),
+        low: run.parts.first().map(|part| part.low.clone()).unwrap_or_default(),
+        high: run.parts.last().map(|part| part.high.clone()).unwrap_or_default(),
+        sketch: Sketch::of_run(facts().map(|facts| facts.sketch.as_slice())),
+        parts: run.parts.len(),
+        busy,
+    }
+}

@@ -1,0 +1,316 @@
+//! What the manifest says of change feeds, and what follows from it: which files of the log are held for them, which
+//! feeds hold too much and are lost, which files may go. `state::feed_state` draws what is held.
+
+use std::path::Path;
+
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, TableId};
+use folddb_host::Host;
+use folddb_host::sync::atomic::Ordering;
+use folddb_journal::follow::{HistoryFile, history, segments_in};
+use folddb_journal::kept::kept_path;
+use folddb_layout::file_name::FileName;
+use folddb_layout::segment::SEGMENT_HEADER_BYTES;
+use folddb_manifest::{Change, FeedPhase, FeedState, LossCause, State, TableNote};
+
+use crate::edit::install;
+use crate::size::size_text;
+use crate::state::engine::Engine;
+use crate::state::feed_state::{FeedStats, NOTHING};
+use crate::state::log_sync;
+use crate::state::manifest::Manifest;
+
+// ---- where feeds stand -------------------------------------------------------------------------------
+
+/// Changes what the manifest knows of feeds.
+pub fn edit_feeds(engine: &Engine, manifest: &mut Manifest, changes: &[Change]) -> Result<()> {
+    engine.check_open()?;
+    manifest.append(changes).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+    engine.feeds.note(manifest.state());
+    Ok(())
+}
+
+/// Changes what tables there are, which feeds may have to tell.
+pub fn edit_tables(engine: &Engine, manifest: &mut Manifest, changes: &[Change]) -> Result<()> {
+    manifest.append(changes).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+    engine.feeds.note(manifest.state());
+    Ok(())
+}
+
+/// Gives up the history, and the files of values, that nobody needs any more. Not under the manifest's lock.
+pub fn let_go_of_history(engine: &Engine) {
+    let log_start_lsn = engine.manifest.lock().state().log_start_lsn;
+    install::retire_segments(engine, log_start_lsn);
+    let from_lsn = engine.feeds.held_from(NOTHING);
+    let mut before = engine.feeds.before.lock();
+    let (gone, stay) = before.drain(..).partition(|file| file.next_lsn <= from_lsn);
+    *before = stay;
+    drop(before);
+    let gone: Vec<HistoryFile> = gone;
+    remove_history(engine, &gone);
+    engine.values.installs.fetch_add(1, Ordering::AcqRel); // value segments may be settled
+    engine.bell.ring();
+}
+
+pub fn remove_history(engine: &Engine, files: &[HistoryFile]) {
+    for file in files {
+        // One that stays behind is not needed, and removed at the next opening.
+        let _ = engine.host.files.remove(&file.path(&engine.dir));
+    }
+}
+
+/// The value segment below which nothing lies that the log leads to from `lsn` on. The caller holds the manifest's lock.
+pub fn values_from(engine: &Engine, state: &State, lsn: Lsn) -> FileNumber {
+    let (settled, fences) = (engine.values.settled.lock(), engine.values.fences.lock());
+    let may_lead = |number: &&FileNumber| {
+        !settled.contains(number) && fences.get(number).is_none_or(|&fence| fence > lsn)
+    };
+    let next = FileNumber(engine.numbers.peek());
+    state.values.keys().find(may_lead).copied().unwrap_or(next)
+}
+
+/// The change that says that a table was created or dropped, where feeds will tell of it. All that came before is durable then.
+pub fn note_of_table(
+    engine: &Engine,
+    state: &State,
+    (table, name, rules_text): (TableId, &str, String),
+    is_dropped: bool,
+) -> Result<Option<Change>> {
+    if engine.feeds.hold_nothing() {
+        return Ok(None);
+    }
+    let seq = engine.published();
+    log_sync::sync_log(engine)?;
+    let (note, name) = (state.feeds.last_note() + 1, name.to_owned());
+    let note = TableNote { note, seq, table, name, rules_text, is_dropped };
+    Ok(Some(Change::NoteTable { note }))
+}
+
+/// Fails where a feed tells of the table of this name: what is not in the log it could not tell.
+pub fn check_no_feed_of(state: &State, table: &str) -> Result<()> {
+    let tells = |feed: &&FeedState| feed.table.is_empty() || feed.table == table;
+    match state.feeds.holding().find(tells) {
+        None => Ok(()),
+        Some(feed) => Err(Error::invalid(format!(
+            "feed `{}` tells of table `{table}`, and a bulk load passes the log by: load in batches, or drop the feed",
+            feed.name
+        ))),
+    }
+}
+
+// ---- what is held ------------------------------------------------------------------------------------
+
+/// The file that has the history at an LSN.
+pub fn history_at(engine: &Engine, lsn: Lsn) -> Option<HistoryFile> {
+    let before = engine.feeds.before.lock().iter().find(|file| file.covers(lsn)).copied();
+    before.or_else(|| living_history(engine).find(|file| file.covers(lsn)))
+}
+
+/// How many segments of the log memory holds back.
+pub fn segments_of_memory(engine: &Engine) -> usize {
+    let segments = engine.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
+    let log_start = engine.feeds.log_start();
+    segments.iter().filter(|segment| segment.end_lsn > log_start).count().max(1)
+}
+
+/// Makes durable what of the log is needed by feeds only, before it is said where else it begins: nobody else asks for it, since
+/// what it says is in runs.
+pub fn sync_history(engine: &Engine, log_start_lsn: Lsn) -> Result<()> {
+    if engine.feeds.hold_nothing() { Ok(()) } else { log_sync::sync_to(engine, log_start_lsn) }
+}
+
+/// The segments of this opening.
+pub fn living_history(engine: &Engine) -> impl Iterator<Item = HistoryFile> {
+    let segments = engine.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
+    let last = segments.len().saturating_sub(1);
+    segments.into_iter().enumerate().map(move |(index, segment)| HistoryFile {
+        number: segment.number,
+        is_kept: false,
+        first_lsn: segment.first_lsn,
+        next_lsn: if index == last { NOTHING } else { segment.end_lsn },
+        file_bytes: segment.end_lsn - segment.first_lsn,
+    })
+}
+
+/// Bytes that would go if this feed were not there, in log and values; what others hold, too, counts.
+pub fn held_bytes(engine: &Engine, feed: &FeedState, state: &State) -> u64 {
+    if !feed.holds() {
+        return 0;
+    }
+    let needed_from = state.log_start_lsn;
+    let of = |file: &HistoryFile| {
+        file.bytes_from(feed.lsn).min(needed_from.saturating_sub(file.first_lsn.max(feed.lsn)))
+    };
+    let before: u64 = engine.feeds.before.lock().iter().map(of).sum();
+    let living: u64 = living_history(engine).map(|file| of(&file)).sum();
+    let fences = engine.values.fences.lock();
+    let held = fences.iter().filter(|(_, fence)| (feed.lsn + 1..=needed_from).contains(*fence));
+    let values: u64 = held.filter_map(|(number, _)| state.values.get(number)).flatten().sum();
+    before + living + values
+}
+
+/// What all feeds hold.
+pub fn feed_stats(engine: &Engine) -> Vec<FeedStats> {
+    let state = std::sync::Arc::clone(engine.manifest.lock().state());
+    let published = engine.published();
+    let stats = |feed: &FeedState| FeedStats {
+        name: feed.name.clone(),
+        table: Some(feed.table.clone()).filter(|table| !table.is_empty()),
+        prefix: feed.prefix.clone(),
+        seq: feed.seq,
+        lag: published.saturating_sub(feed.seq),
+        held_bytes: held_bytes(engine, feed, &state),
+        bytes_max: feed.bytes_max,
+        has_begun: feed.phase != FeedPhase::Rows,
+        lost: match feed.phase {
+            FeedPhase::Lost(cause) => Some(why_lost(feed, cause)),
+            _ => None,
+        },
+    };
+    state.feeds.all().map(stats).collect()
+}
+
+/// Loses the feeds that hold more than they may, or where space is short the one that holds most.
+pub fn mind_feeds(engine: &Engine) -> Result<()> {
+    if engine.feeds.hold_nothing() || engine.health.cause().is_some() {
+        return Ok(());
+    }
+    let state = std::sync::Arc::clone(engine.manifest.lock().state());
+    let mut holding: Vec<(u64, &FeedState)> =
+        state.feeds.holding().map(|feed| (held_bytes(engine, feed, &state), feed)).collect();
+    holding.sort_by_key(|(bytes, _)| *bytes);
+    let is_short =
+        engine.health.is_short() || engine.account.as_ref().is_some_and(|account| !account.takes_writes());
+    let mut lost: Vec<(&str, LossCause)> = holding
+        .iter()
+        // One that has all holds but the piece of the log that is being written.
+        .filter(|(bytes, feed)| *bytes > feed.bytes_max && feed.seq < engine.published())
+        .map(|(_, feed)| (&feed.name[..], LossCause::Budget))
+        .collect();
+    let greediest = holding.iter().rfind(|(_, feed)| feed.bytes_max < u64::MAX); // others have no budget, and are never lost
+    if let (true, true, Some((bytes, feed))) = (lost.is_empty(), is_short, greediest)
+        && *bytes > 0
+    {
+        lost.push((&feed.name, LossCause::Space));
+    }
+    lose_feeds(engine, &lost)
+}
+
+/// Says durably that these feeds have lost their places, and gives up what they held.
+pub fn lose_feeds(engine: &Engine, lost: &[(&str, LossCause)]) -> Result<()> {
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let mut manifest = engine.manifest.lock();
+    let lose = |(name, cause): &(&str, LossCause)| {
+        let feed = manifest.state().feeds.get(name)?.clone();
+        Some(Change::SetFeed { feed: FeedState { phase: FeedPhase::Lost(*cause), ..feed } })
+    };
+    let changes: Vec<Change> = lost.iter().filter_map(lose).collect();
+    edit_feeds(engine, &mut manifest, &changes)?;
+    drop(manifest);
+    engine.counters.feeds_lost.add(changes.len() as u64);
+    let_go_of_history(engine);
+    engine.feeds.bell.ring();
+    Ok(())
+}
+
+/// Gives back what a segment has beyond where the history goes on in another file.
+pub fn cut_history(engine: &Engine, segment: &mut HistoryFile) {
+    let needed_bytes = SEGMENT_HEADER_BYTES as u64 + (segment.next_lsn - segment.first_lsn);
+    if segment.file_bytes > needed_bytes
+        && engine.host.files.cut(&segment.path(&engine.dir), needed_bytes).is_ok()
+    {
+        segment.file_bytes = needed_bytes;
+    }
+}
+
+/// Takes note of what feeds hold in a store that is opened for reading, as far as that can be told: who writes to it may take
+/// files away meanwhile.
+pub fn note_history(engine: &Engine, state: &State) {
+    if let Ok(found) = look_at_history(engine, state) {
+        *engine.feeds.before.lock() = found;
+    }
+}
+
+/// The files of history from where the slowest feed stands.
+pub fn look_at_history(engine: &Engine, state: &State) -> Result<Vec<HistoryFile>> {
+    let Some(from_lsn) = state.feeds.from_lsn() else { return Ok(Vec::new()) };
+    let mut found = history_in(&engine.host, &engine.dir, state)?;
+    found.retain(|file| file.next_lsn > from_lsn);
+    Ok(found)
+}
+
+/// Removes a kept end of a log that nothing lists.
+pub fn remove_kept(engine: &Engine, number: FileNumber) {
+    let _ = engine.host.files.remove(&kept_path(&engine.dir, number));
+}
+
+/// The files in the directory of a store that have history.
+///
+/// # Errors
+/// A failed call.
+pub fn history_in(host: &Host, dir: &Path, state: &State) -> Result<Vec<HistoryFile>> {
+    let segments = segments_in(host, dir, state.store_id)?;
+    let kept = state.feeds.kept().iter().map(|kept| {
+        let file_bytes = host.files.len_bytes(&kept_path(dir, kept.file)).unwrap_or(0);
+        let (number, first_lsn, next_lsn) = (kept.file, kept.first_lsn, kept.next_lsn);
+        HistoryFile { number, is_kept: true, first_lsn, next_lsn, file_bytes }
+    });
+    Ok(history(&segments, &kept.collect::<Vec<_>>()))
+}
+
+/// Whether batches that feeds have still to give may lead to a value segment. To one whose values have moved none does: it was
+/// settled.
+pub fn is_held_for_feeds(state: &State, segment: FileNumber) -> bool {
+    state.values.contains_key(&segment) && state.feeds.values_from().is_some_and(|from| segment >= from)
+}
+
+/// The error of a feed that gives no more: why, and how it begins anew. `state` is what the
+/// manifest has of it.
+pub fn lost_error(name: &str, state: Option<&FeedState>) -> Error {
+    let why = match state.map(|state| (state, state.phase)) {
+        Some((state, FeedPhase::Lost(cause))) => why_lost(state, cause),
+        _ => "it has been dropped".to_owned(),
+    };
+    let lost = Error::new(ErrorKind::FeedLost, format!("feed `{name}` has lost its place: {why}"));
+    lost.advise(
+        "begin the feed anew, with the rows of the present: Feed::begin_again, or folddb watch with --again",
+    )
+}
+
+/// Why a feed has lost its place.
+pub fn why_lost(feed: &FeedState, cause: LossCause) -> String {
+    match cause {
+        LossCause::Budget => {
+            format!("it would have held more than its budget, which is {}", size_text(feed.bytes_max))
+        }
+        LossCause::Space => "the store was short of space, and it held some".to_owned(),
+        LossCause::Gone => "some of the log that it had still to give is not there".to_owned(),
+    }
+}
+
+// ---- opening -----------------------------------------------------------------------------------------
+
+/// Takes stock of the history from before this opening, which the log begins after at `first_lsn`, and removes the segments of
+/// these that nobody needs. Feeds whose history has a gap are lost.
+pub fn adopt_history(engine: &Engine, old_segments: &[FileNumber], first_lsn: Lsn) -> Result<Vec<String>> {
+    engine.feeds.log_starts_at(first_lsn);
+    let state = std::sync::Arc::clone(engine.manifest.lock().state());
+    let mut found = look_at_history(engine, &state)?;
+    found.retain(|file| file.first_lsn < first_lsn);
+    let is_needed = |number: &FileNumber| found.iter().any(|file| !file.is_kept && file.number == *number);
+    for &number in old_segments.iter().filter(|number| !is_needed(number)) {
+        let _ = engine.host.files.remove(&engine.path(&FileName::Log(number).to_string()));
+    }
+    found.iter_mut().filter(|file| !file.is_kept).for_each(|segment| cut_history(engine, segment));
+    let is_whole = |feed: &&FeedState| {
+        let mut lsn = feed.lsn;
+        while let Some(file) = found.iter().find(|file| file.covers(lsn)) {
+            lsn = file.next_lsn;
+        }
+        lsn >= first_lsn
+    };
+    let lost = state.feeds.holding().filter(|feed| !is_whole(feed)).map(|feed| feed.name.clone()).collect();
+    *engine.feeds.before.lock() = found;
+    Ok(lost)
+}

@@ -1,0 +1,167 @@
+//! Which indexes a table has: new ones are checked and given a table for their entries, and those that the manifest
+//! lists are linked to their tables when a store is opened.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, Result, TableId};
+use folddb_host::sync::RwLock;
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_layout::manifest_edit::{Change, IndexStand};
+use folddb_manifest::State;
+use folddb_rules::table_rules::{BoundRules, Custom, TableKind, TableRules};
+use folddb_rules::term_kind::gives_nothing;
+use folddb_rules::term_law::{TermsDoubt, check_terms};
+use folddb_rules::{Extractor, IndexRule, TermRule};
+
+use crate::state::catalog::{Catalog, IndexCore, TableCore};
+use crate::state::committer::Active;
+use crate::state::engine::Engine;
+use crate::state::view::TableView;
+
+pub const OTHER_TERMS: &str =
+    "use an index of the key, of the head or of a field that replaces, or a table with another fold";
+
+/// Some records of a table.
+pub type Samples<'a> = &'a [(Vec<u8>, Vec<u8>)];
+
+// ---- coming and going -----------------------------------------------------------------------------------
+
+/// Tables of entries that are being made: the changes that make them, and how they are then.
+pub struct NewIndexes {
+    pub changes: Vec<Change>,
+    cores: Vec<Arc<TableCore>>,
+    rules: Vec<IndexRule>,
+    stand: IndexStand,
+}
+
+impl NewIndexes {
+    /// The tables of the entries of these indexes of a table, with numbers from `first_id` on. The rules have been checked.
+    pub fn prepare(
+        name: &str,
+        rules: &[IndexRule],
+        stand: IndexStand,
+        first_id: u32,
+        (catalog, custom): (&Catalog, &Custom),
+    ) -> Result<NewIndexes> {
+        let mut new = NewIndexes { changes: Vec::new(), cores: Vec::new(), rules: rules.to_vec(), stand };
+        for (rule, number) in rules.iter().zip(first_id..) {
+            let (id, entries) = (TableId(number), entries_name(name, &rule.name));
+            let own = TableRules::of_index(rule.clone(), name);
+            if catalog.by_name(&entries).is_some() {
+                let message = format!(
+                    "the store has a table `{entries}` already, as the entries of the index would be called"
+                );
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            crate::state::catalog::check_name(&entries)?;
+            let bound = own.bind(custom)?;
+            new.changes.push(Change::CreateTable {
+                table: id,
+                name: entries.clone(),
+                rules_text: own.to_text(),
+            });
+            if new.stand != IndexStand::default() {
+                new.changes.push(Change::BuildIndex { table: id, stand: new.stand.clone() });
+            }
+            new.cores.push(Arc::new(TableCore::new(id, &entries, bound, None, TableView::of)));
+        }
+        Ok(new)
+    }
+
+    /// Makes them indexes of their table, together with those that it has. From here on batches bring their entries.
+    pub fn link(&self, engine: &Engine, table: &Arc<TableCore>) -> Vec<Arc<IndexCore>> {
+        let custom = &engine.options.custom;
+        let index = |(rule, entries)| new_index(rule, &table.rules, entries, self.stand.clone(), custom);
+        let new: Vec<Arc<IndexCore>> = self.rules.iter().zip(&self.cores).map(index).collect();
+        engine.change_catalog(|catalog| self.cores.iter().for_each(|core| catalog.insert(Arc::clone(core))));
+        let mut committer = engine.commit.lock();
+        self.cores.iter().for_each(|core| committer.install_active(Active::new(Arc::clone(core), 0)));
+        if !new.is_empty() {
+            table.set_indexes(table.indexes().iter().chain(&new).cloned().collect());
+            engine.index_epoch.fetch_add(1, Ordering::AcqRel);
+        }
+        new
+    }
+}
+
+// ---- what there is --------------------------------------------------------------------------------------
+
+/// The name of the table of an index.
+pub fn entries_name(table: &str, index: &str) -> String {
+    format!("{table}/{index}")
+}
+
+/// Gives the tables of a store that is being opened their indexes. Returns the epoch to begin with: 0 where there are none.
+pub fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) -> u64 {
+    let mut found: BTreeMap<&str, Vec<Arc<IndexCore>>> = BTreeMap::new();
+    for entries in catalog.all() {
+        let rules = &entries.rules.rules;
+        let (Some(of), Some(rule)) = (&rules.index_of, rules.indexes.first()) else { continue };
+        let Some(table) = catalog.by_name(of) else { continue };
+        let stand = state.tables.get(&entries.id).map(|table| table.stand.clone()).unwrap_or_default();
+        found.entry(of).or_default().push(new_index(rule, &table.rules, entries, stand, custom));
+    }
+    for (name, indexes) in &found {
+        catalog.by_name(name).iter().for_each(|table| table.set_indexes(indexes.clone()));
+    }
+    u64::from(!found.is_empty())
+}
+
+pub fn new_index(
+    rule: &IndexRule,
+    table: &BoundRules,
+    entries: &Arc<TableCore>,
+    stand: IndexStand,
+    custom: &Custom,
+) -> Arc<IndexCore> {
+    Arc::new(IndexCore {
+        name: rule.name.clone(),
+        extractor: extractor(&rule.terms, table, custom),
+        table: Arc::clone(entries),
+        stand: RwLock::new(stand),
+        is_in_work: AtomicBool::new(false),
+        met: AtomicU64::new(0),
+        stale: AtomicU64::new(0),
+        cleaned_at: AtomicU64::new(0),
+    })
+}
+
+/// The extractor of a rule, or what for it is not at hand.
+pub fn extractor(
+    rule: &TermRule,
+    table: &BoundRules,
+    custom: &Custom,
+) -> std::result::Result<Extractor, String> {
+    let function = match rule {
+        TermRule::Custom { name, version } => Some(custom.terms(name, *version)?),
+        _ => None,
+    };
+    Ok(Extractor::new(rule, table, function))
+}
+
+/// Checks that a table can have this index. `samples` are records of it, if it has some. To be called under no lock: a look
+/// at large records takes its time.
+pub fn check_rule(
+    (name, table, samples): (&str, &BoundRules, Samples<'_>),
+    rule: &IndexRule,
+    custom: &Custom,
+) -> Result<()> {
+    let wrong = |why: &str| Error::invalid(format!("index `{}` of table `{name}`: {why}", rule.name));
+    if table.rules.kind == TableKind::Hashed {
+        return Err(wrong("a hashed table has no indexes; use a sorted table for them"));
+    }
+    if table.rules.index_of.is_some() {
+        return Err(wrong("an index has no indexes"));
+    }
+    if let Some(why) = gives_nothing(&rule.terms, table) {
+        return Err(wrong(&format!("`{}` never gives a term: {why}", rule.terms)));
+    }
+    let extractor = extractor(&rule.terms, table, custom).map_err(|why| wrong(&why))?;
+    // A counter-example to the law of terms is looked for among these records and some that are
+    // made up.
+    check_terms(table, &extractor, samples).map_err(|doubt| match doubt {
+        TermsDoubt::Broken(_) => wrong(&doubt.to_string()).advise(OTHER_TERMS),
+        TermsDoubt::NotTried => wrong(&doubt.to_string()),
+    })
+}

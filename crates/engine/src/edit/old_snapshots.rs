@@ -1,0 +1,43 @@
+//! Old snapshots that read files of their own (`state::pinned_files`) hear of tables that come and go.
+
+use std::collections::BTreeSet;
+
+use folddb_base::Seq;
+
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::pinned_files::InRuns;
+
+/// A table was loaded, with rows of `seq`: they are as old as that seq, so old snapshots that
+/// are not older than them see the table as young ones do. The caller holds the manifest's lock
+/// since before the table was there, so that no snapshot comes of age meanwhile.
+pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
+    let files = engine.borders.files_since(seq);
+    if files.is_empty() {
+        return;
+    }
+    let in_runs = InRuns::of(table);
+    let of_each = files.iter().zip(std::iter::repeat(in_runs));
+    of_each.for_each(|(files, in_runs)| in_runs.into_iter().for_each(|one| files.take_in(table.id, one)));
+}
+
+/// A table is dropped, and so nobody reads what old snapshots have of it.
+pub fn forget_own_files(engine: &Engine, table: &TableCore) {
+    engine.borders.all_files().iter().for_each(|files| {
+        let gone = files.tables.lock().remove(&table.id);
+        drop(gone);
+    });
+}
+
+/// Bytes of files, of runs and of values, that only snapshots keep.
+pub fn own_file_bytes(engine: &Engine) -> u64 {
+    let (mut parts, mut values) = (BTreeSet::new(), BTreeSet::new());
+    let mut bytes = 0;
+    for files in engine.borders.all_files() {
+        let retired = files.part_files().into_iter().filter(|file| file.is_retired());
+        let new = retired.filter(|file| parts.insert(file.number));
+        bytes += new.map(|file| file.part.facts().file_bytes).sum::<u64>();
+        bytes += files.roster.retired_bytes(&mut values);
+    }
+    bytes
+}

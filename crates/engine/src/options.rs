@@ -1,0 +1,401 @@
+//! Every setting of a store: its unit, its default, and when to change it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::limits::RANGE_DELETES_PER_FLUSH;
+use folddb_base::pointer::VALUE_ALIGN;
+use folddb_hash::{IndexOptions, UNIT_BITS};
+use folddb_host::{AppendMode, Host};
+use folddb_rules::table_rules::Custom;
+
+/// When a commit is acknowledged. Every commit may choose; the store's option is the default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// In memory. The last 10 ms or 256 KiB may be lost when the process dies.
+    Buffered,
+    /// In the hands of the operating system: survives the death of the process, not a power cut.
+    #[default]
+    Process,
+    /// On the disk: survives a power cut. Commits of several threads share one sync.
+    Sync,
+}
+
+/// Most bytes of a value segment, but for one that holds a longer record.
+const VALUE_SEGMENT_BYTES_MAX: u64 = VALUE_ALIGN << UNIT_BITS;
+
+/// Who does the work in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Upkeep {
+    /// Three threads of the store: one keeps the journal ready, one flushes, one merges.
+    #[default]
+    Threads,
+    /// The caller, step by step, by `Store::upkeep_step`: for tests that must be repeatable.
+    Manual,
+}
+
+/// The settings of a store. They are not stored: each opening chooses anew.
+#[derive(Clone)]
+pub struct Options {
+    pub(crate) memory_bytes: usize,
+    #[doc(hidden)]
+    pub durability: Durability,
+    #[doc(hidden)]
+    pub merge_factor: usize,
+    #[doc(hidden)]
+    pub part_bytes: u64,
+    #[doc(hidden)]
+    pub disk_bytes_max: Option<u64>,
+    #[doc(hidden)]
+    pub disk_reserve_bytes: u64,
+    pub(crate) open_files_max: usize,
+    pub(crate) index_bytes_max: Option<u64>,
+    pub(crate) lock_in_memory: bool,
+    pub(crate) append_mode: AppendMode,
+    #[doc(hidden)]
+    pub segment_bytes: u64,
+    pub(crate) value_segment_bytes: Option<u64>,
+    pub(crate) values_direct: bool,
+    pub(crate) stream_piece_bytes: Option<usize>,
+    pub(crate) value_space_max: f64,
+    pub(crate) snapshot_files_after: Duration,
+    pub(crate) snapshot_age_max: Option<Duration>,
+    pub(crate) deletes_age_max: Option<Duration>,
+    #[doc(hidden)]
+    pub read_only: bool,
+    pub(crate) beside_writer: bool,
+    /// The host beneath, of a store that was opened beside a writer.
+    #[doc(hidden)]
+    pub beside: Option<Host>,
+    pub(crate) upkeep: Upkeep,
+    #[doc(hidden)]
+    pub custom: Custom,
+    #[doc(hidden)]
+    pub host: Host,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            memory_bytes: 64 << 20,
+            durability: Durability::Process,
+            merge_factor: 8,
+            part_bytes: 32 << 20,
+            disk_bytes_max: None,
+            disk_reserve_bytes: 64 << 20,
+            open_files_max: 256,
+            index_bytes_max: None,
+            lock_in_memory: false,
+            append_mode: AppendMode::Mapped,
+            segment_bytes: folddb_base::limits::SEGMENT_BYTES,
+            value_segment_bytes: None,
+            values_direct: false,
+            stream_piece_bytes: None,
+            value_space_max: 1.4,
+            snapshot_files_after: Duration::from_secs(60),
+            snapshot_age_max: None,
+            deletes_age_max: None,
+            read_only: false,
+            beside_writer: false,
+            beside: None,
+            upkeep: Upkeep::Threads,
+            custom: Custom::default(),
+            host: Host::real(),
+        }
+    }
+}
+
+impl Options {
+    /// Memory for memtables, caches and merges together, in bytes. Default 64 MiB, at least 4 MiB. More makes
+    /// merges rarer and reads warmer. What the process needs besides is promised, and measured, in docs/LIMITS.md.
+    pub fn memory_bytes(mut self, bytes: usize) -> Options {
+        self.memory_bytes = bytes.max(4 << 20);
+        self
+    }
+
+    /// The durability of commits that do not say their own. Default [`Durability::Process`].
+    pub fn durability(mut self, durability: Durability) -> Options {
+        self.durability = durability;
+        self
+    }
+
+    /// How many runs of similar size are merged into one. Default 8, from 2 to 64. More makes writing
+    /// cheaper and reading dearer.
+    pub fn merge_factor(mut self, runs: usize) -> Options {
+        self.merge_factor = runs.clamp(2, 64);
+        self
+    }
+
+    /// Size at which a file of a run is closed and the next begun, in bytes. Default 32 MiB. Smaller needs less
+    /// temporary space while merging and more files.
+    pub fn part_bytes(mut self, bytes: u64) -> Options {
+        self.part_bytes = bytes.max(64 << 10);
+        self
+    }
+
+    /// A bound on what the files of the store take on disk together, in bytes, which is never passed. Default none. Writes
+    /// are refused with [`folddb_base::ErrorKind::NoSpace`] in time for deletes, flushes and merges to find a way back; how
+    /// much that keeps, and the least budget, stand in docs/LIMITS.md.
+    pub fn disk_bytes_max(mut self, bytes: Option<u64>) -> Options {
+        self.disk_bytes_max = bytes;
+        self
+    }
+
+    /// Free space of the file system below which writes other than deletes are refused, in bytes. Default 64 MiB,
+    /// which merges need to work their way out of a full disk.
+    pub fn disk_reserve_bytes(mut self, bytes: u64) -> Options {
+        self.disk_reserve_bytes = bytes;
+        self
+    }
+
+    /// How many files of runs may be open at once. Default 256, at least 8. Lower it where descriptors are scarce.
+    pub fn open_files_max(mut self, files: usize) -> Options {
+        self.open_files_max = files.max(8);
+        self
+    }
+
+    /// Memory for the index of each hashed table, in bytes. Default none: all of it stays in memory, some 14 bytes a key. What
+    /// does not fit is let go of once it is saved, and read again when it is asked for.
+    pub fn index_bytes_max(mut self, bytes: Option<u64>) -> Options {
+        self.index_bytes_max = bytes;
+        self
+    }
+
+    /// Asks the system not to swap the indexes of hashed tables out. Default false. What it refuses, by its limit on locked
+    /// memory, is held all the same.
+    pub fn lock_in_memory(mut self, lock: bool) -> Options {
+        self.lock_in_memory = lock;
+        self
+    }
+
+    /// How the journal appends. Default [`AppendMode::Mapped`]; take [`AppendMode::Written`] on file systems
+    /// where shared memory maps are unsafe (some network file systems).
+    pub fn append_mode(mut self, mode: AppendMode) -> Options {
+        self.append_mode = mode;
+        self
+    }
+
+    /// Size of a segment of the journal, in bytes. Default 64 MiB, at least 1 MiB. For tests and tiny disks.
+    pub fn segment_bytes(mut self, bytes: u64) -> Options {
+        self.segment_bytes = bytes.max(1 << 20);
+        self
+    }
+
+    /// Longest segment of the value lane, in bytes. Default four of the log's, or a sixteenth of `disk_bytes_max` where that is
+    /// less; at least 8 KiB. For tests and tiny disks.
+    pub fn value_segment_bytes(mut self, bytes: u64) -> Options {
+        self.value_segment_bytes = Some(bytes.max(8 << 10));
+        self
+    }
+
+    /// In pieces of how many bytes streamed values lie. Default 4 MiB, or a sixteenth of `memory_bytes` where that is less; at least
+    /// 1 KiB, at most 16 MiB. Each writer holds two, each reader one; a writer to a hashed table up to eight.
+    pub fn stream_piece_bytes(mut self, bytes: usize) -> Options {
+        self.stream_piece_bytes = Some(bytes.clamp(1 << 10, folddb_base::limits::VALUE_BYTES_MAX));
+        self
+    }
+
+    /// Whether values that lie apart are read past the page cache (`O_DIRECT`), where the file system can. Default false. For stores much
+    /// larger than memory whose values are each read once in a long while: they push nothing else out of memory then. Values that are
+    /// read again are read from the disk again.
+    pub fn values_direct(mut self, direct: bool) -> Options {
+        self.values_direct = direct;
+        self
+    }
+
+    /// How much of the value lane may be dead: when its full files take more than so many times what is alive in them, upkeep
+    /// copies what is alive out of the worst of them. Default 1.4, at least 1.05. Less saves space and copies more: about as much
+    /// as is written at 1.4, twice as much at 1.2, where keys are overwritten uniformly.
+    pub fn value_space_max(mut self, times: f64) -> Options {
+        self.value_space_max = if times.is_nan() { 1.4 } else { times.max(1.05) };
+        self
+    }
+
+    /// How old a snapshot becomes before it keeps files of its own, and merges no longer keep versions for it. Default 60 s. Sooner
+    /// makes merges cheaper where many keys are overwritten meanwhile, and takes the space of files that are merged away meanwhile.
+    /// Hashed tables keep what it sees in memory for as long as it lives. Memtables are flushed for it, at most twice in this time.
+    /// A transaction keeps no files: merges keep versions for it to its end.
+    pub fn snapshot_files_after(mut self, age: Duration) -> Options {
+        self.snapshot_files_after = age;
+        self
+    }
+
+    /// How old a snapshot or a transaction may become. Default as old as it likes. Reading at an older one, and committing one that
+    /// has read, is [`folddb_base::ErrorKind::SnapshotGone`]; it keeps nothing any more. A scan of a sorted table that is under way goes on to
+    /// its end; one of a hashed table ends with that error. Work that needs no snapshot of yours does not end for its age: scans
+    /// without one, dumps, backups, the rows that a feed begins with.
+    pub fn snapshot_age_max(mut self, age: Option<Duration>) -> Options {
+        self.snapshot_age_max = age;
+        self
+    }
+
+    /// Deletes in runs that are older than this are merged with all that they delete, so that it is gone from the runs, whatever that
+    /// merge costs: by so much later, about, and by what the merge takes. Default none: deletes meet what they delete when it is
+    /// worth it. Ages are known of what is written while this is set. What lies apart goes with its segment, when reclaim comes to that;
+    /// entries of indexes when they are cleaned, and logs that feeds or tables keep stay. It says nothing of deletes of ranges, of what a snapshot still sees, of tables that keep their past, and of memtables:
+    /// what lies in these is on the disk in the log only, until they are flushed.
+    pub fn deletes_age_max(mut self, age: Option<Duration>) -> Options {
+        self.deletes_age_max = age;
+        self
+    }
+
+    /// Opens for reading: nothing on disk changes. Default false. What the log holds beyond the runs must fit the
+    /// memory then; opening refuses a longer log and says what it needs.
+    pub fn read_only(mut self, read_only: bool) -> Options {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Opens for reading a store that may be open for writing elsewhere, without a lock: it is what there was when it was opened,
+    /// all that was acknowledged before in any mode but `Buffered`, and stays that; `Store::refresh` opens it anew. Every file of the store
+    /// is held open, so it takes a descriptor for each. Default false. A store that nobody writes to needs it not.
+    pub fn beside_writer(mut self, beside_writer: bool) -> Options {
+        self.beside_writer = beside_writer;
+        self.read_only |= beside_writer;
+        self
+    }
+
+    /// Who does the work in the background. Default [`Upkeep::Threads`].
+    pub fn upkeep(mut self, upkeep: Upkeep) -> Options {
+        self.upkeep = upkeep;
+        self
+    }
+
+    /// Makes a custom fold known, so that tables which name it can be opened.
+    pub fn custom_fold(mut self, fold: Arc<dyn folddb_rules::Fold>) -> Options {
+        self.custom.add_fold(fold);
+        self
+    }
+
+    /// Makes a custom key order known, so that tables which name it can be opened.
+    pub fn custom_order(mut self, order: Arc<dyn folddb_rules::order::CustomOrder>) -> Options {
+        self.custom.add_order(order);
+        self
+    }
+
+    /// Makes a named predicate known, for the delete and short-circuit rules of tables.
+    pub fn custom_predicate(
+        mut self,
+        name: &str,
+        predicate: impl Fn(&[u8], &[u8]) -> bool + Send + Sync + 'static,
+    ) -> Options {
+        self.custom.add_predicate(name, Arc::new(predicate));
+        self
+    }
+
+    /// Makes a function of yours that takes heads out of values known by this name ([`folddb_rules::head::HeadRule::Named`]).
+    pub fn custom_head(
+        mut self,
+        name: &str,
+        take: impl Fn(&[u8], &[u8], &mut Vec<u8>) + Send + Sync + 'static,
+    ) -> Options {
+        self.custom.add_head(name, Arc::new(take));
+        self
+    }
+
+    /// Makes a function of yours that takes terms out of keys and values known by this name and version ([`folddb_rules::TermRule::Custom`]).
+    /// It gives the same terms whenever it is asked.
+    pub fn custom_terms(
+        mut self,
+        name: &str,
+        version: u32,
+        take: impl Fn(&[u8], &[u8], &mut folddb_rules::Terms) + Send + Sync + 'static,
+    ) -> Options {
+        self.custom.add_terms(name, version, Arc::new(take));
+        self
+    }
+
+    /// The world that the store lives in. Default the operating system; tests bring a simulated one.
+    pub fn host(mut self, host: Host) -> Options {
+        self.host = host;
+        self
+    }
+
+    /// Longest segment of the value lane, in bytes.
+    pub(crate) fn values_segment_bytes(&self) -> u64 {
+        let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));
+        let bytes =
+            self.value_segment_bytes.unwrap_or_else(|| self.segment_bytes.saturating_mul(4).min(most));
+        bytes.min(VALUE_SEGMENT_BYTES_MAX) // the slots of hashed tables lead no further
+    }
+
+    /// How indexes of hashed tables are held.
+    #[doc(hidden)]
+    pub fn index(&self) -> IndexOptions {
+        IndexOptions { lock_in_memory: self.lock_in_memory }
+    }
+
+    /// In pieces of how many bytes streamed values lie.
+    pub(crate) fn stream_piece_bytes_now(&self) -> usize {
+        self.stream_piece_bytes.unwrap_or_else(|| (self.memory_bytes / 16).clamp(64 << 10, 4 << 20))
+    }
+
+    /// How many value segments may be open for reading at once.
+    #[doc(hidden)]
+    pub fn value_files_max(&self) -> usize {
+        (self.open_files_max / 4).max(4)
+    }
+
+    /// Memory for memtables and the cache. The rest is for what merges, part writers, the journal's windows and
+    /// the allocator need besides: nearly half of a small budget, 32 MiB of a large one, as measured over whole
+    /// processes.
+    fn shared_bytes(&self) -> usize {
+        self.memory_bytes - (self.memory_bytes / 20 * 9).min(32 << 20)
+    }
+
+    /// All memtables together, sealed ones included, before writers wait: one fills, one is flushed, one waits.
+    pub(crate) fn memtables_bytes_max(&self) -> usize {
+        self.shared_bytes() / 3 * 2
+    }
+
+    /// When an active memtable is sealed for the range deletes in it, whatever it takes.
+    pub(crate) fn range_deletes_per_flush(&self) -> usize {
+        (self.memtable_bytes() >> 14).clamp(16, RANGE_DELETES_PER_FLUSH)
+    }
+
+    /// So many range deletes of a table that hide something are left alone, however small the table is.
+    pub(crate) fn range_deletes_min(&self) -> usize {
+        4 * self.range_deletes_per_flush()
+    }
+
+    /// When an active memtable is sealed, in bytes.
+    #[doc(hidden)]
+    pub fn memtable_bytes(&self) -> usize {
+        self.memtables_bytes_max() / 3
+    }
+
+    /// What sealed memtables may hold before writers wait for a flush, in bytes: two memtables.
+    pub(crate) fn sealed_bytes_max(&self) -> usize {
+        self.memtables_bytes_max() - self.memtable_bytes()
+    }
+
+    /// What a log may take when it is replayed into memory alone, as it is for reading: all but the cache. A writer of
+    /// the same memory leaves none that takes more: its sealed memtables come to [`Options::memtables_bytes_max`] at
+    /// most, its active ones to two thirds of that.
+    pub(crate) fn replayed_bytes_max(&self) -> usize {
+        self.memory_bytes - self.cache_bytes()
+    }
+
+    /// The memory with which a log that takes so much can be replayed into memory alone, with some to spare.
+    pub(crate) fn memory_bytes_for_replayed(&self, replayed_bytes: u64) -> u64 {
+        (replayed_bytes / 2).saturating_mul(3)
+    }
+
+    /// Blocks of runs kept in memory.
+    #[doc(hidden)]
+    pub fn cache_bytes(&self) -> usize {
+        self.shared_bytes() / 3
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("memory_bytes", &self.memory_bytes)
+            .field("durability", &self.durability)
+            .field("merge_factor", &self.merge_factor)
+            .field("read_only", &self.read_only)
+            .field("beside_writer", &self.beside_writer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,14 @@
+//! Reading: a key, its head, its history, a range of keys, in sorted and in hashed tables.
+
+pub mod stop;
+pub mod buffer;
+pub mod pinned;
+pub mod hashed;
+pub mod get;
+pub mod head;
+pub mod terms;
+pub mod lookup;
+pub mod locate;
+pub mod history;
+pub mod scan;
+pub mod hashed_scan;

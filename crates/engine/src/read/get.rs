@@ -1,0 +1,318 @@
+//! The read path of one key: memtable, sealed memtables, then runs, newest first, until nothing older matters.
+
+use std::cell::RefCell;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use folddb_base::bytes::Malformed;
+use folddb_base::checksum::key_hash;
+use folddb_base::{Error, ErrorKind, OpBuf, OpKind, Record, Result, Seq};
+use folddb_memtable::ReadAt;
+use folddb_rules::State;
+use folddb_rules::algebra::Decline;
+use folddb_rules::resolve::Resolver;
+use folddb_run::{Rank, Tally};
+
+use crate::read::{buffer, hashed, pinned};
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::engine::Engine;
+use crate::state::pinned_files::OwnFiles;
+use crate::state::snapshots::At;
+use crate::state::value_files::Roster;
+use crate::state::view::TableView;
+use crate::values::load;
+
+thread_local! {
+    /// The buffers of a get, kept from one to the next.
+    static RESOLVER: RefCell<Resolver> = RefCell::new(Resolver::new());
+}
+
+/// Hands the value of `key`, as a reader at `at` (or now) sees it, to `take`.
+pub fn get<R>(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+) -> Result<R> {
+    if let Some(hashed) = &table.hashed {
+        return hashed::get_hashed(engine, (table, hashed), key, at, take);
+    }
+    with_state(engine, table, key, at, |state, of| match state {
+        None => take(None),
+        Some(State::Value(value)) => take(Some(value)),
+        Some(State::Apart(pointer)) => take_apart(engine, (of.map(|of| &**of), table), key, pointer, take),
+    })
+}
+
+/// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a value that lies apart is to be
+/// found. Reads no value that lies apart, unless something was
+/// folded onto it.
+#[inline]
+pub fn with_state<R>(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
+) -> Result<R> {
+    if let Some(hashed) = &table.hashed {
+        return hashed::state_hashed(engine, (table, hashed), key, at, take);
+    }
+    RESOLVER.with(|resolver| {
+        // A `take` that itself reads finds the buffers in use and gets its own.
+        let mut spare = Resolver::new();
+        let mut borrowed = resolver.try_borrow_mut();
+        let resolver = borrowed.as_deref_mut().unwrap_or(&mut spare);
+        if table.has_stamps {
+            resolver.read_at(reading_ms(engine, at));
+        }
+        let of = search(engine, table, key, at, resolver)?;
+        engine.counters.gets.add(1);
+        engine.counters.operands_visited_max.raise(resolver.visited() as u64);
+        load_waiting(engine, of.as_deref(), table, key, resolver)?;
+        let state = resolver.state(&table.rules.fold, key);
+        take(state.map_err(|cause| fold_failed(engine, table, key, &cause))?, of.as_ref())
+    })
+}
+
+/// The time that a reader reads at.
+#[cold]
+pub fn reading_ms(engine: &Engine, at: Option<At>) -> u64 {
+    at.map_or_else(|| clock::now_ms(engine), |at| at.time_ms)
+}
+
+/// Hands the value that a pointer leads to to `take`.
+#[cold]
+fn take_apart<R>(
+    engine: &Engine,
+    (of, table): (Option<&Roster>, &TableCore),
+    key: &[u8],
+    pointer: &[u8],
+    take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+) -> Result<R> {
+    buffer::with_record(|record| take(Some(load::load_value(engine, of, table, key, pointer, record)?)))
+}
+
+/// Loads values that lie apart where operands wait to be folded onto them.
+#[inline]
+pub fn load_waiting(
+    engine: &Engine,
+    of: Option<&Roster>,
+    table: &TableCore,
+    key: &[u8],
+    resolver: &mut Resolver,
+) -> Result<()> {
+    resolver.load(&table.rules.fold, key, |pointer, out| {
+        let mut record = Vec::new();
+        out.extend_from_slice(load::load_value(engine, of, table, key, pointer, &mut record)?);
+        Ok(())
+    })
+}
+
+/// True when `key` has a value, as a reader at `at` (or now) sees it.
+pub fn contains(engine: &Engine, table: &TableCore, key: &[u8], at: Option<At>) -> Result<bool> {
+    if let Some(hashed) = &table.hashed {
+        return Ok(hashed::head_hashed(engine, (table, hashed), key, at)?.is_some());
+    }
+    with_state(engine, table, key, at, |state, _| Ok(state.is_some()))
+}
+
+/// The ops of `key` that would not fold into one, newest first: what a reader without the fold gets.
+pub fn operands(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+) -> Result<Vec<(OpKind, Vec<u8>)>> {
+    if let Some(hashed) = &table.hashed {
+        let only = |value: Option<&[u8]>| Ok(value.map(|value| (OpKind::Set, value.to_vec())));
+        return Ok(hashed::get_hashed(engine, (table, hashed), key, at, only)?.into_iter().collect());
+    }
+    let mut resolver = Resolver::new();
+    let of = search(engine, table, key, at, &mut resolver)?;
+    resolver.settle(&table.rules.fold, key).map_err(|cause| damaged_record(table, cause))?;
+    let inline = |op| inline_op(engine, of.as_deref(), table, key, op).map(|op| (op.kind, op.payload));
+    resolver.operands().iter().map(inline).collect()
+}
+
+/// An op of `key` with its value beside it, wherever that lies.
+pub fn inline_op(
+    engine: &Engine,
+    of: Option<&Roster>,
+    table: &TableCore,
+    key: &[u8],
+    op: &OpBuf,
+) -> Result<OpBuf> {
+    let mut record = Vec::new();
+    let payload = match op.kind.is_apart() {
+        true => load::load_value(engine, of, table, key, &op.payload, &mut record)?,
+        false => table.rules.fold.value_in(&op.payload),
+    };
+    Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
+}
+
+/// Feeds the records of `key` to the resolver, newest first. Where a value that lies apart is among them, returns the files in
+/// which it is to be found.
+#[inline]
+pub fn search(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    resolver: &mut Resolver,
+) -> Result<Option<Arc<Roster>>> {
+    loop {
+        let round = engine.values.files.round();
+        let own = collect(engine, table, key, at, resolver)?;
+        if !resolver.is_apart() {
+            return Ok(None);
+        }
+        let of = match own {
+            Some(own) => Some(Arc::clone(&own.roster)),
+            None => engine.values.files.roster_of(round),
+        };
+        if of.is_some() {
+            return Ok(of);
+        }
+    }
+}
+
+/// Feeds the records of `key` to the resolver, newest first. Returns the files that they are from, where those are not
+/// everybody's.
+fn collect(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: Option<At>,
+    resolver: &mut Resolver,
+) -> Result<Option<Arc<OwnFiles>>> {
+    resolver.clear();
+    let limit = at.map_or(Seq::MAX, |at| at.seq);
+    let read_at = at.map_or(ReadAt::Published(&engine.published), |at| ReadAt::Seq(at.seq));
+    let mut search = Search { table, key, limit, cover: 0, resolver, failure: None };
+    let pinned = table.pinned_view();
+    engine.check_readable(table)?;
+    search.cover = cover_of(&pinned, table, key, limit);
+    let found = pinned.active.find(key, read_at);
+    let view = Arc::clone(&pinned);
+    drop(pinned); // before the user's fold is called: it may take its time, or read
+    if let Some(own) = pinned::own_files_at(engine, at)? {
+        search.own_runs(engine, &own)?;
+        return Ok(Some(own));
+    }
+    let mut done = found.visit(&table.rules.order, key, &mut |record| search.take(record)).done;
+    if table.ask_for_chunk_merge(found.chunks()) {
+        engine.work.chunked.lock().insert(table.id);
+        engine.bell.ring();
+    }
+    for sealed in &view.sealed {
+        if done {
+            break;
+        }
+        done = sealed.memtable.get(key, read_at, |record| search.take(record)).done;
+    }
+    if let Some(failure) = search.failure.take() {
+        return Err(failure);
+    }
+    if !done {
+        search.runs(engine, &view)?;
+    }
+    Ok(None)
+}
+
+/// The error of a key whose operands do not fold.
+pub fn fold_failed(engine: &Engine, table: &TableCore, key: &[u8], cause: &Decline) -> Error {
+    engine.counters.fold_failures.add(1);
+    let key = table.rules.rules.key_codec().show_line(key);
+    let message = format!(
+        "the fold `{}` of table `{}` fails on key {key}: {cause}",
+        table.rules.fold.spec(),
+        table.name
+    );
+    Error::new(ErrorKind::FoldFailed, message)
+}
+
+/// The error of a record that is not what its kind says.
+pub fn damaged_record(table: &TableCore, cause: Malformed) -> Error {
+    Error::new(ErrorKind::Corruption, format!("a record of table `{}`: {cause}", table.name))
+}
+
+#[inline]
+fn cover_of(view: &TableView, table: &TableCore, key: &[u8], limit: Seq) -> Seq {
+    view.range_deletes.newest_over(&table.rules.order, key, limit)
+}
+
+/// A search for the records of one key.
+struct Search<'s> {
+    table: &'s TableCore,
+    key: &'s [u8],
+    /// Newer records are not seen.
+    limit: Seq,
+    /// Older records are hidden by a range delete.
+    cover: Seq,
+    resolver: &'s mut Resolver,
+    failure: Option<Error>,
+}
+
+impl Search<'_> {
+    /// Takes the next older record. Breaks when nothing older matters.
+    #[inline]
+    fn take(&mut self, record: Record<'_>) -> ControlFlow<()> {
+        if record.seq > self.limit {
+            return ControlFlow::Continue(());
+        }
+        if record.seq < self.cover {
+            return ControlFlow::Break(());
+        }
+        match self.resolver.feed_older(&self.table.rules.fold, self.key, record.kind, record.payload) {
+            Ok(false) => ControlFlow::Continue(()),
+            Ok(true) => ControlFlow::Break(()),
+            Err(cause) => {
+                self.failure = Some(damaged_record(self.table, cause));
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    /// Takes what files of the past have.
+    #[cold]
+    fn own_runs(&mut self, engine: &Engine, own: &OwnFiles) -> Result<()> {
+        let view = own.view(self.table);
+        engine.check_readable(self.table)?;
+        self.cover = cover_of(&view, self.table, self.key, self.limit);
+        self.runs(engine, &view)
+    }
+
+    fn runs(&mut self, engine: &Engine, view: &TableView) -> Result<()> {
+        let mut tally = Tally::default();
+        let searched = self.runs_counted(view, &mut tally);
+        engine.parts.count(&tally);
+        searched
+    }
+
+    fn runs_counted(&mut self, view: &TableView, tally: &mut Tally) -> Result<()> {
+        if view.runs.is_empty() {
+            return Ok(());
+        }
+        let (key, hash) = (self.key, key_hash(self.key));
+        let order = &self.table.rules.order;
+        for (number, run) in view.runs.iter().enumerate() {
+            let rank = if number + 1 == view.runs.len() { Rank::Oldest } else { Rank::Young };
+            let at = run.parts.partition_point(|part| order.compare(&part.high, key).is_lt());
+            let Some(part) = run.parts.get(at).filter(|part| order.compare(&part.low, key).is_le()) else {
+                continue;
+            };
+            let (part, limit) = (&part.file.part, self.limit);
+            let flow = part.get_as(rank, key, hash, limit, tally, &mut |record| Ok(self.take(record)))?;
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
+            if flow.is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}

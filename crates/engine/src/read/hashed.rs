@@ -1,0 +1,239 @@
+//! The read path of a hashed table: the index says where the key's record may lie, and one read gets it.
+//!
+//! ```text
+//!   get        candidates of the point, none or one but for one time in 2^40 / keys: each read by its size class, at most a
+//!              quarter too much, and its key compared
+//!   head,      the same, and of the record only its head and its key are read: size and hash of the value stand there
+//!   contains
+//! ```
+//!
+//! Where the table keeps versions, candidates are looked at from the newest on: of one key what was written later lies later. Where values
+//! have fronts (`hash_front.rs`), what was deleted or has expired is none for readers.
+//!
+//! A record that is longer than all size classes (some 3.7 MB) takes a second read. A reader of now reads at the published seq,
+//! as one of a snapshot does at that of the snapshot: see `hashed.rs`. Used by `read`, `head`, `hashed_write` and `hashed_scan`.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, Result};
+use folddb_hash::Slot;
+use folddb_rules::State;
+
+use crate::read::pinned;
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::engine::Engine;
+use crate::state::hash_index::Hashed;
+use crate::state::snapshots::At;
+use crate::state::value_files::Roster;
+use crate::values::hashed_record;
+use crate::values::hashed_record::{Found, Reading};
+use crate::values::head::Head;
+use crate::values::load;
+
+/// As whom an index is looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum As {
+    /// Who has locked the point: the last change counts, published or not.
+    Writer,
+    /// A reader of what is published when he looks.
+    Reader,
+    /// A reader of a snapshot.
+    Snapshot(At),
+}
+
+impl As {
+    /// The reader at a snapshot's seq, or of now.
+    pub fn reader(at: Option<At>) -> As {
+        at.map_or(As::Reader, As::Snapshot)
+    }
+}
+
+/// Reads the record of a key into `record`; none where it has none. Who writes gets the newest also where it is no value.
+///
+/// # Errors
+/// Damage, naming table, key, file and offset; a failed read.
+pub fn look_up(
+    engine: &Engine,
+    (table, hashed): (&TableCore, &Hashed),
+    key: &[u8],
+    who: As,
+    reading: Reading,
+    record: &mut Vec<u8>,
+) -> Result<Option<Found>> {
+    let found = look_up_in(engine, (table, hashed), key, who, reading, record)?;
+    Ok(found.map(|(found, _)| found))
+}
+
+/// The same, with the files in which the record is.
+fn look_up_in(
+    engine: &Engine,
+    (table, hashed): (&TableCore, &Hashed),
+    key: &[u8],
+    who: As,
+    reading: Reading,
+    record: &mut Vec<u8>,
+) -> Result<Option<(Found, Arc<Roster>)>> {
+    let point = hashed.point(key);
+    let mut slots = Vec::new();
+    loop {
+        let round = engine.values.files.round();
+        let at = match who {
+            As::Writer => None,
+            As::Reader => Some(engine.published()),
+            As::Snapshot(at) => Some(at.seq),
+        };
+        slots.clear();
+        let of_table = |error: Error| error.context(format!("the index of table `{}`", table.name));
+        hashed.index.candidates(point, at, &mut slots).map_err(of_table)?;
+        engine.check_readable(table)?;
+        check_not_over(engine, who)?;
+        if slots.is_empty() {
+            return Ok(None);
+        }
+        let Some(of) = engine.values.files.roster_of(round) else { continue };
+        if slots.len() > 1 && table.records_of().has_fronts {
+            hashed_record::newest_first(&of, &mut slots);
+        }
+        for &slot in &slots {
+            let found = read_slot(engine, &of, table, slot, Some(key), reading, record);
+            if let Some(found) = found.map_err(|error| load::of_key(table, key, error))? {
+                return Ok(is_seen(engine, &found, who).then_some((found, of)));
+            }
+        }
+        return Ok(None);
+    }
+}
+
+/// Fails where a snapshot has ended for its age: then the index may have forgotten what it sees. To be asked after the index.
+#[inline]
+fn check_not_over(engine: &Engine, who: As) -> Result<()> {
+    match who {
+        As::Snapshot(at) => pinned::own_files_at(engine, Some(at)).map(drop),
+        As::Writer | As::Reader => Ok(()),
+    }
+}
+
+/// Whether what was found is what a reader gets.
+fn is_seen(engine: &Engine, found: &Found, who: As) -> bool {
+    match (who, found.front) {
+        (As::Writer, _) | (_, None) => true,
+        (As::Reader, Some(_)) => found.is_alive(clock::now_ms(engine)),
+        (As::Snapshot(at), Some(_)) => found.is_alive(at.time_ms),
+    }
+}
+
+/// All versions that are kept of a key, newest first: hands each with its record to `visit`.
+pub fn each_version(
+    engine: &Engine,
+    (table, hashed): (&TableCore, &Hashed),
+    key: &[u8],
+    who: As,
+    reading: Reading,
+    visit: &mut dyn FnMut(Found, &[u8]),
+) -> Result<()> {
+    let (mut slots, mut record) = (Vec::new(), Vec::new());
+    loop {
+        let round = engine.values.files.round();
+        let at = match who {
+            As::Writer => None,
+            As::Reader => Some(engine.published()),
+            As::Snapshot(at) => Some(at.seq),
+        };
+        slots.clear();
+        hashed.index.candidates(hashed.point(key), at, &mut slots)?;
+        engine.check_readable(table)?;
+        check_not_over(engine, who)?;
+        let Some(of) = engine.values.files.roster_of(round) else { continue };
+        hashed_record::newest_first(&of, &mut slots);
+        for &slot in &slots {
+            let found = read_slot(engine, &of, table, slot, Some(key), reading, &mut record);
+            if let Some(found) = found.map_err(|error| load::of_key(table, key, error))? {
+                visit(found, &record);
+            }
+        }
+        return Ok(());
+    }
+}
+
+/// Reads the record that a slot leads to; none where it is of another key than the one that is looked for.
+pub fn read_slot(
+    engine: &Engine,
+    of: &Roster,
+    table: &TableCore,
+    slot: Slot,
+    key: Option<&[u8]>,
+    reading: Reading,
+    record: &mut Vec<u8>,
+) -> Result<Option<Found>> {
+    let file = engine.values.files.open_low(of, slot.segment())?;
+    let counter = match reading {
+        Reading::Head => &engine.counters.value_head_reads,
+        Reading::Whole | Reading::Short | Reading::Sound => &engine.counters.value_reads,
+    };
+    hashed_record::read_record(&file, table.records_of(), slot, key, reading, record, &|| counter.add(1))
+}
+
+/// Hands the value of `key` to `take`.
+pub fn get_hashed<R>(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: Option<At>,
+    take: impl FnOnce(Option<&[u8]>) -> Result<R>,
+) -> Result<R> {
+    crate::read::buffer::with_record(|record| {
+        let found = look_up(engine, of, key, As::reader(at), Reading::Whole, record)?;
+        engine.counters.gets.add(1);
+        take(found.map(|found| found.value(record)))
+    })
+}
+
+/// Hands what `key` has to `take`, as a pointer to its value: for whoever reads the value some
+/// other way. Behind a long value that it leads to stands its front, where the table's values
+/// have fronts; a shorter one of such a table is handed over itself.
+pub fn state_hashed<R>(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: Option<At>,
+    take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
+) -> Result<R> {
+    // Where the front of a short value stands is known here only.
+    let reading = if of.0.records_of().has_fronts { Reading::Short } else { Reading::Head };
+    crate::read::buffer::with_record(|record| {
+        engine.counters.gets.add(1);
+        let found = look_up_in(engine, of, key, As::reader(at), reading, record)?;
+        let Some((found, of)) = found else { return take(None, None) };
+        if found.front.is_some() && !found.is_long() {
+            return take(Some(State::Value(found.value(record))), None);
+        }
+        let mut pointer = Vec::new();
+        found.pointer(&of).put(&mut pointer);
+        take(Some(State::Apart(&pointer)), Some(&of))
+    })
+}
+
+/// What stands before the value of `key`, and where to look for it: one small read.
+pub fn front_of(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: Option<At>,
+) -> Result<Option<(Found, Arc<Roster>)>> {
+    engine.counters.gets.add(1);
+    look_up_in(engine, of, key, As::reader(at), Reading::Head, &mut Vec::new())
+}
+
+/// The head of `key`: one small read.
+pub fn head_hashed(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: Option<At>,
+) -> Result<Option<Head>> {
+    crate::read::buffer::with_record(|record| {
+        let found = look_up_in(engine, of, key, As::reader(at), Reading::Head, record)?;
+        Ok(found.map(|(found, roster)| found.head_of_value(&roster)))
+    })
+}

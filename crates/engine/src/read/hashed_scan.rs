@@ -1,0 +1,252 @@
+//! The walk over all of a hashed table: in the order of the points of its keys, which is that of no key.
+//!
+//! The index is asked for a shard at a time, and each record is read on its own: where only keys are wanted its front, else all
+//! of it. A walk sees the table as it was when it began, so it holds a border as a snapshot does. Used by `scans`.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::stream::Direction;
+use folddb_base::{Error, Result};
+use folddb_hash::{IndexCursor, Point, Slot};
+
+use crate::read::scan::{ScanPlan, Wanted};
+use crate::read::stop::Stop;
+use crate::read::{hashed, pinned};
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::engine::Engine;
+use crate::state::snapshots::{At, Held, HeldFor};
+use crate::values::hashed_record::{Found, Reading, newest_first};
+use crate::values::head::Head;
+
+/// A walk under way.
+pub struct HashedRows {
+    engine: Arc<Engine>,
+    table: Arc<TableCore>,
+    plan: ScanPlan,
+    at: At,
+    /// Of the shard that is walked over, the slots to come, the next last.
+    slots: Vec<(Point, Slot)>,
+    next: Option<IndexCursor>,
+    record: Vec<u8>,
+    /// The key of the last row.
+    last: Vec<u8>,
+    found: Option<Found>,
+    _held: Option<Held>,
+}
+
+impl HashedRows {
+    /// Begins a walk.
+    ///
+    /// # Errors
+    /// The plan asks for an order; the table is dropped.
+    pub fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: &ScanPlan) -> Result<HashedRows> {
+        let from_start = plan.low == Bound::Unbounded || plan.resumed.as_ref() == Some(&plan.low);
+        if !from_start || plan.high != Bound::Unbounded || plan.direction != Direction::Forward {
+            return Err(no_order(table));
+        }
+        let held = match plan.at {
+            Some(_) => None,
+            None => {
+                let _committer = engine.commit.lock(); // as a snapshot is taken
+                let at = At::new(engine.published(), clock::now_ms(engine));
+                Some(engine.borders.hold(at, HeldFor::Work, engine.host.clock.monotonic()))
+            }
+        };
+        let at = plan.at.or(held.as_ref().map(|held| held.at)).unwrap_or(At::new(0, 0));
+        engine.check_readable(table)?;
+        Ok(HashedRows {
+            engine: Arc::clone(engine),
+            table: Arc::clone(table),
+            plan: plan.clone(),
+            at,
+            slots: Vec::new(),
+            next: Some(place_of(table, &plan.low)),
+            record: Vec::new(),
+            last: Vec::new(),
+            found: None,
+            _held: held,
+        })
+    }
+
+    /// The engine and the table whose rows these are.
+    pub fn owner(&self) -> (&Arc<Engine>, &Arc<TableCore>) {
+        (&self.engine, &self.table)
+    }
+
+    /// What it goes over, and the seq that it reads at.
+    pub fn plan(&self) -> (&ScanPlan, At) {
+        (&self.plan, self.at)
+    }
+
+    /// The key of the last row that could be read.
+    pub fn key(&self) -> &[u8] {
+        &self.last
+    }
+
+    /// The next slot; none at the end.
+    fn next_slot(&mut self) -> Result<Option<Slot>> {
+        loop {
+            if let Some((_, slot)) = self.slots.pop() {
+                return Ok(Some(slot));
+            }
+            let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
+            let stretch = hashed.index.stretch(from, Some(self.at.seq))?;
+            self.engine.check_readable(&self.table)?;
+            pinned::own_files_at(&self.engine, Some(self.at))?; // where it is over, what it sees is forgotten
+            let next = stretch.next;
+            self.slots = self.newest_of(stretch.keys)?;
+            self.slots.reverse();
+            self.next = next;
+        }
+    }
+
+    /// Of each key the newest version, where a table keeps several: those of one key have one point.
+    fn newest_of(&mut self, keys: Vec<(Point, Slot)>) -> Result<Vec<(Point, Slot)>> {
+        if self.table.versions() == 1 {
+            return Ok(keys);
+        }
+        let of = self.engine.values.files.present();
+        let mut newest = Vec::with_capacity(keys.len());
+        for same in keys.chunk_by(|one, next| one.0 == next.0) {
+            let mut slots: Vec<Slot> = same.iter().map(|(_, slot)| *slot).collect();
+            newest_first(&of, &mut slots);
+            let mut seen: Vec<Vec<u8>> = Vec::new();
+            for slot in slots {
+                if same.len() > 1 {
+                    let Some(found) = self.read(slot, Reading::Head)? else { continue };
+                    let key = found.key(&self.record);
+                    if seen.iter().any(|other| other == key) {
+                        continue;
+                    }
+                    seen.push(key.to_vec());
+                }
+                newest.push((same[0].0, slot));
+            }
+        }
+        Ok(newest)
+    }
+
+    fn next_found(&mut self) -> Result<Option<Found>> {
+        let reading = match self.plan.wanted {
+            Wanted::Value => Reading::Whole,
+            Wanted::Short => Reading::Short,
+            Wanted::Nothing | Wanted::Head => Reading::Head,
+        };
+        loop {
+            let Some(slot) = self.next_slot()? else { return Ok(None) };
+            let Some(found) = self.read(slot, reading)? else { continue };
+            if !found.is_alive(self.at.time_ms) {
+                continue;
+            }
+            self.last.clear();
+            self.last.extend_from_slice(found.key(&self.record));
+            // Where a walk is gone on with, the key that it had last comes first.
+            if !matches!(&self.plan.low, Bound::Excluded(had) if *had == self.last) {
+                return Ok(Some(found));
+            }
+        }
+    }
+
+    fn read(&mut self, slot: Slot, reading: Reading) -> Result<Option<Found>> {
+        // What the border sees is on every list that begins while it is held.
+        let of = self.engine.values.files.present();
+        let found = hashed::read_slot(&self.engine, &of, &self.table, slot, None, reading, &mut self.record);
+        found.map_err(|error| match pinned::own_files_at(&self.engine, Some(self.at)) {
+            Err(over) => over, // so the value may be gone, too
+            Ok(_) => error.context(format!("a value of table `{}`", self.table.name)),
+        })
+    }
+
+    /// The next key, and its value where that is wanted.
+    pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };
+        self.found = Some(found);
+        let wants_value = matches!(self.plan.wanted, Wanted::Value | Wanted::Short);
+        let value = if wants_value { found.value(&self.record) } else { &[] };
+        Ok(Some((found.key(&self.record), value)))
+    }
+
+    /// The key of the last row, and its value, unless that is long and was left out where short ones are wanted.
+    pub fn row(&self) -> (&[u8], Option<&[u8]>) {
+        let short = self.found.filter(|found| !found.is_long());
+        (&self.last, short.map(|found| found.value(&self.record)))
+    }
+
+    /// The same, with its value where that is wanted.
+    pub fn row_as_wanted(&self) -> (&[u8], &[u8]) {
+        let wants_value = matches!(self.plan.wanted, Wanted::Value | Wanted::Short);
+        let found = self.found.filter(|_| wants_value);
+        (&self.last, found.map_or(&[], |found| found.value(&self.record)))
+    }
+
+    /// The head of the last row's value.
+    pub fn head(&self) -> Option<Head> {
+        self.found.as_ref().map(|found| self.head_of(found))
+    }
+
+    /// Until when the value of the last row lasts; none where it does for ever.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        self.found.and_then(|found| found.deadline_ms())
+    }
+
+    /// The head of the last row's value, where that was left out.
+    pub fn long_head(&self) -> Option<Head> {
+        self.found.filter(Found::is_long).map(|found| self.head_of(&found))
+    }
+
+    /// The next key, and the head of its value.
+    pub fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
+        let Some(found) = self.next_found().inspect_err(|_| self.end())? else { return Ok(None) };
+        let head = self.head_of(&found);
+        Ok(Some((found.key(&self.record), head)))
+    }
+
+    /// The head of a value that was found: what the border sees is on the present list.
+    fn head_of(&self, found: &Found) -> Head {
+        found.head_of_value(&self.engine.values.files.present())
+    }
+
+    /// How many keys are left. Reads no record, but where values may have expired or keys been deleted.
+    pub fn count(&mut self, limit: usize, stop: &Stop) -> Result<u64> {
+        let mut count = 0;
+        if self.table.records_of().has_fronts {
+            self.plan.wanted = Wanted::Nothing;
+            while count < limit as u64 && self.next_found()?.is_some() {
+                count += 1;
+                stop.check()?;
+            }
+            return Ok(count);
+        }
+        while count < limit as u64 && self.next_slot()?.is_some() {
+            count += 1;
+            stop.check()?;
+        }
+        Ok(count)
+    }
+
+    /// What was met is damage: a walk that went on would pass for one of the whole table.
+    fn end(&mut self) {
+        (self.next, self.slots) = (None, Vec::new());
+    }
+}
+
+/// Where a walk is gone on with that stood at a key: at its point.
+fn place_of(table: &TableCore, low: &Bound<Vec<u8>>) -> IndexCursor {
+    let (Bound::Included(key) | Bound::Excluded(key)) = low else { return IndexCursor::default() };
+    if matches!(low, Bound::Included(_)) && key.is_empty() {
+        return IndexCursor::default(); // no row could be read
+    }
+    let point = table.hashed.as_ref().map_or(0, |hashed| hashed.point(key).bits());
+    IndexCursor::from_number(point).unwrap_or_default()
+}
+
+/// The error of who asks a hashed table for an order.
+pub fn no_order(table: &TableCore) -> Error {
+    Error::invalid(format!(
+        "table `{}` is hashed, and has no order of keys: scan all of it, or use a sorted table for ranges, prefixes, \
+         scans backwards and comparisons",
+        table.name
+    ))
+}

@@ -1,0 +1,296 @@
+//! What a key has been: its states one after the other, as far as the table keeps them.
+//!
+//! The records of the key are gathered from wherever they lie, with the range deletes over it, and folded from the oldest to the
+//! newest; after each of them the key is in a state. Which of them count is told by the rules and not by what merges have
+//! come to, so the answer is the same before a merge and after it. States at the old end in which the key is absent are not told:
+//! whether they were deletes, nobody knows once they are merged away.
+//!
+//! Called by `table`.
+
+use std::ops::ControlFlow;
+
+use folddb_base::checksum::key_hash;
+use folddb_base::stamp::NEVER;
+use folddb_base::{Error, OpKind, Result, Seq};
+use folddb_rules::resolve::Resolver;
+use folddb_rules::time::utc;
+use folddb_rules::{Keep, State};
+
+use crate::read::get::damaged_record;
+use crate::read::hashed::As;
+use crate::read::{get, hashed};
+use crate::state::catalog::TableCore;
+use crate::state::clock;
+use crate::state::clock::{AsOf, how_to_keep};
+use crate::state::engine::Engine;
+use crate::state::hash_index::Hashed;
+use crate::state::snapshots::At;
+use crate::state::view::TableView;
+use crate::values::hashed_record::{Found, Reading};
+use crate::values::load;
+
+/// What a key was from one write on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Version<V> {
+    /// The record that made it so; in tables that keep only what is, one that is no older. None in hashed tables, which know versions by
+    /// their times.
+    pub seq: Option<Seq>,
+    /// When that was written, in milliseconds since 1970, to about a second; none where it is not known.
+    pub time_ms: Option<u64>,
+    /// Until when the value was to last, in milliseconds since 1970; none where it does for ever.
+    pub deadline_ms: Option<u64>,
+    /// The value; none where the key was absent.
+    pub value: V,
+}
+
+impl<V> Version<V> {
+    /// The same state, with its value in another form.
+    ///
+    /// # Errors
+    /// Those of `change`.
+    #[doc(hidden)]
+    pub fn try_map<W>(self, change: impl FnOnce(V) -> Result<W>) -> Result<Version<W>> {
+        let Version { seq, time_ms, deadline_ms, value } = self;
+        Ok(Version { seq, time_ms, deadline_ms, value: change(value)? })
+    }
+}
+
+/// States of a key, newest first.
+type Past = Vec<Version<Option<Vec<u8>>>>;
+
+/// Something that happened to a key: a record, or a range delete over it.
+struct Event {
+    seq: Seq,
+    record: Option<(OpKind, Vec<u8>)>,
+}
+
+/// The states of `key`, newest first, at most `limit` of those that the table keeps.
+pub fn history(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    limit: usize,
+) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+    let now = At::new(engine.published(), clock::now_ms(engine));
+    if let Some(hashed) = table.hashed.as_ref().filter(|_| table.is_timed) {
+        let mut versions = hashed_versions(engine, (table, hashed), key, now)?;
+        versions.truncate(table.versions());
+        without_old_absence(&mut versions);
+        versions.truncate(limit);
+        return Ok(versions);
+    }
+    if table.hashed.is_some() {
+        let only = |value: Option<&[u8]>| {
+            Ok(value.map(|value| Version {
+                seq: None,
+                time_ms: None,
+                deadline_ms: None,
+                value: Some(value.to_vec()),
+            }))
+        };
+        return Ok(get::get(engine, table, key, None, only)?.into_iter().take(limit).collect());
+    }
+    let (mut versions, has_older) = versions(engine, table, key, limit, now)?;
+    if !has_older {
+        without_old_absence(&mut versions);
+    }
+    Ok(versions)
+}
+
+/// The value of `key` at a moment that is over.
+pub fn get_at(engine: &Engine, table: &TableCore, key: &[u8], as_of: AsOf) -> Result<Option<Vec<u8>>> {
+    clock::check_written(engine, as_of)?;
+    let (at, now) = {
+        let _committer = engine.commit.lock(); // the moment is over, and nothing of it is still going in
+        let now = At::new(engine.published(), clock::now_ms(engine));
+        (clock::moment_of(engine, as_of, now), now)
+    };
+    if at.seq < now.seq && matches!(table.rules.rules.keep, Keep::Versions(_)) {
+        if let (AsOf::Seq(seq), true) = (as_of, table.hashed.is_some()) {
+            return Err(Error::invalid(format!(
+                "table `{}` is hashed, and knows the versions of a key by their times: name a time, not seq {seq}",
+                table.name
+            )));
+        }
+        return version_at(engine, table, key, at, now);
+    }
+    // While it is held no merge folds away what a window keeps of it.
+    let _held = matches!(table.rules.rules.keep, Keep::Window(_)).then(|| clock::hold_at(engine, as_of));
+    clock::check_kept(engine, table, at, now).map_err(|error| error.advise(how_to_keep(table, true)))?;
+    let at = (at.seq < now.seq || at.time_ms < now.time_ms).then_some(at);
+    get::get(engine, table, key, at, |value| Ok(value.map(<[u8]>::to_vec)))
+}
+
+/// The value of `key` at a moment, from the versions that are kept of it.
+fn version_at(engine: &Engine, table: &TableCore, key: &[u8], at: At, now: At) -> Result<Option<Vec<u8>>> {
+    if let Some(hashed) = &table.hashed {
+        return hashed_version_at(engine, (table, hashed), key, at, now);
+    }
+    let (versions, _) = versions(engine, table, key, usize::MAX, now)?;
+    match versions.iter().find(|version| version.seq.is_some_and(|seq| seq <= at.seq)) {
+        Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
+        Some(version) => Ok(version.value.clone()),
+        None => Err(no_version(engine, table, key, at, versions.last())),
+    }
+}
+
+/// The error for a moment that is before all versions of `key` that are kept, of which this is the oldest.
+#[cold]
+fn no_version(
+    engine: &Engine,
+    table: &TableCore,
+    key: &[u8],
+    at: At,
+    oldest: Option<&Version<Option<Vec<u8>>>>,
+) -> Error {
+    let key = table.rules.rules.key_codec().show_line(key);
+    let since = match oldest {
+        Some(Version { seq: Some(seq), time_ms: Some(ms), .. }) => format!("seq {seq}, of {}", utc(*ms)),
+        Some(Version { seq: Some(seq), .. }) => format!("seq {seq}"),
+        Some(Version { time_ms: Some(ms), .. }) => utc(*ms),
+        _ => "none".to_owned(),
+    };
+    let asked = match table.hashed {
+        Some(_) => utc(at.time_ms),
+        None => format!("seq {}, of {}", at.seq, utc(clock::time_of(engine, at.seq).unwrap_or(at.time_ms))),
+    };
+    Error::invalid(format!(
+            "table `{}` keeps {}: of key {key} the oldest state that is kept is that at {since}; asked for is that at {asked}",
+            table.name, table.rules.rules.keep
+        ))
+        .advise(how_to_keep(table, true))
+}
+
+/// The states of `key` that count, newest first, absent ones at the old end too; and whether it had a value in one beyond `limit`.
+fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: At) -> Result<(Past, bool)> {
+    loop {
+        let round = engine.values.files.round();
+        let view = table.view();
+        engine.check_readable(table)?;
+        let events = events_of(table, &view, key, now.seq)?;
+        let Some(of) = engine.values.files.roster_of(round) else { continue };
+        let counted = counted(engine, table, &events, now);
+        let (mut versions, mut has_older) = (Vec::new(), false);
+        let mut resolver = Resolver::new();
+        for (index, event) in events.iter().enumerate().rev() {
+            match &event.record {
+                None => resolver.clear(),
+                Some((kind, payload)) => resolver
+                    .feed_newer(&table.rules.fold, key, *kind, payload)
+                    .map_err(|cause| damaged_record(table, cause))?,
+            }
+            if index >= limit {
+                let mut had = || matches!(resolver.state(&table.rules.fold, key), Ok(Some(_)));
+                has_older = has_older || index < counted && had();
+            } else if index < counted {
+                get::load_waiting(engine, Some(&of), table, key, &mut resolver)?;
+                let mut record = Vec::new();
+                let value = match resolver.state(&table.rules.fold, key) {
+                    Err(cause) => return Err(get::fold_failed(engine, table, key, &cause)),
+                    Ok(None) => None,
+                    Ok(Some(State::Value(value))) => Some(value.to_vec()),
+                    Ok(Some(State::Apart(pointer))) => {
+                        Some(load::load_value(engine, Some(&of), table, key, pointer, &mut record)?.to_vec())
+                    }
+                };
+                let deadline_ms = if value.is_some() { resolver.deadline_ms() } else { None };
+                versions.push(Version {
+                    seq: Some(event.seq),
+                    time_ms: clock::time_of(engine, event.seq),
+                    deadline_ms,
+                    value,
+                });
+            }
+        }
+        versions.reverse();
+        return Ok((versions, has_older));
+    }
+}
+
+/// The versions that a hashed table keeps of `key`, newest first. It knows them by their times.
+fn hashed_versions(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    now: At,
+) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+    let mut versions = Vec::new();
+    let mut take = |found: Found, record: &[u8]| {
+        let Some(front) = found.front else { return };
+        let (is_deleted, stamp) = (front.is_deleted, front.stamp);
+        versions.push(Version {
+            seq: None,
+            time_ms: Some(stamp.write_ms),
+            deadline_ms: (!is_deleted && stamp.deadline_ms < NEVER).then_some(stamp.deadline_ms),
+            value: (!is_deleted).then(|| found.value(record).to_vec()),
+        });
+    };
+    hashed::each_version(engine, of, key, As::Snapshot(now), Reading::Whole, &mut take)?;
+    Ok(versions)
+}
+
+/// As [`version_at`], of a hashed table.
+fn hashed_version_at(
+    engine: &Engine,
+    of: (&TableCore, &Hashed),
+    key: &[u8],
+    at: At,
+    now: At,
+) -> Result<Option<Vec<u8>>> {
+    let versions = hashed_versions(engine, of, key, now)?;
+    let kept = versions.len() >= of.0.versions();
+    let oldest = versions.last().cloned();
+    match versions.into_iter().find(|version| version.time_ms.is_some_and(|ms| ms <= at.time_ms)) {
+        Some(version) if version.deadline_ms.is_some_and(|deadline| deadline <= at.time_ms) => Ok(None),
+        Some(version) => Ok(version.value),
+        None if kept => Err(no_version(engine, of.0, key, at, oldest.as_ref())),
+        None => Ok(None), // all that ever was is later
+    }
+}
+
+/// How many of the events of a key, newest first, the table promises to keep.
+fn counted(engine: &Engine, table: &TableCore, events: &[Event], now: At) -> usize {
+    match table.rules.rules.keep {
+        Keep::Latest => 1,
+        Keep::Versions(count) => count as usize,
+        Keep::Forever => usize::MAX,
+        Keep::Window(_) => {
+            let since = clock::kept_since(engine, table, now.time_ms);
+            events.iter().take_while(|event| event.seq > since).count() + 1
+        }
+    }
+}
+
+/// Takes away the states at the old end in which the key is absent.
+fn without_old_absence(versions: &mut Past) {
+    let told = versions.iter().rposition(|version| version.value.is_some()).map_or(0, |last| last + 1);
+    versions.truncate(told);
+}
+
+/// What happened to `key` up to `limit`, newest first.
+fn events_of(table: &TableCore, view: &TableView, key: &[u8], limit: Seq) -> Result<Vec<Event>> {
+    let mut events = Vec::new();
+    let mut take = |seq: Seq, kind: OpKind, payload: &[u8]| {
+        if seq <= limit {
+            events.push(Event { seq, record: Some((kind, payload.to_vec())) });
+        }
+    };
+    let memtables = std::iter::once(&view.active).chain(view.sealed.iter().map(|sealed| &sealed.memtable));
+    for memtable in memtables {
+        memtable.explain(key, |_, record| take(record.seq, record.kind, record.payload));
+    }
+    let (order, hash) = (&table.rules.order, key_hash(key));
+    for part in view.runs.iter().flat_map(|run| &run.parts) {
+        if order.compare(key, &part.low).is_ge() && order.compare(key, &part.high).is_le() {
+            let _all = part.file.part.get(key, hash, Seq::MAX, &mut |record| {
+                take(record.seq, record.kind, record.payload);
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
+    }
+    let ranges = view.range_deletes.all_over(order, key).into_iter().filter(|&seq| seq <= limit);
+    events.extend(ranges.map(|seq| Event { seq, record: None }));
+    events.sort_by_key(|event| std::cmp::Reverse(event.seq));
+    Ok(events)
+}

@@ -1,0 +1,91 @@
+//! What terms a key has: the look that tells whether an entry of an index still holds.
+//!
+//! A value that lies apart is read only where neither the key nor the head tells the terms. Called by `find`, and by the merges
+//! that clean indexes.
+
+use folddb_base::Result;
+use folddb_base::limits::VALUE_BYTES_MAX;
+use folddb_rules::{Extractor, State, Terms};
+
+use crate::read::buffer::with_record;
+use crate::read::terms::{Taken, take_terms};
+use crate::read::{get, head};
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::snapshots::At;
+use crate::values::head::Head;
+use crate::values::load;
+
+/// What of a key is wanted besides its terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    Key,
+    Head,
+    Value,
+}
+
+/// What a key has.
+#[derive(Default)]
+pub struct Looked {
+    pub terms: Terms,
+    pub value: Vec<u8>,
+    pub head: Option<Head>,
+}
+
+/// The terms that a key has for a reader at `at`, and what else is wanted of it; none where it is absent. A value that lies
+/// apart, and need not be read for its terms, is read only where it `holds` what is asked for.
+pub fn look(
+    engine: &Engine,
+    (table, extractor): (&TableCore, &Extractor),
+    key: &[u8],
+    at: At,
+    want: Want,
+    holds: &dyn Fn(&Terms) -> bool,
+) -> Result<Option<Looked>> {
+    let mut looked = get::with_state(engine, table, key, Some(at), |state, of| {
+        let Some(state) = state else { return Ok(None) };
+        let mut looked = Looked::default();
+        if want == Want::Head {
+            looked.head = Some(Head::of(table, key, state)?);
+        }
+        let rope = match state {
+            State::Value(value) => {
+                looked.take((table, extractor), key, value, want);
+                return Ok(Some(looked));
+            }
+            State::Apart(rope) => rope,
+        };
+        let Head { size_bytes, bytes: head, .. } = Head::of(table, key, state)?;
+        let is_told = extractor.is_of_key() || extractor.is_of_head() || size_bytes > VALUE_BYTES_MAX as u64;
+        if is_told {
+            take_terms(extractor, table, key, Taken::Head(&head), &mut looked.terms);
+        }
+        if is_told && (want != Want::Value || !holds(&looked.terms)) {
+            return Ok(Some(looked));
+        }
+        with_record(|record| {
+            let value = load::load_value(engine, of.map(|of| &**of), table, key, rope, record)?;
+            match is_told {
+                true => looked.value.extend_from_slice(value),
+                false => looked.take((table, extractor), key, value, want),
+            }
+            Ok(Some(looked))
+        })
+    })?;
+    if let Some(Looked { head: Some(head), .. }) = &mut looked
+        && table.has_stamps
+        && let Some(dated) = head::head(engine, table, key, Some(at))?
+    {
+        *head = dated;
+    }
+    Ok(looked)
+}
+
+impl Looked {
+    fn take(&mut self, (table, extractor): (&TableCore, &Extractor), key: &[u8], value: &[u8], want: Want) {
+        take_terms(extractor, table, key, Taken::Value(value), &mut self.terms);
+        if want == Want::Value {
+            self.value.extend_from_slice(value);
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Which picture a reader at a moment reads: the present one, or that of an old snapshot, which has files of its own.
+//!
+//! **A reader at a moment takes the present picture first, and then asks whether its snapshot has aged**
+//! ([`own_files_at`]). In the other order merges could come between that pass over the snapshot already.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, Result};
+
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::pinned_files::OwnFiles;
+use crate::state::snapshots::{At, TooOld};
+use crate::state::view::TableView;
+
+/// The files that a reader at `at` reads, where those are its own. To be asked once the picture of everybody, and what is in its
+/// memtable, is taken.
+///
+/// # Errors
+/// [`ErrorKind::SnapshotGone`] where it is too old.
+#[inline]
+pub fn own_files_at(engine: &Engine, at: Option<At>) -> Result<Option<Arc<OwnFiles>>> {
+    match at {
+        Some(at) if engine.borders.may_have_aged(at) => own_files_of_old(engine, at),
+        _ => Ok(None),
+    }
+}
+
+#[cold]
+pub fn own_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<OwnFiles>>> {
+    engine.check_open()?; // it ends with the store, too
+    engine.borders.files_of(at).map_err(|TooOld| {
+        let max_s = engine.options.snapshot_age_max.unwrap_or_default().as_secs_f64();
+        let message = format!("the snapshot at seq {} has become older than {max_s} s", at.seq);
+        Error::new(ErrorKind::SnapshotGone, message)
+    })
+}
+
+/// The picture of `table` that a reader at `at` reads. What is in memory there is only to be asked where keys are, not what they
+/// have: that may be folded by now.
+///
+/// # Errors
+/// As [`own_files_at`]; the table is dropped.
+pub fn view_at(engine: &Engine, table: &TableCore, at: Option<At>) -> Result<Arc<TableView>> {
+    let view = Arc::clone(&table.pinned_view());
+    let own = own_files_at(engine, at)?.map(|files| files.view(table));
+    engine.check_readable(table)?;
+    Ok(own.unwrap_or(view))
+}

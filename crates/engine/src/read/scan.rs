@@ -1,0 +1,507 @@
+//! The read path of a range: memtables and runs as streams, merged into one, each key folded as it passes.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::limits::VALUE_BYTES_MAX;
+use folddb_base::stream::Direction;
+use folddb_base::{Op, OpBuf, OpKind, Record, RecordStream, Result, Rope, Seq};
+use folddb_memtable::{Captured, Jump, MemStream};
+use folddb_merge::KWay;
+use folddb_rules::resolve::Resolver;
+use folddb_rules::{FoldRules, KeyOrder, State};
+use folddb_run::{ReadMode, RunCursor};
+
+use crate::read::get::damaged_record;
+use crate::read::{get, pinned};
+use crate::state::catalog::TableCore;
+use crate::state::empty_ranges::Stretch;
+use crate::state::engine::Engine;
+use crate::state::range_deletes::RangeDeletes;
+use crate::state::snapshots::At;
+use crate::state::value_files::Roster;
+use crate::state::view::{PartFile, RunView, TableView};
+use crate::values::head::Head;
+use crate::values::load;
+
+/// What part of a table a scan goes over, which way, and as whom.
+#[derive(Clone, Debug)]
+pub struct ScanPlan {
+    pub low: Bound<Vec<u8>>,
+    pub high: Bound<Vec<u8>>,
+    pub direction: Direction,
+    /// The snapshot; none is the state when the scan begins.
+    pub at: Option<At>,
+    pub wanted: Wanted,
+    /// The lower bound that a cursor set, if one did. In a hashed table it is a place of the walk; any other is refused.
+    pub resumed: Option<Bound<Vec<u8>>>,
+}
+
+/// What is wanted of a row besides its key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wanted {
+    /// Its value.
+    #[default]
+    Value,
+    /// Its value; of one that lies apart and is longer than [`VALUE_BYTES_MAX`] its head instead, or nothing in a hashed table, and the
+    /// value is empty.
+    Short,
+    /// Its head; the value is empty. No value that lies apart is read.
+    Head,
+    /// Nothing; the value is empty. No value that lies apart is read.
+    Nothing,
+}
+
+impl ScanPlan {
+    pub fn everything(at: Option<At>) -> ScanPlan {
+        ScanPlan {
+            low: Bound::Unbounded,
+            high: Bound::Unbounded,
+            direction: Direction::Forward,
+            at,
+            wanted: Wanted::Value,
+            resumed: None,
+        }
+    }
+
+    /// How two keys stand in the order of a table, the way that the scan goes.
+    pub fn compare(&self, order: &KeyOrder, a: &[u8], b: &[u8]) -> Ordering {
+        let placed = order.compare(a, b);
+        if self.direction == Direction::Forward { placed } else { placed.reverse() }
+    }
+}
+
+/// So many keys without a value does a scan pass over before it notes that for others. Few in builds for tests, whose
+/// tables are small.
+const PASSED_MIN: usize = if cfg!(debug_assertions) { 2 } else { 64 };
+
+/// One source of records of a scan.
+pub enum Source {
+    Memtable(MemStream),
+    Run(Box<RunCursor>),
+}
+
+impl RecordStream for Source {
+    #[inline]
+    fn record(&self) -> Option<Record<'_>> {
+        match self {
+            Source::Memtable(stream) => stream.record(),
+            Source::Run(cursor) => cursor.record(),
+        }
+    }
+    #[inline]
+    fn advance(&mut self) -> Result<()> {
+        match self {
+            Source::Memtable(stream) => stream.advance(),
+            Source::Run(cursor) => cursor.advance(),
+        }
+    }
+}
+
+/// A scan under way: a lending sequence of folded rows.
+pub struct Rows {
+    engine: Arc<Engine>,
+    table: Arc<TableCore>,
+    stream: KWay<Source>,
+    plan: ScanPlan,
+    /// No newer record is seen.
+    limit: Seq,
+    /// The time that it reads at, where values expire.
+    time_ms: u64,
+    range_deletes: Arc<RangeDeletes>,
+    /// The empty stretch that the scan stands in; what is not newer is passed over.
+    stretch: Option<Arc<Stretch>>,
+    /// How many keys have had no value, and surely so, since the beginning; none once one was otherwise.
+    passed: Option<usize>,
+    resolver: Resolver,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    /// The head of the last row, where heads are wanted.
+    head: Option<Head>,
+    /// The newest record of the key is its value, which stands in `value`: the resolver has seen nothing.
+    is_plain: bool,
+    /// The last record that was read from the value lane.
+    record: Vec<u8>,
+    done: bool,
+    /// Where values that lie apart are to be found.
+    of: Option<Arc<Roster>>,
+    /// The files that the cursors read, so that they stay.
+    _files: Vec<Arc<PartFile>>,
+}
+
+impl Rows {
+    pub fn start(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
+        let mut plan = plan;
+        loop {
+            let round = engine.values.files.round();
+            let mut rows = Rows::start_once(engine, table, plan)?;
+            if rows.of.is_some() {
+                return Ok(rows);
+            }
+            rows.of = engine.values.files.roster_of(round);
+            if rows.of.is_some() || table.separate_from == usize::MAX {
+                return Ok(rows);
+            }
+            plan = rows.plan;
+        }
+    }
+
+    fn start_once(engine: &Arc<Engine>, table: &Arc<TableCore>, plan: ScanPlan) -> Result<Rows> {
+        let pinned = table.pinned_view();
+        engine.check_readable(table)?;
+        let captured = pinned.active.capture(&engine.published);
+        let view = Arc::clone(&pinned);
+        drop(pinned);
+        if let Some(own) = pinned::own_files_at(engine, plan.at)? {
+            let view = own.view(table);
+            engine.check_readable(table)?;
+            let captured = view.active.capture(&engine.published);
+            let rows = Rows::start_on(engine, table, plan, (&view, captured))?;
+            return Ok(Rows { of: Some(Arc::clone(&own.roster)), ..rows });
+        }
+        if table.ask_for_chunk_merge(view.active.chunks()) {
+            engine.work.chunked.lock().insert(table.id);
+            engine.bell.ring();
+        }
+        Rows::start_on(engine, table, plan, (&view, captured))
+    }
+
+    /// Starts on a picture, the active memtable of which has been captured.
+    fn start_on(
+        engine: &Arc<Engine>,
+        table: &Arc<TableCore>,
+        plan: ScanPlan,
+        (view, captured): (&TableView, Captured),
+    ) -> Result<Rows> {
+        let start = match plan.direction {
+            Direction::Forward => &plan.low,
+            Direction::Reversed => &plan.high,
+        };
+        let limit = plan.at.map_or(captured.published(), |at| at.seq.min(captured.published()));
+        let is_forward = plan.direction == Direction::Forward;
+        let stretch =
+            if is_forward { table.stretches.find(&table.rules.order, &plan.low, limit) } else { None };
+        let start = start.as_ref().map(Vec::as_slice);
+        let stream = |captured: Captured| match &stretch {
+            Some(stretch) => captured.stream_jumping(start, jump_of(stretch)),
+            None => captured.stream(plan.direction, start),
+        };
+        let mut sources = vec![Source::Memtable(stream(captured))];
+        for sealed in &view.sealed {
+            sources.push(Source::Memtable(stream(sealed.memtable.capture(&engine.published))));
+        }
+        let mut files = Vec::new();
+        for run in view.runs.iter() {
+            let start = match &stretch {
+                Some(stretch) if run.max_seq() <= stretch.seq => match &stretch.to {
+                    Some(to) => Bound::Included(&to[..]),
+                    None => continue,
+                },
+                _ => start,
+            };
+            let cursor = run_cursor(table, run, &mut files, plan.direction, ReadMode::Cached);
+            sources.push(Source::Run(Box::new(position(cursor, start)?)));
+        }
+        let mut resolver = Resolver::new();
+        let time_ms = if table.has_stamps { get::reading_ms(engine, plan.at) } else { 0 };
+        if table.has_stamps {
+            resolver.read_at(time_ms);
+        }
+        Ok(Rows {
+            engine: Arc::clone(engine),
+            table: Arc::clone(table),
+            stream: KWay::new(table.rules.order.clone(), plan.direction, 0, sources),
+            plan,
+            limit,
+            time_ms,
+            range_deletes: Arc::clone(&view.range_deletes),
+            stretch,
+            passed: is_forward.then_some(0),
+            resolver,
+            key: Vec::new(),
+            value: Vec::new(),
+            head: None,
+            is_plain: false,
+            record: Vec::new(),
+            done: false,
+            of: None,
+            _files: files,
+        })
+    }
+
+    /// The next key that has a value, and its value.
+    pub fn next_row(&mut self) -> Result<Option<(&[u8], &[u8])>> {
+        while !self.done {
+            // A key that was read in part must not be gone on with: its rest would pass for another value.
+            match self.collect_key() {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.done = true;
+                    let behind = self.stream.record().map(|record| record.key.to_vec());
+                    self.note_stretch(behind);
+                }
+                Err(error) => {
+                    self.done = true;
+                    return Err(error);
+                }
+            }
+            if self.done {
+                break;
+            }
+            if self.is_plain {
+                if matches!(self.plan.wanted, Wanted::Head | Wanted::Nothing) {
+                    self.leave_value();
+                }
+                self.end_stretch();
+                return Ok(Some((&self.key, &self.value)));
+            }
+            get::load_waiting(&self.engine, self.of.as_deref(), &self.table, &self.key, &mut self.resolver)
+                .inspect_err(|_| self.done = true)?;
+            let value = match self.resolver.state(&self.table.rules.fold, &self.key) {
+                Ok(value) => value,
+                Err(cause) => {
+                    self.note_stretch(Some(self.key.clone()));
+                    return Err(get::fold_failed(&self.engine, &self.table, &self.key, &cause));
+                }
+            };
+            if let Some(value) = value {
+                self.value.clear();
+                match value {
+                    _ if self.plan.wanted == Wanted::Nothing => {}
+                    state if self.plan.wanted == Wanted::Head => {
+                        let head = Head::of(&self.table, &self.key, state);
+                        self.head = Some(head.inspect_err(|_| self.done = true)?);
+                    }
+                    State::Value(value) => self.value.extend_from_slice(value),
+                    state @ State::Apart(rope) if self.plan.wanted == Wanted::Short && is_long(rope) => {
+                        let head = Head::of(&self.table, &self.key, state);
+                        self.head = Some(head.inspect_err(|_| self.done = true)?);
+                    }
+                    State::Apart(pointer) => {
+                        let (engine, table) = (&self.engine, &self.table);
+                        let loaded = load::load_value(
+                            engine,
+                            self.of.as_deref(),
+                            table,
+                            &self.key,
+                            pointer,
+                            &mut self.record,
+                        );
+                        self.value.extend_from_slice(loaded.inspect_err(|_| self.done = true)?);
+                    }
+                }
+                if let Some(head) = &mut self.head {
+                    head.deadline_ms = self.resolver.deadline_ms();
+                }
+                self.end_stretch();
+                return Ok(Some((&self.key, &self.value)));
+            }
+            self.pass();
+        }
+        Ok(None)
+    }
+
+    /// Takes the head of the plain row, if it is wanted, and leaves out its value.
+    #[cold]
+    fn leave_value(&mut self) {
+        if self.plan.wanted == Wanted::Head {
+            self.head = Some(Head::of_value(&self.table, &self.key, &self.value));
+        }
+        self.value.clear();
+    }
+
+    /// The next key that has a value, and the head of that; only where heads are wanted.
+    pub fn next_head(&mut self) -> Result<Option<(&[u8], Head)>> {
+        if self.next_row()?.is_none() {
+            return Ok(None);
+        }
+        Ok(self.head.take().map(|head| (&self.key[..], head)))
+    }
+
+    /// Counts a key that has no value.
+    fn pass(&mut self) {
+        let Some(passed) = self.passed else { return };
+        let is_deleted = match (self.resolver.visited(), self.resolver.operands()) {
+            (0, _) => true,
+            (1, [only]) => only.kind == OpKind::Delete,
+            _ => false,
+        };
+        if is_deleted {
+            self.passed = Some(passed + 1);
+        } else {
+            self.note_stretch(Some(self.key.clone()));
+        }
+    }
+
+    /// The key has a value, which ends the stretch that began with the scan.
+    #[inline]
+    fn end_stretch(&mut self) {
+        if self.passed.is_some() {
+            self.note_stretch(Some(self.key.clone()));
+        }
+    }
+
+    /// Ends the stretch that began with the scan, before the key `behind` or at the end of the table, and notes it where
+    /// it was long.
+    fn note_stretch(&mut self, behind: Option<Vec<u8>>) {
+        if self.passed.take().is_none_or(|passed| passed < PASSED_MIN) {
+            return;
+        }
+        self.table.stretches.note(Stretch { from: self.plan.low.clone(), to: behind, seq: self.limit });
+    }
+
+    /// What is written to the key of the last row, newest first, with values that lie apart loaded.
+    pub fn loaded_operands(&self) -> Result<Vec<OpBuf>> {
+        let inline = |op| get::inline_op(&self.engine, self.of.as_deref(), &self.table, &self.key, op);
+        self.operands().iter().map(inline).collect()
+    }
+
+    /// The key and the value of the last row.
+    pub fn row(&self) -> (&[u8], &[u8]) {
+        (&self.key, &self.value)
+    }
+
+    /// Until when the value of the last row lasts, or the failure of its fold; none where it does for ever.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        if self.is_plain { None } else { self.resolver.deadline_ms() } // which is of tables without deadlines
+    }
+
+    /// The head of the last row, where it has one: where heads are wanted, and where its value was left out because it is long.
+    pub fn take_head(&mut self) -> Option<Head> {
+        self.head.take()
+    }
+
+    /// Whether the value of the last row was left out because it is long.
+    pub fn is_long(&mut self) -> bool {
+        self.head.take().is_some()
+    }
+
+    /// The key that the last row was of, or whose fold failed.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// What is written to that key as far as it folds, newest first.
+    pub fn operands(&self) -> &[OpBuf] {
+        self.resolver.operands()
+    }
+
+    /// What the scan goes over, and the moment that it sees.
+    pub fn plan(&self) -> (&ScanPlan, At) {
+        (&self.plan, At::new(self.limit, self.time_ms))
+    }
+
+    /// Whose scan it is.
+    pub fn owner(&self) -> (&Arc<Engine>, &Arc<TableCore>) {
+        (&self.engine, &self.table)
+    }
+
+    /// Feeds all records of the next key to the resolver, or takes the newest where that is the value. False at the end of
+    /// the range.
+    fn collect_key(&mut self) -> Result<bool> {
+        let Some(first) = self.stream.record() else { return Ok(false) };
+        if !self.plan_admits(first.key) {
+            return Ok(false);
+        }
+        self.key.clear();
+        self.key.extend_from_slice(first.key);
+        self.resolver.clear();
+        self.is_plain = false;
+        let cover = self.range_deletes.newest_over(&self.table.rules.order, &self.key, self.limit);
+        let cover = cover.max(self.stretch_end());
+        let mut enough = false;
+        while let Some(record) = self.stream.record() {
+            let visible = record.seq <= self.limit && record.seq >= cover;
+            if visible && !enough {
+                let (rules, key) = (&self.table.rules.fold, &self.key);
+                let fed = match self.plan.direction {
+                    Direction::Forward if is_plain(&self.resolver, rules, key, record) => {
+                        self.value.clear();
+                        self.value.extend_from_slice(record.payload);
+                        self.is_plain = true;
+                        Ok(true)
+                    }
+                    Direction::Forward => self.resolver.feed_older(rules, key, record.kind, record.payload),
+                    Direction::Reversed => {
+                        self.resolver.feed_newer(rules, key, record.kind, record.payload).map(|()| false)
+                    }
+                };
+                enough = fed.map_err(|cause| damaged_record(&self.table, cause))?;
+            }
+            self.stream.advance()?;
+            if self.stream.record().is_none_or(|next| next.key != self.key) {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// From which seq on a record of the current key is new to an empty stretch.
+    #[inline]
+    fn stretch_end(&mut self) -> Seq {
+        let Some(stretch) = &self.stretch else { return 0 };
+        if stretch.reaches(&self.table.rules.order, &self.key) {
+            return stretch.seq + 1;
+        }
+        self.stretch = None;
+        0
+    }
+
+    /// Whether `key` is still inside the range, looking at the end that the scan runs towards.
+    fn plan_admits(&self, key: &[u8]) -> bool {
+        let order = &self.table.rules.order;
+        match self.plan.direction {
+            Direction::Forward => match &self.plan.high {
+                Bound::Unbounded => true,
+                Bound::Included(high) => order.compare(key, high) != Ordering::Greater,
+                Bound::Excluded(high) => order.compare(key, high) == Ordering::Less,
+            },
+            Direction::Reversed => match &self.plan.low {
+                Bound::Unbounded => true,
+                Bound::Included(low) => order.compare(key, low) != Ordering::Less,
+                Bound::Excluded(low) => order.compare(key, low) == Ordering::Greater,
+            },
+        }
+    }
+}
+
+/// Whether a value that lies apart is longer than one that is written at once.
+fn is_long(rope: &[u8]) -> bool {
+    Rope::decode(rope).is_ok_and(|rope| rope.len > VALUE_BYTES_MAX as u64)
+}
+
+/// Whether a record is the value of its key by itself, given what a resolver has seen of it that is newer.
+#[inline]
+fn is_plain(newer: &Resolver, rules: &FoldRules, key: &[u8], record: Record<'_>) -> bool {
+    newer.visited() == 0
+        && record.kind == OpKind::Set
+        && !rules.has_stamps()
+        && rules.at_bottom(key, Op::Set(record.payload)).is_some()
+}
+
+/// A cursor over the visible parts of a run. The files that it reads are added to `files`, to be kept.
+pub fn run_cursor(
+    table: &TableCore,
+    run: &RunView,
+    files: &mut Vec<Arc<PartFile>>,
+    direction: Direction,
+    mode: ReadMode,
+) -> RunCursor {
+    files.extend(run.parts.iter().map(|part| Arc::clone(&part.file)));
+    let parts = run.parts.iter().map(|part| (Arc::clone(&part.file.part), part.trim().map(<[u8]>::to_vec)));
+    RunCursor::new(parts.collect(), table.rules.order.clone(), direction, mode)
+}
+
+/// Moves a cursor to where a scan begins.
+fn position(mut cursor: RunCursor, start: Bound<&[u8]>) -> Result<RunCursor> {
+    match start {
+        Bound::Unbounded => cursor.seek_start()?,
+        from => cursor.seek(from)?,
+    }
+    Ok(cursor)
+}
+
+fn jump_of(stretch: &Stretch) -> Jump<'_> {
+    Jump { through: stretch.seq, to: stretch.to.as_deref() }
+}

@@ -1,0 +1,58 @@
+//! Creates a store, and opens one: for its one writer, for readers, or beside a writer.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::Result;
+use folddb_host::sync::atomic::Ordering;
+use folddb_host::sync::thread;
+use folddb_host::{Files, Host};
+use folddb_layout::version::Version;
+use folddb_manifest::ManifestLog;
+
+use crate::background::jobs::Background;
+use crate::options::Options;
+use crate::recovery::secondary::{ATTEMPTS_MAX, Held, PAUSE};
+use crate::recovery::{format, primary, secondary};
+use crate::state::numbers::Numbers;
+
+/// Makes an empty store in a directory that does not exist yet, or is empty.
+pub fn create(dir: &Path, options: &Options) -> Result<()> {
+    let files = &*options.host.files;
+    format::make_empty_dir(files, dir)?;
+    let _lock = format::lock(dir, options)?;
+    let numbers = Numbers::starting_at(1);
+    let store_id = format::new_store_id(options);
+    ManifestLog::create(&options.host, dir, store_id, Arc::new(move || numbers.take()))?;
+    format::write_format(files, dir, &Version::current(store_id))
+}
+
+/// Opens a store: afterwards everything that was acknowledged is there, and it can be written to.
+pub fn open(dir: &Path, options: Options) -> Result<Background> {
+    if options.beside_writer && options.read_only {
+        open_secondary(dir, &options)
+    } else {
+        primary::open_once(dir, options)
+    }
+}
+
+/// Opens a store that may be open for writing elsewhere.
+pub fn open_secondary(dir: &Path, options: &Options) -> Result<Background> {
+    let beneath = options.beside.clone().unwrap_or_else(|| options.host.clone());
+    let mut attempt = 1;
+    loop {
+        let held = Arc::new(Held::new(dir, Arc::clone(&beneath.files)));
+        let mut options = options.clone();
+        options.host = Host { files: Arc::clone(&held) as Arc<dyn Files>, ..beneath.clone() };
+        options.beside = Some(beneath.clone());
+        match primary::open_once(dir, options) {
+            Ok(background) => {
+                held.is_open.store(true, Ordering::Release);
+                return Ok(background);
+            }
+            Err(error) if attempt >= ATTEMPTS_MAX || !secondary::may_pass(&error) => return Err(error),
+            Err(_) => thread::sleep(PAUSE * attempt as u32),
+        }
+        attempt += 1;
+    }
+}

@@ -1,0 +1,181 @@
+//! Reading a store that another process writes to: a store opened so is what there was when it was opened, and stays it.
+//!
+//! No lock is taken, and the writer knows nothing of it. The files of the store are opened at once and held, so what the writer
+//! removes meanwhile is there for as long as the store is open: a file that has no name any more keeps its bytes. Only values in
+//! files of their own are opened when they are read; one that is gone by then is an error that says so, never another value.
+//!
+//! ```text
+//!   hold      every file of the directory, by name
+//!   load      the manifest, as far as it goes at that moment; a file that it names and that came since is held, too
+//!   replay    the log from where that manifest says, up to its end, or up to a batch on what the manifest does not list yet
+//! ```
+//!
+//! So it holds all that was acknowledged before the opening began, in any mode but `Buffered`, and of each batch all or nothing. What
+//! the writer does between two of these steps may make them not fit: then all of it is done anew, and only what is wrong
+//! each time is told.
+//!
+//! Called by `primary::open`. `Store::refresh` opens such a store again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::{Error, ErrorKind};
+use folddb_host::files::FileLock;
+use folddb_host::sync::Mutex;
+use folddb_host::sync::atomic::{AtomicBool, Ordering};
+use folddb_host::{AppendFile, AppendMode, Files, LockMode, ReadFile, WriteFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame;
+use folddb_manifest::State;
+
+use crate::values::load::rope_of;
+
+/// So often an opening that met a writer at work begins anew.
+pub const ATTEMPTS_MAX: u64 = 20;
+
+/// What is waited before that, at first.
+pub const PAUSE: Duration = Duration::from_millis(2);
+
+/// Whether an error may be owed to what the writer did meanwhile.
+pub fn may_pass(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Io)
+}
+
+/// Whether a batch speaks only of what the manifest lists: the writer may have gone on since that was read.
+pub fn is_known(payload: &[u8], state: &State) -> bool {
+    frame::records(payload).flatten().all(|record| {
+        let values = rope_of(&record);
+        let has_values = |segment: u32| state.has_values(folddb_base::FileNumber(segment.into()));
+        record.table.0 < state.next_table_id
+            && values.is_none_or(|rope| rope.pointers().all(|pointer| has_values(pointer.place.segment)))
+    })
+}
+
+/// The files of a directory, held open. Whatever is written goes to the files beneath: backups, elsewhere.
+pub struct Held {
+    dir: PathBuf,
+    beneath: Arc<dyn Files>,
+    held: Mutex<BTreeMap<PathBuf, Arc<dyn ReadFile>>>,
+    /// The store is open: what is not held by now and is not there any more was removed since.
+    pub is_open: AtomicBool,
+}
+
+impl Held {
+    pub fn new(dir: &Path, beneath: Arc<dyn Files>) -> Held {
+        Held { dir: dir.to_owned(), beneath, held: Mutex::default(), is_open: AtomicBool::new(false) }
+    }
+
+    /// Whether a path is that of a file of the store: in its directory, or in one of those in it.
+    fn is_own(&self, path: &Path) -> bool {
+        let Ok(within) = path.strip_prefix(&self.dir) else { return false };
+        within.components().all(|part| matches!(part, Component::Normal(_)))
+    }
+
+    fn held(&self, path: &Path) -> Option<Arc<dyn ReadFile>> {
+        self.held.lock().get(path).cloned()
+    }
+
+    fn hold(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        if let Some(file) = self.held(path) {
+            return Ok(file);
+        }
+        let file = self.beneath.open(path)?;
+        if path.parent() == Some(&*self.dir) {
+            self.held.lock().insert(path.to_owned(), Arc::clone(&file));
+        }
+        Ok(file)
+    }
+}
+
+/// Whether a name in the directory is that of a file that a store reads.
+fn is_read(name: &str) -> bool {
+    let name = FileName::parse(name);
+    name.is_some_and(|name| !matches!(name, FileName::Lock | FileName::Shelf(_)))
+}
+
+impl Files for Held {
+    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
+        let names = self.beneath.list(dir)?;
+        if dir != self.dir {
+            return Ok(names);
+        }
+        for name in names.iter().filter(|name| is_read(name)) {
+            match self.hold(&dir.join(name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        let held = self.held.lock();
+        let held = held.keys().filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()));
+        let others = names.into_iter().filter(|name| !is_read(name));
+        let all: BTreeSet<String> = others.chain(held).collect();
+        Ok(all.into_iter().collect())
+    }
+
+    fn len_bytes(&self, path: &Path) -> io::Result<u64> {
+        self.held(path).map_or_else(|| self.beneath.len_bytes(path), |file| file.len_bytes())
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
+        self.hold(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound if self.is_open.load(Ordering::Acquire) && self.is_own(path) => {
+                io::Error::new(
+                    io::ErrorKind::StaleNetworkFileHandle,
+                    "the writer has removed it since the store was opened beside it: refresh the store",
+                )
+            }
+            _ => error,
+        })
+    }
+
+    fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        self.beneath.create_dir(dir)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        self.beneath.create(path)
+    }
+
+    fn create_append(&self, path: &Path, len: u64, mode: AppendMode) -> io::Result<Box<dyn AppendFile>> {
+        self.beneath.create_append(path, len, mode)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.beneath.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.beneath.remove(path)
+    }
+
+    fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
+        self.beneath.cut(path, len_bytes)
+    }
+
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        self.beneath.sync_file(path)
+    }
+
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.beneath.remove_dir(dir)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.beneath.link(from, to)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.beneath.sync_dir(dir)
+    }
+
+    fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Box<dyn FileLock>> {
+        self.beneath.lock(path, mode)
+    }
+
+    fn space_free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.beneath.space_free_bytes(dir)
+    }
+}

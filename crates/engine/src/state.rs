@@ -1,0 +1,28 @@
+//! What an open store is: its data and its locks, with no verbs. Whatever is done to a store is a function of a room
+//! above.
+
+pub mod bell;
+pub mod counters;
+pub mod numbers;
+pub mod health;
+pub mod debt;
+pub mod disk_quota;
+pub mod range_deletes;
+pub mod empty_ranges;
+pub mod value_files;
+pub mod view;
+pub mod hash_files;
+pub mod hash_index;
+pub mod catalog;
+pub mod pinned_files;
+pub mod snapshots;
+pub mod committer;
+pub mod manifest;
+pub mod times;
+pub mod feed_state;
+pub mod value_state;
+pub mod work;
+pub mod engine;
+pub mod clock;
+pub mod log_sync;
+pub mod pressure;

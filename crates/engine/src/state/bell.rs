@@ -1,0 +1,34 @@
+//! Wakes background threads when there is work, and writers when there is room.
+
+use folddb_host::sync::{Condvar, Mutex};
+
+/// Wakes upkeep when there is work, and writers when there is room.
+#[derive(Debug, Default)]
+pub struct Bell {
+    rung: Mutex<u64>,
+    condvar: Condvar,
+}
+
+impl Bell {
+    /// Wakes everyone who waits.
+    pub fn ring(&self) {
+        *self.rung.lock() += 1;
+        self.condvar.notify_all();
+    }
+
+    /// How often it rang, to hand to `wait`.
+    pub fn count(&self) -> u64 {
+        *self.rung.lock()
+    }
+
+    /// Waits until it has rung since `seen`, at most `timeout`.
+    pub fn wait(&self, seen: u64, timeout: std::time::Duration) {
+        let mut rung = self.rung.lock();
+        if *rung == seen {
+            self.condvar.wait_for(&mut rung, timeout);
+        }
+    }
+}
+
+#[cfg(all(test, folddb_schedules))]
+mod schedules;

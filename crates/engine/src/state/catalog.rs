@@ -1,0 +1,368 @@
+//! The tables of a store, by number and by name.
+
+use std::sync::{Arc, Weak};
+
+use folddb_base::limits::TABLE_NAME_BYTES_MAX;
+use folddb_base::{Error, ErrorKind, OpKind, Result, Seq, SharedMap, TableId};
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_host::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use folddb_layout::manifest_edit::IndexStand;
+use folddb_memtable::{Memtable, MemtableLimits};
+use folddb_rules::IndexRule;
+use folddb_rules::table_rules::BoundRules;
+use folddb_rules::table_rules::TableRules;
+use folddb_rules::{Extractor, FoldRules, Keep, KeyOrder};
+
+use crate::state::empty_ranges::Stretches;
+use crate::state::hash_index::{Hashed, RecordsOf};
+use crate::state::view::{PartFiles, TableView};
+
+/// A table as the engine holds it; handles of users point here.
+pub struct TableCore {
+    pub id: TableId,
+    pub name: String,
+    pub rules: BoundRules,
+    /// The fold of the rules, shared with memtables.
+    pub fold: Arc<FoldRules>,
+    /// Values of so many bytes and more lie apart.
+    pub separate_from: usize,
+    /// Whether operands of that length do, too: where folding joins them without looking at them.
+    pub separates_operands: bool,
+    /// Whether a value of it is dead as soon as a newer run has its key: nothing is folded, and no past is kept.
+    pub hides_values: bool,
+    /// The index of a hashed table, which has neither memtables nor runs.
+    pub hashed: Option<Hashed>,
+    /// Whether it keeps some of its past.
+    pub keeps_past: bool,
+    /// Whether its records have stamps.
+    pub has_stamps: bool,
+    /// Whether its values may expire, wherever their deadlines stand.
+    pub expires: bool,
+    /// Whether it asks for the time: one of these.
+    pub is_timed: bool,
+    /// Up to here the past of a table that keeps a window was folded before the store was opened: what the map of times knows
+    /// after a crash may be less than it was.
+    pub folded_before: Seq,
+    /// No record in the active memtable was written before this time. Changed under the commit lock.
+    pub active_since_ms: AtomicU64,
+    /// Where scans have found nothing.
+    pub stretches: Stretches,
+    /// Whether users may write to it, as far as its rules say: not to an index, and not where a function is not at hand.
+    pub takes_writes: bool,
+    /// Its indexes, by name.
+    indexes: RwLock<Arc<Vec<Arc<IndexCore>>>>,
+    /// What it is the index of, where it is one.
+    owner: RwLock<Option<Owner>>,
+    view: RwLock<Arc<TableView>>,
+    dropped: AtomicBool,
+    /// It has more range deletes than merges should have left: who adds to them waits a while.
+    pub has_many_ranges: AtomicBool,
+    /// A reader has met a memtable of many chunks, and wants them merged.
+    wants_chunk_merge: AtomicBool,
+}
+
+/// An index of a table. Its entries are the keys of another table, which readers and writers know by this only.
+pub struct IndexCore {
+    pub name: String,
+    /// How terms are taken; or what for that is not at hand, in words.
+    pub extractor: std::result::Result<Extractor, String>,
+    /// The table of its entries.
+    pub table: Arc<TableCore>,
+    /// How far it has come, as the manifest says.
+    pub stand: RwLock<IndexStand>,
+    /// Somebody puts what was in the table before into it.
+    pub is_in_work: AtomicBool,
+    /// Entries that who looked something up has met, since the index was last cleaned, and how many of them were stale.
+    pub met: AtomicU64,
+    pub stale: AtomicU64,
+    /// No entry was stale at this seq, since a merge has looked at all.
+    pub cleaned_at: AtomicU64,
+}
+
+impl IndexCore {
+    /// The rule that it follows.
+    pub fn rule(&self) -> Option<&IndexRule> {
+        self.table.rules.rules.indexes.first()
+    }
+
+    /// Whether all that was in the table before is in it.
+    pub fn is_built(&self) -> bool {
+        self.stand.read().building.is_none()
+    }
+}
+
+/// Whose index a table is.
+#[derive(Clone)]
+struct Owner {
+    table: Weak<TableCore>,
+    index: Weak<IndexCore>,
+}
+
+/// So many chunks may a reader look through before they are merged for it.
+const CHUNKS_READ_MAX: usize = 16;
+
+impl TableCore {
+    /// A table with what the manifest says it has, and an empty memtable.
+    pub fn new(
+        id: TableId,
+        name: &str,
+        rules: BoundRules,
+        hashed: Option<Hashed>,
+        view: impl FnOnce(Arc<Memtable>) -> TableView,
+    ) -> TableCore {
+        let fold = Arc::new(rules.fold.clone());
+        let (keeps_past, has_stamps) = (rules.rules.keep.keeps_past(), fold.has_stamps());
+        let expires = rules.rules.expire.has_stamps();
+        let active = new_memtable(&rules.order, &fold, keeps_past);
+        let view = view(active);
+        // A value that may count as deleted is asked about again and again.
+        let separate_from =
+            rules.rules.separate.filter(|_| !fold.has_delete()).map_or(usize::MAX, |bytes| bytes as usize);
+        TableCore {
+            id,
+            name: name.to_owned(),
+            takes_writes: rules.missing.is_none() && rules.rules.index_of.is_none(),
+            rules,
+            separate_from,
+            separates_operands: fold.joins().is_some(),
+            hides_values: separate_from < usize::MAX && fold.spec() == "replace" && !keeps_past,
+            fold,
+            hashed,
+            keeps_past,
+            has_stamps,
+            expires,
+            is_timed: keeps_past || expires,
+            active_since_ms: AtomicU64::new(0),
+            folded_before: view.folded_up_to(),
+            stretches: Stretches::default(),
+            indexes: RwLock::default(),
+            owner: RwLock::default(),
+            view: RwLock::new(Arc::new(view)),
+            dropped: AtomicBool::new(false),
+            has_many_ranges: AtomicBool::new(false),
+            wants_chunk_merge: AtomicBool::new(false),
+        }
+    }
+
+    /// How many versions it keeps of a key.
+    pub fn versions(&self) -> usize {
+        match self.rules.rules.keep {
+            Keep::Versions(count) => count as usize,
+            _ => 1,
+        }
+    }
+
+    /// How its records in the value lane are to be read, where it is hashed.
+    pub fn records_of(&self) -> RecordsOf {
+        RecordsOf { table: self.id, has_fronts: self.is_timed }
+    }
+
+    /// Whether the value of an op of this kind lies apart, where it is long enough.
+    pub fn separates(&self, kind: OpKind) -> bool {
+        match kind {
+            OpKind::Set | OpKind::Insert => true,
+            OpKind::Fold => self.separates_operands,
+            _ => false,
+        }
+    }
+
+    /// The present picture.
+    #[inline]
+    pub fn view(&self) -> Arc<TableView> {
+        Arc::clone(&self.view.read())
+    }
+
+    /// The present picture, held in place: while the guard lives no batch with a range delete takes effect.
+    #[inline]
+    pub fn pinned_view(&self) -> RwLockReadGuard<'_, Arc<TableView>> {
+        self.view.read_recursive()
+    }
+
+    /// Keeps readers from beginning, so that a batch with a range delete takes effect at once.
+    pub fn hold_readers(&self) -> RwLockWriteGuard<'_, Arc<TableView>> {
+        self.view.write()
+    }
+
+    /// Makes the next picture from the present one and swaps it in.
+    pub fn change_view(&self, next: impl FnOnce(&TableView) -> TableView) {
+        let mut view = self.view.write();
+        *view = Arc::new(next(&view));
+    }
+
+    /// Lets go of what the picture holds, however many handles of the table live on. Readers check that they may read
+    /// *after* they have taken a picture, so none takes this one for an empty table.
+    pub fn let_go(&self) {
+        let active = new_memtable(&self.rules.order, &self.fold, false);
+        let empty =
+            TableView { active, sealed: Vec::new(), runs: Arc::default(), range_deletes: Arc::default() };
+        let before = std::mem::replace(&mut *self.view.write(), Arc::new(empty));
+        self.hashed.iter().for_each(Hashed::let_go);
+        drop(before); // memtables and files may go with it, which no reader should wait for
+    }
+
+    /// Its indexes.
+    pub fn indexes(&self) -> Arc<Vec<Arc<IndexCore>>> {
+        Arc::clone(&self.indexes.read())
+    }
+
+    /// Its rules, with the indexes that it has.
+    pub fn rules_with_indexes(&self) -> TableRules {
+        let rules = self.rules.rules.clone();
+        self.indexes().iter().filter_map(|index| index.rule().cloned()).fold(rules, TableRules::index)
+    }
+
+    /// The index of this name.
+    pub fn index(&self, name: &str) -> Option<Arc<IndexCore>> {
+        self.indexes.read().iter().find(|index| index.name == name).cloned()
+    }
+
+    /// Gives it other indexes. The caller sees to it that writers look again: see [`crate::state::engine::Engine::index_epoch`].
+    pub fn set_indexes(self: &Arc<TableCore>, mut indexes: Vec<Arc<IndexCore>>) {
+        indexes.sort_by(|a, b| a.name.cmp(&b.name));
+        for index in &indexes {
+            let owner = Owner { table: Arc::downgrade(self), index: Arc::downgrade(index) };
+            *index.table.owner.write() = Some(owner);
+        }
+        *self.indexes.write() = Arc::new(indexes);
+    }
+
+    /// The table that this is an index of, and as which; none where it is no index, or they are gone.
+    pub fn owner(&self) -> Option<(Arc<TableCore>, Arc<IndexCore>)> {
+        let owner = self.owner.read().clone()?;
+        Some((owner.table.upgrade()?, owner.index.upgrade()?))
+    }
+
+    /// Whether it is an index of another table.
+    pub fn is_index(&self) -> bool {
+        self.rules.rules.index_of.is_some()
+    }
+
+    /// Fails where users may not write to it.
+    #[cold]
+    pub fn check_takes_writes(&self) -> Result<()> {
+        self.rules.check_writable()?;
+        match &self.rules.rules.index_of {
+            None => Ok(()),
+            Some(of) => Err(Error::invalid(format!(
+                "`{}` is an index: write to table `{of}`, which it follows",
+                self.name
+            ))),
+        }
+    }
+
+    /// Fails once the table is dropped.
+    #[inline]
+    pub fn check_alive(&self) -> Result<()> {
+        if self.dropped.load(Ordering::Acquire) {
+            return Err(Error::new(ErrorKind::Closed, format!("table `{}` has been dropped", self.name)));
+        }
+        Ok(())
+    }
+
+    /// From now on the table refuses every use.
+    pub fn mark_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+    }
+
+    /// A reader asks for fewer chunks where it meets many. Tables that are only written to keep theirs, which flush
+    /// faster than they merge. True when nobody has asked before.
+    #[inline]
+    pub fn ask_for_chunk_merge(&self, chunks: usize) -> bool {
+        chunks > CHUNKS_READ_MAX && !self.wants_chunk_merge.swap(true, Ordering::Relaxed)
+    }
+
+    /// Takes the readers' wish.
+    pub fn take_chunk_merge_wish(&self) {
+        self.wants_chunk_merge.store(false, Ordering::Relaxed);
+    }
+
+    /// The part files of the present picture.
+    pub fn part_files(&self) -> PartFiles {
+        let view = self.view();
+        let parts = view.runs.iter().flat_map(|run| &run.parts);
+        parts.map(|part| (part.file.number, Arc::clone(&part.file))).collect()
+    }
+}
+
+/// An empty memtable.
+pub fn new_memtable(order: &KeyOrder, fold: &Arc<FoldRules>, keeps_all: bool) -> Arc<Memtable> {
+    let limits = MemtableLimits { keeps_all, ..MemtableLimits::default() };
+    Arc::new(Memtable::new(order.clone(), Arc::clone(fold), limits))
+}
+
+/// All tables. A clone shares them: the next catalog costs what is changed about it.
+#[derive(Clone, Default)]
+pub struct Catalog {
+    by_name: SharedMap<Arc<str>, Arc<TableCore>>,
+    by_id: SharedMap<TableId, Arc<TableCore>>,
+    /// Those of them that are hashed.
+    hashed: SharedMap<TableId, Arc<TableCore>>,
+}
+
+/// An error names so many tables at most.
+const NAMES_MAX: usize = 20;
+
+impl Catalog {
+    pub fn insert(&mut self, table: Arc<TableCore>) {
+        self.by_name.insert(table.name.as_str().into(), Arc::clone(&table));
+        if table.hashed.is_some() {
+            self.hashed.insert(table.id, Arc::clone(&table));
+        }
+        self.by_id.insert(table.id, table);
+    }
+
+    pub fn remove(&mut self, table: &TableCore) {
+        self.by_name.remove(table.name.as_str());
+        self.by_id.remove(&table.id);
+        self.hashed.remove(&table.id);
+    }
+
+    pub fn by_name(&self, name: &str) -> Option<&Arc<TableCore>> {
+        self.by_name.get(name)
+    }
+
+    pub fn by_id(&self, id: TableId) -> Option<&Arc<TableCore>> {
+        self.by_id.get(&id)
+    }
+
+    /// The hashed ones.
+    pub fn hashed(&self) -> impl Iterator<Item = (&Arc<TableCore>, &Hashed)> {
+        self.hashed.values().filter_map(|table| Some((table, table.hashed.as_ref()?)))
+    }
+
+    /// The tables, by name. There may be many: what is done again and again asks for those that it needs.
+    pub fn all(&self) -> impl Iterator<Item = &Arc<TableCore>> + Clone {
+        self.by_name.values()
+    }
+
+    /// The tables that users made, by name: all but indexes.
+    pub fn own(&self) -> impl Iterator<Item = &Arc<TableCore>> {
+        self.all().filter(|table| !table.is_index())
+    }
+
+    /// The table of this number, where a user made it.
+    pub fn own_by_id(&self, id: TableId) -> Option<&Arc<TableCore>> {
+        self.by_id(id).filter(|table| !table.is_index())
+    }
+
+    /// The error for a name that is not there, with the names that are.
+    pub fn unknown(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.own().map(|table| table.name.as_str()).take(NAMES_MAX + 1).collect();
+        let has = match names.get(..NAMES_MAX) {
+            _ if names.is_empty() => "it has no tables yet".to_owned(),
+            Some(first) if names.len() > NAMES_MAX => format!("it has {} and more", first.join(", ")),
+            _ => format!("it has {}", names.join(", ")),
+        };
+        Error::new(ErrorKind::UnknownTable, format!("the store has no table `{name}`; {has}"))
+    }
+}
+
+pub fn check_name(name: &str) -> Result<()> {
+    let fits = !name.is_empty() && name.len() <= TABLE_NAME_BYTES_MAX && !name.chars().any(char::is_control);
+    if fits {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "a table's name has 1 to {TABLE_NAME_BYTES_MAX} bytes and no control characters; {name:?} is none"
+    )))
+}

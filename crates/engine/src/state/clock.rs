@@ -1,0 +1,282 @@
+//! What time it is for a store, when its records were written, and how far back its tables look.
+//!
+//! Only tables ask for it that keep their past or whose values expire, and stores with an age for deletes; the others pay nothing.
+//!
+//! - **Time does not go back.** It is the wall clock's, or the newest time that anybody has been told, whichever is later: a
+//!   clock that jumps ahead makes time stand still until it is there. What was written is known over a crash by the log and the
+//!   manifest, and what has been swept away by the manifest.
+//! - **A map from seqs to times**, about an entry a second in which such tables are written to: see `folddb_manifest::times`.
+//! - **Who reads the past** reads at a seq and at a time ([`At`]): what had expired then is absent then.
+//!
+//! Called by `commit`, `read`, `upkeep`, `snapshot` and `recover`.
+
+use std::sync::Arc;
+
+use folddb_base::{Error, Result, Seq};
+use folddb_host::sync::atomic::Ordering;
+use folddb_layout::manifest_edit::Change;
+use folddb_manifest::State;
+use folddb_merge::Times as MergeTimes;
+use folddb_rules::Keep;
+use folddb_rules::time::utc;
+
+use crate::state::catalog::TableCore;
+use crate::state::committer::Committer;
+use crate::state::engine::Engine;
+use crate::state::snapshots::{At, Held, HeldFor};
+use crate::state::view::{PartView, RunView, Sealed};
+
+/// What to do for a past that is not kept: of one key, or of the whole table, which versions of each key do not make.
+pub fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
+    match (table.hashed.is_some(), of_key) {
+        (false, true) => {
+            "read what is kept; to keep more, create the table with keep=window:TIME, keep=forever or keep=versions:N"
+        }
+        (true, true) => "read what is kept; to keep more, create the table with keep=versions:N",
+        (false, false) => {
+            "read what is kept; to keep the past of the whole table, create it with keep=window:TIME or keep=forever"
+        }
+        (true, false) => {
+            "read what is kept; the past of a whole table is kept by a sorted one, with keep=window:TIME or keep=forever"
+        }
+    }
+}
+
+/// A moment of the past, as users name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsOf {
+    /// After the record of this seq.
+    Seq(Seq),
+    /// At this time, in milliseconds since 1970; known to about a second. One that is still to come is the present, so that
+    /// readers whose clocks go a little ahead of the store's are served: who must tell the two apart compares with
+    /// `Store::unix_millis`.
+    UnixMillis(u64),
+}
+
+/// The present time, in milliseconds since 1970.
+pub fn now_ms(engine: &Engine) -> u64 {
+    let wall_ms = engine.host.clock.unix_millis();
+    engine.times.told_ms.fetch_max(wall_ms, Ordering::AcqRel).max(wall_ms)
+}
+
+/// The time as the next edit makes it durable: of what had expired by then somebody may let go.
+pub fn note_now(engine: &Engine, committer: &Committer) -> u64 {
+    let now_ms = now_ms(engine);
+    engine.times.note(committer.next_seq, now_ms);
+    now_ms.min(engine.times.map.lock().newest_ms()) // one within a tick of the last is not noted
+}
+
+/// The same where values of a table expire, and else just the time.
+pub fn noted_now_of(engine: &Engine, table: &TableCore, committer: &Committer) -> u64 {
+    if table.has_stamps { note_now(engine, committer) } else { now_ms(engine) }
+}
+
+/// The change that makes durable what is known of times and is not, if anything is.
+pub fn times_change(engine: &Engine, state: &State) -> Option<Change> {
+    let map = engine.times.map.lock();
+    let entries = map.beyond(&state.times);
+    (!entries.is_empty()).then(|| Change::Times { entries: entries.to_vec() })
+}
+
+/// When the record of this seq was written, as far as that is known.
+pub fn time_of(engine: &Engine, seq: Seq) -> Option<u64> {
+    engine.times.map.lock().time_of(seq)
+}
+
+/// The last record that was written by about this time.
+pub fn seq_about(engine: &Engine, time_ms: u64) -> Seq {
+    engine.times.map.lock().seq_at(time_ms).unwrap_or(0)
+}
+
+// ---- merging -----------------------------------------------------------------------------------------
+
+/// How much of the past a merge keeps that begins now. To be asked before the borders.
+pub fn times_to_keep(engine: &Engine, table: &TableCore) -> MergeTimes {
+    let newest = match table.rules.rules.keep {
+        Keep::Versions(count) => count,
+        _ => 1,
+    };
+    MergeTimes { newest, since: kept_since(engine, table, now_of(engine, table)), sweep_ms: 0 }
+}
+
+/// The time where a table asks for it.
+fn now_of(engine: &Engine, table: &TableCore) -> u64 {
+    if table.is_timed { now_ms(engine) } else { 0 }
+}
+
+/// From this seq on all states of a table are kept.
+pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
+    match table.rules.rules.keep {
+        Keep::Forever => 0,
+        Keep::Window(window_ms) => {
+            let since = engine.times.map.lock().seq_at(now_ms.saturating_sub(window_ms));
+            since.unwrap_or(0).min(engine.published())
+        }
+        Keep::Latest | Keep::Versions(_) => Seq::MAX,
+    }
+}
+
+/// As [`times_to_keep`], and up to when a merge of `inputs` may sweep away what has expired: nobody may have met it
+/// alive who wrote later, and nobody reads at a time when it was.
+pub fn times_to_merge(engine: &Engine, table: &TableCore, is_input: &dyn Fn(&RunView) -> bool) -> MergeTimes {
+    let mut times = times_to_keep(engine, table);
+    if table.has_stamps {
+        times.sweep_ms = sweepable_ms(engine, table, is_input);
+    }
+    times
+}
+
+/// The same of a flush.
+pub fn times_to_flush(engine: &Engine, table: &TableCore, sealed: &Sealed) -> MergeTimes {
+    let mut times = times_to_keep(engine, table);
+    if table.has_stamps {
+        let is_other = |other: &&Sealed| !Arc::ptr_eq(&other.memtable, &sealed.memtable);
+        let view = table.view();
+        let others = view.sealed.iter().filter(is_other).map(|other| other.since_ms);
+        // Runs are older than a memtable, so no run counts.
+        times.sweep_ms = others.fold(sweepable_below(engine, table, &|_| true, false), u64::min);
+    }
+    times
+}
+
+/// See [`times_to_merge`].
+pub fn sweepable_ms(engine: &Engine, table: &TableCore, is_input: &dyn Fn(&RunView) -> bool) -> u64 {
+    sweepable_below(engine, table, is_input, true)
+}
+
+fn sweepable_below(
+    engine: &Engine,
+    table: &TableCore,
+    is_input: &dyn Fn(&RunView) -> bool,
+    counts_sealed: bool,
+) -> u64 {
+    let kept_ms = match table.rules.rules.keep {
+        Keep::Latest => 0,
+        Keep::Window(window_ms) => window_ms,
+        Keep::Versions(_) | Keep::Forever => return 0,
+    };
+    // Whoever writes later than this is given this time at least: nobody is between being given one and a memtable.
+    let (now_ms, view, active_since_ms) = {
+        let committer = engine.commit.lock();
+        (note_now(engine, &committer), table.view(), table.active_since_ms.load(Ordering::Acquire))
+    };
+    let mut sweep_ms = now_ms.saturating_sub(kept_ms);
+    sweep_ms = engine.borders.oldest_ms().map_or(sweep_ms, |oldest| oldest.min(sweep_ms));
+    if !view.active.is_empty() {
+        sweep_ms = sweep_ms.min(active_since_ms);
+    }
+    if counts_sealed {
+        sweep_ms = view.sealed.iter().map(|sealed| sealed.since_ms).fold(sweep_ms, u64::min);
+    }
+    let oldest_input = view.runs.iter().rposition(is_input).unwrap_or(view.runs.len());
+    let inputs: Vec<&RunView> = view.runs.iter().filter(|run| is_input(run)).collect();
+    let newer = view.runs[..oldest_input].iter().filter(|run| !is_input(run)).flat_map(|run| &run.parts);
+    let meets = |part: &&PartView| inputs.iter().any(|input| input.overlaps(part, &table.rules.order));
+    let written = newer.filter(meets).filter_map(|part| Some(part.file.part.facts().stamps?.min_write_ms));
+    written.fold(sweep_ms, u64::min)
+}
+
+// ---- reading -----------------------------------------------------------------------------------------
+
+/// Fails where a seq is named that nothing has been written with yet.
+pub fn check_written(engine: &Engine, as_of: AsOf) -> Result<()> {
+    match as_of {
+        AsOf::Seq(seq) if seq > engine.published() => Err(Error::invalid(format!(
+            "nothing has been written with seq {seq} yet: the last is {}",
+            engine.published()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// The moment that somebody names, where it is over.
+pub fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
+    let At { seq: published, time_ms: now_ms, .. } = present;
+    let map = engine.times.map.lock();
+    let (seq, time_ms) = match as_of {
+        AsOf::Seq(seq) => {
+            let next = map.time_by(seq.saturating_add(1)).unwrap_or(now_ms);
+            (seq, if seq >= published { now_ms } else { next })
+        }
+        AsOf::UnixMillis(time_ms) => (map.seq_at(time_ms).unwrap_or(0), time_ms),
+    };
+    At::new(seq.min(published), time_ms.min(now_ms))
+}
+
+/// Holds the moment that somebody names, so that merges keep what was; and gives when that was asked for.
+pub fn hold_at(engine: &Engine, as_of: AsOf) -> (Held, At) {
+    let _committer = engine.commit.lock();
+    let asked = At::new(engine.published(), now_ms(engine));
+    let at = moment_of(engine, as_of, asked);
+    let held_for = if at.seq >= asked.seq { HeldFor::Snapshot } else { HeldFor::Past(asked) };
+    (engine.borders.hold_from(at, asked.time_ms, held_for, engine.host.clock.monotonic()), asked)
+}
+
+/// Holds the present of a table, at a time that the next edit makes durable: for work whose outcome says for good what
+/// had expired.
+pub fn hold_present(engine: &Engine, table: &TableCore, committer: &Committer) -> Held {
+    let at = At::new(engine.published(), noted_now_of(engine, table, committer));
+    engine.borders.hold(at, HeldFor::Work, engine.host.clock.monotonic())
+}
+
+/// Fails where a table does not keep all of its states at `at`; `now` is when that was asked for.
+pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result<()> {
+    let keep = table.rules.rules.keep;
+    let keeps_expired = match keep {
+        _ if !table.has_stamps => true,
+        Keep::Latest => false,
+        Keep::Window(window_ms) => at.time_ms >= now.time_ms.saturating_sub(window_ms),
+        Keep::Versions(_) | Keep::Forever => true,
+    };
+    if at.seq >= now.seq && (at.time_ms >= now.time_ms || keeps_expired) {
+        return Ok(());
+    }
+    let since = match keep {
+        Keep::Forever => 0,
+        Keep::Window(_) => kept_since(engine, table, now.time_ms).max(table.folded_before),
+        Keep::Latest => Seq::MAX,
+        Keep::Versions(count) => {
+            let message = format!(
+                "table `{}` keeps the newest {count} states of each key, and so none of the whole table at seq {}: \
+                     ask for the history of a key",
+                table.name, at.seq
+            );
+            return Err(Error::invalid(message).advise(how_to_keep(table, false)));
+        }
+    };
+    if at.seq >= since && keeps_expired {
+        return Ok(());
+    }
+    // All that was written is there; what has expired is swept away by time, whether anything was written since or not.
+    if at.seq >= since.min(now.seq) {
+        let beyond = match keep {
+            Keep::Window(_) => format!(" by {} ago", keep.to_string().trim_start_matches("window:")),
+            _ => String::new(),
+        };
+        return Err(Error::invalid(format!(
+            "table `{}` keeps no values that have expired{beyond}: what was alive at {} may be gone",
+            table.name,
+            utc(at.time_ms)
+        ))
+        .advise(how_to_keep(table, false)));
+    }
+    Err(not_kept(engine, table, at, since.min(now.seq)))
+}
+
+/// The error for a state that is not kept any more, or never was; `since` is the oldest that is.
+#[cold]
+pub fn not_kept(engine: &Engine, table: &TableCore, at: At, since: Seq) -> Error {
+    let at_seq = |seq: Seq| {
+        let written =
+            time_of(engine, seq).map(|time_ms| format!(", of {}", utc(time_ms))).unwrap_or_default();
+        format!("seq {seq}{written}")
+    };
+    Error::invalid(format!(
+        "table `{}` keeps {}: the oldest state that is kept is that at {}; asked for is that at {}",
+        table.name,
+        table.rules.rules.keep,
+        at_seq(since),
+        at_seq(at.seq)
+    ))
+    .advise(how_to_keep(table, false))
+}

@@ -1,0 +1,67 @@
+//! What the commit lock guards: the end of the log, the next seq, the active memtables.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use folddb_base::{Seq, TableId};
+use folddb_journal::Journal;
+use folddb_memtable::Memtable;
+
+/// What the commit lock guards.
+pub struct Committer {
+    /// Absent in a store that is opened for reading.
+    pub journal: Option<Journal>,
+    pub next_seq: Seq,
+    /// The active memtable of each table, by number.
+    pub active: Vec<Option<Active>>,
+    /// The tables whose active memtables may have been written to.
+    pub written: BTreeSet<TableId>,
+    /// Stripe borders, ascending: live snapshots, pending range deletes, and last the published seq.
+    pub stripes: Vec<Seq>,
+    pub stripes_version: u64,
+    /// Bytes of all active memtables.
+    pub active_bytes: usize,
+}
+
+impl Committer {
+    pub fn active_mut(&mut self, id: TableId) -> Option<&mut Active> {
+        self.active.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    pub fn install_active(&mut self, active: Active) {
+        let index = active.table.id.0 as usize;
+        if self.active.len() <= index {
+            self.active.resize_with(index + 1, || None);
+        }
+        self.active[index] = Some(active);
+    }
+
+    /// The active memtables that have been written to.
+    pub fn written(&self) -> impl Iterator<Item = &Active> {
+        let active = self.written.iter().filter_map(|id| self.active.get(id.0 as usize)?.as_ref());
+        active.filter(|active| active.first_lsn.is_some())
+    }
+
+    /// Counts what the active memtable of a table takes by now among all. Merged chunks take less than they did: it may fall, too.
+    pub fn count_bytes(&mut self, id: TableId) {
+        let Some(active) = self.active.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
+        let counted = std::mem::replace(&mut active.bytes_counted, active.bytes);
+        self.active_bytes = self.active_bytes - counted + active.bytes;
+    }
+}
+
+/// An active memtable, as the committer sees it.
+pub struct Active {
+    pub table: Arc<crate::state::catalog::TableCore>,
+    pub memtable: Arc<Memtable>,
+    /// What the memtable takes, after the last record.
+    pub bytes: usize,
+    /// As much of that as is counted in [`Committer::active_bytes`].
+    pub bytes_counted: usize,
+    /// The first LSN that holds a record of the memtable.
+    pub first_lsn: Option<u64>,
+    /// Seqs of range deletes that are in the log and not yet in the manifest.
+    pub range_delete_seqs: Vec<Seq>,
+    /// Records up to here are in runs already; only replay meets any.
+    pub flushed_seq: Seq,
+}

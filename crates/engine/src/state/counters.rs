@@ -1,0 +1,61 @@
+//! What the store counts. Relaxed counters of this store only; nothing is global and nothing is printed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A counter that only grows, or a high-water mark.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds.
+    #[inline]
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Raises to `value` if it is lower.
+    #[inline]
+    pub fn raise(&self, value: u64) {
+        if value > self.0.load(Ordering::Relaxed) {
+            self.0.fetch_max(value, Ordering::Relaxed);
+        }
+    }
+
+    /// The present value.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// All counters of a store.
+#[derive(Debug, Default)]
+pub struct Counters {
+    pub commits: Counter,
+    pub records_written: Counter,
+    pub user_bytes: Counter,
+    pub journal_bytes: Counter,
+    pub part_bytes_written: Counter,
+    pub flushes: Counter,
+    pub merges: Counter,
+    pub records_merged: Counter,
+    pub gets: Counter,
+    pub operands_visited_max: Counter,
+    pub fold_failures: Counter,
+    pub writer_delay_us: Counter,
+    pub stalls: Counter,
+    pub upkeep_retries: Counter,
+    pub value_reads: Counter,
+    pub value_head_reads: Counter,
+    pub indexes_saved: Counter,
+    pub index_bytes_written: Counter,
+    pub value_bytes_written: Counter,
+    pub value_segments_reclaimed: Counter,
+    pub reclaims: Counter,
+    pub value_bytes_copied: Counter,
+    pub value_bytes_given_back: Counter,
+    pub records_expired: Counter,
+    pub feeds_lost: Counter,
+    pub entries_met: Counter,
+    pub entries_stale: Counter,
+    pub entries_cleaned: Counter,
+}

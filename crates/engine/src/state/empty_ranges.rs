@@ -1,0 +1,101 @@
+//! Stretches of keys that a scan has found empty, so that later scans need not pass over what hides in them.
+//!
+//! A queue is written at one end and deleted at the other: its first row lies behind all deletes that were not yet
+//! merged away. Who has passed over them notes here that no key of the stretch had a value at its seq. Later scans that
+//! begin in the stretch need of it only what is newer, which is little, and jump over the rest (`scan.rs`).
+//!
+//! What is noted is a fact of history, so it stays true whatever is flushed or merged. But it must be known from
+//! deletes alone: of each key the newest record up to that seq is a `Delete`, or a range delete hides it, or there is
+//! none. Then whatever is folded across that seq later starts from nothing, too. A value that a delete predicate makes
+//! absent does not count: what comes later may have been folded with a part of it.
+//!
+//! A note is a hint and may be forgotten; each table keeps a few short ones.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use folddb_base::Seq;
+use folddb_host::sync::Mutex;
+use folddb_rules::KeyOrder;
+
+/// Notes that a table keeps.
+const STRETCHES_MAX: usize = 4;
+/// Longer keys are not noted.
+const KEY_BYTES_MAX: usize = 256;
+
+/// Between `from` and `to` no key had a value at `seq`.
+#[derive(Debug)]
+pub struct Stretch {
+    pub from: Bound<Vec<u8>>,
+    /// The first key behind; none where it reaches to the end of the table.
+    pub to: Option<Vec<u8>>,
+    pub seq: Seq,
+}
+
+impl Stretch {
+    /// True when a key that is not before the stretch is in it.
+    #[inline]
+    pub fn reaches(&self, order: &KeyOrder, key: &[u8]) -> bool {
+        self.to.as_ref().is_none_or(|to| order.compare(key, to).is_lt())
+    }
+
+    /// True when a forward scan from `low` on begins in it.
+    fn holds(&self, order: &KeyOrder, low: &Bound<Vec<u8>>) -> bool {
+        let begins = match (&self.from, low) {
+            (Bound::Unbounded, _) => true,
+            (_, Bound::Unbounded) => false,
+            (Bound::Excluded(from), Bound::Included(low)) => order.compare(from, low).is_lt(),
+            (Bound::Included(from) | Bound::Excluded(from), Bound::Included(low) | Bound::Excluded(low)) => {
+                order.compare(from, low).is_le()
+            }
+        };
+        let ends = match low {
+            Bound::Unbounded => true,
+            Bound::Included(low) | Bound::Excluded(low) => self.reaches(order, low),
+        };
+        begins && ends
+    }
+
+    fn is_short(&self) -> bool {
+        let from_bytes = match &self.from {
+            Bound::Unbounded => 0,
+            Bound::Included(key) | Bound::Excluded(key) => key.len(),
+        };
+        from_bytes.max(self.to.as_ref().map_or(0, Vec::len)) <= KEY_BYTES_MAX
+    }
+}
+
+/// What is noted of a table.
+#[derive(Debug, Default)]
+pub struct Stretches {
+    /// Oldest first.
+    notes: Mutex<Vec<Arc<Stretch>>>,
+}
+
+impl Stretches {
+    /// The newest stretch in which a forward scan from `low` on begins, as a reader at `limit` may know it.
+    pub fn find(&self, order: &KeyOrder, low: &Bound<Vec<u8>>, limit: Seq) -> Option<Arc<Stretch>> {
+        let notes = self.notes.lock();
+        let usable = notes.iter().filter(|note| note.seq <= limit && note.holds(order, low));
+        usable.max_by_key(|note| note.seq).cloned()
+    }
+
+    /// Notes a stretch, in the place of one that begins where it does, or of the oldest.
+    pub fn note(&self, stretch: Stretch) {
+        if !stretch.is_short() {
+            return;
+        }
+        let mut notes = self.notes.lock();
+        if notes.iter().any(|note| note.from == stretch.from && note.seq > stretch.seq) {
+            return;
+        }
+        notes.retain(|note| note.from != stretch.from);
+        if notes.len() == STRETCHES_MAX {
+            notes.remove(0);
+        }
+        notes.push(Arc::new(stretch));
+    }
+}
+
+#[cfg(test)]
+mod tests;

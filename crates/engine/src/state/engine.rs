@@ -1,0 +1,188 @@
+//! What all parts of the engine share, and which lock guards what.
+//!
+//! ```text
+//!   lock          guards                                             held while
+//!   points        keys of hashed tables that are being written      a batch is resolved, placed and published
+//!   commit        the journal's end, the next seq, active memtables  one batch is appended and applied
+//!   manifest      the list of what lives                             one edit is appended and synced
+//!   a table's     the picture that readers take                      it is swapped
+//!   view
+//! ```
+//!
+//! Taken in this order: points, manifest, commit, view. Nothing waits for the disk under `commit`, but an append that rolls
+//! before upkeep has made the next segment; a full tail is sorted and folded under it, so folds must not use the store.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use folddb_base::{Error, ErrorKind, Lsn, Result, Seq};
+use folddb_host::Host;
+use folddb_host::files::FileLock;
+use folddb_host::sync::atomic::{AtomicU64, Ordering};
+use folddb_host::sync::{Mutex, RwLock};
+use folddb_journal::JournalSync;
+
+use crate::options::Options;
+use crate::state::bell::Bell;
+use crate::state::catalog::Catalog;
+use crate::state::committer::Committer;
+use crate::state::counters::Counters;
+use crate::state::debt::Debt;
+use crate::state::disk_quota::{Account, Who};
+use crate::state::feed_state::Feeds;
+use crate::state::hash_index::PointLocks;
+use crate::state::health::Health;
+use crate::state::manifest::Manifest;
+use crate::state::numbers::Numbers;
+use crate::state::snapshots::Borders;
+use crate::state::times::StoreTimes;
+use crate::state::value_state::Values;
+use crate::state::work::TablesAtWork;
+
+/// The engine of one open store.
+pub struct Engine {
+    pub dir: PathBuf,
+    pub store_id: u128,
+    pub host: Host,
+    pub options: Options,
+    pub catalog: RwLock<Arc<Catalog>>,
+    /// Grows whenever a table gets or loses an index, under the commit lock; 0 while none has ever had one. So that each batch has
+    /// what the indexes need that there are when it is appended.
+    pub index_epoch: AtomicU64,
+    pub commit: Mutex<Committer>,
+    pub published: AtomicU64,
+    pub journal: Option<Arc<JournalSync>>,
+    /// Where the log that was read at the opening ended. Who only reads has nothing of what a writer
+    /// has added since.
+    pub read_to_lsn: Lsn,
+    pub values: Values,
+    pub feeds: Feeds,
+    /// Held by who writes keys of hashed tables.
+    pub points: PointLocks,
+    pub manifest: Mutex<Manifest>,
+    pub numbers: Arc<Numbers>,
+    pub parts: Arc<folddb_run::Shared>,
+    pub borders: Arc<Borders>,
+    pub times: StoreTimes,
+    pub health: Health,
+    /// The account of the disk, where there is a budget. `host` goes by way of it.
+    pub account: Option<Arc<Account>>,
+    pub debt: Debt,
+    pub bell: Bell,
+    pub work: TablesAtWork,
+    pub counters: Counters,
+    /// Held until the store is closed.
+    pub lock: Mutex<Option<Box<dyn FileLock>>>,
+}
+
+impl Engine {
+    /// The last seq of the history that readers see.
+    #[inline]
+    pub fn published(&self) -> Seq {
+        self.published.load(Ordering::Acquire)
+    }
+
+    /// The present tables.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read())
+    }
+
+    /// The tables that have sealed memtables.
+    pub fn tables_sealed(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
+        let catalog = self.catalog();
+        let mut sealed = self.work.sealed.lock();
+        sealed.retain(|&id| catalog.by_id(id).is_none_or(|table| !table.view().sealed.is_empty()));
+        sealed.iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
+    }
+
+    /// The sorted tables whose parts lead to values that lie apart. The caller holds the manifest's lock.
+    pub fn tables_leading(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
+        let catalog = self.catalog();
+        self.work.leading.lock().iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
+    }
+
+    /// Makes the next list of tables from the present one and swaps it in. The caller holds the manifest's lock.
+    pub fn change_catalog(&self, change: impl FnOnce(&mut Catalog)) {
+        let mut slot = self.catalog.write();
+        let mut next = slot.as_ref().clone();
+        change(&mut next);
+        *slot = Arc::new(next);
+    }
+
+    /// Takes no more records of a table: it is dropped.
+    pub fn retire_active(&self, committer: &mut Committer, table: &crate::state::catalog::TableCore) {
+        table.mark_dropped();
+        let slot = committer.active.get_mut(table.id.0 as usize);
+        committer.written.remove(&table.id);
+        if let Some(active) = slot.and_then(Option::take) {
+            committer.active_bytes -= active.bytes_counted;
+        }
+    }
+
+    /// The path of a file of the store.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Fails once the table is dropped or the store closed. Asked after a picture is taken: see [`TableCore::let_go`].
+    ///
+    /// [`TableCore::let_go`]: crate::state::catalog::TableCore::let_go
+    #[inline]
+    pub fn check_readable(&self, table: &crate::state::catalog::TableCore) -> Result<()> {
+        self.check_open()?;
+        table.check_alive()
+    }
+
+    /// Fails once the store is closed.
+    #[inline]
+    pub fn check_open(&self) -> Result<()> {
+        if self.health.is_closed() {
+            return Err(Error::new(ErrorKind::Closed, "the store is closed"));
+        }
+        Ok(())
+    }
+
+    /// The world as those see it who must leave others some of the budget.
+    pub fn host_for(&self, who: Who) -> Host {
+        match &self.account {
+            Some(account) => account.host(&self.options.host, who),
+            None => self.host.clone(),
+        }
+    }
+
+    /// Lets go of memory and files once the store is closed: handles of users keep the engine alive for as long as they
+    /// like, and should keep nothing else.
+    pub fn let_go(&self) {
+        self.manifest.lock().let_go();
+        self.values.let_go();
+        self.borders.let_go();
+        let mut committer = self.commit.lock();
+        committer.active = Vec::new();
+        committer.written.clear();
+        drop(committer);
+        self.catalog().all().for_each(|table| table.let_go());
+        if let Some(journal) = &self.journal {
+            journal.let_go();
+        }
+        self.parts.clear();
+    }
+
+    /// Takes the lock of the store, which outlives it then.
+    pub fn take_lock(&self) -> Option<Box<dyn FileLock>> {
+        self.lock.lock().take()
+    }
+
+    /// Lets others open the store.
+    pub fn release_lock(&self) {
+        *self.lock.lock() = None;
+    }
+
+    /// Fails in a store that is opened for reading.
+    pub fn check_not_read_only(&self) -> Result<()> {
+        if self.options.read_only {
+            let message = format!("the store {} is opened for reading only", self.dir.display());
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        Ok(())
+    }
+}

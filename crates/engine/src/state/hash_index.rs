@@ -1,0 +1,530 @@
+//! The index of a hashed table as the engine holds it: what the log says goes in here, at a commit and at replay.
+//!
+//! ```text
+//!   key ──> point ──> index (crate `hash`) ──> slot: segment, unit, size class ──> record in the value lane, with its key
+//!
+//!   a log record   slot that it replaces, or none | pointer to the new value        so replay reads nothing
+//! ```
+//!
+//! Besides the index there is an account: how many keys lead to each value segment. It is exact, for it is changed with the
+//! index and saved with its checkpoint, and it says when a segment is dead (`reclaim.rs`).
+//!
+//! **Batches and snapshots.** The index has the state of now. A change is noted, with its seq, until no reader can want to know
+//! what was: readers of now read at the published seq, so of a batch that is going in they see nothing. Once a batch is published
+//! its notes go, unless a snapshot lives.
+//!
+//! Used by `hashed_read`, `hashed_write`, `hashed_save` and `hashed_scan`, by `commit` and `recover`, and by `reclaim`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use folddb_base::bytes::Malformed;
+use folddb_base::checksum::hash64;
+use folddb_base::{Error, FileNumber, Lsn, Pointer, Result, Seq, TableId};
+use folddb_hash::{
+    Change, CheckpointWriter, HashIndex, IndexCursor, IndexOptions, Made, Past, Point, SEGMENT_BITS,
+    SegmentTally, Slot,
+};
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_host::sync::{Mutex, MutexGuard};
+use folddb_layout::frame::{FrameRecord, LogOp};
+use folddb_layout::values::record_bytes;
+use folddb_manifest::{IndexSegment, IndexState, TableState};
+
+use crate::state::hash_files::IndexFile;
+
+/// What a hashed table has instead of memtables and runs.
+pub struct Hashed {
+    pub index: HashIndex,
+    /// What the hashes of its keys are seeded with.
+    salt: u64,
+    segments: Mutex<BTreeMap<u32, SegmentUse>>,
+    /// The checkpoint that the manifest lists.
+    pub file: Mutex<Option<Arc<IndexFile>>>,
+    /// Somebody wants it saved.
+    pub wants_save: AtomicBool,
+    /// The checkpoint that is being written.
+    pub saving: Mutex<Option<Saving>>,
+    /// Where the log begins that the index needs until that one is listed; [`NOT_SAVING`] while none is written.
+    pub saving_from: AtomicU64,
+    /// Something was kept for a snapshot since somebody looked.
+    has_undone: AtomicBool,
+    /// Bytes of values that were put since it was saved.
+    pub put_bytes: AtomicU64,
+    /// How far what sweeps away expired values has come, held by it alone; and what it has taken out.
+    pub sweep: Mutex<Sweep>,
+    pub taken: Mutex<Taken>,
+    /// The first damage to its checkpoint that upkeep has met.
+    damage: Mutex<Option<Error>>,
+    /// While a store is opened for writing: what was replayed so far.
+    pub replayed: Mutex<Option<Replayed>>,
+}
+
+/// How far the pass over a table has come.
+#[derive(Default)]
+pub struct Sweep {
+    pub at: Option<IndexCursor>,
+    /// When the last pass ended, or the table was first looked at.
+    pub since_ms: Option<u64>,
+}
+
+/// Slots that were taken out of an index, and that its checkpoint has still.
+#[derive(Default)]
+pub struct Taken {
+    fresh: Vec<Slot>,
+    /// The checkpoint that is being written has none of these.
+    saving: Vec<Slot>,
+}
+
+impl Taken {
+    /// All of them.
+    pub fn each(&self, tell: &mut dyn FnMut(Slot)) {
+        self.fresh.iter().chain(&self.saving).for_each(|slot| tell(*slot));
+    }
+
+    /// One more was taken out.
+    pub fn push(&mut self, slot: Slot) {
+        self.fresh.push(slot);
+    }
+
+    /// How many wait for a checkpoint without them to be begun.
+    pub fn waiting(&self) -> usize {
+        self.fresh.len()
+    }
+
+    /// A checkpoint is begun.
+    pub fn begin_saving(&mut self) {
+        self.saving.append(&mut self.fresh);
+    }
+
+    /// That is listed, and these are gone for good; or it came to nothing.
+    pub fn end_saving(&mut self, is_listed: bool) -> Vec<Slot> {
+        let saved = std::mem::take(&mut self.saving);
+        if is_listed {
+            return saved;
+        }
+        self.fresh.extend(saved);
+        Vec::new()
+    }
+}
+
+/// How the records of a table are to be read in the value lane.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordsOf {
+    pub table: TableId,
+    /// Whether its values have fronts.
+    pub has_fronts: bool,
+}
+
+/// See [`Hashed::saving_from`].
+pub const NOT_SAVING: Lsn = Lsn::MAX;
+
+/// What the keys of a table lead to in one segment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SegmentUse {
+    /// How many they are, and about their bytes.
+    pub tally: SegmentTally,
+    /// Where the last record ends that the table ever had in it.
+    pub end: u64,
+}
+
+/// A checkpoint under way.
+pub struct Saving {
+    pub writer: CheckpointWriter,
+    pub number: FileNumber,
+    pub path: PathBuf,
+    /// All changes up to here are in it.
+    pub seq: Seq,
+}
+
+/// What an opening has replayed, as long as it is little enough to be saved by itself.
+#[derive(Default)]
+pub struct Replayed {
+    /// What the manifest lists, and what the log held.
+    pub changes: Vec<Made>,
+    /// How many of them no file has.
+    pub fresh: usize,
+}
+
+/// What the points of a new table are seeded with. One that was saved has its seed in its checkpoint.
+pub fn new_salt(store_id: u128, table: TableId) -> u64 {
+    hash64(u64::from(table.0), &store_id.to_le_bytes())
+}
+
+/// As much of the number of a segment as stands in an address.
+pub fn low_bits(segment: u64) -> u32 {
+    (segment & ((1 << SEGMENT_BITS) - 1)) as u32
+}
+
+/// Where the record of this key lies that a pointer leads to; none where no slot can say it.
+pub fn slot_of(key: &[u8], pointer: &Pointer<'_>) -> Option<Slot> {
+    Slot::of_place(pointer.place.segment, pointer.place.unit, record_bytes(key.len(), pointer.len))
+}
+
+impl Hashed {
+    /// The index of a new table.
+    pub fn new(salt: u64, options: IndexOptions) -> Hashed {
+        Hashed::of(HashIndex::new(options), salt, BTreeMap::new(), None)
+    }
+
+    /// The index that a checkpoint saved and that took these changes after it, with what the manifest says of it.
+    ///
+    /// # Errors
+    /// A shard that many of the changes are of cannot be read.
+    pub fn open(
+        (file, changes): (Arc<IndexFile>, &[Made]),
+        state: &TableState,
+        options: IndexOptions,
+    ) -> Result<Hashed> {
+        let one = |one: &IndexSegment| {
+            let tally = SegmentTally { records: one.records, bytes: one.bytes };
+            (low_bits(one.segment), SegmentUse { tally, end: one.end })
+        };
+        let counted = state.saved_index().last().map_or(&[][..], |last| &last.segments);
+        let segments = counted.iter().map(one).collect();
+        let index = HashIndex::open(&file.checkpoint, options);
+        let salt = file.checkpoint.salt();
+        for made in changes {
+            index.replay(made.point, made.change, made.seq)?;
+        }
+        Ok(Hashed::of(index, salt, segments, Some(file)))
+    }
+
+    fn of(
+        index: HashIndex,
+        salt: u64,
+        segments: BTreeMap<u32, SegmentUse>,
+        file: Option<Arc<IndexFile>>,
+    ) -> Hashed {
+        Hashed {
+            index,
+            salt,
+            segments: Mutex::new(segments),
+            file: Mutex::new(file),
+            wants_save: AtomicBool::new(false),
+            saving: Mutex::default(),
+            saving_from: AtomicU64::new(NOT_SAVING),
+            has_undone: AtomicBool::new(false),
+            put_bytes: AtomicU64::new(0),
+            sweep: Mutex::default(),
+            taken: Mutex::default(),
+            damage: Mutex::default(),
+            replayed: Mutex::default(),
+        }
+    }
+
+    /// From now on what is replayed is kept for saving it, with these changes that the manifest lists.
+    pub fn begin_replay(&self, changes: Vec<Made>) {
+        *self.replayed.lock() = Some(Replayed { changes, fresh: 0 });
+    }
+
+    fn note_replayed(&self, made: Made) {
+        if let Some(replayed) = &mut *self.replayed.lock() {
+            replayed.changes.push(made);
+            replayed.fresh += 1;
+        }
+    }
+
+    /// The point of a key.
+    #[inline]
+    pub fn point(&self, key: &[u8]) -> Point {
+        Point::of_hash(hash64(self.salt, key))
+    }
+
+    /// What the points of its keys are seeded with.
+    pub fn salt(&self) -> u64 {
+        self.salt
+    }
+
+    /// Takes a record of the log. True when a segment leads nowhere any more, but for snapshots.
+    ///
+    /// # Errors
+    /// The record is none of a hashed table; a shard that is not in memory cannot be read.
+    pub fn take(&self, record: &FrameRecord<'_>, seq: Seq, past: Past) -> Result<bool> {
+        let (change, Range { start, end }) = match change_of(record) {
+            Ok(Some(change)) => change,
+            Ok(None) => return Ok(false),
+            Err(cause) => return Err(malformed(record, cause)),
+        };
+        let point = self.point(record.key);
+        let is_new = self.index.apply(point, change, seq, past)?;
+        if is_new && past == Past::Forgotten {
+            self.note_replayed(Made { point, change, seq });
+        }
+        let mut segments = self.segments.lock();
+        let mut emptied = false;
+        if let (Change::Replace { old, .. } | Change::Remove(old), true) = (change, is_new) {
+            let used = segments.entry(old.segment()).or_default();
+            used.tally.remove(old);
+            emptied = used.tally.records == 0;
+        }
+        if let Change::Replace { new, .. } | Change::Insert(new) = change {
+            let used = segments.entry(new.segment()).or_default();
+            used.end = used.end.max(end);
+            if is_new {
+                used.tally.add(new);
+            }
+            // The class of a long value says little of it.
+            let bytes = new.class().about_bytes().max(end.saturating_sub(start));
+            self.put_bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        Ok(emptied)
+    }
+
+    /// A batch is published whose records were of these points, the last at `seq`. What was noted for readers goes, unless a
+    /// snapshot lives. Called under the commit lock, under which snapshots are taken.
+    pub fn settle(&self, point: Point, seq: Seq, has_snapshots: bool) {
+        if has_snapshots {
+            self.has_undone.store(true, Ordering::Release);
+        } else {
+            self.index.forget_at(point, seq);
+        }
+    }
+
+    /// Forgets what no snapshot wants any more: the oldest, if any lives, reads at `oldest`, and one that is taken now at
+    /// `published` or later.
+    pub fn forget(&self, oldest: Option<Seq>, published: Seq) {
+        if self.has_undone.swap(oldest.is_some(), Ordering::AcqRel) {
+            self.index.forget(Some(oldest.unwrap_or(published).min(published)));
+        }
+    }
+
+    /// What its keys lead to, by the low bits of the segments' numbers.
+    pub fn segments(&self) -> BTreeMap<u32, SegmentUse> {
+        self.segments.lock().clone()
+    }
+
+    /// The low bits of the segments that somebody may read: the keys of now, or a snapshot. None where that is not known, since
+    /// what the log said did not fit what was there.
+    pub fn leads_to(&self) -> Option<BTreeSet<u32>> {
+        let mut live: BTreeSet<u32> = BTreeSet::new();
+        // In this order: what is replaced between the two looks is met by the second.
+        live.extend(self.segments().iter().filter(|(_, used)| used.tally.records > 0).map(|(&low, _)| low));
+        self.index.each_undone(&mut |slot| {
+            live.insert(slot.segment());
+        });
+        (self.index.facts().misfits == 0).then_some(live)
+    }
+
+    /// Adds the units at which records lie that somebody may read, the keys of now or a snapshot, to those of the segments that are
+    /// asked for, by the low bits of their numbers. Of a segment into which nothing is put any more no unit is missed: they only become
+    /// fewer. Shards that are not in memory are read, and not kept.
+    ///
+    /// What is not among them is dead as of now, by changes that may not be durable yet: who takes such values away must sync the
+    /// log after this and before the edit that does, or a power cut brings back an index that leads there.
+    ///
+    /// # Errors
+    /// A shard cannot be read; what the log said did not fit the index, so that nothing may be taken away.
+    pub fn add_units(&self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<()> {
+        let mut next = Some(IndexCursor::default());
+        while let Some(from) = next {
+            next = self.add_units_from(from, &mut |low, unit| {
+                units.get_mut(&low).into_iter().for_each(|units| units.push(unit));
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The same of a shard and what follows, which it returns; after the last of all come those that only snapshots want. Hands them to
+    /// `add`, with the low bits of their segments.
+    ///
+    /// # Errors
+    /// As [`Hashed::add_units`].
+    pub fn add_units_from(
+        &self,
+        from: IndexCursor,
+        add: &mut dyn FnMut(u32, u32),
+    ) -> Result<Option<IndexCursor>> {
+        let stretch = self.index.stretch(from, None)?;
+        stretch.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
+        if stretch.next.is_none() {
+            // Last: what was replaced since its shard was asked is among these, and these a crash may bring back.
+            self.index.each_undone(&mut |slot| add(slot.segment(), slot.unit()));
+            self.taken.lock().each(&mut |slot| add(slot.segment(), slot.unit()));
+            self.check_sure()?;
+        }
+        Ok(stretch.next)
+    }
+
+    /// What somebody may read, by the low bits of the segments' numbers: what its keys lead to, and what is kept for snapshots.
+    pub fn read_segments(&self) -> BTreeMap<u32, SegmentTally> {
+        let mut tallies: BTreeMap<u32, SegmentTally> =
+            self.segments().into_iter().map(|(low, used)| (low, used.tally)).collect();
+        self.index.each_replaced(&mut |slot| tallies.entry(slot.segment()).or_default().add(slot));
+        tallies
+    }
+
+    /// Whether the log spoke of what the index does not have: what it leads to is not known then.
+    pub fn is_unsure(&self) -> bool {
+        self.index.facts().misfits > 0
+    }
+
+    fn check_sure(&self) -> Result<()> {
+        match self.index.facts().misfits {
+            0 => Ok(()),
+            misfits => {
+                let say =
+                    format!("the log spoke otherwise of {misfits} keys than the index of a hashed table");
+                Err(folddb_base::Error::new(folddb_base::ErrorKind::Corruption, say))
+            }
+        }
+    }
+
+    /// Takes note of damage to its checkpoint: shards that are left out of what is done with all others.
+    pub fn note_damage(&self, damage: &Error) {
+        self.damage.lock().get_or_insert_with(|| damage.clone());
+    }
+
+    /// What was noted first.
+    pub fn damage(&self) -> Option<Error> {
+        self.damage.lock().clone()
+    }
+
+    /// What the manifest is to say of a checkpoint. The account is that of its pieces, each of which is of another moment.
+    pub fn state_of(
+        &self,
+        number: FileNumber,
+        facts: &folddb_hash::CheckpointFacts,
+        is_listed: impl Fn(u32) -> bool,
+    ) -> IndexState {
+        let (file_bytes, keys, max_seq) = (facts.file_bytes, facts.keys, facts.max_seq);
+        let mut tallies = facts.segments.clone();
+        self.add_unreadable(facts.unreadable_keys, &mut tallies);
+        let segments = self.account_of(&tallies, is_listed);
+        IndexState { file: number, file_bytes, keys, max_seq, segments }
+    }
+
+    /// What the manifest is to say of changes that an opening saves: of the index with them, which nobody changes meanwhile.
+    pub fn state_of_changes(
+        &self,
+        file: FileNumber,
+        file_bytes: u64,
+        changes: &[Made],
+        is_listed: impl Fn(u32) -> bool,
+    ) -> IndexState {
+        let now = self.segments();
+        let led_to = now.iter().filter(|(_, used)| used.tally.records > 0);
+        let tallies = led_to.map(|(&low, used)| (low, used.tally)).collect();
+        let (keys, max_seq) = (changes.len() as u64, changes.last().map_or(0, |last| last.seq));
+        let segments = self.account_of(&tallies, is_listed);
+        IndexState { file, file_bytes, keys, max_seq, segments }
+    }
+
+    /// Adds keys of which nobody knows where they lead: they may all lead into any segment that anything leads to, and no more of them
+    /// than do in all. So none of their values is taken for dead.
+    fn add_unreadable(&self, keys: u64, tallies: &mut BTreeMap<u32, SegmentTally>) {
+        if keys == 0 {
+            return;
+        }
+        for (low, used) in self.segments() {
+            let (records, all) = (used.tally.records.min(keys), used.tally.records.max(1));
+            let bytes = u128::from(used.tally.bytes) * u128::from(records) / u128::from(all);
+            if records > 0 {
+                let tally = tallies.entry(low).or_default();
+                (tally.records, tally.bytes) = (tally.records + records, tally.bytes + bytes as u64);
+            }
+        }
+    }
+
+    /// An account as the manifest has it, with where the last record of each segment ended.
+    fn account_of(
+        &self,
+        tallies: &BTreeMap<u32, SegmentTally>,
+        is_listed: impl Fn(u32) -> bool,
+    ) -> Vec<IndexSegment> {
+        let mut ends = self.segments();
+        let mut segments = Vec::new();
+        for (&low, &tally) in tallies {
+            let end = ends.remove(&low).map_or(0, |used| used.end);
+            segments.push(IndexSegment {
+                segment: low.into(),
+                records: tally.records,
+                bytes: tally.bytes,
+                end,
+            });
+        }
+        // Where the last record ended is worth knowing of those too that nothing leads to now.
+        for (low, used) in ends.into_iter().filter(|(low, _)| is_listed(*low)) {
+            segments.push(IndexSegment { segment: low.into(), records: 0, bytes: 0, end: used.end });
+        }
+        segments
+    }
+
+    /// The checkpoint that was begun is listed, and what was swept away before it is gone for good; or it came to nothing.
+    pub fn end_saving(&self, is_listed: bool) {
+        let gone = self.taken.lock().end_saving(is_listed);
+        let mut segments = self.segments.lock();
+        for slot in gone {
+            segments.entry(slot.segment()).or_default().tally.remove(slot);
+        }
+    }
+
+    /// A segment is gone; another may have its low bits one day.
+    pub fn forget_segment(&self, segment: FileNumber) {
+        self.segments.lock().remove(&low_bits(segment.0));
+    }
+
+    /// Whether something is not in a checkpoint that was asked for.
+    pub fn is_to_be_saved(&self) -> bool {
+        self.wants_save.load(Ordering::Acquire) || self.saving_from.load(Ordering::Acquire) != NOT_SAVING
+    }
+
+    /// Lets go of everything: the table is dropped, or the store closed.
+    pub fn let_go(&self) {
+        self.index.clear();
+        *self.file.lock() = None;
+    }
+}
+
+/// The change that a record of the log makes, and where the record of its value ends in its segment; none where it makes none.
+fn change_of(record: &FrameRecord<'_>) -> std::result::Result<Option<(Change, Range<u64>)>, Malformed> {
+    let old = match record.old_slot().ok_or(Malformed::Tag)? {
+        0 => None,
+        number => Some(Slot::from_number(number).ok_or(Malformed::Bounds)?),
+    };
+    if record.op == LogOp::RemoveHashed {
+        return Ok(old.map(|old| (Change::Remove(old), 0..0)));
+    }
+    let pointer = Pointer::decode(record.pointer().ok_or(Malformed::Short)?)?;
+    let new = slot_of(record.key, &pointer).ok_or(Malformed::Bounds)?;
+    let start = pointer.place.offset();
+    let at = start..start.saturating_add(record_bytes(record.key.len(), pointer.len));
+    Ok(Some(match old {
+        Some(old) => (Change::Replace { old, new }, at),
+        None => (Change::Insert(new), at),
+    }))
+}
+
+fn malformed(record: &FrameRecord<'_>, cause: Malformed) -> folddb_base::Error {
+    folddb_base::Error::new(
+        folddb_base::ErrorKind::Corruption,
+        format!("a record of the log of hashed table {}: {cause}", record.table),
+    )
+}
+
+/// Locks over points: who writes a key holds one from its first look at the index until its batch is published.
+pub struct PointLocks([Mutex<()>; POINT_LOCKS]);
+
+/// So many; two keys meet in one by chance.
+const POINT_LOCKS: usize = 256;
+
+impl Default for PointLocks {
+    fn default() -> PointLocks {
+        PointLocks(std::array::from_fn(|_| Mutex::default()))
+    }
+}
+
+impl PointLocks {
+    /// Locks these points of these tables, in an order that is the same for all: nobody waits for one who waits for him.
+    pub fn hold(&self, points: impl Iterator<Item = (TableId, Point)>) -> Vec<MutexGuard<'_, ()>> {
+        let number =
+            |(table, point): (TableId, Point)| (point.bits() ^ u64::from(table.0)) as usize % POINT_LOCKS;
+        let numbers: BTreeSet<usize> = points.map(number).collect();
+        numbers.into_iter().map(|number| self.0[number].lock()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

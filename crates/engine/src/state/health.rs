@@ -1,0 +1,150 @@
+//! Whether the store may still write: poison, and space.
+//!
+//! A failed write or sync of the journal or the manifest leaves the disk in an unknown state, so it *poisons*
+//! the store: later writes fail with the first cause, reads go on, and only reopening (which rewrites what it
+//! replays) heals it. A full disk is no poison: writes are refused until there is space again.
+
+use folddb_base::{Error, ErrorKind, Result};
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_host::sync::{Mutex, thread};
+
+/// The facts from which [`Space::verdict`] decides.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes free in the file system.
+    pub free_bytes: u64,
+    /// Bytes that the store uses.
+    pub used_bytes: u64,
+    /// What must stay free.
+    pub reserve_bytes: u64,
+    /// What the store may use.
+    pub bytes_max: Option<u64>,
+    /// As much of that as ordinary writes leave to flushes, merges and deletes.
+    pub kept_bytes: u64,
+}
+
+impl Space {
+    /// Whether ordinary writes may go on; the text says why not.
+    pub fn verdict(&self) -> Result<(), String> {
+        if self.free_bytes < self.reserve_bytes {
+            return Err(format!(
+                "the disk is full: {} bytes are free and {} are kept for merges",
+                self.free_bytes, self.reserve_bytes
+            ));
+        }
+        match self.bytes_max {
+            Some(limit) if self.used_bytes > limit.saturating_sub(self.kept_bytes) => Err(format!(
+                "the store uses {} bytes of its budget of {limit}, and {} are kept for flushes, merges and deletes",
+                self.used_bytes, self.kept_bytes
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The state of health of a store.
+#[derive(Debug, Default)]
+pub struct Health {
+    poison: Mutex<Option<Error>>,
+    poisoned: AtomicBool,
+    closed: AtomicBool,
+    short_of_space: Mutex<Option<String>>,
+    is_short: AtomicBool,
+    used_bytes: AtomicU64,
+}
+
+impl Health {
+    /// Fails when nothing may be written, or when only deletes may and this is none.
+    #[inline]
+    pub fn check_writable(&self, frees_only: bool) -> Result<()> {
+        if self.poisoned.load(Ordering::Acquire) || self.closed.load(Ordering::Acquire) {
+            return Err(self.why_not());
+        }
+        if !frees_only && self.is_short() {
+            let why = self.short_of_space.lock().clone().unwrap_or_default();
+            return Err(Error::new(ErrorKind::NoSpace, why));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn why_not(&self) -> Error {
+        match &*self.poison.lock() {
+            Some(cause) => {
+                Error::new(ErrorKind::Poisoned, format!("an earlier write failed: {}", cause.message()))
+            }
+            None => Error::new(ErrorKind::Closed, "the store is closed"),
+        }
+    }
+
+    /// Records the first failure that leaves the disk in an unknown state. Lack of space is not one.
+    pub fn poison(&self, cause: &Error) {
+        if matches!(cause.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
+            return;
+        }
+        self.poison.lock().get_or_insert_with(|| cause.clone());
+        self.poisoned.store(true, Ordering::Release);
+    }
+
+    /// Whether space was short when it was last looked at.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.is_short.load(Ordering::Acquire)
+    }
+
+    /// The cause of the poison, if there is one.
+    pub fn cause(&self) -> Option<Error> {
+        self.poison.lock().clone()
+    }
+
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Notes whether there is space.
+    pub fn set_space(&self, space: &Space) {
+        self.used_bytes.store(space.used_bytes, Ordering::Relaxed);
+        self.set_short(space.verdict().err());
+    }
+
+    /// Notes that the operating system refused for lack of space, or that it no longer does.
+    pub fn set_short(&self, why: Option<String>) {
+        let mut short = self.short_of_space.lock();
+        self.is_short.store(why.is_some(), Ordering::Release);
+        *short = why;
+    }
+
+    /// Why ordinary writes are refused for lack of space, if they are.
+    pub fn short_of_space(&self) -> Option<String> {
+        self.short_of_space.lock().clone()
+    }
+}
+
+/// Poisons the store if it is dropped by a panic: what it guards was left half done.
+pub struct PoisonOnPanic<'h> {
+    health: &'h Health,
+    /// A panic that was under way before is none of ours.
+    was_panicking: bool,
+}
+
+impl<'h> PoisonOnPanic<'h> {
+    pub fn new(health: &'h Health) -> PoisonOnPanic<'h> {
+        PoisonOnPanic { health, was_panicking: thread::panicking() }
+    }
+}
+
+impl Drop for PoisonOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() && !self.was_panicking {
+            self.health
+                .poison(&Error::new(ErrorKind::Io, "a write panicked half way; reopening replays it whole"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,50 @@
+//! Makes the log durable, and takes note of what failed: a full disk refuses writes until there is space, any other
+//! failure of a write poisons the store.
+
+use folddb_base::{Error, ErrorKind, Lsn, Result};
+
+use crate::state::engine::Engine;
+
+/// Waits until everything up to `lsn` is on the disk.
+pub fn sync_to(engine: &Engine, lsn: Lsn) -> Result<()> {
+    let Some(journal) = &engine.journal else { return Ok(()) };
+    journal.sync_to(lsn).inspect_err(|error| note_write_failure(engine, error))
+}
+
+/// The same of everything that has been written so far.
+pub fn sync_log(engine: &Engine) -> Result<()> {
+    engine.journal.as_ref().map_or(Ok(()), |journal| sync_to(engine, journal.end_lsn()))
+}
+
+/// Takes note of a full disk that a file has met which is no part of the store yet.
+pub fn note_lack(engine: &Engine, error: &Error) {
+    if error.kind() == ErrorKind::NoSpace {
+        note_write_failure(engine, error);
+    }
+}
+
+pub fn note_write_failure(engine: &Engine, error: &Error) {
+    match error.kind() {
+        ErrorKind::NoSpace => engine.health.set_short(Some(error.message().to_owned())),
+        ErrorKind::Closed => {} // the lane of values, which is closed before the store says that it is
+        ErrorKind::InvalidInput => {} // refused before anything was written, as a batch longer than a segment is
+        _ => engine.health.poison(error),
+    }
+}
+
+/// The error where something is published, and its sync has failed.
+#[cold]
+pub fn not_durable(done: &str, cause: &Error) -> Error {
+    let message = format!("{done} and may not be durable: {}", cause.message());
+    Error::new(ErrorKind::NotDurable, message)
+}
+
+/// What hashed tables lead to is told by what is in memory; a power cut must not bring back an index that leads elsewhere.
+pub fn sync_for_hashed(engine: &Engine) -> Result<()> {
+    if has_hashed(engine) { sync_log(engine) } else { Ok(()) }
+}
+
+/// Whether the store has a hashed table.
+pub fn has_hashed(engine: &Engine) -> bool {
+    engine.catalog().hashed().next().is_some()
+}

@@ -1,0 +1,67 @@
+//! How much work a store owes and how much space it has: what writers are slowed down by, and refused for.
+
+use folddb_base::{Error, ErrorKind};
+use folddb_host::sync::atomic::Ordering;
+use folddb_merge::pace;
+
+use crate::options::Upkeep;
+use crate::state::engine::Engine;
+use crate::state::health::Space;
+
+/// True when someone will flush without being asked.
+pub fn upkeep_runs(engine: &Engine) -> bool {
+    engine.options.upkeep == Upkeep::Threads
+}
+
+/// Looks at the space that is left, and lets writers know.
+pub fn check_space(engine: &Engine) {
+    let Ok(free_bytes) = engine.host.files.space_free_bytes(&engine.dir) else { return };
+    let space = Space {
+        free_bytes,
+        used_bytes: used_bytes(engine),
+        reserve_bytes: engine.options.disk_reserve_bytes,
+        bytes_max: engine.options.disk_bytes_max,
+        kept_bytes: engine.account.as_ref().map_or(0, |account| account.writes_keep()),
+    };
+    engine.health.set_space(&space);
+}
+
+/// Bytes of all files of the store, where it has a budget; else of those that it needs.
+pub fn used_bytes(engine: &Engine) -> u64 {
+    if let Some(account) = &engine.account {
+        return account.used_bytes();
+    }
+    let index = |hashed: &crate::state::hash_index::Hashed| {
+        hashed.file.lock().as_ref().map_or(0, |file| file.bytes())
+    };
+    let indexes: u64 = engine.catalog().hashed().map(|(_, hashed)| index(hashed)).sum();
+    let parts = engine.work.part_bytes.load(Ordering::Relaxed) + indexes;
+    let segments = engine.journal.as_ref().map_or(0, |journal| journal.segments().len() as u64);
+    parts + segments * engine.options.segment_bytes + engine.values.bytes()
+}
+
+/// The background work that is owed now.
+pub fn debt_now(engine: &Engine) -> pace::Debt {
+    let sealed_bytes = engine.debt.sealed_bytes.load(Ordering::Relaxed);
+    let waiting_bytes = sealed_bytes.saturating_sub(engine.debt.flushed_bytes.load(Ordering::Relaxed));
+    let filling_bytes = engine.debt.filling_bytes.load(Ordering::Relaxed);
+    pace::Debt {
+        sealed_bytes: waiting_bytes as u64,
+        filled_bytes: (waiting_bytes + filling_bytes) as u64,
+        filled_bytes_max: engine.options.sealed_bytes_max() as u64,
+        overdue_bytes: engine.debt.overdue_bytes.load(Ordering::Relaxed),
+        crowding: engine.debt.tier_runs_max.load(Ordering::Relaxed) as f64
+            / engine.options.merge_factor as f64,
+        flush_bytes_per_s: engine.debt.flush_bytes_per_s.get(),
+        merge_bytes_per_s: engine.debt.merge_bytes_per_s.get(),
+        lane: engine.debt.lane_thousandths.load(Ordering::Relaxed) as f64 / 1000.0,
+        reclaim_bytes_per_s: engine.debt.reclaim_bytes_per_s.get(),
+        merge_amplification: engine.debt.tier_max.load(Ordering::Relaxed) as f64,
+    }
+}
+
+/// The error for lack of space.
+pub fn no_space(engine: &Engine) -> Error {
+    let why = engine.health.short_of_space().unwrap_or_else(|| "the disk was full".to_owned());
+    Error::new(ErrorKind::NoSpace, why)
+}

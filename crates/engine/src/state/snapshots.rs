@@ -1,0 +1,349 @@
+//! Which snapshots are live, and so where folding must stop.
+//!
+//! A snapshot is a registered sequence number. It is registered under the commit lock, so every record
+//! sealed later than that sees its border, and every record folded earlier is wholly below it.
+//!
+//! ```text
+//!   border   young: folding stops at it, in memory and in merges
+//!   files    older than `snapshot_files_after`: it reads files of its own (`own_files.rs`), and folding passes over it
+//!   gone     older than `snapshot_age_max`: it reads nothing any more
+//! ```
+//!
+//! | held for | comes to files | comes to its end |
+//! |---|---|---|
+//! | a snapshot, or one of the past | yes | yes |
+//! | work under way: a dump, an aggregate, the walk over a hashed table | yes | no |
+//! | a transaction | no: its commit looks for whatever is newer than what it read | yes |
+//!
+//! Hashed tables know no files of the past: for them all but those that are gone count as borders do.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::Seq;
+use folddb_host::sync::Mutex;
+use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use crate::state::pinned_files::OwnFiles;
+
+/// The moment that a reader reads at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// It sees records up to this one.
+    pub seq: Seq,
+    /// And of these the values whose deadline is after this.
+    pub time_ms: u64,
+    /// What holds it ([`Hold`]); 0 where nothing does.
+    hold: u64,
+}
+
+impl At {
+    /// A moment that nothing holds.
+    pub fn new(seq: Seq, time_ms: u64) -> At {
+        At { seq, time_ms, hold: 0 }
+    }
+}
+
+/// For whom a moment is held, and so what becomes of it with age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldFor {
+    /// A user, as long as he likes.
+    Snapshot,
+    /// A user who asked, at the moment given, for one that was over: only tables that keep their past have it.
+    Past(At),
+    /// Work that ends by itself.
+    Work,
+    /// A transaction.
+    Transaction,
+}
+
+/// The live snapshots of a store.
+#[derive(Debug, Default)]
+pub struct Borders {
+    /// By their seqs and the numbers of what holds them.
+    live: Mutex<BTreeMap<(Seq, u64), Hold>>,
+    /// The number that was given last.
+    holds: AtomicU64,
+    /// Grows with every change, so that the committer knows when to look again.
+    version: AtomicU64,
+    /// How many have files of their own, and how many holders there are of those that are gone.
+    aged: AtomicUsize,
+}
+
+/// What holds a moment.
+#[derive(Debug)]
+struct Hold {
+    held_for: HeldFor,
+    holders: usize,
+    since: Duration,
+    /// When the youngest of its holders came.
+    youngest: Duration,
+    /// The time that the snapshot reads at, in milliseconds since 1970.
+    time_ms: u64,
+    /// Since when it has been held, by the same clock.
+    taken_ms: u64,
+    /// What it reads, once it is no border any more.
+    files: Option<Arc<OwnFiles>>,
+}
+
+/// What is live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Snapshots and all else that is held.
+    pub holders: usize,
+    /// As many of them as read files of their own.
+    pub in_files: usize,
+    /// Since when the oldest is.
+    pub since: Option<Duration>,
+}
+
+/// A snapshot is older than snapshots may be, and reads nothing any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooOld;
+
+impl Borders {
+    /// Registers a snapshot of the present. The caller holds the commit lock.
+    pub fn hold(self: &Arc<Borders>, at: At, held_for: HeldFor, now: Duration) -> Held {
+        self.hold_from(at, at.time_ms, held_for, now)
+    }
+
+    /// The same, of a moment that may be over, from the time `taken_ms` on: what was alive before that may have been swept away.
+    pub fn hold_from(self: &Arc<Borders>, at: At, taken_ms: u64, held_for: HeldFor, now: Duration) -> Held {
+        let mut live = self.live.lock();
+        // One that reads files of its own is not joined: a border costs its new holder less to read.
+        let is_alike = |hold: &Hold| hold.held_for == held_for && hold.is_border();
+        let alike = live.range_mut((at.seq, 0)..=(at.seq, u64::MAX)).find(|(_, hold)| is_alike(hold));
+        let (time_ms, since, youngest) = (at.time_ms, now, now);
+        let number = match alike {
+            Some((&(_, number), hold)) if !matches!(held_for, HeldFor::Past(_)) => {
+                hold.holders += 1;
+                hold.youngest = hold.youngest.max(now);
+                hold.time_ms = hold.time_ms.min(time_ms);
+                number
+            }
+            _ => {
+                let number = self.holds.fetch_add(1, Ordering::Relaxed) + 1;
+                let hold = Hold { held_for, holders: 1, since, youngest, time_ms, taken_ms, files: None };
+                live.insert((at.seq, number), hold);
+                number
+            }
+        };
+        drop(live);
+        self.held(At { hold: number, ..at })
+    }
+
+    /// Registers one more holder of `seq`, where it has one since `by_ms` or before, or at just that time, and says for whom it is
+    /// held. The holder reads at the time that the first does. One that sees all tables comes before one that sees only those that keep their
+    /// past, and a border before one that reads files of its own.
+    pub fn hold_if_live(self: &Arc<Borders>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
+        let mut live = self.live.lock();
+        let is_past = |hold: &Hold| matches!(hold.held_for, HeldFor::Past(_));
+        let holds = live.range_mut((seq, 0)..=(seq, u64::MAX));
+        let holds = holds.filter(|(_, hold)| hold.taken_ms <= by_ms || hold.time_ms == by_ms);
+        let (&(_, number), hold) = holds.min_by_key(|(_, hold)| (is_past(hold), !hold.is_border()))?;
+        hold.holders += 1;
+        let at = At { seq, time_ms: hold.time_ms, hold: number };
+        let held_for = match hold.held_for {
+            // It was over by time alone when it was asked for.
+            HeldFor::Snapshot if hold.taken_ms > by_ms => HeldFor::Past(At::new(seq, hold.taken_ms)),
+            held_for => held_for,
+        };
+        drop(live);
+        Some((self.held(at), held_for))
+    }
+
+    fn held(self: &Arc<Borders>, at: At) -> Held {
+        self.version.fetch_add(1, Ordering::Release);
+        Held { borders: Arc::clone(self), at }
+    }
+
+    /// The borders, ascending.
+    pub fn all(&self) -> Vec<Seq> {
+        let live = self.live.lock();
+        let mut all: Vec<Seq> =
+            live.iter().filter(|(_, hold)| hold.is_border()).map(|(&(seq, _), _)| seq).collect();
+        all.dedup();
+        all
+    }
+
+    /// The oldest border at which tables are read that do not keep their past.
+    pub fn oldest_of_all_tables(&self) -> Option<Seq> {
+        let live = self.live.lock();
+        let sees_all = |hold: &Hold| hold.is_border() && !matches!(hold.held_for, HeldFor::Past(_));
+        live.iter().find(|(_, hold)| sees_all(hold)).map(|(&(seq, _), _)| seq)
+    }
+
+    /// The oldest seq that a transaction reads at.
+    pub fn oldest_of_transactions(&self) -> Option<Seq> {
+        let live = self.live.lock();
+        live.iter().find(|(_, hold)| hold.held_for == HeldFor::Transaction).map(|(&(seq, _), _)| seq)
+    }
+
+    /// The oldest seq that is read at, of a border or not.
+    pub fn oldest_held(&self) -> Option<Seq> {
+        self.live.lock().keys().next().map(|&(seq, _)| seq)
+    }
+
+    /// True when no snapshot is live.
+    pub fn is_empty(&self) -> bool {
+        self.live.lock().is_empty()
+    }
+
+    /// The oldest time that a border is read at.
+    pub fn oldest_ms(&self) -> Option<u64> {
+        self.live.lock().values().filter(|hold| hold.is_border()).map(|hold| hold.time_ms).min()
+    }
+
+    /// The oldest time that anybody reads at, also who reads files of his own.
+    pub fn oldest_held_ms(&self) -> Option<u64> {
+        self.live.lock().values().map(|hold| hold.time_ms).min()
+    }
+
+    /// Grows with every change.
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// What is live.
+    pub fn summary(&self) -> Summary {
+        let live = self.live.lock();
+        Summary {
+            holders: live.values().map(|hold| hold.holders).sum(),
+            in_files: live.values().filter(|hold| hold.files.is_some()).map(|hold| hold.holders).sum(),
+            since: live.values().map(|hold| hold.since).min(),
+        }
+    }
+
+    fn release(&self, at: At) {
+        let mut live = self.live.lock();
+        let mut gone = None; // files may go with it, for which nobody should wait
+        match live.get_mut(&(at.seq, at.hold)) {
+            Some(hold) if hold.holders > 1 => hold.holders -= 1,
+            Some(_) => gone = live.remove(&(at.seq, at.hold)),
+            None => drop(self.aged.fetch_sub(1, Ordering::AcqRel)),
+        }
+        if gone.as_ref().is_some_and(|hold| !hold.is_border()) {
+            self.aged.fetch_sub(1, Ordering::AcqRel);
+        }
+        drop(live);
+        drop(gone);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    // ---- growing old -------------------------------------------------------------------------------------
+
+    /// The borders that are to have files of their own, ascending; none as long as none has come to `age`. Then all that have come to half
+    /// of it do, too, so that what this takes is taken twice in that time and not with each.
+    pub fn of_age(&self, now: Duration, age: Duration) -> Vec<At> {
+        let live = self.live.lock();
+        let comes_to = |hold: &Hold, age: Duration| {
+            hold.is_border() && hold.held_for != HeldFor::Transaction && hold.age(now) >= age
+        };
+        if !live.values().any(|hold| comes_to(hold, age)) {
+            return Vec::new();
+        }
+        let aging = live.iter().filter(|(_, hold)| comes_to(hold, age / 2));
+        aging.map(|(&(seq, number), hold)| At { seq, time_ms: hold.time_ms, hold: number }).collect()
+    }
+
+    /// From now on these read files of their own, if they are held still.
+    pub fn give_files(&self, to: &[At], files: &Arc<OwnFiles>) {
+        let mut live = self.live.lock();
+        for at in to {
+            if let Some(hold) = live.get_mut(&(at.seq, at.hold)).filter(|hold| hold.is_border()) {
+                hold.files = Some(Arc::clone(files));
+                self.aged.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+        drop(live);
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// From now on those read nothing that have come to `age`.
+    pub fn end_of_age(&self, now: Duration, age: Duration) {
+        self.end(&|hold| hold.held_for != HeldFor::Work && hold.age(now) >= age);
+    }
+
+    /// Lets go of all files: the store is closed.
+    pub fn let_go(&self) {
+        self.end(&|_| true);
+    }
+
+    fn end(&self, is_over: &dyn Fn(&Hold) -> bool) {
+        let mut live = self.live.lock();
+        let over: Vec<_> = live.iter().filter(|(_, hold)| is_over(hold)).map(|(&key, _)| key).collect();
+        if over.is_empty() {
+            return;
+        }
+        let gone: Vec<Hold> = over.iter().filter_map(|key| live.remove(key)).collect();
+        let had_files = gone.iter().filter(|hold| !hold.is_border()).count();
+        // In this order: nobody who asks finds all as if none had aged.
+        self.aged.fetch_add(gone.iter().map(|hold| hold.holders).sum(), Ordering::AcqRel);
+        self.aged.fetch_sub(had_files, Ordering::AcqRel);
+        drop(live);
+        drop(gone); // files may go with it, for which nobody should wait
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether what holds `at` may be no border any more: then who reads there asks what it reads.
+    #[inline]
+    pub fn may_have_aged(&self, at: At) -> bool {
+        at.hold != 0 && self.aged.load(Ordering::Acquire) > 0
+    }
+
+    /// The files that are read at `at`, or none where those of everybody are; an error of `()` where it is over.
+    pub fn files_of(&self, at: At) -> Result<Option<Arc<OwnFiles>>, TooOld> {
+        self.live.lock().get(&(at.seq, at.hold)).map(|hold| hold.files.clone()).ok_or(TooOld)
+    }
+
+    /// The files of all that have files of their own; those that share them have them once.
+    pub fn all_files(&self) -> Vec<Arc<OwnFiles>> {
+        self.files_since(0)
+    }
+
+    /// The same of those that see records of `seq`.
+    pub fn files_since(&self, seq: Seq) -> Vec<Arc<OwnFiles>> {
+        let live = self.live.lock();
+        let since = live.range((seq, 0)..);
+        let mut files: Vec<_> = since.filter_map(|(_, hold)| hold.files.clone()).collect();
+        files.dedup_by(|a, b| Arc::ptr_eq(a, b));
+        files
+    }
+}
+
+impl Hold {
+    fn is_border(&self) -> bool {
+        self.files.is_none()
+    }
+
+    /// That of its youngest holder.
+    fn age(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.youngest)
+    }
+}
+
+/// Keeps a border until it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    borders: Arc<Borders>,
+    /// What the snapshot sees.
+    pub at: At,
+}
+
+impl Held {
+    /// The same, for a reader at a time at which all that was alive still is.
+    pub fn reading_at(mut self, time_ms: u64) -> Held {
+        self.at.time_ms = time_ms;
+        self
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.borders.release(self.at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

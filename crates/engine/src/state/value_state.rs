@@ -1,0 +1,124 @@
+//! The value log of an open store: its open segments, its files for reading, and what keeps segments from being
+//! reclaimed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::{FileNumber, Lsn};
+use folddb_host::Host;
+use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use folddb_host::sync::{Mutex, MutexGuard, RwLock};
+use folddb_journal::values::ValueLane;
+use folddb_journal::{NumberSource, ValueOptions};
+
+use crate::state::value_files::ValueFiles;
+
+/// The value lane of an open store, and its files for reading.
+pub struct Values {
+    pub lane: Arc<ValueLane>,
+    /// Held by whoever makes a segment: nobody makes a second one for the same want.
+    pub making: Mutex<()>,
+    pub files: ValueFiles,
+    /// Held for reading from before values are put until what points to them is in a memtable: see `reclaim.rs`.
+    pub placing: RwLock<()>,
+    /// Of full segments that memtables may point to, where the log ended when everything that does was in it.
+    pub fences: Mutex<BTreeMap<FileNumber, Lsn>>,
+    /// Full segments that only parts point to.
+    pub settled: Mutex<BTreeSet<FileNumber>>,
+    /// Segments that hold pieces of values whose writers are not done, and how many writers; see `stream.rs`.
+    pub pins: Mutex<BTreeMap<u32, usize>>,
+    /// Full segments that were pinned when they were sealed, and have no fence yet.
+    pub unfenced: Mutex<Vec<FileNumber>>,
+    /// How often the parts of some table have changed, and as of when that was looked at for segments that are dead.
+    pub installs: AtomicU64,
+    pub looked: AtomicU64,
+    /// How long the files are of the segments that this opening has made.
+    pub lens: Mutex<BTreeMap<FileNumber, u64>>,
+    /// Whether the manifest says that there may be ropes, and long values of hashed tables.
+    pub has_ropes: AtomicBool,
+    pub has_long: AtomicBool,
+    pub has_lasting_pieces: AtomicBool,
+    /// What is known of shelves since somebody looked through them.
+    pub swept: Mutex<BTreeMap<FileNumber, Swept>>,
+    /// The files of values that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being
+    /// synced.
+    pub listed: AtomicU64,
+    pub listed_bytes: AtomicU64,
+}
+
+impl Values {
+    /// The lane of a store that is being opened.
+    pub fn new(
+        host: &Host,
+        dir: &Path,
+        options: ValueOptions,
+        numbers: NumberSource,
+        files: ValueFiles,
+    ) -> Values {
+        Values {
+            lane: Arc::new(ValueLane::new(host, dir, options, numbers)),
+            making: Mutex::default(),
+            files,
+            placing: RwLock::default(),
+            fences: Mutex::default(),
+            settled: Mutex::default(),
+            pins: Mutex::default(),
+            unfenced: Mutex::default(),
+            installs: AtomicU64::new(0),
+            looked: AtomicU64::new(0),
+            lens: Mutex::default(),
+            has_ropes: AtomicBool::new(false),
+            has_long: AtomicBool::new(false),
+            has_lasting_pieces: AtomicBool::new(false),
+            swept: Mutex::default(),
+            listed: AtomicU64::new(0),
+            listed_bytes: AtomicU64::new(0),
+        }
+    }
+
+    /// Closes all files: the store is closed.
+    pub fn let_go(&self) {
+        self.files.let_go();
+        self.lane.let_go();
+    }
+
+    /// Bytes of the value segments: of those that are sealed, what counts, of the others their
+    /// length; of open directories, what is in them.
+    pub fn bytes(&self) -> u64 {
+        self.listed_bytes.load(Ordering::Relaxed) + self.lane.shelves.open_bytes()
+    }
+
+    /// Held by whoever makes a segment.
+    pub fn making(&self) -> MutexGuard<'_, ()> {
+        self.making.lock()
+    }
+
+    /// Somebody has put a piece of a value into a segment, and nothing points to it yet.
+    pub fn pin(&self, segment: u32) {
+        *self.pins.lock().entry(segment).or_default() += 1;
+    }
+
+    /// That value is there, or never will be.
+    pub fn unpin(&self, segment: u32) {
+        let mut pins = self.pins.lock();
+        if let Some(count) = pins.get_mut(&segment) {
+            *count -= 1;
+            if *count == 0 {
+                pins.remove(&segment);
+            }
+        }
+    }
+}
+
+/// What a shelf held when it was looked through.
+#[derive(Clone, Copy, Debug)]
+pub struct Swept {
+    /// Objects that were left, and the bytes of their files.
+    pub objects: u64,
+    pub bytes: u64,
+    /// As many were alive then, but for snapshots.
+    pub alive: u64,
+    /// The snapshots of then.
+    pub borders: u64,
+}

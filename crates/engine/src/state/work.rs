@@ -1,0 +1,26 @@
+//! Which tables have background work.
+
+use std::collections::BTreeSet;
+
+use folddb_base::TableId;
+use folddb_host::sync::Mutex;
+use folddb_host::sync::atomic::AtomicU64;
+
+/// The tables that upkeep has to look at, so that it need not look at all. Each lock is held for a moment, and no other is taken
+/// under it but that of a table's view.
+#[derive(Debug, Default)]
+pub struct TablesAtWork {
+    /// Those that have sealed memtables; some may have none any more.
+    pub sealed: Mutex<BTreeSet<TableId>>,
+    /// Those whose runs have changed since merges were planned for them.
+    pub changed: Mutex<BTreeSet<TableId>>,
+    /// Indexes of which readers have met too many stale entries.
+    pub stale: Mutex<BTreeSet<TableId>>,
+    /// Those of which a reader has met many chunks.
+    pub chunked: Mutex<BTreeSet<TableId>>,
+    /// Those whose parts lead to values that lie apart. Changed where parts come and go, under the
+    /// manifest's lock.
+    pub leading: Mutex<BTreeSet<TableId>>,
+    /// Bytes of the parts of all tables.
+    pub part_bytes: AtomicU64,
+}

@@ -1,0 +1,224 @@
+//! The record of a value of a hashed table, as it is read from a value file: its head, its key, the front of its
+//! value, the value. Whatever is not what the index led to is damage.
+
+use folddb_base::checksum::hash64;
+use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb_base::pointer::value_hash;
+use folddb_base::stamp::NEVER;
+use folddb_base::{Error, Pointer, Result, ValuePlace};
+use folddb_hash::{SizeClass, Slot};
+use folddb_layout::hash_front::{FRONT_BYTES, Front};
+use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
+
+use crate::state::hash_index::RecordsOf;
+use crate::state::value_files::{Roster, ValueFile};
+use crate::values::head::Head;
+
+/// So many bytes of key are read with the head of a record whose key is not known; a longer one takes a second read.
+pub const KEY_GUESS_BYTES: u64 = 104;
+
+/// How much of a record is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// Its head and its key.
+    Head,
+    /// All of it, and its value is checked.
+    Whole,
+    /// The same, but of a value that is longer than [`VALUE_BYTES_MAX`] its head and its key.
+    Short,
+    /// The same, and all of such a value was read and checked, too.
+    Sound,
+}
+
+/// A record that was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub slot: Slot,
+    pub head: RecordHead,
+    /// Of a table whose values have one.
+    pub front: Option<Front>,
+}
+
+impl Found {
+    pub fn front_bytes(&self) -> usize {
+        if self.front.is_some() { FRONT_BYTES } else { 0 }
+    }
+
+    /// Its value in the bytes of the record; empty where it is not among them.
+    pub fn value<'r>(&self, record: &'r [u8]) -> &'r [u8] {
+        let start = RECORD_HEAD_BYTES + usize::from(self.head.key_len);
+        let (from, len) = self.value_in_record();
+        record.get(start + from as usize..start + (from + len) as usize).unwrap_or(&[])
+    }
+
+    /// Where the value stands in the record, behind the key, and how long it is: behind its front,
+    /// or before it.
+    pub fn value_in_record(&self) -> (u64, u64) {
+        let front_bytes = self.front_bytes() as u64;
+        (if self.head.front_is_behind { 0 } else { front_bytes }, self.head.len.saturating_sub(front_bytes))
+    }
+
+    /// Where its record lies, of whose bytes [`Found::front_bytes`] are none of the value.
+    pub fn pointer(&self, of: &Roster) -> Pointer<'static> {
+        let (low, unit) = (self.slot.segment(), self.slot.unit());
+        let place = ValuePlace { segment: of.number_of(low).unwrap_or(low), unit };
+        Pointer { place, time_ms: 0, hash: self.head.hash, len: self.head.len, head: &[] }
+    }
+
+    /// Whether its value is longer than what is written at once.
+    pub fn is_long(&self) -> bool {
+        self.head.len.saturating_sub(self.front_bytes() as u64) > VALUE_BYTES_MAX as u64
+    }
+
+    /// Whether it is what the key has at a time.
+    pub fn is_alive(&self, time_ms: u64) -> bool {
+        self.front.is_none_or(|front| front.is_alive(time_ms))
+    }
+
+    /// Its key in the bytes of the record.
+    pub fn key<'r>(&self, record: &'r [u8]) -> &'r [u8] {
+        &record[RECORD_HEAD_BYTES..RECORD_HEAD_BYTES + usize::from(self.head.key_len)]
+    }
+
+    /// Bytes that it takes in its segment.
+    pub fn record_bytes(&self) -> u64 {
+        self.head.record_bytes()
+    }
+
+    /// See [`Head::version`].
+    fn version(&self, of: &Roster) -> u64 {
+        let place = self.pointer(of).place;
+        let place = u64::from(place.segment) << 32 | u64::from(place.unit);
+        let written_ms = self.front.map_or(0, |front| front.stamp.write_ms);
+        hash64(u64::from(self.head.hash), &[place.to_le_bytes(), written_ms.to_le_bytes()].concat())
+    }
+
+    /// Until when its value lasts; none where it does for ever.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        self.front.map(|front| front.stamp.deadline_ms).filter(|&deadline| deadline < NEVER)
+    }
+
+    /// What is known of its value.
+    pub fn head_of_value(&self, of: &Roster) -> Head {
+        Head {
+            size_bytes: self.head.len.saturating_sub(self.front_bytes() as u64),
+            hash: self.head.hash,
+            version: Some(self.version(of)),
+            written_ms: self.front.map(|front| front.stamp.write_ms),
+            deadline_ms: self.deadline_ms(),
+            is_apart: true,
+            pieces: 1,
+            bytes: Vec::new(),
+        }
+    }
+}
+
+/// Reads the record that a slot leads to into `record`; none where it is of another key than the one that is looked for. `read` is
+/// told of each read.
+///
+/// # Errors
+/// Damage, naming file and offset; a failed read.
+pub fn read_record(
+    file: &ValueFile,
+    of: RecordsOf,
+    slot: Slot,
+    key: Option<&[u8]>,
+    reading: Reading,
+    record: &mut Vec<u8>,
+    read: &dyn Fn(),
+) -> Result<Option<Found>> {
+    let own_bytes = if of.has_fronts { FRONT_BYTES as u64 } else { 0 };
+    let front_bytes =
+        RECORD_HEAD_BYTES as u64 + key.map_or(KEY_GUESS_BYTES, |key| key.len() as u64) + own_bytes;
+    let len = match reading {
+        Reading::Head => front_bytes,
+        Reading::Whole | Reading::Short | Reading::Sound => slot.class().read_bytes().unwrap_or(front_bytes),
+    };
+    let need = |len: u64, record: &mut Vec<u8>| {
+        if (record.len() as u64) < len {
+            read();
+            file.front_of(slot, len, record)?;
+        }
+        Ok::<_, Error>(record.len() as u64 >= len)
+    };
+    record.clear();
+    need(len, record)?;
+    let Some(mut found) = RecordHead::decode(record).ok().map(|head| Found { slot, head, front: None })
+    else {
+        return Err(damaged(file, slot));
+    };
+    // The key first: a head that is damaged must not pass for that of another key.
+    let key_end = RECORD_HEAD_BYTES as u64 + u64::from(found.head.key_len);
+    let is_whole = need(key_end, record)?;
+    if !is_whole || found.head.table != of.table || !found.head.is_of(found.key(record)) {
+        return Err(damaged(file, slot));
+    }
+    if key.is_some_and(|key| key != found.key(record)) {
+        return Ok(None);
+    }
+    check_len(file, slot, &found.head)?;
+    let is_long = found.head.len > VALUE_BYTES_MAX as u64 + own_bytes;
+    if is_long && matches!(reading, Reading::Short | Reading::Sound) {
+        let hash = match reading {
+            Reading::Sound => file.hash_of(slot, (key_end, found.head.len), found.key(record))?,
+            _ => found.head.hash,
+        };
+        if hash != found.head.hash {
+            return Err(damaged(file, slot));
+        }
+        record.truncate(key_end as usize);
+    } else if reading != Reading::Head {
+        let fits = found.head.len <= STREAM_BYTES_MAX + own_bytes;
+        if !fits || !need(key_end.saturating_add(found.head.len), record)? {
+            return Err(damaged(file, slot));
+        }
+        if value_hash(found.key(record), found.value(record)) != found.head.hash {
+            return Err(damaged(file, slot));
+        }
+    }
+    if of.has_fronts {
+        let behind = found.head.len.checked_sub(own_bytes).ok_or_else(|| damaged(file, slot))?;
+        let from = key_end + if found.head.front_is_behind { behind } else { 0 };
+        let mut front = [0; FRONT_BYTES];
+        match record.get(from as usize..(from + own_bytes) as usize) {
+            Some(bytes) => front.copy_from_slice(bytes),
+            None => {
+                read();
+                file.bytes_of(slot, from, &mut front)?;
+            }
+        }
+        found.front = Some(Front::split(&front).map_err(|_| damaged(file, slot))?.0);
+        if found.is_long() && !found.head.front_is_behind {
+            return Err(damaged(file, slot)); // nobody writes such a one
+        }
+    }
+    Ok(Some(found))
+}
+
+/// A record is as long as the slot says that leads to it, and where that says only that it is longer than all size classes, no
+/// longer than its file: before anything is made of its length.
+fn check_len(file: &ValueFile, slot: Slot, head: &RecordHead) -> Result<()> {
+    let bytes = (RECORD_HEAD_BYTES as u64 + u64::from(head.key_len)).saturating_add(head.len);
+    let is_open = slot.class().read_bytes().is_none();
+    if SizeClass::of(head.record_bytes()) == slot.class() && (!is_open || file.holds(slot, bytes)?) {
+        return Ok(());
+    }
+    let what = format!("the record says that its value has {} bytes, which is not so", head.len);
+    Err(file.damaged(slot, what))
+}
+
+/// Whether a record of the value lane whose value has so many bytes is longer than what is written at once.
+pub fn is_long(value_bytes: u64) -> bool {
+    value_bytes > (VALUE_BYTES_MAX + FRONT_BYTES) as u64
+}
+
+/// Orders the slots of one point by when their records were written, the newest first.
+pub fn newest_first(of: &Roster, slots: &mut [Slot]) {
+    let place = |slot: &Slot| (of.number_of(slot.segment()).unwrap_or(slot.segment()), slot.unit());
+    slots.sort_unstable_by_key(|slot| std::cmp::Reverse(place(slot)));
+}
+
+#[cold]
+pub fn damaged(file: &ValueFile, slot: Slot) -> Error {
+    file.damaged(slot, "the record is not the one that the index leads to")
+}

@@ -1,0 +1,79 @@
+//! Values of hashed tables that are longer than anybody holds: written piece by piece, each as one record in a file of its own.
+//!
+//! ```text
+//!   begin    a draft, once a stream has brought more than is held of one          no manifest lists it
+//!   finish   durable; then, with the key locked (`hashed_write.rs`):
+//!   place    the one object of a shelf of its own, whose number is the highest so far; the lanes go on behind it
+//! ```
+//!
+//! Where the values of a table have fronts (`hash_front.rs`), that of a long one stands behind it,
+//! since its times are known only when its key is locked: the draft is durable but for that, and
+//! ends then.
+//!
+//! So to the index, the account of what is alive, reclaiming, backups and repair it is an object like any other. Of two values of one
+//! key the one that lies later was written later, which is what `care/at_rest.rs` counts on: that is why what is put after it must
+//! not go into a segment that was there before. It is durable before the log leads to it, so no opening looks whether it is whole.
+//!
+//! Called by `stream` and `hashed_write`.
+
+use folddb_base::{ErrorKind, Pointer, Result};
+use folddb_journal::long_value::LongValue;
+use folddb_journal::shelves::{remove_shelf, shelf_path};
+use folddb_layout::file_name::FileName;
+use folddb_layout::hash_front::Front;
+use folddb_manifest::{FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES};
+
+use crate::edit::install;
+use crate::state::catalog::TableCore;
+use crate::state::disk_quota::Who;
+use crate::state::engine::Engine;
+use crate::state::log_sync;
+use crate::values::{put, segments};
+
+/// So many pieces of a stream are held before the value is written as a long one.
+const PIECES_HELD: usize = 4;
+
+/// As many bytes of a value are held as it comes in. What is no longer is put like any other.
+pub fn long_from_bytes(engine: &Engine) -> usize {
+    (engine.options.stream_piece_bytes_now() * PIECES_HELD).min(folddb_base::limits::VALUE_BYTES_MAX)
+}
+
+/// Begins a long value.
+pub fn begin_long(engine: &Engine, table: &TableCore, key: &[u8]) -> Result<LongValue> {
+    put::require(engine, FEATURE_LONG_VALUES, &engine.values.has_long)?;
+    install::reserve_numbers(engine)?;
+    LongValue::begin(&engine.host_for(Who::Values), &engine.dir, engine.numbers.take(), table.id, key)
+}
+
+/// Puts a long value where readers will find it, which is finished but for its front if it has
+/// one. The caller has locked its key.
+pub fn put_long(engine: &Engine, value: &mut LongValue, front: Option<Front>) -> Result<Pointer<'static>> {
+    if let Some(front) = front {
+        put::require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;
+        value.finish(&front.bytes()).inspect_err(|error| log_sync::note_lack(engine, error))?;
+    }
+    let lane = &engine.values.lane;
+    let _only = engine.values.making();
+    let shelf = segments::make_numbered(
+        engine,
+        &|| lane.shelves.make(value.record_bytes()),
+        &|shelf| shelf.number(),
+        &|shelf| lane.shelves.unmake(shelf),
+    )?;
+    let number = shelf.number();
+    let gone = || remove_shelf(&*engine.host.files, &shelf_path(&engine.dir, number));
+    let shelf = lane.shelves.shelve(shelf, value).inspect_err(|error| {
+        gone();
+        log_sync::note_write_failure(engine, error);
+    })?;
+    segments::list_values(engine, FileName::Shelf(number)).inspect_err(|error| {
+        if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
+            gone(); // after any other failure the edit may be on the disk
+        }
+    })?;
+    lane.go_on_behind(shelf);
+    engine.counters.value_bytes_written.add(value.record_bytes());
+    let place = folddb_base::ValuePlace { segment: number.0 as u32, unit: 1 };
+    let time_ms = engine.host.clock.unix_millis();
+    Ok(Pointer { place, time_ms, hash: value.hash(), len: value.len(), head: &[] })
+}

@@ -1,0 +1,92 @@
+//! Puts values into the value log, before the batch that points to them takes the commit lock.
+//!
+//! ```text
+//!   put     the record into an open segment; its place goes into the batch
+//!   room    no segment has any: one is made, listed in the manifest, and only then used
+//! ```
+//!
+//! A batch that fails after its values were put leaves them behind: dead bytes, to which nothing points.
+
+use folddb_base::{ErrorKind, Result, ValuePlace};
+use folddb_host::sync::atomic::{AtomicBool, Ordering};
+use folddb_layout::file_name::FileName;
+use folddb_manifest::{Change, FEATURE_LASTING_PIECES, FEATURE_ROPES};
+use folddb_rules::place::ValuesIn;
+
+use crate::state::engine::Engine;
+use crate::state::log_sync;
+use crate::values::{directories, segments};
+
+/// Says durably, before the first rope, that versions which do not know them must leave the store alone.
+#[cold]
+pub fn begin_ropes(engine: &Engine, have_deadlines: bool) -> Result<()> {
+    if have_deadlines {
+        require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;
+    }
+    require(engine, FEATURE_ROPES, &engine.values.has_ropes)
+}
+
+/// Says durably that whoever reads the store must know a feature; `is_said` where that is noted.
+pub fn require(engine: &Engine, feature: u64, is_said: &AtomicBool) -> Result<()> {
+    if is_said.load(Ordering::Acquire) {
+        return Ok(());
+    }
+    let mut manifest = engine.manifest.lock();
+    if manifest.state().features & feature == 0 {
+        engine.check_open()?;
+        let said = manifest.append(&[Change::Require { features: feature }]);
+        said.inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+    }
+    is_said.store(true, Ordering::Release);
+    Ok(())
+}
+
+/// Puts one record of a value into the lane.
+pub fn put_value(engine: &Engine, values_in: ValuesIn, record: &[u8]) -> Result<ValuePlace> {
+    if values_in == ValuesIn::Files {
+        return directories::put_object(engine, record);
+    }
+    loop {
+        let put = engine
+            .values
+            .lane
+            .append(record)
+            .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+        if let Some(place) = put {
+            return Ok(place);
+        }
+        make_room(engine, record.len() as u64)?;
+    }
+}
+
+/// Makes a segment for a record of so many bytes, unless somebody else just has. It is listed before anything points to it.
+pub fn make_room(engine: &Engine, record_bytes: u64) -> Result<()> {
+    let values = &engine.values;
+    let _only = values.making.lock();
+    if values.lane.has_room(record_bytes) {
+        return Ok(());
+    }
+    make_segment(engine, record_bytes)
+}
+
+pub fn make_segment(engine: &Engine, record_bytes: u64) -> Result<()> {
+    let values = &engine.values;
+    let segment = segments::make_numbered(
+        engine,
+        &|| values.lane.make(record_bytes, engine.values.bytes()),
+        &|segment| segment.number(),
+        &|segment| values.lane.unmake(segment),
+    )?;
+    values.lens.lock().insert(segment.number(), segment.len_bytes());
+    match segments::list_values(engine, FileName::Values(segment.number())) {
+        Ok(()) => values.lane.adopt(segment, record_bytes),
+        Err(error) => {
+            // After any other failure the edit may be on the disk, and what it lists must stay.
+            if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
+                values.lane.unmake(segment);
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}

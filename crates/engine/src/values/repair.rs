@@ -1,0 +1,116 @@
+//! Values that the log leads to without vouching for them, made durable by an opening.
+//!
+//! After a sync that failed the page cache may show bytes that the disk does not have, and the next sync says nothing of it. So each
+//! such value is written once more *where it lies*, which makes its pages dirty again, and then synced. Pointers, the slots of
+//! hashed tables and the batches that feeds have still to give keep their meaning, and it takes no space. A crash on the way leaves
+//! every sector old or new, which are the same bytes.
+//!
+//! Called by `recover`, frame by frame.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use folddb_base::pointer::VALUE_ALIGN;
+use folddb_base::{Error, FileNumber, Result};
+use folddb_host::Files;
+use folddb_journal::ReplayFrame;
+use folddb_layout::file_name::FileName;
+use folddb_layout::frame;
+use folddb_manifest::State;
+
+use crate::values::at_rest::ValuesAtRest;
+use crate::values::hashed_record::is_long;
+use crate::values::load::rope_of;
+
+/// Values that lie side by side are written together, up to about so many bytes.
+const RUN_BYTES: usize = 1 << 20;
+
+/// The values that are written again in one opening.
+pub struct Renewal<'a> {
+    files: &'a dyn Files,
+    dir: &'a Path,
+    state: &'a State,
+    run: Option<Run>,
+    renewed: BTreeSet<FileName>,
+}
+
+/// Records side by side in one file that are still to be written.
+struct Run {
+    file: FileName,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Renewal<'a> {
+    /// One of the store in `dir`.
+    pub fn new(files: &'a dyn Files, dir: &'a Path, state: &'a State) -> Renewal<'a> {
+        Renewal { files, dir, state, run: None, renewed: BTreeSet::new() }
+    }
+
+    /// Writes what a frame points to. [`Renewal::finish`] makes it durable.
+    ///
+    /// # Errors
+    /// Damage, a failed read or write.
+    pub fn take(&mut self, values: &ValuesAtRest<'_>, batch: &ReplayFrame<'_>) -> Result<()> {
+        for one in frame::records(batch.payload).flatten() {
+            for pointer in rope_of(&one).iter().flat_map(|rope| rope.pointers()) {
+                let segment = FileNumber(u64::from(pointer.place.segment));
+                if self.state.moved.contains_key(&segment) || is_long(pointer.len) {
+                    continue; // only what is durable moves, and a long value is before the log leads to it
+                }
+                let record = values.record((one.table, one.key), &pointer)?;
+                self.put(values.name_of(pointer.place), pointer.place.unit, record)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, file: FileName, unit: u32, record: Vec<u8>) -> Result<()> {
+        let offset = if matches!(file, FileName::Object(..)) { 0 } else { u64::from(unit) * VALUE_ALIGN };
+        match &mut self.run {
+            Some(run) if run.goes_on(&file, offset) => run.bytes.extend_from_slice(&record),
+            _ => {
+                self.write_run()?;
+                self.run = Some(Run { file, offset, bytes: record });
+            }
+        }
+        Ok(())
+    }
+
+    fn write_run(&mut self) -> Result<()> {
+        let Some(run) = self.run.take() else { return Ok(()) };
+        let path = self.dir.join(run.file.to_string());
+        let written = self.files.write_over(&path, run.offset, &run.bytes);
+        written.map_err(|error| Error::io("write again", &path, error))?;
+        self.renewed.insert(run.file);
+        Ok(())
+    }
+
+    /// Waits until all of it is durable.
+    ///
+    /// # Errors
+    /// A failed write or sync.
+    pub fn finish(mut self) -> Result<()> {
+        self.write_run()?;
+        for file in &self.renewed {
+            let path = self.dir.join(file.to_string());
+            self.files.sync_file(&path).map_err(|error| Error::io("sync", &path, error))?;
+        }
+        let shelf_of = |file: &FileName| match file {
+            FileName::Object(shelf, _) => Some(*shelf),
+            _ => None,
+        };
+        for shelf in self.renewed.iter().filter_map(shelf_of).collect::<BTreeSet<_>>() {
+            let path = self.dir.join(FileName::Shelf(shelf).to_string());
+            self.files.sync_dir(&path).map_err(|error| Error::io("sync the directory", &path, error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Run {
+    fn goes_on(&self, file: &FileName, offset: u64) -> bool {
+        let end = self.offset + self.bytes.len() as u64;
+        *file == self.file && offset == end && self.bytes.len() < RUN_BYTES
+    }
+}

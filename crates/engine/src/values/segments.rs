@@ -1,0 +1,153 @@
+//! Value segments and directories, as the manifest lists them: which there are, how long they are, when they are made
+//! known, and when they go.
+
+use std::path::Path;
+
+use folddb_base::{Error, FileNumber, Result};
+use folddb_host::Files;
+use folddb_host::sync::atomic::Ordering;
+use folddb_journal::ValuesEnd;
+use folddb_journal::shelves::{ShelfEnd, remove_shelf};
+use folddb_journal::values::values_path;
+use folddb_layout::file_name::FileName;
+use folddb_manifest::{Change, State};
+
+use crate::edit::install;
+use crate::state::engine::Engine;
+use crate::state::hash_index::low_bits;
+use crate::state::log_sync;
+use crate::state::manifest::Manifest;
+
+/// So many numbers are passed over at most before a new segment is refused.
+pub const SEGMENTS_PASSED_MAX: usize = 64;
+
+/// Makes a segment whose number has low bits that no other has: the slots of hashed tables hold no more of it.
+pub fn make_numbered<S>(
+    engine: &Engine,
+    make: &dyn Fn() -> Result<S>,
+    number_of: &dyn Fn(&S) -> FileNumber,
+    unmake: &dyn Fn(S),
+) -> Result<S> {
+    for _ in 0..=SEGMENTS_PASSED_MAX {
+        let segment = make().inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+        if engine.values.files.present().number_of(low_bits(number_of(&segment).0)).is_none() {
+            return Ok(segment);
+        }
+        unmake(segment);
+    }
+    Err(Error::invalid("the store has too many value segments: no number is free for another"))
+}
+
+/// Says durably that pointers may lead to a segment that was made.
+pub fn list_values(engine: &Engine, name: FileName) -> Result<()> {
+    let values = &engine.values;
+    let mut manifest = engine.manifest.lock();
+    let mut changes: Vec<Change> = add_change(name).into_iter().collect();
+    changes.extend(install::numbers_change(engine, manifest.state()));
+    let listed = engine.check_open().and_then(|()| manifest.append(&changes));
+    note_listed_values(engine, &manifest);
+    drop(manifest);
+    listed.inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+    values.files.join(name);
+    Ok(())
+}
+
+/// Removes segments that a durable edit no longer lists.
+pub fn remove_values(engine: &Engine, names: &[FileName]) {
+    names.iter().for_each(|&name| remove_leftover(&*engine.host.files, &engine.dir, name));
+}
+
+pub fn edit_values(engine: &Engine, changes: &[Change]) -> Result<()> {
+    let mut manifest = engine.manifest.lock();
+    let appended = manifest.append(changes);
+    note_listed_values(engine, &manifest);
+    appended
+}
+
+/// Takes note of which segments the manifest lists now.
+pub fn note_listed_values(engine: &Engine, manifest: &Manifest) {
+    let state = manifest.state();
+    let segments: u64 = state.values.keys().map(|&number| segment_bytes(engine, state, number)).sum();
+    let listed_bytes = segments + state.moved_files.values().sum::<u64>();
+    engine.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
+    engine.values.listed.store((state.values.len() + state.moved_files.len()) as u64, Ordering::Relaxed);
+    engine.values.lens.lock().retain(|number, _| {
+        let is_open = state.values.get(number).is_none_or(Option::is_none); // what is sealed has its end in the manifest
+        is_open && !state.moved.contains_key(number)
+    });
+}
+
+/// Bytes of a segment: what counts of one that is sealed, else its length.
+pub fn segment_bytes(engine: &Engine, state: &State, number: FileNumber) -> u64 {
+    let sealed_end = state.values.get(&number).copied().flatten();
+    if state.is_shelf(number) {
+        return shelf_bytes(engine, number, sealed_end);
+    }
+    let made = || engine.values.lens.lock().get(&number).copied();
+    let there = || engine.host.files.len_bytes(&values_path(&engine.dir, number)).ok();
+    sealed_end.or_else(made).or_else(there).unwrap_or(0)
+}
+
+/// How many files of values there are.
+pub fn value_segments_listed(engine: &Engine) -> u64 {
+    engine.values.listed.load(Ordering::Relaxed)
+}
+
+/// The change that says that nothing is added to a segment any more.
+pub fn seal_change(end: &ValuesEnd) -> Change {
+    Change::SealValues { segment: end.number, end: end.end }
+}
+
+/// The same of a directory.
+pub fn seal_shelf_change(end: &ShelfEnd) -> Change {
+    Change::SealShelf { segment: end.number, bytes: end.bytes, objects: end.objects }
+}
+
+/// The change that lists a segment of this name.
+pub fn add_change(name: FileName) -> Option<Change> {
+    match name {
+        FileName::Values(segment) => Some(Change::AddValues { segment }),
+        FileName::Shelf(segment) => Some(Change::AddShelf { segment }),
+        _ => None,
+    }
+}
+
+/// Removes what nothing lists. What stays behind is a leftover that the next opening removes.
+pub fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
+    let path = dir.join(name.to_string());
+    match name {
+        FileName::Shelf(_) => remove_shelf(files, &path),
+        _ => drop(files.remove(&path)),
+    }
+}
+
+/// Bytes of a shelf that is sealed, as far as is known; of one that is open the lane knows.
+pub fn shelf_bytes(engine: &Engine, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
+    let swept = engine.values.swept.lock().get(&number).map(|swept| swept.bytes);
+    swept.or(sealed_bytes).unwrap_or(0)
+}
+
+/// Takes note of segments to which only parts point from now on.
+pub fn note_settled(engine: &Engine, state: &State) {
+    let mut settled = engine.values.settled.lock();
+    let needed_from = engine.feeds.held_from(state.log_start_lsn);
+    engine.values.fences.lock().retain(|&number, &mut fence| {
+        let is_flushed = fence <= needed_from;
+        if is_flushed {
+            settled.insert(number);
+        }
+        !is_flushed
+    });
+}
+
+/// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
+pub fn begin_without(engine: &Engine, _manifest: &Manifest, gone: &[FileNumber]) {
+    engine.values.files.retire(gone);
+    for (_, hashed) in engine.catalog().hashed() {
+        gone.iter().for_each(|&number| hashed.forget_segment(number));
+    }
+    let mut settled = engine.values.settled.lock();
+    gone.iter().for_each(|number| {
+        settled.remove(number);
+    });
+}

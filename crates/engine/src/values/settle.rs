@@ -1,0 +1,140 @@
+//! What the value log needs beside writers: the next segment made ahead, full ones sealed, synced and fenced, and its
+//! end when the store is closed.
+//!
+//! ```text
+//!   sync    before each sync of the log, before each edit that lists parts, and when much has gathered
+//!   seal    a full segment that is durable: said in the manifest, then cut to what counts
+//!   fence   where the log ended when all that will ever point to the segment was in it
+//! ```
+
+use folddb_base::{FileNumber, Result};
+use folddb_host::sync::atomic::Ordering;
+use folddb_layout::file_name::FileName;
+use folddb_manifest::Change;
+
+use crate::state::engine::Engine;
+use crate::state::log_sync;
+use crate::values::{directories, put, segments};
+
+// ---- upkeep ------------------------------------------------------------------------------------------
+
+/// What no write should wait for: the next window, the next segment.
+pub fn keep_values_ready(engine: &Engine) -> Result<()> {
+    let lane = &engine.values.lane;
+    lane.prepare();
+    // Where space is short, the half of the segment that is left is used up first.
+    if lane.wants_next() && engine.health.cause().is_none() && !engine.health.is_short() {
+        let _only = engine.values.making.lock();
+        if lane.wants_next() {
+            put::make_segment(engine, 0)?;
+        }
+    }
+    directories::keep_shelves_ready(engine)
+}
+
+/// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
+pub fn settle_values(engine: &Engine) -> Result<()> {
+    let lane = &engine.values.lane;
+    if lane.unsynced_bytes() > engine.options.values_segment_bytes() / 4
+        && let Some(journal) = &engine.journal
+    {
+        log_sync::sync_to(engine, journal.end_lsn())?; // both lanes: the log then vouches for these values
+        if lane.unsynced_bytes() > engine.options.values_segment_bytes() / 4 {
+            sync_values(engine)?; // pieces of streams, of which the log does not know yet
+        }
+    }
+    if lane.has_left_early() {
+        sync_values(engine)?;
+    }
+    shed_values(engine)?;
+    let (sealed, shelves) = (lane.take_sealed(), lane.shelves.take_sealed());
+    if sealed.is_empty() && shelves.is_empty() {
+        fence_unpinned(engine);
+        return Ok(());
+    }
+    let changes: Vec<Change> = sealed
+        .iter()
+        .map(segments::seal_change)
+        .chain(shelves.iter().map(segments::seal_shelf_change))
+        .collect();
+    // What is not sealed by an edit is sealed at the next opening; until then it is longer than it need be.
+    segments::edit_values(engine, &changes)
+        .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+    sealed.iter().for_each(|&end| lane.cut(end));
+    let numbers = sealed.iter().map(|segment| segment.number);
+    fence(engine, numbers.chain(shelves.iter().map(|shelf| shelf.number)).collect());
+    Ok(())
+}
+
+/// Gives up open segments that are much too long for what the lane holds by now.
+pub fn shed_values(engine: &Engine) -> Result<()> {
+    if engine.health.cause().is_some() {
+        return Ok(());
+    }
+    let _only = engine.values.making.lock();
+    let Some(gone) = engine.values.lane.shed(engine.values.bytes()) else { return Ok(()) };
+    let number = gone.number();
+    drop(gone);
+    let mut manifest = engine.manifest.lock();
+    engine.check_open()?;
+    // Where the edit fails it stays as a segment without values, which the next opening takes off the list.
+    let unlisted = manifest.append(&[Change::RemoveValues { segment: number }]);
+    unlisted.inspect_err(|error| log_sync::note_write_failure(engine, error))?;
+    segments::note_listed_values(engine, &manifest);
+    segments::begin_without(engine, &manifest, &[number]);
+    Ok(())
+}
+
+/// Notes where the log ends now that all that will ever point to these segments is in it.
+pub fn fence(engine: &Engine, sealed: Vec<FileNumber>) {
+    drop(engine.values.placing.write()); // who has put values into them has them in a memtable now, or pins them
+    engine.values.unfenced.lock().extend(sealed);
+    fence_unpinned(engine);
+}
+
+/// Notes the same of segments that no writer of a stream holds any more.
+pub fn fence_unpinned(engine: &Engine) {
+    let mut unfenced = engine.values.unfenced.lock();
+    if unfenced.is_empty() {
+        return;
+    }
+    let Some(journal) = &engine.journal else { return };
+    let pins = engine.values.pins.lock();
+    let (rest, free) = unfenced.drain(..).partition(|number| pins.contains_key(&(number.0 as u32)));
+    *unfenced = rest;
+    drop(pins);
+    let free: Vec<FileNumber> = free;
+    if free.is_empty() {
+        return;
+    }
+    let end = journal.end_lsn();
+    engine.values.fences.lock().extend(free.into_iter().map(|number| (number, end)));
+    engine.values.installs.fetch_add(1, Ordering::AcqRel);
+}
+
+/// Makes all values durable that were put so far.
+pub fn sync_values(engine: &Engine) -> Result<()> {
+    engine.values.lane.sync().inspect_err(|error| log_sync::note_write_failure(engine, error))
+}
+
+/// Ends the lane in order: what it holds is sealed, what it never used goes.
+pub fn close_values(engine: &Engine) -> Result<()> {
+    let lane = &engine.values.lane;
+    let ((ends, unused), (shelves, empty)) = (lane.close()?, lane.shelves.close()?);
+    let unused: Vec<FileName> =
+        unused.into_iter().map(FileName::Values).chain(empty.into_iter().map(FileName::Shelf)).collect();
+    let mut changes: Vec<Change> = ends
+        .iter()
+        .map(segments::seal_change)
+        .chain(shelves.iter().map(segments::seal_shelf_change))
+        .collect();
+    let numbers = unused.iter().filter_map(|name| name.number());
+    changes.extend(numbers.map(|segment| Change::RemoveValues { segment }));
+    if changes.is_empty() {
+        return Ok(());
+    }
+    segments::edit_values(engine, &changes)?;
+    ends.iter().for_each(|&end| lane.cut(end));
+    segments::remove_values(engine, &unused);
+    Ok(())
+}

@@ -1,0 +1,463 @@
+//! Records as a commit hands them to the journal, and what a write may do.
+//!
+//! Lengths are checked and ops normalised here, before any lock is taken.
+
+use std::sync::Arc;
+
+use folddb_base::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use folddb_base::pointer::DEADLINE_BYTES;
+use folddb_base::stamp::{NEVER, STAMP_BYTES};
+use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Stamp, ValuePlace};
+use folddb_hash::{Point, Slot};
+use folddb_journal::long_value::LongValue;
+use folddb_layout::frame::{self, LogOp, SLOT_BYTES};
+use folddb_layout::hash_front::Front;
+use folddb_layout::values::{self, RECORD_HEAD_BYTES};
+
+use crate::state::catalog::TableCore;
+use crate::write::ops::{Apart, Derived, HashedOp, Lifetime, Stamped, ValueRecord};
+
+/// Buffers that outlive a write keep at most so much.
+pub const RECYCLED_BYTES_MAX: usize = 1 << 20;
+
+/// What a write does to a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteOp {
+    /// Makes the value this one.
+    Set,
+    /// Gives an absent key this value.
+    Insert,
+    /// Folds this operand on.
+    Fold,
+    /// Makes the key absent.
+    Delete,
+}
+
+impl WriteOp {
+    #[doc(hidden)]
+    pub fn kind(self) -> OpKind {
+        match self {
+            WriteOp::Set => OpKind::Set,
+            WriteOp::Insert => OpKind::Insert,
+            WriteOp::Fold => OpKind::Fold,
+            WriteOp::Delete => OpKind::Delete,
+        }
+    }
+}
+
+/// The encoded records of a commit, as the journal will hold them.
+#[derive(Default)]
+pub struct Encoded {
+    pub payload: Vec<u8>,
+    pub count: u32,
+    pub tables: Vec<Arc<TableCore>>,
+    /// True when all ops are deletes: those still go through when space is short.
+    pub frees_only: bool,
+    pub has_range_delete: bool,
+    /// True when operands lie apart, which become ropes.
+    pub has_ropes: bool,
+    /// True when ropes say until when their values last.
+    pub has_lasting_ropes: bool,
+    /// True when values lie in the lane already that its ops point to.
+    pub is_placed: bool,
+    /// True when a table of it asks for the time.
+    pub is_timed: bool,
+    /// Stamps that are to be set when the batch gets its time.
+    pub stamps: Vec<Stamped>,
+    /// The ops whose values lie apart, in the order of `values`.
+    pub apart: Vec<Apart>,
+    /// The records of their values, as the value lane will hold them.
+    pub values: Vec<u8>,
+    /// The ops on hashed tables, until it is found out what they do.
+    pub hashed: Vec<HashedOp>,
+    /// Keys and operands of those that bring no value.
+    pub loose: Vec<u8>,
+    /// The value of its one op, where that is a long one of a hashed table. Boxed: what every batch holds is moved with every write.
+    pub long: Option<Box<LongValue>>,
+    /// Their points, each with its table's place in the batch, once that is known.
+    pub points: Vec<(usize, Point)>,
+    /// What its records mean for indexes, as far as that has been found out.
+    pub derived: Derived,
+}
+
+impl Encoded {
+    pub fn clear(&mut self) {
+        self.payload.clear();
+        self.tables.clear();
+        self.count = 0;
+        self.frees_only = true;
+        self.has_range_delete = false;
+        self.has_ropes = false;
+        self.has_lasting_ropes = false;
+        self.is_placed = false;
+        self.is_timed = false;
+        self.stamps.clear();
+        self.apart.clear();
+        self.values.clear();
+        self.hashed.clear();
+        self.loose.clear();
+        self.long = None;
+        self.points.clear();
+        self.derived.clear();
+    }
+
+    /// Bytes that it takes in the journal, values that lie apart included.
+    pub fn len_bytes(&self) -> usize {
+        self.payload.len() + self.values.len() + self.loose.len()
+    }
+
+    /// Empties it for the next write, keeping its memory but for that of an unusually large one.
+    pub fn recycle(&mut self) {
+        self.clear();
+        self.payload.shrink_to(RECYCLED_BYTES_MAX);
+        self.values.shrink_to(RECYCLED_BYTES_MAX);
+        self.loose.shrink_to(RECYCLED_BYTES_MAX);
+    }
+
+    /// Appends one op, normalised by the table's rules.
+    #[inline]
+    pub fn push(&mut self, table: &Arc<TableCore>, kind: OpKind, key: &[u8], value: &[u8]) -> Result<()> {
+        check_lengths(table, key, value)?;
+        if !table.takes_writes {
+            table.check_takes_writes()?;
+        }
+        let kind = table.rules.fold.normalise(key, kind, value);
+        let value = if kind == OpKind::Delete { &[][..] } else { value };
+        let place = self.count_in(table, kind == OpKind::Delete);
+        match (table.hashed.is_some(), table.has_stamps) {
+            (false, false) => self.push_again(table, kind, key, value),
+            (false, true) => self.push_stamped(table, kind, key, value, Lifetime::Default),
+            (true, _) => self.push_hashed(place, kind, key, value, Lifetime::Default),
+        }
+        Ok(())
+    }
+
+    /// As [`Encoded::push`], of a value that lasts so long.
+    pub fn push_lasting(
+        &mut self,
+        table: &Arc<TableCore>,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) -> Result<()> {
+        check_lengths(table, key, value)?;
+        table.check_takes_writes()?;
+        check_expires(table)?;
+        let kind = table.rules.fold.normalise(key, kind, value);
+        let value = if kind == OpKind::Delete { &[][..] } else { value };
+        let place = self.count_in(table, kind == OpKind::Delete);
+        match table.hashed.is_some() {
+            true => self.push_hashed(place, kind, key, value, lifetime),
+            false => self.push_stamped(table, kind, key, value, lifetime),
+        }
+        Ok(())
+    }
+
+    /// Appends an op with a stamp, which is set when the batch gets its time.
+    #[cold]
+    fn push_stamped(
+        &mut self,
+        table: &TableCore,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) {
+        let expire = table.rules.rules.expire;
+        if kind == OpKind::Delete {
+            return frame::put_record(&mut self.payload, table.id, kind, key, value);
+        }
+        if value.len() >= table.separate_from && matches!(kind, OpKind::Set | OpKind::Insert) {
+            self.put_apart(table, kind, key, value);
+            let end = self.payload.len();
+            let at = self.apart.last().map_or(end, |apart| apart.pointer_at);
+            self.stamps.push(Stamped { at, deadline_at: Some(end - DEADLINE_BYTES), lifetime, expire });
+            return;
+        }
+        let stamped = [&[0; STAMP_BYTES][..], value].concat();
+        frame::put_record(&mut self.payload, table.id, kind, key, &stamped);
+        let at = self.payload.len() - stamped.len();
+        self.stamps.push(Stamped { at, deadline_at: None, lifetime, expire });
+    }
+
+    /// Sets the stamps, now that the time is known at which the batch is written.
+    pub fn stamp(&mut self, write_ms: u64) {
+        for stamped in &self.stamps {
+            let deadline_ms = stamped.lifetime.deadline_ms(write_ms, stamped.expire);
+            let payload = &mut self.payload;
+            match stamped.deadline_at {
+                None => {
+                    let stamp = Stamp { write_ms, deadline_ms }.bytes();
+                    payload[stamped.at..stamped.at + STAMP_BYTES].copy_from_slice(&stamp);
+                }
+                Some(deadline_at) => {
+                    Pointer::date(&mut payload[stamped.at..], write_ms);
+                    payload[deadline_at..deadline_at + DEADLINE_BYTES]
+                        .copy_from_slice(&deadline_ms.to_le_bytes());
+                }
+            }
+        }
+    }
+
+    /// Appends an op that was written before, as it was normalised then.
+    #[inline]
+    pub fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
+        if value.len() >= table.separate_from && table.separates(kind) {
+            self.put_apart(table, kind, key, value);
+        } else {
+            frame::put_record(&mut self.payload, table.id, kind, key, value);
+        }
+    }
+
+    /// Appends an op whose value is to lie apart: its place is put in by [`crate::state::engine::Engine::put_values`].
+    #[cold]
+    fn put_apart(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
+        let record_at = self.values.len();
+        let hash = values::put_record(&mut self.values, table.id, key, value);
+        let mut head = Vec::new();
+        table.rules.heads.put(key, value, &mut head);
+        let mut pointer = Vec::with_capacity(32 + head.len());
+        Pointer { place: ValuePlace::default(), time_ms: 0, hash, len: value.len() as u64, head: &head }
+            .put(&mut pointer);
+        if table.has_stamps {
+            pointer.extend_from_slice(&NEVER.to_le_bytes());
+        }
+        frame::put_record(&mut self.payload, table.id, kind.apart(), key, &pointer);
+        self.has_ropes |= kind == OpKind::Fold;
+        let record = record_at..self.values.len();
+        let (pointer_at, values_in) = (self.payload.len() - pointer.len(), table.rules.rules.values_in);
+        self.apart.push(Apart { pointer_at, record, is_timed: true, values_in });
+    }
+
+    /// Appends an op whose value lies in the lane, where its payload says.
+    /// It lasts so long, where its table knows expiry.
+    pub fn push_placed(
+        &mut self,
+        table: &Arc<TableCore>,
+        (kind, key): (OpKind, &[u8]),
+        rope: RopeBuilder,
+        (time_ms, head): (u64, &[u8]),
+        lifetime: Lifetime,
+    ) {
+        let mut payload = Vec::new();
+        let deadline_ms = table.has_stamps.then_some(NEVER);
+        let deadline_at = rope.put_until(time_ms, deadline_ms, head, &mut payload);
+        frame::put_record(&mut self.payload, table.id, kind.apart(), key, &payload);
+        let at = self.payload.len() - payload.len();
+        if let Some(deadline_at) = deadline_at {
+            let (deadline_at, expire) = (Some(at + deadline_at), table.rules.rules.expire);
+            self.stamps.push(Stamped { at, deadline_at, lifetime, expire });
+        }
+        self.is_placed = true;
+        self.count_in(table, false);
+    }
+
+    /// Appends an op whose value lies apart elsewhere, which `load` gets piece by piece, so that it lies here in the same pieces.
+    pub fn push_rope(
+        &mut self,
+        table: &TableCore,
+        kind: OpKind,
+        key: &[u8],
+        rope: &Rope<'_>,
+        load: &dyn Fn(&Pointer<'_>) -> Result<Vec<u8>>,
+    ) -> Result<()> {
+        let (mut again, mut places) = (RopeBuilder::default(), Vec::new());
+        for piece in rope.iter() {
+            let Some(pointer) = piece.pointer() else {
+                again.push(piece);
+                continue;
+            };
+            let value = load(&pointer)?;
+            let record_at = self.values.len();
+            let hash = values::put_record(&mut self.values, table.id, key, &value);
+            places.push(record_at..self.values.len());
+            again.push_apart(ValuePlace::default(), hash, pointer.len);
+        }
+        let mut payload = Vec::new();
+        again.put_until(rope.time_ms, rope.deadline_ms, rope.head, &mut payload);
+        frame::put_record(&mut self.payload, table.id, kind, key, &payload);
+        let payload_at = self.payload.len() - payload.len();
+        let again = Rope::decode(&payload).map_err(|cause| Error::invalid(cause.to_string()))?;
+        let places = again
+            .iter()
+            .filter_map(|piece| match piece {
+                Piece::Apart { at, .. } => Some(at),
+                Piece::Inline(_) => None,
+            })
+            .zip(places);
+        self.apart.extend(places.map(|(at, record)| Apart {
+            pointer_at: payload_at + at,
+            record,
+            is_timed: false,
+            values_in: table.rules.rules.values_in,
+        }));
+        self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldApart;
+        self.has_lasting_ropes |= again.as_pointer().is_none() && again.deadline_ms.is_some();
+        Ok(())
+    }
+
+    /// Appends a range delete: all keys from `from` on and below `to`.
+    pub fn push_range_delete(&mut self, table: &Arc<TableCore>, from: &[u8], to: &[u8]) -> Result<()> {
+        check_lengths(table, from, &[])?;
+        check_lengths(table, to, &[])?;
+        if table.is_index() {
+            table.check_takes_writes()?;
+        }
+        if table.hashed.is_some() {
+            return Err(Error::invalid(format!(
+                "table `{}` is hashed, and has no ranges of keys: delete its keys one by one, or drop it; or use a sorted table",
+                table.name
+            )));
+        }
+        if table.rules.order.compare(from, to).is_ge() {
+            return Err(Error::invalid(format!(
+                "a range delete in table `{}` must begin before it ends; swap its bounds",
+                table.name
+            )));
+        }
+        frame::put_record(&mut self.payload, table.id, LogOp::RangeDelete, from, to);
+        self.count_in(table, true);
+        self.has_range_delete = true;
+        Ok(())
+    }
+
+    /// Counts an op, and returns the place of its table among those of the batch.
+    #[inline]
+    pub fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) -> usize {
+        self.count += 1;
+        self.frees_only &= frees;
+        if let Some(place) = self.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
+            return place;
+        }
+        self.tables.push(Arc::clone(table));
+        self.is_timed |= table.is_timed;
+        self.tables.len() - 1
+    }
+}
+
+impl Encoded {
+    /// Appends an op on a hashed table; its table is the one with this place in the batch.
+    #[cold]
+    pub fn push_hashed(&mut self, table: usize, kind: OpKind, key: &[u8], value: &[u8], lifetime: Lifetime) {
+        let has_fronts = self.tables[table].records_of().has_fronts;
+        let (bytes, record, key_at) = match kind {
+            OpKind::Set | OpKind::Insert if !has_fronts => {
+                let start = self.values.len();
+                let hash = values::put_record(&mut self.values, self.tables[table].id, key, value);
+                let record = ValueRecord { range: start..self.values.len(), hash };
+                (&self.values, Some(record), start + RECORD_HEAD_BYTES)
+            }
+            _ => {
+                let start = self.loose.len();
+                self.loose.extend_from_slice(key);
+                self.loose.extend_from_slice(value);
+                (&self.loose, None, start)
+            }
+        };
+        let value_at = key_at + key.len();
+        debug_assert!(bytes.len() >= value_at + value.len());
+        self.hashed.push(HashedOp {
+            table,
+            kind,
+            key: key_at..value_at,
+            value: value_at..value_at + value.len(),
+            record,
+            lifetime,
+        });
+    }
+
+    /// Makes a long value that is finished, but for its front, the one op of an empty batch.
+    pub fn put_long(
+        &mut self,
+        table: &Arc<TableCore>,
+        (kind, key): (OpKind, &[u8]),
+        value: LongValue,
+        lifetime: Lifetime,
+    ) {
+        let place = self.count_in(table, false);
+        self.push_hashed(place, kind, key, &[], lifetime);
+        self.long = Some(Box::new(value));
+    }
+
+    pub fn bytes_of(&self, op: &HashedOp) -> &[u8] {
+        if op.record.is_some() { &self.values } else { &self.loose }
+    }
+
+    pub fn key_of(&self, op: &HashedOp) -> &[u8] {
+        &self.bytes_of(op)[op.key.clone()]
+    }
+
+    pub fn value_of(&self, op: &HashedOp) -> &[u8] {
+        &self.bytes_of(op)[op.value.clone()]
+    }
+
+    /// Appends the record of the log that puts a value in the place of another, or of none.
+    pub fn put_hashed(&mut self, table: &TableCore, record: &ValueRecord, key_len: usize, old: Option<Slot>) {
+        let key_at = record.range.start + RECORD_HEAD_BYTES;
+        let len = u64::from_le_bytes(self.values[record.range.start..][..8].try_into().unwrap_or_default());
+        let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
+        Pointer { place: ValuePlace::default(), time_ms: 0, hash: record.hash, len, head: &[] }
+            .put(&mut payload);
+        let key = &self.values[key_at..key_at + key_len];
+        frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
+        let pointer_at = self.payload.len() - payload.len() + SLOT_BYTES;
+        let values_in = table.rules.rules.values_in;
+        self.apart.push(Apart { pointer_at, record: record.range.clone(), is_timed: true, values_in });
+    }
+
+    /// Appends the same record, of a value that has its place.
+    pub fn put_placed(&mut self, table: &TableCore, key: &[u8], pointer: &Pointer<'_>, old: Option<Slot>) {
+        let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
+        pointer.put(&mut payload);
+        frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
+    }
+
+    /// Makes the record of a value that has a front.
+    pub fn front_record(&mut self, table: &TableCore, key: &[u8], front: Front, value: &[u8]) -> ValueRecord {
+        let start = self.values.len();
+        let value = [&front.bytes()[..], value].concat();
+        let hash = values::put_record(&mut self.values, table.id, key, &value);
+        ValueRecord { range: start..self.values.len(), hash }
+    }
+
+    /// Appends the record of the log that removes a key, or does nothing.
+    pub fn remove_hashed(&mut self, table: &TableCore, op: &HashedOp, old: Option<Slot>) {
+        let Encoded { payload, values, loose, .. } = self;
+        let bytes = if op.record.is_some() { values } else { loose };
+        let key = old.map_or(&[][..], |_| &bytes[op.key.clone()]);
+        let slot = old.map_or(0, Slot::bits).to_le_bytes();
+        frame::put_record(payload, table.id, LogOp::RemoveHashed, key, &slot);
+    }
+}
+
+/// Fails where values last for ever.
+pub fn check_expires(table: &TableCore) -> Result<()> {
+    if table.expires {
+        return Ok(());
+    }
+    let name = &table.name;
+    let message =
+        format!("the values of table `{name}` last for ever: create it with expire=by-write, or with a time");
+    Err(Error::invalid(message))
+}
+
+#[inline]
+pub fn check_lengths(table: &TableCore, key: &[u8], value: &[u8]) -> Result<()> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(too_long(table, "key", key.len(), KEY_BYTES_MAX));
+    }
+    if value.len() > VALUE_BYTES_MAX {
+        let error = too_long(table, "value", value.len(), VALUE_BYTES_MAX);
+        return Err(error.context(format!("key {}", table.rules.rules.key_codec().show_line(key))));
+    }
+    Ok(())
+}
+
+#[cold]
+fn too_long(table: &TableCore, what: &str, len: usize, limit: usize) -> Error {
+    Error::invalid(format!(
+        "a {what} of {len} bytes is too long for table `{}`: at most {limit} bytes",
+        table.name
+    ))
+}

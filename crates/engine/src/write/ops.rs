@@ -1,0 +1,110 @@
+//! What a batch is made of: ops on hashed tables, values to be put outside the tree, stamps to be set, entries of
+//! indexes; and how long a value lasts.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use folddb_base::OpKind;
+use folddb_base::stamp::NEVER;
+use folddb_rules::place::ValuesIn;
+use folddb_rules::{Expire, Terms};
+
+/// What was derived of a batch.
+#[derive(Default)]
+pub struct Derived {
+    /// As of which indexes: see [`crate::state::engine::Engine::index_epoch`].
+    pub epoch: u64,
+    /// Where the batch's own records end.
+    pub own: Option<Own>,
+    /// Buffers, kept from one batch to the next.
+    pub terms: Terms,
+    pub entry: Vec<u8>,
+    pub value: Vec<u8>,
+    /// The records of each index.
+    pub frames: Vec<Vec<u8>>,
+}
+
+impl Derived {
+    pub fn clear(&mut self) {
+        self.epoch = 0;
+        self.own = None;
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Own {
+    pub payload_bytes: usize,
+    pub count: u32,
+    pub tables: usize,
+}
+
+/// An op on a hashed table, before it is known what it does.
+#[derive(Clone, Debug)]
+pub struct HashedOp {
+    /// Its place among the tables of the batch.
+    pub table: usize,
+    pub kind: OpKind,
+    /// Where its key stands, among the records of values where it brings one, else among the loose bytes.
+    pub key: Range<usize>,
+    pub value: Range<usize>,
+    /// Of one that brings a value, unless that has a front, which is not known yet.
+    pub record: Option<ValueRecord>,
+    pub lifetime: Lifetime,
+}
+
+/// The record of a value, as the value lane will hold it.
+#[derive(Clone, Debug)]
+pub struct ValueRecord {
+    pub range: Range<usize>,
+    pub hash: u32,
+}
+
+/// How long a value lasts, in a table whose values may expire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lifetime {
+    /// As the rules of the table say.
+    Default,
+    /// So long after it is written; to the millisecond.
+    For(Duration),
+    /// Until this time, in milliseconds since 1970.
+    Until(u64),
+    /// For ever.
+    Forever,
+}
+
+impl Lifetime {
+    /// The deadline of what is written at this time.
+    pub(crate) fn deadline_ms(self, write_ms: u64, expire: Expire) -> u64 {
+        let deadline_ms = match self {
+            Lifetime::Default => {
+                return expire.default_ms().map_or(NEVER, |ms| write_ms.saturating_add(ms).min(NEVER - 1));
+            }
+            Lifetime::Forever => return NEVER,
+            Lifetime::For(time) => write_ms.saturating_add(u64::try_from(time.as_millis()).unwrap_or(NEVER)),
+            Lifetime::Until(deadline_ms) => deadline_ms,
+        };
+        deadline_ms.min(NEVER - 1)
+    }
+}
+
+/// A stamp that is not set yet.
+pub struct Stamped {
+    /// Where it stands in the payload of the batch: the stamp, or the pointer that has its times.
+    pub at: usize,
+    /// Where the deadline of a pointer stands; none where it is in the stamp.
+    pub deadline_at: Option<usize>,
+    pub lifetime: Lifetime,
+    pub expire: Expire,
+}
+
+/// An op whose value lies apart.
+pub struct Apart {
+    /// Where its pointer stands in the payload.
+    pub pointer_at: usize,
+    /// Where the record of its value stands among the values.
+    pub record: Range<usize>,
+    /// Whether its time is that of the commit.
+    pub is_timed: bool,
+    /// Where the rules of its table want it.
+    pub values_in: ValuesIn,
+}

@@ -1,0 +1,103 @@
+//! What holds a writer up: memory that is full, work that is owed, range deletes that pile up, a disk that is short
+//! of space. `folddb_merge::pace` has the law of the delays.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use folddb_base::Result;
+use folddb_host::sync::atomic::Ordering;
+use folddb_host::sync::thread;
+use folddb_merge::pace;
+
+use crate::state::catalog::TableCore;
+use crate::state::engine::Engine;
+use crate::state::pressure;
+use crate::write::encoded_batch::Encoded;
+
+/// Slows a writer down as the debt asks: see [`pace`] for the law.
+pub fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
+    if !pressure::upkeep_runs(engine) {
+        return;
+    }
+    let mut toll = pace::Toll::of(bytes as u64, value_bytes as u64);
+    while let Some(delay) = toll.next(&pressure::debt_now(engine), &pace::PaceOptions::default()) {
+        if delay.is_zero() || engine.health.is_closed() {
+            return;
+        }
+        let due = engine.debt.owed.lock().add(delay);
+        if let Some(due) = due {
+            engine.counters.writer_delay_us.add(due.as_micros() as u64);
+            let _turn = engine.debt.sleeping.lock();
+            thread::sleep(due);
+        }
+    }
+}
+
+/// Lets a writer in, after the delay that the debt asks for; waits while memory is full.
+pub fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
+    let is_over = || engine.account.as_ref().is_some_and(|account| !account.takes_writes());
+    if !batch.frees_only && (engine.health.is_short() || is_over()) {
+        // What was seen at the last tick may be over, or have begun since: nobody is refused for what is past.
+        pressure::check_space(engine);
+    }
+    engine.health.check_writable(batch.frees_only)?;
+    if batch.has_range_delete {
+        wait_for_ranges(engine, batch);
+    }
+    let debt = &engine.debt;
+    let is_behind = debt.tier_runs_max.load(Ordering::Relaxed) > engine.options.merge_factor;
+    let lane_is_over = debt.lane_thousandths.load(Ordering::Relaxed) > 1000 && !batch.values.is_empty();
+    if debt.sealed_bytes.load(Ordering::Acquire) == 0 && !is_behind && !lane_is_over {
+        return Ok(());
+    }
+    pay_delay(engine, batch.payload.len(), batch.values.len());
+    let begun = debt.flushes_begun.load(Ordering::Acquire);
+    let mut waited = false;
+    while memory_is_full_for(engine, batch) && pressure::upkeep_runs(engine) {
+        let seen = engine.bell.count();
+        engine.health.check_writable(batch.frees_only)?;
+        if debt.is_refused_since(begun) {
+            return Err(pressure::no_space(engine));
+        }
+        if !waited {
+            engine.counters.stalls.add(1);
+            waited = true;
+        }
+        if memory_is_full_for(engine, batch) {
+            engine.bell.wait(seen, Duration::from_millis(10));
+        }
+    }
+    Ok(())
+}
+
+/// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never for ever.
+#[cold]
+pub fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
+    let seen = engine.bell.count();
+    let is_over = |table: &Arc<TableCore>| table.has_many_ranges.load(Ordering::Relaxed);
+    if pressure::upkeep_runs(engine) && batch.tables.iter().any(is_over) {
+        engine.counters.stalls.add(1);
+        engine.bell.wait(seen, Duration::from_millis(10));
+    }
+}
+
+/// Lets a piece of a value in, of which no record speaks yet.
+pub fn admit_piece(engine: &Engine) -> Result<()> {
+    engine.check_open()?;
+    if engine.health.is_short() || engine.account.as_ref().is_some_and(|account| !account.takes_writes()) {
+        pressure::check_space(engine);
+    }
+    engine.health.check_writable(false)
+}
+
+/// True while sealed memtables leave a batch no memory. Who fills it waits first: tables of which no memtable waits
+/// for its flush have half a memtable more, so that one table's load does not stall another's writes. The bound
+/// holds all the same, since a table that has used up its own memtable is none of these any more.
+pub fn memory_is_full_for(engine: &Engine, batch: &Encoded) -> bool {
+    let sealed_bytes = engine.debt.sealed_bytes.load(Ordering::Acquire);
+    let memtable_bytes = engine.options.memtable_bytes();
+    // A memtable is sealed once it is full, so two hold a little more than two.
+    let limit = engine.options.sealed_bytes_max() + memtable_bytes / 4;
+    let is_quiet = |table: &Arc<TableCore>| table.pinned_view().sealed.is_empty();
+    sealed_bytes > limit && (sealed_bytes > limit + memtable_bytes / 2 || !batch.tables.iter().all(is_quiet))
+}
