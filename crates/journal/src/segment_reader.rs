@@ -183,15 +183,14 @@ impl SegmentReader {
             // A head that this look may have cut is left to the next one.
             let is_last = look.len() as u64 == left;
             let places = if is_last { look.len() } else { look.len() - (FRAME_OVERHEAD_BYTES_MAX - 1) };
-            if !is_zero(look) {
-                let claimed = |at: usize| {
-                    let place = offset + at as u64;
-                    frame::claimed_head(&look[at..], lsn_at(header, place))
-                        .is_some_and(|(head, len)| len as u64 <= end - place && is_wanted(&head))
-                };
-                if let Some(at) = magics(look).take_while(|&at| at < places).find(|&at| claimed(at)) {
-                    return Ok(Some(offset + at as u64));
-                }
+            let claimed = |at: usize| {
+                let place = offset + at as u64;
+                frame::claimed_head(&look[at..], lsn_at(header, place))
+                    .is_some_and(|(head, len)| len as u64 <= end - place && is_wanted(&head))
+            };
+            let filled = &look[..filled_len(look)]; // zeros are no magic
+            if let Some(at) = magics(filled).take_while(|&at| at < places).find(|&at| claimed(at)) {
+                return Ok(Some(offset + at as u64));
             }
             offset += places as u64;
         }
@@ -269,10 +268,20 @@ impl SegmentReader {
     }
 }
 
+/// Bytes that are compared with zeros at once.
+const BLOCK_BYTES: usize = 4096;
+
 /// True when all of `bytes` are zero. Compares blocks, since a search looks mostly at the unused rest of a segment.
 fn is_zero(bytes: &[u8]) -> bool {
-    const ZEROS: [u8; 4096] = [0; 4096];
+    const ZEROS: [u8; BLOCK_BYTES] = [0; BLOCK_BYTES];
     bytes.chunks(ZEROS.len()).all(|chunk| chunk == &ZEROS[..chunk.len()])
+}
+
+/// How many of `bytes` there are up to the last that is not zero. Passes over zeros in blocks.
+fn filled_len(bytes: &[u8]) -> usize {
+    let zeros: usize = bytes.rchunks(BLOCK_BYTES).take_while(|block| is_zero(block)).map(<[u8]>::len).sum();
+    let left = &bytes[..bytes.len() - zeros];
+    left.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
 }
 
 /// The places in `bytes` that have a frame's magic where it belongs.
@@ -296,8 +305,9 @@ impl Written {
     /// Takes what stands at `offset`; each byte is looked at once.
     fn note(&mut self, offset: u64, look: &[u8]) {
         let known = self.seen_to.saturating_sub(offset).min(look.len() as u64) as usize;
-        if let Some(last) = look[known..].iter().rposition(|&byte| byte != 0) {
-            self.end = offset + (known + last) as u64 + 1;
+        let filled = filled_len(&look[known..]);
+        if filled > 0 {
+            self.end = offset + (known + filled) as u64;
         }
         self.seen_to = self.seen_to.max(offset + look.len() as u64);
     }
