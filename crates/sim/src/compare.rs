@@ -63,7 +63,14 @@ pub(crate) fn compare_table(
 fn compare_whole(expected: &[ModelRow], mut rows: Vec<Dumped>) -> Outcome {
     rows.sort();
     let found: Vec<_> = rows.iter().flatten().map(|(key, value)| (&key[..], short(value))).collect();
-    match is_dump_of(&rows, expected) {
+    // A row on which the fold fails, as it may in a transaction, tells no key and so has no place among the others.
+    let dumped = |(key, present): &ModelRow| match present {
+        Present::Value(value) => Some((key.clone(), value.clone())),
+        Present::Failed => None,
+    };
+    let mut wanted: Vec<Dumped> = expected.iter().map(dumped).collect();
+    wanted.sort();
+    match rows == wanted {
         true => Ok(()),
         false => Err(format!("a scan gives {found:?}, and not the {} rows that there are", expected.len())),
     }
