@@ -1,7 +1,7 @@
 //! Repeatable random numbers for programs, workloads and failures.
 
 /// splitmix64 (Steele, Lea, Flood 2014): the same seed gives the same numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub struct Seeded {
     state: u64,
 }

@@ -5,12 +5,16 @@
 //! what is left of what was not synced; and either happens again in the middle of the recovery. Then the store must
 //! open, hold a prefix of the history that reaches as far as was promised, in whole batches, with no file too many or
 //! too few; and it must take more writes and survive another crash.
+//!
+//! Many crashes leave the same disk. Each such world is gone through once, and what another moment had promised is held
+//! against where the store stood there: see [`Judged`].
 
 use folddb::{AppendMode, Durability, Expire, Keep, Upkeep, Work};
+use parking_lot::Mutex;
 
 use crate::chance::Seeded;
 use crate::faulty_files::{Call, EDQUOT, ENOSPC, Fault};
-use crate::play::{Disagreement, Wreck, play_until_death};
+use crate::play::{Counts, Disagreement, Found, Judged, Wreck, play_until_death};
 use crate::program::{Action, Crash, FeedShape, Program, Settings, TableOp, What};
 use crate::tables::{HOUR_MS, KEYS, Kind, Order, Shape};
 use crate::world::SimDisk;
@@ -27,8 +31,12 @@ pub struct Effort {
     pub opening_step: u64,
 }
 
+/// Of the crashes that leave a world which was gone through before, one in so many is gone through all the same.
+const AGAIN_EACH: u64 = 500;
+
 /// A program whose moments are tried one after the other.
 pub struct EveryCall {
+    judged: Mutex<Judged>,
     program: Program,
     aftermath: Program,
     changes: u64,
@@ -67,9 +75,21 @@ impl EveryCall {
     }
 
     fn of(program: Program, aftermath: Program) -> Result<EveryCall, Disagreement> {
-        let disk = SimDisk::new(WORLD);
+        let disk = world();
         play_until_death(&program, &disk)?;
-        Ok(EveryCall { changes: disk.changes(), calls: disk.calls(), program, aftermath })
+        let judged = Mutex::new(Judged::again_each(AGAIN_EACH));
+        Ok(EveryCall { judged, changes: disk.changes(), calls: disk.calls(), program, aftermath })
+    }
+
+    /// Every world is gone through each time that a crash leaves it.
+    #[must_use]
+    pub fn trusting_nothing(self) -> EveryCall {
+        EveryCall { judged: Mutex::new(Judged::again_each(1)), ..self }
+    }
+
+    /// How many crashes were judged so far, and how.
+    pub fn counts(&self) -> Counts {
+        self.judged.lock().counts()
     }
 
     /// How many changes the program makes, and so how many moments there are to crash at.
@@ -88,7 +108,7 @@ impl EveryCall {
     /// # Errors
     /// What is wrong after one of them, and which.
     pub fn crash_before(&self, n: u64, effort: Effort) -> Result<u64, Disagreement> {
-        let disk = SimDisk::new(WORLD);
+        let disk = world();
         disk.die_after(n);
         let wreck = play_until_death(&self.program, &disk)?;
         self.crash_all_ways(&wreck, n, effort)
@@ -100,7 +120,7 @@ impl EveryCall {
     /// # Errors
     /// What is wrong during the program, or after it, and where.
     pub fn fail(&self, fault: &Fault) -> Result<bool, Disagreement> {
-        let disk = SimDisk::new(WORLD);
+        let disk = world();
         disk.break_on(fault.clone());
         let in_fault =
             |why: Disagreement| Disagreement { message: format!("{fault:?}: {}", why.message), ..why };
@@ -113,32 +133,40 @@ impl EveryCall {
     }
 
     fn crash_all_ways(&self, wreck: &Wreck, n: u64, effort: Effort) -> Result<u64, Disagreement> {
-        let mut tried = 0;
+        let before = self.counts().crashes;
         for cut in 0..=effort.cuts {
-            let crash =
-                Crash { after: 0, power: cut > 0, seed: cut.wrapping_add(n as u8), openings: Vec::new() };
-            self.try_crash(wreck, n, &crash)?;
-            tried += 1;
+            let (power, seed) = (cut > 0, cut.wrapping_add(n as u8));
+            let chance = &mut Seeded::new(u64::from(seed));
+            let found = wreck.next(power, chance);
+            let crash = Crash { after: 0, power, seed, openings: Vec::new() };
+            self.judge(&found, n, &crash)?;
             if effort.opening_step == 0 {
                 continue;
             }
-            let changes = wreck.changes_of_opening(&crash).min(u64::from(u8::MAX));
-            for change in (n % effort.opening_step..changes).step_by(effort.opening_step as usize) {
-                let power = !(n + change).is_multiple_of(3);
+            let all = found.dying_in_opening().into_iter().enumerate();
+            let step = effort.opening_step;
+            for (change, dead) in all.skip((n % step) as usize).step_by(step as usize) {
+                let power = !(n + change as u64).is_multiple_of(3);
                 let crash = Crash { openings: vec![(change as u8, power)], ..crash.clone() };
-                self.try_crash(wreck, n, &crash)?;
-                tried += 1;
+                self.judge(&dead.next(power, &mut chance.clone()), n, &crash)?;
             }
         }
-        Ok(tried)
+        Ok(self.counts().crashes - before)
     }
 
-    fn try_crash(&self, wreck: &Wreck, n: u64, crash: &Crash) -> Result<(), Disagreement> {
-        wreck.try_crash(crash, &self.aftermath).map_err(|why| Disagreement {
+    fn judge(&self, found: &Found, n: u64, crash: &Crash) -> Result<(), Disagreement> {
+        found.judge(&self.aftermath, &mut self.judged.lock()).map_err(|why| Disagreement {
             message: format!("before change {n} of {}, {crash:?}: {}", self.changes, why.message),
             ..why
         })
     }
+}
+
+/// The world that a program runs in.
+fn world() -> SimDisk {
+    let disk = SimDisk::new(WORLD);
+    disk.begin_processes_alike();
+    disk
 }
 
 /// Writes like the program's, and a power cut after them that keeps what was synced and little else.

@@ -7,6 +7,8 @@
 //! After a crash a store must hold the history up to the end of some batch, and not less than was promised. A batch is never in
 //! doubt: it is in the history where its commit succeeds or fails with `NotDurable`, and nowhere where it fails otherwise.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use folddb::{Durability, Seq};
 use folddb_base::Stamp;
 
@@ -32,7 +34,7 @@ pub(crate) struct Known {
 }
 
 /// What a table came into being with.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Loaded {
     /// The seq of its rows.
     pub(crate) seq: Seq,
@@ -40,7 +42,26 @@ pub(crate) struct Loaded {
     pub(crate) rows: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-#[derive(Clone, Default)]
+/// A state that an opened store may be in.
+pub(crate) struct Fitting {
+    /// The end of the history that it holds.
+    pub(crate) end: Seq,
+    /// What is known if it is so.
+    pub(crate) known: Known,
+}
+
+/// Where an opened store stood, and all but promises that the judgement on it hung on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stood {
+    /// Its last seq.
+    pub(crate) last_seq: Seq,
+    /// The end of the history that it held.
+    pub(crate) end: Seq,
+    /// What was known of the history up to its last seq.
+    pub(crate) print: u64,
+}
+
+#[derive(Clone, Debug, Default)]
 struct Doubt {
     created: Vec<(String, Shape, Loaded)>,
     dropped: Vec<String>,
@@ -148,13 +169,13 @@ impl Known {
     /// promised. All of it is durable, since opening rewrites what it replays.
     pub(crate) fn settle(&mut self, contents: &Contents, last_seq: Seq) -> Outcome {
         let mut fitting = self.fitting(contents, last_seq)?;
-        *self = fitting.swap_remove(0); // there is one at least
+        *self = fitting.swap_remove(0).known; // there is one at least
         Ok(())
     }
 
     /// What it may be that an opened store holds, the newest state first. More than one where rows look alike in several, as
     /// when the last that was written to a key changed nothing: the past of the keys may tell them apart.
-    pub(crate) fn fitting(&self, contents: &Contents, last_seq: Seq) -> Result<Vec<Known>, String> {
+    pub(crate) fn fitting(&self, contents: &Contents, last_seq: Seq) -> Result<Vec<Fitting>, String> {
         let mut known = self.clone();
         known.settle_tables(contents)?;
         let mut floor = known.promised_to_death;
@@ -171,7 +192,23 @@ impl Known {
         if ends.is_empty() {
             return Err(known.what_is_there(contents, floor));
         }
-        Ok(ends.iter().rev().map(|end| known.cut(*end, last_seq)).collect())
+        Ok(ends.iter().rev().map(|&end| Fitting { end, known: known.cut(end, last_seq) }).collect())
+    }
+
+    /// A number that is the same where [`Known::fitting`] and all that follows from it are, for a store with this last
+    /// seq, but for what was promised.
+    pub(crate) fn print(&self, last_seq: Seq) -> u64 {
+        let mut print = DefaultHasher::new();
+        (self.model.print(last_seq), format!("{:?}", self.doubt)).hash(&mut print);
+        self.ends.iter().filter(|end| **end <= last_seq).for_each(|end| end.hash(&mut print));
+        print.finish()
+    }
+
+    /// Whether a store that stands there holds what was promised. It was the newest state that it could be in, and
+    /// it is so still if no promise goes beyond it.
+    pub(crate) fn is_kept_by(&self, stood: &Stood) -> bool {
+        let floor = self.promised_to_death;
+        stood.end == floor || (stood.end > floor && self.ends.contains(&stood.end))
     }
 
     fn cut(&self, end: Seq, last_seq: Seq) -> Known {
@@ -218,3 +255,7 @@ impl Known {
         text + &format!("; batches end at {:?}", self.ends)
     }
 }
+
+#[cfg(test)]
+#[path = "known/tests.rs"]
+mod tests;

@@ -4,6 +4,8 @@
 //! from the beginning, one op at a time. There are no runs, no merges and no composition of ops.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use folddb_base::stamp::NEVER;
 use folddb_base::{Seq, Stamp};
@@ -11,7 +13,7 @@ use folddb_base::{Seq, Stamp};
 use crate::tables::{Kind, Mark, Order, Shape};
 
 /// One op on a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum ModelOp {
     /// Makes the value this one.
     Set(Vec<u8>, Vec<u8>),
@@ -42,7 +44,8 @@ struct ModelTable {
     shape: Shape,
     /// Which of the tables of the store it is, in the order of their making.
     born: u64,
-    history: Vec<(Seq, ModelOp, Stamp)>,
+    /// What was written. Copies share the ops, which may be long.
+    history: Vec<(Seq, Arc<ModelOp>, Stamp)>,
     /// The seq of the rows that it came into being with; 0 where it was empty.
     loaded_at: Seq,
     /// When what has that seq was written.
@@ -173,7 +176,7 @@ impl Model {
     /// Whether a range was deleted from a table after `seq`.
     pub fn was_cut_since(&self, table: &str, seq: Seq) -> bool {
         let Some(table) = self.tables.get(table) else { return false };
-        table.history.iter().any(|(at, op, _)| *at > seq && matches!(op, ModelOp::DeleteRange(..)))
+        table.history.iter().any(|(at, op, _)| *at > seq && matches!(**op, ModelOp::DeleteRange(..)))
     }
 
     /// Whether a table has its index.
@@ -262,7 +265,7 @@ impl Model {
         if let Some(table) = self.tables.get_mut(table) {
             self.last_seq += 1;
             self.times.push((self.last_seq, stamp.write_ms));
-            table.history.push((self.last_seq, op, stamp));
+            table.history.push((self.last_seq, Arc::new(op), stamp));
         }
     }
 
@@ -272,7 +275,7 @@ impl Model {
         let before = self.times.partition_point(|(at, _)| *at <= seq);
         let loaded_ms = before.checked_sub(1).map_or(0, |at| self.times[at].1);
         if let Some(table) = self.tables.get_mut(table) {
-            table.history.push((seq, op, stamp));
+            table.history.push((seq, Arc::new(op), stamp));
             (table.loaded_at, table.loaded_ms) = (seq, loaded_ms);
         }
     }
@@ -323,6 +326,26 @@ impl Model {
         self.ends.retain(|end| *end <= seq);
         self.times.retain(|(at, _)| *at <= seq);
         self.last_seq = last_seq;
+    }
+
+    /// A number that two models share, and only they, that are the same once each is [cut](Model::cut) at some
+    /// seq up to this one, whatever they were told later.
+    pub fn print(&self, until: Seq) -> u64 {
+        let mut print = DefaultHasher::new();
+        for (name, table) in &self.tables {
+            let ModelTable { shape, born, history, loaded_at, loaded_ms, index, index_since } = table;
+            let facts = format!("{name} {shape:?} {born} {loaded_at} {loaded_ms} {index:?} {index_since}");
+            facts.hash(&mut print);
+            for (seq, op, stamp) in history.iter().filter(|(seq, ..)| *seq <= until) {
+                (seq, op, stamp.write_ms, stamp.deadline_ms).hash(&mut print);
+            }
+        }
+        for (seq, time_ms) in self.times.iter().filter(|(seq, _)| *seq <= until) {
+            (seq, time_ms).hash(&mut print);
+        }
+        self.ends.iter().filter(|end| **end <= until).for_each(|end| end.hash(&mut print));
+        (self.made, self.latest_ms).hash(&mut print);
+        print.finish()
     }
 
     /// Everything in a table as a reader at `seq` sees it, in the order of the table.
@@ -376,7 +399,7 @@ impl Model {
             let was_alive = batch.first().is_some_and(|(_, _, stamp)| is_alive(&state, stamp));
             let mut touched = None;
             for (seq, op, stamp) in batch {
-                let is_void = matches!(op, ModelOp::Insert(..)) && is_alive(&state, stamp);
+                let is_void = matches!(**op, ModelOp::Insert(..)) && is_alive(&state, stamp);
                 apply(&table.shape, &mut state, op, *stamp);
                 if is_about(&table.shape, op, key) && !is_void {
                     touched = Some(*seq);

@@ -32,7 +32,9 @@ mod write;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use folddb::{BytesTable, Durability, Error, ErrorKind, Options, Snapshot, Store, Upkeep, Work, WriteOp};
+use folddb::{
+    BytesTable, Durability, Error, ErrorKind, Options, Seq, Snapshot, Store, Upkeep, Work, WriteOp,
+};
 
 use crate::compare::{Outcome, same};
 use crate::known::{Contents, Known};
@@ -46,7 +48,7 @@ use load::Loading;
 use past::Past;
 use transact::Running;
 
-pub use crash::{Wreck, play_until_death};
+pub use crash::{Counts, Found, Judged, Wreck, play_until_death};
 
 /// Where a program and its store part ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -127,6 +129,9 @@ struct Player {
     is_created: bool,
     /// When the store was made.
     epoch_ms: u64,
+    /// The last seq of the store when it was opened last, and the end of the history that it held; none where it might
+    /// have been another.
+    stood: Option<(Seq, Seq)>,
 }
 
 fn said(doing: &str) -> impl Fn(Error) -> String + '_ {
@@ -153,6 +158,7 @@ impl Player {
             compares: true,
             is_created: false,
             epoch_ms: 0,
+            stood: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a consumer makes of a change feed: a model of its own, which knows of the store only what the feed has told.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use folddb::{FeedChange, FeedEvent, FeedOp, Seq};
 use folddb_base::Stamp;
@@ -24,6 +25,15 @@ pub(crate) struct Replica {
 }
 
 impl Replica {
+    /// A number that only replicas share that are the same.
+    pub(crate) fn print(&self) -> u64 {
+        let Replica { model, failed, is_complete, has_begun, began_ms, last_seq } = self;
+        let mut print = DefaultHasher::new();
+        (model.print(Seq::MAX), model.last_seq(), model.now_ms()).hash(&mut print);
+        (failed, is_complete, has_begun, began_ms, last_seq).hash(&mut print);
+        print.finish()
+    }
+
     /// Takes what comes next. `shapes` tells what rules as text mean.
     pub(crate) fn take(&mut self, event: FeedEvent, shapes: &BTreeMap<String, Shape>) -> Outcome {
         match event {

@@ -19,6 +19,7 @@ mod image;
 mod diary;
 mod machine;
 mod power;
+mod print;
 mod files;
 
 use std::collections::BTreeMap;
@@ -63,6 +64,8 @@ impl SimDisk {
             clock_ns: 0,
             wall_s: 1_700_000_000,
             slow: None,
+            begins_alike: false,
+            before_changes: None,
             chance: Seeded::new(seed),
             luck: Seeded::new(seed ^ 0x5eed),
             diary: Diary::default(),
@@ -120,7 +123,37 @@ impl SimDisk {
         machine.slow = None;
         machine.dies_before = None;
         machine.is_dead = false;
+        machine.before_changes = None;
+        if machine.begins_alike {
+            machine.begin_alike();
+        }
         power::drop_nameless(&mut machine);
+    }
+
+    /// From now on each process is given the same random numbers and begins at a whole minute, as if one had taken
+    /// some time to come. So what it finds on the disk is all that tells it when the last one died.
+    pub fn begin_processes_alike(&self) {
+        self.machine.lock().begins_alike = true;
+    }
+
+    /// Some time passes, up to a whole tenth of a second.
+    pub fn pause_alike(&self) {
+        self.machine.lock().pause_alike();
+    }
+
+    /// All that decides what the next process meets, as a number.
+    pub fn print(&self) -> u64 {
+        print::of_machine(&self.machine.lock())
+    }
+
+    /// Does something in a copy of this world, and gives the worlds in which the process had died before each of the
+    /// changes that this made.
+    pub fn before_changes(&self, work: impl FnOnce(&SimDisk)) -> Vec<SimDisk> {
+        let disk = self.fork();
+        disk.machine.lock().before_changes = Some(Vec::new());
+        work(&disk);
+        let kept = disk.machine.lock().before_changes.take();
+        kept.unwrap_or_default().into_iter().map(SimDisk::of).collect()
     }
 
     /// Takes the power away here so many times, by seed, and shows each disk that is left.

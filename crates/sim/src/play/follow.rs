@@ -6,6 +6,7 @@
 //! whatever the writer does in between.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use folddb::{ErrorKind, Feed, FeedBeside, FeedOptions, FeedPosition, Store};
 
@@ -56,6 +57,16 @@ impl Clone for Consumer {
 }
 
 impl Consumer {
+    /// A number that only consumers share who go on alike in the next process.
+    pub(super) fn print(&self) -> u64 {
+        let mut print = DefaultHasher::new();
+        for (place, replica) in &self.kept {
+            (format!("{place:?}"), replica.print()).hash(&mut print);
+        }
+        (self.has_met_feed, self.may_be_lost, format!("{:?}", self.shapes)).hash(&mut print);
+        print.finish()
+    }
+
     /// A table may come to have these rules.
     pub(super) fn know(&mut self, shape: &Shape) {
         self.shapes.insert(shape.rules().to_text(), *shape);

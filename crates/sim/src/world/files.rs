@@ -106,6 +106,9 @@ impl Files for SimDisk {
         self.call(Call::Cut, path, (len_bytes, &[]), |machine| {
             let id = machine.file_id(path)?;
             machine.file_mut(id)?.cut(len_bytes);
+            if name_of(path).ends_with(".values") {
+                machine.file_mut(id)?.given_up = Some(len_bytes);
+            }
             Ok(())
         })
     }

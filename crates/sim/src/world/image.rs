@@ -1,4 +1,5 @@
-//! The bytes of a file, in pages that copies share: a disk is copied at every crash, and few pages differ.
+//! The bytes of a file, in pages that copies share: a disk is copied at every crash, and few pages differ. Each
+//! knows a hash of itself once somebody has asked, so that two disks are told apart by looking at little.
 //!
 //! ```text
 //!   | page 0 | page 1 | (none) | page 3 |        a page that is not there is all zeros
@@ -6,18 +7,48 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, OnceLock};
+
+use folddb_base::checksum::hash64;
 
 /// Bytes of a page: what a memory map writes back at once.
 pub(crate) const PAGE_BYTES: u64 = 4096;
 
-type Page = [u8; PAGE_BYTES as usize];
+#[derive(Clone)]
+struct Page {
+    bytes: [u8; PAGE_BYTES as usize],
+    /// Of the bytes; none where they are all zeros, as those of a page that is not there.
+    hash: OnceLock<Option<u64>>,
+}
+
+impl Page {
+    fn bytes_mut(&mut self) -> &mut [u8; PAGE_BYTES as usize] {
+        self.hash.take();
+        &mut self.bytes
+    }
+
+    fn hash(&self) -> Option<u64> {
+        *self.hash.get_or_init(|| {
+            let is_filled = self.bytes != [0; PAGE_BYTES as usize];
+            is_filled.then(|| hash64(0, &self.bytes))
+        })
+    }
+}
+
+impl Default for Page {
+    fn default() -> Page {
+        Page { bytes: [0; PAGE_BYTES as usize], hash: OnceLock::new() }
+    }
+}
 
 /// Bytes; those beyond the end are zeros.
 #[derive(Clone, Default)]
 pub(crate) struct Image {
-    pages: BTreeMap<u64, Arc<Page>>,
+    pages: Arc<BTreeMap<u64, Arc<Page>>>,
     len_bytes: u64,
+    /// A hash of the pages, and the end of the last byte that is not zero, once somebody has asked for them.
+    filled: OnceLock<(u64, u64)>,
 }
 
 impl Image {
@@ -29,15 +60,17 @@ impl Image {
     pub(crate) fn set_len(&mut self, len_bytes: u64) {
         if len_bytes < self.len_bytes {
             let kept_pages = len_bytes.div_ceil(PAGE_BYTES);
-            self.pages.retain(|&page, _| page < kept_pages);
+            let pages = Arc::make_mut(&mut self.pages);
+            pages.retain(|&page, _| page < kept_pages);
             let inside = len_bytes % PAGE_BYTES;
             if inside > 0
-                && let Some(page) = self.pages.get_mut(&(len_bytes / PAGE_BYTES))
+                && let Some(page) = pages.get_mut(&(len_bytes / PAGE_BYTES))
             {
-                Arc::make_mut(page)[inside as usize..].fill(0);
+                Arc::make_mut(page).bytes_mut()[inside as usize..].fill(0);
             }
         }
         self.len_bytes = len_bytes;
+        self.filled.take();
     }
 
     /// Fills `buf` from `offset`; zeros beyond the end.
@@ -45,7 +78,7 @@ impl Image {
         for_pages(offset, buf.len(), |page, inside, range| {
             let target = &mut buf[range.clone()];
             match self.pages.get(&page) {
-                Some(bytes) => target.copy_from_slice(&bytes[inside..inside + range.len()]),
+                Some(page) => target.copy_from_slice(&page.bytes[inside..inside + range.len()]),
                 None => target.fill(0),
             }
         });
@@ -53,11 +86,35 @@ impl Image {
 
     /// Puts bytes at `offset`, beyond the end too.
     pub(crate) fn write(&mut self, offset: u64, bytes: &[u8]) {
+        let pages = Arc::make_mut(&mut self.pages);
         for_pages(offset, bytes.len(), |page, inside, range| {
-            let page = self.pages.entry(page).or_insert_with(|| Arc::new([0; PAGE_BYTES as usize]));
-            Arc::make_mut(page)[inside..inside + range.len()].copy_from_slice(&bytes[range]);
+            let page = Arc::make_mut(pages.entry(page).or_default());
+            page.bytes_mut()[inside..inside + range.len()].copy_from_slice(&bytes[range]);
         });
+        self.filled.take();
         self.len_bytes = self.len_bytes.max(offset + bytes.len() as u64);
+    }
+
+    /// A number for its bytes and its length, and the same for any length beyond `given_up` if there are zeros only.
+    pub(crate) fn print(&self, given_up: Option<u64>) -> (u64, u64) {
+        let (hash, filled_bytes) = *self.filled.get_or_init(|| self.filled());
+        let least = given_up.unwrap_or(self.len_bytes).max(filled_bytes);
+        (hash, self.len_bytes.min(least))
+    }
+
+    fn filled(&self) -> (u64, u64) {
+        let (mut hash, mut last) = (DefaultHasher::new(), None);
+        for (at, page) in &*self.pages {
+            if let Some(of_page) = page.hash() {
+                (at, of_page).hash(&mut hash);
+                last = Some((at, page));
+            }
+        }
+        let end_of = |(at, page): (&u64, &Arc<Page>)| {
+            let inside = page.bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1);
+            at * PAGE_BYTES + inside
+        };
+        (hash.finish(), last.map_or(0, end_of))
     }
 
     /// All bytes.

@@ -54,6 +54,10 @@ pub(crate) struct Machine {
     pub(crate) wall_s: u64,
     /// One call in so many takes so long.
     pub(crate) slow: Option<(u64, u64)>,
+    /// Every process begins alike: see [`super::SimDisk::begin_processes_alike`].
+    pub(crate) begins_alike: bool,
+    /// The worlds before each change, where somebody asked for them.
+    pub(crate) before_changes: Option<Vec<Machine>>,
     /// What the process is given as random.
     pub(crate) chance: Seeded,
     /// What the world decides by.
@@ -71,9 +75,11 @@ pub(crate) struct File {
     pub(crate) is_mapped: bool,
     /// Bytes that are set aside for it, and need no more space.
     pub(crate) reserved_bytes: u64,
+    /// The length that a process has cut it to, where those that come ask for no more than that.
+    pub(crate) given_up: Option<u64>,
 }
 
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Hash)]
 pub(crate) struct Dir {
     pub(crate) now: BTreeMap<String, Node>,
     pub(crate) durable: BTreeMap<String, Node>,
@@ -81,14 +87,14 @@ pub(crate) struct Dir {
 }
 
 /// What a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Node {
     File(FileId),
     Dir(DirId),
 }
 
 /// One change of a directory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) enum NameChange {
     Put(String, Node),
     Remove(String),
@@ -197,7 +203,7 @@ impl File {
         }
     }
 
-    fn space_bytes(&self) -> u64 {
+    pub(crate) fn space_bytes(&self) -> u64 {
         self.now.len_bytes().max(self.reserved_bytes)
     }
 }
@@ -219,6 +225,7 @@ impl Machine {
                 self.diary.push(Entry::Note(format!("dead before {call:?} {}", name_of(path))));
                 return Err(dead());
             }
+            self.keep_before_change(call, path);
             self.changes += 1;
         }
         self.calls += 1;
@@ -232,6 +239,32 @@ impl Machine {
             return Ok(());
         }
         self.faults.judge(call, path).inspect_err(|_| self.has_met_fault = true)
+    }
+
+    /// Keeps the world as it is before a change, for who asked for it.
+    fn keep_before_change(&mut self, call: Call, path: &Path) {
+        let Some(mut kept) = self.before_changes.take() else { return };
+        let diary = self.diary.fork();
+        let mut before = Machine { diary, ..self.clone() };
+        before.is_dead = true;
+        before.diary.push(Entry::Note(format!("dead before {call:?} {}", name_of(path))));
+        kept.push(before);
+        self.before_changes = Some(kept);
+    }
+
+    /// The next process is given the same random numbers as any other, and begins at a whole minute. What it makes is
+    /// told apart from what others have made, and in the same order, however much that was.
+    pub(crate) fn begin_alike(&mut self) {
+        (self.chance, self.luck) = (Seeded::new(1), Seeded::new(2));
+        self.wall_s = (self.wall_s + self.clock_ns.div_ceil(1_000_000_000)).next_multiple_of(60);
+        self.clock_ns = 0;
+        self.next_id = (self.next_id + 1).next_multiple_of(10_000);
+    }
+
+    /// Time passes up to a whole tenth of a second, and luck is what it was when the process began.
+    pub(crate) fn pause_alike(&mut self) {
+        self.luck = Seeded::new(2);
+        self.clock_ns = self.clock_ns.next_multiple_of(100_000_000);
     }
 
     /// Writes into the diary what came of a call.

@@ -58,6 +58,9 @@ fn fate(temper: &Temper, chance: &mut Seeded) -> Fate {
 /// Takes the power away; everything that is left is durable.
 pub(crate) fn cut_power(machine: &mut Machine, chance: &mut Seeded) {
     let temper = Temper::of(chance);
+    if machine.begins_alike {
+        drop_nameless(machine); // what was in a directory that is gone takes no part
+    }
     for dir in machine.dirs.values_mut() {
         let mut names = dir.durable.clone();
         for change in &dir.pending {
@@ -69,7 +72,9 @@ pub(crate) fn cut_power(machine: &mut Machine, chance: &mut Seeded) {
     }
     drop_nameless(machine);
     for file in machine.files.values_mut() {
-        let image = left_of(file, &temper, chance);
+        // Where worlds are compared, what becomes of one file says nothing of what becomes of the next.
+        let own = &mut Seeded::new(if machine.begins_alike { chance.next_u64() } else { 0 });
+        let image = left_of(file, &temper, if machine.begins_alike { own } else { &mut *chance });
         *file = File {
             now: image.clone(),
             durable: image,
@@ -77,12 +82,20 @@ pub(crate) fn cut_power(machine: &mut Machine, chance: &mut Seeded) {
             lost: BTreeSet::new(),
             is_mapped: false,
             reserved_bytes: 0,
+            given_up: file.given_up,
         };
     }
 }
 
 /// Forgets files and directories that no name leads to.
 pub(crate) fn drop_nameless(machine: &mut Machine) {
+    let (dirs, files) = named(machine);
+    machine.dirs.retain(|id, _| dirs.contains(id));
+    machine.files.retain(|id, _| files.contains(id));
+}
+
+/// The directories and files that a name leads to, or may lead to after a crash.
+pub(crate) fn named(machine: &Machine) -> (BTreeSet<DirId>, BTreeSet<FileId>) {
     let (mut dirs, mut files): (BTreeSet<DirId>, BTreeSet<FileId>) = (BTreeSet::new(), BTreeSet::new());
     let mut ahead = vec![ROOT];
     while let Some(id) = ahead.pop() {
@@ -99,8 +112,7 @@ pub(crate) fn drop_nameless(machine: &mut Machine) {
             }
         }
     }
-    machine.dirs.retain(|id, _| dirs.contains(id));
-    machine.files.retain(|id, _| files.contains(id));
+    (dirs, files)
 }
 
 fn put_by(change: &super::machine::NameChange) -> Option<&Node> {
