@@ -3,13 +3,14 @@
 //!
 //! `--threads` has threads do the upkeep of every store, and not of one in four; `--on-disk` has
 //! the stores in the directory for temporary files, and not in memory. With both, beside other
-//! work, time passes where it seldom does: `.ci/races sleeps`. `--print` prints programs, and plays
+//! work, time passes where it seldom does: `.ci/races sleeps`. `--held-clock` reads the clock between
+//! actions only, for a machine whose clock jumps (libfaketime). `--print` prints programs, and plays
 //! none.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use folddb_sim::play::{Disagreement, play};
+use folddb_sim::play::{Disagreement, play, play_by_held_clock};
 use folddb_sim::program::{Program, shrink};
 
 fn argument(name: &str, default: u64) -> u64 {
@@ -25,6 +26,7 @@ fn has_flag(name: &str) -> bool {
 fn attempt(program: &Program) -> Result<(), Disagreement> {
     let place = if has_flag("--on-disk") { std::env::temp_dir() } else { folddb_sim::memory_dir() };
     let dir = tempfile::tempdir_in(place).expect("a directory for temporary files");
+    let play = if has_flag("--held-clock") { play_by_held_clock } else { play };
     let played = catch_unwind(AssertUnwindSafe(|| play(program, &dir.path().join("store"))));
     played.unwrap_or_else(|_| Err(Disagreement { at: usize::MAX, message: "it panicked".to_owned() }))
 }

@@ -13,10 +13,12 @@
 //!   others   a second store, readers beside, a sealed store, tables made anew from their logs
 //!   past     what tables keep of their past, and snapshots of it
 //!   index    indexes      follow    the change feed, read in the store and beside it      ages    how old snapshots become
+//!   clock    the time between actions
 //! ```
 
 mod ages;
 mod ask;
+mod clock;
 mod crash;
 mod cursors;
 mod follow;
@@ -31,10 +33,12 @@ mod write;
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use folddb::{
     BytesTable, Durability, Error, ErrorKind, Options, Seq, Snapshot, Store, Upkeep, Work, WriteOp,
 };
+use folddb_host::Host;
 
 use crate::compare::{Outcome, same};
 use crate::known::{Contents, Known};
@@ -42,6 +46,7 @@ use crate::model::Model;
 use crate::program::{Action, Crash, MANY_TABLES, Program, Settings, TABLES, TableOp, What};
 use crate::tables::{Kind, Order, Shape, with_customs};
 use crate::world::SimDisk;
+use clock::HeldClock;
 use cursors::Left;
 use follow::Consumer;
 use load::Loading;
@@ -70,9 +75,16 @@ impl std::fmt::Display for Disagreement {
 /// # Errors
 /// The first disagreement of store and model.
 pub fn play(program: &Program, dir: &Path) -> Result<(), Disagreement> {
-    let mut player = Player::new(program.settings, dir, None);
-    player.create_store().map_err(|message| Disagreement { at: 0, message })?;
-    player.play(&program.actions)
+    Player::new(program.settings, dir, None).play_on_files(program)
+}
+
+/// As [`play`], with a clock that is read between the actions only: for a machine whose clock jumps.
+///
+/// # Errors
+/// The first disagreement of store and model.
+pub fn play_by_held_clock(program: &Program, dir: &Path) -> Result<(), Disagreement> {
+    let clock = Some(Arc::new(HeldClock::new()));
+    Player { clock, ..Player::new(program.settings, dir, None) }.play_on_files(program)
 }
 
 /// Plays a program in a simulated world. The diary of `disk` goes on in the world that it ends in, which is returned.
@@ -103,6 +115,8 @@ struct Player {
     settings: Settings,
     /// The world, where it is a simulated one.
     disk: Option<SimDisk>,
+    /// The clock, where it is not the world's own.
+    clock: Option<Arc<HeldClock>>,
     /// Absent for moments only.
     store: Option<Store>,
     snapshots: Vec<Snapshot>,
@@ -144,6 +158,7 @@ impl Player {
             dir: dir.to_owned(),
             settings,
             disk,
+            clock: None,
             store: None,
             snapshots: Vec::new(),
             pasts: Vec::new(),
@@ -160,6 +175,11 @@ impl Player {
             epoch_ms: 0,
             stood: None,
         }
+    }
+
+    fn play_on_files(mut self, program: &Program) -> Result<(), Disagreement> {
+        self.create_store().map_err(|message| Disagreement { at: 0, message })?;
+        self.play(&program.actions)
     }
 
     fn create_store(&mut self) -> Outcome {
@@ -216,9 +236,10 @@ impl Player {
             .disk_reserve_bytes(0)
             .append_mode(self.settings.append_mode)
             .upkeep(self.settings.upkeep);
-        let options = match &self.disk {
-            Some(disk) => options.host(disk.host()),
-            None => options,
+        let options = match (&self.disk, &self.clock) {
+            (Some(disk), _) => options.host(disk.host()),
+            (None, Some(clock)) => options.host(Host { clock: clock.clone(), ..Host::real() }),
+            (None, None) => options,
         };
         with_customs(self.with_ages(options))
     }
@@ -491,6 +512,7 @@ impl Player {
         self.store = None;
         let options = self.options().read_only(true);
         self.store = Some(Store::open(&self.dir, options).map_err(said("open for reading only"))?);
+        self.tell_time(); // the clock may have gone back over what nothing was written with
         self.compare()?;
         if let Some((table, shape)) = self.table(0)? {
             let refused = table.write(WriteOp::Delete, &shape.key(0), &[]).map_err(|error| error.kind());
@@ -502,6 +524,7 @@ impl Player {
 
     /// The time that the store says it is, for the model.
     fn tell_time(&mut self) {
+        self.clock.iter().for_each(|clock| clock.read());
         if let Some(store) = &self.store {
             self.known.model.set_time(store.unix_millis());
         }

@@ -1,0 +1,44 @@
+//! A clock that is read between actions and stands still while one goes on: so store and model have the same time,
+//! however the machine's clock jumps. Where nobody asks for it a player has the machine's own, since then a millisecond
+//! also ends in the midst of an action, as it does for everybody.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use folddb_host::Clock;
+use folddb_host::clock::SystemClock;
+
+/// See the top of this file.
+#[derive(Default)]
+pub(super) struct HeldClock {
+    machine: SystemClock,
+    wall_ms: AtomicU64,
+}
+
+impl HeldClock {
+    /// A clock that shows what the machine's shows now.
+    pub(super) fn new() -> HeldClock {
+        let clock = HeldClock::default();
+        clock.read();
+        clock
+    }
+
+    /// From now on it is as late as the machine says now.
+    pub(super) fn read(&self) {
+        self.wall_ms.store(self.machine.unix_millis(), Ordering::Relaxed);
+    }
+}
+
+impl Clock for HeldClock {
+    fn monotonic(&self) -> Duration {
+        self.machine.monotonic()
+    }
+
+    fn unix_seconds(&self) -> u64 {
+        self.unix_millis() / 1000
+    }
+
+    fn unix_millis(&self) -> u64 {
+        self.wall_ms.load(Ordering::Relaxed)
+    }
+}
