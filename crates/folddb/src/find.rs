@@ -10,7 +10,7 @@
 //! that has several of the terms that are asked for is hit by each.
 //!
 //! Who reads the past of a table that keeps it (a snapshot of a moment that is over) goes over the present entries: of the index
-//! of such a table only those are cleaned that were stale before all that it keeps (`upkeep/clean.rs`).
+//! of such a table only those are cleaned that were stale before all that it keeps (`background/clean.rs`).
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;

@@ -106,7 +106,7 @@ fn library_sources() -> Vec<(PathBuf, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let library = [
         "base", "rules", "layout", "host", "journal", "memtable", "run", "hash", "merge", "manifest",
-        "folddb",
+        "engine", "folddb",
     ];
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = library.iter().map(|name| crates.join(name).join("src")).collect();
@@ -179,4 +179,18 @@ fn unsafe_stands_in_one_named_file_and_every_block_has_its_reason_and_its_test()
         }
     }
     assert_eq!(blocks, 11, "blocks of unsafe code; if that is meant, say so here");
+}
+
+#[test]
+fn the_paths_name_files_that_are_there() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let walks = std::fs::read_to_string(crates.join("../docs/PATHS.md")).expect("the walks");
+    let names: Vec<&str> = walks.split('`').filter(|name| name.ends_with(".rs")).collect();
+    assert!(names.len() > 40, "files are seen: {names:?}");
+    for name in names {
+        let of_crate = name.split_once('/').map(|(of, file)| crates.join(of).join("src").join(file));
+        let is_there =
+            crates.join("engine/src").join(name).exists() || of_crate.is_some_and(|path| path.exists());
+        assert!(is_there, "PATHS names `{name}`, which is in no crate of that name, and not in the engine");
+    }
 }

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   sealed    nothing is added any more, said in the manifest
-//!   fenced    every batch that put a value into it has it in a memtable; the log ended here then (see `values.rs`, `fence`)
+//!   fenced    every batch that put a value into it has it in a memtable; the log ended here then (see `values/settle.rs`, `fence`)
 //!   flushed   what the manifest says is needed of the log begins there or later: no memtable holds such a pointer, and no replay
 //!             after a crash will meet one; and no feed has still to give what leads there (`feeds.rs`)
 //! ```

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   border   young: folding stops at it, in memory and in merges
-//!   files    older than `snapshot_files_after`: it reads files of its own (`own_files.rs`), and folding passes over it
+//!   files    older than `snapshot_files_after`: it reads files of its own (`pinned_files.rs`), and folding passes over it
 //!   gone     older than `snapshot_age_max`: it reads nothing any more
 //! ```
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   begin    a draft, once a stream has brought more than is held of one          no manifest lists it
-//!   finish   durable; then, with the key locked (`hashed_write.rs`):
+//!   finish   durable; then, with the key locked (`write/hashed.rs`):
 //!   place    the one object of a shelf of its own, whose number is the highest so far; the lanes go on behind it
 //! ```
 //!

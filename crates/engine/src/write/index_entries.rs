@@ -3,7 +3,7 @@
 //! An entry is a record of the table that is the index: a `Set` of term and key, without a value. The entries of a batch stand
 //! behind its own records and have seqs of their own, so they are in the log, in memory and on the disk as all records are, and a
 //! batch and its entries are there together or not at all. `Set`, `Insert` and `Fold` bring the terms of what they bring; a delete
-//! brings none, and what it leaves behind in an index is stale: who finds looks (`find.rs`), and merges clean (`upkeep/clean.rs`).
+//! brings none, and what it leaves behind in an index is stale: who finds looks (`find.rs`), and merges clean (`background/clean.rs`).
 //!
 //! They are derived right before the batch is appended, and again where an index has come or gone by then, so no batch ever lacks
 //! those of an index that it comes after. Called by `commit`.

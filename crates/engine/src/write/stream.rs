@@ -13,7 +13,7 @@
 //! may have.
 //!
 //! A value of no more than a piece (a hashed table holds four) is written as any other. As long as a writer lives the segments that hold its pieces are
-//! *pinned*: they are not settled, so nobody takes their values for dead (`values.rs`, `fence`). Pins are held by segment and not
+//! *pinned*: they are not settled, so nobody takes their values for dead (`values/settle.rs`, `fence`). Pins are held by segment and not
 //! by the lock that shorter writes hold while they place their values, since a stream may take hours.
 //!
 //! Called by `table` and `snapshot`.
