@@ -255,7 +255,7 @@ impl Harmed {
         for (name, _) in &changed {
             put(&self.dir.join(name), self.files.get(name).map(Vec::as_slice));
         }
-        judged.unwrap_or_else(|_| Err("it panics".to_owned()))
+        judged.unwrap_or_else(|_| Err("it panics".to_owned())) // which no damaged file may make it do
     }
 
     /// Files with the bytes that they get; none where they go.
@@ -458,8 +458,11 @@ fn dump(store: &Store) -> folddb::Result<Dump> {
     Ok(dump)
 }
 
+// The files below are the test's own, in a directory that it has made: where the system refuses one, nothing that is
+// seen of the store says anything, so the test ends there.
+
 fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).expect("a directory");
+    fs::create_dir_all(to).expect("the test makes directories where it has made one");
     for (name, bytes) in read_all(from) {
         put(&to.join(name), Some(&bytes));
     }
@@ -467,10 +470,13 @@ fn copy(from: &Path, to: &Path) {
 
 fn read_all(dir: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
-    for entry in fs::read_dir(dir).expect("the directory lists").flatten() {
+    for entry in fs::read_dir(dir).expect("the directory was made by the test").flatten() {
         let Ok(name) = entry.file_name().into_string() else { continue };
         if name != "LOCK" {
-            files.insert(name, fs::read(entry.path()).expect("a file reads"));
+            files.insert(
+                name,
+                fs::read(entry.path()).expect("the file was just listed, and nobody else is there"),
+            );
         }
     }
     files
@@ -479,12 +485,12 @@ fn read_all(dir: &Path) -> BTreeMap<String, Vec<u8>> {
 /// Writes a file, of zeros at its end only the length; or removes it.
 fn put(path: &Path, bytes: Option<&[u8]>) {
     let Some(bytes) = bytes else {
-        return fs::remove_file(path).expect("a file goes");
+        return fs::remove_file(path).expect("the file was written by the test");
     };
-    fs::write(path, &bytes[..used(bytes)]).expect("a file is written");
+    fs::write(path, &bytes[..used(bytes)]).expect("the test writes where it has written before");
     File::options()
         .write(true)
         .open(path)
         .and_then(|file| file.set_len(bytes.len() as u64))
-        .expect("a length");
+        .expect("the file was just written");
 }

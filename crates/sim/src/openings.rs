@@ -8,8 +8,9 @@
 
 use std::fmt;
 
-use folddb::{Options, Result, Rules, Store, Table, Upkeep};
+use folddb::{Result, Rules, Store, Table};
 
+use crate::small_store::options;
 use crate::world::SimDisk;
 
 /// The bounds, whatever the number of openings.
@@ -107,15 +108,6 @@ impl Tables {
 
 fn blob(turn: u64) -> Vec<u8> {
     format!("{turn:>200}").into_bytes()
-}
-
-fn options(disk: &SimDisk) -> Options {
-    Options::default()
-        .host(disk.host())
-        .memory_bytes(4 << 20)
-        .segment_bytes(1 << 20)
-        .disk_reserve_bytes(0)
-        .upkeep(Upkeep::Manual)
 }
 
 /// Opens a store so often, each time for one write. `told` hears of every thousandth opening.

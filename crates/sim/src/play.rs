@@ -42,7 +42,6 @@ use folddb_host::Host;
 
 use crate::compare::{Outcome, same};
 use crate::known::{Contents, Known};
-use crate::model::Model;
 use crate::program::{Action, Crash, MANY_TABLES, Program, Settings, TABLES, TableOp, What};
 use crate::tables::{Kind, Order, Shape, with_customs};
 use crate::world::SimDisk;
@@ -279,9 +278,7 @@ impl Player {
             Action::Commit(ops, durability) => self.commit(ops, *durability),
             Action::Snapshot => {
                 let snapshot = self.store()?.snapshot();
-                let seq_wanted =
-                    |model: &Model| same("the seq of the snapshot", &snapshot.seq(), &model.last_seq());
-                self.with_models(&seq_wanted)?;
+                same("the seq of the snapshot", &snapshot.seq(), &self.known.model.last_seq())?;
                 self.snapshots.push(snapshot);
                 Ok(())
             }

@@ -89,7 +89,7 @@ impl Player {
                 Ok(None) => {
                     self.tell_time();
                     let (replica, told) = (&self.consumer.replica, self.told());
-                    self.with_models(&|model| replica.compare(model, &told))?;
+                    replica.compare(&self.known.model, &told)?;
                     break;
                 }
                 Err(error) if error.kind() == ErrorKind::FeedLost && may_be_lost => {
@@ -203,8 +203,8 @@ impl Player {
                     self.tell_time();
                     let told = self.told();
                     let Some((_, replica)) = &self.consumer.beside else { break };
-                    let compare = |model: &_| replica.compare(model, &told);
-                    return self.with_models(&compare).map_err(|why| format!("beside: {why}"));
+                    let compared = replica.compare(&self.known.model, &told);
+                    return compared.map_err(|why| format!("beside: {why}"));
                 }
                 Err(error) => {
                     self.consumer.beside = None;

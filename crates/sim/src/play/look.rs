@@ -17,12 +17,7 @@ use crate::tables::{Order, Shape};
 impl Player {
     /// Compares everything, at the present and at every snapshot.
     pub(super) fn compare(&self) -> Outcome {
-        self.with_models(&|model| self.compare_with(model))
-    }
-
-    /// Checks something against the model.
-    pub(super) fn with_models(&self, check: &dyn Fn(&Model) -> Outcome) -> Outcome {
-        check(&self.known.model)
+        self.compare_with(&self.known.model)
     }
 
     fn compare_with(&self, model: &Model) -> Outcome {
@@ -59,13 +54,12 @@ impl Player {
         let Some((table, shape)) = self.table(slot)? else { return Ok(()) };
         let snapshot = at.and_then(|at| self.snapshot(at));
         let seq = snapshot.map_or(Seq::MAX, Snapshot::seq);
-        self.with_models(&|model| {
-            let rows = match snapshot {
-                Some(snapshot) => model.rows_seen(table.name(), seq, snapshot.unix_millis()),
-                None => model.rows_at(table.name(), seq),
-            };
-            scan_table(&table, &shape, snapshot, rows, scan).map_err(|why| format!("at {seq}: {why}"))
-        })
+        let model = &self.known.model;
+        let rows = match snapshot {
+            Some(snapshot) => model.rows_seen(table.name(), seq, snapshot.unix_millis()),
+            None => model.rows_at(table.name(), seq),
+        };
+        scan_table(&table, &shape, snapshot, rows, scan).map_err(|why| format!("at {seq}: {why}"))
     }
 }
 

@@ -15,7 +15,7 @@ use super::crash::contents;
 use super::{Player, said};
 use crate::compare::{Outcome, dump, is_dump_of, same};
 use crate::known::{Contents, Ops};
-use crate::model::{Model, ModelOp, Present};
+use crate::model::{ModelOp, Present};
 use crate::program::Other;
 use crate::tables::{Order, Shape};
 use crate::world::SimDisk;
@@ -261,21 +261,15 @@ impl Player {
     /// This store has all that the model has now.
     fn is_all_there(&self, store: &Store, what: &str) -> Outcome {
         let contents = contents(store).map_err(said("read all of it"))?;
-        let is_all = |model: &Model| {
-            let mut model = model.clone();
-            model.set_time(store.unix_millis());
-            let names: Vec<String> = contents.iter().map(|(name, _)| name.clone()).collect();
-            same(&format!("the tables of {what}"), &names, &model.tables())?;
-            contents.iter().try_for_each(|(name, rows)| {
-                let is_whole = is_dump_of(rows, &model.rows_at(name, Seq::MAX));
-                same(
-                    &format!("whether {name} ({:?}) in {what} is as it was", model.shape(name)),
-                    &is_whole,
-                    &true,
-                )
-            })
-        };
-        self.with_models(&is_all)
+        let mut model = self.known.model.clone();
+        model.set_time(store.unix_millis());
+        let names: Vec<String> = contents.iter().map(|(name, _)| name.clone()).collect();
+        same(&format!("the tables of {what}"), &names, &model.tables())?;
+        contents.iter().try_for_each(|(name, rows)| {
+            let is_whole = is_dump_of(rows, &model.rows_at(name, Seq::MAX));
+            let asked = format!("whether {name} ({:?}) in {what} is as it was", model.shape(name));
+            same(&asked, &is_whole, &true)
+        })
     }
 
     // ---- kept logs ---------------------------------------------------------------------------------------

@@ -87,9 +87,8 @@ impl Player {
             return Ok(());
         }
         let transaction = self.store()?.transaction();
-        self.with_models(&|model| {
-            same("the seq of a transaction", &transaction.snapshot().seq(), &model.last_seq())
-        })?;
+        let last_seq = self.known.model.last_seq();
+        same("the seq of a transaction", &transaction.snapshot().seq(), &last_seq)?;
         let running = Running {
             transaction,
             reads: BTreeSet::new(),
@@ -144,7 +143,7 @@ impl Player {
         };
         running.reads.insert((table.name().to_owned(), key.to_vec()));
         let what = format!("{} of {} in a transaction", key.escape_ascii(), table.name());
-        self.with_models(&|model| same(&what, &found, &running.sees(model, table.name(), key)))
+        same(&what, &found, &running.sees(&self.known.model, table.name(), key))
     }
 
     /// What it scans is the same; all keys of what the scan has gone over are read.
@@ -200,12 +199,12 @@ impl Player {
             Err(error) if error.kind() == ErrorKind::Closed && is_over => Ok(()),
             Err(error) if error.kind() == ErrorKind::SnapshotGone && has_ended => Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                self.with_models(&|model| match verdict(model, reads, at) {
+                match verdict(&self.known.model, reads, at) {
                     Verdict::Commits if !is_over => {
                         Err(format!("a transaction that nobody has overtaken fails: {error}"))
                     }
                     _ => Ok(()),
-                })
+                }
             }
             outcome => self.committed(self.in_order(ops), durability, outcome),
         }

@@ -144,17 +144,15 @@ impl Player {
 
     /// Nothing of a batch is written whose fold fails on a key of a hashed table: by the model it must.
     fn fails_to_fold(&self, ops: &Ops) -> Outcome {
-        self.with_models(&|model| {
-            let mut model = model.clone();
-            let fails = ops.iter().any(|(table, op, stamp)| {
-                model.apply_at(table, op.clone(), *stamp);
-                let is_hashed = model.shape(table).is_some_and(|shape| shape.order == Order::Hashed);
-                // Also where what it would have given is over already: it is folded when it is written.
-                let rows = model.rows_seen(table, Seq::MAX, 0);
-                is_hashed && rows.iter().any(|(_, now)| *now == Present::Failed)
-            });
-            same("whether the fold fails", &fails, &true)
-        })
+        let mut model = self.known.model.clone();
+        let fails = ops.iter().any(|(table, op, stamp)| {
+            model.apply_at(table, op.clone(), *stamp);
+            let is_hashed = model.shape(table).is_some_and(|shape| shape.order == Order::Hashed);
+            // Also where what it would have given is over already: it is folded when it is written.
+            let rows = model.rows_seen(table, Seq::MAX, 0);
+            is_hashed && rows.iter().any(|(_, now)| *now == Present::Failed)
+        });
+        same("whether the fold fails", &fails, &true)
     }
 
     /// Whether a sync has failed in this process of which nobody knows what it has left. (One that fails for lack of space
