@@ -64,7 +64,12 @@ const MESSAGE_CHARS_MAX: usize = 4000;
 /// Prints a message on the error output: as text, whatever the names and values in it do to a terminal. When nobody reads that any
 /// more, there is nobody to tell.
 pub(crate) fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", as_text(&in_short(line)));
+    tell_whole(&in_short(line));
+}
+
+/// The same, however long it is: somebody needs all of it.
+pub(crate) fn tell_whole(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", as_text(line));
 }
 
 /// A message without its middle, where that is long: the value of a key, say, which may be one of many.

@@ -140,11 +140,15 @@ pub(crate) fn is_structured(spec: &str) -> bool {
 
 /// What a field of CSV, as an export writes it, is to the fold of this spec.
 pub(crate) fn csv_datum(spec: &str, text: &str) -> Option<Datum> {
+    let of_members = matches!(stem(spec), "set" | "intersect" | "hll");
+    if of_members && text.starts_with('{') {
+        // Members are exported in lists: an object is bytes, if it says so, or else the text of one member.
+        let read = datum::json::parse(text).ok()?;
+        let as_bytes = datum::unwrapped(&read).map(Datum::Bytes);
+        return as_bytes.or_else(|| plain::miswrapped(&read).map(|_| read)); // which the fold refuses
+    }
     if LISTED.contains(&stem(spec)) && text.starts_with(['[', '{']) {
-        let is_set = matches!(stem(spec), "set" | "intersect");
-        let read = datum::json::parse(text).ok();
-        // No set is exported as an object: here it is the text of one member.
-        return read.filter(|datum| !(is_set && matches!(datum, Datum::Map(_))));
+        return datum::json::parse(text).ok();
     }
     datum::unwrapped_text(text).map(Datum::Bytes)
 }

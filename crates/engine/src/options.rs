@@ -134,7 +134,7 @@ impl Options {
     }
 
     /// A bound on what the files of the store take on disk together, in bytes, which is never passed. Default none. Writes
-    /// are refused with [`folddb_base::ErrorKind::NoSpace`] in time for deletes, flushes and merges to find a way back; how
+    /// are refused with `ErrorKind::NoSpace` in time for deletes, flushes and merges to find a way back; how
     /// much that keeps, and the least budget, stand in docs/LIMITS.md.
     pub fn disk_bytes_max(mut self, bytes: Option<u64>) -> Options {
         self.disk_bytes_max = bytes;
@@ -221,7 +221,7 @@ impl Options {
     }
 
     /// How old a snapshot or a transaction may become. Default as old as it likes. Reading at an older one, and committing one that
-    /// has read, is [`folddb_base::ErrorKind::SnapshotGone`]; it keeps nothing any more. A scan of a sorted table that is under way goes on to
+    /// has read, is `ErrorKind::SnapshotGone`; it keeps nothing any more. A scan of a sorted table that is under way goes on to
     /// its end; one of a hashed table ends with that error. Work that needs no snapshot of yours does not end for its age: scans
     /// without one, dumps, backups, the rows that a feed begins with.
     pub fn snapshot_age_max(mut self, age: Option<Duration>) -> Options {
@@ -283,7 +283,7 @@ impl Options {
         self
     }
 
-    /// Makes a function of yours that takes heads out of values known by this name ([`folddb_rules::head::HeadRule::Named`]).
+    /// Makes a function of yours that takes heads out of values known by this name (`HeadRule::Named`).
     pub fn custom_head(
         mut self,
         name: &str,
@@ -293,7 +293,7 @@ impl Options {
         self
     }
 
-    /// Makes a function of yours that takes terms out of keys and values known by this name and version ([`folddb_rules::TermRule::Custom`]).
+    /// Makes a function of yours that takes terms out of keys and values known by this name and version (`TermRule::Custom`).
     /// It gives the same terms whenever it is asked.
     pub fn custom_terms(
         mut self,

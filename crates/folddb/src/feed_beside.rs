@@ -319,7 +319,15 @@ impl FeedBeside {
             false => None,
         };
         let waits = self.follower.check_wait(self.manifest.durable_lsn(), files.as_deref());
-        waits.inspect_err(|_| self.wait.1 = u32::MAX)?;
+        // What is wrong is looked for again each time, until it has passed.
+        match waits {
+            Err(error) => {
+                self.wait.1 = u32::MAX;
+                return Err(error);
+            }
+            Ok(()) if is_damaged => self.wait.1 = SEARCH_AFTER,
+            Ok(()) => {}
+        }
         Ok(false)
     }
 

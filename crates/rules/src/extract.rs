@@ -7,8 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::codec::tuple::{self, Element};
 use crate::codec::{KeyCodec, ValueCodec};
-use crate::datum::Datum;
 use crate::datum::json_text::{self, Node};
+use crate::datum::{Datum, json};
+use crate::folds::Record;
 use crate::head::HeadRule;
 use crate::table_rules::BoundRules;
 use crate::term_kind::{TermKind, kind_of};
@@ -26,6 +27,8 @@ pub struct Extractor {
     sees_through_set: bool,
     /// Terms are heads, and these are JSON.
     heads_are_json: bool,
+    /// The field is a JSON document, of which a text is shown in its quotes.
+    field_is_document: bool,
 }
 
 impl std::fmt::Debug for Extractor {
@@ -44,7 +47,17 @@ impl Extractor {
         };
         let heads_are_json = *rule == TermRule::Head(None) && matches!(table.rules.head, HeadRule::Json(_));
         let kind = kind_of(rule, table);
-        Extractor { rule: rule.clone(), kind, function, steps, sees_through_set, heads_are_json }
+        let field_is_document =
+            matches!(rule, TermRule::Field(name) if is_document(&table.rules.fold.spec(), name));
+        Extractor {
+            rule: rule.clone(),
+            kind,
+            function,
+            steps,
+            sees_through_set,
+            heads_are_json,
+            field_is_document,
+        }
     }
 
     /// The rule.
@@ -91,6 +104,9 @@ impl Extractor {
                 let shown = table.show_value(value).ok();
                 match (shown.as_ref().and_then(|value| value.field(name)), table.opaque_codec()) {
                     (Some(field), Some(ValueCodec::Json)) => push_datum(out, &narrow(field), self.kind),
+                    (Some(field), _) if self.field_is_document => {
+                        push_datum(out, &unquoted(field), self.kind)
+                    }
                     (Some(field), _) => push_datum(out, field, self.kind),
                     (None, _) => {}
                 }
@@ -200,6 +216,19 @@ fn push_shown(out: &mut Terms, bytes: &[u8]) {
         Datum::Text(text) => out.push_text(&text),
         _ => out.push(&Element::from(bytes)),
     }
+}
+
+/// Whether a field of this name, of values that fold so, is a JSON document.
+fn is_document(spec: &str, name: &str) -> bool {
+    let Ok(record) = Record::parse(spec) else { return false };
+    let folds = (0..).map_while(|index| record.field_fold(index));
+    record.names().zip(folds).any(|(of, fold)| of == name && fold.spec().starts_with("json-merge"))
+}
+
+/// A document that is shown, as its terms are kept: a text without its quotes, and of none nothing.
+fn unquoted(shown: &Datum) -> Datum {
+    let Datum::Text(text) = shown else { return shown.clone() };
+    json::parse(text).unwrap_or_else(|_| shown.clone())
 }
 
 /// A field of JSON as its terms are kept: numbers of more than 64 bits, and -0, are doubles.

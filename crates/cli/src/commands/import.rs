@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
     let ended = ended.and_then(|()| sink.finish(is_all_well)).map(|loaded| import.written += loaded);
     bar.finish_and_clear();
     drop(hearing);
-    import.bad.finish()?;
+    let set_aside = import.bad.finish();
     // What was committed before a failure is whole rows: it stays, and the report says how many.
     let store = sink.into_store();
     store.as_ref().map(|store| store.sync()).transpose()?;
@@ -64,6 +64,7 @@ pub(crate) fn run(args: &ImportArgs, session: &mut Session) -> Result<(), Failur
         Failure::Interrupted => Failure::Told(ExitCode::Interrupted),
         other => other,
     })?;
+    set_aside?;
     if let (Some(limit), Some(store)) = (args.show, &store)
         && store.tables().contains(&args.table)
     {

@@ -77,8 +77,9 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
         done => done,
     });
     bar.finish_and_clear();
-    store.close()?;
-    report(&tally, ended.is_ok(), session)?;
+    let closed = store.close();
+    report(&tally, ended.is_ok() && closed.is_ok(), session)?;
+    let ended = ended.and_then(|()| Ok(closed?));
     match ended {
         Ok(()) if tally.refused > 0 => Err(Failure::Told(ExitCode::NotAllIn)),
         ended => ended,

@@ -69,7 +69,7 @@ pub(crate) fn print(
     }
     writer.finish()?;
     if args.cursor {
-        exit_code::tell(&format!("cursor: {}", rows.cursor()));
+        exit_code::tell_whole(&format!("cursor: {}", rows.cursor()));
     }
     told(failed_keys).map(|()| if columns.has_values() { deadlines } else { 0 })
 }

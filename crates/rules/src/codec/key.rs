@@ -632,7 +632,7 @@ fn put_any(out: &mut Vec<u8>, datum: &Datum, nested: bool, depth: usize) -> Resu
         Datum::Bool(value) => tuple::put_bool(out, *value),
         Datum::Int(value) => tuple::put_i128(out, *value),
         Datum::Float(value) => tuple::put_double(out, *value),
-        Datum::Number(text) if text.contains(['.', 'e', 'E']) => {
+        Datum::Number(text) if text.contains(['.', 'e', 'E']) || text == "-0" => {
             tuple::put_double(out, read_number(datum, "double")?);
         }
         Datum::Number(_) => return Err(wrong("a whole number of 128 bits", datum)),

@@ -150,3 +150,32 @@ fn terms_are_what_they_were_however_values_are_shown() {
         assert_eq!(terms.iter().collect::<Vec<_>>(), [&tuple::pack(&[element])[..]], "{member:?}");
     }
 }
+
+/// A document that is a text is shown in its quotes, and its term has none; one that is null has no term.
+#[test]
+fn terms_of_documents_are_what_they_say_and_not_how_they_are_shown() {
+    let table = bound(&TableRules::new(KeyCodec::Utf8).fold("{n: sum:u64, j: json-merge}"));
+    let rule = TermRule::parse("field:j").unwrap();
+    let extractor = Extractor::new(&rule, &table, None);
+    let wanted = [
+        ("\"abc\"", vec![Element::from("abc")]),
+        ("\"5\"", vec![Element::from("5")]),
+        ("5", vec![Element::Int(5)]),
+        ("true", vec![Element::Bool(true)]),
+        ("null", vec![]),
+        ("{\"a\":1}", vec![]),
+    ];
+    for (document, elements) in wanted {
+        let mut value = Vec::new();
+        let record = Datum::Map(vec![
+            ("n".to_owned(), Datum::Int(1)),
+            ("j".to_owned(), Datum::Text(document.to_owned())),
+        ]);
+        table.read_value(&record, &mut value).unwrap();
+        let mut terms = Terms::default();
+        extractor.take(&table, b"k", &value, &mut terms);
+        terms.settle();
+        let packed: Vec<Vec<u8>> = elements.into_iter().map(|element| tuple::pack(&[element])).collect();
+        assert_eq!(terms.iter().collect::<Vec<_>>(), packed, "{document}");
+    }
+}
