@@ -48,7 +48,7 @@ impl Extractor {
         let heads_are_json = *rule == TermRule::Head(None) && matches!(table.rules.head, HeadRule::Json(_));
         let kind = kind_of(rule, table);
         let field_is_document =
-            matches!(rule, TermRule::Field(name) if is_document(&table.rules.fold.spec(), name));
+            matches!(rule, TermRule::Field(name) if is_document(table.rules.fold.spec(), name));
         Extractor {
             rule: rule.clone(),
             kind,

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &ImportDirArgs, session: &mut Session) -> Result<(), Fai
     bar.finish_and_clear();
     let closed = store.close();
     report(&tally, ended.is_ok() && closed.is_ok(), session)?;
-    let ended = ended.and_then(|()| Ok(closed?));
+    let ended = ended.and(closed);
     match ended {
         Ok(()) if tally.refused > 0 => Err(Failure::Told(ExitCode::NotAllIn)),
         ended => ended,

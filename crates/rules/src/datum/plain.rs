@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::json::text_of;
 use super::{Datum, unwrapped};
 
-/// What is wrong with something that looks like [`wrapped`] bytes and is none; none of all else.
+/// What is wrong with something that looks like `wrapped` bytes and is none; none of all else.
 pub fn miswrapped(datum: &Datum) -> Option<String> {
     let is_mistaken = datum.field(super::WRAPPED_NAME).is_some() && unwrapped(datum).is_none();
     let wanted = "bytes as {\"$hex\":\"00ff\"}, pairs of hexadecimal digits and no other name";
