@@ -54,8 +54,8 @@ fn what_reads_back_is_shown_and_the_rest_is_hex() {
     let line = row(&floats, &minus_one, &odd_nan.to_le_bytes());
     assert_eq!(line, r#"{"key":-1,"value_hex":"0x010000000000f87f","shown":"NaN"}"#);
     let bytes = bound(&TableRules::new(KeyCodec::Bytes));
-    assert_eq!(row(&bytes, b"\0\xff", b""), r#"{"key":"0x00ff","value":""}"#);
-    assert_eq!(row(&bytes, b"0x00ff", b"0x"), r#"{"key":"0x307830306666","value":"0x3078"}"#);
+    assert_eq!(row(&bytes, b"\0\xff", b""), r#"{"key":{"$hex":"00ff"},"value":""}"#);
+    assert_eq!(row(&bytes, b"0x00ff", b"0x"), r#"{"key":{"$hex":"307830306666"},"value":{"$hex":"3078"}}"#);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn ops_that_do_not_fold_are_told_oldest_first() {
 #[test]
 fn what_is_no_line_of_a_dump_is_refused_with_a_reason() {
     for (line, reason) in [
-        ("", "EOF"),
+        ("", "expected a JSON value"),
         ("[]", "object"),
         ("{}", "says nothing"),
         (r#"{"folddb":"backup"}"#, "no dump"),
