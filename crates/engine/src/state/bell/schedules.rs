@@ -1,9 +1,10 @@
 //! The bell under many schedules. A wait never times out there, so a wake that is lost leaves somebody waiting for ever,
 //! which the scheduler reports.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use folddb_host::sync::atomic::AtomicBool;
+use folddb_host::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use folddb_host::sync::{schedules, thread};
 
 use super::*;
