@@ -61,7 +61,7 @@ impl IndexCore {
     }
 
     /// Counts anew.
-    pub fn forget_met(&self) {
+    pub(crate) fn forget_met(&self) {
         self.met.store(0, Ordering::Relaxed);
         self.stale.store(0, Ordering::Relaxed);
     }
@@ -70,14 +70,14 @@ impl IndexCore {
 impl TableCore {
     /// The index that this is, where readers of its table find that it wants cleaning and it can be. What they find stale now in the
     /// index of a window stays as long as the window has it: so that is left to other merges.
-    pub fn index_to_clean(&self) -> Option<Arc<IndexCore>> {
+    pub(crate) fn index_to_clean(&self) -> Option<Arc<IndexCore>> {
         let (table, index) = self.owner()?;
         let is_windowed = matches!(table.rules.rules.keep, Keep::Window(_));
         (index.wants_cleaning() && !is_windowed && is_cleanable(&table, &index)).then_some(index)
     }
 
     /// Whether it is an index in which a merge of all may find something stale that was none at the last one.
-    pub fn may_be_stale(&self, engine: &Engine) -> bool {
+    pub(crate) fn may_be_stale(&self, engine: &Engine) -> bool {
         let Some((table, index)) = self.owner() else { return false };
         let kept_since = clock::kept_since(engine, &table, clock::now_ms(engine));
         is_cleanable(&table, &index)
@@ -93,7 +93,7 @@ fn is_cleanable(table: &TableCore, index: &IndexCore) -> bool {
 }
 
 /// The plan that merges all runs of an index to clean it, also where they are one.
-pub fn clean_plan(index: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
+pub(crate) fn clean_plan(index: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
     let mut runs = runs.to_vec();
     // A stale entry is as good as deleted.
     runs.iter_mut().for_each(|run| run.deletes = run.deletes.max(1));
@@ -145,7 +145,7 @@ impl Cleaner {
     }
 
     /// Where a step is to let its records out.
-    pub fn sink(&mut self) -> &mut dyn RecordSink {
+    pub(crate) fn sink(&mut self) -> &mut dyn RecordSink {
         &mut self.entries
     }
 

@@ -16,7 +16,7 @@ use crate::values::segments;
 // ---- dead segments -----------------------------------------------------------------------------------
 
 /// Takes away the segments that nothing points to; says how many, if any. Cheap while nothing has changed.
-pub fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
+pub(crate) fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
     let installs = engine.values.installs.load(Ordering::Acquire);
     if engine.values.looked.load(Ordering::Acquire) == installs || engine.health.cause().is_some() {
         return Ok(None);
@@ -26,7 +26,7 @@ pub fn drop_dead_values(engine: &Engine) -> Result<Option<String>> {
     Ok(dropped)
 }
 
-pub fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
+pub(crate) fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
     let mut manifest = engine.manifest.lock(); // no part is installed meanwhile
     let dead = dead_segments(engine, manifest.state());
     if dead.is_empty() {
@@ -47,7 +47,7 @@ pub fn drop_dead_now(engine: &Engine) -> Result<Option<String>> {
 }
 
 /// Segments that nothing points to, and nothing will.
-pub fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
+pub(crate) fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
     segments::note_settled(engine, state);
     let mut dead: BTreeSet<FileNumber> = engine.values.settled.lock().clone();
     if dead.is_empty() {
@@ -61,7 +61,7 @@ pub fn dead_segments(engine: &Engine, state: &State) -> Vec<FileNumber> {
 }
 
 /// Bytes of the full segments that memory leads to, as of the last look: none of their dead values can go.
-pub fn pinned_value_bytes(engine: &Engine) -> u64 {
+pub(crate) fn pinned_value_bytes(engine: &Engine) -> u64 {
     let needed_from = engine.feeds.log_start(); // what is held below that is held for feeds
     let fences = engine.values.fences.lock();
     let pinned: Vec<FileNumber> =

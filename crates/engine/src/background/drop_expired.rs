@@ -13,7 +13,7 @@ use crate::state::catalog::TableCore;
 use crate::state::clock;
 
 /// Takes parts off the list that hold nothing but what has expired.
-pub fn drop_expired(background: &Background, table: &Arc<TableCore>) -> Result<()> {
+pub(crate) fn drop_expired(background: &Background, table: &Arc<TableCore>) -> Result<()> {
     let engine = &background.engine;
     if table.keeps_past {
         return Ok(()); // what has expired is a part of the past

@@ -28,12 +28,12 @@ use crate::state::engine::Engine;
 use crate::state::view::{PartView, TableView};
 
 /// Whether range deletes may cover something. Where values expire, or the past is kept, merges come by themselves in time.
-pub fn has_covered(table: &TableCore) -> bool {
+pub(crate) fn has_covered(table: &TableCore) -> bool {
     !table.is_timed && !table.view().range_deletes.is_empty()
 }
 
 /// Adds to what is outdated of each run the records of its parts that range deletes cover.
-pub fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
+pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
     if !has_covered(table) {
         return;
     }
@@ -48,7 +48,7 @@ pub fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]
 }
 
 /// Says of each run about how many of its records time has outdated.
-pub fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
+pub(crate) fn count_outdated(engine: &Engine, table: &TableCore, runs: &mut [RunSummary]) {
     let view = table.view();
     let since = clock::times_to_keep(engine, table).since;
     for summary in runs.iter_mut() {
@@ -114,7 +114,7 @@ fn furthest<'a>(order: &KeyOrder, mut ranges: Vec<&'a RangeDelete>) -> Vec<(&'a 
 }
 
 /// The last deadline of a part in which all values have one; deletes need none.
-pub fn deadline_of_all(facts: &PartFacts) -> Option<u64> {
+pub(crate) fn deadline_of_all(facts: &PartFacts) -> Option<u64> {
     let stamps = facts.stamps.filter(|stamps| stamps.expiring > 0)?;
     (stamps.expiring + facts.deletes == facts.records).then_some(stamps.max_deadline_ms)
 }
@@ -124,7 +124,7 @@ pub fn is_over(part: &PartView, sweep_ms: u64) -> bool {
 }
 
 /// Whether an older run has something in the range of a part that has not expired.
-pub fn covers_what_lasts(
+pub(crate) fn covers_what_lasts(
     table: &TableCore,
     view: &TableView,
     run: usize,

@@ -61,7 +61,7 @@ pub fn flush(engine: &Engine, table: &Arc<TableCore>, sealed: &Sealed) -> Result
 
 /// Writes a sealed memtable as the newest run of its table, which no manifest lists yet. `is_bottom` when the
 /// table has nothing older; `times` is what it keeps of the past, taken by now; `range_changes` says what becomes of the range deletes.
-pub fn write_sealed(
+pub(crate) fn write_sealed(
     engine: &Engine,
     table: &Arc<TableCore>,
     sealed: &Sealed,
@@ -145,7 +145,7 @@ fn sync_log_for(engine: &Engine, sealed: &Sealed, log_start: Option<Lsn>) -> Res
 }
 
 /// Seals every memtable that has been written to. False when there was none.
-pub fn seal_all(engine: &Engine) -> bool {
+pub(crate) fn seal_all(engine: &Engine) -> bool {
     let mut committer = engine.commit.lock();
     let written: Vec<_> = committer.written().map(|active| Arc::clone(&active.table)).collect();
     written.iter().for_each(|table| commit::seal(engine, &mut committer, table));

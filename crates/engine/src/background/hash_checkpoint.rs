@@ -254,7 +254,7 @@ pub fn abandon_saving(engine: &Engine, table: &TableCore) {
 }
 
 /// Saves what opening has replayed of an index. No manifest lists it yet.
-pub fn save_replayed(engine: &Engine, table: &Arc<TableCore>) -> Result<Option<SavedIndex>> {
+pub(crate) fn save_replayed(engine: &Engine, table: &Arc<TableCore>) -> Result<Option<SavedIndex>> {
     let Some(hashed) = &table.hashed else { return Ok(None) };
     let Some(Replayed { changes, fresh }) = hashed.replayed.lock().take() else { return Ok(None) };
     let seq = {
@@ -333,14 +333,14 @@ fn keep_to_memory(engine: &Engine) {
 }
 
 /// Whether it is worth saving an index for the sake of value segments that could go then.
-pub fn saving_pays(table: &TableCore) -> bool {
+pub(crate) fn saving_pays(table: &TableCore) -> bool {
     let Some(hashed) = &table.hashed else { return true };
     let bytes = hashed.file.lock().as_ref().map_or(0, |file| file.bytes());
     hashed.put_bytes.load(Ordering::Relaxed) >= bytes.saturating_mul(VALUES_PER_CHECKPOINT)
 }
 
 /// Takes the segments out of `dead` that hashed tables lead to.
-pub fn spare_hashed(engine: &Engine, dead: &mut std::collections::BTreeSet<FileNumber>) {
+pub(crate) fn spare_hashed(engine: &Engine, dead: &mut std::collections::BTreeSet<FileNumber>) {
     for (table, hashed) in engine.catalog().hashed() {
         match hashed.leads_to() {
             Some(live) => dead.retain(|number| !live.contains(&low_bits(number.0))),

@@ -39,7 +39,7 @@ const PASS_MS_BY_WRITE: u64 = 3_600_000;
 const TAKEN_MAX: usize = 1 << 16;
 
 /// Takes a step of a pass that is due; says what it did, or nothing where none is.
-pub fn sweep_step(engine: &Engine) -> Result<Option<String>> {
+pub(crate) fn sweep_step(engine: &Engine) -> Result<Option<String>> {
     for (table, _) in engine.catalog().hashed() {
         let Some(hashed) = swept(table).filter(|_| table.check_alive().is_ok()) else { continue };
         let mut sweep = hashed.sweep.lock();
@@ -52,7 +52,7 @@ pub fn sweep_step(engine: &Engine) -> Result<Option<String>> {
 }
 
 /// Makes a whole pass over a table whose values expire.
-pub fn sweep_all(engine: &Engine, table: &TableCore) -> Result<()> {
+pub(crate) fn sweep_all(engine: &Engine, table: &TableCore) -> Result<()> {
     let Some(hashed) = swept(table) else { return Ok(()) };
     let mut sweep = hashed.sweep.lock();
     sweep.at = Some(IndexCursor::default());

@@ -35,7 +35,7 @@ pub struct Beside {
 }
 
 /// The options of a table's merges, as far as the values that lie apart matter to them.
-pub fn with_hidden_values(engine: &Engine, table: &TableCore, options: MergeOptions) -> MergeOptions {
+pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: MergeOptions) -> MergeOptions {
     match table.hides_values {
         true => options.hiding_values(HIDDEN_BYTES_MIN.min(engine.options.values_segment_bytes() / 2)),
         false => options,
@@ -43,7 +43,7 @@ pub fn with_hidden_values(engine: &Engine, table: &TableCore, options: MergeOpti
 }
 
 /// About how many bytes of what parts point to are dead.
-pub fn hidden_value_bytes(engine: &Engine) -> u64 {
+pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     let moment = Moment { borders: engine.borders.all(), ..Moment::default() };
     let leading = engine.tables_leading(); // others have none that runs hide
     let in_lane = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
@@ -58,7 +58,7 @@ pub fn hidden_value_bytes(engine: &Engine) -> u64 {
 }
 
 /// What the lane takes beside what is settled.
-pub fn beside_settled(engine: &Engine, state: &State) -> Beside {
+pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
     let filled: HashMap<FileNumber, u64> =
         engine.values.lane.ends().iter().map(|segment| (segment.number, segment.end)).collect();
     let settled = engine.values.settled.lock();

@@ -37,7 +37,7 @@ pub enum Holder {
 }
 
 /// Takes those out that hashed tables lead to, where one does not know for sure to what: what the log said did not fit its index.
-pub fn leave_unsure(engine: &Engine, segments: &mut BTreeSet<FileNumber>) {
+pub(crate) fn leave_unsure(engine: &Engine, segments: &mut BTreeSet<FileNumber>) {
     let catalog = engine.catalog();
     let mut unsure = catalog.hashed().map(|(_, hashed)| hashed).filter(|hashed| hashed.is_unsure());
     if unsure.next().is_some() {
@@ -95,7 +95,7 @@ impl Holder {
     ///
     /// # Errors
     /// What it keeps on disk cannot be read.
-    pub fn add_to(self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<Option<Holder>> {
+    pub(crate) fn add_to(self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<Option<Holder>> {
         match self {
             Holder::Part(part) => {
                 let liveness = part.part.liveness()?;
@@ -118,7 +118,7 @@ impl Holder {
     ///
     /// # Errors
     /// As [`Holder::add_to`].
-    pub fn add_all_to(self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<()> {
+    pub(crate) fn add_all_to(self, units: &mut BTreeMap<u32, Vec<u32>>) -> Result<()> {
         let mut next = Some(self);
         while let Some(holder) = next {
             next = holder.add_to(units)?;

@@ -34,7 +34,7 @@ use crate::state::view::RunView;
 
 /// Plans what is due, and takes one step of the merge that writers would miss most: the one of the
 /// lowest tier. Small merges thus overtake big ones.
-pub fn merge_step(background: &Background) -> Result<Option<String>> {
+pub(crate) fn merge_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
     if engine.health.cause().is_some() {
         return Ok(None);
@@ -92,7 +92,7 @@ pub fn give_back(background: &Background, mut job: MergeJob) {
     engine.bell.ring();
 }
 
-pub fn finish_job(background: &Background, job: MergeJob) {
+pub(crate) fn finish_job(background: &Background, job: MergeJob) {
     let engine = &background.engine;
     engine.counters.merges.add(1);
     engine.counters.records_merged.add(job.step.counts().records_in);
@@ -106,7 +106,7 @@ pub fn finish_job(background: &Background, job: MergeJob) {
     engine.bell.ring();
 }
 
-pub fn abandon_job(background: &Background, mut job: MergeJob, error: &Error) {
+pub(crate) fn abandon_job(background: &Background, mut job: MergeJob, error: &Error) {
     let engine = &background.engine;
     job.output.discard(engine);
     release(background, job.table.id, &job.plan, Some(job.run));
@@ -194,7 +194,7 @@ fn plan_for(background: &Background, table: &TableCore) -> Option<Plan> {
 }
 
 /// What is due for a table with these runs.
-pub fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
+pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Option<Plan> {
     if let Some(index) = table.index_to_clean()
         && let Some(plan) = clean_plan(table, runs)
     {
@@ -229,7 +229,7 @@ fn deletes_before(engine: &Engine, table: &TableCore) -> Seq {
 }
 
 /// Makes a plan and marks its inputs as taken, under one lock: two threads never take the same run.
-pub fn reserve(
+pub(crate) fn reserve(
     background: &Background,
     table: &TableCore,
     make: impl FnOnce(&[RunSummary]) -> Option<Plan>,
@@ -244,7 +244,7 @@ pub fn reserve(
 }
 
 /// Gives back what a plan has taken.
-pub fn release(background: &Background, table: TableId, plan: &Plan, output: Option<RunId>) {
+pub(crate) fn release(background: &Background, table: TableId, plan: &Plan, output: Option<RunId>) {
     let engine = &background.engine;
     let mut merges = background.merges.lock();
     for run in plan.inputs.iter().copied().chain(output) {
@@ -365,7 +365,7 @@ pub fn abandon_merges(background: &Background) {
 }
 
 /// Sets up a merge whose inputs have been taken for it; where that fails, they are given back.
-pub fn job(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
+pub(crate) fn job(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result<MergeJob> {
     merge_job::contain(|| set_up(background, table, plan.clone()))
         .inspect_err(|_| release(background, table.id, &plan, None))
 }

@@ -146,21 +146,21 @@ pub struct Progress {
 }
 
 /// Runs what may call a user's comparison function. A panic is a failure, so that what was taken is given back.
-pub fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(crate) fn contain<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Io, "a merge panicked; what it was doing has not taken effect"))
     })
 }
 
 /// What a merge takes in of a part, as [`Progress::bytes_done`] counts it.
-pub fn taken_in_bytes(facts: &PartFacts) -> u64 {
+pub(crate) fn taken_in_bytes(facts: &PartFacts) -> u64 {
     facts.key_bytes + facts.payload_bytes
 }
 
 /// Whether seqs of runs that are no inputs lie among those of the inputs: a merge that was broken off leaves such. Its
 /// output holds the newest seqs next to keys that only older runs have, and without seqs of their own these would read
 /// as newer than what other runs hold of them.
-pub fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, max_seq: Seq) -> bool {
+pub(crate) fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, max_seq: Seq) -> bool {
     let others = view.runs.iter().filter(|run| !inputs.contains(&run.id)).flat_map(|run| &run.parts);
     others
         .map(|part| part.file.part.facts())
@@ -168,7 +168,7 @@ pub fn reaches_among_others(view: &TableView, inputs: &[RunId], min_seq: Seq, ma
 }
 
 /// What the inputs lose: everything below `next_key`, or all.
-pub fn consumed(table: &TableCore, inputs: &[RunId], next_key: Option<&[u8]>) -> Vec<Change> {
+pub(crate) fn consumed(table: &TableCore, inputs: &[RunId], next_key: Option<&[u8]>) -> Vec<Change> {
     let order = &table.rules.order;
     let mut changes = Vec::new();
     let view = table.view();

@@ -37,7 +37,7 @@ pub struct Merges {
 impl Merges {
     /// Takes the merge of the lowest tier. One that is begun comes before others of its tier, so that there are never
     /// more begun than tiers, however many tables have something to merge.
-    pub fn take_next(&mut self) -> Option<Next> {
+    pub(crate) fn take_next(&mut self) -> Option<Next> {
         let begun = (0..self.waiting.len()).min_by_key(|&index| self.waiting[index].plan.target_tier);
         let planned = (0..self.planned.len()).min_by_key(|&index| self.planned[index].1.target_tier);
         let lower = |planned: usize, begun: usize| {
@@ -69,13 +69,13 @@ impl Merges {
     }
 
     /// Whether a merge is under way, or planned, that uncovers dead values.
-    pub fn uncovers_values(&self) -> bool {
+    pub(crate) fn uncovers_values(&self) -> bool {
         let plans = self.waiting.iter().map(|job| &job.plan).chain(self.planned.iter().map(|(_, plan)| plan));
         plans.map(|plan| plan.reason).any(|reason| matches!(reason, Reason::HiddenValues(_)))
     }
 
     /// Takes out what is begun, and what is planned, of a table.
-    pub fn take_all_of(&mut self, table: TableId) -> (Vec<MergeJob>, Vec<Plan>) {
+    pub(crate) fn take_all_of(&mut self, table: TableId) -> (Vec<MergeJob>, Vec<Plan>) {
         let (jobs, waiting) = self.waiting.drain(..).partition(|job| job.table.id == table);
         let (plans, planned): (Vec<_>, Vec<_>) = self.planned.drain(..).partition(|(of, _)| of.id == table);
         (self.waiting, self.planned) = (waiting, planned);
@@ -85,7 +85,7 @@ impl Merges {
 
 impl Merges {
     /// The tiers of a table, the lowest first. What somebody optimizes does not count: it is no work of upkeep.
-    pub fn tiers_to_merge(&self, table: &TableCore) -> Vec<Tier> {
+    pub(crate) fn tiers_to_merge(&self, table: &TableCore) -> Vec<Tier> {
         let mut tiers = Vec::new();
         let optimized = match self.optimized.get(&table.id) {
             Some(Turn::Merges(inputs)) => inputs.as_slice(),
@@ -165,7 +165,7 @@ pub struct Tier {
     pub bytes: u64,
 }
 
-pub fn count_out(counts: &mut BTreeMap<usize, usize>, value: usize) {
+pub(crate) fn count_out(counts: &mut BTreeMap<usize, usize>, value: usize) {
     if let Some(count) = counts.get_mut(&value) {
         *count -= 1;
         if *count == 0 {

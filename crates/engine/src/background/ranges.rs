@@ -51,7 +51,7 @@ pub struct Applied<'a> {
 
 impl Applied<'_> {
     /// For each of the range deletes, whether it hides nothing any more. `others` are the runs that are neither inputs nor output.
-    pub fn idle(&self, others: &[&RunView], oldest_transaction: Option<Seq>) -> Vec<bool> {
+    pub(crate) fn idle(&self, others: &[&RunView], oldest_transaction: Option<Seq>) -> Vec<bool> {
         let order = &self.table.rules.order;
         let lowest_border = self.borders.first().copied().unwrap_or(Seq::MAX);
         let oldest_transaction = oldest_transaction.unwrap_or(Seq::MAX);
@@ -96,7 +96,7 @@ fn mark_covered(table: &TableCore, ranges: &[RangeDelete], borders: &[Seq], time
 
 /// What a flush says of range deletes: those that the manifest lists and that hide nothing any more go, and those that only the
 /// log has had and that do hide something come. `flushed_seq` is where the flush before this one ended.
-pub fn range_changes(
+pub(crate) fn range_changes(
     engine: &Engine,
     applied: &Applied<'_>,
     view: &TableView,
@@ -124,7 +124,7 @@ pub fn range_changes(
 }
 
 /// How many range deletes of a table a merge of all its runs would let go, where they are more than are put up with; else 0.
-pub fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> usize {
+pub(crate) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> usize {
     let ranges = Arc::clone(&table.view().range_deletes);
     let max = ranges_max(runs.iter().map(|run| run.bytes).sum(), &engine.options);
     let due = match table.keeps_past || ranges.len() <= max {
@@ -154,7 +154,7 @@ pub fn gone(table: &TableCore) -> String {
 
 /// The range deletes of a picture up to `through`, as merging takes them. Later ones may be in a log that is not
 /// durable yet, and what they hide must not be lost before they are.
-pub fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
+pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
     let range = |range: &Arc<folddb_manifest::RangeDelete>| RangeDelete {
         from: range.from.clone(),
         to: range.to.clone(),
@@ -164,7 +164,7 @@ pub fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
 }
 
 /// The range deletes that only the log has yet, from after `flushed_seq` on: the manifest takes them over.
-pub fn new_range_deletes(applied: &Applied<'_>, flushed_seq: Seq) -> Vec<Change> {
+pub(crate) fn new_range_deletes(applied: &Applied<'_>, flushed_seq: Seq) -> Vec<Change> {
     let new = applied.ranges.iter().filter(|range| range.seq > flushed_seq);
     new.map(|range| Change::AddRangeDelete {
         table: applied.table.id,

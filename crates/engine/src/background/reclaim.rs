@@ -65,12 +65,12 @@ const ROOM_BYTES_MIN: u64 = 1 << 20;
 // ---- moving what is alive ----------------------------------------------------------------------------
 
 /// One step of what is under way, or of what is worth it; says what it did, or nothing when nothing is.
-pub fn reclaim_step(background: &Background) -> Result<Option<String>> {
+pub(crate) fn reclaim_step(background: &Background) -> Result<Option<String>> {
     let mut reclaiming = background.reclaiming.lock();
     reclaim_step_as(background, &mut reclaiming, ReclaimWant::WhenDue)
 }
 
-pub fn reclaim_step_as(
+pub(crate) fn reclaim_step_as(
     background: &Background,
     reclaiming: &mut Reclaiming,
     want: ReclaimWant,
@@ -142,7 +142,7 @@ pub fn reclaim_step_as(
 }
 
 /// The files of values of which it is known what is alive, but for those that are left alone, and those in which nothing is.
-pub fn settled_files(
+pub(crate) fn settled_files(
     engine: &Engine,
     state: &State,
     given_up: &BTreeMap<FileNumber, Error>,
@@ -171,7 +171,7 @@ pub fn settled_files(
         .collect()
 }
 
-pub fn reclaim_options(
+pub(crate) fn reclaim_options(
     engine: &Engine,
     want: ReclaimWant,
     beside: Beside,
@@ -208,7 +208,7 @@ pub fn reclaim_options(
 }
 
 /// True when nothing is under way, and nothing is due that can be done.
-pub fn is_reclaimed(background: &Background) -> bool {
+pub(crate) fn is_reclaimed(background: &Background) -> bool {
     let engine = &background.engine;
     let reclaiming = background.reclaiming.lock();
     reclaiming.job.is_none() && is_as_it_was(engine, &reclaiming)
@@ -239,7 +239,7 @@ fn room_bytes(engine: &Engine) -> u64 {
 }
 
 /// Makes one file of many small ones, as openings leave them that each wrote little.
-pub fn reclaim_small(background: &Background) -> Result<()> {
+pub(crate) fn reclaim_small(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let state = Arc::clone(engine.manifest.lock().state());
     if state.values.len() + state.moved_files.len() < SMALL_FILES {

@@ -343,7 +343,7 @@ fn moves_of(map: &MovedFile, segment: u32, units: &[u32]) -> Result<Vec<Move>> {
 }
 
 /// Bytes of the files of values that are listed in the one state and not in the other.
-pub fn freed_bytes(before: &State, after: &State) -> u64 {
+pub(crate) fn freed_bytes(before: &State, after: &State) -> u64 {
     let segments = before.values.iter().filter(|(number, _)| !after.values.contains_key(number));
     let moved = before.moved_files.iter().filter(|(number, _)| !after.moved_files.contains_key(number));
     segments.filter_map(|(_, end)| *end).sum::<u64>() + moved.map(|(_, bytes)| *bytes).sum::<u64>()

@@ -19,10 +19,10 @@ use crate::values::settle;
 use crate::write::commit;
 
 /// So many failures of upkeep in a row, and the store refuses to write.
-pub const FAILURES_MAX: usize = 5;
+pub(crate) const FAILURES_MAX: usize = 5;
 
 /// So many bytes of values may memory keep in full segments whatever the lane holds.
-pub const PINNED_BYTES_MIN: u64 = 16 << 20;
+pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 
 /// A kind of upkeep, for whoever decides himself what happens when; see `Store::upkeep_step_of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub enum Worker {
 }
 
 /// A step of a merge, and one of what moves values: neither waits for the end of the other.
-pub fn merge_and_reclaim(background: &Background) -> Result<Option<String>> {
+pub(crate) fn merge_and_reclaim(background: &Background) -> Result<Option<String>> {
     let merged = contained(background, Worker::Merge);
     let reclaimed = match contained(background, Worker::Reclaim) {
         Err(error) if error.kind() == ErrorKind::Corruption => None, // merges do not wait for it
@@ -59,7 +59,7 @@ pub fn merge_and_reclaim(background: &Background) -> Result<Option<String>> {
 }
 
 /// Sweeping that meets damage goes on behind it, and then values move.
-pub fn sweep_and_reclaim(background: &Background) -> Result<Option<String>> {
+pub(crate) fn sweep_and_reclaim(background: &Background) -> Result<Option<String>> {
     match hash_sweep::sweep_step(&background.engine)? {
         None => reclaim::reclaim_step(background),
         swept => Ok(swept),
@@ -69,7 +69,7 @@ pub fn sweep_and_reclaim(background: &Background) -> Result<Option<String>> {
 /// Runs a step and contains its failures. What a failed step was writing is no part of the store yet, so it
 /// may be tried again: at once when the disk is full, a few times after any other failure. A panic (a bug,
 /// or a user's comparison function) is a failure too. A damaged input of a merge or of reclaim is given up, not tried again.
-pub fn contained(background: &Background, work: Worker) -> Result<Option<String>> {
+pub(crate) fn contained(background: &Background, work: Worker) -> Result<Option<String>> {
     let engine = &background.engine;
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match work {
         Worker::Flush => flush_step(background),
@@ -86,7 +86,7 @@ pub fn contained(background: &Background, work: Worker) -> Result<Option<String>
     result
 }
 
-pub fn note_upkeep_failure(engine: &Engine, work: Worker, error: &Error) {
+pub(crate) fn note_upkeep_failure(engine: &Engine, work: Worker, error: &Error) {
     match error.kind() {
         ErrorKind::NoSpace if work == Worker::Reclaim => {} // others may still have room
         ErrorKind::NoSpace => engine.health.set_short(Some(error.message().to_owned())),
@@ -130,7 +130,7 @@ pub fn upkeep_step_of(background: &Background, work: Work) -> Result<Option<Stri
     }
 }
 
-pub fn journal_step(engine: &Engine) -> Result<()> {
+pub(crate) fn journal_step(engine: &Engine) -> Result<()> {
     if let Some(journal) = &engine.journal {
         let now = engine.host.clock.monotonic();
         journal.upkeep(now).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
@@ -143,7 +143,7 @@ pub fn journal_step(engine: &Engine) -> Result<()> {
 
 /// Lets the manifest say how far the log is durable, when nothing is written any more that would: whoever takes segments away
 /// while the store is down is found out.
-pub fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
+pub(crate) fn vouch_when_idle(engine: &Engine, now: Duration) -> Result<()> {
     let is_due = engine.journal.as_ref().is_some_and(|journal| journal.is_to_be_vouched(now));
     match is_due.then(|| engine.manifest.lock().append(&[])) {
         Some(Err(error)) if error.kind() != ErrorKind::NoSpace => Err(error),
@@ -176,7 +176,7 @@ pub fn settle(background: &Background) -> Result<()> {
 }
 
 /// Flushes the memtable that has waited longest, if one waits; else merges the chunks that readers have met.
-pub fn flush_step(background: &Background) -> Result<Option<String>> {
+pub(crate) fn flush_step(background: &Background) -> Result<Option<String>> {
     let engine = &background.engine;
     let _only = engine.debt.flushing.lock();
     if engine.health.cause().is_some() {
@@ -231,7 +231,7 @@ pub fn flush_step(background: &Background) -> Result<Option<String>> {
 }
 
 /// Saves some of an index, if one is to be saved.
-pub fn save_due(engine: &Engine) -> Result<Option<String>> {
+pub(crate) fn save_due(engine: &Engine) -> Result<Option<String>> {
     let begun = engine.debt.flushes_begun.fetch_add(1, Ordering::AcqRel) + 1;
     hash_checkpoint::save_step(engine).inspect_err(|error| {
         if error.kind() == ErrorKind::NoSpace {
@@ -242,7 +242,7 @@ pub fn save_due(engine: &Engine) -> Result<Option<String>> {
 }
 
 /// Seals the memtable that holds the log back when too much of it is kept, or too many segments of values.
-pub fn limit_log(engine: &Engine) {
+pub(crate) fn limit_log(engine: &Engine) {
     const SEGMENTS_MAX: usize = 4;
     // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
     let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
@@ -275,7 +275,7 @@ pub fn limit_log(engine: &Engine) {
 }
 
 /// Merges the chunks of active memtables whose readers have asked for it. False when none has.
-pub fn merge_chunks(engine: &Engine) -> bool {
+pub(crate) fn merge_chunks(engine: &Engine) -> bool {
     let mut merged = false;
     let wishes = std::mem::take(&mut *engine.work.chunked.lock());
     let catalog = engine.catalog();
@@ -307,7 +307,7 @@ pub fn flush_all(background: &Background) -> Result<()> {
     wait_until_flushed(background)
 }
 
-pub fn wait_until_flushed(background: &Background) -> Result<()> {
+pub(crate) fn wait_until_flushed(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let begun = engine.debt.flushes_begun.load(Ordering::Acquire);
     // What is sealed from now on is for others to wait for, or a busy writer could keep this waiting for ever.
@@ -337,4 +337,4 @@ pub fn wait_until_flushed(background: &Background) -> Result<()> {
 }
 
 /// How often the journal is looked after while the store is written to.
-pub const JOURNAL_TICK: Duration = Duration::from_millis(2);
+pub(crate) const JOURNAL_TICK: Duration = Duration::from_millis(2);

@@ -17,7 +17,7 @@ use crate::write::commit;
 
 /// Gives snapshots that have come of age files of their own, once all that they see is in runs, and lets go of those that are too
 /// old.
-pub fn age_snapshots(engine: &Engine) {
+pub(crate) fn age_snapshots(engine: &Engine) {
     if engine.borders.is_empty() {
         return;
     }
@@ -36,7 +36,7 @@ pub fn age_snapshots(engine: &Engine) {
 }
 
 /// Whether all that sorted tables have up to `seq` is in runs. What is in memory still is sealed: the flushes come next.
-pub fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committer, seq: Seq) -> bool {
+pub(crate) fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committer, seq: Seq) -> bool {
     let is_behind = |table: &Arc<TableCore>| {
         let flushed_seq = state.tables.get(&table.id).map_or(0, |state| state.flushed_seq);
         table.hashed.is_none() && flushed_seq < seq
@@ -52,7 +52,7 @@ pub fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committer, seq
 }
 
 /// What sorted tables have in runs, as it is now. The caller holds the manifest's lock.
-pub fn present_files(engine: &Engine) -> OwnFiles {
+pub(crate) fn present_files(engine: &Engine) -> OwnFiles {
     let catalog = engine.catalog();
     let in_runs = catalog.all().filter_map(|table| Some((table.id, InRuns::of(table)?)));
     let files = OwnFiles { tables: Mutex::new(in_runs.collect()), roster: Arc::default() };

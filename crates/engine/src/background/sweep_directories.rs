@@ -15,10 +15,10 @@ use crate::state::value_state::Swept;
 use crate::values::segments;
 
 /// Shelves that are looked through at once: what leads there is asked once for all of them, and a million units take 4 MiB.
-pub const SHELVES_AT_ONCE: usize = 256;
+pub(crate) const SHELVES_AT_ONCE: usize = 256;
 
 /// A shelf is looked through when one in so many of its objects is dead.
-pub const DEAD_SHARE: u64 = 64;
+pub(crate) const DEAD_SHARE: u64 = 64;
 
 /// What leads to objects, by shelf.
 pub type Units = BTreeMap<u32, Vec<u32>>;
@@ -26,7 +26,7 @@ pub type Units = BTreeMap<u32, Vec<u32>>;
 /// Takes dead objects away where that is worth it; says how many, if any.
 ///
 /// Shelves are given up where what leads to them is damaged, so that it is not known what of them is alive.
-pub fn sweep_shelves(
+pub(crate) fn sweep_shelves(
     engine: &Engine,
     want: ReclaimWant,
     given_up: &mut BTreeMap<FileNumber, Error>,
@@ -76,7 +76,7 @@ pub fn sweep_shelves(
 }
 
 /// The settled shelves of which enough seems to be dead, each with how many are alive; those not that were given up.
-pub fn shelves_due(
+pub(crate) fn shelves_due(
     engine: &Engine,
     state: &State,
     want: ReclaimWant,
@@ -103,7 +103,7 @@ pub fn shelves_due(
 }
 
 /// Which objects of a shelf are dead, and their bytes. Notes what will be left.
-pub fn look_through(
+pub(crate) fn look_through(
     engine: &Engine,
     number: FileNumber,
     units: &Units,
@@ -122,7 +122,7 @@ pub fn look_through(
 }
 
 /// In debug builds: everything that leads to these shelves now is asked again, and nothing leads to what is dead.
-pub fn look_again(engine: &Engine, dead: &[(FileNumber, Vec<u32>)]) -> Result<()> {
+pub(crate) fn look_again(engine: &Engine, dead: &[(FileNumber, Vec<u32>)]) -> Result<()> {
     if !cfg!(debug_assertions) {
         return Ok(());
     }

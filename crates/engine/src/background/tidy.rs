@@ -20,7 +20,7 @@ use crate::state::catalog::TableCore;
 
 /// Merges what is due and small. A failure is one of upkeep, which will meet it again; a store that it poisons does
 /// not open.
-pub fn tidy(background: &Background) -> Result<()> {
+pub(crate) fn tidy(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let tidied = merge_small(background).and_then(|()| dead_segments::drop_dead_values(engine).map(drop));
     let _ = tidied.and_then(|()| reclaim::reclaim_small(background));

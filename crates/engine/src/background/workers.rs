@@ -17,10 +17,10 @@ use crate::state::{log_sync, pressure};
 use crate::values::settle;
 
 /// How long a worker sleeps when nothing rings.
-pub const IDLE_TICK: Duration = Duration::from_millis(100);
+pub(crate) const IDLE_TICK: Duration = Duration::from_millis(100);
 
 /// How long a worker waits after a failure before it tries again.
-pub const RETRY_AFTER: Duration = Duration::from_millis(200);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(200);
 
 /// What a thread does until the store is closed.
 pub type Loop = fn(&Background);
@@ -81,7 +81,7 @@ impl Workers {
     }
 }
 
-pub fn journal_loop(engine: &Engine) {
+pub(crate) fn journal_loop(engine: &Engine) {
     let Some(journal) = &engine.journal else { return };
     let mut last_commits = 0;
     let mut last_space_check = Duration::ZERO;
@@ -112,7 +112,7 @@ pub fn journal_loop(engine: &Engine) {
     }
 }
 
-pub fn work_loop(background: &Background, work: Worker) {
+pub(crate) fn work_loop(background: &Background, work: Worker) {
     let engine = &background.engine;
     loop {
         let seen = engine.bell.count();

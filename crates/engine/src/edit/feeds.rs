@@ -51,7 +51,7 @@ pub fn let_go_of_history(engine: &Engine) {
     engine.bell.ring();
 }
 
-pub fn remove_history(engine: &Engine, files: &[HistoryFile]) {
+pub(crate) fn remove_history(engine: &Engine, files: &[HistoryFile]) {
     for file in files {
         // One that stays behind is not needed, and removed at the next opening.
         let _ = engine.host.files.remove(&file.path(&engine.dir));
@@ -114,12 +114,12 @@ pub fn segments_of_memory(engine: &Engine) -> usize {
 
 /// Makes durable what of the log is needed by feeds only, before it is said where else it begins: nobody else asks for it, since
 /// what it says is in runs.
-pub fn sync_history(engine: &Engine, log_start_lsn: Lsn) -> Result<()> {
+pub(crate) fn sync_history(engine: &Engine, log_start_lsn: Lsn) -> Result<()> {
     if engine.feeds.hold_nothing() { Ok(()) } else { log_sync::sync_to(engine, log_start_lsn) }
 }
 
 /// The segments of this opening.
-pub fn living_history(engine: &Engine) -> impl Iterator<Item = HistoryFile> {
+pub(crate) fn living_history(engine: &Engine) -> impl Iterator<Item = HistoryFile> {
     let segments = engine.journal.as_ref().map(|journal| journal.segments()).unwrap_or_default();
     let last = segments.len().saturating_sub(1);
     segments.into_iter().enumerate().map(move |(index, segment)| HistoryFile {
@@ -170,7 +170,7 @@ pub fn feed_stats(engine: &Engine) -> Vec<FeedStats> {
 }
 
 /// Loses the feeds that hold more than they may, or where space is short the one that holds most.
-pub fn mind_feeds(engine: &Engine) -> Result<()> {
+pub(crate) fn mind_feeds(engine: &Engine) -> Result<()> {
     if engine.feeds.hold_nothing() || engine.health.cause().is_some() {
         return Ok(());
     }
@@ -196,7 +196,7 @@ pub fn mind_feeds(engine: &Engine) -> Result<()> {
 }
 
 /// Says durably that these feeds have lost their places, and gives up what they held.
-pub fn lose_feeds(engine: &Engine, lost: &[(&str, LossCause)]) -> Result<()> {
+pub(crate) fn lose_feeds(engine: &Engine, lost: &[(&str, LossCause)]) -> Result<()> {
     if lost.is_empty() {
         return Ok(());
     }
@@ -215,7 +215,7 @@ pub fn lose_feeds(engine: &Engine, lost: &[(&str, LossCause)]) -> Result<()> {
 }
 
 /// Gives back what a segment has beyond where the history goes on in another file.
-pub fn cut_history(engine: &Engine, segment: &mut HistoryFile) {
+pub(crate) fn cut_history(engine: &Engine, segment: &mut HistoryFile) {
     let needed_bytes = SEGMENT_HEADER_BYTES as u64 + (segment.next_lsn - segment.first_lsn);
     if segment.file_bytes > needed_bytes
         && engine.host.files.cut(&segment.path(&engine.dir), needed_bytes).is_ok()
@@ -226,14 +226,14 @@ pub fn cut_history(engine: &Engine, segment: &mut HistoryFile) {
 
 /// Takes note of what feeds hold in a store that is opened for reading, as far as that can be told: who writes to it may take
 /// files away meanwhile.
-pub fn note_history(engine: &Engine, state: &State) {
+pub(crate) fn note_history(engine: &Engine, state: &State) {
     if let Ok(found) = look_at_history(engine, state) {
         *engine.feeds.before.lock() = found;
     }
 }
 
 /// The files of history from where the slowest feed stands.
-pub fn look_at_history(engine: &Engine, state: &State) -> Result<Vec<HistoryFile>> {
+pub(crate) fn look_at_history(engine: &Engine, state: &State) -> Result<Vec<HistoryFile>> {
     let Some(from_lsn) = state.feeds.from_lsn() else { return Ok(Vec::new()) };
     let mut found = history_in(&engine.host, &engine.dir, state)?;
     found.retain(|file| file.next_lsn > from_lsn);
@@ -241,7 +241,7 @@ pub fn look_at_history(engine: &Engine, state: &State) -> Result<Vec<HistoryFile
 }
 
 /// Removes a kept end of a log that nothing lists.
-pub fn remove_kept(engine: &Engine, number: FileNumber) {
+pub(crate) fn remove_kept(engine: &Engine, number: FileNumber) {
     let _ = engine.host.files.remove(&kept_path(&engine.dir, number));
 }
 
@@ -261,7 +261,7 @@ pub fn history_in(host: &Host, dir: &Path, state: &State) -> Result<Vec<HistoryF
 
 /// Whether batches that feeds have still to give may lead to a value segment. To one whose values have moved none does: it was
 /// settled.
-pub fn is_held_for_feeds(state: &State, segment: FileNumber) -> bool {
+pub(crate) fn is_held_for_feeds(state: &State, segment: FileNumber) -> bool {
     state.values.contains_key(&segment) && state.feeds.values_from().is_some_and(|from| segment >= from)
 }
 
@@ -279,7 +279,7 @@ pub fn lost_error(name: &str, state: Option<&FeedState>) -> Error {
 }
 
 /// Why a feed has lost its place.
-pub fn why_lost(feed: &FeedState, cause: LossCause) -> String {
+pub(crate) fn why_lost(feed: &FeedState, cause: LossCause) -> String {
     match cause {
         LossCause::Budget => {
             format!("it would have held more than its budget, which is {}", size_text(feed.bytes_max))
@@ -293,7 +293,11 @@ pub fn why_lost(feed: &FeedState, cause: LossCause) -> String {
 
 /// Takes stock of the history from before this opening, which the log begins after at `first_lsn`, and removes the segments of
 /// these that nobody needs. Feeds whose history has a gap are lost.
-pub fn adopt_history(engine: &Engine, old_segments: &[FileNumber], first_lsn: Lsn) -> Result<Vec<String>> {
+pub(crate) fn adopt_history(
+    engine: &Engine,
+    old_segments: &[FileNumber],
+    first_lsn: Lsn,
+) -> Result<Vec<String>> {
     engine.feeds.log_starts_at(first_lsn);
     let state = std::sync::Arc::clone(engine.manifest.lock().state());
     let mut found = look_at_history(engine, &state)?;

@@ -19,7 +19,7 @@ use crate::state::committer::Active;
 use crate::state::engine::Engine;
 use crate::state::view::TableView;
 
-pub const OTHER_TERMS: &str =
+pub(crate) const OTHER_TERMS: &str =
     "use an index of the key, of the head or of a field that replaces, or a table with another fold";
 
 /// Some records of a table.
@@ -88,12 +88,12 @@ impl NewIndexes {
 // ---- what there is --------------------------------------------------------------------------------------
 
 /// The name of the table of an index.
-pub fn entries_name(table: &str, index: &str) -> String {
+pub(crate) fn entries_name(table: &str, index: &str) -> String {
     format!("{table}/{index}")
 }
 
 /// Gives the tables of a store that is being opened their indexes. Returns the epoch to begin with: 0 where there are none.
-pub fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) -> u64 {
+pub(crate) fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) -> u64 {
     let mut found: BTreeMap<&str, Vec<Arc<IndexCore>>> = BTreeMap::new();
     for entries in catalog.all() {
         let rules = &entries.rules.rules;
@@ -108,7 +108,7 @@ pub fn link_indexes(catalog: &Catalog, state: &State, custom: &Custom) -> u64 {
     u64::from(!found.is_empty())
 }
 
-pub fn new_index(
+pub(crate) fn new_index(
     rule: &IndexRule,
     table: &BoundRules,
     entries: &Arc<TableCore>,

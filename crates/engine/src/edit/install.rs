@@ -58,13 +58,13 @@ pub fn install(
 }
 
 /// The change that sets more numbers aside, where they run short.
-pub fn numbers_change(engine: &Engine, state: &State) -> Option<Change> {
+pub(crate) fn numbers_change(engine: &Engine, state: &State) -> Option<Change> {
     engine.numbers.change(state.next_number)
 }
 
 /// Sets more numbers aside, where they run short, for files that no edit lists yet. Nothing where there is no log of the manifest
 /// yet, as while the log is replayed: what is made then is known by its name. Not under the manifest's lock.
-pub fn reserve_numbers(engine: &Engine) -> Result<()> {
+pub(crate) fn reserve_numbers(engine: &Engine) -> Result<()> {
     if !engine.numbers.run_short() {
         return Ok(());
     }
@@ -124,14 +124,14 @@ pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &
 }
 
 /// Takes note of a table whose parts lead to values that lie apart: before anybody sees them.
-pub fn note_leading(engine: &Engine, table: &TableCore, runs: &[RunView]) {
+pub(crate) fn note_leading(engine: &Engine, table: &TableCore, runs: &[RunView]) {
     if leads_to_values(runs) {
         engine.work.leading.lock().insert(table.id);
     }
 }
 
 /// Counts the bytes of parts that have come and gone.
-pub fn count_parts(engine: &Engine, before: &[RunView], after: &[RunView]) {
+pub(crate) fn count_parts(engine: &Engine, before: &[RunView], after: &[RunView]) {
     let bytes = |runs: &[RunView]| -> u64 {
         runs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts().file_bytes).sum()
     };
@@ -140,14 +140,14 @@ pub fn count_parts(engine: &Engine, before: &[RunView], after: &[RunView]) {
 }
 
 /// A new part file to write: its number and path.
-pub fn new_part(engine: &Engine) -> Result<(FileNumber, PathBuf)> {
+pub(crate) fn new_part(engine: &Engine) -> Result<(FileNumber, PathBuf)> {
     reserve_numbers(engine)?;
     let number = engine.numbers.take();
     Ok((number, engine.path(&FileName::Part(number).to_string())))
 }
 
 /// Opens a part that has just been written and synced, once its name is durable too.
-pub fn adopt_part(
+pub(crate) fn adopt_part(
     engine: &Engine,
     table: &TableCore,
     number: FileNumber,
@@ -168,12 +168,12 @@ pub fn sync_dir(engine: &Engine) -> Result<()> {
 }
 
 /// Where replay must begin if `flushed` needs none: the first LSN of all memtables besides it.
-pub fn log_start_without(engine: &Engine, flushed: Option<&Sealed>) -> Option<Lsn> {
+pub(crate) fn log_start_without(engine: &Engine, flushed: Option<&Sealed>) -> Option<Lsn> {
     log_start_beside(engine, flushed, None)
 }
 
 /// As [`log_start_without`], where this table's index has been saved, too.
-pub fn log_start_beside(
+pub(crate) fn log_start_beside(
     engine: &Engine,
     flushed: Option<&Sealed>,
     saved: Option<&Arc<TableCore>>,
@@ -199,7 +199,7 @@ pub fn log_start_beside(
 }
 
 /// The change that says where the journal stands.
-pub fn horizon(engine: &Engine, log_start_lsn: Lsn) -> Change {
+pub(crate) fn horizon(engine: &Engine, log_start_lsn: Lsn) -> Change {
     let durable_lsn = engine.journal.as_ref().map_or(log_start_lsn, |journal| journal.durable_lsn());
     Change::Horizon {
         last_seq: engine.published(),
@@ -210,7 +210,7 @@ pub fn horizon(engine: &Engine, log_start_lsn: Lsn) -> Change {
 
 /// Removes segments of the log that end at or before `log_start_lsn`, which a durable edit has recorded, but for those that
 /// feeds hold.
-pub fn retire_segments(engine: &Engine, log_start_lsn: Lsn) {
+pub(crate) fn retire_segments(engine: &Engine, log_start_lsn: Lsn) {
     let Some(journal) = &engine.journal else { return };
     engine.feeds.log_starts_at(log_start_lsn);
     for number in journal.retire_before(engine.feeds.held_from(log_start_lsn)) {

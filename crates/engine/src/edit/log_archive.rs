@@ -18,7 +18,7 @@ use crate::state::log_sync;
 pub const PREFIX: &str = "log:";
 
 /// The feed that holds the log of a table.
-pub fn log_feed_name(table: &str) -> String {
+pub(crate) fn log_feed_name(table: &str) -> String {
     format!("{PREFIX}{table}")
 }
 

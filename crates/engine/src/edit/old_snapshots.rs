@@ -22,7 +22,7 @@ pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
 }
 
 /// A table is dropped, and so nobody reads what old snapshots have of it.
-pub fn forget_own_files(engine: &Engine, table: &TableCore) {
+pub(crate) fn forget_own_files(engine: &Engine, table: &TableCore) {
     engine.borders.all_files().iter().for_each(|files| {
         let gone = files.tables.lock().remove(&table.id);
         drop(gone);

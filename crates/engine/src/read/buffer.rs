@@ -11,7 +11,7 @@ thread_local! {
 const RECORD_KEPT_BYTES_MAX: usize = 1 << 20;
 
 /// Lends the buffer for a record of the value log; one that is lent it and asks again gets another.
-pub fn with_record<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+pub(crate) fn with_record<R>(read: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     RECORD.with(|record| {
         let mut spare = Vec::new();
         let mut borrowed = record.try_borrow_mut();

@@ -50,7 +50,7 @@ pub fn get<R>(
 /// found. Reads no value that lies apart, unless something was
 /// folded onto it.
 #[inline]
-pub fn with_state<R>(
+pub(crate) fn with_state<R>(
     engine: &Engine,
     table: &TableCore,
     key: &[u8],
@@ -79,7 +79,7 @@ pub fn with_state<R>(
 
 /// The time that a reader reads at.
 #[cold]
-pub fn reading_ms(engine: &Engine, at: Option<At>) -> u64 {
+pub(crate) fn reading_ms(engine: &Engine, at: Option<At>) -> u64 {
     at.map_or_else(|| clock::now_ms(engine), |at| at.time_ms)
 }
 
@@ -97,7 +97,7 @@ fn take_apart<R>(
 
 /// Loads values that lie apart where operands wait to be folded onto them.
 #[inline]
-pub fn load_waiting(
+pub(crate) fn load_waiting(
     engine: &Engine,
     of: Option<&Roster>,
     table: &TableCore,
@@ -138,7 +138,7 @@ pub fn operands(
 }
 
 /// An op of `key` with its value beside it, wherever that lies.
-pub fn inline_op(
+pub(crate) fn inline_op(
     engine: &Engine,
     of: Option<&Roster>,
     table: &TableCore,

@@ -15,7 +15,7 @@
 
 use std::sync::Arc;
 
-use folddb_base::{Error, Result};
+use folddb_base::{Error, Result, Seq};
 use folddb_hash::Slot;
 use folddb_rules::State;
 
@@ -46,6 +46,16 @@ impl As {
     /// The reader at a snapshot's seq, or of now.
     pub fn reader(at: Option<At>) -> As {
         at.map_or(As::Reader, As::Snapshot)
+    }
+
+    /// The last change that counts; all do for a writer.
+    #[inline]
+    fn seq(self, engine: &Engine) -> Option<Seq> {
+        match self {
+            As::Writer => None,
+            As::Reader => Some(engine.published()),
+            As::Snapshot(at) => Some(at.seq),
+        }
     }
 }
 
@@ -78,11 +88,7 @@ fn look_up_in(
     let mut slots = Vec::new();
     loop {
         let round = engine.values.files.round();
-        let at = match who {
-            As::Writer => None,
-            As::Reader => Some(engine.published()),
-            As::Snapshot(at) => Some(at.seq),
-        };
+        let at = who.seq(engine);
         slots.clear();
         let of_table = |error: Error| error.context(format!("the index of table `{}`", table.name));
         hashed.index.candidates(point, at, &mut slots).map_err(of_table)?;
@@ -124,7 +130,7 @@ fn is_seen(engine: &Engine, found: &Found, who: As) -> bool {
 }
 
 /// All versions that are kept of a key, newest first: hands each with its record to `visit`.
-pub fn each_version(
+pub(crate) fn each_version(
     engine: &Engine,
     (table, hashed): (&TableCore, &Hashed),
     key: &[u8],
@@ -135,11 +141,7 @@ pub fn each_version(
     let (mut slots, mut record) = (Vec::new(), Vec::new());
     loop {
         let round = engine.values.files.round();
-        let at = match who {
-            As::Writer => None,
-            As::Reader => Some(engine.published()),
-            As::Snapshot(at) => Some(at.seq),
-        };
+        let at = who.seq(engine);
         slots.clear();
         hashed.index.candidates(hashed.point(key), at, &mut slots)?;
         engine.check_readable(table)?;
@@ -157,7 +159,7 @@ pub fn each_version(
 }
 
 /// Reads the record that a slot leads to; none where it is of another key than the one that is looked for.
-pub fn read_slot(
+pub(crate) fn read_slot(
     engine: &Engine,
     of: &Roster,
     table: &TableCore,
@@ -175,7 +177,7 @@ pub fn read_slot(
 }
 
 /// Hands the value of `key` to `take`.
-pub fn get_hashed<R>(
+pub(crate) fn get_hashed<R>(
     engine: &Engine,
     of: (&TableCore, &Hashed),
     key: &[u8],
@@ -192,7 +194,7 @@ pub fn get_hashed<R>(
 /// Hands what `key` has to `take`, as a pointer to its value: for whoever reads the value some
 /// other way. Behind a long value that it leads to stands its front, where the table's values
 /// have fronts; a shorter one of such a table is handed over itself.
-pub fn state_hashed<R>(
+pub(crate) fn state_hashed<R>(
     engine: &Engine,
     of: (&TableCore, &Hashed),
     key: &[u8],
@@ -215,7 +217,7 @@ pub fn state_hashed<R>(
 }
 
 /// What stands before the value of `key`, and where to look for it: one small read.
-pub fn front_of(
+pub(crate) fn front_of(
     engine: &Engine,
     of: (&TableCore, &Hashed),
     key: &[u8],
@@ -226,7 +228,7 @@ pub fn front_of(
 }
 
 /// The head of `key`: one small read.
-pub fn head_hashed(
+pub(crate) fn head_hashed(
     engine: &Engine,
     of: (&TableCore, &Hashed),
     key: &[u8],

@@ -227,7 +227,7 @@ pub fn locate(
     })
 }
 
-pub fn locate_piece(
+pub(crate) fn locate_piece(
     engine: &Engine,
     (of, table): (&Arc<Roster>, &TableCore),
     key: &[u8],

@@ -27,7 +27,7 @@ pub fn own_files_at(engine: &Engine, at: Option<At>) -> Result<Option<Arc<OwnFil
 }
 
 #[cold]
-pub fn own_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<OwnFiles>>> {
+pub(crate) fn own_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<OwnFiles>>> {
     engine.check_open()?; // it ends with the store, too
     engine.borders.files_of(at).map_err(|TooOld| {
         let max_s = engine.options.snapshot_age_max.unwrap_or_default().as_secs_f64();

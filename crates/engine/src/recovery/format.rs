@@ -161,7 +161,7 @@ pub fn lock_file(files: &dyn Files, path: &Path, mode: LockMode) -> std::io::Res
 }
 
 /// A backup is restored, and never written to: it would be no copy of anything any more.
-pub fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
+pub(crate) fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<()> {
     if options.read_only || options.host.files.len_bytes(&dir.join(LIST_FILE)).is_err() {
         return Ok(());
     }

@@ -37,7 +37,7 @@ pub fn open(dir: &Path, options: Options) -> Result<Background> {
 }
 
 /// Opens a store that may be open for writing elsewhere.
-pub fn open_secondary(dir: &Path, options: &Options) -> Result<Background> {
+pub(crate) fn open_secondary(dir: &Path, options: &Options) -> Result<Background> {
     let beneath = options.beside.clone().unwrap_or_else(|| options.host.clone());
     let mut attempt = 1;
     loop {

@@ -76,7 +76,7 @@ use crate::values::{segments, settle};
 use crate::write::commit;
 
 /// The same, without regard to who writes to it meanwhile.
-pub fn open_once(dir: &Path, options: Options) -> Result<Background> {
+pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     format::check_format(dir, &options)?;
     format::refuse_to_write_a_backup(dir, &options)?;
     let lock = format::lock_to_open(dir, &options)?;

@@ -174,17 +174,17 @@ impl TableCore {
 
     /// The present picture, held in place: while the guard lives no batch with a range delete takes effect.
     #[inline]
-    pub fn pinned_view(&self) -> RwLockReadGuard<'_, Arc<TableView>> {
+    pub(crate) fn pinned_view(&self) -> RwLockReadGuard<'_, Arc<TableView>> {
         self.view.read_recursive()
     }
 
     /// Keeps readers from beginning, so that a batch with a range delete takes effect at once.
-    pub fn hold_readers(&self) -> RwLockWriteGuard<'_, Arc<TableView>> {
+    pub(crate) fn hold_readers(&self) -> RwLockWriteGuard<'_, Arc<TableView>> {
         self.view.write()
     }
 
     /// Makes the next picture from the present one and swaps it in.
-    pub fn change_view(&self, next: impl FnOnce(&TableView) -> TableView) {
+    pub(crate) fn change_view(&self, next: impl FnOnce(&TableView) -> TableView) {
         let mut view = self.view.write();
         *view = Arc::new(next(&view));
     }
@@ -239,7 +239,7 @@ impl TableCore {
 
     /// Fails where users may not write to it.
     #[cold]
-    pub fn check_takes_writes(&self) -> Result<()> {
+    pub(crate) fn check_takes_writes(&self) -> Result<()> {
         self.rules.check_writable()?;
         match &self.rules.rules.index_of {
             None => Ok(()),
@@ -260,19 +260,19 @@ impl TableCore {
     }
 
     /// From now on the table refuses every use.
-    pub fn mark_dropped(&self) {
+    pub(crate) fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
     }
 
     /// A reader asks for fewer chunks where it meets many. Tables that are only written to keep theirs, which flush
     /// faster than they merge. True when nobody has asked before.
     #[inline]
-    pub fn ask_for_chunk_merge(&self, chunks: usize) -> bool {
+    pub(crate) fn ask_for_chunk_merge(&self, chunks: usize) -> bool {
         chunks > CHUNKS_READ_MAX && !self.wants_chunk_merge.swap(true, Ordering::Relaxed)
     }
 
     /// Takes the readers' wish.
-    pub fn take_chunk_merge_wish(&self) {
+    pub(crate) fn take_chunk_merge_wish(&self) {
         self.wants_chunk_merge.store(false, Ordering::Relaxed);
     }
 
@@ -285,7 +285,7 @@ impl TableCore {
 }
 
 /// An empty memtable.
-pub fn new_memtable(order: &KeyOrder, fold: &Arc<FoldRules>, keeps_all: bool) -> Arc<Memtable> {
+pub(crate) fn new_memtable(order: &KeyOrder, fold: &Arc<FoldRules>, keeps_all: bool) -> Arc<Memtable> {
     let limits = MemtableLimits { keeps_all, ..MemtableLimits::default() };
     Arc::new(Memtable::new(order.clone(), Arc::clone(fold), limits))
 }
@@ -321,7 +321,7 @@ impl Catalog {
         self.by_name.get(name)
     }
 
-    pub fn by_id(&self, id: TableId) -> Option<&Arc<TableCore>> {
+    pub(crate) fn by_id(&self, id: TableId) -> Option<&Arc<TableCore>> {
         self.by_id.get(&id)
     }
 

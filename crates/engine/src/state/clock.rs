@@ -27,7 +27,7 @@ use crate::state::snapshots::{At, Held, HeldFor};
 use crate::state::view::{PartView, RunView, Sealed};
 
 /// What to do for a past that is not kept: of one key, or of the whole table, which versions of each key do not make.
-pub fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
+pub(crate) fn how_to_keep(table: &TableCore, of_key: bool) -> &'static str {
     match (table.hashed.is_some(), of_key) {
         (false, true) => {
             "read what is kept; to keep more, create the table with keep=window:TIME, keep=forever or keep=versions:N"
@@ -60,14 +60,14 @@ pub fn now_ms(engine: &Engine) -> u64 {
 }
 
 /// The time as the next edit makes it durable: of what had expired by then somebody may let go.
-pub fn note_now(engine: &Engine, committer: &Committer) -> u64 {
+pub(crate) fn note_now(engine: &Engine, committer: &Committer) -> u64 {
     let now_ms = now_ms(engine);
     engine.times.note(committer.next_seq, now_ms);
     now_ms.min(engine.times.map.lock().newest_ms()) // one within a tick of the last is not noted
 }
 
 /// The same where values of a table expire, and else just the time.
-pub fn noted_now_of(engine: &Engine, table: &TableCore, committer: &Committer) -> u64 {
+pub(crate) fn noted_now_of(engine: &Engine, table: &TableCore, committer: &Committer) -> u64 {
     if table.has_stamps { note_now(engine, committer) } else { now_ms(engine) }
 }
 
@@ -84,7 +84,7 @@ pub fn time_of(engine: &Engine, seq: Seq) -> Option<u64> {
 }
 
 /// The last record that was written by about this time.
-pub fn seq_about(engine: &Engine, time_ms: u64) -> Seq {
+pub(crate) fn seq_about(engine: &Engine, time_ms: u64) -> Seq {
     engine.times.map.lock().seq_at(time_ms).unwrap_or(0)
 }
 
@@ -118,7 +118,11 @@ pub fn kept_since(engine: &Engine, table: &TableCore, now_ms: u64) -> Seq {
 
 /// As [`times_to_keep`], and up to when a merge of `inputs` may sweep away what has expired: nobody may have met it
 /// alive who wrote later, and nobody reads at a time when it was.
-pub fn times_to_merge(engine: &Engine, table: &TableCore, is_input: &dyn Fn(&RunView) -> bool) -> MergeTimes {
+pub(crate) fn times_to_merge(
+    engine: &Engine,
+    table: &TableCore,
+    is_input: &dyn Fn(&RunView) -> bool,
+) -> MergeTimes {
     let mut times = times_to_keep(engine, table);
     if table.has_stamps {
         times.sweep_ms = sweepable_ms(engine, table, is_input);
@@ -127,7 +131,7 @@ pub fn times_to_merge(engine: &Engine, table: &TableCore, is_input: &dyn Fn(&Run
 }
 
 /// The same of a flush.
-pub fn times_to_flush(engine: &Engine, table: &TableCore, sealed: &Sealed) -> MergeTimes {
+pub(crate) fn times_to_flush(engine: &Engine, table: &TableCore, sealed: &Sealed) -> MergeTimes {
     let mut times = times_to_keep(engine, table);
     if table.has_stamps {
         let is_other = |other: &&Sealed| !Arc::ptr_eq(&other.memtable, &sealed.memtable);
@@ -140,7 +144,7 @@ pub fn times_to_flush(engine: &Engine, table: &TableCore, sealed: &Sealed) -> Me
 }
 
 /// See [`times_to_merge`].
-pub fn sweepable_ms(engine: &Engine, table: &TableCore, is_input: &dyn Fn(&RunView) -> bool) -> u64 {
+pub(crate) fn sweepable_ms(engine: &Engine, table: &TableCore, is_input: &dyn Fn(&RunView) -> bool) -> u64 {
     sweepable_below(engine, table, is_input, true)
 }
 
@@ -190,7 +194,7 @@ pub fn check_written(engine: &Engine, as_of: AsOf) -> Result<()> {
 }
 
 /// The moment that somebody names, where it is over.
-pub fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
+pub(crate) fn moment_of(engine: &Engine, as_of: AsOf, present: At) -> At {
     let At { seq: published, time_ms: now_ms, .. } = present;
     let map = engine.times.map.lock();
     let (seq, time_ms) = match as_of {
@@ -265,7 +269,7 @@ pub fn check_kept(engine: &Engine, table: &TableCore, at: At, now: At) -> Result
 
 /// The error for a state that is not kept any more, or never was; `since` is the oldest that is.
 #[cold]
-pub fn not_kept(engine: &Engine, table: &TableCore, at: At, since: Seq) -> Error {
+pub(crate) fn not_kept(engine: &Engine, table: &TableCore, at: At, since: Seq) -> Error {
     let at_seq = |seq: Seq| {
         let written =
             time_of(engine, seq).map(|time_ms| format!(", of {}", utc(time_ms))).unwrap_or_default();

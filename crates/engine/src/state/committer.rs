@@ -24,7 +24,7 @@ pub struct Committer {
 }
 
 impl Committer {
-    pub fn active_mut(&mut self, id: TableId) -> Option<&mut Active> {
+    pub(crate) fn active_mut(&mut self, id: TableId) -> Option<&mut Active> {
         self.active.get_mut(id.0 as usize)?.as_mut()
     }
 
@@ -43,7 +43,7 @@ impl Committer {
     }
 
     /// Counts what the active memtable of a table takes by now among all. Merged chunks take less than they did: it may fall, too.
-    pub fn count_bytes(&mut self, id: TableId) {
+    pub(crate) fn count_bytes(&mut self, id: TableId) {
         let Some(active) = self.active.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
         let counted = std::mem::replace(&mut active.bytes_counted, active.bytes);
         self.active_bytes = self.active_bytes - counted + active.bytes;

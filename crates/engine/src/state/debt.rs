@@ -46,12 +46,12 @@ pub struct Debt {
 impl Debt {
     /// Whether a flush has failed for lack of space that began after `begun` others had. One that was under way before says
     /// nothing about the space there is now.
-    pub fn is_refused_since(&self, begun: u64) -> bool {
+    pub(crate) fn is_refused_since(&self, begun: u64) -> bool {
         self.flush_refused.load(Ordering::Acquire) > begun
     }
 
     /// Forgets a sealed memtable: it is flushed, or gone.
-    pub fn settle_sealed(&self, bytes: usize) {
+    pub(crate) fn settle_sealed(&self, bytes: usize) {
         self.sealed_bytes.fetch_sub(bytes, Ordering::AcqRel);
         self.flushed_bytes.store(0, Ordering::Relaxed);
     }

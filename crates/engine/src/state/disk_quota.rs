@@ -62,7 +62,7 @@ impl Shares {
     }
 
     /// What ordinary writes leave free.
-    pub fn writes_keep(&self) -> u64 {
+    pub(crate) fn writes_keep(&self) -> u64 {
         self.merge_keeps().saturating_add(self.merge_bytes)
     }
 
@@ -125,7 +125,7 @@ impl Account {
     }
 
     /// The store is open: from now on everyone keeps free what others need.
-    pub fn set_open(&self) {
+    pub(crate) fn set_open(&self) {
         self.is_open.store(true, Ordering::Release);
     }
 
@@ -135,17 +135,17 @@ impl Account {
     }
 
     /// What ordinary writes leave free.
-    pub fn writes_keep(&self) -> u64 {
+    pub(crate) fn writes_keep(&self) -> u64 {
         self.shares.writes_keep()
     }
 
     /// Whether ordinary writes may go on.
-    pub fn takes_writes(&self) -> bool {
+    pub(crate) fn takes_writes(&self) -> bool {
         self.used_bytes() <= self.max_bytes.saturating_sub(self.writes_keep())
     }
 
     /// What may be written on this behalf before anybody is refused.
-    pub fn room_bytes(&self, who: Who) -> u64 {
+    pub(crate) fn room_bytes(&self, who: Who) -> u64 {
         self.bound_bytes().saturating_sub(self.keeps(who)).saturating_sub(self.used_bytes())
     }
 

@@ -35,7 +35,7 @@ pub struct Stretch {
 impl Stretch {
     /// True when a key that is not before the stretch is in it.
     #[inline]
-    pub fn reaches(&self, order: &KeyOrder, key: &[u8]) -> bool {
+    pub(crate) fn reaches(&self, order: &KeyOrder, key: &[u8]) -> bool {
         self.to.as_ref().is_none_or(|to| order.compare(key, to).is_lt())
     }
 

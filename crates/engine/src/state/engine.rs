@@ -88,7 +88,7 @@ impl Engine {
     }
 
     /// The tables that have sealed memtables.
-    pub fn tables_sealed(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
+    pub(crate) fn tables_sealed(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
         let catalog = self.catalog();
         let mut sealed = self.work.sealed.lock();
         sealed.retain(|&id| catalog.by_id(id).is_none_or(|table| !table.view().sealed.is_empty()));
@@ -96,7 +96,7 @@ impl Engine {
     }
 
     /// The sorted tables whose parts lead to values that lie apart. The caller holds the manifest's lock.
-    pub fn tables_leading(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
+    pub(crate) fn tables_leading(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
         let catalog = self.catalog();
         self.work.leading.lock().iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
     }
@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// The world as those see it who must leave others some of the budget.
-    pub fn host_for(&self, who: Who) -> Host {
+    pub(crate) fn host_for(&self, who: Who) -> Host {
         match &self.account {
             Some(account) => account.host(&self.options.host, who),
             None => self.host.clone(),

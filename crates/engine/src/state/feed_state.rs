@@ -92,12 +92,12 @@ impl Feeds {
 
     /// Of a log that is needed from `lsn` on, where what is held begins.
     #[inline]
-    pub fn held_from(&self, lsn: Lsn) -> Lsn {
+    pub(crate) fn held_from(&self, lsn: Lsn) -> Lsn {
         self.from_lsn.load(Ordering::Acquire).min(lsn)
     }
 
     /// Takes note that the log is needed from here on only, but by feeds.
-    pub fn log_starts_at(&self, lsn: Lsn) {
+    pub(crate) fn log_starts_at(&self, lsn: Lsn) {
         self.log_start_lsn.fetch_max(lsn, Ordering::AcqRel);
     }
 
@@ -106,7 +106,7 @@ impl Feeds {
     }
 
     #[inline]
-    pub fn hold_nothing(&self) -> bool {
+    pub(crate) fn hold_nothing(&self) -> bool {
         self.from_lsn.load(Ordering::Acquire) == NOTHING
     }
 

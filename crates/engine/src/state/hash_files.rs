@@ -84,12 +84,12 @@ impl IndexFile {
     }
 
     /// Whether changes came after it that no checkpoint has.
-    pub fn is_followed(&self) -> bool {
+    pub(crate) fn is_followed(&self) -> bool {
         self.changes.lock().is_some()
     }
 
     /// As many changes may be saved by themselves.
-    pub fn changes_max(&self) -> usize {
+    pub(crate) fn changes_max(&self) -> usize {
         let fit = (self.file.bytes / CHECKPOINT_PER_CHANGES / changes_bytes(1)) as usize;
         fit.max(CHANGES_AT_LEAST)
     }

@@ -95,12 +95,12 @@ impl Taken {
     }
 
     /// A checkpoint is begun.
-    pub fn begin_saving(&mut self) {
+    pub(crate) fn begin_saving(&mut self) {
         self.saving.append(&mut self.fresh);
     }
 
     /// That is listed, and these are gone for good; or it came to nothing.
-    pub fn end_saving(&mut self, is_listed: bool) -> Vec<Slot> {
+    pub(crate) fn end_saving(&mut self, is_listed: bool) -> Vec<Slot> {
         let saved = std::mem::take(&mut self.saving);
         if is_listed {
             return saved;
@@ -216,7 +216,7 @@ impl Hashed {
     }
 
     /// From now on what is replayed is kept for saving it, with these changes that the manifest lists.
-    pub fn begin_replay(&self, changes: Vec<Made>) {
+    pub(crate) fn begin_replay(&self, changes: Vec<Made>) {
         *self.replayed.lock() = Some(Replayed { changes, fresh: 0 });
     }
 
@@ -298,7 +298,7 @@ impl Hashed {
 
     /// The low bits of the segments that somebody may read: the keys of now, or a snapshot. None where that is not known, since
     /// what the log said did not fit what was there.
-    pub fn leads_to(&self) -> Option<BTreeSet<u32>> {
+    pub(crate) fn leads_to(&self) -> Option<BTreeSet<u32>> {
         let mut live: BTreeSet<u32> = BTreeSet::new();
         // In this order: what is replaced between the two looks is met by the second.
         live.extend(self.segments().iter().filter(|(_, used)| used.tally.records > 0).map(|(&low, _)| low));
@@ -332,7 +332,7 @@ impl Hashed {
     ///
     /// # Errors
     /// As [`Hashed::add_units`].
-    pub fn add_units_from(
+    pub(crate) fn add_units_from(
         &self,
         from: IndexCursor,
         add: &mut dyn FnMut(u32, u32),
@@ -349,7 +349,7 @@ impl Hashed {
     }
 
     /// What somebody may read, by the low bits of the segments' numbers: what its keys lead to, and what is kept for snapshots.
-    pub fn read_segments(&self) -> BTreeMap<u32, SegmentTally> {
+    pub(crate) fn read_segments(&self) -> BTreeMap<u32, SegmentTally> {
         let mut tallies: BTreeMap<u32, SegmentTally> =
             self.segments().into_iter().map(|(low, used)| (low, used.tally)).collect();
         self.index.each_replaced(&mut |slot| tallies.entry(slot.segment()).or_default().add(slot));
@@ -357,7 +357,7 @@ impl Hashed {
     }
 
     /// Whether the log spoke of what the index does not have: what it leads to is not known then.
-    pub fn is_unsure(&self) -> bool {
+    pub(crate) fn is_unsure(&self) -> bool {
         self.index.facts().misfits > 0
     }
 
@@ -373,7 +373,7 @@ impl Hashed {
     }
 
     /// Takes note of damage to its checkpoint: shards that are left out of what is done with all others.
-    pub fn note_damage(&self, damage: &Error) {
+    pub(crate) fn note_damage(&self, damage: &Error) {
         self.damage.lock().get_or_insert_with(|| damage.clone());
     }
 
@@ -383,7 +383,7 @@ impl Hashed {
     }
 
     /// What the manifest is to say of a checkpoint. The account is that of its pieces, each of which is of another moment.
-    pub fn state_of(
+    pub(crate) fn state_of(
         &self,
         number: FileNumber,
         facts: &folddb_hash::CheckpointFacts,
@@ -397,7 +397,7 @@ impl Hashed {
     }
 
     /// What the manifest is to say of changes that an opening saves: of the index with them, which nobody changes meanwhile.
-    pub fn state_of_changes(
+    pub(crate) fn state_of_changes(
         &self,
         file: FileNumber,
         file_bytes: u64,
@@ -453,7 +453,7 @@ impl Hashed {
     }
 
     /// The checkpoint that was begun is listed, and what was swept away before it is gone for good; or it came to nothing.
-    pub fn end_saving(&self, is_listed: bool) {
+    pub(crate) fn end_saving(&self, is_listed: bool) {
         let gone = self.taken.lock().end_saving(is_listed);
         let mut segments = self.segments.lock();
         for slot in gone {
@@ -462,12 +462,12 @@ impl Hashed {
     }
 
     /// A segment is gone; another may have its low bits one day.
-    pub fn forget_segment(&self, segment: FileNumber) {
+    pub(crate) fn forget_segment(&self, segment: FileNumber) {
         self.segments.lock().remove(&low_bits(segment.0));
     }
 
     /// Whether something is not in a checkpoint that was asked for.
-    pub fn is_to_be_saved(&self) -> bool {
+    pub(crate) fn is_to_be_saved(&self) -> bool {
         self.wants_save.load(Ordering::Acquire) || self.saving_from.load(Ordering::Acquire) != NOT_SAVING
     }
 

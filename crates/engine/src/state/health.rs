@@ -88,7 +88,7 @@ impl Health {
 
     /// Whether space was short when it was last looked at.
     #[inline]
-    pub fn is_short(&self) -> bool {
+    pub(crate) fn is_short(&self) -> bool {
         self.is_short.load(Ordering::Acquire)
     }
 
@@ -106,13 +106,13 @@ impl Health {
     }
 
     /// Notes whether there is space.
-    pub fn set_space(&self, space: &Space) {
+    pub(crate) fn set_space(&self, space: &Space) {
         self.used_bytes.store(space.used_bytes, Ordering::Relaxed);
         self.set_short(space.verdict().err());
     }
 
     /// Notes that the operating system refused for lack of space, or that it no longer does.
-    pub fn set_short(&self, why: Option<String>) {
+    pub(crate) fn set_short(&self, why: Option<String>) {
         let mut short = self.short_of_space.lock();
         self.is_short.store(why.is_some(), Ordering::Release);
         *short = why;

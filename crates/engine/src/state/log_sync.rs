@@ -17,7 +17,7 @@ pub fn sync_log(engine: &Engine) -> Result<()> {
 }
 
 /// Takes note of a full disk that a file has met which is no part of the store yet.
-pub fn note_lack(engine: &Engine, error: &Error) {
+pub(crate) fn note_lack(engine: &Engine, error: &Error) {
     if error.kind() == ErrorKind::NoSpace {
         note_write_failure(engine, error);
     }
@@ -40,11 +40,11 @@ pub fn not_durable(done: &str, cause: &Error) -> Error {
 }
 
 /// What hashed tables lead to is told by what is in memory; a power cut must not bring back an index that leads elsewhere.
-pub fn sync_for_hashed(engine: &Engine) -> Result<()> {
+pub(crate) fn sync_for_hashed(engine: &Engine) -> Result<()> {
     if has_hashed(engine) { sync_log(engine) } else { Ok(()) }
 }
 
 /// Whether the store has a hashed table.
-pub fn has_hashed(engine: &Engine) -> bool {
+pub(crate) fn has_hashed(engine: &Engine) -> bool {
     engine.catalog().hashed().next().is_some()
 }

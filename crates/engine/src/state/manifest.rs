@@ -29,7 +29,7 @@ impl Manifest {
     }
 
     /// Makes changes in a new file, whose snapshot tells them.
-    pub fn append_in_snapshot(&mut self, changes: &[Change]) -> Result<()> {
+    pub(crate) fn append_in_snapshot(&mut self, changes: &[Change]) -> Result<()> {
         match self {
             Manifest::Log(log, _) => log.append_in_snapshot(changes),
             Manifest::ReadOnly(_) => Err(read_only()),
@@ -37,7 +37,7 @@ impl Manifest {
     }
 
     /// Lets every edit from now on say how far this journal is durable.
-    pub fn vouch_for(&mut self, journal: Arc<JournalSync>) {
+    pub(crate) fn vouch_for(&mut self, journal: Arc<JournalSync>) {
         if let Manifest::Log(_, vouched) = self {
             *vouched = Some(journal);
         }
@@ -59,7 +59,7 @@ impl Manifest {
 }
 
 /// Changes, with what an edit says of the log besides: that it is durable up to here, so that what is missing of it is missed.
-pub fn vouching<'a>(state: &State, changes: &'a [Change], durable_lsn: Lsn) -> Cow<'a, [Change]> {
+pub(crate) fn vouching<'a>(state: &State, changes: &'a [Change], durable_lsn: Lsn) -> Cow<'a, [Change]> {
     if durable_lsn <= state.durable_lsn {
         return Cow::Borrowed(changes);
     }

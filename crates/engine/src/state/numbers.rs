@@ -5,7 +5,7 @@ use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_manifest::{Change, NUMBERS_RESERVED};
 
 /// The most numbers that are set aside at a time, so that few edits have to speak of them.
-pub const SET_ASIDE_MAX: u64 = 1000;
+pub(crate) const SET_ASIDE_MAX: u64 = 1000;
 
 /// Hands out the numbers of files and runs; none is handed out twice, also after a crash: the manifest sets them aside before they
 /// are used. It sets aside as many as this process has used so far, so that a process which uses few leaves few unused.
@@ -28,7 +28,7 @@ impl Numbers {
     }
 
     /// Whether fewer are set aside than half of what should be, as far as was last looked at.
-    pub fn run_short(&self) -> bool {
+    pub(crate) fn run_short(&self) -> bool {
         self.set_aside.load(Ordering::Relaxed) < self.peek() + self.ahead() / 2
     }
 

@@ -82,7 +82,7 @@ impl OwnFiles {
     }
 
     /// Takes in a table that has come into being with rows.
-    pub fn take_in(&self, table: TableId, in_runs: InRuns) {
+    pub(crate) fn take_in(&self, table: TableId, in_runs: InRuns) {
         self.tables.lock().insert(table, in_runs);
     }
 

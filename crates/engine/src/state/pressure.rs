@@ -61,7 +61,7 @@ pub fn debt_now(engine: &Engine) -> pace::Debt {
 }
 
 /// The error for lack of space.
-pub fn no_space(engine: &Engine) -> Error {
+pub(crate) fn no_space(engine: &Engine) -> Error {
     let why = engine.health.short_of_space().unwrap_or_else(|| "the disk was full".to_owned());
     Error::new(ErrorKind::NoSpace, why)
 }

@@ -104,7 +104,7 @@ impl RangeDeletes {
     }
 
     /// Those that are newer than `seq`, oldest first.
-    pub fn newer_than(&self, seq: Seq) -> impl Iterator<Item = &Arc<RangeDelete>> {
+    pub(crate) fn newer_than(&self, seq: Seq) -> impl Iterator<Item = &Arc<RangeDelete>> {
         let from = self.nodes.partition_point(|node| node.last <= seq);
         let old = self.nodes[from..].iter().flat_map(|node| node.iter());
         old.chain(&self.young).skip_while(move |range| range.seq <= seq)
@@ -112,7 +112,7 @@ impl RangeDeletes {
 
     /// The newest one that covers `key` and that a reader at `limit` sees; 0 where there is none.
     #[inline]
-    pub fn newest_over(&self, order: &KeyOrder, key: &[u8], limit: Seq) -> Seq {
+    pub(crate) fn newest_over(&self, order: &KeyOrder, key: &[u8], limit: Seq) -> Seq {
         if self.is_empty() { 0 } else { self.find_newest(order, key, limit) }
     }
 

@@ -168,20 +168,20 @@ impl Borders {
     }
 
     /// The oldest border at which tables are read that do not keep their past.
-    pub fn oldest_of_all_tables(&self) -> Option<Seq> {
+    pub(crate) fn oldest_of_all_tables(&self) -> Option<Seq> {
         let live = self.live.lock();
         let sees_all = |hold: &Hold| hold.is_border() && !matches!(hold.held_for, HeldFor::Past(_));
         live.iter().find(|(_, hold)| sees_all(hold)).map(|(&(seq, _), _)| seq)
     }
 
     /// The oldest seq that a transaction reads at.
-    pub fn oldest_of_transactions(&self) -> Option<Seq> {
+    pub(crate) fn oldest_of_transactions(&self) -> Option<Seq> {
         let live = self.live.lock();
         live.iter().find(|(_, hold)| hold.held_for == HeldFor::Transaction).map(|(&(seq, _), _)| seq)
     }
 
     /// The oldest seq that is read at, of a border or not.
-    pub fn oldest_held(&self) -> Option<Seq> {
+    pub(crate) fn oldest_held(&self) -> Option<Seq> {
         self.live.lock().keys().next().map(|&(seq, _)| seq)
     }
 
@@ -196,7 +196,7 @@ impl Borders {
     }
 
     /// The oldest time that anybody reads at, also who reads files of his own.
-    pub fn oldest_held_ms(&self) -> Option<u64> {
+    pub(crate) fn oldest_held_ms(&self) -> Option<u64> {
         self.live.lock().values().map(|hold| hold.time_ms).min()
     }
 
@@ -235,7 +235,7 @@ impl Borders {
 
     /// The borders that are to have files of their own, ascending; none as long as none has come to `age`. Then all that have come to half
     /// of it do, too, so that what this takes is taken twice in that time and not with each.
-    pub fn of_age(&self, now: Duration, age: Duration) -> Vec<At> {
+    pub(crate) fn of_age(&self, now: Duration, age: Duration) -> Vec<At> {
         let live = self.live.lock();
         let comes_to = |hold: &Hold, age: Duration| {
             hold.is_border() && hold.held_for != HeldFor::Transaction && hold.age(now) >= age
@@ -248,7 +248,7 @@ impl Borders {
     }
 
     /// From now on these read files of their own, if they are held still.
-    pub fn give_files(&self, to: &[At], files: &Arc<OwnFiles>) {
+    pub(crate) fn give_files(&self, to: &[At], files: &Arc<OwnFiles>) {
         let mut live = self.live.lock();
         for at in to {
             if let Some(hold) = live.get_mut(&(at.seq, at.hold)).filter(|hold| hold.is_border()) {
@@ -261,7 +261,7 @@ impl Borders {
     }
 
     /// From now on those read nothing that have come to `age`.
-    pub fn end_of_age(&self, now: Duration, age: Duration) {
+    pub(crate) fn end_of_age(&self, now: Duration, age: Duration) {
         self.end(&|hold| hold.held_for != HeldFor::Work && hold.age(now) >= age);
     }
 
@@ -288,22 +288,22 @@ impl Borders {
 
     /// Whether what holds `at` may be no border any more: then who reads there asks what it reads.
     #[inline]
-    pub fn may_have_aged(&self, at: At) -> bool {
+    pub(crate) fn may_have_aged(&self, at: At) -> bool {
         at.hold != 0 && self.aged.load(Ordering::Acquire) > 0
     }
 
     /// The files that are read at `at`, or none where those of everybody are; an error of `()` where it is over.
-    pub fn files_of(&self, at: At) -> Result<Option<Arc<OwnFiles>>, TooOld> {
+    pub(crate) fn files_of(&self, at: At) -> Result<Option<Arc<OwnFiles>>, TooOld> {
         self.live.lock().get(&(at.seq, at.hold)).map(|hold| hold.files.clone()).ok_or(TooOld)
     }
 
     /// The files of all that have files of their own; those that share them have them once.
-    pub fn all_files(&self) -> Vec<Arc<OwnFiles>> {
+    pub(crate) fn all_files(&self) -> Vec<Arc<OwnFiles>> {
         self.files_since(0)
     }
 
     /// The same of those that see records of `seq`.
-    pub fn files_since(&self, seq: Seq) -> Vec<Arc<OwnFiles>> {
+    pub(crate) fn files_since(&self, seq: Seq) -> Vec<Arc<OwnFiles>> {
         let live = self.live.lock();
         let since = live.range((seq, 0)..);
         let mut files: Vec<_> = since.filter_map(|(_, hold)| hold.files.clone()).collect();

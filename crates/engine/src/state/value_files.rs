@@ -176,12 +176,12 @@ impl ValueFiles {
 
     /// How many rosters there have been. Note it before a search whose pointers are to be followed.
     #[inline]
-    pub fn round(&self) -> u64 {
+    pub(crate) fn round(&self) -> u64 {
         self.rounds.load(Ordering::Acquire)
     }
 
     /// The roster of a search that began in this round; none when another has come, and the search is to be done again.
-    pub fn roster_of(&self, round: u64) -> Option<Arc<Roster>> {
+    pub(crate) fn roster_of(&self, round: u64) -> Option<Arc<Roster>> {
         let present = self.present.read();
         (self.round() == round).then(|| Arc::clone(&present))
     }
@@ -228,7 +228,7 @@ impl ValueFiles {
     }
 
     /// The segment with these low bits of its number, open for reading.
-    pub fn open_low(&self, of: &Roster, low: u32) -> Result<Arc<ValueFile>> {
+    pub(crate) fn open_low(&self, of: &Roster, low: u32) -> Result<Arc<ValueFile>> {
         self.open(of, of.number_of(low).unwrap_or(low))
     }
 
@@ -295,7 +295,7 @@ impl Roster {
     }
 
     /// Bytes that later rosters do not have, of files that are not among `seen` yet.
-    pub fn retired_bytes(&self, seen: &mut BTreeSet<FileNumber>) -> u64 {
+    pub(crate) fn retired_bytes(&self, seen: &mut BTreeSet<FileNumber>) -> u64 {
         let segments = self.segments.read();
         segments.values().filter(|file| seen.insert(file.number)).map(|file| file.retired_bytes()).sum()
     }
@@ -455,13 +455,13 @@ impl ValueFile {
     }
 
     /// Reads the front of the record that a slot leads to, as [`ValueFile::front`] does.
-    pub fn front_of(&self, slot: Slot, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn front_of(&self, slot: Slot, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
         self.front(self.unit_of(slot)?, bytes, record)
     }
 
     /// The hash, as one of a value of this key, of so many bytes that stand `from` bytes behind the beginning of the record that a
     /// slot leads to.
-    pub fn hash_of(&self, slot: Slot, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
+    pub(crate) fn hash_of(&self, slot: Slot, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         match self {
             ValueFile::Shelf(shelf) => shelf.object(slot.unit())?.hash_stretch((from, len), key),
             _ => self.hash_stretch((u64::from(self.unit_of(slot)?) * VALUE_ALIGN + from, len), key),
@@ -473,7 +473,7 @@ impl ValueFile {
     ///
     /// # Errors
     /// Damage where the file ends before; a failed read.
-    pub fn bytes_of(&self, slot: Slot, from: u64, buf: &mut [u8]) -> Result<()> {
+    pub(crate) fn bytes_of(&self, slot: Slot, from: u64, buf: &mut [u8]) -> Result<()> {
         if let ValueFile::Shelf(shelf) = self {
             return shelf.object(slot.unit())?.read_all_at(from, buf);
         }
@@ -491,7 +491,7 @@ impl ValueFile {
 
     /// The hash, as [`ValueFile::hash_of`] gives it, of a stretch of the file, which is read
     /// through a window.
-    pub fn hash_stretch(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
+    pub(crate) fn hash_stretch(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         let mut hash = GrowingHash::new(key_hash(key));
         let mut window = vec![0; len.min(WINDOW_BYTES) as usize];
         let mut done = 0;

@@ -100,7 +100,7 @@ impl Values {
     }
 
     /// That value is there, or never will be.
-    pub fn unpin(&self, segment: u32) {
+    pub(crate) fn unpin(&self, segment: u32) {
         let mut pins = self.pins.lock();
         if let Some(count) = pins.get_mut(&segment) {
             *count -= 1;

@@ -38,7 +38,7 @@ impl TableView {
     }
 
     /// The seq up to which its past has been folded. (Bulk loads used to say that all of it ever will have been.)
-    pub fn folded_up_to(&self) -> Seq {
+    pub(crate) fn folded_up_to(&self) -> Seq {
         let parts = self.runs.iter().flat_map(|run| &run.parts);
         let folded = parts.map(|part| part.file.part.facts().kept_since);
         folded.filter(|since| *since < Seq::MAX).max().unwrap_or(0)
@@ -53,7 +53,7 @@ impl TableView {
     }
 
     /// The same picture with one more range delete, the newest of all.
-    pub fn with_range_delete(&self, order: &KeyOrder, range: RangeDelete) -> TableView {
+    pub(crate) fn with_range_delete(&self, order: &KeyOrder, range: RangeDelete) -> TableView {
         let mut range_deletes = self.range_deletes.as_ref().clone();
         range_deletes.add(order, Arc::new(range));
         TableView {
@@ -119,7 +119,7 @@ impl PartView {
     }
 
     /// The lowest visible key, where that is not the lowest key of the file.
-    pub fn trim(&self) -> Option<&[u8]> {
+    pub(crate) fn trim(&self) -> Option<&[u8]> {
         self.trimmed.then_some(self.low.as_slice())
     }
 }
@@ -143,7 +143,7 @@ impl PartFile {
         self.obsolete.store(true, Ordering::Release);
     }
 
-    pub fn is_retired(&self) -> bool {
+    pub(crate) fn is_retired(&self) -> bool {
         self.obsolete.load(Ordering::Acquire)
     }
 }
@@ -162,7 +162,7 @@ impl Drop for PartFile {
 pub type PartFiles = BTreeMap<FileNumber, Arc<PartFile>>;
 
 /// The picture of the runs that the manifest's state of a table describes. `files` holds every part listed.
-pub fn runs_of(state: &TableState, files: &PartFiles) -> Vec<RunView> {
+pub(crate) fn runs_of(state: &TableState, files: &PartFiles) -> Vec<RunView> {
     state.runs.iter().map(|run| run_of(run, files)).collect()
 }
 

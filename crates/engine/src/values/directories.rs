@@ -23,7 +23,7 @@ use crate::state::log_sync;
 use crate::values::segments;
 
 /// Writes a record as an object.
-pub fn put_object(engine: &Engine, record: &[u8]) -> Result<ValuePlace> {
+pub(crate) fn put_object(engine: &Engine, record: &[u8]) -> Result<ValuePlace> {
     let shelves = &engine.values.lane.shelves;
     loop {
         let put = shelves.append(record).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
@@ -59,7 +59,7 @@ fn make_shelf(engine: &Engine) -> Result<()> {
 }
 
 /// Makes the next shelf ahead.
-pub fn keep_shelves_ready(engine: &Engine) -> Result<()> {
+pub(crate) fn keep_shelves_ready(engine: &Engine) -> Result<()> {
     let shelves = &engine.values.lane.shelves;
     if shelves.wants_next() && engine.health.cause().is_none() && !engine.health.is_short() {
         let _only = engine.values.making();

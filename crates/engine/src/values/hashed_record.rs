@@ -15,7 +15,7 @@ use crate::state::value_files::{Roster, ValueFile};
 use crate::values::head::Head;
 
 /// So many bytes of key are read with the head of a record whose key is not known; a longer one takes a second read.
-pub const KEY_GUESS_BYTES: u64 = 104;
+pub(crate) const KEY_GUESS_BYTES: u64 = 104;
 
 /// How much of a record is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Found {
 
     /// Where the value stands in the record, behind the key, and how long it is: behind its front,
     /// or before it.
-    pub fn value_in_record(&self) -> (u64, u64) {
+    pub(crate) fn value_in_record(&self) -> (u64, u64) {
         let front_bytes = self.front_bytes() as u64;
         (if self.head.front_is_behind { 0 } else { front_bytes }, self.head.len.saturating_sub(front_bytes))
     }
@@ -99,7 +99,7 @@ impl Found {
     }
 
     /// What is known of its value.
-    pub fn head_of_value(&self, of: &Roster) -> Head {
+    pub(crate) fn head_of_value(&self, of: &Roster) -> Head {
         Head {
             size_bytes: self.head.len.saturating_sub(self.front_bytes() as u64),
             hash: self.head.hash,
@@ -213,7 +213,7 @@ pub fn is_long(value_bytes: u64) -> bool {
 }
 
 /// Orders the slots of one point by when their records were written, the newest first.
-pub fn newest_first(of: &Roster, slots: &mut [Slot]) {
+pub(crate) fn newest_first(of: &Roster, slots: &mut [Slot]) {
     let place = |slot: &Slot| (of.number_of(slot.segment()).unwrap_or(slot.segment()), slot.unit());
     slots.sort_unstable_by_key(|slot| std::cmp::Reverse(place(slot)));
 }

@@ -14,7 +14,7 @@ use crate::state::value_files::Roster;
 ///
 /// # Errors
 /// Damage, naming table, key, file and offset; a failed read.
-pub fn load_value<'r>(
+pub(crate) fn load_value<'r>(
     engine: &Engine,
     of: Option<&Roster>,
     table: &TableCore,
@@ -38,7 +38,7 @@ pub fn load_value<'r>(
 }
 
 /// Reads a value in one piece, or one piece of a value, into `record`.
-pub fn load_piece<'r>(
+pub(crate) fn load_piece<'r>(
     engine: &Engine,
     of: &Roster,
     table: &TableCore,
@@ -55,7 +55,7 @@ pub fn load_piece<'r>(
 
 /// Reads all pieces of a value into `value`.
 #[cold]
-pub fn load_pieces<'r>(
+pub(crate) fn load_pieces<'r>(
     engine: &Engine,
     of: &Roster,
     table: &TableCore,
@@ -86,7 +86,7 @@ pub fn rope<'p>(table: &TableCore, key: &[u8], payload: &'p [u8]) -> Result<Rope
 
 /// Says of an error whose value it is of.
 #[cold]
-pub fn of_key(table: &TableCore, key: &[u8], error: Error) -> Error {
+pub(crate) fn of_key(table: &TableCore, key: &[u8], error: Error) -> Error {
     let key = table.rules.rules.key_codec().show_line(key);
     error.context(format!("the value of key {key} of table `{}`", table.name))
 }

@@ -34,12 +34,12 @@ use crate::values::{put, segments};
 const PIECES_HELD: usize = 4;
 
 /// As many bytes of a value are held as it comes in. What is no longer is put like any other.
-pub fn long_from_bytes(engine: &Engine) -> usize {
+pub(crate) fn long_from_bytes(engine: &Engine) -> usize {
     (engine.options.stream_piece_bytes_now() * PIECES_HELD).min(folddb_base::limits::VALUE_BYTES_MAX)
 }
 
 /// Begins a long value.
-pub fn begin_long(engine: &Engine, table: &TableCore, key: &[u8]) -> Result<LongValue> {
+pub(crate) fn begin_long(engine: &Engine, table: &TableCore, key: &[u8]) -> Result<LongValue> {
     put::require(engine, FEATURE_LONG_VALUES, &engine.values.has_long)?;
     install::reserve_numbers(engine)?;
     LongValue::begin(&engine.host_for(Who::Values), &engine.dir, engine.numbers.take(), table.id, key)

@@ -19,7 +19,7 @@ use crate::values::{directories, segments};
 
 /// Says durably, before the first rope, that versions which do not know them must leave the store alone.
 #[cold]
-pub fn begin_ropes(engine: &Engine, have_deadlines: bool) -> Result<()> {
+pub(crate) fn begin_ropes(engine: &Engine, have_deadlines: bool) -> Result<()> {
     if have_deadlines {
         require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;
     }
@@ -27,7 +27,7 @@ pub fn begin_ropes(engine: &Engine, have_deadlines: bool) -> Result<()> {
 }
 
 /// Says durably that whoever reads the store must know a feature; `is_said` where that is noted.
-pub fn require(engine: &Engine, feature: u64, is_said: &AtomicBool) -> Result<()> {
+pub(crate) fn require(engine: &Engine, feature: u64, is_said: &AtomicBool) -> Result<()> {
     if is_said.load(Ordering::Acquire) {
         return Ok(());
     }
@@ -60,7 +60,7 @@ pub fn put_value(engine: &Engine, values_in: ValuesIn, record: &[u8]) -> Result<
 }
 
 /// Makes a segment for a record of so many bytes, unless somebody else just has. It is listed before anything points to it.
-pub fn make_room(engine: &Engine, record_bytes: u64) -> Result<()> {
+pub(crate) fn make_room(engine: &Engine, record_bytes: u64) -> Result<()> {
     let values = &engine.values;
     let _only = values.making.lock();
     if values.lane.has_room(record_bytes) {
@@ -69,7 +69,7 @@ pub fn make_room(engine: &Engine, record_bytes: u64) -> Result<()> {
     make_segment(engine, record_bytes)
 }
 
-pub fn make_segment(engine: &Engine, record_bytes: u64) -> Result<()> {
+pub(crate) fn make_segment(engine: &Engine, record_bytes: u64) -> Result<()> {
     let values = &engine.values;
     let segment = segments::make_numbered(
         engine,

@@ -19,10 +19,10 @@ use crate::state::log_sync;
 use crate::state::manifest::Manifest;
 
 /// So many numbers are passed over at most before a new segment is refused.
-pub const SEGMENTS_PASSED_MAX: usize = 64;
+pub(crate) const SEGMENTS_PASSED_MAX: usize = 64;
 
 /// Makes a segment whose number has low bits that no other has: the slots of hashed tables hold no more of it.
-pub fn make_numbered<S>(
+pub(crate) fn make_numbered<S>(
     engine: &Engine,
     make: &dyn Fn() -> Result<S>,
     number_of: &dyn Fn(&S) -> FileNumber,
@@ -39,7 +39,7 @@ pub fn make_numbered<S>(
 }
 
 /// Says durably that pointers may lead to a segment that was made.
-pub fn list_values(engine: &Engine, name: FileName) -> Result<()> {
+pub(crate) fn list_values(engine: &Engine, name: FileName) -> Result<()> {
     let values = &engine.values;
     let mut manifest = engine.manifest.lock();
     let mut changes: Vec<Change> = add_change(name).into_iter().collect();
@@ -53,11 +53,11 @@ pub fn list_values(engine: &Engine, name: FileName) -> Result<()> {
 }
 
 /// Removes segments that a durable edit no longer lists.
-pub fn remove_values(engine: &Engine, names: &[FileName]) {
+pub(crate) fn remove_values(engine: &Engine, names: &[FileName]) {
     names.iter().for_each(|&name| remove_leftover(&*engine.host.files, &engine.dir, name));
 }
 
-pub fn edit_values(engine: &Engine, changes: &[Change]) -> Result<()> {
+pub(crate) fn edit_values(engine: &Engine, changes: &[Change]) -> Result<()> {
     let mut manifest = engine.manifest.lock();
     let appended = manifest.append(changes);
     note_listed_values(engine, &manifest);
@@ -65,7 +65,7 @@ pub fn edit_values(engine: &Engine, changes: &[Change]) -> Result<()> {
 }
 
 /// Takes note of which segments the manifest lists now.
-pub fn note_listed_values(engine: &Engine, manifest: &Manifest) {
+pub(crate) fn note_listed_values(engine: &Engine, manifest: &Manifest) {
     let state = manifest.state();
     let segments: u64 = state.values.keys().map(|&number| segment_bytes(engine, state, number)).sum();
     let listed_bytes = segments + state.moved_files.values().sum::<u64>();
@@ -94,17 +94,17 @@ pub fn value_segments_listed(engine: &Engine) -> u64 {
 }
 
 /// The change that says that nothing is added to a segment any more.
-pub fn seal_change(end: &ValuesEnd) -> Change {
+pub(crate) fn seal_change(end: &ValuesEnd) -> Change {
     Change::SealValues { segment: end.number, end: end.end }
 }
 
 /// The same of a directory.
-pub fn seal_shelf_change(end: &ShelfEnd) -> Change {
+pub(crate) fn seal_shelf_change(end: &ShelfEnd) -> Change {
     Change::SealShelf { segment: end.number, bytes: end.bytes, objects: end.objects }
 }
 
 /// The change that lists a segment of this name.
-pub fn add_change(name: FileName) -> Option<Change> {
+pub(crate) fn add_change(name: FileName) -> Option<Change> {
     match name {
         FileName::Values(segment) => Some(Change::AddValues { segment }),
         FileName::Shelf(segment) => Some(Change::AddShelf { segment }),
@@ -113,7 +113,7 @@ pub fn add_change(name: FileName) -> Option<Change> {
 }
 
 /// Removes what nothing lists. What stays behind is a leftover that the next opening removes.
-pub fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
+pub(crate) fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
     let path = dir.join(name.to_string());
     match name {
         FileName::Shelf(_) => remove_shelf(files, &path),
@@ -122,13 +122,13 @@ pub fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
 }
 
 /// Bytes of a shelf that is sealed, as far as is known; of one that is open the lane knows.
-pub fn shelf_bytes(engine: &Engine, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
+pub(crate) fn shelf_bytes(engine: &Engine, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
     let swept = engine.values.swept.lock().get(&number).map(|swept| swept.bytes);
     swept.or(sealed_bytes).unwrap_or(0)
 }
 
 /// Takes note of segments to which only parts point from now on.
-pub fn note_settled(engine: &Engine, state: &State) {
+pub(crate) fn note_settled(engine: &Engine, state: &State) {
     let mut settled = engine.values.settled.lock();
     let needed_from = engine.feeds.held_from(state.log_start_lsn);
     engine.values.fences.lock().retain(|&number, &mut fence| {
@@ -141,7 +141,7 @@ pub fn note_settled(engine: &Engine, state: &State) {
 }
 
 /// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
-pub fn begin_without(engine: &Engine, _manifest: &Manifest, gone: &[FileNumber]) {
+pub(crate) fn begin_without(engine: &Engine, _manifest: &Manifest, gone: &[FileNumber]) {
     engine.values.files.retire(gone);
     for (_, hashed) in engine.catalog().hashed() {
         gone.iter().for_each(|&number| hashed.forget_segment(number));

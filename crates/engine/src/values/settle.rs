@@ -19,7 +19,7 @@ use crate::values::{directories, put, segments};
 // ---- upkeep ------------------------------------------------------------------------------------------
 
 /// What no write should wait for: the next window, the next segment.
-pub fn keep_values_ready(engine: &Engine) -> Result<()> {
+pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
     let lane = &engine.values.lane;
     lane.prepare();
     // Where space is short, the half of the segment that is left is used up first.
@@ -33,7 +33,7 @@ pub fn keep_values_ready(engine: &Engine) -> Result<()> {
 }
 
 /// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
-pub fn settle_values(engine: &Engine) -> Result<()> {
+pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
     let lane = &engine.values.lane;
     if lane.unsynced_bytes() > engine.options.values_segment_bytes() / 4
         && let Some(journal) = &engine.journal
@@ -67,7 +67,7 @@ pub fn settle_values(engine: &Engine) -> Result<()> {
 }
 
 /// Gives up open segments that are much too long for what the lane holds by now.
-pub fn shed_values(engine: &Engine) -> Result<()> {
+pub(crate) fn shed_values(engine: &Engine) -> Result<()> {
     if engine.health.cause().is_some() {
         return Ok(());
     }
@@ -86,14 +86,14 @@ pub fn shed_values(engine: &Engine) -> Result<()> {
 }
 
 /// Notes where the log ends now that all that will ever point to these segments is in it.
-pub fn fence(engine: &Engine, sealed: Vec<FileNumber>) {
+pub(crate) fn fence(engine: &Engine, sealed: Vec<FileNumber>) {
     drop(engine.values.placing.write()); // who has put values into them has them in a memtable now, or pins them
     engine.values.unfenced.lock().extend(sealed);
     fence_unpinned(engine);
 }
 
 /// Notes the same of segments that no writer of a stream holds any more.
-pub fn fence_unpinned(engine: &Engine) {
+pub(crate) fn fence_unpinned(engine: &Engine) {
     let mut unfenced = engine.values.unfenced.lock();
     if unfenced.is_empty() {
         return;
@@ -113,12 +113,12 @@ pub fn fence_unpinned(engine: &Engine) {
 }
 
 /// Makes all values durable that were put so far.
-pub fn sync_values(engine: &Engine) -> Result<()> {
+pub(crate) fn sync_values(engine: &Engine) -> Result<()> {
     engine.values.lane.sync().inspect_err(|error| log_sync::note_write_failure(engine, error))
 }
 
 /// Ends the lane in order: what it holds is sealed, what it never used goes.
-pub fn close_values(engine: &Engine) -> Result<()> {
+pub(crate) fn close_values(engine: &Engine) -> Result<()> {
     let lane = &engine.values.lane;
     let ((ends, unused), (shelves, empty)) = (lane.close()?, lane.shelves.close()?);
     let unused: Vec<FileName> =

@@ -177,7 +177,7 @@ fn give_time(engine: &Engine, batch: &mut Encoded, first_seq: Seq) -> u64 {
 
 /// Applies the records of a frame to the memtables of their tables. Records of dropped tables are passed over,
 /// and so are those that are in runs already (at replay).
-pub fn apply(
+pub(crate) fn apply(
     engine: &Engine,
     committer: &mut Committer,
     first_seq: Seq,
@@ -222,7 +222,7 @@ pub fn apply(
     Ok(())
 }
 
-pub fn publish(engine: &Engine, committer: &mut Committer, last_seq: Seq) {
+pub(crate) fn publish(engine: &Engine, committer: &mut Committer, last_seq: Seq) {
     match committer.stripes.last_mut() {
         // A range delete of the batch, which stays a border.
         Some(last) if *last > engine.published() => committer.stripes.push(last_seq),
@@ -234,7 +234,7 @@ pub fn publish(engine: &Engine, committer: &mut Committer, last_seq: Seq) {
 
 /// Makes `committer.stripes` the present borders: live snapshots, range deletes that only the log has yet,
 /// and last what is published, which no fold may cross while a batch is going in.
-pub fn refresh_stripes(engine: &Engine, committer: &mut Committer) {
+pub(crate) fn refresh_stripes(engine: &Engine, committer: &mut Committer) {
     let version = engine.borders.version();
     if committer.stripes_version == version {
         return;
@@ -404,7 +404,7 @@ impl Active {
 
 /// Puts the values of a batch that lie apart into the lane, and their places into the batch.
 #[cold]
-pub fn put_values(engine: &Engine, batch: &mut Encoded) -> Result<()> {
+pub(crate) fn put_values(engine: &Engine, batch: &mut Encoded) -> Result<()> {
     if batch.has_ropes {
         put::begin_ropes(engine, batch.has_lasting_ropes)?;
     }

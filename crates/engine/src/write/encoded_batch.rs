@@ -202,7 +202,7 @@ impl Encoded {
 
     /// Appends an op that was written before, as it was normalised then.
     #[inline]
-    pub fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
+    pub(crate) fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
         if value.len() >= table.separate_from && table.separates(kind) {
             self.put_apart(table, kind, key, value);
         } else {
@@ -232,7 +232,7 @@ impl Encoded {
 
     /// Appends an op whose value lies in the lane, where its payload says.
     /// It lasts so long, where its table knows expiry.
-    pub fn push_placed(
+    pub(crate) fn push_placed(
         &mut self,
         table: &Arc<TableCore>,
         (kind, key): (OpKind, &[u8]),
@@ -324,7 +324,7 @@ impl Encoded {
 
     /// Counts an op, and returns the place of its table among those of the batch.
     #[inline]
-    pub fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) -> usize {
+    pub(crate) fn count_in(&mut self, table: &Arc<TableCore>, frees: bool) -> usize {
         self.count += 1;
         self.frees_only &= frees;
         if let Some(place) = self.tables.iter().position(|known| Arc::ptr_eq(known, table)) {
@@ -339,7 +339,14 @@ impl Encoded {
 impl Encoded {
     /// Appends an op on a hashed table; its table is the one with this place in the batch.
     #[cold]
-    pub fn push_hashed(&mut self, table: usize, kind: OpKind, key: &[u8], value: &[u8], lifetime: Lifetime) {
+    pub(crate) fn push_hashed(
+        &mut self,
+        table: usize,
+        kind: OpKind,
+        key: &[u8],
+        value: &[u8],
+        lifetime: Lifetime,
+    ) {
         let has_fronts = self.tables[table].records_of().has_fronts;
         let (bytes, record, key_at) = match kind {
             OpKind::Set | OpKind::Insert if !has_fronts => {
@@ -380,7 +387,7 @@ impl Encoded {
         self.long = Some(Box::new(value));
     }
 
-    pub fn bytes_of(&self, op: &HashedOp) -> &[u8] {
+    pub(crate) fn bytes_of(&self, op: &HashedOp) -> &[u8] {
         if op.record.is_some() { &self.values } else { &self.loose }
     }
 
@@ -388,12 +395,18 @@ impl Encoded {
         &self.bytes_of(op)[op.key.clone()]
     }
 
-    pub fn value_of(&self, op: &HashedOp) -> &[u8] {
+    pub(crate) fn value_of(&self, op: &HashedOp) -> &[u8] {
         &self.bytes_of(op)[op.value.clone()]
     }
 
     /// Appends the record of the log that puts a value in the place of another, or of none.
-    pub fn put_hashed(&mut self, table: &TableCore, record: &ValueRecord, key_len: usize, old: Option<Slot>) {
+    pub(crate) fn put_hashed(
+        &mut self,
+        table: &TableCore,
+        record: &ValueRecord,
+        key_len: usize,
+        old: Option<Slot>,
+    ) {
         let key_at = record.range.start + RECORD_HEAD_BYTES;
         let len = u64::from_le_bytes(self.values[record.range.start..][..8].try_into().unwrap_or_default());
         let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
@@ -407,14 +420,26 @@ impl Encoded {
     }
 
     /// Appends the same record, of a value that has its place.
-    pub fn put_placed(&mut self, table: &TableCore, key: &[u8], pointer: &Pointer<'_>, old: Option<Slot>) {
+    pub(crate) fn put_placed(
+        &mut self,
+        table: &TableCore,
+        key: &[u8],
+        pointer: &Pointer<'_>,
+        old: Option<Slot>,
+    ) {
         let mut payload = old.map_or(0, Slot::bits).to_le_bytes().to_vec();
         pointer.put(&mut payload);
         frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
     }
 
     /// Makes the record of a value that has a front.
-    pub fn front_record(&mut self, table: &TableCore, key: &[u8], front: Front, value: &[u8]) -> ValueRecord {
+    pub(crate) fn front_record(
+        &mut self,
+        table: &TableCore,
+        key: &[u8],
+        front: Front,
+        value: &[u8],
+    ) -> ValueRecord {
         let start = self.values.len();
         let value = [&front.bytes()[..], value].concat();
         let hash = values::put_record(&mut self.values, table.id, key, &value);
@@ -422,7 +447,7 @@ impl Encoded {
     }
 
     /// Appends the record of the log that removes a key, or does nothing.
-    pub fn remove_hashed(&mut self, table: &TableCore, op: &HashedOp, old: Option<Slot>) {
+    pub(crate) fn remove_hashed(&mut self, table: &TableCore, op: &HashedOp, old: Option<Slot>) {
         let Encoded { payload, values, loose, .. } = self;
         let bytes = if op.record.is_some() { values } else { loose };
         let key = old.map_or(&[][..], |_| &bytes[op.key.clone()]);
@@ -432,7 +457,7 @@ impl Encoded {
 }
 
 /// Fails where values last for ever.
-pub fn check_expires(table: &TableCore) -> Result<()> {
+pub(crate) fn check_expires(table: &TableCore) -> Result<()> {
     if table.expires {
         return Ok(());
     }

@@ -120,7 +120,7 @@ impl Key<'_> {
 ///
 /// # Errors
 /// A fold that fails; damage or a failed read of what is there.
-pub fn resolve_hashed<'e>(engine: &'e Engine, batch: &mut Encoded) -> Result<Vec<MutexGuard<'e, ()>>> {
+pub(crate) fn resolve_hashed<'e>(engine: &'e Engine, batch: &mut Encoded) -> Result<Vec<MutexGuard<'e, ()>>> {
     let ops = std::mem::take(&mut batch.hashed);
     let tables = batch.tables.clone();
     let point = |op: &HashedOp| {

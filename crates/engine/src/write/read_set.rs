@@ -217,7 +217,7 @@ impl ReadSet {
     ///
     /// # Errors
     /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`].
-    pub fn check_rest(&self, engine: &Engine, by: Checked, time_ms: Option<u64>) -> Result<()> {
+    pub(crate) fn check_rest(&self, engine: &Engine, by: Checked, time_ms: Option<u64>) -> Result<()> {
         self.check_alive()?; // a table goes without a seq
         if by.lasts_until_ms < NEVER && time_ms.unwrap_or_else(|| clock::now_ms(engine)) >= by.lasts_until_ms
         {

@@ -15,7 +15,7 @@ use crate::state::pressure;
 use crate::write::encoded_batch::Encoded;
 
 /// Slows a writer down as the debt asks: see [`pace`] for the law.
-pub fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
+pub(crate) fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
     if !pressure::upkeep_runs(engine) {
         return;
     }
@@ -34,7 +34,7 @@ pub fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
 }
 
 /// Lets a writer in, after the delay that the debt asks for; waits while memory is full.
-pub fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
+pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     let is_over = || engine.account.as_ref().is_some_and(|account| !account.takes_writes());
     if !batch.frees_only && (engine.health.is_short() || is_over()) {
         // What was seen at the last tick may be over, or have begun since: nobody is refused for what is past.
@@ -72,7 +72,7 @@ pub fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
 
 /// Slows down who deletes ranges faster than merges let them go: a while for each batch, and never for ever.
 #[cold]
-pub fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
+pub(crate) fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
     let seen = engine.bell.count();
     let is_over = |table: &Arc<TableCore>| table.has_many_ranges.load(Ordering::Relaxed);
     if pressure::upkeep_runs(engine) && batch.tables.iter().any(is_over) {
@@ -82,7 +82,7 @@ pub fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
 }
 
 /// Lets a piece of a value in, of which no record speaks yet.
-pub fn admit_piece(engine: &Engine) -> Result<()> {
+pub(crate) fn admit_piece(engine: &Engine) -> Result<()> {
     engine.check_open()?;
     if engine.health.is_short() || engine.account.as_ref().is_some_and(|account| !account.takes_writes()) {
         pressure::check_space(engine);
@@ -93,7 +93,7 @@ pub fn admit_piece(engine: &Engine) -> Result<()> {
 /// True while sealed memtables leave a batch no memory. Who fills it waits first: tables of which no memtable waits
 /// for its flush have half a memtable more, so that one table's load does not stall another's writes. The bound
 /// holds all the same, since a table that has used up its own memtable is none of these any more.
-pub fn memory_is_full_for(engine: &Engine, batch: &Encoded) -> bool {
+pub(crate) fn memory_is_full_for(engine: &Engine, batch: &Encoded) -> bool {
     let sealed_bytes = engine.debt.sealed_bytes.load(Ordering::Acquire);
     let memtable_bytes = engine.options.memtable_bytes();
     // A memtable is sealed once it is full, so two hold a little more than two.
