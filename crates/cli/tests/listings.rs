@@ -164,7 +164,7 @@ fn every_listing_of_the_readme_does_what_it_says() {
 
 #[test]
 fn every_listing_of_care_does_what_it_says() {
-    run_page("docs/CARE.md", 3);
+    run_page("docs/OPERATIONS.md", 3);
 }
 
 #[test]

@@ -134,7 +134,7 @@ scenarios! {
     backups_are_made_and_gone_back_to: "backup.txt",
     stores_are_dumped_and_loaded: "dump.txt",
     mistakes_are_answered: "mistakes.txt",
-    stores_are_cared_for: "care.txt",
+    stores_are_maintained: "maintenance.txt",
     stores_are_compared: "compare.txt",
     stores_are_compared_that_do_not_agree: "compare_rules.txt",
     what_keys_have_been_is_told: "past.txt",

@@ -6,7 +6,7 @@
 //! the fold and its version, and the rules of delete and short-circuit. How a table stores its
 //! rows, how much of its past it keeps and how long values last that are still to be written is not
 //! in it, since none of this changes what is there. [`Digest`] says how it is made;
-//! `care/compare.rs` goes from what differs to the rows.
+//! `maintenance/compare.rs` goes from what differs to the rows.
 
 use std::io::Read;
 

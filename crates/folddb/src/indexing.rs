@@ -12,7 +12,7 @@
 //! leaves the index as it is being built; it goes on from the last edit when it is asked to. What is looked up in it is refused
 //! until it is built.
 //!
-//! The manifest knows an index as a table whose rules say whose it is, named `TABLE/INDEX`. Called by `store`, `recover`, `care`.
+//! The manifest knows an index as a table whose rules say whose it is, named `TABLE/INDEX`. Called by `store`, `recover`, `maintenance`.
 
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, Weak};

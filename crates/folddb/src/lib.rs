@@ -89,15 +89,11 @@ mod feed;
 mod feed_beside;
 mod report;
 mod value_times;
-pub mod care;
+pub mod maintenance;
 
 pub use aggregate::{Aggregate, AggregateCost};
 pub use batch::Batch;
 pub use bulk::{BulkLoad, BytesBulkLoad};
-pub use care::{
-    BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, IndexCheck, LoadOptions,
-    LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
-};
 pub use cursor::{Cursor, Resume};
 pub use digest::{DIGEST_VERSION, Digest};
 pub use feed::Feed;
@@ -120,6 +116,10 @@ pub use folddb_engine::write::encoded_batch::WriteOp;
 pub use folddb_engine::write::ops::Lifetime;
 pub use folddb_engine::write::stream::{ValueReader, ValueWriter};
 pub use indexing::{IndexInfo, IndexProgress};
+pub use maintenance::{
+    BackupOptions, BackupReport, DiffReport, Difference, DumpReport, Generation, IndexCheck, LoadOptions,
+    LoadReport, Moved, RestoreOptions, RestoreReport, SyncOptions, SyncReport,
+};
 pub use report::{Explained, Place, StoreStats, ValueSegment};
 pub use rules::Rules;
 pub use scans::{BytesRows, BytesScan, Heads, LentRows, Scan, TypedRows};

@@ -33,7 +33,7 @@ fn people_are_found_by_what_is_known_of_them() {
 #[test]
 fn an_inverted_index_holds_what_a_map_of_the_words_does() {
     let dir = tempfile::tempdir().unwrap();
-    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/care");
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/maintenance");
     let words = ["store".to_owned(), "table".to_owned()];
     inverted_index::index(&corpus, &dir.path().join("store"), &words).unwrap();
 }

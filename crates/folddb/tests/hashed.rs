@@ -398,7 +398,7 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
     assert_eq!(Store::open(&path, options()).unwrap_err().kind(), ErrorKind::Corruption);
     assert!(!Store::verify(&path, &options(), false, |_, _| {}).unwrap().is_clean());
     let mended = dir.path().join("mended");
-    let how = folddb::care::RepairOptions::default();
+    let how = folddb::maintenance::RepairOptions::default();
     Store::repair(&path, &mended, &how, &options(), |_, _| {}).unwrap();
     let store = Store::open(&mended, options()).unwrap();
     for (key, value) in &expected {
@@ -496,7 +496,7 @@ fn a_store_is_mended_with_all_that_is_whole_also_where_the_index_is_lost() {
     let expected = a_store(&path);
     let mend = |name: &str| {
         let to = dir.path().join(name);
-        let how = folddb::care::RepairOptions::default();
+        let how = folddb::maintenance::RepairOptions::default();
         let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
         assert!(report.verified.is_clean(), "{:?}", report.verified.findings);
         (report, Store::open(&to, options()).unwrap())

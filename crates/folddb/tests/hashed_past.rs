@@ -255,7 +255,7 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     store.close().unwrap();
     world.is_whole();
     let mended = world.path.with_extension("mended");
-    let how = folddb::care::RepairOptions::default();
+    let how = folddb::maintenance::RepairOptions::default();
     assert!(Store::repair(&world.path, &mended, &how, &world.options(), |_, _| {}).unwrap().is_complete());
     assert_eq!(count(&Store::open(&mended, world.options()).unwrap()), 1);
 }

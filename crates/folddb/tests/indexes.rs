@@ -572,7 +572,7 @@ fn verify_compares_indexes_with_their_tables_and_repair_and_dumps_make_them_anew
     let report = Store::verify(&world.path, &manual(), true, |_, _| {}).unwrap();
     assert!(report.is_clean(), "{:?}", report.findings);
     let mended = world.path.with_extension("mended");
-    let how = folddb::care::RepairOptions::default();
+    let how = folddb::maintenance::RepairOptions::default();
     let report = Store::repair(&world.path, &mended, &how, &manual(), |_, _| {}).unwrap();
     assert!(report.verified.is_clean(), "{:?}", report.verified.findings);
     let loaded = Store::create(world.path.with_extension("loaded"), manual()).unwrap();

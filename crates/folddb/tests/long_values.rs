@@ -5,7 +5,7 @@
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use folddb::care::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
+use folddb::maintenance::{BackupOptions, LoadOptions, RepairOptions, RestoreOptions};
 use folddb::{ErrorKind, Locate, Options, Rules, Store, Table, Upkeep, ValuesIn, WriteOp};
 
 /// Four pieces are held of a value: what is longer than 4 KiB is a long one.

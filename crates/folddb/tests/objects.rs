@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use folddb::care::RepairOptions;
+use folddb::maintenance::RepairOptions;
 use folddb::{BackupOptions, ErrorKind, Options, RestoreOptions, Rules, Store, Table, Upkeep, ValuesIn};
 
 const KEYS: u64 = 300;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use folddb::care::RepairOptions;
+use folddb::maintenance::RepairOptions;
 use folddb::{ErrorKind, FeedOptions, Options, Rules, Store, Table, Upkeep};
 
 const KEYS: u64 = 60;
@@ -131,7 +131,7 @@ fn ruin_parts(path: &Path) -> usize {
     parts.len()
 }
 
-fn rebuild(path: &Path, to: &Path, names: &[&str]) -> folddb::Result<folddb::care::RepairReport> {
+fn rebuild(path: &Path, to: &Path, names: &[&str]) -> folddb::Result<folddb::maintenance::RepairReport> {
     let how = names.iter().fold(RepairOptions::default(), |how, name| how.rebuild_index(name));
     Store::repair(path, to, &how, &options(), |_, _| {})
 }
@@ -228,8 +228,9 @@ fn a_value_that_is_damaged_costs_its_batch_and_not_the_table() {
         let to = temp.path().join(format!("without {dead_or_alive}"));
         let report = rebuild(&path, &to, &["blobs", "sums"]).expect("it rebuilds");
         assert!(report.verified.is_clean(), "{report:?}");
-        let told: Vec<&folddb::care::Finding> = report.lost().collect();
-        let is_of_blobs = |one: &&folddb::care::Finding| one.losses.iter().all(|loss| loss.table == "blobs");
+        let told: Vec<&folddb::maintenance::Finding> = report.lost().collect();
+        let is_of_blobs =
+            |one: &&folddb::maintenance::Finding| one.losses.iter().all(|loss| loss.table == "blobs");
         assert!(told.len() == 1 && told.iter().all(is_of_blobs), "{told:?}");
         assert!(told[0].what.contains("its batch is lost"), "{told:?}");
         let store = Store::open(&to, options()).expect("it opens");
@@ -272,7 +273,7 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
     assert!(!temp.path().join("new").exists());
     // And before anybody needs it.
     let report = verified();
-    let told: Vec<&folddb::care::Finding> = report.damage().collect();
+    let told: Vec<&folddb::maintenance::Finding> = report.damage().collect();
     let name = oldest.file_name().expect("a name").to_string_lossy();
     assert!(told.len() == 1 && told[0].file == name && told[0].offset.is_some(), "{told:?}");
     assert!(

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use folddb::care::{Finding, Loss, RepairOptions};
+use folddb::maintenance::{Finding, Loss, RepairOptions};
 use folddb::{BackupOptions, Keep, Locate, Options, RestoreOptions, Rules, Store, Table, Upkeep, Work};
 
 const KEYS: u64 = 300;

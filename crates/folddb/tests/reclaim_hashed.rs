@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use folddb::care::RepairOptions;
+use folddb::maintenance::RepairOptions;
 use folddb::{BackupOptions, Options, RestoreOptions, Rules, Store, Table, Upkeep, ValuesIn, Work};
 
 const KEYS: u64 = 300;
@@ -283,7 +283,7 @@ fn values_that_were_put_since_an_older_list_are_found_by_repair() {
         let how = RepairOptions::default().list_from(Some(backup));
         let report = Store::repair(&path, &to, &how, &options(), |_, _| {}).unwrap();
         assert!(report.verified.is_clean(), "{report:?}");
-        let is_told = |one: &folddb::care::Finding| one.what.contains("the list does not have it");
+        let is_told = |one: &folddb::maintenance::Finding| one.what.contains("the list does not have it");
         assert!(report.findings.iter().any(is_told), "{:?}", report.findings);
         let store = Store::open(&to, options()).unwrap();
         let table = store.table("blobs", Rules::hashed::<u64, Vec<u8>>().values_in(values_in)).unwrap();

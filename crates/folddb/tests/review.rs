@@ -322,7 +322,7 @@ fn batches_that_a_repair_leaves_beyond_a_torn_end_may_be_lost() {
     let (dir, path) = unclosed(Durability::Process);
     spoil(&file_of(&path, ".log"), "key04");
     let repair = |name: &str, past_holes| {
-        let how = folddb::care::RepairOptions::default().past_holes(past_holes);
+        let how = folddb::maintenance::RepairOptions::default().past_holes(past_holes);
         Store::repair(&path, dir.path().join(name), &how, &manual(), |_, _| {}).unwrap()
     };
     let left = repair("left", false);

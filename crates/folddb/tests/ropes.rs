@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use folddb::care::RepairOptions;
+use folddb::maintenance::RepairOptions;
 use folddb::{
     BackupOptions, HeadRule, Locate, LocatedPiece, Options, RestoreOptions, Rules, Store, Table, Upkeep,
 };

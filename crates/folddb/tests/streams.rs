@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use folddb::care::RepairOptions;
 use folddb::limits::VALUE_BYTES_MAX;
+use folddb::maintenance::RepairOptions;
 use folddb::{
     ErrorKind, Expire, HeadRule, Host, Keep, Lifetime, Options, Rules, Store, Table, Upkeep, WriteOp,
 };

@@ -936,7 +936,7 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
         drop((table, store)); // the process dies, and the wall clock is set back
         world.set(START_MS);
         let to = world.path.with_extension("repaired");
-        let how = folddb::care::RepairOptions::default();
+        let how = folddb::maintenance::RepairOptions::default();
         let how = if keep_log { how.rebuild_index("brief") } else { how };
         Store::repair(&world.path, &to, &how, &world.options(), |_, _| {}).expect("it is repaired");
         let store = Store::open(&to, world.options()).expect("it opens");

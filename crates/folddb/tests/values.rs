@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 
-use folddb::care::{RepairOptions, Severity};
 use folddb::codec::KeyCodec;
+use folddb::maintenance::{RepairOptions, Severity};
 use folddb::table_rules::TableRules;
 use folddb::{
     Durability, ErrorKind, HeadRule, Locate, LocatedPiece, Options, Rules, Store, Table, Upkeep, WriteOp,

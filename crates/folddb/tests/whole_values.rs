@@ -6,10 +6,10 @@ use std::io::{BufReader, BufWriter, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use folddb::care::RepairOptions;
 use folddb::codec::KeyCodec;
 use folddb::folds::ByteSet;
 use folddb::limits::VALUE_BYTES_MAX;
+use folddb::maintenance::RepairOptions;
 use folddb::table_rules::TableRules;
 use folddb::{
     BackupOptions, BytesTable, ErrorKind, Expire, FeedChange, FeedEvent, FeedOptions, Keep, Lifetime,

@@ -20,7 +20,7 @@ use std::os::unix::fs::FileExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use folddb::care::{Loss, RepairOptions, RepairReport, VerifyReport, Weight};
+use folddb::maintenance::{Loss, RepairOptions, RepairReport, VerifyReport, Weight};
 use folddb::table_rules::{Compression, TableRules};
 use folddb::{
     Batch, BytesTable, Durability, ErrorKind, Head, Options, Store, Upkeep, WriteOp, codec::KeyCodec,

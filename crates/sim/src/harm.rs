@@ -17,7 +17,7 @@ use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use folddb::care::{RepairOptions, RepairReport};
+use folddb::maintenance::{RepairOptions, RepairReport};
 use folddb::table_rules::TableRules;
 use folddb::{BytesTable, Durability, Options, Store, Upkeep, WriteOp, codec::KeyCodec};
 use folddb_layout::file_name::FileName;

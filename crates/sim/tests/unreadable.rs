@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb::care::{RepairOptions, RepairReport};
+use folddb::maintenance::{RepairOptions, RepairReport};
 use folddb::{Host, Options, Rules, Store, Table, Upkeep, ValuesIn};
 use folddb_sim::faulty_files::{Call, Fault, FaultyFiles};
 

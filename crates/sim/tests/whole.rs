@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use folddb::care::{RepairOptions, Weight};
+use folddb::maintenance::{RepairOptions, Weight};
 use folddb::{Options, Store};
 use folddb_sim::play::play;
 use folddb_sim::program::Program;

@@ -1,7 +1,7 @@
 //! `folddb doctor STORE`: what is wrong, what it costs, what to do; heaviest first.
 
 use folddb::Store;
-use folddb::care::{Advice, Weight};
+use folddb::maintenance::{Advice, Weight};
 use serde_json::{Value, json};
 
 use crate::args::StoreArgs;

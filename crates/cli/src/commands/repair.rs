@@ -1,7 +1,7 @@
 //! `folddb repair STORE NEW`: salvages what is whole of a damaged store into a new one. The old one is only read.
 
 use folddb::Store;
-use folddb::care::{RepairOptions, RepairReport};
+use folddb::maintenance::{RepairOptions, RepairReport};
 use serde_json::{Value, json};
 
 use crate::args::RepairArgs;

@@ -1,7 +1,7 @@
 //! `folddb verify STORE [--deep]`: whether a store is whole. It need not open, and nothing on disk changes.
 
 use folddb::Store;
-use folddb::care::{Finding, Loss, VerifyReport};
+use folddb::maintenance::{Finding, Loss, VerifyReport};
 use serde_json::{Value, json};
 
 use crate::args::VerifyArgs;
@@ -97,8 +97,8 @@ pub(crate) fn report_json(report: &VerifyReport) -> Value {
 pub(crate) fn finding_json(finding: &Finding) -> Value {
     json!({
         "severity": match finding.severity {
-            folddb::care::Severity::Damage => "damage",
-            folddb::care::Severity::Note => "note",
+            folddb::maintenance::Severity::Damage => "damage",
+            folddb::maintenance::Severity::Note => "note",
         },
         "file": finding.file,
         "offset": finding.offset,

@@ -5,7 +5,7 @@
 //! What feeds hold, over flushes, restarts and crashes, is then all that was ever written to the table, with the values that it
 //! leads to. Nothing is paid on the way of a write; the price is space.
 //!
-//! Called by `store` when tables come and go, by `feed` for the name, and by `care::repair`, which reads such a log.
+//! Called by `store` when tables come and go, by `feed` for the name, and by `maintenance::repair`, which reads such a log.
 
 use folddb_base::{Error, Result};
 use folddb_manifest::{Change, FeedPhase, FeedState, State};

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A file goes when the manifest, durably, no longer lists it, and nobody reads it any more. Used by `hashed`, `hashed_save`,
-//! `recover` and the rooms of `care`.
+//! `recover` and the rooms of `maintenance`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

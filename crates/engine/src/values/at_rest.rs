@@ -1,6 +1,6 @@
 //! The values of a store that is not open: for whoever looks at its files past the engine, and for opening itself.
 //!
-//! Called by `recover`, and by the rooms of `care`.
+//! Called by `recover`, and by the rooms of `maintenance`.
 
 use std::cell::RefCell;
 use std::path::Path;

@@ -11,7 +11,7 @@
 //! ends then.
 //!
 //! So to the index, the account of what is alive, reclaiming, backups and repair it is an object like any other. Of two values of one
-//! key the one that lies later was written later, which is what `care/at_rest.rs` counts on: that is why what is put after it must
+//! key the one that lies later was written later, which is what `maintenance/at_rest.rs` counts on: that is why what is put after it must
 //! not go into a segment that was there before. It is durable before the log leads to it, so no opening looks whether it is whole.
 //!
 //! Called by `stream` and `hashed_write`.

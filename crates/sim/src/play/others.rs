@@ -1,8 +1,8 @@
 //! Other stores beside that of a player: its tables are compared with those of a second one, which is brought up to them; the store is
 //! read beside its writer; it is sealed and read by several; and tables that keep their log are made anew from it.
 
-use folddb::care::RepairOptions;
 use folddb::codec::KeyCodec;
+use folddb::maintenance::RepairOptions;
 use folddb::{
     BytesScan, BytesTable, DiffReport, Digest, Durability, ErrorKind, Lifetime, Options, Seq, Store,
     SyncOptions, WriteOp,

@@ -31,10 +31,10 @@ use folddb_layout::frame::FRAME_OVERHEAD_BYTES_MAX;
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_manifest::{Loaded, ManifestLog, State};
 
-use crate::care::copying::{self, sync_dir, tail_hash};
-use crate::care::generation::{check, first_restorable, read_version};
-use crate::care::needed::needed_units;
-use crate::care::place::Place;
+use crate::maintenance::copying::{self, sync_dir, tail_hash};
+use crate::maintenance::generation::{check, first_restorable, read_version};
+use crate::maintenance::needed::needed_units;
+use crate::maintenance::place::Place;
 use crate::store::Store;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::hash_files::{IndexFile, listed_indexes};

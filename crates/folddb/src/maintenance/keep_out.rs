@@ -10,7 +10,7 @@ use folddb_host::Files;
 use folddb_layout::backup::PLACE_FILE;
 use folddb_layout::file_name::FileName;
 
-use crate::care::copying::read_small;
+use crate::maintenance::copying::read_small;
 use crate::store::Store;
 use folddb_engine::options::Options;
 

@@ -14,9 +14,9 @@ use folddb_engine::size::size_text;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::feed_state::FeedStats;
 
-use crate::care::finding::{Finding, Severity};
-use crate::care::survey::Survey;
-use crate::care::verify::verify;
+use crate::maintenance::finding::{Finding, Severity};
+use crate::maintenance::survey::Survey;
+use crate::maintenance::verify::verify;
 use crate::report::StoreStats;
 use crate::store::Store;
 use crate::table_stats::TableStats;

@@ -22,11 +22,11 @@ use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_layout::version::Version;
 use folddb_manifest::{IndexStand, State};
 
-use crate::care::backup::write_manifest;
-use crate::care::copying;
-use crate::care::generation::{Checked, check, read_log};
-use crate::care::keep_out::refuse_inside_store;
-use crate::care::place::{Generation, describe, generations, no_backups, owner, read_list};
+use crate::maintenance::backup::write_manifest;
+use crate::maintenance::copying;
+use crate::maintenance::generation::{Checked, check, read_log};
+use crate::maintenance::keep_out::refuse_inside_store;
+use crate::maintenance::place::{Generation, describe, generations, no_backups, owner, read_list};
 use crate::store::Store;
 use folddb_engine::options::Options;
 use folddb_engine::recovery::format::{lock_file, make_empty_dir, new_store_id, write_format};

@@ -12,8 +12,8 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::State;
 
-use crate::care::finding::Finding;
-use crate::care::survey::Survey;
+use crate::maintenance::finding::Finding;
+use crate::maintenance::survey::Survey;
 use folddb_engine::state::hash_index::low_bits;
 
 /// Enters every file of values that the list does not have: those that have a file of their own, then those that were moved. Of two

@@ -14,8 +14,8 @@ use folddb_manifest::{State, TableState};
 use folddb_rules::table_rules::{Custom, TableKind, TableRules};
 use folddb_run::Part;
 
-use crate::care::copying::{read_small, tail_hash};
-use crate::care::needed::{from_of_copy, needed_units, no_cache, parts_of};
+use crate::maintenance::copying::{read_small, tail_hash};
+use crate::maintenance::needed::{from_of_copy, needed_units, no_cache, parts_of};
 use folddb_engine::recovery::primary::check_moved;
 use folddb_engine::state::hash_files::{listed_indexes, open_saved};
 use folddb_engine::values::at_rest::ValuesAtRest;

@@ -21,8 +21,8 @@ use folddb_layout::backup::{
 };
 use folddb_layout::file_name::FileName;
 
-use crate::care::copying::{self, read_small, sync_dir};
-use crate::care::keep_out::refuse_inside_store;
+use crate::maintenance::copying::{self, read_small, sync_dir};
+use crate::maintenance::keep_out::refuse_inside_store;
 use folddb_engine::recovery::format::{lock_file, sync_parent};
 
 /// A backup that can be restored, as its own list tells.

@@ -25,9 +25,9 @@ use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
 
 use super::Mender;
-use crate::care::copying;
-use crate::care::finding::{Finding, Loss, name_in};
-use crate::care::survey::{Survey, in_words};
+use crate::maintenance::copying;
+use crate::maintenance::finding::{Finding, Loss, name_in};
+use crate::maintenance::survey::{Survey, in_words};
 use folddb_engine::values::at_rest::ValuesAtRest;
 
 /// So many stretches of keys whose values are lost are told one by one of a part; the last stands for all beyond it.

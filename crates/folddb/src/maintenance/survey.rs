@@ -15,7 +15,7 @@ use folddb_rules::KeyOrder;
 use folddb_rules::table_rules::{BoundRules, TableRules};
 use folddb_run::{Part, Shared};
 
-use crate::care::finding::{Finding, Loss};
+use crate::maintenance::finding::{Finding, Loss};
 use folddb_engine::options::Options;
 use folddb_engine::recovery::{format, primary};
 

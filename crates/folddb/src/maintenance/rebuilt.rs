@@ -13,8 +13,8 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::{State, TableState};
 
-use crate::care::finding::{Finding, Loss, Misfits};
-use crate::care::survey::in_words;
+use crate::maintenance::finding::{Finding, Loss, Misfits};
+use crate::maintenance::survey::in_words;
 use folddb_engine::edit::feeds::history_in;
 use folddb_engine::edit::log_archive::kept_log;
 use folddb_engine::edit::{feeds, log_archive};

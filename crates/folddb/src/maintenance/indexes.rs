@@ -10,9 +10,9 @@ use folddb_rules::Terms;
 use folddb_rules::term_law::{TermsBroken, TermsDoubt, check_terms};
 use folddb_rules::terms::{put_entry, show_term};
 
-use crate::care::finding::Finding;
-use crate::care::survey::in_words;
 use crate::indexing;
+use crate::maintenance::finding::Finding;
+use crate::maintenance::survey::in_words;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use folddb_engine::options::Options;

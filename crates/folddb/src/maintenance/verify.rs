@@ -26,12 +26,12 @@ use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
 
-use crate::care::at_rest::{AtRest, Lane, index_name, is_hashed};
-use crate::care::finding::{Finding, Loss, Misfits, Severity};
-use crate::care::indexes;
-use crate::care::rebuilt::damage_of_kept_logs;
-use crate::care::refolded::Refolded;
-use crate::care::survey::{Few, Survey, bind, in_words, log_findings};
+use crate::maintenance::at_rest::{AtRest, Lane, index_name, is_hashed};
+use crate::maintenance::finding::{Finding, Loss, Misfits, Severity};
+use crate::maintenance::indexes;
+use crate::maintenance::rebuilt::damage_of_kept_logs;
+use crate::maintenance::refolded::Refolded;
+use crate::maintenance::survey::{Few, Survey, bind, in_words, log_findings};
 use crate::store::Store;
 use folddb_engine::options::Options;
 use folddb_engine::recovery::primary::check_moved;

@@ -14,7 +14,9 @@ use folddb_rules::IndexRule;
 use folddb_rules::table_rules::TableRules;
 
 use crate::batch::Batch;
-use crate::care::lines::{self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION, WITHOUT_DEADLINES};
+use crate::maintenance::lines::{
+    self, Content, LINE_BYTES_MAX, Line, Said, Totals, VERSION, WITHOUT_DEADLINES,
+};
 use crate::store::Store;
 use crate::table::BytesTable;
 use folddb_engine::options::{Durability, Options};

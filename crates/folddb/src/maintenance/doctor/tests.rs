@@ -1,5 +1,5 @@
 use super::*;
-use crate::care::finding::Finding;
+use crate::maintenance::finding::Finding;
 
 fn healthy() -> Facts {
     let table = TableStats {

@@ -11,7 +11,9 @@ use folddb_base::limits::VALUE_BYTES_MAX;
 use folddb_base::{Error, ErrorKind, Result, Seq};
 
 use crate::any_rows::AnyRows;
-use crate::care::lines::{self, LINE_BYTES_MAX, RowWriter, Totals, put_end, put_piece, put_start, put_table};
+use crate::maintenance::lines::{
+    self, LINE_BYTES_MAX, RowWriter, Totals, put_end, put_piece, put_start, put_table,
+};
 use crate::snapshot::Snapshot;
 use crate::store::Store;
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
@@ -41,7 +43,7 @@ pub struct DumpReport {
 }
 
 impl Store {
-    /// Writes the content of these tables, or of all where none is named, as text: see the guide on caring for a store for its
+    /// Writes the content of these tables, or of all where none is named, as text: see the guide on operations for its
     /// form. All of it is as it was at one moment. The same content gives the same text, but for the order of the rows of a hashed
     /// table, which is another in each store.
     ///
