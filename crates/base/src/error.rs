@@ -18,13 +18,13 @@ pub enum ErrorKind {
     /// The call itself is wrong: a key too long, a bound upside down, text that does not parse. Mend the call.
     InvalidInput,
     /// There is no store at this path. Check the path, or create the store.
-    NoStore,
+    StoreNotFound,
     /// There is something at this path already. Choose another path, or open what is there.
     AlreadyExists,
     /// The store has no table of this name.
-    UnknownTable,
+    TableNotFound,
     /// The table exists under other rules: another fold, key type or order. Open it with its own rules.
-    RulesDiffer,
+    RulesMismatch,
     /// Another process, or another handle of this one, has the store open.
     Locked,
     /// The store was written by a newer version of FoldDB. Use that version.
@@ -45,7 +45,7 @@ pub enum ErrorKind {
     /// What a transaction read was written to by others before it was committed. Nothing of it is written: begin anew.
     Conflict,
     /// What a snapshot saw is not kept any more.
-    SnapshotGone,
+    SnapshotTooOld,
     /// A feed has lost its place: what it had still to give is not kept any more. Begin it anew.
     FeedLost,
     /// The store or the table is opened for reading only.
@@ -63,10 +63,10 @@ impl ErrorKind {
     pub fn advice(self) -> &'static str {
         match self {
             ErrorKind::InvalidInput | ErrorKind::FoldFailed | ErrorKind::Stopped => "",
-            ErrorKind::NoStore => "check the path, or create the store first",
+            ErrorKind::StoreNotFound => "check the path, or create the store first",
             ErrorKind::AlreadyExists => "choose another name, or open what is there",
-            ErrorKind::UnknownTable => "list the tables, or create this one",
-            ErrorKind::RulesDiffer => "open the table with the rules it was created with",
+            ErrorKind::TableNotFound => "list the tables, or create this one",
+            ErrorKind::RulesMismatch => "open the table with the rules it was created with",
             ErrorKind::Locked => "close the other one first",
             ErrorKind::NewerFormat => "open it with the version of FoldDB that wrote it",
             ErrorKind::Permission => "check the owner and the mode of the file",
@@ -77,7 +77,7 @@ impl ErrorKind {
             ErrorKind::Corruption => "restore a backup, or salvage what is whole into a new store",
             ErrorKind::Poisoned => "reopen the store to write again; reads go on",
             ErrorKind::Conflict => "begin the transaction anew",
-            ErrorKind::SnapshotGone => {
+            ErrorKind::SnapshotTooOld => {
                 "read what is there now, or hold snapshots for as long as they are needed"
             }
             ErrorKind::FeedLost => "begin the feed anew, with the rows of the present",

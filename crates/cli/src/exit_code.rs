@@ -41,7 +41,7 @@ impl From<ExitCode> for std::process::ExitCode {
 impl From<ErrorKind> for ExitCode {
     fn from(kind: ErrorKind) -> ExitCode {
         match kind {
-            ErrorKind::NoStore | ErrorKind::UnknownTable => ExitCode::NotFound,
+            ErrorKind::StoreNotFound | ErrorKind::TableNotFound => ExitCode::NotFound,
             ErrorKind::InvalidInput => ExitCode::Usage,
             _ => ExitCode::Refused,
         }

@@ -44,7 +44,9 @@ impl Failure {
     pub(crate) fn of_table(self) -> Result<String, Failure> {
         let is_of_table = match &self {
             Failure::Usage(_) => true,
-            Failure::Store(error) => matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::RulesDiffer),
+            Failure::Store(error) => {
+                matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::RulesMismatch)
+            }
             _ => false,
         };
         if is_of_table { Ok(self.to_string()) } else { Err(self) }

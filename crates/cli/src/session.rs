@@ -186,7 +186,7 @@ impl Opened {
     /// A table, or an error that names the one that was meant.
     pub(crate) fn known_table(&self, name: &str) -> Result<BytesTable, Failure> {
         self.store.bytes_table(name).map_err(|error| match error.kind() {
-            ErrorKind::UnknownTable => Failure::NotFound(self.unknown_table(name)),
+            ErrorKind::TableNotFound => Failure::NotFound(self.unknown_table(name)),
             _ => error.into(),
         })
     }

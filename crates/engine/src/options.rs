@@ -221,7 +221,7 @@ impl Options {
     }
 
     /// How old a snapshot or a transaction may become. Default as old as it likes. Reading at an older one, and committing one that
-    /// has read, is `ErrorKind::SnapshotGone`; it keeps nothing any more. A scan of a sorted table that is under way goes on to
+    /// has read, is `ErrorKind::SnapshotTooOld`; it keeps nothing any more. A scan of a sorted table that is under way goes on to
     /// its end; one of a hashed table ends with that error. Work that needs no snapshot of yours does not end for its age: scans
     /// without one, dumps, backups, the rows that a feed begins with.
     pub fn snapshot_age_max(mut self, age: Option<Duration>) -> Options {

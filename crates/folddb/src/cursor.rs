@@ -185,7 +185,7 @@ fn gone(engine: &Engine, table: &TableCore, seq: Seq) -> Error {
         true => format!("{what}, and values of table `{}` may have expired since", table.name),
         false => format!("{what}, and the store has gone on to {}", engine.published()),
     };
-    Error::new(ErrorKind::SnapshotGone, message)
+    Error::new(ErrorKind::SnapshotTooOld, message)
 }
 
 /// Whether what a scan of a table shows depends on the time.

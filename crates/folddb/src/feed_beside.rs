@@ -629,7 +629,8 @@ fn again<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
     loop {
         match work() {
             Err(error)
-                if attempt < ATTEMPTS_MAX && (may_pass(&error) || error.kind() == ErrorKind::NoStore) =>
+                if attempt < ATTEMPTS_MAX
+                    && (may_pass(&error) || error.kind() == ErrorKind::StoreNotFound) =>
             {
                 thread::sleep(PAUSE * attempt as u32);
                 attempt += 1;

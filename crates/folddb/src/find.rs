@@ -317,7 +317,7 @@ impl<K, V> std::fmt::Debug for Find<K, V> {
 pub(crate) fn decoded_key<K: Key>(table: &BytesTable, key: &[u8]) -> Result<K> {
     K::decode(key).map_err(|cause| {
         let message = format!("a key of table `{}` is not of its type: {cause}", table.name());
-        Error::new(ErrorKind::RulesDiffer, message)
+        Error::new(ErrorKind::RulesMismatch, message)
     })
 }
 

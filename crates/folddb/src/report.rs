@@ -226,7 +226,7 @@ impl Store {
     /// A table in figures, with the shape of its runs.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::UnknownTable`].
+    /// [`crate::ErrorKind::TableNotFound`].
     pub fn table_stats(&self, table: &str) -> Result<TableStats> {
         let table = self.bytes_table(table)?;
         let stats = table_stats::table_stats(table.core());

@@ -477,5 +477,5 @@ impl<K: Key, V: Value> Iterator for TypedRows<K, V> {
 /// The error of a row that is not of the type of its table.
 pub(crate) fn wrong_row(table: &str, cause: &CodecError) -> Error {
     let message = format!("a row of table `{table}` is not of its type: {cause}");
-    Error::new(crate::ErrorKind::RulesDiffer, message)
+    Error::new(crate::ErrorKind::RulesMismatch, message)
 }

@@ -53,7 +53,7 @@ impl Store {
     /// locked, must have ended before anything is written.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Locked`] while somebody reads; [`crate::ErrorKind::NoStore`]; a failed write.
+    /// [`crate::ErrorKind::Locked`] while somebody reads; [`crate::ErrorKind::StoreNotFound`]; a failed write.
     pub fn unseal(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.read_only(false));
         format::read_version(path, &options)?; // there is a store

@@ -146,7 +146,7 @@ impl Snapshot {
     /// The value of `key` at the snapshot.
     ///
     /// # Errors
-    /// As [`Table::get`]; and a table of another store; [`ErrorKind::SnapshotGone`] where it has ended for its age.
+    /// As [`Table::get`]; and a table of another store; [`ErrorKind::SnapshotTooOld`] where it has ended for its age.
     pub fn get<K: Key, V: Value, Q: AsKey<K> + ?Sized>(
         &self,
         table: &Table<K, V>,

@@ -97,7 +97,7 @@ impl Store {
     /// Opens a store that exists. Everything that was acknowledged before is there.
     ///
     /// # Errors
-    /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`], [`ErrorKind::Permission`];
+    /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::NewerFormat`], [`ErrorKind::Permission`];
     /// [`ErrorKind::Corruption`], naming file and offset, when acknowledged data is damaged.
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Store> {
         let background = Arc::new(open::open(path.as_ref(), options)?);
@@ -121,7 +121,7 @@ impl Store {
     /// Opens a table, creating it under these rules if the store has none of this name.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesDiffer`] when the table exists under other rules; the message names both.
+    /// [`ErrorKind::RulesMismatch`] when the table exists under other rules; the message names both.
     pub fn table<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<Table<K, V>> {
         if let Some(mistake) = &rules.mistake {
             return Err(Error::invalid(format!("table `{name}`: {mistake}")));
@@ -132,12 +132,12 @@ impl Store {
                 Ok(table) => {
                     if let Some(difference) = table.core().rules_with_indexes().diff(wanted) {
                         let message = format!("table `{name}` has other rules: {difference}");
-                        return Err(Error::new(ErrorKind::RulesDiffer, message));
+                        return Err(Error::new(ErrorKind::RulesMismatch, message));
                     }
                     return Table::new(table);
                 }
-                Err(error) if error.kind() == ErrorKind::UnknownTable && !self.engine().options.read_only => {
-                }
+                Err(error)
+                    if error.kind() == ErrorKind::TableNotFound && !self.engine().options.read_only => {}
                 Err(error) => return Err(error),
             }
             // A table that no value of the type fits is not made. Rules that name what is not there are told of by who makes it.
@@ -238,7 +238,7 @@ impl Store {
     /// Opens a table without naming its types.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTable`], with the names that there are; [`ErrorKind::Closed`].
+    /// [`ErrorKind::TableNotFound`], with the names that there are; [`ErrorKind::Closed`].
     pub fn bytes_table(&self, name: &str) -> Result<BytesTable> {
         self.engine().check_open()?;
         let catalog = self.engine().catalog();
@@ -262,7 +262,7 @@ impl Store {
     /// Removes a table and everything in it. Handles of it fail from now on; readers that are under way end first.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTable`]; a failed write.
+    /// [`ErrorKind::TableNotFound`]; a failed write.
     pub fn drop_table(&self, name: &str) -> Result<()> {
         let engine = self.engine();
         engine.check_not_read_only()?;
@@ -297,7 +297,7 @@ impl Store {
     /// The indexes of a table, by name.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTable`].
+    /// [`ErrorKind::TableNotFound`].
     pub fn indexes(&self, table: &str) -> Result<Vec<IndexInfo>> {
         Ok(indexing::infos(self.bytes_table(table)?.core()))
     }
@@ -322,7 +322,7 @@ impl Store {
     /// Removes an index of a table, and its entries.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTable`]; [`ErrorKind::InvalidInput`] where the table has no such index; a failed write.
+    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::InvalidInput`] where the table has no such index; a failed write.
     pub fn drop_index(&self, table: &str, index: &str) -> Result<()> {
         let table = self.bytes_table(table)?;
         indexing::drop_index(self.background(), table.core(), index)
@@ -399,7 +399,7 @@ impl Store {
     /// thousand keys and may break off; what is merged by then stays merged, and a later call goes on.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTable`]; [`ErrorKind::NoSpace`]; a failed read or write.
+    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::NoSpace`]; a failed read or write.
     pub fn optimize(&self, table: &str, mut progress: impl FnMut(Progress) -> ControlFlow<()>) -> Result<()> {
         self.engine().check_not_read_only()?;
         let table = self.bytes_table(table)?;

@@ -574,7 +574,7 @@ impl BytesTable {
     /// any scan.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::SnapshotGone`] when that must see what it saw, and cannot; [`crate::ErrorKind::InvalidInput`] for the cursor of
+    /// [`crate::ErrorKind::SnapshotTooOld`] when that must see what it saw, and cannot; [`crate::ErrorKind::InvalidInput`] for the cursor of
     /// another table or another store.
     pub fn resume(&self, cursor: &Cursor, how: Resume) -> Result<BytesScan> {
         BytesScan::resume(&self.engine, &self.core, cursor, how)
@@ -584,7 +584,7 @@ impl BytesTable {
         let key = self.core.rules.rules.key_codec().show_line(key);
         let message =
             format!("the value of key {key} in table `{}` is not of its type: {cause}", self.core.name);
-        Error::new(folddb_base::ErrorKind::RulesDiffer, message)
+        Error::new(folddb_base::ErrorKind::RulesMismatch, message)
     }
 }
 

@@ -193,19 +193,19 @@ fn mistakes_are_named_and_lose_nothing() {
     let kind = |error: folddb::Error| error.kind();
     store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     let wrong_fold = store.table("t", Rules::sorted::<String, u64>().fold("max:u64")).unwrap_err();
-    assert_eq!(wrong_fold.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(wrong_fold.kind(), ErrorKind::RulesMismatch);
     assert!(
         wrong_fold.to_string().contains("sum:u64") && wrong_fold.to_string().contains("max:u64"),
         "{wrong_fold}"
     );
     assert_eq!(
         kind(store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap_err()),
-        ErrorKind::RulesDiffer
+        ErrorKind::RulesMismatch
     );
-    assert_eq!(kind(store.bytes_table("nope").unwrap_err()), ErrorKind::UnknownTable);
+    assert_eq!(kind(store.bytes_table("nope").unwrap_err()), ErrorKind::TableNotFound);
     assert_eq!(kind(Store::open(&path, manual()).unwrap_err()), ErrorKind::Locked);
     assert_eq!(kind(Store::create(&path, manual()).unwrap_err()), ErrorKind::AlreadyExists);
-    assert_eq!(kind(Store::open(dir.path().join("typo"), manual()).unwrap_err()), ErrorKind::NoStore);
+    assert_eq!(kind(Store::open(dir.path().join("typo"), manual()).unwrap_err()), ErrorKind::StoreNotFound);
     assert!(!dir.path().join("typo").exists());
     let table = store.bytes_table("t").unwrap();
     assert_eq!(kind(table.write(WriteOp::Fold, b"k", b"three").unwrap_err()), ErrorKind::InvalidInput);

@@ -126,7 +126,7 @@ fn tables_that_mean_other_things_are_refused() {
     let to = sums.as_bytes().scan();
     let refused =
         second.store.bring_up(to, first.table.as_bytes().scan(), &SyncOptions::default()).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
     assert!(refused.to_string().contains("sum:u64"), "{refused}");
     let (ours, theirs) = (second.table.as_bytes().scan(), first.table.as_bytes().scan());
     let wrong_store = first.store.bring_up(ours, theirs, &SyncOptions::default()).unwrap_err();
@@ -176,7 +176,7 @@ fn a_table_that_cannot_be_written_to_or_read_so_is_not_brought_up() {
     let store = Store::open(&path, options()).unwrap(); // without the function
     let table = store.bytes_table("t").unwrap();
     let refused = store.check_bring_up(&table.scan(), &table.scan()).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
 }
 
 /// A time that does not come while this is tried, in milliseconds since 1970.
@@ -222,7 +222,7 @@ fn a_table_whose_values_last_for_ever_is_not_brought_up_to_one_where_they_may_ex
     first.table.set_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
     second.table.set(&2, &blob(2)).unwrap();
     let refused = bring_up(&second, &first).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
     assert!(refused.to_string().contains("last for ever"), "{refused}");
     assert_eq!(second.table.get(&2).unwrap(), Some(blob(2)), "nothing was done");
     bring_up(&first, &second).unwrap();
@@ -404,7 +404,7 @@ fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
     let (from, to) = (side_of(rules()), side_of(rules().delete_when(&vec![0])));
     from.table.set(&1, &vec![0]).unwrap();
     let refused = bring_up(&to, &from).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
     assert!(refused.message().contains("delete when"), "{refused}");
 }
 

@@ -108,7 +108,7 @@ fn a_cursor_survives_a_restart_strictly_where_nothing_was_written_and_relaxed_wh
     table.set(&200, &1).unwrap();
     table.delete(&50).unwrap();
     let gone = table.resume(&cursor, Resume::Strict).err().unwrap();
-    assert_eq!(gone.kind(), ErrorKind::SnapshotGone);
+    assert_eq!(gone.kind(), ErrorKind::SnapshotTooOld);
     assert!(gone.to_string().contains("seq 100"), "{gone}");
     let there: Vec<u64> = (40..100).filter(|key| *key != 50).chain([200]).collect();
     assert_eq!(keys(Resume::Relaxed), there);
@@ -131,7 +131,7 @@ fn while_its_snapshot_lives_a_cursor_sees_what_that_sees() {
     drop(past); // the scan that was gone on with holds it now
     store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     assert_eq!(rest.count().unwrap(), 90);
-    assert_eq!(table.resume(&cursor, Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotGone);
+    assert_eq!(table.resume(&cursor, Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);
     assert_eq!(table.resume(&cursor, Resume::Relaxed).unwrap().count().unwrap(), 0);
 }
 
@@ -250,10 +250,10 @@ fn who_holds_the_past_of_one_table_is_no_help_to_the_cursor_of_another() {
     let past = store.snapshot_at(AsOf::Seq(seq)).unwrap();
     let rest = || kept.resume(&cursors[0], Resume::Strict).unwrap().into_iter().map(|row| row.unwrap().1);
     assert_eq!(rest().collect::<Vec<_>>(), [1; 5]);
-    assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotGone);
+    assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);
     drop(past);
     // Who keeps the past needs nobody to hold it.
     store.optimize("kept", |_| ControlFlow::Continue(())).unwrap();
     assert_eq!(rest().collect::<Vec<_>>(), [1; 5]);
-    assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotGone);
+    assert_eq!(plain.resume(&cursors[1], Resume::Strict).err().unwrap().kind(), ErrorKind::SnapshotTooOld);
 }

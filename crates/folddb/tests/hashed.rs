@@ -198,7 +198,7 @@ fn what_a_hashed_table_cannot_do_is_refused_with_what_to_use_instead() {
     );
     // The same name under another kind.
     let error = store.table("blobs", Rules::sorted::<u64, Vec<u8>>()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(error.kind(), ErrorKind::RulesMismatch);
 }
 
 #[test]

@@ -528,7 +528,7 @@ fn a_table_whose_terms_are_taken_by_a_function_is_written_only_where_that_is_at_
         let table = store.table("t", rules()).unwrap();
         assert_eq!(table.get("ann").unwrap(), Some(1));
         for refused in [table.set("cid", &1).unwrap_err(), of(&table, b"a").unwrap_err()] {
-            assert_eq!(refused.kind(), ErrorKind::RulesDiffer);
+            assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
             assert!(refused.message().contains("custom `initial` version 1"), "{refused}");
         }
     }
@@ -537,7 +537,7 @@ fn a_table_whose_terms_are_taken_by_a_function_is_written_only_where_that_is_at_
     table.set("abe", &1).unwrap();
     assert_eq!(of(&table, b"a").unwrap(), 2);
     let other = store.table("t", Rules::sorted::<String, u64>().index("other", "value")).unwrap_err();
-    assert_eq!(other.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(other.kind(), ErrorKind::RulesMismatch);
 }
 
 #[test]

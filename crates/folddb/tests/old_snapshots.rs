@@ -171,7 +171,7 @@ fn a_snapshot_that_is_too_old_says_so_and_holds_nothing() {
     assert!(rows.next().is_some());
     drain(&store);
     let gone = snapshot.get(&tables.sums, &1).unwrap_err();
-    assert_eq!(gone.kind(), ErrorKind::SnapshotGone, "{gone}");
+    assert_eq!(gone.kind(), ErrorKind::SnapshotTooOld, "{gone}");
     assert!(snapshot.scan(&tables.sums).count().is_err() && snapshot.get(&tables.blobs, &1).is_err());
     assert_eq!(rows.count(), 499, "a scan under way ends as it began");
     tables.check(&store.snapshot(), 0); // another one, of the same moment
@@ -251,7 +251,7 @@ fn a_transaction_that_has_grown_old_meets_what_was_deleted_since() {
         drain(&store);
         optimize(&store, "sums"); // a delete at the bottom leaves nothing to be found, unless somebody reads below it
         let kind = transaction.commit(Durability::Process).unwrap_err().kind();
-        let expected = if age_max.is_some() { ErrorKind::SnapshotGone } else { ErrorKind::Conflict };
+        let expected = if age_max.is_some() { ErrorKind::SnapshotTooOld } else { ErrorKind::Conflict };
         assert_eq!((kind, tables.sums.get(&8).unwrap()), (expected, Some(1)));
         blind.commit(Durability::Process).unwrap(); // it has read nothing that may hold no more
         assert_eq!(tables.sums.get(&9).unwrap(), Some(101));
@@ -275,7 +275,7 @@ fn the_past_of_a_table_can_be_read_at_the_seq_of_a_snapshot_that_has_ended() {
     assert!(!past.has_ended() && ended.has_ended());
     assert_eq!(past.get(&kept, &1).unwrap(), Some(1));
     assert_eq!(past.get(&plain, &1).unwrap_err().kind(), ErrorKind::InvalidInput);
-    assert_eq!(ended.get(&kept, &1).unwrap_err().kind(), ErrorKind::SnapshotGone);
+    assert_eq!(ended.get(&kept, &1).unwrap_err().kind(), ErrorKind::SnapshotTooOld);
 }
 
 #[test]
@@ -322,7 +322,7 @@ fn a_walk_over_a_hashed_table_ends_with_its_snapshot() {
     store.reclaim(|_| {}).unwrap();
     drain(&store);
     let kinds: Vec<_> = walk.filter_map(Result::err).map(|error| error.kind()).collect();
-    assert!(kinds.iter().all(|kind| *kind == ErrorKind::SnapshotGone), "{kinds:?}");
+    assert!(kinds.iter().all(|kind| *kind == ErrorKind::SnapshotTooOld), "{kinds:?}");
 }
 
 #[test]

@@ -425,7 +425,7 @@ fn rules_of_time_are_checked_where_the_table_is_opened() {
     let open = |rules: Rules<u64, u64>| store.table("counts", rules.fold("sum:u64")).map(drop);
     open(Rules::sorted()).unwrap();
     let differs = open(Rules::sorted().keep(Keep::Forever)).unwrap_err();
-    assert_eq!(differs.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(differs.kind(), ErrorKind::RulesMismatch);
     assert!(differs.to_string().contains("it keeps versions:3, not forever"), "{differs}");
     assert!(open(Rules::sorted().expire(Expire::After(5))).is_err());
     assert!(Path::new(&world.path).exists());
@@ -512,7 +512,7 @@ fn strict_cursors_lose_no_row_that_has_expired_since() {
     let of_nobody = begun(None);
     assert_eq!(left(&of_nobody, Resume::Strict), Ok((4..10).collect()), "it is the same moment still");
     world.pass(1);
-    assert_eq!(left(&of_nobody, Resume::Strict), Err(ErrorKind::SnapshotGone), "nobody holds what it saw");
+    assert_eq!(left(&of_nobody, Resume::Strict), Err(ErrorKind::SnapshotTooOld), "nobody holds what it saw");
     let snapshot = store.snapshot();
     let of_snapshot = begun(Some(&snapshot));
     world.pass(9_998);
@@ -529,7 +529,7 @@ fn strict_cursors_lose_no_row_that_has_expired_since() {
     drop(snapshot);
     assert_eq!(left(&of_snapshot, Resume::Strict), Ok((4..10).collect()), "`later` holds the same moment");
     drop(later);
-    assert_eq!(left(&of_now, Resume::Strict), Err(ErrorKind::SnapshotGone));
+    assert_eq!(left(&of_now, Resume::Strict), Err(ErrorKind::SnapshotTooOld));
 }
 
 /// What a table says of a moment does not change with a merge.
@@ -714,7 +714,7 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     assert_eq!(table.get_at(&1, alive).unwrap(), Some(1));
     world.pass(90_000);
     for _ in 0..2 {
-        assert_eq!(rest(), Err(ErrorKind::SnapshotGone));
+        assert_eq!(rest(), Err(ErrorKind::SnapshotTooOld));
         assert!(table.get_at(&1, alive).unwrap_err().message().contains("keeps no values that have expired"));
         optimize(&store, "t");
     }
@@ -1287,5 +1287,5 @@ fn a_strict_cursor_of_a_hashed_table_tells_that_values_have_expired_since() {
     world.pass(2 * HOUR_MS);
     assert_eq!(rest(), Ok(6), "the snapshot lives");
     drop(snapshot);
-    assert_eq!(rest(), Err(ErrorKind::SnapshotGone));
+    assert_eq!(rest(), Err(ErrorKind::SnapshotTooOld));
 }

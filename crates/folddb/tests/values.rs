@@ -329,7 +329,7 @@ fn a_table_whose_head_function_is_not_at_hand_is_read_and_not_written() {
     assert_eq!(table.get(&1).unwrap(), Some(vec![1; 200]));
     assert_eq!(table.head(&1).unwrap().unwrap().bytes, [7]);
     let refused = table.set(&2, &vec![1; 200]).unwrap_err();
-    assert!(refused.kind() == ErrorKind::RulesDiffer && refused.message().contains("mine"), "{refused}");
+    assert!(refused.kind() == ErrorKind::RulesMismatch && refused.message().contains("mine"), "{refused}");
     let other = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(100)).err().unwrap();
     assert!(other.message().contains("its heads are named:mine, not none"), "{other}");
 }

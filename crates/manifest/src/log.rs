@@ -48,12 +48,12 @@ pub struct Loaded {
 /// Reads the state of a store. Changes nothing.
 ///
 /// # Errors
-/// `NoStore` without a manifest, `Corruption` where none is whole or one is damaged before its end, `NewerFormat`
+/// `StoreNotFound` without a manifest, `Corruption` where none is whole or one is damaged before its end, `NewerFormat`
 /// for changes that this version does not know, `Io`.
 pub fn load(host: &Host, dir: &Path) -> Result<Loaded> {
     let (manifests, largest) = list(host, dir)?;
     if manifests.is_empty() {
-        return Err(Error::new(ErrorKind::NoStore, format!("{} holds no manifest", dir.display())));
+        return Err(Error::new(ErrorKind::StoreNotFound, format!("{} holds no manifest", dir.display())));
     }
     let mut first_error = None;
     for &number in manifests.iter().rev() {

@@ -979,7 +979,7 @@ impl TableRules {
     /// A missing fold or predicate leaves rules that do not fold, see [`BoundRules::missing`].
     ///
     /// # Errors
-    /// [`ErrorKind::RulesDiffer`] when the order is not at hand: without it nothing can be found.
+    /// [`ErrorKind::RulesMismatch`] when the order is not at hand: without it nothing can be found.
     pub fn bind(&self, custom: &Custom) -> Result<BoundRules, Error> {
         let order = self.bind_order(custom)?;
         let (fold, missing) = match self.bind_fold(custom) {
@@ -1011,7 +1011,7 @@ impl TableRules {
         let found = custom.orders.get(&self.order).cloned().map(KeyOrder::Custom);
         found.ok_or_else(|| {
             let message = format!("the keys are in the custom order `{}`, which is not at hand", self.order);
-            Error::new(ErrorKind::RulesDiffer, message)
+            Error::new(ErrorKind::RulesMismatch, message)
         })
     }
 
@@ -1103,10 +1103,10 @@ impl BoundRules {
     /// Checks that the table may be written.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesDiffer`], naming what is not at hand.
+    /// [`ErrorKind::RulesMismatch`], naming what is not at hand.
     pub fn check_writable(&self) -> Result<(), Error> {
         match &self.missing {
-            Some(missing) => Err(Error::new(ErrorKind::RulesDiffer, missing.as_str())),
+            Some(missing) => Err(Error::new(ErrorKind::RulesMismatch, missing.as_str())),
             None => Ok(()),
         }
     }

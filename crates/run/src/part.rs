@@ -96,7 +96,7 @@ impl Part {
                 frame.meta.order_name,
                 order.name()
             );
-            return Err(Error::new(ErrorKind::RulesDiffer, message));
+            return Err(Error::new(ErrorKind::RulesMismatch, message));
         }
         let separators = Separators::of_top(&frame.top, order);
         let kept = Kept::new(&frame.top);

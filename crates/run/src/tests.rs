@@ -522,7 +522,7 @@ fn another_order_and_another_number_are_refused() {
     let world = World::new(1 << 20, 4);
     let part = world.part(1, &WriteOptions::default(), &numbers(10));
     let error = world.open(1, &KeyOrder::Reversed).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(error.kind(), ErrorKind::RulesMismatch);
     world.memory.put(&World::path(2), world.memory.bytes(part.path()));
     assert_eq!(world.open(2, &KeyOrder::Bytewise).unwrap_err().kind(), ErrorKind::Corruption);
     assert_eq!(world.open(9, &KeyOrder::Bytewise).unwrap_err().kind(), ErrorKind::Io);

@@ -406,7 +406,7 @@ impl Player {
         let name = name_of(slot);
         let Some((table, _)) = self.table(slot)? else {
             let refused = self.store()?.drop_table(&name).map_err(|error| error.kind());
-            return same("dropping what is not there", &refused, &Err(ErrorKind::UnknownTable));
+            return same("dropping what is not there", &refused, &Err(ErrorKind::TableNotFound));
         };
         if let Err(error) = self.store()?.drop_table(&name) {
             if error.kind() != ErrorKind::NoSpace {

@@ -458,9 +458,9 @@ fn mistakes_are_answered_and_change_nothing() {
         (error.kind(), error.message().to_owned())
     };
     let what = RestoreOptions::default;
-    assert_eq!(restore("nowhere", "new", what()).0, ErrorKind::NoStore);
-    assert_eq!(restore("full", "new", what()).0, ErrorKind::NoStore);
-    assert_eq!(restore("other", "new", what()).0, ErrorKind::NoStore);
+    assert_eq!(restore("nowhere", "new", what()).0, ErrorKind::StoreNotFound);
+    assert_eq!(restore("full", "new", what()).0, ErrorKind::StoreNotFound);
+    assert_eq!(restore("other", "new", what()).0, ErrorKind::StoreNotFound);
     assert_eq!(restore("backups", "new", what().generation(Some(9))).0, ErrorKind::InvalidInput);
     for there in ["full", "other", "file"] {
         let (kind, message) = restore("backups", there, what());

@@ -131,7 +131,7 @@ fn a_crash_before_any_change_of_a_restore_leaves_no_store_or_all_of_it() {
             let made = Store::restore(place(), &to, &what, &options(&disk)).is_ok();
             for (said, next) in small_store::crashed(&disk, SEED, n, 3) {
                 match Store::open(&to, options(&next)) {
-                    Err(error) if error.kind() == ErrorKind::NoStore => assert!(!made, "{said}"),
+                    Err(error) if error.kind() == ErrorKind::StoreNotFound => assert!(!made, "{said}"),
                     Err(error) => panic!("{said}: {error}"),
                     Ok(store) => assert_eq!(Numbered::open(&store).expect("tables").last(), Ok(65), "{said}"),
                 }

@@ -368,7 +368,7 @@ fn a_backup_is_whole_or_refused_however_values_in_files_of_their_own_go() {
                 }
                 Err(error) => {
                     assert!(of != "the writer" && steps == DISTURBED_MAX, "{why}: {error}");
-                    assert_eq!(error.kind(), ErrorKind::SnapshotGone, "{why}: {error}");
+                    assert_eq!(error.kind(), ErrorKind::SnapshotTooOld, "{why}: {error}");
                     assert!(error.to_string().contains("in the process that writes"), "{why}: {error}");
                     assert!(Store::backups(&place, &options()).unwrap().is_empty(), "{why}");
                     refused += 1;
@@ -438,7 +438,7 @@ fn a_sealed_store_is_read_by_many_and_written_by_nobody() {
     let store = Store::open(&dir, manual()).unwrap();
     assert!(!store.stats().is_sealed);
     assert!(apart(&store).delete(&7).is_ok());
-    assert_eq!(Store::unseal(temp.path(), manual()).err().unwrap().kind(), ErrorKind::NoStore);
+    assert_eq!(Store::unseal(temp.path(), manual()).err().unwrap().kind(), ErrorKind::StoreNotFound);
 }
 
 /// Writes, seals and unseals; says how far it came.

@@ -215,7 +215,7 @@ fn take_away(closed: bool, is_meant: fn(&str) -> bool) {
             Ok(last) => panic!("without {name} the store opens, with {last} batches"),
             Err(error) if name == "FORMAT" || name.starts_with("MANIFEST") => {
                 assert!(
-                    matches!(error.kind(), ErrorKind::NoStore | ErrorKind::Corruption),
+                    matches!(error.kind(), ErrorKind::StoreNotFound | ErrorKind::Corruption),
                     "{name}: {error:?}"
                 );
             }

@@ -193,7 +193,7 @@ fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
     let report = store.dump(&["b".to_owned()], &mut out).expect("it is dumped");
     assert_eq!((report.tables, report.records), (1, 1));
     let unknown = store.dump(&["c".to_owned()], &mut out).expect_err("there is none");
-    assert_eq!(unknown.kind(), ErrorKind::UnknownTable);
+    assert_eq!(unknown.kind(), ErrorKind::TableNotFound);
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn what_is_there_is_not_loaded_over_unless_asked() {
     let differs = place.create("differs");
     differs.create_table("t", rules.fold("first")).expect("a table");
     let refused = differs.load(&mut text.as_bytes(), &LoadOptions::default()).expect_err("other rules");
-    assert!(refused.kind() == ErrorKind::RulesDiffer && refused.message().contains("line 2"), "{refused}");
+    assert!(refused.kind() == ErrorKind::RulesMismatch && refused.message().contains("line 2"), "{refused}");
 }
 
 /// Each record that a dump tells was loaded, had expired, or was skipped: nothing else becomes of one.

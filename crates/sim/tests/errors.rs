@@ -32,14 +32,14 @@ fn a_mistyped_path_creates_nothing() {
     let place = Place::new();
     let path = place.path();
     let refused = Store::open(&path, options());
-    assert_refused(refused, ErrorKind::NoStore, &[&path.display().to_string(), "create"]);
+    assert_refused(refused, ErrorKind::StoreNotFound, &[&path.display().to_string(), "create"]);
     assert!(!path.exists());
     std::fs::create_dir(&path).unwrap();
-    assert_refused(Store::open(&path, options()), ErrorKind::NoStore, &[]);
+    assert_refused(Store::open(&path, options()), ErrorKind::StoreNotFound, &[]);
     assert_eq!(std::fs::read_dir(&path).unwrap().count(), 0, "an empty directory stays empty");
     let file = place.dir().join("file");
     std::fs::write(&file, b"text").unwrap();
-    assert_refused(Store::open(&file, options()), ErrorKind::NoStore, &["file"]);
+    assert_refused(Store::open(&file, options()), ErrorKind::StoreNotFound, &["file"]);
 }
 
 #[test]
@@ -58,17 +58,17 @@ fn a_store_is_not_created_over_something() {
 fn an_unknown_table_is_answered_with_those_that_there_are() {
     let place = Place::new();
     let store = place.create(options());
-    assert_refused(store.bytes_table("routes"), ErrorKind::UnknownTable, &["`routes`", "no tables yet"]);
+    assert_refused(store.bytes_table("routes"), ErrorKind::TableNotFound, &["`routes`", "no tables yet"]);
     store.create_table("flights", TableRules::counter()).unwrap();
     store.create_table("delays", TableRules::stats()).unwrap();
-    assert_refused(store.bytes_table("flight"), ErrorKind::UnknownTable, &["`flight`", "delays, flights"]);
-    assert_refused(store.drop_table("flight"), ErrorKind::UnknownTable, &["`flight`"]);
+    assert_refused(store.bytes_table("flight"), ErrorKind::TableNotFound, &["`flight`", "delays, flights"]);
+    assert_refused(store.drop_table("flight"), ErrorKind::TableNotFound, &["`flight`"]);
     assert_refused(
         store.optimize("x", |_| std::ops::ControlFlow::Continue(())),
-        ErrorKind::UnknownTable,
+        ErrorKind::TableNotFound,
         &["`x`"],
     );
-    assert_refused(store.table_stats("x"), ErrorKind::UnknownTable, &["`x`"]);
+    assert_refused(store.table_stats("x"), ErrorKind::TableNotFound, &["`x`"]);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_wrong_fold_is_refused_with_both_named() {
     let sums = store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     sums.fold("k", &1).unwrap();
     let refused = store.table("t", Rules::sorted::<String, u64>().fold("max:u64"));
-    assert_refused(refused, ErrorKind::RulesDiffer, &["`t`", "sum:u64", "max:u64"]);
+    assert_refused(refused, ErrorKind::RulesMismatch, &["`t`", "sum:u64", "max:u64"]);
     let refused = store.table("u", Rules::sorted::<String, u64>().fold("summ:u64"));
     let error = assert_refused(refused, ErrorKind::InvalidInput, &["summ"]);
     assert!(error.message().contains("`u`"), "{error}");
@@ -105,9 +105,9 @@ fn a_wrong_key_type_or_order_is_refused_with_both_named() {
     let store = place.create(options());
     store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     let refused = store.table("t", Rules::sorted::<String, u64>());
-    assert_refused(refused, ErrorKind::RulesDiffer, &["`t`", "u64", "utf8"]);
+    assert_refused(refused, ErrorKind::RulesMismatch, &["`t`", "u64", "utf8"]);
     let refused = store.table("t", Rules::sorted::<u64, u64>().reversed());
-    assert_refused(refused, ErrorKind::RulesDiffer, &["`t`", "bytewise", "reversed"]);
+    assert_refused(refused, ErrorKind::RulesMismatch, &["`t`", "bytewise", "reversed"]);
     let refused = store.table("v", Rules::sorted::<u64, u64>().order("nobody-knows"));
     assert_refused(refused, ErrorKind::InvalidInput, &["`v`", "nobody-knows"]);
 }
@@ -280,7 +280,7 @@ fn a_store_opened_for_reading_writes_nothing() {
     assert_refused(store.create_table("u", TableRules::counter()), ErrorKind::ReadOnly, &[]);
     assert_refused(store.flush(), ErrorKind::ReadOnly, &[]);
     assert_refused(store.optimize("t", |_| std::ops::ControlFlow::Continue(())), ErrorKind::ReadOnly, &[]);
-    assert_refused(store.table("u", Rules::sorted::<u64, u64>()), ErrorKind::UnknownTable, &["`u`"]);
+    assert_refused(store.table("u", Rules::sorted::<u64, u64>()), ErrorKind::TableNotFound, &["`u`"]);
     store.close().unwrap();
     assert_eq!(files(), before);
 }

@@ -78,7 +78,7 @@ fn no_crash_while_a_grown_manifest_begins_a_new_file_loses_anything() {
 fn store_with(disk: &SimDisk, batches: std::ops::RangeInclusive<u64>) -> Store {
     let dir = SimDisk::store_dir();
     let store = match Store::open(&dir, options(disk)) {
-        Err(error) if error.kind() == ErrorKind::NoStore => Store::create(&dir, options(disk)).unwrap(),
+        Err(error) if error.kind() == ErrorKind::StoreNotFound => Store::create(&dir, options(disk)).unwrap(),
         opened => opened.unwrap(),
     };
     let numbered = Numbered::open(&store).unwrap();
@@ -113,7 +113,7 @@ fn backups_of(disk: &SimDisk) -> Vec<u64> {
                 last_of(disk, &one.path, true).unwrap_or_else(told)
             })
             .collect(),
-        Err(error) if error.kind() == ErrorKind::NoStore => Vec::new(),
+        Err(error) if error.kind() == ErrorKind::StoreNotFound => Vec::new(),
         Err(error) => panic!("{error}\n{}", disk.diary(80)),
     }
 }
@@ -174,7 +174,7 @@ fn no_crash_while_a_store_is_restored_leaves_half_of_one() {
         let restored = restored && !disk.is_dead();
         for next in after_crash(&disk, moment) {
             match Store::open(to, options(&next)).map(drop) {
-                Err(error) if error.kind() == ErrorKind::NoStore && !restored => {}
+                Err(error) if error.kind() == ErrorKind::StoreNotFound && !restored => {}
                 Err(error) => panic!("moment {moment}: {error}\n{}", next.diary(80)),
                 Ok(()) => {
                     assert_eq!(last_of(&next, to, false), Ok(25), "moment {moment}");

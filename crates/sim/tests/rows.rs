@@ -53,7 +53,7 @@ fn assert_folds<V: Value + Clone>(rules: Rules<String, V>, operands: &[V], check
 #[test]
 fn osmos_open_write_read_close() {
     let place = Place::new();
-    assert_eq!(Store::open(place.path(), small()).map(|_| ()).unwrap_err().kind(), ErrorKind::NoStore);
+    assert_eq!(Store::open(place.path(), small()).map(|_| ()).unwrap_err().kind(), ErrorKind::StoreNotFound);
     let store = place.create(small());
     let table = store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     table.fold("a", &1).unwrap();
@@ -159,7 +159,10 @@ fn osmos_user_defined_associative_merge() {
     let bytes = store.bytes_table("t").unwrap();
     assert!(bytes.rules().missing.as_deref().unwrap().contains("longest"));
     assert_eq!(bytes.operands(b"numbers").unwrap()[0].1, b"\x04seven");
-    assert_eq!(bytes.write(WriteOp::Fold, b"numbers", b"\x01x").unwrap_err().kind(), ErrorKind::RulesDiffer);
+    assert_eq!(
+        bytes.write(WriteOp::Fold, b"numbers", b"\x01x").unwrap_err().kind(),
+        ErrorKind::RulesMismatch
+    );
     store.close().unwrap();
     let store = place.open(options());
     assert_eq!(store.table("t", rules()).unwrap().get("numbers").unwrap().unwrap(), b"\x04seven");

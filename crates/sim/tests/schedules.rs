@@ -145,7 +145,7 @@ impl Scene {
         let Some(table) = open(self.store.table("passing", rules())) else { return };
         let written = answered(table.set(&key, &1));
         let dropped = self.store.drop_table("passing");
-        let is_gone = dropped.as_ref().is_err_and(|error| error.kind() == ErrorKind::UnknownTable);
+        let is_gone = dropped.as_ref().is_err_and(|error| error.kind() == ErrorKind::TableNotFound);
         if !is_gone && !answered(dropped) {
             return; // closed, or another thread drops it just now
         }

@@ -102,7 +102,7 @@ fn open_sink<'a>(
 ) -> Result<(Sink<'a>, Mapping), Failure> {
     let store = match session.write(&args.store) {
         Ok(store) => Some(store),
-        Err(Failure::Store(error)) if error.kind() == ErrorKind::NoStore && args.create => None,
+        Err(Failure::Store(error)) if error.kind() == ErrorKind::StoreNotFound && args.create => None,
         Err(failure) => return Err(failure),
     };
     let existing = match store.as_ref().map(|store| store.known_table(&args.table)) {

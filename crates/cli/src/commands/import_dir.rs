@@ -122,7 +122,7 @@ fn report(tally: &Tally, is_whole: bool, session: &mut Session) -> Result<(), Fa
 
 fn open(args: &ImportDirArgs, session: &Session) -> Result<Opened, Failure> {
     let store = match session.write(&args.store) {
-        Err(Failure::Store(error)) if args.create && error.kind() == ErrorKind::NoStore => {
+        Err(Failure::Store(error)) if args.create && error.kind() == ErrorKind::StoreNotFound => {
             session.create(&args.store)?
         }
         opened => opened?,

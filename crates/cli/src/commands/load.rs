@@ -55,7 +55,7 @@ pub(crate) fn run(args: &LoadArgs, session: &mut Session) -> Result<(), Failure>
 fn open(args: &LoadArgs, session: &Session) -> Result<(Opened, bool), Failure> {
     match session.write(&args.store) {
         Ok(store) => Ok((store, false)),
-        Err(Failure::Store(error)) if error.kind() == ErrorKind::NoStore && args.create => {
+        Err(Failure::Store(error)) if error.kind() == ErrorKind::StoreNotFound && args.create => {
             Ok((session.create(&args.store)?, true))
         }
         Err(failure) => Err(failure),

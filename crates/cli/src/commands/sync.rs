@@ -55,7 +55,7 @@ enum Plan {
 fn plan(stores: (&Opened, &Opened), name: &str, args: &SyncArgs) -> Result<Plan, Failure> {
     let theirs = match stores.0.bytes_table(name) {
         Ok(theirs) => theirs,
-        Err(error) if error.kind() == ErrorKind::UnknownTable => return Ok(Plan::OnlyHere),
+        Err(error) if error.kind() == ErrorKind::TableNotFound => return Ok(Plan::OnlyHere),
         Err(error) => return Err(error.into()),
     };
     if diff::is_hashed(&theirs) || stores.1.bytes_table(name).is_ok_and(|ours| diff::is_hashed(&ours)) {
@@ -73,7 +73,7 @@ fn check(to: &Opened, theirs: &BytesTable, args: &SyncArgs) -> Result<(), Failur
     let from = scan::narrow(theirs, &args.range)?;
     match to.bytes_table(theirs.name()) {
         Ok(ours) => to.check_bring_up(&scan::narrow_at(&ours, &args.range, None)?, &from)?,
-        Err(error) if error.kind() == ErrorKind::UnknownTable => {
+        Err(error) if error.kind() == ErrorKind::TableNotFound => {
             theirs.rules().check_writable()?; // what it is made with
             from.limit(0).rows().map(drop)?; // what is wrong with the scan
         }
@@ -118,7 +118,7 @@ fn bring_up(
 ) -> Result<SyncReport, Failure> {
     let ours = match to.bytes_table(theirs.name()) {
         Ok(ours) => ours,
-        Err(error) if error.kind() == ErrorKind::UnknownTable => {
+        Err(error) if error.kind() == ErrorKind::TableNotFound => {
             let rules = theirs.rules().rules.clone();
             let rules =
                 from.indexes(theirs.name())?.into_iter().fold(rules, |rules, index| rules.index(index.rule));

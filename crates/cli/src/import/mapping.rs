@@ -70,7 +70,7 @@ impl Stated {
             let (is, not) = (names.join(","), self.key_columns.join(","));
             let message =
                 format!("the keys of table `{table}` are made of {is}, in this order, and not of {not}");
-            return Err(folddb::Error::new(ErrorKind::RulesDiffer, message)
+            return Err(folddb::Error::new(ErrorKind::RulesMismatch, message)
                 .advise("leave --key out, or name the columns in that order")
                 .into());
         }
@@ -92,7 +92,7 @@ impl Stated {
         }
         if let Some(difference) = existing.diff(&asked) {
             let message = format!("table `{table}` has other rules: {difference}");
-            return Err(folddb::Error::new(ErrorKind::RulesDiffer, message).into());
+            return Err(folddb::Error::new(ErrorKind::RulesMismatch, message).into());
         }
         let wanted = existing.key_codec().element_types().map(<[_]>::len);
         let wanted = if *existing.key_codec() == KeyCodec::Tuple {

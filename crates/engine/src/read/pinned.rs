@@ -17,7 +17,7 @@ use crate::state::view::TableView;
 /// memtable, is taken.
 ///
 /// # Errors
-/// [`ErrorKind::SnapshotGone`] where it is too old.
+/// [`ErrorKind::SnapshotTooOld`] where it is too old.
 #[inline]
 pub fn own_files_at(engine: &Engine, at: Option<At>) -> Result<Option<Arc<OwnFiles>>> {
     match at {
@@ -32,7 +32,7 @@ pub(crate) fn own_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<Own
     engine.borders.files_of(at).map_err(|TooOld| {
         let max_s = engine.options.snapshot_age_max.unwrap_or_default().as_secs_f64();
         let message = format!("the snapshot at seq {} has become older than {max_s} s", at.seq);
-        Error::new(ErrorKind::SnapshotGone, message)
+        Error::new(ErrorKind::SnapshotTooOld, message)
     })
 }
 

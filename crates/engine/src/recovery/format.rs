@@ -89,22 +89,22 @@ pub fn check_format(dir: &Path, options: &Options) -> Result<()> {
 }
 
 /// Says that there is no store in a directory, and what is there instead.
-pub fn no_store(dir: &Path, options: &Options) -> Error {
+pub fn store_not_found(dir: &Path, options: &Options) -> Error {
     if options.host.files.len_bytes(&dir.join(PLACE_FILE)).is_ok() {
         let message = format!(
             "{} holds backups, each a store in a directory of its own: name one to read it, or restore one to write",
             dir.display()
         );
-        return Error::new(ErrorKind::NoStore, message).advise("");
+        return Error::new(ErrorKind::StoreNotFound, message).advise("");
     }
-    Error::new(ErrorKind::NoStore, format!("there is no FoldDB store at {}", dir.display()))
+    Error::new(ErrorKind::StoreNotFound, format!("there is no FoldDB store at {}", dir.display()))
 }
 
 /// What `FORMAT` says, whether or not this version can read the store.
 pub fn read_version(dir: &Path, options: &Options) -> Result<Version> {
     let path = dir.join(FileName::Format.to_string());
     let file = options.host.files.open(&path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => no_store(dir, options),
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => store_not_found(dir, options),
         _ => Error::io("open", &path, error),
     })?;
     let failed = |error| Error::io("read", &path, error);

@@ -353,7 +353,7 @@ impl Catalog {
             Some(first) if names.len() > NAMES_MAX => format!("it has {} and more", first.join(", ")),
             _ => format!("it has {}", names.join(", ")),
         };
-        Error::new(ErrorKind::UnknownTable, format!("the store has no table `{name}`; {has}"))
+        Error::new(ErrorKind::TableNotFound, format!("the store has no table `{name}`; {has}"))
     }
 }
 

@@ -211,5 +211,5 @@ fn too_long(table: &TableCore, key_bytes: usize) -> Error {
 #[cold]
 pub fn not_at_hand(table: &TableCore, index: &IndexCore, why: &str) -> Error {
     let message = format!("index `{}` of table `{}`: {why}", index.name, table.name);
-    Error::new(ErrorKind::RulesDiffer, message)
+    Error::new(ErrorKind::RulesMismatch, message)
 }

@@ -174,7 +174,7 @@ impl ReadSet {
     /// Checks that nothing was written to all that since it was read; returns up to when that is so.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`]; [`ErrorKind::Closed`] for a table that was dropped; a failed read.
+    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotTooOld`]; [`ErrorKind::Closed`] for a table that was dropped; a failed read.
     pub fn check(&self, engine: &Engine) -> Result<Checked> {
         let checked = Checked { seq: engine.published(), lasts_until_ms: self.lasts_until_ms(engine)? };
         self.check_alive()?;
@@ -216,7 +216,7 @@ impl ReadSet {
     /// The same of what was written since that, by the time of the commit. The caller holds the commit lock.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotGone`].
+    /// [`ErrorKind::Conflict`]; [`ErrorKind::SnapshotTooOld`].
     pub(crate) fn check_rest(&self, engine: &Engine, by: Checked, time_ms: Option<u64>) -> Result<()> {
         self.check_alive()?; // a table goes without a seq
         if by.lasts_until_ms < NEVER && time_ms.unwrap_or_else(|| clock::now_ms(engine)) >= by.lasts_until_ms

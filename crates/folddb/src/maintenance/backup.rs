@@ -141,7 +141,7 @@ impl Store {
     /// it was opened; where the writer has removed values since that lie in files of their own, what is there now.
     ///
     /// # Errors
-    /// [`ErrorKind::SnapshotGone`] when a writer beside has removed such values each time that this began anew;
+    /// [`ErrorKind::SnapshotTooOld`] when a writer beside has removed such values each time that this began anew;
     /// [`ErrorKind::AlreadyExists`] when `to` is something else; [`ErrorKind::InvalidInput`] when it lies inside a store or holds
     /// backups of another one; [`ErrorKind::Locked`] while another backup to it is under way; [`ErrorKind::NoSpace`];
     /// [`ErrorKind::Poisoned`]; any other failure of the operating system. What was made by then is removed.
@@ -149,7 +149,7 @@ impl Store {
         let mut made = backup(self.engine(), to.as_ref(), options);
         for _ in 1..ATTEMPTS_BESIDE {
             match made {
-                Err(error) if error.kind() == ErrorKind::SnapshotGone => {
+                Err(error) if error.kind() == ErrorKind::SnapshotTooOld => {
                     made = backup(self.refresh()?.engine(), to.as_ref(), options);
                 }
                 made => return made,
@@ -671,7 +671,7 @@ fn gone_beside(path: &Path) -> Error {
     );
     let advice = "back it up again; or in the process that writes, or while none does; to the same file system, \
                   where values are linked and not copied";
-    Error::new(ErrorKind::SnapshotGone, message).advise(advice)
+    Error::new(ErrorKind::SnapshotTooOld, message).advise(advice)
 }
 
 /// Writes a manifest that holds this state and nothing else. Returns its number.

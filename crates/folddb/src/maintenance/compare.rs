@@ -158,7 +158,7 @@ impl Store {
     /// Fails where [`Store::bring_up`] would refuse the two scans. Nothing is read or written.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesDiffer`] where keys and values of the two tables mean other things, or where those of `from` may
+    /// [`ErrorKind::RulesMismatch`] where keys and values of the two tables mean other things, or where those of `from` may
     /// expire and those of
     /// `to` may not; [`ErrorKind::InvalidInput`] where `to` is no table of this store, or is seen by a snapshot or in its past, where the two
     /// do not go over the same range in the same order, or where one stops after so many rows; what is wrong with either scan.
@@ -470,5 +470,5 @@ fn check_rules(ours: &TableCore, theirs: &TableCore) -> Result<()> {
     };
     let advice =
         "drop the one, so that it can be made anew with the rules of the other, or leave the table out";
-    Err(Error::new(ErrorKind::RulesDiffer, message).advise(advice))
+    Err(Error::new(ErrorKind::RulesMismatch, message).advise(advice))
 }

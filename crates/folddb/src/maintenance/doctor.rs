@@ -422,7 +422,7 @@ impl Store {
     /// What is wrong with the store at `path`, which nobody has open for writing and which need not open.
     ///
     /// # Errors
-    /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`]; a directory that cannot be listed.
+    /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`]; a directory that cannot be listed.
     pub fn diagnose(path: impl AsRef<Path>, options: &Options) -> Result<Vec<Advice>> {
         let path = path.as_ref();
         let report = {

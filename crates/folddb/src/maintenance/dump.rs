@@ -48,7 +48,7 @@ impl Store {
     /// table, which is another in each store.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTable`]; damage, a failed read, or a failed write of `out`.
+    /// [`ErrorKind::TableNotFound`]; damage, a failed read, or a failed write of `out`.
     pub fn dump(&self, tables: &[String], out: &mut dyn Write) -> Result<DumpReport> {
         self.dump_seen(&Snapshot::take(self.engine(), HeldFor::Work), tables, out)
     }

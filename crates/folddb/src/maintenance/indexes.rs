@@ -42,7 +42,7 @@ impl Store {
     /// Compares an index with its table, as both are now: reads all of the table.
     ///
     /// # Errors
-    /// [`ErrorKind::UnknownTable`]; [`ErrorKind::InvalidInput`] where the table has no such index, or it is being built; a failed
+    /// [`ErrorKind::TableNotFound`]; [`ErrorKind::InvalidInput`] where the table has no such index, or it is being built; a failed
     /// read.
     pub fn check_index(&self, table: &str, index: &str) -> Result<IndexCheck> {
         let table = self.bytes_table(table)?;

@@ -87,7 +87,7 @@ impl Store {
     /// written now.
     ///
     /// # Errors
-    /// [`ErrorKind::RulesDiffer`] for a table that is there under other rules, or whose fold is not at hand;
+    /// [`ErrorKind::RulesMismatch`] for a table that is there under other rules, or whose fold is not at hand;
     /// [`ErrorKind::AlreadyExists`] for one that is not empty; [`ErrorKind::InvalidInput`] for a dump that was cut or changed,
     /// naming the line; [`ErrorKind::NewerFormat`]; any failure of writing. Batches before the failure stay.
     pub fn load(&self, dump: &mut dyn BufRead, options: &LoadOptions) -> Result<LoadReport> {
@@ -275,13 +275,13 @@ impl Load<'_> {
     fn open_table(&mut self, name: &str, rules_text: &str) -> Result<()> {
         let rules = TableRules::from_text(rules_text)?;
         let table = match self.store.bytes_table(name) {
-            Err(error) if error.kind() == ErrorKind::UnknownTable => self.create(name, rules)?,
+            Err(error) if error.kind() == ErrorKind::TableNotFound => self.create(name, rules)?,
             Err(error) => return Err(error),
             Ok(table) => match table.core().rules_with_indexes().diff(&rules) {
                 None => table,
                 Some(difference) => {
                     let message = format!("table `{name}` is there under other rules: {difference}");
-                    return Err(Error::new(ErrorKind::RulesDiffer, message));
+                    return Err(Error::new(ErrorKind::RulesMismatch, message));
                 }
             },
         };

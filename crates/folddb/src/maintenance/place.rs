@@ -192,7 +192,7 @@ pub(crate) fn generations(host: &Host, dir: &Path) -> Result<Vec<Generation>> {
 /// Says that there are no backups in a directory.
 pub(crate) fn no_backups(dir: &Path) -> Error {
     let message = format!("there are no backups at {}", dir.display());
-    Error::new(ErrorKind::NoStore, message).advise("check the path")
+    Error::new(ErrorKind::StoreNotFound, message).advise("check the path")
 }
 
 /// What the list of a generation tells.
@@ -226,7 +226,7 @@ pub(crate) fn read_list(files: &dyn Files, generation: &Path) -> Result<BackupLi
     let path = generation.join(LIST_FILE);
     let Some(bytes) = read_small(files, &path, LIST_FILE_BYTES_MAX)? else {
         let message = format!("{} is no backup: it has no list of its files", generation.display());
-        return Err(Error::new(ErrorKind::NoStore, message).advise("check the path"));
+        return Err(Error::new(ErrorKind::StoreNotFound, message).advise("check the path"));
     };
     BackupList::decode(&bytes).map_err(|cause| undecodable(&path, cause))
 }

@@ -132,8 +132,8 @@ impl Store {
     /// store is only read, and need not open. `progress` is told the bytes of parts that are done, and all of them.
     ///
     /// # Errors
-    /// [`ErrorKind::NoStore`], [`ErrorKind::Locked`], [`ErrorKind::AlreadyExists`]; [`ErrorKind::Corruption`] where no manifest
-    /// tells what lives; [`ErrorKind::RulesDiffer`] where the custom order of a table is not at hand; a failed write. What was
+    /// [`ErrorKind::StoreNotFound`], [`ErrorKind::Locked`], [`ErrorKind::AlreadyExists`]; [`ErrorKind::Corruption`] where no manifest
+    /// tells what lives; [`ErrorKind::RulesMismatch`] where the custom order of a table is not at hand; a failed write. What was
     /// made by then is removed.
     pub fn repair(
         path: impl AsRef<Path>,

@@ -93,7 +93,7 @@ impl Store {
     /// The backups in a place, oldest first. Those whose list is damaged are there too, and say so.
     ///
     /// # Errors
-    /// [`ErrorKind::NoStore`] when `place` holds no backups; [`ErrorKind::Corruption`]; [`ErrorKind::NewerFormat`]; a failed
+    /// [`ErrorKind::StoreNotFound`] when `place` holds no backups; [`ErrorKind::Corruption`]; [`ErrorKind::NewerFormat`]; a failed
     /// read.
     pub fn backups(place: impl AsRef<Path>, options: &Options) -> Result<Vec<Generation>> {
         generations(&options.host, place.as_ref())
@@ -103,7 +103,7 @@ impl Store {
     /// backup is checked first. `options` tell the host, and what custom orders of keys are needed.
     ///
     /// # Errors
-    /// [`ErrorKind::NoStore`] when there is no backup; [`ErrorKind::InvalidInput`] for a number or seq that cannot be restored,
+    /// [`ErrorKind::StoreNotFound`] when there is no backup; [`ErrorKind::InvalidInput`] for a number or seq that cannot be restored,
     /// naming those that can; [`ErrorKind::AlreadyExists`] when there is something at `to`; [`ErrorKind::Corruption`], naming
     /// the file, when the backup is damaged; [`ErrorKind::NoSpace`]; a failed read or write. What was made by then is removed.
     pub fn restore(
@@ -160,7 +160,7 @@ fn choose(host: &Host, backups: &Path, what: &RestoreOptions) -> Result<Generati
         Some(_) => generations(host, backups)?,
         None => match read_list(files, backups) {
             Ok(list) => vec![describe(files, list.generation, backups.to_owned())],
-            Err(error) if error.kind() == ErrorKind::NoStore => return Err(no_backups(backups)),
+            Err(error) if error.kind() == ErrorKind::StoreNotFound => return Err(no_backups(backups)),
             Err(error) => return Err(error),
         },
     };
@@ -179,8 +179,10 @@ fn pick(all: &[Generation], what: &RestoreOptions, place: &Path) -> Result<Gener
                 place.display(),
                 numbers.join(", ")
             )),
-            None => Error::new(ErrorKind::NoStore, format!("{} has no finished backup", place.display()))
-                .advise("make one: folddb backup STORE BACKUPS"),
+            None => {
+                Error::new(ErrorKind::StoreNotFound, format!("{} has no finished backup", place.display()))
+                    .advise("make one: folddb backup STORE BACKUPS")
+            }
         });
     }
     let Some(seq) = what.at_seq else {

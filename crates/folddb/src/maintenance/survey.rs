@@ -54,18 +54,18 @@ impl Survey {
     /// Looks around.
     ///
     /// # Errors
-    /// `NoStore`, `Locked` while a writer has the store open; the directory cannot be listed.
+    /// `StoreNotFound`, `Locked` while a writer has the store open; the directory cannot be listed.
     pub(crate) fn take(dir: &Path, options: &Options) -> Result<Survey> {
         let names = options.host.files.list(dir).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-                format::no_store(dir, options)
+                format::store_not_found(dir, options)
             }
             _ => Error::io("list", dir, error),
         })?;
         let mut files: Vec<FileName> = names.iter().filter_map(|name| FileName::parse(name)).collect();
         files.sort_unstable();
         if !files.iter().any(|file| *file != FileName::Lock) {
-            return Err(format::no_store(dir, options));
+            return Err(format::store_not_found(dir, options));
         }
         let lock = format::lock(dir, &options.clone().read_only(true))?;
         let manifests = folddb_manifest::examine(&options.host, dir)?;
@@ -100,7 +100,7 @@ impl Survey {
     fn look_at_format(&self, findings: &mut Vec<Finding>) {
         let file = FileName::Format.to_string();
         match &self.version {
-            Err(error) if error.kind() == ErrorKind::NoStore => findings.push(Finding::damage(
+            Err(error) if error.kind() == ErrorKind::StoreNotFound => findings.push(Finding::damage(
                 file,
                 None,
                 "it is not there: the creation of the store was cut short, or it is lost",

@@ -102,7 +102,7 @@ impl Store {
     /// `progress` is told the bytes read so far, and those of all files that will be.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::NoStore`], [`crate::ErrorKind::Locked`]; a directory that cannot be listed. Whatever else is
+    /// [`crate::ErrorKind::StoreNotFound`], [`crate::ErrorKind::Locked`]; a directory that cannot be listed. Whatever else is
     /// wrong is a finding of the report.
     pub fn verify(
         path: impl AsRef<Path>,

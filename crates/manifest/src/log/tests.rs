@@ -85,7 +85,7 @@ fn edits_come_back_on_the_real_disk() {
 #[test]
 fn no_manifest_is_no_store() {
     let world = World::default();
-    assert_eq!(load(&world.host(), dir()).unwrap_err().kind(), ErrorKind::NoStore);
+    assert_eq!(load(&world.host(), dir()).unwrap_err().kind(), ErrorKind::StoreNotFound);
 }
 
 #[test]

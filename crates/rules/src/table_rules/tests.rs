@@ -174,7 +174,7 @@ fn a_missing_fold_leaves_reading_unfolded() {
     let missing = |rules: &TableRules| {
         let bound = rules.bind(&custom()).unwrap();
         assert!(bound.fold.fold().is_none());
-        assert_eq!(bound.check_writable().unwrap_err().kind(), ErrorKind::RulesDiffer);
+        assert_eq!(bound.check_writable().unwrap_err().kind(), ErrorKind::RulesMismatch);
         assert_eq!(rules.validate(&custom()).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(bound.show_value(b"x").unwrap(), Datum::Bytes(b"x".to_vec()));
         bound.missing.unwrap()
@@ -194,7 +194,7 @@ fn a_missing_fold_leaves_reading_unfolded() {
         "the table asks the custom predicate `zero`, which is not at hand"
     );
     let error = rules.order("by-size").bind(&custom()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::RulesDiffer);
+    assert_eq!(error.kind(), ErrorKind::RulesMismatch);
 }
 
 #[test]

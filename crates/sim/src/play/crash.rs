@@ -332,7 +332,7 @@ impl Player {
             }
             Ok(_) => Ok(()),
             Err(_) if disk.is_dead() => Ok(()),
-            Err(error) if error.kind() == ErrorKind::NoStore && !self.is_created => Ok(()),
+            Err(error) if error.kind() == ErrorKind::StoreNotFound && !self.is_created => Ok(()),
             Err(error) => Err(said("open the store after a crash")(error)),
         }
     }
@@ -353,7 +353,7 @@ impl Player {
 
     /// Its making was cut short: then it is no store yet, and another place will do.
     fn not_opened(&mut self, error: Error) -> Outcome {
-        if error.kind() == ErrorKind::NoStore && !self.is_created {
+        if error.kind() == ErrorKind::StoreNotFound && !self.is_created {
             self.dir.set_extension("again");
             return self.create_store();
         }

@@ -101,12 +101,12 @@ impl Player {
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 same("whether the cursor is of this table", &is_same, &false)
             }
-            Err(error) if error.kind() == ErrorKind::SnapshotGone && how == Resume::Strict => {
+            Err(error) if error.kind() == ErrorKind::SnapshotTooOld && how == Resume::Strict => {
                 self.may_be_gone(left)
             }
             Err(error) => Err(said("go on with a cursor")(error)),
             Ok(rest) if how == Resume::Strict => match dump(rest) {
-                Err(error) if error.kind() == ErrorKind::SnapshotGone => self.may_be_gone(left),
+                Err(error) if error.kind() == ErrorKind::SnapshotTooOld => self.may_be_gone(left),
                 rest => left.compare_strict(rest.map_err(said("go on with a scan"))?),
             },
             Ok(rest) => left.compare_relaxed(&table, rest),

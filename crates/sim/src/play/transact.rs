@@ -135,7 +135,8 @@ impl Player {
             Ok(value) => value.map(Present::Value),
             Err(error) if error.kind() == ErrorKind::FoldFailed => Some(Present::Failed),
             Err(error)
-                if error.kind() == ErrorKind::SnapshotGone && running.transaction.snapshot().has_ended() =>
+                if error.kind() == ErrorKind::SnapshotTooOld
+                    && running.transaction.snapshot().has_ended() =>
             {
                 return Ok(());
             }
@@ -197,7 +198,7 @@ impl Player {
                 Err(format!("a transaction at seq {} is committed, whose reads were overtaken", at.0))
             }
             Err(error) if error.kind() == ErrorKind::Closed && is_over => Ok(()),
-            Err(error) if error.kind() == ErrorKind::SnapshotGone && has_ended => Ok(()),
+            Err(error) if error.kind() == ErrorKind::SnapshotTooOld && has_ended => Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 match verdict(&self.known.model, reads, at) {
                     Verdict::Commits if !is_over => {

@@ -40,5 +40,5 @@ fn a_damaged_one_is_not_passed_over_in_silence() {
     let (kind, message) = picked(&all, &RestoreOptions::default()).unwrap_err();
     assert_eq!((kind, &*message), (ErrorKind::Corruption, "backup 5: its list is damaged"));
     assert_eq!(picked(&all, &RestoreOptions::default().generation(Some(4))), Ok(4));
-    assert_eq!(picked(&[], &RestoreOptions::default()).unwrap_err().0, ErrorKind::NoStore);
+    assert_eq!(picked(&[], &RestoreOptions::default()).unwrap_err().0, ErrorKind::StoreNotFound);
 }
