@@ -151,10 +151,10 @@ pub(crate) enum Verb {
     Doctor(StoreArgs),
     /// Remove a table and everything in it
     Drop(DropArgs),
-    /// Seal a store: from then on it is only read, by any number of processes
-    Seal(StoreArgs),
-    /// Take the seal off a store
-    Unseal(StoreArgs),
+    /// Freeze a store: from then on it is only read, by any number of processes
+    Freeze(StoreArgs),
+    /// Thaw a store, so that it can be written to again
+    Thaw(StoreArgs),
     /// Print the rows that an index finds by a term, or by a range of terms, in the order of the terms
     Find(Box<FindArgs>),
     /// Add an index to a table, drop one, or list what there are

@@ -33,7 +33,7 @@ mod repair;
 mod restore;
 mod runs;
 mod scan;
-mod seal;
+mod freeze;
 mod shell;
 mod stats;
 mod sync;
@@ -82,8 +82,8 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Repair(args) => repair::run(&args, session),
         Verb::Doctor(args) => doctor::run(&args, session),
         Verb::Drop(args) => drop::run(&args, session),
-        Verb::Seal(args) => seal::seal(&args, session),
-        Verb::Unseal(args) => seal::unseal(&args, session),
+        Verb::Freeze(args) => freeze::freeze(&args, session),
+        Verb::Thaw(args) => freeze::thaw(&args, session),
         Verb::Find(args) => find::run(&args, session),
         Verb::Index(args) => index::run(&args, session),
         Verb::Backup(args) => backup::run(&args, session),

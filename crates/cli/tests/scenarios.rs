@@ -141,7 +141,7 @@ scenarios! {
     values_lie_apart: "values.txt",
     dead_values_of_a_hashed_table_are_given_back: "reclaim.txt",
     feeds_are_followed: "feeds.txt",
-    values_lie_in_files_of_their_own_and_stores_are_sealed: "place.txt",
+    values_lie_in_files_of_their_own_and_stores_are_frozen: "place.txt",
     files_become_values_and_values_files: "files.txt",
     records_are_found_by_what_is_in_them: "indexes.txt",
     values_of_any_length_come_back_by_every_way_out_and_in: "long.txt",

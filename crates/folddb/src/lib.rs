@@ -81,7 +81,7 @@ mod digest;
 mod whole;
 mod transaction;
 mod store;
-mod sealed;
+mod frozen;
 mod bulk;
 mod feed_event;
 mod feed_batch;

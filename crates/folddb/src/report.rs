@@ -12,7 +12,7 @@ use folddb_engine::background::{live_values, merge, reclaim, unflushed};
 use folddb_engine::edit::old_snapshots;
 use folddb_engine::read::hashed;
 use folddb_engine::read::hashed::As;
-use folddb_engine::recovery::format::is_sealed;
+use folddb_engine::recovery::format::is_frozen;
 use folddb_engine::state::catalog::TableCore;
 use folddb_engine::state::engine::Engine;
 use folddb_engine::state::hash_index::Hashed;
@@ -130,8 +130,8 @@ pub struct StoreStats {
     pub short_of_space: Option<String>,
     /// The failure that has poisoned the store, if one has.
     pub poisoned_by: Option<String>,
-    /// Whether the store is sealed, so that it is opened for reading only.
-    pub is_sealed: bool,
+    /// Whether the store is frozen, so that it is opened for reading only.
+    pub is_frozen: bool,
 }
 
 /// A file of the value lane: a segment, or values of segments that were moved.
@@ -466,6 +466,6 @@ fn stats(background: &Background) -> StoreStats {
             .collect(),
         short_of_space: engine.health.short_of_space(),
         poisoned_by: engine.health.cause().map(|cause| cause.message().to_owned()),
-        is_sealed: engine.options.read_only && is_sealed(&*engine.host.files, &engine.dir),
+        is_frozen: engine.options.read_only && is_frozen(&*engine.host.files, &engine.dir),
     }
 }

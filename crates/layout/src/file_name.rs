@@ -29,7 +29,7 @@ pub enum FileName {
     /// What is locked while the store is open.
     Lock,
     /// Says that the store is only to be read.
-    Sealed,
+    Frozen,
     /// A list of what lives.
     Manifest(FileNumber),
     /// A segment of the log lane.
@@ -57,7 +57,7 @@ impl FileName {
         let file = match name {
             "FORMAT" => FileName::Format,
             "LOCK" => FileName::Lock,
-            "SEALED" => FileName::Sealed,
+            "SEALED" => FileName::Frozen,
             _ => parse_numbered(name)?,
         };
         Some(file)
@@ -66,7 +66,7 @@ impl FileName {
     /// Its number, where it has one.
     pub fn number(self) -> Option<FileNumber> {
         match self {
-            FileName::Format | FileName::Lock | FileName::Sealed => None,
+            FileName::Format | FileName::Lock | FileName::Frozen => None,
             FileName::Manifest(number)
             | FileName::Log(number)
             | FileName::Kept(number)
@@ -128,7 +128,7 @@ impl fmt::Display for FileName {
         match self {
             FileName::Format => f.write_str("FORMAT"),
             FileName::Lock => f.write_str("LOCK"),
-            FileName::Sealed => f.write_str("SEALED"),
+            FileName::Frozen => f.write_str("SEALED"),
             FileName::Manifest(number) => write!(f, "MANIFEST-{:06}", number.0),
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
             FileName::Kept(number) => write!(f, "{:06}.kept", number.0),

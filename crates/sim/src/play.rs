@@ -10,7 +10,7 @@
 //!   write    single ops, streams, batches; what is noted of them        look     comparing everything, scans
 //!   strike   time, faults                                               crash    the process ends, and the next one opens
 //!   transact transactions    load    bulk loads    cursors    scans that are left
-//!   others   a second store, readers beside, a sealed store, tables made anew from their logs
+//!   others   a second store, readers beside, a frozen store, tables made anew from their logs
 //!   past     what tables keep of their past, and snapshots of it
 //!   index    indexes      follow    the change feed, read in the store and beside it      ages    how old snapshots become
 //!   clock    the time between actions

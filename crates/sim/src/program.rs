@@ -207,8 +207,8 @@ pub enum Other {
     BringUp(u8, u8),
     /// Reads the store beside its writer, and what was opened so before.
     Beside,
-    /// Seals the store, reads it, and takes the seal off.
-    Seal,
+    /// Freezes the store, reads it, and thaws it.
+    Freeze,
     /// Makes the tables that keep their log anew, in another store.
     Rebuild,
 }

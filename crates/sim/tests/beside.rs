@@ -1,4 +1,4 @@
-//! Stores that others write to are read beside them, and sealed stores are read by everybody: by real processes, and in the faulty
+//! Stores that others write to are read beside them, and frozen stores are read by everybody: by real processes, and in the faulty
 //! world.
 #![allow(clippy::unwrap_used)]
 
@@ -398,51 +398,47 @@ fn names(dir: &Path, end: &str) -> BTreeSet<String> {
     names.filter_map(|name| name.into_string().ok()).filter(|name| name.ends_with(end)).collect()
 }
 
-// ---- sealed ---------------------------------------------------------------------------------------------
+// ---- frozen ---------------------------------------------------------------------------------------------
 
 #[test]
-fn a_sealed_store_is_read_by_many_and_written_by_nobody() {
+fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("store");
     let store = Store::create(&dir, manual()).unwrap();
     (0..50).for_each(|key| assert!(apart(&store).set(&key, &blob(key, 0)).is_ok()));
-    assert_eq!(Store::seal(&dir, manual()).err().unwrap().kind(), ErrorKind::Locked);
+    assert_eq!(Store::freeze(&dir, manual()).err().unwrap().kind(), ErrorKind::Locked);
     store.close().unwrap();
-    Store::seal(&dir, manual()).unwrap();
-    Store::seal(&dir, manual()).unwrap();
-    assert!(Store::is_sealed(&dir, &manual()));
+    Store::freeze(&dir, manual()).unwrap();
+    Store::freeze(&dir, manual()).unwrap();
+    assert!(Store::is_frozen(&dir, &manual()));
     let error = Store::open(&dir, manual()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
-    assert!(error.to_string().contains("sealed"), "{error}");
-    assert!(Store::diagnose(&dir, &manual()).unwrap().iter().any(|advice| advice.what.contains("sealed")));
+    assert!(error.to_string().contains("frozen"), "{error}");
+    assert!(Store::diagnose(&dir, &manual()).unwrap().iter().any(|advice| advice.what.contains("frozen")));
     let readers: Vec<Store> = (0..3).map(|_| Store::open(&dir, manual().read_only(true)).unwrap()).collect();
     for reader in &readers {
-        assert!(reader.stats().is_sealed);
+        assert!(reader.stats().is_frozen);
         assert_eq!(apart(reader).get(&7).unwrap(), Some(blob(7, 0)));
         assert_eq!(apart(reader).delete(&7).unwrap_err().kind(), ErrorKind::ReadOnly);
     }
     let backups = temp.path().join("backups");
     readers[0].backup(&backups, &BackupOptions::default()).unwrap();
-    assert_eq!(
-        Store::unseal(&dir, manual()).err().unwrap().kind(),
-        ErrorKind::Locked,
-        "while somebody reads"
-    );
+    assert_eq!(Store::thaw(&dir, manual()).err().unwrap().kind(), ErrorKind::Locked, "while somebody reads");
     drop(readers);
     assert!(Store::verify(&dir, &manual(), true, |_, _| {}).unwrap().findings.is_empty());
     let again = temp.path().join("again");
     Store::restore(&backups, &again, &RestoreOptions::default(), &manual()).unwrap();
-    assert!(Store::open(&again, manual()).is_ok(), "what is restored is not sealed");
-    Store::unseal(&dir, manual()).unwrap();
-    Store::unseal(&dir, manual()).unwrap();
+    assert!(Store::open(&again, manual()).is_ok(), "what is restored is not frozen");
+    Store::thaw(&dir, manual()).unwrap();
+    Store::thaw(&dir, manual()).unwrap();
     let store = Store::open(&dir, manual()).unwrap();
-    assert!(!store.stats().is_sealed);
+    assert!(!store.stats().is_frozen);
     assert!(apart(&store).delete(&7).is_ok());
-    assert_eq!(Store::unseal(temp.path(), manual()).err().unwrap().kind(), ErrorKind::StoreNotFound);
+    assert_eq!(Store::thaw(temp.path(), manual()).err().unwrap().kind(), ErrorKind::StoreNotFound);
 }
 
-/// Writes, seals and unseals; says how far it came.
-fn seal_and_unseal(disk: &SimDisk) -> u64 {
+/// Writes, freezes and thaws; says how far it came.
+fn freeze_and_thaw(disk: &SimDisk) -> u64 {
     let options = || manual().host(disk.host());
     let dir = SimDisk::store_dir();
     let fill = || -> folddb::Result<()> {
@@ -455,36 +451,36 @@ fn seal_and_unseal(disk: &SimDisk) -> u64 {
         }
         Ok(())
     };
-    let done = [fill(), Store::seal(&dir, options()), Store::unseal(&dir, options())];
+    let done = [fill(), Store::freeze(&dir, options()), Store::thaw(&dir, options())];
     done.iter().take_while(|done| done.is_ok()).count() as u64
 }
 
 #[test]
-fn a_store_is_sealed_under_the_lock_that_it_was_opened_under() {
+fn a_store_is_frozen_under_the_lock_that_it_was_opened_under() {
     let disk = SimDisk::new(3);
     let (dir, options) = (SimDisk::store_dir(), || manual().host(disk.host()));
     Store::create(&dir, options()).unwrap().close().unwrap();
     disk.break_on(Fault { skip: 1, ..Fault::on(&[Call::Lock]) }); // who locks it again has let it go before
-    Store::seal(&dir, options()).unwrap();
+    Store::freeze(&dir, options()).unwrap();
     disk.heal();
-    assert!(Store::is_sealed(&dir, &options()));
+    assert!(Store::is_frozen(&dir, &options()));
 }
 
 #[test]
-fn a_crash_while_a_store_is_sealed_leaves_it_sealed_or_not_and_whole() {
+fn a_crash_while_a_store_is_frozen_leaves_it_frozen_or_not_and_whole() {
     let whole = SimDisk::new(1);
-    assert_eq!(seal_and_unseal(&whole), 3);
-    let (mut sealed, mut open) = (0, 0);
+    assert_eq!(freeze_and_thaw(&whole), 3);
+    let (mut frozen, mut open) = (0, 0);
     for moment in 0..whole.changes() {
         let disk = SimDisk::new(1);
         disk.die_after(moment);
-        let came = seal_and_unseal(&disk);
+        let came = freeze_and_thaw(&disk);
         if came == 0 {
             continue;
         }
         for disk in [disk.after_death(), disk.after_power_cut(&mut Seeded::new(moment))] {
             let options = || manual().host(disk.host());
-            let is_sealed = Store::is_sealed(SimDisk::store_dir(), &options());
+            let is_frozen = Store::is_frozen(SimDisk::store_dir(), &options());
             let changes = disk.changes();
             for options in [options().read_only(true), options().beside_writer(true)] {
                 let store = Store::open(SimDisk::store_dir(), options).unwrap();
@@ -492,24 +488,24 @@ fn a_crash_while_a_store_is_sealed_leaves_it_sealed_or_not_and_whole() {
             }
             assert!(disk.changes() <= changes + 1, "readers change nothing but the lock");
             if came == 2 && moment < whole.changes() - 2 {
-                assert!(is_sealed, "moment {moment}: what was acknowledged is sealed");
+                assert!(is_frozen, "moment {moment}: what was acknowledged is frozen");
             }
             match Store::open(SimDisk::store_dir(), options()) {
                 Ok(_) => open += 1,
                 Err(error) => {
-                    assert!(is_sealed && error.kind() == ErrorKind::ReadOnly, "moment {moment}: {error}");
-                    sealed += 1;
+                    assert!(is_frozen && error.kind() == ErrorKind::ReadOnly, "moment {moment}: {error}");
+                    frozen += 1;
                 }
             }
         }
     }
-    assert!(sealed > 0 && open > 0, "{sealed} sealed, {open} not");
+    assert!(frozen > 0 && open > 0, "{frozen} frozen, {open} not");
 }
 
 /// Calls `change` again after each of its calls has failed once: where it says that it is done, a power cut does not undo it.
 fn assert_done_is_durable(
     whole: &SimDisk,
-    is_sealed_then: bool,
+    is_frozen_then: bool,
     change: fn(&Path, Options) -> folddb::Result<()>,
 ) {
     let dir = SimDisk::store_dir();
@@ -526,21 +522,21 @@ fn assert_done_is_durable(
         disk.heal();
         change(&dir, options()).unwrap_or_else(|error| panic!("again after call {skip}: {error}"));
         disk.after_power_cuts(4, |left| {
-            let is_sealed = Store::is_sealed(&dir, &manual().host(left.host()));
-            assert_eq!(is_sealed, is_sealed_then, "after call {skip} failed, done again, and the power went");
+            let is_frozen = Store::is_frozen(&dir, &manual().host(left.host()));
+            assert_eq!(is_frozen, is_frozen_then, "after call {skip} failed, done again, and the power went");
         });
     }
     assert!(failures > 2, "only {failures} calls failed it");
 }
 
 #[test]
-fn a_seal_that_failed_and_is_set_or_taken_off_again_is_durable_when_that_is_done() {
+fn a_freeze_that_failed_and_is_done_or_undone_again_is_durable_when_that_is_done() {
     let disk = SimDisk::new(3);
     let options = || manual().host(disk.host());
     let store = Store::create(SimDisk::store_dir(), options()).unwrap();
     Numbered::open(&store).unwrap();
     store.close().unwrap();
-    assert_done_is_durable(&disk, true, |dir, options| Store::seal(dir, options));
-    Store::seal(SimDisk::store_dir(), options()).unwrap();
-    assert_done_is_durable(&disk, false, |dir, options| Store::unseal(dir, options));
+    assert_done_is_durable(&disk, true, |dir, options| Store::freeze(dir, options));
+    Store::freeze(SimDisk::store_dir(), options()).unwrap();
+    assert_done_is_durable(&disk, false, |dir, options| Store::thaw(dir, options));
 }

@@ -136,9 +136,9 @@ impl Fixtures {
         let dir = self.copied(name);
         assert_verifies(&dir);
         self.check_content(&Store::open(&dir, options().read_only(true)).expect("it opens"), name);
-        if Store::is_sealed(&dir, &options()) {
+        if Store::is_frozen(&dir, &options()) {
             assert!(Store::open(&dir, options()).is_err(), "a sealed store is only read");
-            Store::unseal(&dir, options()).expect("the seal is taken off");
+            Store::thaw(&dir, options()).expect("the store is thawed");
         }
         let store = Store::open(&dir, options()).expect("it opens for writing");
         self.check_content(&store, name);

@@ -57,7 +57,7 @@ Words with spaces stand in quotes. --json prints any report as JSON.
 ";
 
 /// Verbs that mean nothing in a shell.
-const OUTSIDE: [&str; 8] = ["shell", "completions", "man", "help", "verify", "repair", "seal", "unseal"];
+const OUTSIDE: [&str; 8] = ["shell", "completions", "man", "help", "verify", "repair", "freeze", "thaw"];
 
 pub(crate) fn run(args: &ShellArgs, session: &mut Session) -> Result<(), Failure> {
     if session.shared.is_some() {

@@ -84,7 +84,7 @@ fn figures(stats: &StoreStats) -> Vec<(&'static str, Datum)> {
         ("oldest_snapshot_s", stats.oldest_snapshot_s.map_or(Datum::Null, Datum::Float)),
         ("short_of_space", text(&stats.short_of_space)),
         ("poisoned_by", text(&stats.poisoned_by)),
-        ("sealed", Datum::Bool(stats.is_sealed)),
+        ("frozen", Datum::Bool(stats.is_frozen)),
     ]
 }
 

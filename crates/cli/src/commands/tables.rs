@@ -34,11 +34,11 @@ pub(crate) fn run(args: &StoreArgs, session: &mut Session) -> Result<(), Failure
         ]);
     }
     let header = ["table", "key", "fold", "records", "size"].map(str::to_owned);
-    let is_sealed = store.stats().is_sealed;
+    let is_frozen = store.stats().is_frozen;
     session.report(&Value::Array(report), |out| {
         table::write(out, &header, &rows)?;
-        match is_sealed {
-            true => writeln!(out, "the store is sealed: it is only read, until it is unsealed"),
+        match is_frozen {
+            true => writeln!(out, "the store is frozen: it is only read, until it is thawed"),
             false => Ok(()),
         }
     })

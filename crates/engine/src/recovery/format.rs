@@ -1,4 +1,4 @@
-//! The directory of a store before anything in it is read: FORMAT, the lock, whether the store is sealed.
+//! The directory of a store before anything in it is read: FORMAT, the lock, whether the store is frozen.
 //!
 //! ```text
 //!   create   directory, MANIFEST, FORMAT last: a creation that was cut short is no store
@@ -114,18 +114,18 @@ pub fn read_version(dir: &Path, options: &Options) -> Result<Version> {
     Version::decode(&bytes).map_err(|cause| Error::corrupt(&path, 0, cause))
 }
 
-/// Locks the store as who opens it must: not at all beside a writer, and where it is sealed only if that goes.
+/// Locks the store as who opens it must: not at all beside a writer, and where it is frozen only if that goes.
 pub fn lock_to_open(dir: &Path, options: &Options) -> Result<Option<Box<dyn FileLock>>> {
     if options.beside.is_some() {
         return Ok(None);
     }
-    match (is_sealed(&*options.host.files, dir), options.read_only) {
+    match (is_frozen(&*options.host.files, dir), options.read_only) {
         (true, true) => Ok(lock(dir, options).ok()),
         (true, false) => Err(refuse(dir)),
         (false, _) => {
             let lock = lock(dir, options)?;
             // It may have been sealed meanwhile, by who had the lock.
-            match !options.read_only && is_sealed(&*options.host.files, dir) {
+            match !options.read_only && is_frozen(&*options.host.files, dir) {
                 true => Err(refuse(dir)),
                 false => Ok(Some(lock)),
             }
@@ -170,12 +170,12 @@ pub(crate) fn refuse_to_write_a_backup(dir: &Path, options: &Options) -> Result<
     Err(Error::invalid(message))
 }
 
-pub fn is_sealed(files: &dyn Files, dir: &Path) -> bool {
-    files.len_bytes(&dir.join(FileName::Sealed.to_string())).is_ok()
+pub fn is_frozen(files: &dyn Files, dir: &Path) -> bool {
+    files.len_bytes(&dir.join(FileName::Frozen.to_string())).is_ok()
 }
 
-/// The error of who would write to a sealed store.
+/// The error of who would write to a frozen store.
 pub fn refuse(dir: &Path) -> Error {
-    let message = format!("the store {} is sealed", dir.display());
-    Error::new(ErrorKind::ReadOnly, message).advise("open it for reading, or unseal it")
+    let message = format!("the store {} is frozen", dir.display());
+    Error::new(ErrorKind::ReadOnly, message).advise("open it for reading, or thaw it")
 }

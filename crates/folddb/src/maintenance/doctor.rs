@@ -196,9 +196,9 @@ fn of_refusals(facts: &Facts, advice: &mut Vec<Advice>) {
 }
 
 fn of_seal(facts: &Facts, advice: &mut Vec<Advice>) {
-    if facts.stats.is_sealed {
-        let todo = format!("nothing, or to write to it: folddb unseal {}", facts.store);
-        let what = "the store is sealed".to_owned();
+    if facts.stats.is_frozen {
+        let todo = format!("nothing, or to write to it: folddb thaw {}", facts.store);
+        let what = "the store is frozen".to_owned();
         advice.push(one(Weight::Minor, what, "it is opened for reading only", todo));
     }
 }

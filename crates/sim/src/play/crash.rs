@@ -313,10 +313,10 @@ impl Player {
         self.was_full = false;
     }
 
-    /// Opens the store, which a process may have sealed before it died.
+    /// Opens the store, which a process may have frozen before it died.
     fn open_store(&self) -> folddb::Result<Store> {
-        if Store::is_sealed(&self.dir, &self.options()) {
-            Store::unseal(&self.dir, self.options())?;
+        if Store::is_frozen(&self.dir, &self.options()) {
+            Store::thaw(&self.dir, self.options())?;
         }
         Store::open(&self.dir, self.options())
     }

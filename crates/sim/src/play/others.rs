@@ -42,7 +42,7 @@ impl Player {
             },
             Other::BringUp(slot, of) => self.bring_up(slot, of),
             Other::Beside => self.beside(),
-            Other::Seal => self.seal(),
+            Other::Freeze => self.freeze(),
             Other::Rebuild => self.rebuild(),
         }
     }
@@ -215,14 +215,14 @@ impl Player {
         Ok(())
     }
 
-    /// Closes the store and seals it; several read it then, and nobody may write.
-    fn seal(&mut self) -> Outcome {
+    /// Closes the store and freezes it; several read it then, and nobody may write.
+    fn freeze(&mut self) -> Outcome {
         self.let_go();
         let store = self.store.take().ok_or("the store is not open")?;
         let closed = store.close();
         let is_closed = closed.is_ok();
         self.makes_durable("close", closed)?;
-        match Store::seal(&self.dir, self.options()) {
+        match Store::freeze(&self.dir, self.options()) {
             Ok(()) if is_closed => {
                 match self.disk.clone() {
                     Some(disk) => {
@@ -233,12 +233,12 @@ impl Player {
                     }
                     None => self.read_sealed()?,
                 }
-                if let Err(error) = Store::unseal(&self.dir, self.options()) {
-                    self.refused("unseal the store", error)?;
+                if let Err(error) = Store::thaw(&self.dir, self.options()) {
+                    self.refused("thaw the store", error)?;
                 }
             }
             Ok(()) => {}
-            Err(error) => self.refused("seal the store", error)?,
+            Err(error) => self.refused("freeze the store", error)?,
         }
         if self.disk.as_ref().is_some_and(SimDisk::is_dead) {
             return Ok(());
@@ -248,12 +248,12 @@ impl Player {
 
     fn read_sealed(&self) -> Outcome {
         let refused = Store::open(&self.dir, self.options()).map(drop).map_err(|error| error.kind());
-        same("opening a sealed store for writing", &refused, &Err(ErrorKind::ReadOnly))?;
+        same("opening a frozen store for writing", &refused, &Err(ErrorKind::ReadOnly))?;
         let open =
-            || Store::open(&self.dir, self.options().read_only(true)).map_err(said("open a sealed store"));
+            || Store::open(&self.dir, self.options().read_only(true)).map_err(said("open a frozen store"));
         let stores = [open()?, open()?];
         for store in &stores {
-            self.is_all_there(store, "a sealed store")?;
+            self.is_all_there(store, "a frozen store")?;
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ fn with_others(actions: Vec<Action>, seed: u64) -> Vec<Action> {
             0 if chance.one_in(2) => Other::Compare(slot(chance), chance.next_u64() as u8),
             0 => Other::BringUp(slot(chance), chance.next_u64() as u8),
             1 => Other::Beside,
-            2 if chance.one_in(2) => Other::Seal,
+            2 if chance.one_in(2) => Other::Freeze,
             2 => Other::Rebuild,
             _ => continue,
         };

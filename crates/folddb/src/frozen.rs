@@ -1,16 +1,16 @@
-//! Sealing a store: from then on it is only read, by as many as like, on media that nobody can write to as well.
+//! Freezing a store: from then on it is only read, by as many as like, on media that nobody can write to as well.
 //!
-//! A store is sealed by a file `SEALED` in its directory. It is made while the store is locked, after everything that was in memory
+//! A store is frozen by a file `SEALED` in its directory. It is made while the store is locked, after everything that was in memory
 //! or in the log has gone to runs, so that nobody who opens it has anything to replay. The lock is the one that the store was
-//! opened under: let go between, another process might write and die. Who opens a sealed store for reading takes the lock
+//! opened under: let go between, another process might write and die. Who opens a frozen store for reading takes the lock
 //! where that goes and does without where it does not; who opens it for writing is refused.
 //!
 //! ```text
-//!   seal     lock, open, flush, close in order; still locked: SEALED written, synced, and its name
-//!   unseal   lock: nobody reads who could lock; SEALED removed, and the directory synced
+//!   freeze     lock, open, flush, close in order; still locked: SEALED written, synced, and its name
+//!   thaw   lock: nobody reads who could lock; SEALED removed, and the directory synced
 //! ```
 //!
-//! A crash before the name is durable leaves a store that is not sealed, or is, and is whole either way.
+//! A crash before the name is durable leaves a store that is not frozen, or is, and is whole either way.
 
 use std::path::Path;
 
@@ -23,24 +23,24 @@ use folddb_engine::options::Options;
 use folddb_engine::recovery::format;
 
 /// What stands in the file, for people.
-const SAID: &[u8] = b"sealed: opened for reading only, until it is unsealed\n";
+const SAID: &[u8] = b"frozen: opened for reading only, until it is thawed\n";
 
 impl Store {
-    /// Seals a store that nobody has open: it is opened for reading only from then on, by any number of processes. A store that is
-    /// sealed stays so.
+    /// Freezes a store that nobody has open: it is opened for reading only from then on, by any number of processes. A store that is
+    /// frozen stays so.
     ///
     /// # Errors
-    /// As for [`Store::open`]; a failed write, after which the store is sealed or not, and whole.
-    pub fn seal(path: impl AsRef<Path>, options: Options) -> Result<()> {
+    /// As for [`Store::open`]; a failed write, after which the store is frozen or not, and whole.
+    pub fn freeze(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.read_only(false));
         let files = &*options.host.files;
-        let to = path.join(FileName::Sealed.to_string());
-        if format::is_sealed(files, path) {
-            return sync_name(files, path); // whoever sealed it may have failed to
+        let to = path.join(FileName::Frozen.to_string());
+        if format::is_frozen(files, path) {
+            return sync_name(files, path); // whoever frozen it may have failed to
         }
         let store = Store::open(path, options.clone())?;
-        // Held from the opening until the seal is durable: nobody writes between, so all that there is has gone to runs. Who
-        // looked for a seal before, and waits for the lock, looks again under it (`format::lock_to_open`).
+        // Held from the opening until the freeze is durable: nobody writes between, so all that there is has gone to runs. Who
+        // looked for a freeze before, and waits for the lock, looks again under it (`format::lock_to_open`).
         let _lock = store.engine().take_lock();
         store.close()?;
         let mut file = files.create(&to).map_err(|error| Error::io("create", &to, error))?;
@@ -49,27 +49,27 @@ impl Store {
         sync_name(files, path)
     }
 
-    /// Takes the seal off: the store can be written to again. Who reads it meanwhile without a lock, as on media that cannot be
+    /// Thaws the store: the store can be written to again. Who reads it meanwhile without a lock, as on media that cannot be
     /// locked, must have ended before anything is written.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Locked`] while somebody reads; [`crate::ErrorKind::StoreNotFound`]; a failed write.
-    pub fn unseal(path: impl AsRef<Path>, options: Options) -> Result<()> {
+    pub fn thaw(path: impl AsRef<Path>, options: Options) -> Result<()> {
         let (path, options) = (path.as_ref(), options.read_only(false));
         format::read_version(path, &options)?; // there is a store
         let _lock = format::lock(path, &options)?;
-        let (files, seal) = (&*options.host.files, path.join(FileName::Sealed.to_string()));
-        match files.remove(&seal) {
+        let (files, freeze) = (&*options.host.files, path.join(FileName::Frozen.to_string()));
+        match files.remove(&freeze) {
             // Whoever removed it may have failed to make that durable.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            removed => removed.map_err(|error| Error::io("remove", &seal, error))?,
+            removed => removed.map_err(|error| Error::io("remove", &freeze, error))?,
         }
         sync_name(files, path)
     }
 
-    /// Whether the store in a directory is sealed.
-    pub fn is_sealed(path: impl AsRef<Path>, options: &Options) -> bool {
-        format::is_sealed(&*options.host.files, path.as_ref())
+    /// Whether the store in a directory is frozen.
+    pub fn is_frozen(path: impl AsRef<Path>, options: &Options) -> bool {
+        format::is_frozen(&*options.host.files, path.as_ref())
     }
 
     /// The store as it is now, where this one was opened beside a writer ([`Options::beside_writer`]): opened anew. This one stays
