@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
     let table = store.table("t", Rules::sorted::<u64, u64>())?;
     for key in 0..rows {
-        table.set(&key, &key)?;
+        table.put(&key, &key)?;
     }
     store.settle()?;
     println!("     done  deletes/s  longest ms  get us  row us  ranges   runs  disk KB   RSS KB");
@@ -47,8 +47,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         longest = longest.max(at.elapsed());
         match way.as_str() {
-            "queue" => _ = table.set(&n, &n)?,
-            _ => _ = table.set(&(n * 31 % rows), &n)?,
+            "queue" => _ = table.put(&n, &n)?,
+            _ => _ = table.put(&(n * 31 % rows), &n)?,
         }
         if n % step == 0 {
             let rate = step as f64 / since.elapsed().as_secs_f64();

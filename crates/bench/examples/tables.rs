@@ -92,8 +92,8 @@ fn flush_and_merge(store: &Store, number: usize) -> Result<(Duration, Duration),
     store.settle()?; // what was made or opened is looked at once
     let (mut flushes, mut merges) = (Duration::ZERO, Duration::ZERO);
     for key in 0..u64::from(WRITES) {
-        table.set(&key, &key)?;
-        apart.set(&(key % 3), &vec![key as u8; 1000])?;
+        table.put(&key, &key)?;
+        apart.put(&(key % 3), &vec![key as u8; 1000])?;
         let begun = cpu_time()?;
         store.flush()?;
         let flushed = cpu_time()?;

@@ -72,7 +72,7 @@ fn commit_all(
         .map(|number| {
             let (key, value) = row(number, seed);
             let before = Instant::now();
-            table.set(&key, &value)?;
+            table.put(&key, &value)?;
             Ok(before.elapsed())
         })
         .collect()

@@ -101,7 +101,7 @@ fn load(
     for number in 0..rows {
         objects.fill(number, 0, &mut value);
         user_bytes += 64 + value.len() as u64;
-        batch.write(table, WriteOp::Set, &id(number), &value);
+        batch.write(table, WriteOp::Put, &id(number), &value);
         if batch.len() >= batch_ops || number + 1 == rows {
             batch.commit(options.durability)?;
         }
@@ -176,7 +176,7 @@ fn change_a_hundredth(work: Workplace, objects: &Objects, rows: u64) -> Result<W
     let (table, mut value) = (work.store.bytes_table(TABLE)?, Vec::new());
     for number in (0..rows).step_by(100) {
         objects.fill(number, 1, &mut value);
-        table.write(WriteOp::Set, &id(number), &value)?;
+        table.write(WriteOp::Put, &id(number), &value)?;
     }
     drop(table);
     work.leave_and_reopen_cold()

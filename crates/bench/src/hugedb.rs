@@ -115,13 +115,13 @@ impl Load<'_> {
         while done < self.rows {
             if self.batch == 1 {
                 let key = self.source.key(done);
-                self.table.set(&key, &self.source.value(key))?;
+                self.table.put(&key, &self.source.value(key))?;
                 done += 1;
             } else {
                 let end = self.rows.min(done + self.batch as u64);
                 for index in done..end {
                     let key = self.source.key(index);
-                    batch.set(self.table, &key, &self.source.value(key));
+                    batch.put(self.table, &key, &self.source.value(key));
                 }
                 batch.commit(self.durability)?;
                 done = end;

@@ -99,7 +99,7 @@ fn write(
     let mut before = Instant::now();
     for (key, city) in draws(writes, options.seed) {
         person(key, city, &mut value);
-        batch.set(people, &key, &value);
+        batch.put(people, &key, &value);
         done += 1;
         if batch.len() >= batch_len || done == writes {
             batch.commit(options.durability)?;

@@ -73,7 +73,7 @@ fn write(
     let (table, mut batch) = (table(work)?, work.store.batch());
     for index in indexes {
         let key = source.key(index);
-        batch.set(&table, &key, &source.value(key));
+        batch.put(&table, &key, &source.value(key));
         if batch.len() as u64 == BATCH {
             batch.commit(options.durability)?;
         }

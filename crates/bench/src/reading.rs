@@ -124,7 +124,7 @@ impl Reading {
         while more < self.rows && started.elapsed() < BESIDE {
             for index in self.rows + more..self.rows + more + BATCH {
                 let key = self.source.key(index);
-                batch.set(table, &key, &self.source.value(key));
+                batch.put(table, &key, &self.source.value(key));
             }
             batch.commit(durability)?;
             more += BATCH;

@@ -81,7 +81,7 @@ pub(crate) fn drain(options: &BenchOptions, progress: &mut dyn FnMut(Progress)) 
         let mut phase = Phase::start(items);
         for item in 0..items {
             match deletes {
-                false => batch.set(&queue, &item, &mix(item)),
+                false => batch.put(&queue, &item, &mix(item)),
                 true => batch.delete(&queue, &item),
             };
             if batch.len() == batch_len {
@@ -123,7 +123,7 @@ fn seeks(table: &Table<u64, u64>) -> Result<(Latencies, bool)> {
 /// Whether a drained table takes a new item and shows it: a seek that finds nothing proves little by itself.
 fn canary(table: &Table<u64, u64>, durability: Durability) -> Result<bool> {
     let table = table.clone().with_durability(durability);
-    table.set(&7, &77)?;
+    table.put(&7, &77)?;
     let rows: Vec<(u64, u64)> = table.scan().into_iter().collect::<Result<_>>()?;
     Ok(rows == [(7, 77)])
 }

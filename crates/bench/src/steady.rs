@@ -130,11 +130,11 @@ impl Writer {
     fn commit(&mut self) -> Result<()> {
         if self.len == 1 {
             let (key, value) = self.source.row(self.done);
-            self.table.set(&key, &value)?;
+            self.table.put(&key, &value)?;
         } else {
             for number in self.done..self.done + self.len as u64 {
                 let (key, value) = self.source.row(number);
-                self.batch.set(&self.table, &key, &value);
+                self.batch.put(&self.table, &key, &value);
             }
             self.batch.commit(self.durability)?;
         }

@@ -91,12 +91,10 @@ pub(crate) enum Verb {
     /// When a state was written is known to about a second: several may have the same time. Hashed tables know it, and all
     /// tables know until when a value lasts, to the millisecond.
     History(HistoryArgs),
-    /// Make the value of a key this one, whatever it was
-    Set(WriteArgs),
-    /// Make the bytes of a file the value of a key
+    /// Make the value of a key this one, whatever it was; reads nothing
+    ///
+    /// With --file the bytes of a file are the value, up to 4 GiB where the table separates them.
     Put(PutArgs),
-    /// Give a key this value unless it has one
-    Insert(WriteArgs),
     /// Fold an operand onto the value of a key; reads nothing
     Fold(FoldArgs),
     /// Make a key, or a range of keys, absent
@@ -700,9 +698,15 @@ pub(crate) struct PutArgs {
     pub(crate) store: PathBuf,
     /// The table
     pub(crate) table: String,
-    /// The key, one word for each element of a tuple, and last the file; `-` is stdin
-    #[arg(required = true, num_args = 2.., value_names = ["KEY", "FILE"], allow_negative_numbers = true)]
-    pub(crate) key_and_file: Vec<String>,
+    /// The key, one word for each element of a tuple, and last the value (but with --file)
+    #[arg(required = true, num_args = 1.., value_names = ["KEY", "VALUE"], allow_negative_numbers = true)]
+    pub(crate) key_and_value: Vec<String>,
+    /// The bytes of this file are the value; `-` is stdin
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// Leave a key alone that has a value
+    #[arg(long)]
+    pub(crate) if_absent: bool,
     /// The key is given as hexadecimal digits
     #[arg(long)]
     pub(crate) hex: bool,
@@ -714,7 +718,7 @@ pub(crate) struct PutArgs {
     pub(crate) durability: DurabilityArgs,
 }
 
-/// `set`, `insert` and `fold`.
+/// What is written to one key: `fold`, and `put` of a value that is given.
 #[derive(Args, Debug)]
 pub(crate) struct WriteArgs {
     /// The directory of the store

@@ -29,11 +29,11 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
-/// Makes all that `from` gives the value of `key`, for so long; `name` is where it comes from. Returns the seq, and how many
+/// Puts all that `from` gives, for so long; `name` is where it comes from. Returns the seq, and how many
 /// bytes it was.
 pub(crate) fn put(
     table: &BytesTable,
-    key: &[u8],
+    (op, key): (WriteOp, &[u8]),
     from: impl Read,
     (name, lifetime): (&str, Option<Lifetime>),
     bar: &ProgressBar,
@@ -42,8 +42,8 @@ pub(crate) fn put(
     let of_file = |error: folddb::Error| Failure::Store(error.context(name));
     let seq = if table.takes_streams() || !folds(table) {
         let mut writer = match lifetime {
-            None => table.writer(WriteOp::Set, key)?,
-            Some(lifetime) => table.writer_expiring(WriteOp::Set, key, lifetime)?,
+            None => table.writer(op, key)?,
+            Some(lifetime) => table.writer_expiring(op, key, lifetime)?,
         };
         let mut piece = vec![0; 256 << 10];
         loop {
@@ -68,7 +68,7 @@ pub(crate) fn put(
             )));
         }
         let value = as_stored(table, value).map_err(|cause| of_file(cause.into()))?;
-        table.write_whole(WriteOp::Set, key, &value, lifetime).map_err(of_file)?
+        table.write_whole(op, key, &value, lifetime).map_err(of_file)?
     };
     Ok((seq, from.2))
 }

@@ -43,8 +43,6 @@ mod verify;
 mod watch;
 mod write;
 
-use folddb::WriteOp;
-
 use crate::args::Verb;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -62,9 +60,7 @@ pub(crate) fn run(verb: Verb, session: &mut Session) -> Result<(), Failure> {
         Verb::Get(args) => get::run(&args, session),
         Verb::Head(args) => head::run(&args, session),
         Verb::History(args) => history::run(&args, session),
-        Verb::Set(args) => write::run(WriteOp::Set, &args, session),
-        Verb::Put(args) => put::run(&args, session),
-        Verb::Insert(args) => write::run(WriteOp::Insert, &args, session),
+        Verb::Put(args) => put::run(args, session),
         Verb::Fold(args) => write::fold(&args, session),
         Verb::Delete(args) => delete::run(&args, session),
         Verb::Count(args) => count::run(&args, session),

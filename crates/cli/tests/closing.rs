@@ -29,8 +29,8 @@ fn each_verb_closes_the_store_that_it_opened_also_when_it_fails() {
     let verbs: [&[&str]; 7] = [
         &["fold", "s", "t", "k", "1"],
         &["fold", "s", "t", "k", "1", "--get"],
-        &["set", "s", "t", "k", "5"],
-        &["insert", "s", "t", "other", "5"],
+        &["put", "s", "t", "k", "5"],
+        &["put", "--if-absent", "s", "t", "other", "5"],
         &["delete", "s", "t", "other"],
         &["delete", "s", "t", "--range", "a", "b"],
         &["create", "s", "second"],
@@ -40,7 +40,7 @@ fn each_verb_closes_the_store_that_it_opened_also_when_it_fails() {
         check_closed(&place, verb[0]);
     }
     let failing: [&[&str]; 3] =
-        [&["fold", "s", "nothing", "k", "1"], &["set", "s", "t", "k", "no number"], &["create", "s", "t"]];
+        [&["fold", "s", "nothing", "k", "1"], &["put", "s", "t", "k", "no number"], &["create", "s", "t"]];
     for verb in failing {
         assert_ne!(place.run(verb).code, 0, "{verb:?}");
         check_closed(&place, &verb.join(" "));

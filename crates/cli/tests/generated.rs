@@ -5,15 +5,14 @@ mod support;
 
 use support::Place;
 
-const VERBS: [&str; 29] = [
+const VERBS: [&str; 28] = [
     "create",
     "tables",
     "import",
     "export",
     "scan",
     "get",
-    "set",
-    "insert",
+    "put",
     "fold",
     "delete",
     "count",

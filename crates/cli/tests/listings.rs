@@ -198,7 +198,7 @@ fn a_listing_that_would_do_something_else_is_found() {
     assert!(fault("$ folddb head s t k      size, hash").is_some());
     assert!(fault("$ folddb head s t k # size").is_some());
     assert!(fault("# the store's size").is_some());
-    assert_eq!(fault("$ folddb set s t k 'a  # b'"), None);
+    assert_eq!(fault("$ folddb put s t k 'a  # b'"), None);
     assert_eq!(fault("# Size, hash: no value is read."), None);
     let place = scratch();
     let one = |line: &str, printed: &str| Typed { line: line.to_owned(), printed: printed.to_owned() };

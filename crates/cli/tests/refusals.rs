@@ -138,7 +138,7 @@ fn reclaim_tells_of_damage_and_of_what_merges_have_to_come_first_for() {
     (0..4_u8).for_each(|key| place.write(&format!("blobs/{key}"), vec![b'0' + key; 5000]));
     place.done(&["import-dir", "s", "t", "blobs"]);
     // Replaced and not deleted: a run of deletes is merged as soon as upkeep comes to it.
-    place.fed(&["shell", "s"], "begin\nset t 0 a\nset t 1 b\nset t 2 c\ncommit\n");
+    place.fed(&["shell", "s"], "begin\nput t 0 a\nput t 1 b\nput t 2 c\ncommit\n");
     let told = place.done(&["reclaim", "s"]);
     assert!(told.contains("gave back 0 B") && told.contains("folddb optimize s"), "{told}");
     assert!(place.json(&["reclaim", "s"])["hidden_bytes"].as_u64() > Some(10_000));
@@ -178,7 +178,7 @@ fn an_export_leaves_every_file_alone_that_it_was_not_asked_for() {
         place.done(&["create", kind, "t", "--kind", kind, "--key", "utf8", "--value", "bytes"]);
         for name in names.iter().chain(&["b"]) {
             place.write("value", name);
-            place.done(&["put", kind, "t", name, "value"]);
+            place.done(&["put", kind, "t", name, "--file", "value"]);
         }
         place.done(&["export-dir", kind, "t", "out"]);
         place.done(&["export-dir", kind, "t", "out", "--overwrite"]);

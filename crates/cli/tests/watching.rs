@@ -77,8 +77,8 @@ fn each_batch_shows_while_others_write_and_is_acknowledged_at_the_end() {
     place.fed(&["import", "s", "t", "-", "--key", "k", "--fold", "sum:u64 = n"], "k,n\nb,1\nc,2\n");
     watching.shows("fold t  b  1");
     watching.shows("fold t  c  2");
-    place.done(&["set", "s", "t", "a", "7"]);
-    watching.shows("set t  a  7");
+    place.done(&["put", "s", "t", "a", "7"]);
+    watching.shows("put t  a  7");
     place.done(&["delete", "s", "t", "b"]);
     watching.shows("delete t  b");
     // And this one keeps it.

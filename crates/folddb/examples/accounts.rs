@@ -58,7 +58,7 @@ fn transfer(
         }
         transaction.fold(accounts, from, &-amount).fold(accounts, to, &amount);
         let number = transaction.fold_and_get(numbers, "transfers", &1)?.unwrap_or(0);
-        transaction.set(transfers, &number, &format!("{from} to {to}: {amount}"));
+        transaction.put(transfers, &number, &format!("{from} to {to}: {amount}"));
         Ok(number)
     })
 }

@@ -30,7 +30,7 @@ fn measure(name: &str, last_ms: Option<u64>) -> Result<()> {
     for n in 0..WRITES / 100 {
         let mut batch = store.batch();
         (0..100).for_each(|of| {
-            batch.set(&table, &((n * 100 + of).wrapping_mul(0x9e37_79b9_7f4a_7c15) % KEYS), &n);
+            batch.put(&table, &((n * 100 + of).wrapping_mul(0x9e37_79b9_7f4a_7c15) % KEYS), &n);
         });
         batch.commit(Durability::Buffered)?;
         while store.upkeep_step()?.is_some() {}

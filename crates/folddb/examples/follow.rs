@@ -76,13 +76,13 @@ fn take(event: FeedEvent, copy: &mut Copy) -> Result<()> {
         FeedEvent::Batch(batch) => {
             for op in batch.ops {
                 match op.change {
-                    FeedChange::Set(value) => drop(copy.insert(op.key, number(&value)?)),
-                    FeedChange::Insert(value) => drop(copy.entry(op.key).or_insert(number(&value)?)),
+                    FeedChange::Put(value) => drop(copy.insert(op.key, number(&value)?)),
+                    FeedChange::PutIfAbsent(value) => drop(copy.entry(op.key).or_insert(number(&value)?)),
                     FeedChange::Fold(value) => *copy.entry(op.key).or_insert(0) += number(&value)?,
                     FeedChange::Delete => drop(copy.remove(&op.key)),
                     FeedChange::DeleteRange(to) => copy.retain(|key, _| *key < op.key || *key >= to),
-                    FeedChange::SetLong(bytes)
-                    | FeedChange::InsertLong(bytes)
+                    FeedChange::PutLong(bytes)
+                    | FeedChange::PutIfAbsentLong(bytes)
                     | FeedChange::FoldLong(bytes) => {
                         return Err(Error::invalid(format!("a number of {bytes} bytes")));
                     }

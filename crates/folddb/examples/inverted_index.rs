@@ -53,7 +53,7 @@ pub(crate) fn index(corpus: &Path, dir: &Path, words: &[String]) -> Result<()> {
         let found = words_of(&text);
         took[0] += before.elapsed();
         (bytes, postings, indexed) = (bytes + text.len(), postings + found.len(), indexed + 1);
-        names.set(&number, &path.display().to_string())?;
+        names.put(&number, &path.display().to_string())?;
         took[1] += timed(|| fold_in(&store, &terms, number, &found))?;
         took[2] += timed(|| read_add_write(&plain, number, &found))?;
         took[3] += timed(|| {
@@ -119,7 +119,7 @@ fn read_add_write(plain: &Table<String, Vec<u8>>, number: u32, words: &BTreeSet<
         let set = plain.get(word)?.and_then(|bytes| Bitmap::from_bytes(&bytes).ok());
         let before = set.iter().flat_map(Bitmap::iter);
         let set: Bitmap = before.chain([number]).collect();
-        plain.set(word, &set.to_bytes())?;
+        plain.put(word, &set.to_bytes())?;
     }
     Ok(())
 }

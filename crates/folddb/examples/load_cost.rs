@@ -39,10 +39,10 @@ fn load(way: Way) -> Result<()> {
             let mut batch = store.batch();
             for row in 0..ROWS {
                 if way == Way::Single {
-                    table.set(&row, &(row / 7))?;
+                    table.put(&row, &(row / 7))?;
                     continue;
                 }
-                batch.set(&table, &row, &(row / 7));
+                batch.put(&table, &row, &(row / 7));
                 if row % 1000 == 999 {
                     batch.commit(Durability::Process)?;
                 }
@@ -54,7 +54,7 @@ fn load(way: Way) -> Result<()> {
         Way::Bulk | Way::BulkWithSummaries => {
             let mut load = store.bulk_load("t", rules)?;
             for row in 0..ROWS {
-                load.set(&row, &(row / 7))?;
+                load.put(&row, &(row / 7))?;
             }
             load.finish()?
         }

@@ -51,7 +51,7 @@ fn write(dir: &PathBuf, rows: u64, memory: usize, optimized: bool, rules: Rules<
     let table = store.table("numbers", rules)?;
     let mut batch = store.batch();
     for row in 0..rows {
-        batch.set(&table, &mix(row), &row);
+        batch.put(&table, &mix(row), &row);
         if batch.len() == 1000 {
             batch.commit(folddb::Durability::Process)?;
         }

@@ -36,7 +36,7 @@ impl Batch {
     }
 
     /// Makes the value of `key` this one, whatever it was.
-    pub fn set<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
         key: &Q,
@@ -46,7 +46,7 @@ impl Batch {
     }
 
     /// Makes the value of `key` this one, for so long. As in [`Table::set_expiring`], the values of the table may expire.
-    pub fn set_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
         key: &Q,
@@ -57,7 +57,7 @@ impl Batch {
     }
 
     /// Gives `key` this value unless it has one.
-    pub fn insert<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put_if_absent<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
         key: &Q,
@@ -67,7 +67,7 @@ impl Batch {
     }
 
     /// Gives `key` this value unless it has one, for so long: see [`Table::insert_expiring`].
-    pub fn insert_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put_if_absent_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
         key: &Q,

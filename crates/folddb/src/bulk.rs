@@ -278,8 +278,8 @@ impl<K: Key, V: Value> BulkLoad<K, V> {
     ///
     /// # Errors
     /// As [`BytesBulkLoad::push`].
-    pub fn set<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&mut self, key: &Q, value: &W) -> Result<()> {
-        self.push(WriteOp::Set, key, value)
+    pub fn put<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&mut self, key: &Q, value: &W) -> Result<()> {
+        self.push(WriteOp::Put, key, value)
     }
 
     /// Takes the next row: `operand` is folded onto the value of `key`, or is that.

@@ -92,8 +92,8 @@ impl Reading<'_> {
             LogOp::RangeDelete => FeedChange::DeleteRange(payload.to_vec()),
             LogOp::RemoveHashed if record.old_slot() == Some(0) => return Ok(None), // nothing came of it
             LogOp::RemoveHashed | LogOp::Op(OpKind::Delete) => FeedChange::Delete,
-            LogOp::Op(OpKind::Set) => FeedChange::Set(inline()),
-            LogOp::Op(OpKind::Insert) => FeedChange::Insert(inline()),
+            LogOp::Op(OpKind::Set) => FeedChange::Put(inline()),
+            LogOp::Op(OpKind::Insert) => FeedChange::PutIfAbsent(inline()),
             LogOp::Op(OpKind::Fold) => FeedChange::Fold(inline()),
             LogOp::PutHashed if met.has_fronts => {
                 let rope = Rope::decode(record.pointer().unwrap_or_default()).map_err(malformed)?;
@@ -101,20 +101,20 @@ impl Reading<'_> {
                 stamp = Some(front.stamp);
                 match value {
                     _ if front.is_deleted => FeedChange::Delete,
-                    None => FeedChange::SetLong(rope.len - FRONT_BYTES as u64),
-                    Some(value) => FeedChange::Set(value),
+                    None => FeedChange::PutLong(rope.len - FRONT_BYTES as u64),
+                    Some(value) => FeedChange::Put(value),
                 }
             }
             LogOp::PutHashed | LogOp::Op(_) => {
                 let pointer = record.pointer().unwrap_or_default();
                 let rope = Rope::decode(pointer).map_err(malformed)?;
                 match (self.value(record, &rope)?, record.op) {
-                    (None, LogOp::Op(OpKind::InsertApart)) => FeedChange::InsertLong(rope.len),
+                    (None, LogOp::Op(OpKind::InsertApart)) => FeedChange::PutIfAbsentLong(rope.len),
                     (None, LogOp::Op(OpKind::FoldApart)) => FeedChange::FoldLong(rope.len),
-                    (None, _) => FeedChange::SetLong(rope.len),
-                    (Some(value), LogOp::Op(OpKind::InsertApart)) => FeedChange::Insert(value),
+                    (None, _) => FeedChange::PutLong(rope.len),
+                    (Some(value), LogOp::Op(OpKind::InsertApart)) => FeedChange::PutIfAbsent(value),
                     (Some(value), LogOp::Op(OpKind::FoldApart)) => FeedChange::Fold(value),
-                    (Some(value), _) => FeedChange::Set(value),
+                    (Some(value), _) => FeedChange::Put(value),
                 }
             }
         };

@@ -102,9 +102,9 @@ pub struct FeedOp {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FeedChange {
     /// Makes the value this one.
-    Set(Vec<u8>),
+    Put(Vec<u8>),
     /// Gives an absent key this value.
-    Insert(Vec<u8>),
+    PutIfAbsent(Vec<u8>),
     /// Folds this operand on.
     Fold(Vec<u8>),
     /// Makes the key absent.
@@ -113,9 +113,9 @@ pub enum FeedChange {
     DeleteRange(Vec<u8>),
     /// Makes the value one that is too long to be handed out whole (more than 16 MiB), of so many bytes: read it from the
     /// store.
-    SetLong(u64),
+    PutLong(u64),
     /// Gives an absent key such a value.
-    InsertLong(u64),
+    PutIfAbsentLong(u64),
     /// Folds an operand of so many bytes on: read what it comes to from the store.
     FoldLong(u64),
 }

@@ -25,7 +25,7 @@
 //! // A batch is atomic, over any tables of the store.
 //! let names = store.table("names", Rules::sorted::<String, String>())?;
 //! let mut batch = store.batch();
-//! batch.fold(&delays, &("UA", "LGA"), &Stats::of(1.0)).set(&names, "UA", "United");
+//! batch.fold(&delays, &("UA", "LGA"), &Stats::of(1.0)).put(&names, "UA", "United");
 //! batch.commit(Durability::Sync)?;
 //!
 //! // A snapshot sees the store as it was.
@@ -45,8 +45,8 @@
 //!
 //! | op | on an absent key | on a present value x |
 //! |---|---|---|
-//! | `set v` | v | v |
-//! | `insert v` | v | x: the first wins |
+//! | `put v` | v | v |
+//! | `put_if_absent v` | v | x: the first wins |
 //! | `fold m` | m | x·m |
 //! | `delete` | absent | absent |
 //!

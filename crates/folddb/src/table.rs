@@ -87,7 +87,7 @@ impl<K: Key> Table<K, Vec<u8>> {
     /// # Errors
     /// As [`Table::set`].
     pub fn writer<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<ValueWriter> {
-        self.bytes.writer(WriteOp::Set, &encoded_key(key))
+        self.bytes.writer(WriteOp::Put, &encoded_key(key))
     }
 
     /// Makes all that `from` gives the value of `key`, up to 4 GiB, holding no more than a few pieces of it in memory.
@@ -105,7 +105,7 @@ impl<K: Key> Table<K, Vec<u8>> {
     /// # Errors
     /// As [`Table::set_expiring`].
     pub fn writer_expiring<Q: AsKey<K> + ?Sized>(&self, key: &Q, lifetime: Lifetime) -> Result<ValueWriter> {
-        self.bytes.writer_expiring(WriteOp::Set, &encoded_key(key), lifetime)
+        self.bytes.writer_expiring(WriteOp::Put, &encoded_key(key), lifetime)
     }
 
     /// A reader of the value of `key`, which holds no more than a piece of it: see [`ValueReader`].
@@ -162,15 +162,19 @@ impl<K: Key, V: Value> Table<K, V> {
     ///
     /// # Errors
     /// A key or value that is too long; [`crate::ErrorKind::NoSpace`] on a full disk; any failed write.
-    pub fn set<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, value: &W) -> Result<Seq> {
+    pub fn put<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, value: &W) -> Result<Seq> {
         self.write(OpKind::Set, key, Some(value))
     }
 
-    /// Gives `key` this value unless it has one. Reads nothing: the first insert wins when it is read.
+    /// Gives `key` this value unless it has one. Reads nothing: the first one wins when it is read.
     ///
     /// # Errors
     /// As [`Table::set`].
-    pub fn insert<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(&self, key: &Q, value: &W) -> Result<Seq> {
+    pub fn put_if_absent<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+        &self,
+        key: &Q,
+        value: &W,
+    ) -> Result<Seq> {
         self.write(OpKind::Insert, key, Some(value))
     }
 
@@ -254,7 +258,7 @@ impl<K: Key, V: Value> Table<K, V> {
     ///
     /// # Errors
     /// [`crate::ErrorKind::InvalidInput`] in a table whose values last for ever; otherwise as [`Table::set`].
-    pub fn set_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &self,
         key: &Q,
         value: &W,
@@ -267,7 +271,7 @@ impl<K: Key, V: Value> Table<K, V> {
     ///
     /// # Errors
     /// As [`Table::set_expiring`].
-    pub fn insert_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put_if_absent_expiring<Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &self,
         key: &Q,
         value: &W,

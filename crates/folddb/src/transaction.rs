@@ -96,8 +96,8 @@ impl Transaction {
     /// # let dir = tempfile::tempdir().unwrap();
     /// # let store = Store::create(dir.path().join("s.folddb"), Options::default())?;
     /// let shifts = store.table("shifts", Rules::sorted::<(String, String), u64>())?;
-    /// shifts.set(&("monday", "ann"), &1)?;
-    /// shifts.set(&("monday", "bob"), &1)?;
+    /// shifts.put(&("monday", "ann"), &1)?;
+    /// shifts.put(&("monday", "bob"), &1)?;
     /// // Whoever goes home looks whether another one stays. Two who do it at once do not both go.
     /// store.transact(Durability::Process, |transaction| {
     ///     if transaction.scan(&shifts).prefix(&("monday",)).count()? > 1 {
@@ -118,23 +118,23 @@ impl Transaction {
     }
 
     /// Makes the value of `key` this one, whatever it was.
-    pub fn set<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
         key: &Q,
         value: &W,
     ) -> &mut Transaction {
-        self.typed(table, WriteOp::Set, key, Some(value), None)
+        self.typed(table, WriteOp::Put, key, Some(value), None)
     }
 
     /// Gives `key` this value unless it has one. Reads nothing.
-    pub fn insert<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put_if_absent<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
         key: &Q,
         value: &W,
     ) -> &mut Transaction {
-        self.typed(table, WriteOp::Insert, key, Some(value), None)
+        self.typed(table, WriteOp::PutIfAbsent, key, Some(value), None)
     }
 
     /// Folds `operand` onto the value of `key`. Reads nothing, and so never conflicts.
@@ -148,25 +148,25 @@ impl Transaction {
     }
 
     /// Makes the value of `key` this one, for so long: see [`Table::set_expiring`].
-    pub fn set_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
         key: &Q,
         value: &W,
         lifetime: Lifetime,
     ) -> &mut Transaction {
-        self.typed(table, WriteOp::Set, key, Some(value), Some(lifetime))
+        self.typed(table, WriteOp::Put, key, Some(value), Some(lifetime))
     }
 
     /// Gives `key` this value unless it has one, for so long: see [`Table::insert_expiring`].
-    pub fn insert_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
+    pub fn put_if_absent_expiring<K: Key, V: Value, Q: AsKey<K> + ?Sized, W: AsValue<V> + ?Sized>(
         &mut self,
         table: &Table<K, V>,
         key: &Q,
         value: &W,
         lifetime: Lifetime,
     ) -> &mut Transaction {
-        self.typed(table, WriteOp::Insert, key, Some(value), Some(lifetime))
+        self.typed(table, WriteOp::PutIfAbsent, key, Some(value), Some(lifetime))
     }
 
     /// Folds `operand` onto the value of `key`, which from now on lasts so long: see [`Table::fold_expiring`].

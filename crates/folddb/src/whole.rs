@@ -58,8 +58,8 @@ impl BytesTable {
         let pieces = match op {
             // A hashed table folds as it is written to, and holds no folded value that is longer.
             _ if self.core.hashed.is_some() => None,
-            WriteOp::Set | WriteOp::Fold => self.rules().fold.pieces(key, value, VALUE_BYTES_MAX),
-            WriteOp::Insert | WriteOp::Delete => None, // a later piece cannot ask what the first has met
+            WriteOp::Put | WriteOp::Fold => self.rules().fold.pieces(key, value, VALUE_BYTES_MAX),
+            WriteOp::PutIfAbsent | WriteOp::Delete => None, // a later piece cannot ask what the first has met
         };
         let pieces = pieces.ok_or_else(|| self.too_long(key, value.len()))?;
         self.write_pieces(op, key, &pieces, lifetime)

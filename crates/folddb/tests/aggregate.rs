@@ -103,7 +103,7 @@ fn what_is_newer_than_a_snapshot_or_deleted_in_a_range_is_not_counted() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = store.create_table("t", rules("sum:u64")).unwrap();
     // What is set in one piece a block tells of, whoever looks back.
-    let set = |number: u64| write(&table, WriteOp::Set, number, &1u64.to_le_bytes());
+    let set = |number: u64| write(&table, WriteOp::Put, number, &1u64.to_le_bytes());
     (0..1000).for_each(set);
     let all = store.snapshot();
     table.delete_range(&key(100), &key(300)).unwrap();
@@ -151,7 +151,7 @@ fn what_no_aggregate_tells_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = store.create_table("t", rules("replace")).unwrap();
-    (0..1000).for_each(|number| write(&table, WriteOp::Set, number, b"value"));
+    (0..1000).for_each(|number| write(&table, WriteOp::Put, number, b"value"));
     optimize(&store);
     assert_eq!(table.scan().count().unwrap(), 1000);
     let refused = table.scan().aggregate().unwrap_err();
@@ -194,7 +194,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn play(store: &Store, table: &BytesTable, step: &Step) {
     match step {
         Step::Fold(number, value) => write(table, WriteOp::Fold, *number, &value.to_le_bytes()),
-        Step::Set(number, value) => write(table, WriteOp::Set, *number, &value.to_le_bytes()),
+        Step::Set(number, value) => write(table, WriteOp::Put, *number, &value.to_le_bytes()),
         Step::Delete(number) => write(table, WriteOp::Delete, *number, b""),
         Step::DeleteRange(from, to) => drop(table.delete_range(&key(*from), &key(*to)).unwrap()),
         Step::Flush => store.flush().unwrap(),

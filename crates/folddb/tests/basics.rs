@@ -42,11 +42,11 @@ fn the_four_ops_mean_what_they_say_across_flushes() {
     let (_dir, store) = fresh();
     let table = store.table("t", Rules::sorted::<String, u64>().fold("sum:u64")).unwrap();
     let flush = || store.flush().unwrap();
-    table.insert("a", &5).unwrap();
+    table.put_if_absent("a", &5).unwrap();
     flush();
     table.fold("a", &2).unwrap();
     flush();
-    table.insert("a", &100).unwrap();
+    table.put_if_absent("a", &100).unwrap();
     assert_eq!(table.get("a").unwrap(), Some(7));
     flush();
     table.delete("a").unwrap();
@@ -54,7 +54,7 @@ fn the_four_ops_mean_what_they_say_across_flushes() {
     assert_eq!(table.get("a").unwrap(), None);
     table.fold("a", &3).unwrap();
     assert_eq!(table.get("a").unwrap(), Some(3));
-    table.set("a", &1).unwrap();
+    table.put("a", &1).unwrap();
     flush();
     drain(&store);
     store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
@@ -66,7 +66,7 @@ fn scans_go_both_ways_with_all_bounds() {
     let (_dir, store) = fresh();
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     for n in (0..3000u64).rev() {
-        table.set(&(n * 2), &n).unwrap();
+        table.put(&(n * 2), &n).unwrap();
         if n % 700 == 0 {
             store.flush().unwrap();
         }
@@ -136,7 +136,7 @@ fn a_snapshot_sees_the_store_as_it_was() {
     let mut snapshots = Vec::new();
     for n in 1..=20u64 {
         let mut batch = store.batch();
-        batch.fold(&table, &1, &n).set(&other, &1, &n);
+        batch.fold(&table, &1, &n).put(&other, &1, &n);
         batch.commit(Durability::Process).unwrap();
         snapshots.push((n, store.snapshot()));
         if n % 3 == 0 {
@@ -222,12 +222,12 @@ fn mistakes_are_named_and_lose_nothing() {
 fn a_dropped_table_is_gone_and_its_handles_say_so() {
     let (dir, store) = fresh();
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
-    table.set(&1, &1).unwrap();
+    table.put(&1, &1).unwrap();
     store.flush().unwrap();
-    table.set(&2, &2).unwrap();
+    table.put(&2, &2).unwrap();
     store.drop_table("t").unwrap();
     assert_eq!(table.get(&1).unwrap_err().kind(), ErrorKind::Closed);
-    assert_eq!(table.set(&1, &1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(table.put(&1, &1).unwrap_err().kind(), ErrorKind::Closed);
     let again = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     assert_eq!(again.scan().count().unwrap(), 0);
     drop((again, table, store));
@@ -240,18 +240,18 @@ fn range_deletes_go_when_nothing_older_is_left() {
     let (_dir, store) = fresh();
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     for n in 0..100 {
-        table.set(&n, &n).unwrap();
+        table.put(&n, &n).unwrap();
     }
     store.flush().unwrap();
     let snapshot = store.snapshot();
     table.delete_range(&0, &50).unwrap();
-    table.set(&200, &1).unwrap();
+    table.put(&200, &1).unwrap();
     let optimize = || store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     optimize();
     assert_eq!(store.table_stats("t").unwrap().range_deletes, 1, "a snapshot still needs what it hides");
     assert_eq!(snapshot.scan(&table).count().unwrap(), 100);
     drop(snapshot);
-    table.set(&201, &1).unwrap();
+    table.put(&201, &1).unwrap();
     optimize();
     assert_eq!(store.table_stats("t").unwrap().range_deletes, 0);
     assert_eq!(table.scan().count().unwrap(), 52);
@@ -265,7 +265,7 @@ fn tuples_bound_scans_by_their_first_elements() {
         let table = store.table(name, rules).unwrap();
         for (index, carrier) in ["AA", "DL", "UA"].iter().enumerate() {
             for n in 0..3u64 {
-                table.set(&(*carrier, n), &(index as u64)).unwrap();
+                table.put(&(*carrier, n), &(index as u64)).unwrap();
             }
         }
         let count = |scan: folddb::Scan<(String, u64), u64>| scan.count().unwrap();
@@ -282,10 +282,10 @@ fn tuples_bound_scans_by_their_first_elements() {
 fn a_closed_store_says_so() {
     let (_dir, store) = fresh();
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
-    table.set(&1, &1).unwrap();
+    table.put(&1, &1).unwrap();
     store.clone().close().unwrap();
     assert_eq!(table.get(&1).unwrap_err().kind(), ErrorKind::Closed);
-    assert_eq!(table.set(&1, &1).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(table.put(&1, &1).unwrap_err().kind(), ErrorKind::Closed);
 }
 
 #[test]

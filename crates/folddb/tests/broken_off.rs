@@ -19,7 +19,7 @@ fn options(part_bytes: u64) -> Options {
 
 fn write(store: &Store, table: &Table<u64, Vec<u8>>, keys: impl Iterator<Item = u64>, round: u8) {
     for key in keys {
-        table.set(&key, &[round; 200]).unwrap();
+        table.put(&key, &[round; 200]).unwrap();
     }
     store.flush().unwrap();
 }

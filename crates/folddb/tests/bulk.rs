@@ -83,7 +83,7 @@ fn what_is_given_up_leaves_nothing() {
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
     let mut load = store.bulk_load("sums", rules()).unwrap();
-    (0..50_000u64).for_each(|number| load.set(&number, &mix(number)).unwrap());
+    (0..50_000u64).for_each(|number| load.put(&number, &mix(number)).unwrap());
     assert!(parts(&path) > 1);
     drop(load);
     assert_eq!((parts(&path), store.tables().len()), (0, 0));
@@ -101,8 +101,8 @@ fn rows_of_one_key_fold_and_those_out_of_order_are_refused() {
     for value in [1.0, 2.0, 6.0] {
         load.fold("a", &Stats::of(value)).unwrap();
     }
-    load.set("b", &Stats::of(1.0)).unwrap();
-    load.set("b", &Stats::of(7.0)).unwrap();
+    load.put("b", &Stats::of(1.0)).unwrap();
+    load.put("b", &Stats::of(7.0)).unwrap();
     let refused = load.fold("aa", &Stats::of(1.0)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(refused.to_string().contains("row 6: key aa comes before key b"), "{refused}");
@@ -115,11 +115,11 @@ fn rows_of_one_key_fold_and_those_out_of_order_are_refused() {
     let rules = TableRules::new(KeyCodec::Utf8).order("reversed").delete_equal(b"gone");
     let mut load = store.bulk_load_bytes("words", rules).unwrap();
     for (op, key, value) in [
-        (WriteOp::Set, "z", "1"),
-        (WriteOp::Set, "y", "gone"),
-        (WriteOp::Insert, "x", "first"),
-        (WriteOp::Insert, "x", "second"),
-        (WriteOp::Set, "w", "1"),
+        (WriteOp::Put, "z", "1"),
+        (WriteOp::Put, "y", "gone"),
+        (WriteOp::PutIfAbsent, "x", "first"),
+        (WriteOp::PutIfAbsent, "x", "second"),
+        (WriteOp::Put, "w", "1"),
         (WriteOp::Delete, "w", ""),
         (WriteOp::Fold, "v", "folded"),
     ] {
@@ -160,14 +160,14 @@ fn snapshots_see_a_table_that_is_loaded_whole_and_backups_have_it() {
     let before = store.snapshot();
     other.fold(&1, &1).unwrap();
     let mut load = store.bulk_load("sums", rules()).unwrap();
-    (0..1000u64).for_each(|number| load.set(&number, &number).unwrap());
+    (0..1000u64).for_each(|number| load.put(&number, &number).unwrap());
     let during = store.snapshot();
     other.fold(&1, &1).unwrap();
     let sums = load.finish().unwrap();
     assert_eq!(before.scan(&sums).count().unwrap(), 0);
     assert_eq!(during.scan(&sums).count().unwrap(), 1000);
     let mut batch = store.batch();
-    batch.set(&sums, &7, &0).set(&other, &7, &0);
+    batch.put(&sums, &7, &0).put(&other, &7, &0);
     batch.commit(Durability::Sync).unwrap();
     assert_eq!(during.get(&sums, &7).unwrap(), Some(7));
 }
@@ -202,14 +202,14 @@ fn a_load_whose_write_failed_can_only_be_given_up() {
     });
     let store = Store::create(dir.path().join("store"), options().host(host)).unwrap();
     let mut load = store.bulk_load("sums", rules()).unwrap();
-    let refused = (0..100_000_u64).find_map(|number| load.set(&number, &mix(number)).err()).unwrap();
+    let refused = (0..100_000_u64).find_map(|number| load.put(&number, &mix(number)).err()).unwrap();
     assert_eq!(refused.kind(), ErrorKind::NoSpace);
-    let refused = load.set(&1_000_000, &1).unwrap_err();
+    let refused = load.put(&1_000_000, &1).unwrap_err();
     assert!(refused.to_string().contains("give it up"), "{refused}");
     assert!(load.finish().is_err());
     assert!(store.tables().is_empty());
     let mut load = store.bulk_load("sums", rules()).unwrap();
-    load.set(&1, &1).unwrap();
+    load.put(&1, &1).unwrap();
     assert_eq!(load.finish().unwrap().get(&1).unwrap(), Some(1));
 }
 
@@ -219,7 +219,7 @@ fn rows_that_were_loaded_before_anything_was_written_are_a_version_of_their_own(
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     for (name, keep) in [("some", Keep::Versions(4)), ("all", Keep::Forever)] {
         let mut load = store.bulk_load(name, rules().keep(keep)).unwrap();
-        load.set(&1, &10).unwrap();
+        load.put(&1, &10).unwrap();
         let table = load.finish().unwrap();
         let history =
             || -> Vec<_> { table.history(&1, 9).unwrap().into_iter().map(|version| version.value).collect() };

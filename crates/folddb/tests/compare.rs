@@ -41,16 +41,16 @@ fn blob(key: u64) -> Vec<u8> {
 fn two() -> (Side, Side) {
     let (first, second) = (side(512), side(700));
     for key in 0..1000 {
-        first.table.set(&key, &blob(key)).unwrap();
+        first.table.put(&key, &blob(key)).unwrap();
         if key % 100 != 0 {
-            second.table.set(&key, &blob(if key % 100 == 33 { key + 1 } else { key })).unwrap();
+            second.table.put(&key, &blob(if key % 100 == 33 { key + 1 } else { key })).unwrap();
         }
         if key % 300 == 299 {
             second.store.flush().unwrap();
         }
     }
     for key in 2000..2005 {
-        second.table.set(&key, &blob(key)).unwrap();
+        second.table.put(&key, &blob(key)).unwrap();
     }
     first.store.flush().unwrap();
     (first, second)
@@ -147,7 +147,7 @@ fn a_table_is_not_compared_as_a_transaction_has_changed_it() {
     let theirs = || second.table.as_bytes().scan();
     let compare = |one: BytesScan, other: BytesScan| one.compare(other, |_| ControlFlow::Continue(()));
     assert!(compare(transaction.scan_bytes(first.table.as_bytes()), theirs()).unwrap().is_same());
-    transaction.set(&first.table, &1, &blob(1));
+    transaction.put(&first.table, &1, &blob(1));
     let inside = || transaction.scan_bytes(first.table.as_bytes());
     for refused in [compare(inside(), theirs()), compare(theirs(), inside())].map(Result::unwrap_err) {
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);
@@ -197,11 +197,11 @@ fn what_is_brought_over_lasts_as_long_as_it_does_there() {
     let (first, second) = (expiring(Expire::ByWrite), expiring(Expire::After(3_600_000)));
     let long = blob(24); // lies apart
     assert!(long.len() > 512);
-    first.table.set_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
-    first.table.set_expiring(&2, &long, Lifetime::Until(FAR_MS + 2)).unwrap();
-    first.table.set(&3, &blob(3)).unwrap();
+    first.table.put_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
+    first.table.put_expiring(&2, &long, Lifetime::Until(FAR_MS + 2)).unwrap();
+    first.table.put(&3, &blob(3)).unwrap();
     for key in 1..=3 {
-        second.table.set(&key, &first.table.get(&key).unwrap().unwrap()).unwrap();
+        second.table.put(&key, &first.table.get(&key).unwrap().unwrap()).unwrap();
     }
     let (report, found) = compared(first.table.as_bytes(), second.table.as_bytes());
     assert_eq!((report.same, report.differing, report.is_same()), (0, 3, false));
@@ -219,8 +219,8 @@ fn what_is_brought_over_lasts_as_long_as_it_does_there() {
 #[test]
 fn a_table_whose_values_last_for_ever_is_not_brought_up_to_one_where_they_may_expire() {
     let (first, second) = (side_of(Rules::sorted().expire(Expire::ByWrite)), side_of(Rules::sorted()));
-    first.table.set_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
-    second.table.set(&2, &blob(2)).unwrap();
+    first.table.put_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
+    second.table.put(&2, &blob(2)).unwrap();
     let refused = bring_up(&second, &first).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
     assert!(refused.to_string().contains("last for ever"), "{refused}");
@@ -234,8 +234,8 @@ fn tables_are_compared_whichever_way_their_keys_run() {
     let made = || side_of(Rules::sorted().reversed());
     let (first, second) = (made(), made());
     for key in 0..10 {
-        first.table.set(&key, &blob(key)).unwrap();
-        second.table.set(&(key + 3), &blob(key + 3)).unwrap();
+        first.table.put(&key, &blob(key)).unwrap();
+        second.table.put(&(key + 3), &blob(key + 3)).unwrap();
     }
     let ways: [fn(&Side) -> BytesScan; 2] =
         [|side| side.table.as_bytes().scan(), |side| side.table.as_bytes().scan().reverse()];
@@ -248,10 +248,10 @@ fn tables_are_compared_whichever_way_their_keys_run() {
 #[test]
 fn the_same_bytes_that_last_for_ever_in_one_table_only_are_not_the_same() {
     let (first, second) = (side_of(Rules::sorted().expire(Expire::ByWrite)), side_of(Rules::sorted()));
-    first.table.set_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
-    first.table.set(&2, &blob(2)).unwrap();
+    first.table.put_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
+    first.table.put(&2, &blob(2)).unwrap();
     for key in 1..=2 {
-        second.table.set(&key, &blob(key)).unwrap();
+        second.table.put(&key, &blob(key)).unwrap();
     }
     for (one, other) in [(&first, &second), (&second, &first)] {
         let (report, _) = compared(one.table.as_bytes(), other.table.as_bytes());
@@ -298,9 +298,9 @@ fn a_table_is_brought_up_to_one_moment_of_the_other() {
     };
     let (ours, theirs) = (made(), made());
     for key in 0..10 {
-        theirs.table.set(&key, &blob(key)).unwrap();
+        theirs.table.put(&key, &blob(key)).unwrap();
     }
-    ours.table.set(&5, &blob(5)).unwrap();
+    ours.table.put(&5, &blob(5)).unwrap();
     let table = theirs.table.clone();
     let (to, from) = (ours.table.as_bytes().scan(), theirs.table.as_bytes().scan());
     occasion.then(move || (0..10).for_each(|key| assert!(table.delete(&key).is_ok())));
@@ -331,11 +331,11 @@ fn inline_values_are_compared_by_their_bytes_and_not_by_their_hashes() {
     for (first, second) in
         [(plain(), plain()), (side(512), side(512)), (expiring(), plain()), (plain(), side(512))]
     {
-        first.table.set(&7, &blob(7)).unwrap();
+        first.table.put(&7, &blob(7)).unwrap();
         let key = first.table.as_bytes().scan().into_iter().next().unwrap().unwrap().0;
         let (one, other) = alike(&key);
-        first.table.set(&7, &one).unwrap();
-        second.table.set(&7, &other).unwrap();
+        first.table.put(&7, &one).unwrap();
+        second.table.put(&7, &other).unwrap();
         let hash = |side: &Side| side.table.head(&7).unwrap().unwrap().hash;
         assert_eq!(hash(&first), hash(&second));
         let (report, found) = compared(first.table.as_bytes(), second.table.as_bytes());
@@ -366,7 +366,7 @@ fn a_key_whose_fold_fails_is_told_and_left_alone() {
         let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
         let rules = Rules::sorted::<u64, Vec<u8>>().custom_fold(&Fails);
         let table = store.table("t", rules).unwrap();
-        (0..10).for_each(|key| assert!(table.set(&key, &blob(key)).is_ok()));
+        (0..10).for_each(|key| assert!(table.put(&key, &blob(key)).is_ok()));
         (dir, store, table)
     };
     let ((_a_dir, _a_store, a), (_b_dir, b_store, b)) = (made(), made());
@@ -384,7 +384,7 @@ fn values_longer_than_a_batch_are_brought_over() {
     let (from, to) = (side(512), side(512));
     let long = vec![7; (16 << 20) + 5];
     for key in 0..20 {
-        from.table.set(&key, &blob(key)).unwrap();
+        from.table.put(&key, &blob(key)).unwrap();
     }
     from.table.put_from(&7, &mut &long[..]).unwrap();
     let report = bring_up(&to, &from).unwrap();
@@ -402,7 +402,7 @@ fn values_longer_than_a_batch_are_brought_over() {
 fn tables_that_count_other_values_as_deleted_are_not_brought_up() {
     let rules = || Rules::sorted::<u64, Vec<u8>>();
     let (from, to) = (side_of(rules()), side_of(rules().delete_when(&vec![0])));
-    from.table.set(&1, &vec![0]).unwrap();
+    from.table.put(&1, &vec![0]).unwrap();
     let refused = bring_up(&to, &from).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
     assert!(refused.message().contains("delete when"), "{refused}");
@@ -414,8 +414,8 @@ fn scans_of_keys_alone_are_compared_by_their_values_too() {
     for separate in [None, Some(512)] {
         let rules = || separate.map_or(Rules::sorted(), |from| Rules::sorted().separate(from));
         let (first, second) = (side_of(rules()), side_of(rules()));
-        first.table.set(&1, &vec![1]).unwrap();
-        second.table.set(&1, &vec![9]).unwrap();
+        first.table.put(&1, &vec![1]).unwrap();
+        second.table.put(&1, &vec![9]).unwrap();
         let keys = |side: &Side| side.table.as_bytes().scan().keys_only();
         let report = keys(&first).compare(keys(&second), |_| ControlFlow::Continue(())).unwrap();
         assert_eq!((report.same, report.differing), (0, 1));
@@ -431,7 +431,7 @@ fn a_table_is_brought_up_over_one_range_as_it_is_now() {
     let forever = || side_of(Rules::sorted().keep(folddb::Keep::Forever));
     let (first, second) = (forever(), forever());
     for key in 0..9 {
-        [&first, &second].into_iter().for_each(|side| assert!(side.table.set(&key, &blob(key)).is_ok()));
+        [&first, &second].into_iter().for_each(|side| assert!(side.table.put(&key, &blob(key)).is_ok()));
     }
     let (to, from) = (|| second.table.as_bytes().scan(), || first.table.as_bytes().scan());
     let key = |key: u64| key.to_be_bytes();
@@ -472,7 +472,7 @@ fn values_that_differ_are_read_up_to_where_they_do() {
         let mut value = all.clone();
         (value[0], value[all.len() - 1]) = (first_piece, last_piece);
         side.table.put_from(&1, &mut &value[..]).unwrap();
-        side.table.set(&2, &vec![last_piece; 5000]).unwrap();
+        side.table.put(&2, &vec![last_piece; 5000]).unwrap();
         assert!(side.table.head(&1).unwrap().unwrap().pieces > 3);
         side
     };
@@ -489,7 +489,7 @@ fn values_that_differ_are_read_up_to_where_they_do() {
 fn values_of_the_same_bytes_are_the_same_however_they_were_cut() {
     let (whole, cut) = (side(512), side(512));
     let value: Vec<u8> = (0..300_000).map(|at| (at % 251) as u8).collect();
-    whole.table.set(&1, &value).unwrap();
+    whole.table.put(&1, &value).unwrap();
     cut.table.put_from(&1, &mut &value[..]).unwrap();
     let head = |side: &Side| side.table.head(&1).unwrap().unwrap();
     assert!(head(&whole).pieces == 1 && head(&cut).pieces > 1 && head(&whole).hash != head(&cut).hash);

@@ -18,7 +18,7 @@ fn fresh(dir: &Path) -> (Store, Table<u64, u64>) {
     let store = Store::create(dir.join("s.folddb"), options()).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     for key in 0..100 {
-        table.set(&key, &(key * 2)).unwrap();
+        table.put(&key, &(key * 2)).unwrap();
         if key % 30 == 0 {
             store.flush().unwrap();
         }
@@ -104,8 +104,8 @@ fn a_cursor_survives_a_restart_strictly_where_nothing_was_written_and_relaxed_wh
         table.resume(&cursor, how).unwrap().into_iter().map(|row| row.unwrap().0).collect()
     };
     assert_eq!(keys(Resume::Strict), (40..100).collect::<Vec<_>>());
-    table.set(&5, &1).unwrap();
-    table.set(&200, &1).unwrap();
+    table.put(&5, &1).unwrap();
+    table.put(&200, &1).unwrap();
     table.delete(&50).unwrap();
     let gone = table.resume(&cursor, Resume::Strict).err().unwrap();
     assert_eq!(gone.kind(), ErrorKind::SnapshotTooOld);
@@ -170,7 +170,7 @@ fn a_key_whose_fold_fails_is_told_once_and_the_scan_goes_on_behind_it() {
     let store = Store::create(dir.path().join("s.folddb"), options().custom_fold(Arc::new(Fails))).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>().custom_fold(&Fails)).unwrap();
     for key in 0..5 {
-        table.set(&key, &key).unwrap();
+        table.put(&key, &key).unwrap();
     }
     table.fold(&2, &1).unwrap();
     let table = table.as_bytes();
@@ -202,7 +202,7 @@ fn a_row_that_could_not_be_read_is_the_first_of_what_is_left() {
     let rules = || Rules::sorted::<u64, Vec<u8>>().separate(100).values_in(ValuesIn::Files);
     let table = store.table("t", rules()).unwrap();
     for key in 0..6u64 {
-        table.set(&key, &vec![key as u8; 5000]).unwrap();
+        table.put(&key, &vec![key as u8; 5000]).unwrap();
     }
     store.flush().unwrap();
     let table = table.as_bytes();

@@ -22,7 +22,7 @@ fn make(path: &Path, rules: &Rules<u64, Vec<u8>>) {
     let table = store.table("t", rules.clone()).expect("a table");
     for round in 0..5 {
         (0..40).filter(|key| round == 0 || key % 5 != 0).for_each(|key| {
-            table.set(&key, &blob(key, round)).expect("it goes");
+            table.put(&key, &blob(key, round)).expect("it goes");
         });
         store.flush().expect("it flushes");
     }
@@ -80,7 +80,7 @@ fn goes_on(path: &Path, rules: &Rules<u64, Vec<u8>>) -> bool {
     // Damage to an index costs a shard of it: keys there are refused, and no others.
     let (mut taken, all) = (0_usize, 1000..1040_u64);
     for key in all.clone() {
-        match table.set(&key, &blob(1, 9)) {
+        match table.put(&key, &blob(1, 9)) {
             Ok(_) => {
                 assert_eq!(table.get(&key).expect("it reads"), Some(blob(1, 9)));
                 taken += 1;

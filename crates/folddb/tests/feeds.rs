@@ -59,8 +59,8 @@ impl Replica {
                 for op in batch.ops {
                     let rows = self.tables.get_mut(&op.table.name).unwrap();
                     match op.change {
-                        FeedChange::Set(value) => drop(rows.insert(op.key, value)),
-                        FeedChange::Insert(value) => drop(rows.entry(op.key).or_insert(value)),
+                        FeedChange::Put(value) => drop(rows.insert(op.key, value)),
+                        FeedChange::PutIfAbsent(value) => drop(rows.entry(op.key).or_insert(value)),
                         FeedChange::Fold(value) => {
                             let folded = sum(rows.get(&op.key), &value);
                             rows.insert(op.key, folded);
@@ -118,11 +118,11 @@ fn write(store: &Store, round: u64) {
     let (sums, texts, blobs) = (sums(store), texts(store), blobs(store));
     for key in 0..200u64 {
         let mut batch = store.batch();
-        batch.fold(&sums, &(key % 50), &round).set(&texts, &key, &text(key, round));
+        batch.fold(&sums, &(key % 50), &round).put(&texts, &key, &text(key, round));
         match (key + round) % 4 {
             0 => drop(batch.delete(&blobs, &key)),
-            1 => drop(batch.insert(&blobs, &key, &text(key, round + 1))),
-            _ => drop(batch.set(&blobs, &key, &text(key, round + 2))),
+            1 => drop(batch.put_if_absent(&blobs, &key, &text(key, round + 1))),
+            _ => drop(batch.put(&blobs, &key, &text(key, round + 2))),
         }
         batch.commit(Durability::Process).unwrap();
     }
@@ -312,7 +312,7 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
         store.table("other", Rules::sorted::<u64, Vec<u8>>()).unwrap(),
     );
     for word in ["ape", "bee", "bear", "cat"] {
-        words.set(word, &1).unwrap();
+        words.put(word, &1).unwrap();
     }
     let prefix = b"b".to_vec();
     let options = FeedOptions { table: Some("words".to_owned()), prefix, ..FeedOptions::default() };
@@ -322,10 +322,10 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
     assert_eq!(replica.tables["words"].len(), 2);
     feed.acknowledge(feed.position()).unwrap();
     for key in 0..3000u64 {
-        other.set(&key, &vec![1; 1000]).unwrap();
+        other.put(&key, &vec![1; 1000]).unwrap();
     }
     let mut batch = store.batch();
-    batch.set(&words, "dog", &2).set(&words, "bat", &3).set(&other, &1, &vec![2]);
+    batch.put(&words, "dog", &2).put(&words, "bat", &3).put(&other, &1, &vec![2]);
     batch.commit(Durability::Process).unwrap();
     drain(&store);
     store.flush().unwrap();
@@ -337,7 +337,7 @@ fn a_feed_of_one_table_and_prefix_tells_of_nothing_else_and_holds_nothing_while_
 
     // Nothing is told of this, so nothing need be acknowledged.
     for key in 0..3000u64 {
-        other.set(&key, &vec![2; 1000]).unwrap();
+        other.put(&key, &vec![2; 1000]).unwrap();
     }
     store.flush().unwrap();
     assert_eq!(feed.poll().unwrap(), None);
@@ -357,7 +357,7 @@ fn a_range_delete_that_begins_before_the_prefix_is_told() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let words = store.table("words", Rules::sorted::<String, u64>()).unwrap();
     for word in ["ape", "bear", "bee", "cat"] {
-        words.set(word, &1).unwrap();
+        words.put(word, &1).unwrap();
     }
     let mut feed = store.feed("bs", FeedOptions { prefix: b"b".to_vec(), ..FeedOptions::default() }).unwrap();
     let mut replica = Replica::default();
@@ -392,7 +392,7 @@ fn rows_of_a_prefix_are_found_in_any_order_of_keys() {
         store.table("hashed", Rules::hashed()).unwrap(),
     ];
     for table in &tables {
-        ["ape", "b", "bear", "bee", "cat", "c"].iter().for_each(|word| assert!(table.set(*word, &1).is_ok()));
+        ["ape", "b", "bear", "bee", "cat", "c"].iter().for_each(|word| assert!(table.put(*word, &1).is_ok()));
     }
     let mut feed = store.feed("bs", FeedOptions { prefix: b"b".to_vec(), ..FeedOptions::default() }).unwrap();
     let mut replica = Replica::default();
@@ -419,7 +419,7 @@ fn a_row_whose_fold_fails_is_told_without_a_value_and_others_follow() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options().custom_fold(Arc::new(Fails))).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>().custom_fold(&Fails)).unwrap();
-    (0..3).for_each(|key| assert!(table.set(&key, &key).is_ok()));
+    (0..3).for_each(|key| assert!(table.put(&key, &key).is_ok()));
     table.fold(&1, &1).unwrap();
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     let mut rows = Vec::new();
@@ -443,7 +443,7 @@ fn a_batch_that_could_not_be_read_is_the_next_one() {
     let mut replica = Replica::default();
     replica.follow(&mut feed);
     for key in 0..3 {
-        table.set(&key, &vec![key as u8; 5000]).unwrap();
+        table.put(&key, &vec![key as u8; 5000]).unwrap();
     }
     let event = feed.poll().unwrap();
     replica.take(event.unwrap());
@@ -478,7 +478,7 @@ fn what_was_handed_out_and_not_acknowledged_stays_though_the_feed_moves_on() {
     };
     for round in 0..3 {
         for key in 0..30_000 {
-            texts.set(&key, &vec![round; 99]).unwrap();
+            texts.put(&key, &vec![round; 99]).unwrap();
         }
         store.flush().unwrap();
         if round == 0 {
@@ -506,7 +506,7 @@ fn a_feed_without_a_bound_is_never_lost_for_space_and_writes_wait_for_its_consum
     let write = || {
         let mut written = 0;
         for key in 0..60_000_u64 {
-            match table.set(&(key % 100), &vec![key as u8; 1000]) {
+            match table.put(&(key % 100), &vec![key as u8; 1000]) {
                 Ok(_) => written += 1,
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
@@ -585,7 +585,7 @@ fn a_table_that_goes_while_rows_are_read_is_told_of_before_what_was_written_to_i
     let tables = names.map(|name| store.table(name, Rules::sorted::<u64, u64>()).unwrap());
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     assert!(matches!(feed.poll().unwrap(), Some(FeedEvent::Begin { .. })));
-    tables[2].set(&1, &1).unwrap();
+    tables[2].put(&1, &1).unwrap();
     store.drop_table("c").unwrap();
     let (mut created, mut told, mut dropped) = (Vec::new(), Vec::new(), Vec::new());
     while let Some(event) = feed.poll().unwrap() {
@@ -609,7 +609,7 @@ fn a_table_whose_values_expire_may_go_while_its_rows_are_read() {
     let store = Store::create(dir.path().join("s"), options()).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>().expire(Expire::ByWrite)).unwrap();
     for key in 0..100 {
-        table.set(&key, &key).unwrap();
+        table.put(&key, &key).unwrap();
     }
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     while !matches!(feed.poll().unwrap(), Some(FeedEvent::Row(_))) {}
@@ -729,7 +729,7 @@ fn deadlines_come_with_rows_and_ops() {
     let put = |key: u64, bytes: usize| {
         let table = table.as_bytes();
         table
-            .write_expiring(WriteOp::Set, &key.to_be_bytes(), &vec![7; bytes], Lifetime::Until(far))
+            .write_expiring(WriteOp::Put, &key.to_be_bytes(), &vec![7; bytes], Lifetime::Until(far))
             .unwrap();
     };
     put(1, 10);
@@ -738,7 +738,7 @@ fn deadlines_come_with_rows_and_ops() {
     let put_hashed = |key: u64, bytes: usize| {
         let table = hashed.as_bytes();
         table
-            .write_expiring(WriteOp::Set, &key.to_be_bytes(), &vec![8; bytes], Lifetime::Until(far))
+            .write_expiring(WriteOp::Put, &key.to_be_bytes(), &vec![8; bytes], Lifetime::Until(far))
             .unwrap();
     };
     put_hashed(1, 30);
@@ -753,7 +753,7 @@ fn deadlines_come_with_rows_and_ops() {
             FeedEvent::Batch(batch) => {
                 assert!(batch.written_ms.is_some());
                 for op in batch.ops {
-                    let FeedChange::Set(value) = op.change else { panic!("{op:?}") };
+                    let FeedChange::Put(value) = op.change else { panic!("{op:?}") };
                     found.push((value.len(), op.deadline_ms));
                 }
             }
@@ -780,9 +780,9 @@ fn of_long_values_rows_and_batches_tell_the_length_and_read_nothing() {
     let rules = Rules::sorted::<u64, Vec<u8>>().fold("append:\"\"").separate(100);
     let tables = [store.table("joins", rules).unwrap(), texts(&store), blobs(&store)];
     for table in &tables {
-        stream(table, WriteOp::Set, 1, LONG);
-        stream(table, WriteOp::Set, 2, LONG - 1);
-        table.set(&3, &vec![3; 10]).unwrap();
+        stream(table, WriteOp::Put, 1, LONG);
+        stream(table, WriteOp::Put, 2, LONG - 1);
+        table.put(&3, &vec![3; 10]).unwrap();
     }
     let mut feed = store.feed("f", FeedOptions::default()).unwrap();
     let mut rows = Vec::new();
@@ -812,23 +812,23 @@ fn of_long_values_rows_and_batches_tell_the_length_and_read_nothing() {
     assert_eq!(rows, ["blobs", "joins", "texts"].map(of).concat());
 
     for table in &tables[..2] {
-        stream(table, WriteOp::Set, 4, LONG);
-        stream(table, WriteOp::Set, 5, LONG - 1);
-        stream(table, WriteOp::Insert, 6, LONG);
+        stream(table, WriteOp::Put, 4, LONG);
+        stream(table, WriteOp::Put, 5, LONG - 1);
+        stream(table, WriteOp::PutIfAbsent, 6, LONG);
     }
-    stream(&tables[2], WriteOp::Set, 4, LONG);
+    stream(&tables[2], WriteOp::Put, 4, LONG);
     stream(&tables[0], WriteOp::Fold, 4, LONG);
     let mut told = Vec::new();
     while let Some(event) = feed.poll().unwrap() {
         let FeedEvent::Batch(batch) = event else { panic!("{event:?}") };
         told.extend(batch.ops.into_iter().map(|op| match op.change {
-            FeedChange::Set(value) => FeedChange::SetLong(value.len() as u64),
+            FeedChange::Put(value) => FeedChange::PutLong(value.len() as u64),
             change => change,
         }));
     }
     let len = LONG as u64;
-    let set = [FeedChange::SetLong(len), FeedChange::SetLong(len - 1), FeedChange::InsertLong(len)];
-    let rest = [FeedChange::SetLong(len), FeedChange::FoldLong(len)];
+    let set = [FeedChange::PutLong(len), FeedChange::PutLong(len - 1), FeedChange::PutIfAbsentLong(len)];
+    let rest = [FeedChange::PutLong(len), FeedChange::FoldLong(len)];
     assert_eq!(told, [&set[..], &set, &rest].concat());
 }
 
@@ -853,7 +853,7 @@ fn what_passes_the_log_by_is_refused_where_a_feed_would_have_to_tell_it() {
     drop(store.feed("f", only).unwrap());
     let load = |name: &str| {
         let mut load = store.bulk_load(name, Rules::sorted::<u64, u64>())?;
-        load.set(&1, &2)?;
+        load.put(&1, &2)?;
         load.finish().map(drop)
     };
     assert_eq!(load("words").unwrap_err().kind(), ErrorKind::InvalidInput);
@@ -862,7 +862,7 @@ fn what_passes_the_log_by_is_refused_where_a_feed_would_have_to_tell_it() {
     load("words").unwrap();
 
     let mut begun = store.bulk_load("later", Rules::sorted::<u64, u64>()).unwrap();
-    begun.set(&1, &2).unwrap();
+    begun.put(&1, &2).unwrap();
     drop(store.feed("all", FeedOptions::default()).unwrap());
     assert_eq!(begun.finish().err().unwrap().kind(), ErrorKind::InvalidInput, "the feed came meanwhile");
     assert_eq!(store.tables(), ["other", "words"]);
@@ -945,8 +945,8 @@ fn writes_of_long_values_are_told_with_their_deadlines() {
     }
     let of = |name: &str| {
         let deadline_ms = (name != "versions").then_some(UNTIL_MS);
-        let held = |key: u8, len| FeedChange::Set(vec![key; len]);
-        [FeedChange::SetLong(lens[0] as u64), held(1, lens[1]), held(2, lens[2])]
+        let held = |key: u8, len| FeedChange::Put(vec![key; len]);
+        [FeedChange::PutLong(lens[0] as u64), held(1, lens[1]), held(2, lens[2])]
             .map(|change| (name.to_owned(), change, deadline_ms))
     };
     assert!(told == ["lasting", "hashed", "versions"].map(of).concat(), "what was written is not told so");

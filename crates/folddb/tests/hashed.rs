@@ -50,11 +50,11 @@ fn what_was_set_inserted_and_deleted_is_there_after_a_close_a_death_and_a_checkp
                     expected.remove(&key);
                 }
                 1 => {
-                    table.insert(&key, &blob(key, round)).unwrap();
+                    table.put_if_absent(&key, &blob(key, round)).unwrap();
                     expected.entry(key).or_insert_with(|| blob(key, round));
                 }
                 _ => {
-                    table.set(&key, &blob(key, round)).unwrap();
+                    table.put(&key, &blob(key, round)).unwrap();
                     expected.insert(key, blob(key, round));
                 }
             }
@@ -88,7 +88,7 @@ fn a_get_of_a_key_that_is_there_is_one_read_and_of_one_that_is_not_none() {
     let store = Store::create(&path, options()).unwrap();
     let table = blobs(&store);
     (0..500).for_each(|key| {
-        table.set(&key, &blob(key, 0)).unwrap();
+        table.put(&key, &blob(key, 0)).unwrap();
     });
     assert_eq!(store.stats().value_head_reads, 0, "a new key is looked for in memory only");
     store.close().unwrap();
@@ -104,7 +104,7 @@ fn a_get_of_a_key_that_is_there_is_one_read_and_of_one_that_is_not_none() {
     let head = table.head(&77).unwrap().unwrap();
     assert_eq!((head.size_bytes, head.is_apart), (blob(77, 0).len() as u64, true));
     assert!(table.contains(&78).unwrap());
-    table.set(&79, &blob(79, 1)).unwrap();
+    table.put(&79, &blob(79, 1)).unwrap();
     assert_eq!((store.stats().value_reads, store.stats().value_head_reads), (500, 3));
 }
 
@@ -115,15 +115,19 @@ fn folds_are_resolved_when_they_are_written_and_the_first_insert_wins() {
     let sums = store.table("sums", Rules::hashed::<String, i64>().fold("sum:i64").delete_when(&0)).unwrap();
     sums.fold("a", &5).unwrap();
     sums.fold("a", &6).unwrap();
-    sums.insert("b", &1).unwrap();
-    sums.insert("b", &2).unwrap();
+    sums.put_if_absent("b", &1).unwrap();
+    sums.put_if_absent("b", &2).unwrap();
     assert_eq!((sums.get("a").unwrap(), sums.get("b").unwrap()), (Some(11), Some(1)));
     sums.fold("a", &-11).unwrap();
     assert_eq!((sums.get("a").unwrap(), sums.scan().count().unwrap()), (None, 1), "a sum of 0 is absent");
     // All ops of a batch on one key, one after the other.
     let mut batch = store.batch();
-    batch.fold(&sums, "b", &10).insert(&sums, "b", &99).delete(&sums, "c").insert(&sums, "c", &7);
-    batch.fold(&sums, "c", &1).set(&sums, "d", &3).delete(&sums, "d").fold(&sums, "e", &4);
+    batch
+        .fold(&sums, "b", &10)
+        .put_if_absent(&sums, "b", &99)
+        .delete(&sums, "c")
+        .put_if_absent(&sums, "c", &7);
+    batch.fold(&sums, "c", &1).put(&sums, "d", &3).delete(&sums, "d").fold(&sums, "e", &4);
     let before = store.last_seq();
     assert_eq!(batch.commit(Durability::Process).unwrap(), before + 8, "each op has its seq");
     let all = ["b", "c", "d", "e"].map(|key| sums.get(key).unwrap());
@@ -143,9 +147,9 @@ fn a_snapshot_sees_what_was_and_batches_of_both_kinds_of_tables_are_whole() {
             if key % 6 == round {
                 batch.delete(&table, &key);
             } else {
-                batch.set(&table, &key, &blob(key, round));
+                batch.put(&table, &key, &blob(key, round));
             }
-            batch.set(&sorted, &key, &round);
+            batch.put(&sorted, &key, &round);
         }
         batch.commit(Durability::Process).unwrap();
         snapshots.push(store.snapshot());
@@ -174,7 +178,7 @@ fn what_a_hashed_table_cannot_do_is_refused_with_what_to_use_instead() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let table = blobs(&store);
-    table.set(&1, &blob(1, 0)).unwrap();
+    table.put(&1, &blob(1, 0)).unwrap();
     let refused = |result: folddb::Result<()>, what: &str| {
         let error = result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{what}");
@@ -209,12 +213,12 @@ fn segments_of_dead_values_go_and_what_is_read_meanwhile_stays() {
     let table = blobs(&store);
     let keep = store.snapshot();
     (0..100).for_each(|key| {
-        table.set(&key, &blob(key, 0)).unwrap();
+        table.put(&key, &blob(key, 0)).unwrap();
     });
     let past = store.snapshot();
     for round in 1..60 {
         (0..100).for_each(|key| {
-            table.set(&key, &blob(key, round)).unwrap();
+            table.put(&key, &blob(key, round)).unwrap();
         });
         if round % 10 == 0 {
             store.flush().unwrap();
@@ -225,7 +229,7 @@ fn segments_of_dead_values_go_and_what_is_read_meanwhile_stays() {
     let before = store.stats();
     drop((keep, past));
     store.flush().unwrap();
-    table.set(&1, &blob(1, 59)).unwrap();
+    table.put(&1, &blob(1, 59)).unwrap();
     store.flush().unwrap();
     drain(&store);
     let stats = store.stats();
@@ -252,7 +256,7 @@ fn an_index_larger_than_its_memory_is_read_again_and_does_not_fail() {
     let table = blobs(&store);
     for round in 0..4 {
         (0..3000).for_each(|key| {
-            table.set(&key, &blob(key % 50, round)).unwrap();
+            table.put(&key, &blob(key % 50, round)).unwrap();
         });
         store.flush().unwrap();
         drain(&store);
@@ -274,8 +278,8 @@ fn bytes_tables_write_and_read_them_too() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let rules = folddb::table_rules::TableRules::ready_made("blobs").unwrap();
     let table = store.create_table("blobs", rules).unwrap();
-    table.write(WriteOp::Set, b"k", b"v").unwrap();
-    table.write(WriteOp::Set, b"", &vec![7; 5 << 20]).unwrap();
+    table.write(WriteOp::Put, b"k", b"v").unwrap();
+    table.write(WriteOp::Put, b"", &vec![7; 5 << 20]).unwrap();
     assert_eq!(table.get(b"k").unwrap().unwrap(), b"v");
     assert_eq!(table.get(b"").unwrap().unwrap(), vec![7; 5 << 20]);
     assert_eq!(table.explain(b"k").unwrap().len(), 1);
@@ -304,10 +308,10 @@ fn a_store(path: &std::path::Path) -> BTreeMap<u64, Vec<u8>> {
                 table.delete(&key).unwrap();
                 expected.remove(&key);
             } else {
-                table.set(&key, &blob(key, round)).unwrap();
+                table.put(&key, &blob(key, round)).unwrap();
                 expected.insert(key, blob(key, round));
             }
-            sorted.set(&key, &round).unwrap();
+            sorted.put(&key, &round).unwrap();
         }
         if round < 2 {
             store.flush().unwrap();
@@ -347,7 +351,7 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
         let table = blobs(&store);
         let mut batch = store.batch();
         for key in 0..keys {
-            batch.set(&table, &key, &vec![1; 20]);
+            batch.put(&table, &key, &vec![1; 20]);
             expected.insert(key, vec![1; 20]);
         }
         batch.commit(Durability::Process).unwrap();
@@ -366,7 +370,7 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
                     expected.remove(&key);
                 }
                 _ => {
-                    table.set(&key, &blob(key, round)).unwrap();
+                    table.put(&key, &blob(key, round)).unwrap();
                     expected.insert(key, blob(key, round));
                 }
             }
@@ -409,18 +413,18 @@ fn what_came_after_a_checkpoint_is_saved_by_itself_crash_after_crash() {
     // Much of it at once is saved as all of the index is, as the next checkpoint has it.
     let store = Store::open(&path, options()).unwrap();
     for key in 0..3_000 {
-        blobs(&store).set(&key, &blob(key, 9)).unwrap();
+        blobs(&store).put(&key, &blob(key, 9)).unwrap();
         expected.insert(key, blob(key, 9));
     }
     drop(store);
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(index_files(&path).len(), 1);
     check(&blobs(&store), &expected, keys + 50);
-    blobs(&store).set(&1, &blob(1, 10)).unwrap();
+    blobs(&store).put(&1, &blob(1, 10)).unwrap();
     drop(store);
     let store = Store::open(&path, options()).unwrap();
     assert_eq!(index_files(&path).len(), 2);
-    blobs(&store).set(&2, &blob(2, 10)).unwrap();
+    blobs(&store).put(&2, &blob(2, 10)).unwrap();
     store.flush().unwrap();
     assert_eq!(index_files(&path).len(), 1, "a checkpoint has them");
     store.close().unwrap();
@@ -434,12 +438,12 @@ fn backups_and_dumps_have_them() {
     let expected = a_store(&path);
     let store = Store::open(&path, options()).unwrap();
     let table = blobs(&store);
-    table.set(&1000, &blob(1000, 0)).unwrap();
+    table.put(&1000, &blob(1000, 0)).unwrap();
     let at = store.last_seq();
     let mut expected = expected;
     expected.insert(1000, blob(1000, 0));
     expected.insert(1001, blob(1001, 0));
-    table.set(&1001, &blob(1001, 0)).unwrap();
+    table.put(&1001, &blob(1001, 0)).unwrap();
     let backups = dir.path().join("backups");
     store.backup(&backups, &folddb::BackupOptions::default().check_all(true)).unwrap();
     table.delete(&1000).unwrap();
@@ -520,7 +524,7 @@ fn a_store_is_mended_with_all_that_is_whole_also_where_the_index_is_lost() {
             assert_eq!(table.get(&key).unwrap(), None, "the log tells of the delete of key {key}");
         }
     }
-    table.set(&3, &blob(3, 9)).unwrap();
+    table.put(&3, &blob(3, 9)).unwrap();
     store.close().unwrap();
 }
 
@@ -572,7 +576,7 @@ fn writers_and_readers_meet_and_batches_stay_whole() {
                         let key = (writer * 7 + round) % keys;
                         batch.fold(sums, &key, &1).fold(sums, &(key + 100), &1);
                         let value = vec![(round % 251) as u8; (round as usize * 13) % 3000];
-                        batch.set(twins, &(2 * writer), &value).set(twins, &(2 * writer + 1), &value);
+                        batch.put(twins, &(2 * writer), &value).put(twins, &(2 * writer + 1), &value);
                         batch.commit(Durability::Process).unwrap();
                         if round % 100 == 50 {
                             store.flush().unwrap();

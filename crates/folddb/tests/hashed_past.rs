@@ -91,13 +91,13 @@ fn the_newest_versions_of_each_key_are_kept_over_crashes_and_checkpoints() {
                     versions.insert(0, Some(now));
                 }
                 2 => {
-                    table.insert(&key, &format!("i{round}")).unwrap();
+                    table.put_if_absent(&key, &format!("i{round}")).unwrap();
                     if !versions.first().is_some_and(Option::is_some) {
                         versions.insert(0, Some(format!("i{round}")));
                     }
                 }
                 _ => {
-                    table.set(&key, &format!("s{key}-{round}")).unwrap();
+                    table.put(&key, &format!("s{key}-{round}")).unwrap();
                     versions.insert(0, Some(format!("s{key}-{round}")));
                 }
             }
@@ -143,12 +143,12 @@ fn what_a_key_was_is_asked_for_by_time_and_a_snapshot_sees_its_own() {
         if round == 2 {
             table.delete(&1).unwrap();
         } else {
-            table.set(&1, &format!("v{round}")).unwrap();
+            table.put(&1, &format!("v{round}")).unwrap();
         }
         world.pass(10_000);
     }
     let snapshot = store.snapshot();
-    table.set(&1, &"v6".to_owned()).unwrap();
+    table.put(&1, &"v6".to_owned()).unwrap();
     assert_eq!(states(&table, 1), some(&["v6", "v5", "v4", "v3"]));
     assert_eq!(snapshot.get(&table, &1).unwrap().as_deref(), Some("v5"));
     let times: Vec<_> = table.history(&1, 9).unwrap().iter().map(|version| version.time_ms).collect();
@@ -174,7 +174,7 @@ fn what_an_old_snapshot_sees_of_a_hashed_table_is_not_swept_away() {
     let store = Store::create(&world.path, world.options().snapshot_files_after(Duration::ZERO)).unwrap();
     let table = texts(&store, Keep::Latest, Expire::After(60_000));
     for key in 0..20 {
-        table.set(&key, "here").unwrap();
+        table.put(&key, "here").unwrap();
     }
     let snapshot = store.snapshot();
     while store.upkeep_step().unwrap().is_some() {}
@@ -198,12 +198,12 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
         let table = texts(&store, Keep::Latest, expire);
         let mut batch = store.batch();
         for key in 0..40 {
-            batch.set(&table, &key, &"by default".to_owned());
+            batch.put(&table, &key, &"by default".to_owned());
         }
         batch.commit(Durability::Process).unwrap();
-        table.set_expiring(&100, &"short".to_owned(), Lifetime::For(Duration::from_secs(10))).unwrap();
-        table.set_expiring(&101, &"long".to_owned(), Lifetime::Forever).unwrap();
-        table.set_expiring(&102, &"never was".to_owned(), Lifetime::Until(START_MS)).unwrap();
+        table.put_expiring(&100, &"short".to_owned(), Lifetime::For(Duration::from_secs(10))).unwrap();
+        table.put_expiring(&101, &"long".to_owned(), Lifetime::Forever).unwrap();
+        table.put_expiring(&102, &"never was".to_owned(), Lifetime::Until(START_MS)).unwrap();
     }
     let count = |store: &Store| {
         let table = texts(store, Keep::Latest, expire);
@@ -223,7 +223,7 @@ fn values_expire_for_readers_at_once_and_for_writers_too() {
     assert!(!table.contains(&100).unwrap());
     assert_eq!(snapshot.get(&table, &100).unwrap().as_deref(), Some("short"), "as it was then");
     // What has expired is nothing to insert beside, and nothing to fold onto.
-    table.insert(&100, &"again".to_owned()).unwrap();
+    table.put_if_absent(&100, &"again".to_owned()).unwrap();
     assert_eq!(table.get(&100).unwrap().as_deref(), Some("again"));
     table.fold(&100, &"more".to_owned()).unwrap();
     table.fold(&102, &"first".to_owned()).unwrap();
@@ -272,7 +272,7 @@ fn what_a_damaged_index_leads_to_stays_and_all_else_that_has_expired_is_swept() 
     let store = world.create();
     for name in ["a", "b"] {
         let table = table(&store, name);
-        (0..KEYS).for_each(|key| assert!(table.set(&key, &format!("value {key}")).is_ok()));
+        (0..KEYS).for_each(|key| assert!(table.put(&key, &format!("value {key}")).is_ok()));
     }
     store.close().unwrap();
     world.pass(61_000);
@@ -313,7 +313,7 @@ fn sweeps_the_rest(world: &World, (index, at): (&std::ffi::OsStr, usize), keys: 
     assert!(left < keys / 8, "{left} are left, {stats:?}");
     assert_eq!(stats.poisoned_by, None);
     let table = store.table("a", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
-    let taken = (keys..keys + 1000).filter(|key| table.set(key, &"new".to_owned()).is_ok());
+    let taken = (keys..keys + 1000).filter(|key| table.put(key, &"new".to_owned()).is_ok());
     assert!(taken.count() > 900, "writes went on in all other shards");
     store.flush().unwrap();
     drop(table);
@@ -335,7 +335,7 @@ fn of_versions_no_seq_is_told_and_none_is_asked_for() {
     let table = store.table("t", Rules::hashed::<String, String>().keep(Keep::Versions(4))).unwrap();
     let mut seqs = Vec::new();
     for value in ["one", "two", "three"] {
-        seqs.push(table.set("key", value).unwrap());
+        seqs.push(table.put("key", value).unwrap());
         world.pass(1200);
     }
     let history = table.history("key", usize::MAX).unwrap();
@@ -362,12 +362,12 @@ fn the_same_content_has_the_same_digest_whenever_it_was_written() {
     ];
     for table in &tables {
         world.pass(1100);
-        table.set("key", "value").unwrap();
+        table.put("key", "value").unwrap();
     }
     let digests = tables.each_ref().map(|table| table.as_bytes().scan().digest(1, 1).unwrap().root());
     assert_eq!(digests, [digests[3]; 4]);
     world.pass(1100);
-    tables[0].set("key", "other").unwrap();
+    tables[0].put("key", "other").unwrap();
     assert_ne!(tables[0].as_bytes().scan().digest(1, 1).unwrap().root(), digests[3]);
 }
 
@@ -393,7 +393,7 @@ fn time_does_not_go_back_where_the_log_that_knew_it_is_gone() {
     let table = store.table("t", Rules::hashed::<u64, Vec<u8>>().expire(Expire::ByWrite)).unwrap();
     world.pass(DAY_MS);
     for key in 0..3000u64 {
-        table.set(&key, &vec![key as u8; 1000]).unwrap();
+        table.put(&key, &vec![key as u8; 1000]).unwrap();
     }
     store.flush().unwrap();
     while store.upkeep_step().unwrap().is_some() {}
@@ -408,7 +408,7 @@ fn time_does_not_go_back_behind_a_sweep() {
     let world = World::new();
     let store = world.create();
     let table = store.table("t", Rules::hashed::<u64, String>().expire(Expire::After(60_000))).unwrap();
-    table.set(&1, "one").unwrap();
+    table.put(&1, "one").unwrap();
     world.pass(DAY_MS);
     store.optimize("t", |_| std::ops::ControlFlow::Continue(())).unwrap();
     store.flush().unwrap();

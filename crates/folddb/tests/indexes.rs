@@ -63,7 +63,7 @@ fn records_are_found_by_their_terms_wherever_they_lie() {
     let (_world, store) = fresh(manual());
     let people = people(&store);
     for (name, city) in [("ann", "Berlin"), ("bob", "Rome"), ("cid", "Berlin")] {
-        people.set(name, &person(city, 30)).unwrap();
+        people.put(name, &person(city, 30)).unwrap();
     }
     let check = || {
         assert_eq!(in_city(&people, "Berlin"), ["ann", "cid"]);
@@ -84,16 +84,16 @@ fn records_are_found_by_their_terms_wherever_they_lie() {
 fn what_was_overwritten_deleted_or_never_took_place_is_not_found() {
     let (_world, store) = fresh(manual());
     let people = people(&store);
-    people.set("ann", &person("Berlin", 1)).unwrap();
-    people.set("bob", &person("Berlin", 1)).unwrap();
-    people.set("cid", &person("Berlin", 1)).unwrap();
-    people.insert("cid", &person("Rome", 1)).unwrap();
-    people.set("ann", &person("Rome", 2)).unwrap();
+    people.put("ann", &person("Berlin", 1)).unwrap();
+    people.put("bob", &person("Berlin", 1)).unwrap();
+    people.put("cid", &person("Berlin", 1)).unwrap();
+    people.put_if_absent("cid", &person("Rome", 1)).unwrap();
+    people.put("ann", &person("Rome", 2)).unwrap();
     people.delete("bob").unwrap();
     assert_eq!(in_city(&people, "Berlin"), ["cid"]);
     assert_eq!(in_city(&people, "Rome"), ["ann"]);
-    people.set("bob", &person("Berlin", 3)).unwrap();
-    people.set("dan", b"no JSON".as_slice()).unwrap();
+    people.put("bob", &person("Berlin", 3)).unwrap();
+    people.put("dan", b"no JSON".as_slice()).unwrap();
     people.delete_range("a", "b").unwrap();
     assert_eq!(in_city(&people, "Berlin"), ["bob", "cid"]);
     assert_eq!(in_city(&people, "Rome"), [""; 0]);
@@ -107,7 +107,7 @@ fn a_record_may_have_several_terms_and_ranges_run_both_ways() {
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_age", "json:/age").index("by_tag", "json:/tags");
     let people: People = store.table("people", rules).unwrap();
     for age in 0..30u32 {
-        people.set(&format!("p{age:02}"), &person("x", age)).unwrap();
+        people.put(&format!("p{age:02}"), &person("x", age)).unwrap();
     }
     let by_age = || people.find("by_age").unwrap();
     let keys =
@@ -136,7 +136,7 @@ fn a_snapshot_finds_what_was() {
     for round in 0..6 {
         for name in 0..20 {
             let city = ["Berlin", "Rome", "Oslo"][(name + round) % 3];
-            people.set(&format!("p{name:02}"), &person(city, round as u32)).unwrap();
+            people.put(&format!("p{name:02}"), &person(city, round as u32)).unwrap();
         }
         let expected: Vec<Vec<String>> = ["Berlin", "Rome", "Oslo"].map(|city| in_city(&people, city)).into();
         assert_eq!(expected.iter().map(Vec::len).sum::<usize>(), 20);
@@ -164,7 +164,7 @@ fn optimizing_leaves_no_stale_entry_and_gives_its_space_back() {
     let people = people(&store);
     for round in 0..8u32 {
         for name in 0..1500 {
-            people.set(&format!("p{name:04}"), &person(&format!("city{round}-{}", name % 7), round)).unwrap();
+            people.put(&format!("p{name:04}"), &person(&format!("city{round}-{}", name % 7), round)).unwrap();
         }
         store.flush().unwrap();
     }
@@ -186,11 +186,11 @@ fn a_snapshot_keeps_the_entries_that_it_needs_from_being_cleaned() {
     let (_world, store) = fresh(manual());
     let people = people(&store);
     for name in 0..50 {
-        people.set(&format!("p{name}"), &person("Berlin", 1)).unwrap();
+        people.put(&format!("p{name}"), &person("Berlin", 1)).unwrap();
     }
     let past = store.snapshot();
     for name in 0..50 {
-        people.set(&format!("p{name}"), &person("Rome", 1)).unwrap();
+        people.put(&format!("p{name}"), &person("Rome", 1)).unwrap();
     }
     store.optimize("people", on).unwrap();
     assert_eq!((in_city_at(&people, "Berlin", &past).len(), in_city(&people, "Berlin").len()), (50, 0));
@@ -206,7 +206,7 @@ fn upkeep_cleans_an_index_of_which_finds_have_met_too_much_that_is_stale() {
     let people = people(&store);
     for city in ["Berlin", "Rome"] {
         for name in 0..900 {
-            people.set(&format!("p{name:03}"), &person(city, 1)).unwrap();
+            people.put(&format!("p{name:03}"), &person(city, 1)).unwrap();
         }
     }
     store.flush().unwrap();
@@ -223,7 +223,7 @@ fn an_index_is_added_to_a_full_table_and_dropped() {
     let (world, store) = fresh(manual());
     let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     for name in 0..5000u32 {
-        people.set(&format!("p{name:04}"), &person(["Berlin", "Rome"][name as usize % 2], name)).unwrap();
+        people.put(&format!("p{name:04}"), &person(["Berlin", "Rome"][name as usize % 2], name)).unwrap();
     }
     let before = store.snapshot();
     let mut told = Vec::new();
@@ -253,14 +253,14 @@ fn an_index_is_added_to_a_full_table_and_dropped() {
     let store = Store::open(&world.path, manual()).unwrap();
     let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     assert_eq!(people.find("by_age").unwrap().range(10..20).count().unwrap(), 10);
-    people.set("p0010", &person("Oslo", 70_000)).unwrap();
+    people.put("p0010", &person("Oslo", 70_000)).unwrap();
     assert_eq!(
         (in_city(&people, "Oslo"), people.find("by_age").unwrap().range(10..20).count().unwrap()),
         (vec!["p0010".to_owned()], 9)
     );
     store.drop_index("people", "by_city").unwrap();
     assert_eq!(people.find("by_city").unwrap_err().kind(), ErrorKind::InvalidInput);
-    people.set("p0011", &person("Oslo", 11)).unwrap();
+    people.put("p0011", &person("Oslo", 11)).unwrap();
     assert_eq!(store.indexes("people").unwrap().len(), 1);
     store.drop_table("people").unwrap();
     assert_eq!(store.tables(), [""; 0]);
@@ -277,15 +277,15 @@ fn building_goes_on_where_it_was_broken_off() {
     let (world, store) = fresh(manual());
     let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     for name in 0..9000u32 {
-        people.set(&format!("p{name:04}"), &person(["Berlin", "Rome"][name as usize % 2], name)).unwrap();
+        people.put(&format!("p{name:04}"), &person(["Berlin", "Rome"][name as usize % 2], name)).unwrap();
     }
     store.add_index("people", &rule("by_city:json:/city"), |_| ControlFlow::Break(())).unwrap();
     assert!(!store.indexes("people").unwrap()[0].is_built);
     let refused = people.find("by_city").unwrap().term("Rome").keys().next().unwrap().unwrap_err();
     assert!(refused.message().contains("is being built"), "{refused}");
     // Behind and before where it stands.
-    people.set("p0001", &person("Oslo", 1)).unwrap();
-    people.set("p8999", &person("Oslo", 1)).unwrap();
+    people.put("p0001", &person("Oslo", 1)).unwrap();
+    people.put("p8999", &person("Oslo", 1)).unwrap();
     drop((people, store));
 
     let store = Store::open(&world.path, manual()).unwrap();
@@ -308,7 +308,7 @@ fn writes_go_on_while_an_index_is_built() {
     let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     let city = |n: u32| ["Berlin", "Rome", "Oslo"][n as usize % 3];
     for n in 0..20_000u32 {
-        people.set(&format!("p{n:05}"), &person(city(n), n)).unwrap();
+        people.put(&format!("p{n:05}"), &person(city(n), n)).unwrap();
     }
     let is_done = AtomicBool::new(false);
     std::thread::scope(|threads| {
@@ -319,7 +319,7 @@ fn writes_go_on_while_an_index_is_built() {
                 while !is_done.load(Ordering::Relaxed) {
                     n = (n.wrapping_mul(2_654_435_761).wrapping_add(thread)) % 25_000;
                     let mut batch = store.batch();
-                    batch.set(people, &format!("p{n:05}"), &person(city(n + 1), n));
+                    batch.put(people, &format!("p{n:05}"), &person(city(n + 1), n));
                     std::thread::yield_now();
                     batch.commit(Durability::Process).unwrap();
                 }
@@ -342,11 +342,11 @@ fn a_batch_that_was_filled_before_an_index_came_brings_its_entries() {
     let (_world, store) = fresh(manual());
     let people: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
     let mut batch = store.batch();
-    batch.set(&people, "ann", &person("Berlin", 1));
+    batch.put(&people, "ann", &person("Berlin", 1));
     store.add_index("people", &rule("by_city:json:/city"), on).unwrap();
     batch.commit(Durability::Process).unwrap();
     assert_eq!(in_city(&people, "Berlin"), ["ann"]);
-    batch.set(&people, "bob", &person("Berlin", 1));
+    batch.put(&people, "bob", &person("Berlin", 1));
     store.drop_index("people", "by_city").unwrap();
     batch.commit(Durability::Process).unwrap();
     assert!(people.get("bob").unwrap().is_some());
@@ -423,7 +423,7 @@ fn where_heads_tell_the_terms_no_value_is_read() {
     for n in 0..60 {
         let value =
             format!(r#"{{"meta":{{"kind":"k{}"}},"body":{},"pad":"{}"}}"#, n % 4, n % 5, "x".repeat(1000));
-        table.set(&format!("o{n:02}"), value.as_bytes()).unwrap();
+        table.put(&format!("o{n:02}"), value.as_bytes()).unwrap();
     }
     store.flush().unwrap();
     let reads = || store.stats().value_reads;
@@ -446,7 +446,7 @@ fn streamed_values_are_found_and_those_too_long_to_be_looked_at_are_not() {
     let table: People = store.table("people", rules).unwrap();
     let long = format!(r#"{{"city":"Berlin","pad":"{}"}}"#, "y".repeat(50_000));
     table.put_from("streamed", &mut long.as_bytes()).unwrap();
-    table.set("whole", long.as_bytes()).unwrap();
+    table.put("whole", long.as_bytes()).unwrap();
     let longest = format!(r#"{{"city":"Berlin","pad":"{}"}}"#, "y".repeat(17 << 20));
     table.put_from("longest", &mut longest.as_bytes()).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["streamed", "whole"]);
@@ -461,8 +461,8 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
     let rules =
         Rules::sorted::<String, Vec<u8>>().expire(folddb::Expire::ByWrite).index("by_city", "json:/city");
     let table: People = store.table("brief", rules).unwrap();
-    table.set("stays", &person("Berlin", 1)).unwrap();
-    table.set_expiring("goes", &person("Berlin", 1), Lifetime::Until(1)).unwrap();
+    table.put("stays", &person("Berlin", 1)).unwrap();
+    table.put_expiring("goes", &person("Berlin", 1), Lifetime::Until(1)).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["stays"]);
     store.optimize("brief", on).unwrap();
     assert_eq!(in_city(&table, "Berlin"), ["stays"]);
@@ -470,9 +470,9 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
 
     let rules = Rules::sorted::<String, Vec<u8>>().keep(Keep::Forever).index("by_city", "json:/city");
     let kept: People = store.table("kept", rules).unwrap();
-    let first = kept.set("ann", &person("Berlin", 1)).unwrap();
-    let second = kept.set("ann", &person("Rome", 1)).unwrap();
-    kept.set("ann", &person("Berlin", 1)).unwrap();
+    let first = kept.put("ann", &person("Berlin", 1)).unwrap();
+    let second = kept.put("ann", &person("Rome", 1)).unwrap();
+    kept.put("ann", &person("Berlin", 1)).unwrap();
     let fourth = kept.delete("ann").unwrap();
     store.optimize("kept", on).unwrap();
     let at = |seq, city: &str| in_city_at(&kept, city, &store.snapshot_at(AsOf::Seq(seq)).unwrap()).len();
@@ -485,11 +485,11 @@ fn expired_values_are_not_found_and_the_past_is_found_where_it_is_kept() {
 fn an_index_is_written_by_its_table_alone_and_hashed_tables_have_none() {
     let (_world, store) = fresh(manual());
     let people = people(&store);
-    people.set("ann", &person("Berlin", 1)).unwrap();
+    people.put("ann", &person("Berlin", 1)).unwrap();
     let entries = store.bytes_table("people/by_city").unwrap();
     assert_eq!(entries.scan().count().unwrap(), 1);
     for refused in [
-        entries.write(WriteOp::Set, b"k", b"").unwrap_err(),
+        entries.write(WriteOp::Put, b"k", b"").unwrap_err(),
         entries.write(WriteOp::Delete, b"k", b"").unwrap_err(),
         entries.delete_range(b"a", b"b").unwrap_err(),
         store.drop_table("people/by_city").unwrap_err(),
@@ -504,7 +504,7 @@ fn an_index_is_written_by_its_table_alone_and_hashed_tables_have_none() {
     assert!(store.add_index("h", &rule("a:value"), on).unwrap_err().message().contains("hashed"));
     assert!(store.table("bad", Rules::sorted::<String, u64>().index("a b", "value")).is_err());
     let long = "k".repeat(65_000);
-    assert!(people.set(&long, b"".as_slice()).unwrap_err().message().contains("too long"));
+    assert!(people.put(&long, b"".as_slice()).unwrap_err().message().contains("too long"));
 }
 
 #[test]
@@ -517,8 +517,8 @@ fn a_table_whose_terms_are_taken_by_a_function_is_written_only_where_that_is_at_
     let (world, store) = fresh(with(1));
     let rules = || Rules::sorted::<String, u64>().index("initial", "custom:initial@1");
     let table = store.table("t", rules()).unwrap();
-    table.set("ann", &1).unwrap();
-    table.set("bob", &1).unwrap();
+    table.put("ann", &1).unwrap();
+    table.put("bob", &1).unwrap();
     let of =
         |table: &Table<String, u64>, initial: &[u8]| table.find("initial").unwrap().term(initial).count();
     assert_eq!(of(&table, b"a").unwrap(), 1);
@@ -527,14 +527,14 @@ fn a_table_whose_terms_are_taken_by_a_function_is_written_only_where_that_is_at_
         let store = Store::open(&world.path, options).unwrap();
         let table = store.table("t", rules()).unwrap();
         assert_eq!(table.get("ann").unwrap(), Some(1));
-        for refused in [table.set("cid", &1).unwrap_err(), of(&table, b"a").unwrap_err()] {
+        for refused in [table.put("cid", &1).unwrap_err(), of(&table, b"a").unwrap_err()] {
             assert_eq!(refused.kind(), ErrorKind::RulesMismatch);
             assert!(refused.message().contains("custom `initial` version 1"), "{refused}");
         }
     }
     let store = Store::open(&world.path, with(1)).unwrap();
     let table = store.table("t", rules()).unwrap();
-    table.set("abe", &1).unwrap();
+    table.put("abe", &1).unwrap();
     assert_eq!(of(&table, b"a").unwrap(), 2);
     let other = store.table("t", Rules::sorted::<String, u64>().index("other", "value")).unwrap_err();
     assert_eq!(other.kind(), ErrorKind::RulesMismatch);
@@ -544,7 +544,7 @@ fn a_table_whose_terms_are_taken_by_a_function_is_written_only_where_that_is_at_
 fn a_store_opened_for_reading_finds_and_closed_ones_open_with_their_indexes() {
     let (world, store) = fresh(manual());
     let table = people(&store);
-    table.set("ann", &person("Berlin", 1)).unwrap();
+    table.put("ann", &person("Berlin", 1)).unwrap();
     store.close().unwrap();
     let store = Store::open(&world.path, manual().read_only(true)).unwrap();
     let table: People = store.table("people", Rules::sorted::<String, Vec<u8>>()).unwrap();
@@ -557,11 +557,11 @@ fn verify_compares_indexes_with_their_tables_and_repair_and_dumps_make_them_anew
     let (world, store) = fresh(manual());
     let table = people(&store);
     for n in 0..300u32 {
-        table.set(&format!("p{n:03}"), &person(["Berlin", "Rome"][n as usize % 2], n)).unwrap();
+        table.put(&format!("p{n:03}"), &person(["Berlin", "Rome"][n as usize % 2], n)).unwrap();
     }
     store.flush().unwrap();
     for n in 0..50u32 {
-        table.set(&format!("p{n:03}"), &person("Oslo", n)).unwrap();
+        table.put(&format!("p{n:03}"), &person("Oslo", n)).unwrap();
     }
     let check = store.check_index("people", "by_city").unwrap();
     assert_eq!((check.keys, check.entries, check.missing, check.stale), (300, 350, 0, 50));
@@ -605,7 +605,7 @@ fn an_index_whose_rule_can_never_give_a_term_is_refused() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.message().contains(expected), "{error}");
     }
-    store.table("t", rules()).unwrap().set("k", b"v".as_slice()).unwrap();
+    store.table("t", rules()).unwrap().put("k", b"v".as_slice()).unwrap();
     let error = store.add_index("t", &rule("x:field:a"), on).unwrap_err();
     assert!(error.message().contains("values are bytes, which have no fields"), "{error}");
     assert_eq!(store.indexes("t").unwrap(), []);
@@ -641,7 +641,7 @@ fn hits_say_by_which_term_they_were_found() {
     let (_world, store) = fresh(manual());
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_tag", "json:/tags").index("by_age", "json:/age");
     let people: People = store.table("people", rules).unwrap();
-    people.set("ann", &person("Rome", 8)).unwrap();
+    people.put("ann", &person("Rome", 8)).unwrap();
     let terms: Vec<_> = people.find("by_tag").unwrap().terms().map(Result::unwrap).collect();
     assert_eq!(terms, [(Element::from("t2"), "ann".to_owned()), (Element::from("t3"), "ann".to_owned())]);
     let hits: Vec<_> = people.find("by_age").unwrap().hits().map(Result::unwrap).collect();
@@ -712,15 +712,15 @@ fn a_fold_over_an_index_comes_to_the_same_on_any_number_of_threads() {
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_age", "json:/age").separate(2048);
     let people: People = store.table("people", rules).unwrap();
     for name in 0..6000u32 {
-        people.set(&format!("p{name:04}"), &person("Rome", name % 90)).unwrap();
+        people.put(&format!("p{name:04}"), &person("Rome", name % 90)).unwrap();
     }
     for name in (0..6000u32).step_by(3) {
-        people.set(&format!("p{name:04}"), &person("Rome", 100)).unwrap(); // what leaves stale entries
+        people.put(&format!("p{name:04}"), &person("Rome", 100)).unwrap(); // what leaves stale entries
     }
     store.flush().unwrap();
     drain(&store);
     let past = store.snapshot();
-    people.set("p0001", &person("Rome", 10)).unwrap();
+    people.put("p0001", &person("Rome", 10)).unwrap();
     let find = || people.find("by_age").unwrap().range(20..50).at(&past);
     let keys: Vec<String> = find().keys().map(Result::unwrap).collect();
     let is_found = |name: &u32| !name.is_multiple_of(3) && (20..50).contains(&(name % 90));

@@ -91,14 +91,14 @@ fn a_long_value_is_one_record_in_a_file_of_its_own_and_goes_when_it_is_dead() {
                         expected[key as usize] = None;
                         continue;
                     }
-                    1 => stream(&store, WriteOp::Set, key, &value),
+                    1 => stream(&store, WriteOp::Put, key, &value),
                     2 if expected[key as usize].is_some() => {
-                        stream(&store, WriteOp::Insert, key, &value); // comes to nothing
+                        stream(&store, WriteOp::PutIfAbsent, key, &value); // comes to nothing
                         continue;
                     }
-                    2 => stream(&store, WriteOp::Insert, key, &value),
+                    2 => stream(&store, WriteOp::PutIfAbsent, key, &value),
                     _ => {
-                        table.set(&key, &value).unwrap();
+                        table.put(&key, &value).unwrap();
                     }
                 }
                 expected[key as usize] = Some(value);
@@ -145,10 +145,10 @@ fn who_seeks_and_who_locates_finds_it_in_one_file_and_a_snapshot_keeps_it() {
     let store = Store::create(&path, options()).unwrap();
     let table = blobs(&store, ValuesIn::Segments);
     let value = blob(1, 1, 17 << 20);
-    stream(&store, WriteOp::Set, 1, &value);
+    stream(&store, WriteOp::Put, 1, &value);
     let past = store.snapshot();
     let mut reader = table.read(&1).unwrap().unwrap();
-    table.set(&1, &vec![7; 10]).unwrap();
+    table.put(&1, &vec![7; 10]).unwrap();
     store.flush().unwrap();
     drain(&store);
     for at in [0, 1 << 20, (17 << 20) - 5, 1023, 1024] {
@@ -193,12 +193,12 @@ fn mixed(path: &Path, long_bytes: usize) -> Vec<Vec<u8>> {
     let table = blobs(&store, ValuesIn::Segments);
     let last = |key: u64| {
         let (long, short) = (blob(key, 1, long_bytes), blob(key, 2, 300));
-        table.set(&key, &short).unwrap();
-        stream(&store, WriteOp::Set, key, &long);
+        table.put(&key, &short).unwrap();
+        stream(&store, WriteOp::Put, key, &long);
         if key.is_multiple_of(2) {
             return long;
         }
-        table.set(&key, &short).unwrap();
+        table.put(&key, &short).unwrap();
         short
     };
     let values = (0..4).map(last).collect();
@@ -253,10 +253,10 @@ fn the_later_of_two_values_is_found_without_the_index_though_the_earlier_is_ther
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
     let table = blobs(&store, ValuesIn::Segments);
-    table.set(&1, &blob(1, 1, 300)).unwrap();
-    stream(&store, WriteOp::Set, 1, &blob(1, 2, 9_000));
+    table.put(&1, &blob(1, 1, 300)).unwrap();
+    stream(&store, WriteOp::Put, 1, &blob(1, 2, 9_000));
     let past = store.snapshot(); // so the long one stays
-    table.set(&1, &blob(1, 3, 300)).unwrap();
+    table.put(&1, &blob(1, 3, 300)).unwrap();
     store.flush().unwrap();
     drain(&store);
     assert!(store.stats().indexes_saved > 0 && entries(&path, "shelf").len() == 1);
@@ -303,8 +303,8 @@ fn short_and_long_values_in_turn_take_no_more_of_the_disk_than_they_are() {
     let table = blobs(&store, ValuesIn::Segments);
     let rounds = 24;
     for round in 0..rounds {
-        table.set(&(1000 + round), &blob(round, 0, 200)).unwrap();
-        stream(&store, WriteOp::Set, round, &blob(round, 1, 6000));
+        table.put(&(1000 + round), &blob(round, 0, 200)).unwrap();
+        stream(&store, WriteOp::Put, round, &blob(round, 1, 6000));
         drain(&store);
     }
     let taken = store.stats().value_bytes;

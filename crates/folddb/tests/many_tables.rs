@@ -41,16 +41,16 @@ fn costs(store: &Store, path: &Path, others: usize) -> Vec<(&'static str, usize,
     };
     note("create", &mut || table = Some(make(store, others)));
     let table = table.unwrap();
-    note("write", &mut || _ = table.set(&1, &1).unwrap());
+    note("write", &mut || _ = table.put(&1, &1).unwrap());
     note("flush", &mut || store.flush().unwrap());
     note("rest", &mut || store.settle().unwrap());
     note("snapshot", &mut || {
         let _snapshot = store.snapshot();
-        table.set(&2, &2).unwrap();
+        table.put(&2, &2).unwrap();
     });
     note("grow old", &mut || {
         let _snapshot = store.snapshot();
-        table.set(&2, &3).unwrap();
+        table.put(&2, &3).unwrap();
         while store.upkeep_step().unwrap().is_some() {} // it gets files of its own
     });
     note("delete a range", &mut || _ = table.delete_range(&0, &2).unwrap());
@@ -82,7 +82,7 @@ fn an_edit_beside_thousands_of_tables_costs_what_it_costs_beside_ten() {
     assert!(each <= 6 << 10, "{each} bytes of memory for an idle table");
     // Every tenth has something, so that there are runs as well.
     for number in (0..MANY).step_by(10) {
-        make(&store, number).set(&1, &1).unwrap();
+        make(&store, number).put(&1, &1).unwrap();
     }
     store.flush().unwrap();
     store.settle().unwrap();

@@ -262,12 +262,12 @@ fn a_load_that_waits_for_memory_does_not_stall_a_quiet_table() {
     let stop = Arc::new(AtomicBool::new(false));
     let stop_seen = Arc::clone(&stop);
     let loader = std::thread::spawn(move || {
-        (0u64..).take_while(|n| loaded.set(n, n).is_ok() && !stop_seen.load(Ordering::Relaxed)).count()
+        (0u64..).take_while(|n| loaded.put(n, n).is_ok() && !stop_seen.load(Ordering::Relaxed)).count()
     });
     while store.stats().stalls == 0 {
         std::thread::yield_now();
     }
-    let writer = std::thread::spawn(move || (0..100).map(|n| quiet.set(&n, &n).unwrap()).max());
+    let writer = std::thread::spawn(move || (0..100).map(|n| quiet.put(&n, &n).unwrap()).max());
     while !writer.is_finished() && store.stats().stalls == 1 {
         std::thread::yield_now();
     }

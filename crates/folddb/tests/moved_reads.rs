@@ -69,12 +69,12 @@ fn write(store: &Store, round: u64) {
             let value = written(at, key, round);
             match at {
                 0 => {
-                    let mut writer = table.writer(WriteOp::Set, &key.to_be_bytes()).unwrap();
+                    let mut writer = table.writer(WriteOp::Put, &key.to_be_bytes()).unwrap();
                     writer.write_from(&mut &value[..]).unwrap();
                     writer.finish().unwrap();
                 }
                 1 => drop(table.write(WriteOp::Fold, &key.to_be_bytes(), &value).unwrap()),
-                _ => drop(table.write(WriteOp::Set, &key.to_be_bytes(), &value).unwrap()),
+                _ => drop(table.write(WriteOp::Put, &key.to_be_bytes(), &value).unwrap()),
             }
         }
         store.upkeep_step_of(Work::Journal).unwrap();
@@ -284,7 +284,7 @@ fn a_version_tells_a_write_from_every_other_and_stays_with_it() {
     for table in &tables(&store)[2..] {
         let head = || table.head(&1u64.to_be_bytes()).unwrap().unwrap();
         let (before, value) = (head(), table.get(&1u64.to_be_bytes()).unwrap().unwrap());
-        table.write(WriteOp::Set, &1u64.to_be_bytes(), &value).unwrap();
+        table.write(WriteOp::Put, &1u64.to_be_bytes(), &value).unwrap();
         assert_eq!(
             (head().hash, head().version == before.version),
             (before.hash, false),

@@ -33,7 +33,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
 }
 
 fn fill(table: &Table<u64, Vec<u8>>, round: u64) {
-    (0..KEYS).for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+    (0..KEYS).for_each(|key| assert!(table.put(&key, &blob(key, round)).is_ok()));
 }
 
 fn settle(store: &Store) {

@@ -55,8 +55,8 @@ impl Tables {
     fn write(&self, round: u64) {
         for key in 0..500u64 {
             self.sums.fold(&key, &round).unwrap();
-            self.texts.set(&key, &text(key, round)).unwrap();
-            self.blobs.set(&key, &text(key, round + 1)).unwrap();
+            self.texts.put(&key, &text(key, round)).unwrap();
+            self.blobs.put(&key, &text(key, round + 1)).unwrap();
         }
         self.texts.delete_range(&(round * 3), &(round * 3 + 2)).unwrap();
     }
@@ -150,11 +150,11 @@ fn a_table_that_came_later_or_is_gone_is_no_trouble_to_an_old_snapshot() {
     drain(&store);
     assert_eq!(store.stats().snapshots_in_files, 1);
     let later = store.table("later", Rules::sorted::<u64, u64>()).unwrap();
-    later.set(&1, &2).unwrap();
+    later.put(&1, &2).unwrap();
     assert_eq!((snapshot.get(&later, &1).unwrap(), snapshot.scan(&later).count().unwrap()), (None, 0));
     store.drop_table("sums").unwrap();
     assert_eq!(snapshot.get(&tables.sums, &1).unwrap_err().kind(), ErrorKind::Closed);
-    tables.texts.set(&9, &vec![1]).unwrap();
+    tables.texts.put(&9, &vec![1]).unwrap();
     assert_eq!(snapshot.get(&tables.texts, &9).unwrap(), Some(text(9, 0)));
     store.close().unwrap();
     assert_eq!(snapshot.get(&tables.texts, &9).unwrap_err().kind(), ErrorKind::Closed);
@@ -215,7 +215,7 @@ fn what_a_range_comes_to_is_told_by_what_an_old_snapshot_sees() {
     let rules = Rules::sorted::<u64, u64>().fold("sum:u64").summaries(true);
     let table = store.table("told", rules).unwrap();
     for key in 0..20_000 {
-        table.set(&key, &1).unwrap();
+        table.put(&key, &1).unwrap();
     }
     optimize(&store, "told");
     let snapshot = store.snapshot();
@@ -223,7 +223,7 @@ fn what_a_range_comes_to_is_told_by_what_an_old_snapshot_sees() {
     assert_eq!(store.stats().snapshots_in_files, 1);
     table.delete_range(&100, &200).unwrap();
     for key in 5000..30_000 {
-        table.set(&key, &7).unwrap();
+        table.put(&key, &7).unwrap();
     }
     optimize(&store, "told");
     let found = snapshot.scan(&table).aggregate().unwrap();
@@ -242,7 +242,7 @@ fn a_transaction_that_has_grown_old_meets_what_was_deleted_since() {
         tables.write(1);
         let mut transaction = store.transaction();
         assert_eq!(transaction.get(&tables.sums, &7).unwrap(), Some(1));
-        transaction.set(&tables.sums, &8, &100);
+        transaction.put(&tables.sums, &8, &100);
         let mut blind = store.transaction();
         blind.fold(&tables.sums, &9, &100);
         tables.sums.delete(&7).unwrap();
@@ -286,7 +286,7 @@ fn work_under_way_does_not_end_for_its_age() {
     store.settle().unwrap();
     let go_on = || {
         tables.sums.fold(&1, &1).unwrap();
-        tables.blobs.set(&3, &vec![1]).unwrap();
+        tables.blobs.put(&3, &vec![1]).unwrap();
         drain(&store);
     };
     let step = |rows: &mut u64, _: &[u8], _: &[u8]| {
@@ -380,7 +380,7 @@ fn a_loaded_table_is_seen_by_each_snapshot_that_is_not_older_than_its_rows() {
         drain(&store);
         let in_files = if files_after == AT_ONCE { 3 } else { 0 };
         assert_eq!(store.stats().snapshots_in_files, in_files);
-        (0..100u64).for_each(|number| load.set(&number, &number).unwrap());
+        (0..100u64).for_each(|number| load.put(&number, &number).unwrap());
         let loaded = load.finish().unwrap();
         let check = || {
             for (snapshot, rows, sum) in [(&older, 0, 1), (&old, 100, 2), (&meanwhile, 100, 3)] {
@@ -425,7 +425,7 @@ fn a_strict_cursor_of_a_loaded_table_goes_on_at_a_snapshot_that_was_old_when_it_
         drain(&store);
         assert_eq!(store.stats().snapshots_in_files, 1);
         let mut load = store.bulk_load("loaded", rules()).unwrap();
-        (0..100u64).for_each(|number| load.set(&number, &number).unwrap());
+        (0..100u64).for_each(|number| load.put(&number, &number).unwrap());
         let loaded = load.finish().unwrap();
         let mut scan = loaded.scan().into_iter();
         (0..10).for_each(|_| assert!(scan.next().unwrap().is_ok()));
@@ -443,7 +443,7 @@ fn a_snapshot_of_before_the_first_write_keeps_what_was_loaded_by_then() {
     for files_after in [AT_ONCE, LATE] {
         let (_dir, store) = create(options(files_after));
         let mut load = store.bulk_load("loaded", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
-        (0..100u64).for_each(|number| load.set(&number, &number).unwrap());
+        (0..100u64).for_each(|number| load.put(&number, &number).unwrap());
         let loaded = load.finish().unwrap();
         let snapshot = store.snapshot();
         assert_eq!(snapshot.seq(), 0);

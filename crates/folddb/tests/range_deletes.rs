@@ -44,7 +44,7 @@ fn play(store: &Store, rules: Rules<u64, u64>, pattern: Ends, has_rows: bool) ->
     let table = store.table("t", rules).unwrap();
     let mut model = BTreeMap::new();
     for n in 0..if has_rows { COUNT } else { 0 } {
-        table.set(&n, &n).unwrap();
+        table.put(&n, &n).unwrap();
         model.insert(n, n);
     }
     let mut ranges_max = 0;
@@ -56,7 +56,7 @@ fn play(store: &Store, rules: Rules<u64, u64>, pattern: Ends, has_rows: bool) ->
         }
         if n % 16 == 3 {
             let key = n * 31 % COUNT;
-            table.set(&key, &n).unwrap();
+            table.put(&key, &n).unwrap();
             model.insert(key, n);
         }
         if n % 500 == 499 {
@@ -105,7 +105,7 @@ fn nor_does_a_snapshot_or_a_past_that_is_kept_refuse_one() {
             let options = options().snapshot_files_after(files_after);
             let store = Store::create(dir.path().join("s.folddb"), options).unwrap();
             let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
-            (0..COUNT).for_each(|n| _ = table.set(&n, &(n + 7)).unwrap());
+            (0..COUNT).for_each(|n| _ = table.put(&n, &(n + 7)).unwrap());
             table.delete_range(&5, &9).unwrap();
             let snapshot = store.snapshot();
             let before = rows_at(&snapshot, &table);
@@ -132,7 +132,7 @@ fn a_log_full_of_range_deletes_is_read_back_in_memtables_that_have_few() {
     let path = dir.path().join("s.folddb");
     let store = Store::create(&path, options()).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
-    (0..COUNT).for_each(|n| _ = table.set(&n, &n).unwrap());
+    (0..COUNT).for_each(|n| _ = table.put(&n, &n).unwrap());
     (0..COUNT).filter(|n| n % 3 > 0).for_each(|n| _ = table.delete_range(&n, &(n + 1)).unwrap());
     let before = rows(&table);
     drop((table, store)); // without closing: all of it is in the log

@@ -65,7 +65,7 @@ fn library() -> folddb::Result<()> {
     // A batch is atomic, over any tables of the store.
     let names = store.table("names", Rules::sorted::<String, String>())?;
     let mut batch = store.batch();
-    batch.fold(&delays, &("UA", "LGA"), &Stats::of(1.0)).set(&names, "UA", "United");
+    batch.fold(&delays, &("UA", "LGA"), &Stats::of(1.0)).put(&names, "UA", "United");
     batch.commit(Durability::Sync)?;
 
     // A snapshot sees the store as it was.
@@ -89,7 +89,7 @@ fn indexes() -> folddb::Result<()> {
     let store = Store::open("library.folddb", Options::default())?;
     let rules = Rules::sorted::<String, Vec<u8>>().index("by_city", "json:/city");
     let people = store.table("people", rules)?;
-    people.set("ann", br#"{"city":"Berlin","age":30}"#.as_slice())?;
+    people.put("ann", br#"{"city":"Berlin","age":30}"#.as_slice())?;
     for key in people.find("by_city")?.term("Berlin").keys() {
         println!("{} lives in Berlin", key?);
     }

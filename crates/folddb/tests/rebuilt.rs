@@ -55,7 +55,7 @@ impl Model {
     fn step(&mut self, store: &Store, tables: &Tables, step: u64) {
         let (chance, key) = (drawn(step), drawn(step * 7 + 3) % KEYS);
         let mut batch = store.batch();
-        batch.set(&tables.others, &key, &step);
+        batch.put(&tables.others, &key, &step);
         self.others.insert(key, step);
         match chance % 16 {
             0 => {
@@ -72,7 +72,7 @@ impl Model {
             }
             _ => {
                 let blob = vec![chance as u8; 100 + (chance % 3000) as usize]; // some of them inline
-                batch.set(&tables.blobs, &key, &blob);
+                batch.put(&tables.blobs, &key, &blob);
                 self.blobs.insert(key, blob);
             }
         }
@@ -215,7 +215,7 @@ fn a_value_that_is_damaged_costs_its_batch_and_not_the_table() {
     let path = temp.path().join("store");
     let store = Store::create(&path, options()).expect("a store");
     let at = tables(&store);
-    (1..=6_u64).for_each(|key| assert!(at.blobs.set(&key, &vec![key as u8; 2000]).is_ok()));
+    (1..=6_u64).for_each(|key| assert!(at.blobs.put(&key, &vec![key as u8; 2000]).is_ok()));
     at.blobs.delete(&3).expect("it goes");
     at.sums.fold(&1, &7).expect("it goes");
     store.flush().expect("it flushes");
@@ -290,7 +290,7 @@ fn a_value_that_only_a_kept_log_leads_to_is_looked_at_where_all_is() {
     let path = temp.path().join("store");
     let store = Store::create(&path, options()).expect("a store");
     let at = tables(&store);
-    (1..=6_u64).for_each(|key| assert!(at.blobs.set(&key, &vec![key as u8; 2000]).is_ok()));
+    (1..=6_u64).for_each(|key| assert!(at.blobs.put(&key, &vec![key as u8; 2000]).is_ok()));
     at.blobs.delete(&3).expect("it goes");
     store.optimize("blobs", |_| std::ops::ControlFlow::Continue(())).expect("it merges");
     drop(at);

@@ -35,11 +35,11 @@ fn round_of(key: u64, rounds: u64) -> u64 {
 fn fill(store: &Store, rounds: u64) {
     let table = blobs(store);
     for key in 0..KEYS {
-        table.set(&key, &blob(key, 0)).expect("it goes");
+        table.put(&key, &blob(key, 0)).expect("it goes");
     }
     for round in 1..=rounds {
         for key in (0..KEYS).step_by(3) {
-            table.set(&key, &blob(key, round)).expect("it goes");
+            table.put(&key, &blob(key, round)).expect("it goes");
         }
         store.upkeep_step_of(Work::Journal).expect("it goes");
     }
@@ -123,7 +123,7 @@ fn what_memory_leads_to_counts_as_alive() {
     };
     let put = |table: &Table<u64, Vec<u8>>, keys: std::ops::Range<u64>, round: u8| {
         for key in keys {
-            table.set(&key, &vec![round; 1000]).unwrap();
+            table.put(&key, &vec![round; 1000]).unwrap();
         }
     };
     for table in [&latest, &forever] {
@@ -155,7 +155,7 @@ fn what_has_moved_moves_on() {
     for gone in 0..4 {
         // Of what has moved, more and more is overwritten, and what then is alive lies in files that were moved.
         for key in (0..KEYS).filter(|key| key % 7 == gone) {
-            table.set(&key, &blob(key, round_of(key, 3))).unwrap();
+            table.put(&key, &blob(key, round_of(key, 3))).unwrap();
         }
         store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
         reclaim(&store);
@@ -183,7 +183,7 @@ fn a_file_of_moved_values_stays_as_long_as_one_segment_in_it_lives() {
     assert!(file.segments.len() > 1, "{file:?}");
     let table = blobs(&store);
     for key in 0..KEYS / 2 {
-        table.set(&key, &blob(key, round_of(key, 3))).unwrap(); // all that the first segments had
+        table.put(&key, &blob(key, round_of(key, 3))).unwrap(); // all that the first segments had
     }
     store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
     while store.upkeep_step_of(Work::Flush).unwrap().is_some() {}
@@ -206,7 +206,7 @@ fn scans_and_snapshots_of_before_read_what_they_saw() {
     let whole = files(&path, ".values");
     for round in 3..9 {
         for key in (0..KEYS).step_by(3) {
-            table.set(&key, &blob(key, round)).unwrap();
+            table.put(&key, &blob(key, round)).unwrap();
         }
         store.upkeep_step_of(Work::Journal).unwrap();
     }
@@ -236,7 +236,7 @@ fn upkeep_does_it_by_itself_and_keeps_to_the_bound() {
     let table = blobs(&store);
     for round in 0..30 {
         for key in (0..KEYS).filter(|key| round == 0 || drawn(*key, round).is_multiple_of(5)) {
-            table.set(&key, &blob(key, round)).unwrap();
+            table.put(&key, &blob(key, round)).unwrap();
         }
         store.flush().unwrap();
         while store.upkeep_step().unwrap().is_some() {}
@@ -317,9 +317,9 @@ fn moved_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>)) {
         store.optimize(table, |_| ControlFlow::Continue(())).expect("it goes");
     };
     for key in 0..KEYS {
-        blobs(&store).set(&key, &blob(key, 0)).expect("it goes");
-        others.set(&key, &blob(key, 1)).expect("it goes");
-        others.set(&(key + KEYS), &blob(key, 2)).expect("it goes");
+        blobs(&store).put(&key, &blob(key, 0)).expect("it goes");
+        others.put(&key, &blob(key, 1)).expect("it goes");
+        others.put(&(key + KEYS), &blob(key, 2)).expect("it goes");
         if key % 100 == 99 {
             store.upkeep_step_of(Work::Journal).expect("it goes");
         }
@@ -492,7 +492,7 @@ impl Overwriting {
                 at if drawn(at, 1) % 100 < hot => drawn(at, 2) % (keys / 5),
                 at => keys / 5 + drawn(at, 3) % (keys - keys / 5),
             };
-            self.table.set(&key, &Overwriting::value(at)).expect("written");
+            self.table.put(&key, &Overwriting::value(at)).expect("written");
             if at % (keys / 8) == keys / 8 - 1 {
                 self.upkeep(keys);
                 self.most = if at < keys { 0.0 } else { self.most };
@@ -567,7 +567,7 @@ fn open_segments_of_a_lane_that_was_large_are_given_up() {
         while store.upkeep_step().unwrap().is_some() {}
     };
     for key in 0..300 {
-        table.set(&key, &vec![key as u8; 1 << 20]).unwrap();
+        table.put(&key, &vec![key as u8; 1 << 20]).unwrap();
         store.upkeep_step_of(Work::Journal).unwrap();
     }
     upkeep();

@@ -33,7 +33,7 @@ fn overwrite(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
     let table = blobs(store);
     for round in rounds {
         for key in (0..KEYS).filter(|key| round == 0 || key.is_multiple_of(3)) {
-            table.set(&key, &blob(key, round)).unwrap();
+            table.put(&key, &blob(key, round)).unwrap();
         }
         store.upkeep_step_of(Work::Journal).unwrap();
     }
@@ -112,7 +112,7 @@ fn what_has_moved_moves_on_and_goes_when_nothing_leads_there() {
     let table = blobs(&store);
     for gone in 0..4 {
         for key in (0..KEYS).filter(|key| key % 7 == gone) {
-            table.set(&key, &blob(key, round_of(key, 3))).unwrap();
+            table.put(&key, &blob(key, round_of(key, 3))).unwrap();
         }
         reclaim(&store);
         check(&store, 3);
@@ -171,7 +171,7 @@ fn upkeep_does_it_by_itself_and_keeps_to_the_bound() {
         for key in
             (0..KEYS).filter(|key| round == 0 || (key * 1009 + round).wrapping_mul(0x9e37_79b9) >> 7 & 3 == 0)
         {
-            table.set(&key, &vec![round as u8; 4000 + key as usize]).unwrap();
+            table.put(&key, &vec![round as u8; 4000 + key as usize]).unwrap();
         }
         store.flush().unwrap();
         while store.upkeep_step().unwrap().is_some() {}
@@ -245,7 +245,7 @@ fn put_since(path: &Path, values_in: ValuesIn, moves: bool) -> PathBuf {
     let store = Store::create(path, options()).unwrap();
     let rules = || Rules::hashed::<u64, Vec<u8>>().values_in(values_in);
     let table = store.table("blobs", rules()).unwrap();
-    (0..KEYS).for_each(|key| assert!(table.set(&key, &blob(key, 0)).is_ok()));
+    (0..KEYS).for_each(|key| assert!(table.put(&key, &blob(key, 0)).is_ok()));
     let place = path.with_file_name("backups");
     let backup = store.backup(place, &BackupOptions::default()).unwrap().path;
     drop(table);
@@ -254,11 +254,11 @@ fn put_since(path: &Path, values_in: ValuesIn, moves: bool) -> PathBuf {
     let table = store.table("blobs", rules()).unwrap();
     for key in 0..KEYS {
         if key.is_multiple_of(3) {
-            table.set(&key, &blob(key, 1)).unwrap();
+            table.put(&key, &blob(key, 1)).unwrap();
         }
-        table.set(&(KEYS + key), &blob(KEYS + key, 9)).unwrap();
+        table.put(&(KEYS + key), &blob(KEYS + key, 9)).unwrap();
         if moves && !key.is_multiple_of(3) {
-            table.set(&(KEYS + key), &blob(KEYS + key, 1)).unwrap();
+            table.put(&(KEYS + key), &blob(KEYS + key, 1)).unwrap();
         }
     }
     store.upkeep_step_of(Work::Journal).unwrap();

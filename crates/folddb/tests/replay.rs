@@ -71,7 +71,7 @@ fn a_segment_stays_while_any_table_needs_it() {
     for round in 0..6u64 {
         waiting.fold(&1, &1).unwrap();
         for n in 0..400 {
-            loud.set(&(round * 400 + n), &value).unwrap();
+            loud.put(&(round * 400 + n), &value).unwrap();
         }
         while store.upkeep_step_of(Work::Flush).unwrap().is_some() {
             let left = as_if_it_died(&store, &format!("died-{round}-{largest}"));
@@ -131,7 +131,7 @@ fn a_delete_that_is_replayed_deletes_what_is_in_runs() {
     let (_dir, store) = fresh();
     let table = sums(&store, "a");
     for key in 0..10 {
-        table.set(&key, &1).unwrap();
+        table.put(&key, &1).unwrap();
     }
     store.flush().unwrap();
     table.delete(&3).unwrap();

@@ -55,7 +55,7 @@ fn memtables_of_dropped_tables_do_not_count() {
             let name = format!("t{round}");
             let table = store.table(&name, Rules::sorted::<u64, String>()).unwrap();
             for n in 0..300u64 {
-                table.set(&n, &value).unwrap();
+                table.put(&n, &value).unwrap();
             }
             let mut steps = 0;
             while store.upkeep_step().unwrap().is_some() {
@@ -73,9 +73,9 @@ fn memtables_of_dropped_tables_do_not_count() {
 fn a_batch_longer_than_a_segment_is_refused_and_does_not_poison() {
     let (_dir, store) = fresh(manual().segment_bytes(1 << 20));
     let table = store.table("t", Rules::sorted::<u64, String>()).unwrap();
-    let error = table.set(&1, &"x".repeat(2 << 20)).unwrap_err();
+    let error = table.put(&1, &"x".repeat(2 << 20)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    table.set(&2, "two").unwrap();
+    table.put(&2, "two").unwrap();
     assert_eq!(table.get(&1).unwrap(), None);
     assert_eq!(table.get(&2).unwrap().as_deref(), Some("two"));
 }
@@ -137,7 +137,7 @@ fn writers_do_not_wait_for_ever_for_a_flush_that_fails() {
     let (done, outcome) = std::sync::mpsc::channel();
     let writer = table.clone();
     std::thread::spawn(move || {
-        let failed = (0..1_000_000u64).find_map(|n| writer.set(&n, &value).err());
+        let failed = (0..1_000_000u64).find_map(|n| writer.put(&n, &value).err());
         let _ = done.send(failed.map(|error| error.kind()));
     });
     let outcome = outcome.recv_timeout(Duration::from_secs(30)).expect("the writer waits for ever");
@@ -225,7 +225,7 @@ fn a_merge_that_is_given_up_hides_nothing_newer() {
     let mut newest = [0; 12];
     let mut set = |keys: std::ops::Range<u64>, number: u8| {
         for key in keys {
-            table.set(&key, &vec![number; 20_000]).unwrap(); // a part holds three
+            table.put(&key, &vec![number; 20_000]).unwrap(); // a part holds three
             newest[key as usize] = number;
         }
         store.flush().unwrap();
@@ -279,7 +279,7 @@ fn unclosed(durability: Durability) -> (tempfile::TempDir, std::path::PathBuf) {
     let table = store.table("t", Rules::sorted::<String, String>()).unwrap();
     for n in 0..30 {
         let mut batch = store.batch();
-        batch.set(&table, format!("key{n:02}").as_str(), "value");
+        batch.put(&table, format!("key{n:02}").as_str(), "value");
         batch.commit(durability).unwrap();
     }
     let path = store.path().to_owned();
@@ -305,7 +305,7 @@ fn damage_is_not_blamed_on_a_manifest_that_ends_whole() {
 fn a_part_that_is_gone_is_missing_and_not_damaged_somewhere() {
     let (_dir, store) = fresh(manual());
     let table = store.table("t", Rules::sorted::<String, String>()).unwrap();
-    table.set("key", "value").unwrap();
+    table.put("key", "value").unwrap();
     store.flush().unwrap();
     let path = store.path().to_owned();
     drop(table);
@@ -359,7 +359,7 @@ fn lost_keys_are_told_by_keys_of_the_table() {
     let table = store.table("t", Rules::sorted::<(String, String), String>()).unwrap();
     for n in 0..2000 {
         table
-            .set(&(format!("carrier{:03}", n / 10), format!("origin{n:05}")), "some value or other")
+            .put(&(format!("carrier{:03}", n / 10), format!("origin{n:05}")), "some value or other")
             .unwrap();
     }
     store.flush().unwrap();

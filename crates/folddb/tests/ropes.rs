@@ -37,11 +37,11 @@ fn append(table: &Table<u64, Vec<u8>>, expected: &mut Expected, rounds: std::ops
             let operand = operand(key, round, len);
             match (key * 5 + round) % 23 {
                 0 => {
-                    table.set(&key, &operand).expect("written");
+                    table.put(&key, &operand).expect("written");
                     expected.insert(key, operand);
                 }
                 1 => {
-                    table.insert(&key, &operand).expect("written");
+                    table.put_if_absent(&key, &operand).expect("written");
                     expected.entry(key).or_insert(operand);
                 }
                 2 => {

@@ -35,9 +35,9 @@ fn filled(
     let table = store.table("t", rules).unwrap();
     for (number, key) in order.enumerate() {
         if key % 3 == 0 {
-            table.set(&key, &blob(key, 9)).unwrap();
+            table.put(&key, &blob(key, 9)).unwrap();
         }
-        table.set(&key, &blob(key, 0)).unwrap();
+        table.put(&key, &blob(key, 0)).unwrap();
         if number % 4000 == 3999 {
             store.flush().unwrap();
         }
@@ -65,7 +65,7 @@ fn pieces_follow_one_another_and_see_one_snapshot() {
         assert!(counts.iter().all(|count| *count > even / 3 && *count < even * 3), "{counts:?}");
         let joined: Vec<_> = split.into_iter().flatten().map(|row| row.unwrap()).collect();
         assert_eq!(joined, all, "what is deleted after the cut is there in every piece");
-        table.set(&(pieces as u64), &blob(pieces as u64, 0)).unwrap();
+        table.put(&(pieces as u64), &blob(pieces as u64, 0)).unwrap();
     }
     store.flush().unwrap();
     let back = table.as_bytes().scan().reverse().split(7).unwrap();
@@ -134,7 +134,7 @@ fn a_flag_ends_work_over_a_range_from_outside() {
     let hashed = store.table("hashed", Rules::hashed::<u64, u64>()).unwrap();
     (0..100).for_each(|key| {
         sums.fold(&key, &1).unwrap();
-        hashed.set(&key, &1).unwrap();
+        hashed.put(&key, &1).unwrap();
     });
     let (table, flag) = (table.as_bytes(), Arc::new(AtomicBool::new(false)));
     let scan = |table: &BytesTable| table.scan().stopped_by(&flag);
@@ -179,7 +179,7 @@ fn two_stores_with_the_same_content_have_the_same_digest_however_it_came_there()
     assert_eq!(mine.stats().value_reads, read, "a digest reads no value");
 
     let changed = rows(table)[1234].0.clone();
-    other.write(WriteOp::Set, &changed, &blob(1234, 1)).unwrap();
+    other.write(WriteOp::Put, &changed, &blob(1234, 1)).unwrap();
     let (a, b) = (digest(table, 2), digest(other, 2));
     assert_ne!(a.root(), b.root());
     assert_eq!(a.differing(&b).unwrap(), [a.leaf_of(&changed)]);
@@ -204,7 +204,7 @@ fn the_same_bytes_under_other_rules_are_not_the_same_digest() {
     let value = 7u64.to_le_bytes();
     let digest = |name: &str, rules: TableRules| {
         let table = store.create_table(name, rules).unwrap();
-        table.write(WriteOp::Set, &1u64.to_be_bytes(), &value).unwrap();
+        table.write(WriteOp::Put, &1u64.to_be_bytes(), &value).unwrap();
         table.scan().digest(1, 1).unwrap()
     };
     let mine = digest("sum:u64", sum());
@@ -257,9 +257,9 @@ fn the_same_rows_with_another_deadline_are_not_the_same_digest() {
             let table = store.table(&format!("{kind} {name}"), rules.clone()).unwrap();
             let value = "a value that is separated".repeat(2);
             for key in 0..20 {
-                table.set_expiring(&key, &value, until(1)).unwrap();
+                table.put_expiring(&key, &value, until(1)).unwrap();
             }
-            table.set_expiring(&7, &value, lifetime).unwrap();
+            table.put_expiring(&7, &value, lifetime).unwrap();
             table
         };
         let tables = [("first", until(1)), ("other", until(2)), ("forever", Lifetime::Forever)];
@@ -270,7 +270,7 @@ fn the_same_rows_with_another_deadline_are_not_the_same_digest() {
             assert_eq!(digest(&first).differing(&digest(different)), Ok(leaf.clone()), "{kind}");
             assert_ne!(digest(&first).root(), digest(different).root(), "{kind}");
         }
-        other.set_expiring(&7, &first.get(&7).unwrap().unwrap(), until(1)).unwrap();
+        other.put_expiring(&7, &first.get(&7).unwrap().unwrap(), until(1)).unwrap();
         assert_eq!(digest(&first), digest(&other), "{kind}");
     }
 }
@@ -325,7 +325,7 @@ fn a_digest_minds_bytes_and_not_how_they_are_cut() {
         table
     };
     let stream = |table: &BytesTable| {
-        let mut writer = table.writer(WriteOp::Set, b"k").unwrap();
+        let mut writer = table.writer(WriteOp::Put, b"k").unwrap();
         writer.write_from(&mut &value[..]).unwrap();
         writer.finish().unwrap();
     };
@@ -335,7 +335,7 @@ fn a_digest_minds_bytes_and_not_how_they_are_cut() {
         });
     };
     let set = |table: &BytesTable| {
-        table.write(WriteOp::Set, b"k", &value).unwrap();
+        table.write(WriteOp::Put, b"k", &value).unwrap();
     };
     type Put<'p> = (&'p str, usize, &'p dyn Fn(&BytesTable));
     let puts: [Put<'_>; 4] = [
@@ -363,11 +363,11 @@ fn a_transaction_makes_no_digest_of_deadlines_that_are_not_settled() {
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let rules = Rules::hashed::<u64, String>().expire(Expire::ByWrite);
     let table = store.table("t", rules).unwrap();
-    table.set_expiring(&1, "one", until(1)).unwrap();
+    table.put_expiring(&1, "one", until(1)).unwrap();
     let mut transaction = store.transaction();
     let inside = |transaction: &Transaction| transaction.scan_bytes(table.as_bytes()).digest(1, 1);
     assert_eq!(inside(&transaction).unwrap(), table.as_bytes().scan().digest(1, 1).unwrap());
-    transaction.set(&table, &2, "two");
+    transaction.put(&table, &2, "two");
     let refused = inside(&transaction).unwrap_err();
     assert!(
         refused.kind() == ErrorKind::InvalidInput && refused.to_string().contains("commit first"),

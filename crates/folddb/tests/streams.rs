@@ -125,7 +125,7 @@ fn a_reader_seeks_and_keeps_what_it_reads() {
         assert_eq!(buf, all[at as usize..at as usize + 100]);
         assert_eq!(reader.seek(SeekFrom::Current(-100)).unwrap(), at);
         // The value goes, and its segments; who reads keeps them.
-        table.set(&1, &vec![at as u8; 3000]).unwrap();
+        table.put(&1, &vec![at as u8; 3000]).unwrap();
         store.flush().unwrap();
         store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
         while store.upkeep_step().unwrap().is_some() {}
@@ -162,7 +162,7 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
     let table = blobs(&store);
-    table.set(&1, &b"before".to_vec()).unwrap();
+    table.put(&1, &b"before".to_vec()).unwrap();
     let mut writer = table.writer(&1).unwrap();
     io::copy(&mut bytes(1, 2_000_000), &mut writer).unwrap();
     assert_eq!(writer.len_bytes(), 2_000_000);
@@ -181,7 +181,7 @@ fn a_writer_that_is_dropped_or_whose_source_fails_leaves_only_dead_bytes() {
     }
     // What they left behind goes while the store is open.
     for round in 0..40 {
-        table.set(&2, &whole(round, 100_000)).unwrap();
+        table.put(&2, &whole(round, 100_000)).unwrap();
         store.flush().unwrap();
         store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
         while store.upkeep_step().unwrap().is_some() {}
@@ -200,7 +200,7 @@ fn a_stream_under_way_keeps_its_segments_though_nothing_points_to_them() {
     let mut writer = table.writer(&1).unwrap();
     for round in 0..15 {
         io::copy(&mut source.by_ref().take(100_000), &mut writer).unwrap();
-        table.set(&2, &whole(round, 50_000)).unwrap();
+        table.put(&2, &whole(round, 50_000)).unwrap();
         store.flush().unwrap();
         store.optimize("blobs", |_| ControlFlow::Continue(())).unwrap();
         while store.upkeep_step().unwrap().is_some() {}
@@ -208,7 +208,7 @@ fn a_stream_under_way_keeps_its_segments_though_nothing_points_to_them() {
     assert!(table.get(&1).unwrap().is_none(), "nothing is there before it is finished");
     writer.finish().unwrap();
     for round in 15..20 {
-        table.set(&2, &whole(round, 50_000)).unwrap();
+        table.put(&2, &whole(round, 50_000)).unwrap();
         store.flush().unwrap();
         while store.upkeep_step().unwrap().is_some() {}
     }
@@ -278,7 +278,7 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let text = store.table("text", Rules::sorted::<u64, String>().separate(2048)).unwrap();
     let key = 1_u64.to_be_bytes();
-    let mut no_text = text.as_bytes().writer(WriteOp::Set, &key).unwrap();
+    let mut no_text = text.as_bytes().writer(WriteOp::Put, &key).unwrap();
     no_text.write_all(&[0xff; 10]).unwrap();
     assert!(no_text.finish().unwrap_err().to_string().contains("no value of table `text`"));
     let lasting = Rules::sorted::<u64, Vec<u8>>().expire(Expire::ByWrite);
@@ -310,14 +310,14 @@ fn tables_that_take_values_whole_are_streamed_into_up_to_the_length_of_a_value_a
     let table = blobs(&store);
     assert!(table.as_bytes().writer(WriteOp::Fold, &key).is_err(), "a fold that does not join");
     assert!(table.as_bytes().writer(WriteOp::Delete, &key).is_err());
-    assert!(table.as_bytes().writer(WriteOp::Set, b"short").is_err(), "no key of the table");
+    assert!(table.as_bytes().writer(WriteOp::Put, b"short").is_err(), "no key of the table");
     let mut writer = table.writer(&1).unwrap();
     writer.write_all(&[1; 100_000]).unwrap();
     store.close().unwrap();
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Closed);
     let store = Store::open(&path, options().read_only(true)).unwrap();
     let table = store.bytes_table("blobs").unwrap();
-    assert_eq!(table.writer(WriteOp::Set, &key).unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(table.writer(WriteOp::Put, &key).unwrap_err().kind(), ErrorKind::ReadOnly);
 }
 
 const MINUTE_MS: u64 = 60_000;
@@ -357,7 +357,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
         stream(&table, 2, len, Lifetime::For(Duration::from_secs(60)));
         stream(&table, 3, PIECE as u64, Lifetime::Forever);
         stream(&table, 4, len, Lifetime::Until(1_800_000_000_000 + 30 * MINUTE_MS));
-        table.set(&5, &whole(5, 3000)).unwrap();
+        table.put(&5, &whole(5, 3000)).unwrap();
     }
     for round in 0..5 {
         versions(&store).put_from(&1, &mut bytes(round, len + round)).unwrap();
@@ -421,7 +421,7 @@ fn values_in_pieces_last_until_their_deadlines_and_hashed_tables_keep_versions_o
     // An absent value is inserted, one that is there stays.
     for table in tables(&store) {
         for key in [1_u64, 3] {
-            let mut writer = table.as_bytes().writer(WriteOp::Insert, &key.to_be_bytes()).unwrap();
+            let mut writer = table.as_bytes().writer(WriteOp::PutIfAbsent, &key.to_be_bytes()).unwrap();
             writer.write_from(&mut bytes(key, [len, PIECE as u64][key as usize / 2])).unwrap();
             writer.finish().unwrap();
         }

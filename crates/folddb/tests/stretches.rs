@@ -38,7 +38,7 @@ fn run(seed: u64, rules: Rules<u64, u64>, folds: bool) {
         let (what, key) = (next(&mut chance) % 20, next(&mut chance) % KEYS);
         match what {
             0..=4 => {
-                table.set(&key, &(key + 1)).unwrap();
+                table.put(&key, &(key + 1)).unwrap();
                 model.insert(key, key + 1);
             }
             5..=7 if folds => {
@@ -46,7 +46,7 @@ fn run(seed: u64, rules: Rules<u64, u64>, folds: bool) {
                 *model.entry(key).or_insert(0) += 1;
             }
             5..=7 => {
-                table.insert(&key, &5).unwrap();
+                table.put_if_absent(&key, &5).unwrap();
                 model.entry(key).or_insert(5);
             }
             8 => {

@@ -141,15 +141,15 @@ fn the_newest_versions_of_a_key_are_kept_and_no_more() {
     let rules = || Rules::sorted::<String, String>().keep(Keep::Versions(3)).separate(100);
     let long = |n: u32| format!("{n}").repeat(200);
     let table = store.table("pages", rules()).unwrap();
-    let first = table.set("a", &long(1)).unwrap();
+    let first = table.put("a", &long(1)).unwrap();
     table.delete("a").unwrap();
     for n in 3..=5 {
-        table.set("a", &long(n)).unwrap();
+        table.put("a", &long(n)).unwrap();
     }
     let deleted = table.delete("a").unwrap();
-    let last = table.set("a", "short").unwrap();
-    table.set("b", "only").unwrap();
-    table.set("c", "gone").unwrap();
+    let last = table.put("a", "short").unwrap();
+    table.put("b", "only").unwrap();
+    table.put("c", "gone").unwrap();
     table.delete("c").unwrap();
     drop(table);
     for (how, shake) in shakes() {
@@ -218,7 +218,7 @@ fn a_table_that_keeps_only_what_is_says_so() {
     assert_eq!(refused.kind(), ErrorKind::InvalidInput);
     assert!(refused.to_string().contains("keeps latest"), "{refused}");
     assert_eq!(table.get_at(&1, AsOf::Seq(before + 1)).unwrap(), Some(3), "the present is there");
-    let refused = table.set_expiring(&1, &1, Lifetime::For(Duration::from_secs(1))).unwrap_err();
+    let refused = table.put_expiring(&1, &1, Lifetime::For(Duration::from_secs(1))).unwrap_err();
     assert!(refused.to_string().contains("last for ever"), "{refused}");
 }
 
@@ -250,11 +250,11 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
     let mut store = world.create();
     let rules = || Rules::sorted::<String, Vec<u8>>().expire(Expire::After(10_000)).separate(100);
     let table = store.table("sessions", rules()).unwrap();
-    table.set("default", &vec![1; 5]).unwrap();
-    table.set("apart", &vec![2; 500]).unwrap();
-    table.set_expiring("short", &vec![3; 5], Lifetime::For(Duration::from_secs(2))).unwrap();
-    table.set_expiring("dated", &vec![4; 500], Lifetime::Until(START_MS + 5_000)).unwrap();
-    table.set_expiring("kept", &vec![5; 5], Lifetime::Forever).unwrap();
+    table.put("default", &vec![1; 5]).unwrap();
+    table.put("apart", &vec![2; 500]).unwrap();
+    table.put_expiring("short", &vec![3; 5], Lifetime::For(Duration::from_secs(2))).unwrap();
+    table.put_expiring("dated", &vec![4; 500], Lifetime::Until(START_MS + 5_000)).unwrap();
+    table.put_expiring("kept", &vec![5; 5], Lifetime::Forever).unwrap();
     let head = table.head("dated").unwrap().unwrap();
     assert_eq!(
         (head.is_apart, head.deadline_ms, head.written_ms),
@@ -300,12 +300,12 @@ fn folds_let_a_value_live_on_and_begin_anew_when_it_has_expired() {
     table.fold(&1, &1).unwrap();
     world.pass(9_000);
     table.fold(&1, &10).unwrap(); // lives on until 19 s
-    table.insert(&2, &1).unwrap();
+    table.put_if_absent(&2, &1).unwrap();
     world.pass(9_000);
     table.fold(&1, &100).unwrap(); // until 28 s
-    table.insert(&2, &50).unwrap(); // the first has not expired
+    table.put_if_absent(&2, &50).unwrap(); // the first has not expired
     world.pass(2_000);
-    table.insert(&2, &7).unwrap(); // now it has
+    table.put_if_absent(&2, &7).unwrap(); // now it has
     drop(table);
     for (how, shake) in shakes() {
         store = shake(&world, store);
@@ -406,7 +406,7 @@ fn a_merge_is_planned_for_what_has_expired() {
     for key in 0..4000u64 {
         let lifetime = if key % 4 == 0 { Lifetime::Forever } else { Lifetime::For(Duration::from_secs(60)) };
         let bytes = (key.to_be_bytes(), key.to_le_bytes());
-        table.as_bytes().write_expiring(WriteOp::Set, &bytes.0, &bytes.1, lifetime).unwrap();
+        table.as_bytes().write_expiring(WriteOp::Put, &bytes.0, &bytes.1, lifetime).unwrap();
     }
     store.settle().unwrap();
     assert_eq!(store.table_stats("counts").unwrap().records, 4000);
@@ -448,7 +448,7 @@ fn a_transaction_reads_what_it_wrote_where_values_expire() {
         let mut transaction = store.transaction();
         assert_eq!(transaction.fold_and_get(&table, &1, &2).unwrap(), Some(sum));
         assert_eq!(transaction.fold_and_get(&texts, &1, &text(", and more")).unwrap(), Some(text(said)));
-        transaction.set(&table, &2, &7).insert(&table, &2, &8).delete(&texts, &1);
+        transaction.put(&table, &2, &7).put_if_absent(&table, &2, &8).delete(&texts, &1);
         assert_eq!(transaction.get(&table, &2).unwrap(), Some(7));
         assert_eq!(transaction.get(&texts, &1).unwrap(), None);
         transaction.fold(&texts, &1, &text(said));
@@ -456,7 +456,7 @@ fn a_transaction_reads_what_it_wrote_where_values_expire() {
         transaction.commit(Durability::Process).unwrap();
         assert_eq!((table.get(&1).unwrap(), table.get(&2).unwrap()), (Some(sum), Some(7)));
         assert_eq!(texts.get(&1).unwrap(), Some(text(said)));
-        texts.set(&1, &text("a text that is longer than a stamp")).unwrap();
+        texts.put(&1, &text("a text that is longer than a stamp")).unwrap();
     }
 }
 
@@ -468,12 +468,12 @@ fn what_a_transaction_scanned_and_has_expired_since_holds_no_more() {
         let rules = if is_hashed { Rules::hashed::<u64, u64>() } else { Rules::sorted() };
         let table = store.table("t", rules.expire(Expire::ByWrite)).unwrap();
         for (key, lasts_ms) in [(1, 1_000), (2, 50_000), (3, 2_000)] {
-            table.set_expiring(&key, &key, Lifetime::For(Duration::from_millis(lasts_ms))).unwrap();
+            table.put_expiring(&key, &key, Lifetime::For(Duration::from_millis(lasts_ms))).unwrap();
         }
         let scanned = |limit: usize, passed_ms: u64| {
             let mut transaction = store.transaction();
             let rows = transaction.scan(&table).limit(limit).into_iter().count();
-            transaction.set(&table, &100, &(rows as u64));
+            transaction.put(&table, &100, &(rows as u64));
             world.pass(passed_ms);
             (rows, transaction.commit(Durability::Process).map_err(|error| error.kind()).is_ok())
         };
@@ -481,7 +481,7 @@ fn what_a_transaction_scanned_and_has_expired_since_holds_no_more() {
         assert_eq!(scanned(99, 1_000), (4, false), "{is_hashed}: the first has expired");
         let mut transaction = store.transaction();
         assert_eq!(transaction.get(&table, &3).unwrap(), Some(3));
-        transaction.set(&table, &100, &1);
+        transaction.put(&table, &100, &1);
         world.pass(1_000);
         let kind = transaction.commit(Durability::Process).unwrap_err().kind();
         assert_eq!(kind, ErrorKind::Conflict, "{is_hashed}: the third, which was got");
@@ -498,7 +498,7 @@ fn strict_cursors_lose_no_row_that_has_expired_since() {
     let store = world.create();
     let table = counts(&store, Keep::Latest, Expire::After(10_000));
     for key in 0..10 {
-        table.set(&key, &key).unwrap();
+        table.put(&key, &key).unwrap();
     }
     let left = |cursor: &Cursor, how: Resume| -> Result<Vec<u64>, ErrorKind> {
         let rows = table.resume(cursor, how).map_err(|error| error.kind())?;
@@ -543,7 +543,7 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
         store.table(&format!("t{}", keep.to_string().replace(':', "")), rules).unwrap()
     };
     for keep in keeps {
-        table(keep).set(&1, &7).unwrap();
+        table(keep).put(&1, &7).unwrap();
     }
     let alive = AsOf::UnixMillis(world.clock.unix_millis() + 5_000);
     world.pass(10_000);
@@ -575,10 +575,10 @@ fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was
     let world = World::new();
     let store = world.create();
     let table = counts(&store, Keep::Window(20_000), Expire::After(5_000));
-    table.set(&1, &7).unwrap();
+    table.put(&1, &7).unwrap();
     let alive = AsOf::UnixMillis(START_MS + 2_000);
     world.pass(60_000);
-    table.set(&2, &8).unwrap();
+    table.put(&2, &8).unwrap();
     for _ in 0..2 {
         let refused = table.get_at(&1, alive).unwrap_err();
         assert!(refused.message().contains("keeps no values that have expired by 20s ago"), "{refused}");
@@ -604,7 +604,7 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
     for round in 0..30u64 {
         for table in &tables {
             for key in 0..4 {
-                table.set(&key, &(100 * key + round)).unwrap();
+                table.put(&key, &(100 * key + round)).unwrap();
             }
         }
         moments.push((store.last_seq(), round));
@@ -644,7 +644,7 @@ fn indexes_lose_what_is_stale_as_far_as_their_table_forgets() {
     assert!((40..=52).contains(&now[2]), "those of the window, ten rounds: {now:?}");
     world.pass(1_000_000);
     for table in &tables {
-        table.set(&9, &9).unwrap();
+        table.put(&9, &9).unwrap();
     }
     (0..keeps.len()).for_each(|at| optimize(&store, &format!("t{at}")));
     assert_eq!(entries(), [5, 5, 5, 121]);
@@ -662,7 +662,7 @@ fn deletes_that_are_older_than_may_be_take_what_they_delete_from_the_disk() {
         let settle = |store: &Store| while store.upkeep_step().unwrap().is_some() {};
         let records = |store: &Store| store.table_stats("t").unwrap().records;
         for key in 0..1000 {
-            table(&store).set(&key, &key).unwrap();
+            table(&store).put(&key, &key).unwrap();
         }
         store.flush().unwrap();
         table(&store).delete(&7).unwrap();
@@ -695,7 +695,7 @@ fn the_past_of_values_that_expire_is_gone_on_with_and_ends_with_its_window() {
     let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(20_000)).expire(Expire::After(5_000));
     let table = store.table("t", rules).unwrap();
     for key in 0..6 {
-        table.set(&key, &key).unwrap();
+        table.put(&key, &key).unwrap();
     }
     world.pass(10_000);
     let alive = AsOf::UnixMillis(START_MS + 2_000);
@@ -726,7 +726,7 @@ fn what_has_expired_goes_on_hiding_what_lasts_longer() {
     let world = World::new();
     let store = world.create();
     let table = counts(&store, Keep::Latest, Expire::ByWrite);
-    let set = |key: u64, value: u64, lifetime| table.set_expiring(&key, &value, lifetime).unwrap();
+    let set = |key: u64, value: u64, lifetime| table.put_expiring(&key, &value, lifetime).unwrap();
     for key in 0..100 {
         set(key, 1, Lifetime::Forever);
     }
@@ -769,7 +769,7 @@ fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
     let store = world.create();
     let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(60_000)).expire(Expire::After(5_000));
     let table = store.table("t", rules).unwrap();
-    (0..100).for_each(|key| assert!(table.set(&key, &key).is_ok()));
+    (0..100).for_each(|key| assert!(table.put(&key, &key).is_ok()));
     let alive = AsOf::UnixMillis(START_MS + 2_000);
     world.pass(10_000);
     for _ in 0..2 {
@@ -778,7 +778,7 @@ fn what_has_expired_is_kept_as_long_as_its_window_shows_it_alive() {
         optimize(&store, "t");
     }
     world.pass(60_000);
-    table.set(&200, &1).unwrap();
+    table.put(&200, &1).unwrap();
     optimize(&store, "t");
     assert_eq!(store.table_stats("t").unwrap().records, 1);
 }
@@ -789,9 +789,9 @@ fn a_version_of_a_key_is_no_value_once_it_has_expired() {
     let mut store = world.create();
     let rules = || Rules::sorted::<u64, u64>().keep(Keep::Versions(3)).expire(Expire::After(10_000));
     let table = store.table("t", rules()).unwrap();
-    table.set(&1, &7).unwrap();
+    table.put(&1, &7).unwrap();
     world.pass(20_000);
-    table.set(&1, &8).unwrap();
+    table.put(&1, &8).unwrap();
     let deleted = table.delete(&1).unwrap();
     drop(table);
     for (how, shake) in shakes() {
@@ -815,7 +815,7 @@ fn nobody_sees_what_is_to_expire_as_if_it_had() {
     let world = World::new();
     let store = world.create();
     let table = counts(&store, Keep::Forever, Expire::After(10_000));
-    table.set(&1, &7).unwrap();
+    table.put(&1, &7).unwrap();
     world.pass(3_000);
     let to_come = AsOf::UnixMillis(START_MS + 3_600_000);
     let at = store.snapshot_at(to_come).unwrap();
@@ -853,7 +853,7 @@ fn an_index_that_was_built_when_all_had_expired_does_not_tell_what_was_before() 
     let world = World::new();
     let store = world.create();
     let table = sessions(&store, Keep::Window(24 * HOUR_MS));
-    table.set(&1, b"ann").expect("it works");
+    table.put(&1, b"ann").expect("it works");
     let alive_ms = store.unix_millis();
     let snapshot = store.snapshot();
     world.pass(2 * HOUR_MS);
@@ -862,7 +862,7 @@ fn an_index_that_was_built_when_all_had_expired_does_not_tell_what_was_before() 
     assert!(is_too_young(found(&table, Some(&snapshot))));
     let past = store.snapshot_at(AsOf::UnixMillis(alive_ms)).expect("it works");
     assert!(is_too_young(found(&table, Some(&past))));
-    table.set(&2, b"bob").expect("it works");
+    table.put(&2, b"bob").expect("it works");
     assert_eq!(found(&table, Some(&store.snapshot())).expect("it works"), 1);
 }
 
@@ -871,7 +871,7 @@ fn what_had_expired_when_an_index_was_built_does_not_come_to_life_behind_its_bac
     let world = World::new();
     let store = world.create();
     let table = sessions(&store, Keep::Latest);
-    table.set(&1, b"ann").expect("it works");
+    table.put(&1, b"ann").expect("it works");
     world.pass(2 * HOUR_MS);
     add_index(&store);
     drop((table, store)); // the process dies, and the wall clock is set back
@@ -888,7 +888,7 @@ fn what_had_expired_when_an_index_was_cleaned_does_not_come_to_life_behind_its_b
     let store = world.create();
     let table = sessions(&store, Keep::Latest);
     add_index(&store);
-    table.set(&1, b"ann").expect("it works");
+    table.put(&1, b"ann").expect("it works");
     store.flush().expect("it works");
     world.pass(2 * HOUR_MS);
     optimize(&store, "sessions/by_user");
@@ -907,14 +907,14 @@ fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
     let store = world.create();
     let rules = Rules::sorted::<u64, u64>().keep(Keep::Window(30_000)).index("by_value", "value");
     let table = store.table("counts", rules).expect("it works");
-    let first = table.set(&1, &100).expect("it works");
+    let first = table.put(&1, &100).expect("it works");
     world.pass(10_000);
-    table.set(&1, &200).expect("it works");
+    table.put(&1, &200).expect("it works");
     let past = store.snapshot_at(AsOf::Seq(first)).expect("it works");
     for n in 2..4 {
         world.pass(61_000);
         while store.upkeep_step().expect("it works").is_some() {}
-        table.set(&n, &5).expect("it works");
+        table.put(&n, &5).expect("it works");
     }
     optimize(&store, "counts");
     assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
@@ -929,9 +929,9 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
         let store = world.create();
         let rules = || Rules::sorted::<u64, u64>().expire(Expire::ByWrite).keep_log(keep_log);
         let table = store.table("brief", rules()).expect("it works");
-        table.set_expiring(&1, &1, Lifetime::For(Duration::from_millis(HOUR_MS))).expect("it works");
+        table.put_expiring(&1, &1, Lifetime::For(Duration::from_millis(HOUR_MS))).expect("it works");
         world.pass(2 * HOUR_MS);
-        table.set(&2, &2).expect("it works");
+        table.put(&2, &2).expect("it works");
         assert_eq!(table.get(&1).expect("it works"), None);
         drop((table, store)); // the process dies, and the wall clock is set back
         world.set(START_MS);
@@ -953,12 +953,12 @@ fn a_transaction_conflicts_where_what_it_has_read_has_expired_by_its_commit() {
     let world = World::new();
     let store = world.create();
     let table = counts(&store, Keep::Latest, Expire::After(HOUR_MS));
-    table.set(&1, &5).expect("it works");
+    table.put(&1, &5).expect("it works");
     let mut transaction = store.transaction();
     assert_eq!(transaction.fold_and_get(&table, &1, &1).expect("it works"), Some(6));
     let mut other = store.transaction();
     assert_eq!(other.get(&table, &2).expect("it works"), None);
-    other.set(&table, &3, &1);
+    other.put(&table, &3, &1);
     world.pass(2 * HOUR_MS);
     let overtaken = transaction.commit(Durability::Process).expect_err("it was never 6");
     assert_eq!(overtaken.kind(), ErrorKind::Conflict);
@@ -989,9 +989,9 @@ fn what_is_dumped_and_loaded_lasts_as_long_as_it_did() {
         let world = World::new();
         let store = world.create();
         let table = store.table("t", rules).unwrap();
-        table.set_expiring(&1, &1, Lifetime::For(Duration::from_secs(5))).unwrap();
-        table.set(&2, &2).unwrap();
-        table.set_expiring(&3, &3, Lifetime::Forever).unwrap();
+        table.put_expiring(&1, &1, Lifetime::For(Duration::from_secs(5))).unwrap();
+        table.put(&2, &2).unwrap();
+        table.put_expiring(&3, &3, Lifetime::Forever).unwrap();
         let text = dump_of(&store);
         world.pass(2_000);
         let load = |name: &str| {
@@ -1104,7 +1104,7 @@ fn a_dump_at_a_moment_that_is_forgotten_is_refused_before_a_line() {
     let latest = store.table("latest", Rules::sorted::<u64, u64>()).unwrap();
     table.fold(&1, &1).unwrap();
     let then = store.last_seq();
-    latest.set(&1, &1).unwrap();
+    latest.put(&1, &1).unwrap();
     table.fold(&1, &1).unwrap();
     let dump = |tables: &[&str], as_of| {
         let names: Vec<String> = tables.iter().map(|name| (*name).to_owned()).collect();
@@ -1132,7 +1132,7 @@ fn dumps_of_before_are_loaded_as_they_were() {
         let world = World::new();
         let store = world.create();
         let table = store.table("t", Rules::sorted::<u64, u64>().expire(Expire::After(60_000))).unwrap();
-        table.set(&1, &1).unwrap();
+        table.put(&1, &1).unwrap();
         let rules = dump_of(&store).lines().nth(1).unwrap().to_owned();
         let text =
             format!("{{\"folddb\":\"dump\",\"version\":{version}}}\n{rules}\n{{\"key\":7,\"value\":7}}\n");
@@ -1141,7 +1141,7 @@ fn dumps_of_before_are_loaded_as_they_were() {
     }
     let world = World::new();
     let store = world.create();
-    store.table("t", Rules::sorted::<u64, u64>()).unwrap().set(&1, &1).unwrap();
+    store.table("t", Rules::sorted::<u64, u64>()).unwrap().put(&1, &1).unwrap();
     let text = dump_of(&store);
     assert!(
         text.starts_with("{\"folddb\":\"dump\",\"version\":1}\n"),
@@ -1160,8 +1160,8 @@ fn each_op_says_how_long_its_value_lasts() {
     let lasts = |seconds| Lifetime::For(Duration::from_secs(seconds));
     let deadline = |key: u64| table.head(&key).unwrap().and_then(|head| head.deadline_ms);
     let until = |seconds: u64| Some(START_MS + seconds * 1000);
-    table.insert_expiring(&1, &1, lasts(5)).unwrap();
-    table.insert_expiring(&1, &9, lasts(50)).unwrap();
+    table.put_if_absent_expiring(&1, &1, lasts(5)).unwrap();
+    table.put_if_absent_expiring(&1, &9, lasts(50)).unwrap();
     assert_eq!(
         (table.get(&1).unwrap(), deadline(1)),
         (Some(1), until(5)),
@@ -1170,17 +1170,18 @@ fn each_op_says_how_long_its_value_lasts() {
     table.fold_expiring(&1, &2, lasts(8)).unwrap();
     assert_eq!((table.get(&1).unwrap(), deadline(1)), (Some(3), until(8)));
     let mut batch = store.batch();
-    batch.set_expiring(&table, &2, &1, lasts(3)).fold_expiring(&table, &2, &1, lasts(4)).insert_expiring(
-        &table,
-        &3,
-        &7,
-        lasts(5),
-    );
+    batch
+        .put_expiring(&table, &2, &1, lasts(3))
+        .fold_expiring(&table, &2, &1, lasts(4))
+        .put_if_absent_expiring(&table, &3, &7, lasts(5));
     batch.commit(Durability::Process).unwrap();
     assert_eq!((table.get(&2).unwrap(), deadline(2), deadline(3)), (Some(2), until(4), until(5)));
     let mut transaction = store.transaction();
-    transaction.set_expiring(&table, &4, &1, lasts(3)).fold_expiring(&table, &4, &1, lasts(6));
-    assert_eq!(transaction.insert_expiring(&table, &5, &7, lasts(7)).get(&table, &4).unwrap(), Some(2));
+    transaction.put_expiring(&table, &4, &1, lasts(3)).fold_expiring(&table, &4, &1, lasts(6));
+    assert_eq!(
+        transaction.put_if_absent_expiring(&table, &5, &7, lasts(7)).get(&table, &4).unwrap(),
+        Some(2)
+    );
     transaction.commit(Durability::Process).unwrap();
     assert_eq!((deadline(4), deadline(5)), (until(6), until(7)));
     table.fold(&4, &1).unwrap();
@@ -1189,7 +1190,7 @@ fn each_op_says_how_long_its_value_lasts() {
     let mut batch = store.batch();
     batch.fold_expiring(&plain, &1, &1, lasts(5));
     assert!(batch.commit(Durability::Process).unwrap_err().message().contains("last for ever"));
-    assert_eq!(plain.insert_expiring(&1, &1, lasts(5)).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(plain.put_if_absent_expiring(&1, &1, lasts(5)).unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
 /// What the table keeps is not for any merge to fold, and a record tells its times.
@@ -1205,7 +1206,7 @@ fn explain_tells_what_the_table_keeps_and_when() {
     ] {
         let rules = Rules::sorted::<u64, u64>().fold("sum:u64").keep(keep).expire(Expire::ByWrite);
         let table = store.table::<u64, u64>(name, rules).unwrap();
-        table.set(&1, &1).unwrap();
+        table.put(&1, &1).unwrap();
         for operand in 1..=3 {
             table.fold_expiring(&1, &operand, Lifetime::For(Duration::from_secs(900))).unwrap();
         }
@@ -1235,12 +1236,12 @@ fn a_snapshot_at_the_present_finds_what_was_when_it_has_come_to_files_of_its_own
     let store = world.create();
     let table =
         store.table("plain", Rules::sorted::<u64, u64>().index("by_value", "value")).expect("it works");
-    table.set(&1, &100).expect("it works");
+    table.put(&1, &100).expect("it works");
     let past = store.snapshot_at(AsOf::Seq(store.last_seq())).expect("it works");
     for n in 1..3 {
         world.pass(61_000);
         while store.upkeep_step().expect("it works").is_some() {}
-        table.set(&n, &200).expect("it works");
+        table.put(&n, &200).expect("it works");
     }
     optimize(&store, "plain");
     assert_eq!(past.get(&table, &1).expect("it works"), Some(100));
@@ -1254,7 +1255,7 @@ fn where_versions_are_kept_what_has_expired_is_found_at_a_time_when_it_lived() {
     let store = world.create();
     let table = sessions(&store, Keep::Versions(2));
     add_index(&store);
-    table.set(&1, b"ann").expect("it works");
+    table.put(&1, b"ann").expect("it works");
     let alive_ms = store.unix_millis();
     store.flush().expect("it works");
     world.pass(2 * HOUR_MS);
@@ -1272,7 +1273,7 @@ fn a_strict_cursor_of_a_hashed_table_tells_that_values_have_expired_since() {
     let rules = Rules::hashed::<u64, u64>().expire(Expire::After(HOUR_MS));
     let table = store.table("hashed", rules).expect("it works");
     for key in 0..10 {
-        table.set(&key, &key).expect("it works");
+        table.put(&key, &key).expect("it works");
     }
     let snapshot = store.snapshot();
     let mut rows = snapshot.scan(&table).into_iter();

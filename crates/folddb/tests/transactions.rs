@@ -40,17 +40,17 @@ fn conflicts(transaction: Transaction) -> bool {
 fn a_transaction_sees_one_snapshot_and_what_it_has_written_itself() {
     let (_dir, store) = fresh(Upkeep::Manual);
     let table = sums(&store, "t");
-    table.set(&1, &10).unwrap();
+    table.put(&1, &10).unwrap();
     let (mut transaction, other) = (store.transaction(), store.transaction());
     table.fold(&2, &5).unwrap();
     assert_eq!(transaction.get(&table, &1).unwrap(), Some(10));
     assert_eq!(other.snapshot().get(&table, &2).unwrap(), None, "written after it began");
-    transaction.fold(&table, &1, &1).insert(&table, &1, &99).insert(&table, &3, &7);
+    transaction.fold(&table, &1, &1).put_if_absent(&table, &1, &99).put_if_absent(&table, &3, &7);
     assert_eq!(transaction.get(&table, &1).unwrap(), Some(11));
     assert_eq!(transaction.fold_and_get(&table, &3, &1).unwrap(), Some(8));
     transaction.delete(&table, &1);
     assert_eq!(transaction.get(&table, &1).unwrap(), None);
-    transaction.set(&table, &1, &4);
+    transaction.put(&table, &1, &4);
     assert_eq!(transaction.get(&table, &1).unwrap(), Some(4));
     assert_eq!(table.get(&1).unwrap(), Some(10), "nobody else sees it yet");
     transaction.commit(PROCESS).unwrap();
@@ -62,11 +62,11 @@ fn a_transaction_reads_what_it_has_written_to_a_table_whose_values_expire() {
     let (_dir, store) = fresh(Upkeep::Manual);
     let rules = Rules::sorted::<u64, u64>().fold("sum:u64").expire(Expire::After(3_600_000));
     let table = store.table("t", rules).unwrap();
-    table.set(&1, &10).unwrap();
+    table.put(&1, &10).unwrap();
     let mut transaction = store.transaction();
     assert_eq!(transaction.fold_and_get(&table, &1, &5).unwrap(), Some(15));
     assert_eq!(transaction.fold_and_get(&table, &2, &7).unwrap(), Some(7));
-    transaction.set(&table, &3, &4);
+    transaction.put(&table, &3, &4);
     assert_eq!(transaction.get(&table, &3).unwrap(), Some(4));
     transaction.commit(PROCESS).unwrap();
     assert_eq!((table.get(&1).unwrap(), table.get(&2).unwrap()), (Some(15), Some(7)));
@@ -99,13 +99,13 @@ fn that_a_fold_fails_is_read_too_and_a_value_that_is_set_over_it_is_read_back() 
         let mut transaction = store.transaction();
         let failed = transaction.get_bytes(&table, b"k").unwrap_err();
         assert_eq!(failed.kind(), ErrorKind::FoldFailed);
-        transaction.write(&table, WriteOp::Set, b"broken", b"k");
+        transaction.write(&table, WriteOp::Put, b"broken", b"k");
         transaction
     };
     assert!(!conflicts(failing()));
     let overtaken = failing();
     let mut mending = failing();
-    mending.write(&table, WriteOp::Set, b"k", b"b").write(&table, WriteOp::Fold, b"k", b"c");
+    mending.write(&table, WriteOp::Put, b"k", b"b").write(&table, WriteOp::Fold, b"k", b"c");
     assert_eq!(mending.get_bytes(&table, b"k").unwrap(), Some(b"bc".to_vec()));
     assert!(!conflicts(mending));
     assert!(conflicts(overtaken));
@@ -115,12 +115,12 @@ fn that_a_fold_fails_is_read_too_and_a_value_that_is_set_over_it_is_read_back() 
 fn what_was_read_of_a_table_that_is_dropped_holds_no_more() {
     let (_dir, store) = fresh(Upkeep::Manual);
     let (table, other) = (sums(&store, "t"), sums(&store, "other"));
-    table.set(&1, &10).unwrap();
+    table.put(&1, &10).unwrap();
     let mut transaction = store.transaction();
     assert_eq!(transaction.get(&table, &1).unwrap(), Some(10));
     transaction.fold(&other, &1, &1);
     store.drop_table("t").unwrap();
-    sums(&store, "t").set(&1, &11).unwrap();
+    sums(&store, "t").put(&1, &11).unwrap();
     let refused = transaction.commit(PROCESS).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Closed);
     assert!(refused.to_string().contains("table `t` has been dropped"), "{refused}");
@@ -145,7 +145,7 @@ fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then
     type Write = fn(&Table<u64, u64>);
     let writes: [Write; 4] = [
         |table| assert!(table.fold(&7, &1).is_ok()),
-        |table| assert!(table.set(&7, &1).is_ok()),
+        |table| assert!(table.put(&7, &1).is_ok()),
         |table| assert!(table.delete(&7).is_ok()),
         |table| assert!(table.delete_range(&5, &9).is_ok()),
     ];
@@ -153,7 +153,7 @@ fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then
         for (number, write) in writes.iter().enumerate() {
             let (_dir, store) = fresh(Upkeep::Manual);
             let (table, log) = (sums(&store, "t"), sums(&store, "log"));
-            (0..100).for_each(|key| assert!(table.set(&key, &key).is_ok()));
+            (0..100).for_each(|key| assert!(table.put(&key, &key).is_ok()));
             let begin = |key: u64| {
                 let mut transaction = store.transaction();
                 assert_eq!(transaction.get(&table, &key).unwrap(), Some(key));
@@ -175,7 +175,7 @@ fn what_was_read_and_written_to_by_others_is_a_conflict_wherever_it_lies_by_then
 fn a_conflict_in_a_run_is_one_whatever_older_runs_have() {
     let (_dir, store) = fresh(Upkeep::Manual);
     let table = sums(&store, "t");
-    (0..100).for_each(|key| assert!(table.set(&key, &key).is_ok()));
+    (0..100).for_each(|key| assert!(table.put(&key, &key).is_ok()));
     let begin = |key: u64| {
         let mut transaction = store.transaction();
         assert_eq!(transaction.get(&table, &key).unwrap(), Some(key));
@@ -213,7 +213,7 @@ impl Looked {
         let (first, slow) = (create("first", rules()), create("slow", rules().order(occasion::NAME)));
         let last = create("last", rules());
         for table in [&first, &slow, &last] {
-            table.write(WriteOp::Set, b"k", b"old").unwrap();
+            table.write(WriteOp::Put, b"k", b"old").unwrap();
         }
         Looked { _dir: dir, store, occasion, first, slow, last }
     }
@@ -224,9 +224,9 @@ impl Looked {
         for table in [&self.first, &self.slow, &self.last] {
             assert_eq!(transaction.get_bytes(table, b"k").unwrap().as_deref(), Some(&b"old"[..]));
         }
-        transaction.write(&self.first, WriteOp::Set, b"written", b"");
+        transaction.write(&self.first, WriteOp::Put, b"written", b"");
         before(self);
-        self.slow.write(WriteOp::Set, b"other", b"").unwrap();
+        self.slow.write(WriteOp::Put, b"other", b"").unwrap();
         self.store.flush().unwrap(); // what is newer in `slow` is in a run, and to be compared with
         let (store, first) = (self.store.clone(), self.first.clone());
         self.occasion.then(move || meanwhile(&store, &first));
@@ -242,12 +242,12 @@ impl Looked {
 fn what_is_written_while_the_commit_looks_is_a_conflict_wherever_it_lies_by_then() {
     let looked = |meanwhile| Looked::new().commit(|_| {}, meanwhile);
     assert_eq!(looked(|_, _| {}), None);
-    assert_eq!(looked(|_, first| assert!(first.write(WriteOp::Set, b"i", b"").is_ok())), None);
+    assert_eq!(looked(|_, first| assert!(first.write(WriteOp::Put, b"i", b"").is_ok())), None);
     let conflict = Some(ErrorKind::Conflict);
-    assert_eq!(looked(|_, first| assert!(first.write(WriteOp::Set, b"k", b"new").is_ok())), conflict);
+    assert_eq!(looked(|_, first| assert!(first.write(WriteOp::Put, b"k", b"new").is_ok())), conflict);
     assert_eq!(looked(|_, first| assert!(first.delete_range(b"a", b"z").is_ok())), conflict);
     let flushed = |store: &Store, first: &BytesTable| {
-        first.write(WriteOp::Set, b"k", b"new").unwrap();
+        first.write(WriteOp::Put, b"k", b"new").unwrap();
         store.flush().unwrap();
     };
     assert_eq!(looked(flushed), conflict);
@@ -276,11 +276,11 @@ fn folds_that_were_not_read_do_not_conflict() {
     let absent = |key: u64| {
         let mut transaction = store.transaction();
         assert_eq!(transaction.get(&table, &key).unwrap(), None);
-        transaction.set(&table, &50, &1);
+        transaction.put(&table, &50, &1);
         transaction
     };
     let (first, second) = (absent(2), absent(3));
-    table.set(&2, &1).unwrap();
+    table.put(&2, &1).unwrap();
     assert!(conflicts(first), "that a key is absent is read, too");
     assert!(!conflicts(second));
 }
@@ -290,7 +290,7 @@ fn money_moves_between_accounts_on_several_threads_and_none_is_lost() {
     let (_dir, store) = fresh(Upkeep::default());
     let rules = || Rules::sorted::<u64, u64>();
     let (accounts, moves) = (store.table("accounts", rules()).unwrap(), sums(&store, "moves"));
-    (0..8).for_each(|account| assert!(accounts.set(&account, &1000).is_ok()));
+    (0..8).for_each(|account| assert!(accounts.put(&account, &1000).is_ok()));
     std::thread::scope(|scope| {
         for thread in 0..4u64 {
             let (store, accounts, moves) = (&store, &accounts, &moves);
@@ -306,7 +306,7 @@ fn money_moves_between_accounts_on_several_threads_and_none_is_lost() {
                             transaction.get(accounts, &to)?.unwrap(),
                         );
                         let amount = mine.min(step % 17);
-                        transaction.set(accounts, &from, &(mine - amount)).set(
+                        transaction.put(accounts, &from, &(mine - amount)).put(
                             accounts,
                             &to,
                             &(yours + amount),
@@ -332,12 +332,12 @@ fn mistakes_are_told_by_the_commit_and_nothing_is_written() {
     let ((_dir, store), (_other_dir, other)) = (fresh(Upkeep::Manual), fresh(Upkeep::Manual));
     let (table, theirs) = (sums(&store, "t"), sums(&other, "t"));
     let mut transaction = store.transaction();
-    transaction.set(&table, &1, &1).set(&theirs, &1, &1);
+    transaction.put(&table, &1, &1).put(&theirs, &1, &1);
     assert_eq!(transaction.get(&theirs, &1).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(transaction.commit(PROCESS).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(table.get(&1).unwrap(), None);
     let given_up: folddb::Result<()> = store.transact(PROCESS, |transaction| {
-        transaction.set(&table, &1, &1);
+        transaction.put(&table, &1, &1);
         Err(transaction.get(&theirs, &1).unwrap_err())
     });
     assert_eq!(given_up.unwrap_err().kind(), ErrorKind::InvalidInput);
@@ -360,7 +360,7 @@ fn two_who_scan_and_leave_because_of_what_they_saw_do_not_both_leave() {
             let (_dir, store) = fresh(Upkeep::Manual);
             let shifts = store.create_table("shifts", TableRules::new(KeyCodec::Bytes).kind(kind)).unwrap();
             for name in [b"ann", b"bob"] {
-                shifts.write(WriteOp::Set, name, b"on call").unwrap();
+                shifts.write(WriteOp::Put, name, b"on call").unwrap();
             }
             let leave = |name: &[u8]| {
                 let mut transaction = store.transaction();
@@ -394,7 +394,7 @@ fn those_on_call_leave_on_several_threads_and_one_always_stays() {
                                 row?;
                             }
                             match transaction.get_bytes(table, &me)? {
-                                None => transaction.write(table, WriteOp::Set, &me, b"on call"),
+                                None => transaction.write(table, WriteOp::Put, &me, b"on call"),
                                 Some(_) if on_call > 1 => transaction.write(table, WriteOp::Delete, &me, b""),
                                 Some(_) => transaction,
                             };
@@ -418,8 +418,8 @@ fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_l
     type Write = fn(&Table<u64, u64>);
     let writes: [Write; 5] = [
         |table| assert!(table.fold(&14, &1).is_ok()),
-        |table| assert!(table.insert(&15, &1).is_ok()), // a key that was not there
-        |table| assert!(table.set(&14, &1).is_ok()),
+        |table| assert!(table.put_if_absent(&15, &1).is_ok()), // a key that was not there
+        |table| assert!(table.put(&14, &1).is_ok()),
         |table| assert!(table.delete(&14).is_ok()),
         |table| assert!(table.delete_range(&13, &16).is_ok()),
     ];
@@ -428,7 +428,7 @@ fn a_range_that_was_scanned_and_written_to_by_others_is_a_conflict_wherever_it_l
             for (way, scanned) in WAYS.iter().enumerate() {
                 let (_dir, store) = fresh(Upkeep::Manual);
                 let (table, log) = (sums(&store, "t"), sums(&store, "log"));
-                (0..100).for_each(|key| assert!(table.set(&(2 * key), &key).is_ok()));
+                (0..100).for_each(|key| assert!(table.put(&(2 * key), &key).is_ok()));
                 let begin = |low: u64, high: u64, limit: usize, reverse: bool| {
                     let mut transaction = store.transaction();
                     let scan = scanned(&transaction, table.as_bytes());
@@ -478,16 +478,16 @@ fn a_scan_in_a_transaction_shows_what_it_has_written_itself() {
         };
         let table = store.create_table("t", rules).unwrap();
         for key in [b"b", b"d", b"f"] {
-            table.write(WriteOp::Set, key, b"old").unwrap();
+            table.write(WriteOp::Put, key, b"old").unwrap();
         }
         let mut transaction = store.transaction();
         for (op, key, value) in [
-            (WriteOp::Set, b"a", &b"new"[..]),
+            (WriteOp::Put, b"a", &b"new"[..]),
             (WriteOp::Fold, b"b", b"+"),
-            (WriteOp::Insert, b"c", b"new"),
+            (WriteOp::PutIfAbsent, b"c", b"new"),
             (WriteOp::Delete, b"d", b""),
-            (WriteOp::Insert, b"f", b"not"),
-            (WriteOp::Set, b"g", b"new"),
+            (WriteOp::PutIfAbsent, b"f", b"not"),
+            (WriteOp::Put, b"g", b"new"),
             (WriteOp::Delete, b"g", b""),
             (WriteOp::Fold, b"h", b"new"),
         ] {
@@ -527,17 +527,17 @@ fn a_scan_in_a_transaction_shows_what_it_has_written_itself() {
 fn a_key_of_a_hashed_table_that_was_read_and_written_to_by_others_is_a_conflict() {
     type Write = fn(&BytesTable);
     let writes: [(&str, Write, bool); 5] = [
-        ("set", |table| assert!(table.write(WriteOp::Set, b"k", b"new").is_ok()), true),
+        ("set", |table| assert!(table.write(WriteOp::Put, b"k", b"new").is_ok()), true),
         ("folded", |table| assert!(table.write(WriteOp::Fold, b"k", b"new").is_ok()), true),
         ("deleted", |table| assert!(table.write(WriteOp::Delete, b"k", b"").is_ok()), true),
-        ("inserted in vain", |table| assert!(table.write(WriteOp::Insert, b"k", b"new").is_ok()), false),
-        ("left alone", |table| assert!(table.write(WriteOp::Set, b"other", b"new").is_ok()), false),
+        ("inserted in vain", |table| assert!(table.write(WriteOp::PutIfAbsent, b"k", b"new").is_ok()), false),
+        ("left alone", |table| assert!(table.write(WriteOp::Put, b"other", b"new").is_ok()), false),
     ];
     for (what, write, overtakes) in writes {
         let (_dir, store) = fresh(Upkeep::Manual);
         let rules = TableRules::new(KeyCodec::Bytes).kind(TableKind::Hashed).fold("append");
         let table = store.create_table("t", rules).unwrap();
-        table.write(WriteOp::Set, b"k", b"old").unwrap();
+        table.write(WriteOp::Put, b"k", b"old").unwrap();
         let mut transaction = store.transaction();
         assert_eq!(transaction.get_bytes(&table, b"k").unwrap().as_deref(), Some(&b"old"[..]));
         transaction.write(&table, WriteOp::Fold, b"k", b"+");
@@ -553,21 +553,21 @@ fn a_key_of_a_hashed_table_that_was_read_and_written_to_by_others_is_a_conflict(
 fn a_find_at_the_snapshot_of_a_transaction_is_checked_as_what_it_asks_for() {
     type Write = fn(&Table<u64, String>);
     let writes: [(&str, Write, bool); 4] = [
-        ("a hit changes", |table| assert!(table.set(&1, "blue").is_ok()), true),
-        ("a hit comes", |table| assert!(table.set(&9, "red").is_ok()), true),
+        ("a hit changes", |table| assert!(table.put(&1, "blue").is_ok()), true),
+        ("a hit comes", |table| assert!(table.put(&9, "red").is_ok()), true),
         ("a hit goes", |table| assert!(table.delete_range(&0, &2).is_ok()), true),
-        ("another comes", |table| assert!(table.set(&8, "green").is_ok()), false),
+        ("another comes", |table| assert!(table.put(&8, "green").is_ok()), false),
     ];
     for (what, write, overtakes) in writes {
         let (_dir, store) = fresh(Upkeep::Manual);
         let table: Table<u64, String> = store.table("t", Rules::sorted().index("colour", "value")).unwrap();
         for (key, colour) in [(1, "red"), (2, "blue"), (3, "red")] {
-            table.set(&key, colour).unwrap();
+            table.put(&key, colour).unwrap();
         }
         let mut transaction = store.transaction();
         let find = table.find("colour").unwrap().term("red").at(transaction.snapshot());
         assert_eq!(find.keys().count(), 2);
-        transaction.set(&table, &100, "none");
+        transaction.put(&table, &100, "none");
         write(&table);
         assert_eq!(conflicts(transaction), overtakes, "{what}");
     }

@@ -29,7 +29,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
 
 fn fill(table: &Table<u64, Vec<u8>>, keys: u64, round: u64) {
     for key in 0..keys {
-        table.set(&key, &blob(key, round)).expect("written");
+        table.put(&key, &blob(key, round)).expect("written");
     }
 }
 
@@ -118,10 +118,10 @@ fn short_values_and_operands_stay_inline_and_fold_onto_those_that_lie_apart() {
     let rules = Rules::sorted::<u64, Vec<u8>>().fold("append:,").separate(100);
     let table = store.table("lists", rules).unwrap();
     let long = vec![b'x'; 300];
-    table.set(&1, &b"short".to_vec()).unwrap();
+    table.put(&1, &b"short".to_vec()).unwrap();
     assert_eq!(store.stats().value_bytes_written, 0);
-    table.insert(&2, &long).unwrap();
-    table.insert(&2, &b"not this".to_vec()).unwrap();
+    table.put_if_absent(&2, &long).unwrap();
+    table.put_if_absent(&2, &b"not this".to_vec()).unwrap();
     table.fold(&2, &b"more".to_vec()).unwrap();
     table.fold(&2, &b"and more".to_vec()).unwrap();
     let expected = [&long[..], b",more,and more"].concat();
@@ -135,7 +135,7 @@ fn short_values_and_operands_stay_inline_and_fold_onto_those_that_lie_apart() {
         store.flush().unwrap();
         store.optimize("lists", |_| std::ops::ControlFlow::Continue(())).unwrap();
     }
-    table.set(&2, &b"gone".to_vec()).unwrap();
+    table.put(&2, &b"gone".to_vec()).unwrap();
     assert_eq!(table.get(&2).unwrap(), Some(b"gone".to_vec()));
 }
 
@@ -145,7 +145,7 @@ fn segments_that_nothing_points_to_go_at_the_next_opening_and_closed_ones_are_cu
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
     let plain = store.table("plain", Rules::sorted::<u64, u64>()).unwrap();
-    plain.set(&1, &1).unwrap();
+    plain.put(&1, &1).unwrap();
     assert_eq!(files(&path, ".values"), 0, "a store that separates nothing has no value segment");
     fill(&blobs(&store), 10, 0);
     assert_eq!(files(&path, ".values"), 1);
@@ -241,7 +241,7 @@ fn a_batch_over_several_tables_is_synced_with_its_values() {
     let (table, plain) = (blobs(&store), store.table("plain", Rules::sorted::<u64, u64>()).unwrap());
     let mut batch = store.batch();
     for key in 0..20 {
-        batch.set(&table, &key, &blob(key, 3)).set(&plain, &key, &key);
+        batch.put(&table, &key, &blob(key, 3)).put(&plain, &key, &key);
     }
     batch.commit(Durability::Sync).unwrap();
     drop((table, plain, store));
@@ -260,7 +260,7 @@ fn head_beside_get_reads_no_value() {
     let rules = Rules::sorted::<u64, Vec<u8>>().separate(2048).head(HeadRule::First(3));
     let table = store.table("objects", rules).unwrap();
     fill(&table, 100, 1);
-    table.set(&500, &b"short".to_vec()).unwrap();
+    table.put(&500, &b"short".to_vec()).unwrap();
     for _ in 0..3 {
         let before = store.stats().value_reads;
         let mut heads = Vec::new();
@@ -299,16 +299,16 @@ fn a_head_changes_with_its_value_and_folds_with_it() {
     let rules = Rules::sorted::<u64, Vec<u8>>().fold("append:,").separate(100);
     let table = store.table("lists", rules.head(HeadRule::Named("length".to_owned()))).unwrap();
     let head = |key: u64| table.head(&key).unwrap().unwrap();
-    table.set(&1, &vec![b'x'; 120]).unwrap();
+    table.put(&1, &vec![b'x'; 120]).unwrap();
     let first = head(1);
     assert_eq!((first.size_bytes, &first.bytes[..]), (120, &[120][..]));
-    table.set(&1, &vec![b'y'; 120]).unwrap();
+    table.put(&1, &vec![b'y'; 120]).unwrap();
     assert!(head(1).hash != first.hash && head(1).size_bytes == 120);
     table.fold(&1, &b"z".to_vec()).unwrap();
     assert_eq!((head(1).size_bytes, &head(1).bytes[..], head(1).is_apart), (122, &[122][..], false));
-    table.set(&1, &vec![b'x'; 120]).unwrap();
+    table.put(&1, &vec![b'x'; 120]).unwrap();
     assert_eq!(head(1).hash, first.hash, "the hash says nothing of when it was written, nor where");
-    table.set(&1, &vec![b'x'; 20]).unwrap();
+    table.put(&1, &vec![b'x'; 20]).unwrap();
     let inline = head(1).hash;
     store.flush().unwrap();
     assert_eq!(head(1).hash, inline);
@@ -322,13 +322,13 @@ fn a_table_whose_head_function_is_not_at_hand_is_read_and_not_written() {
     let path = dir.path().join("store");
     let store = Store::create(&path, options().custom_head("mine", |_, _, out| out.push(7))).unwrap();
     let rules = || Rules::sorted::<u64, Vec<u8>>().separate(100).head(HeadRule::Named("mine".to_owned()));
-    store.table("t", rules()).unwrap().set(&1, &vec![1; 200]).unwrap();
+    store.table("t", rules()).unwrap().put(&1, &vec![1; 200]).unwrap();
     store.close().unwrap();
     let store = Store::open(&path, options()).unwrap();
     let table = store.table("t", rules()).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(vec![1; 200]));
     assert_eq!(table.head(&1).unwrap().unwrap().bytes, [7]);
-    let refused = table.set(&2, &vec![1; 200]).unwrap_err();
+    let refused = table.put(&2, &vec![1; 200]).unwrap_err();
     assert!(refused.kind() == ErrorKind::RulesMismatch && refused.message().contains("mine"), "{refused}");
     let other = store.table("t", Rules::sorted::<u64, Vec<u8>>().separate(100)).err().unwrap();
     assert!(other.message().contains("its heads are named:mine, not none"), "{other}");
@@ -398,7 +398,7 @@ fn a_segment_stays_as_long_as_a_memtable_or_the_log_leads_to_it() {
     let store = Store::create(&path, options()).unwrap();
     let table = blobs(&store);
     let other = store.table("other", Rules::sorted::<u64, Vec<u8>>().separate(2048)).unwrap();
-    other.set(&1, &blob(1, 1)).unwrap(); // in memory only, and first in the first segment
+    other.put(&1, &blob(1, 1)).unwrap(); // in memory only, and first in the first segment
     for round in 0..12 {
         fill(&table, 300, round);
         store.upkeep_step_of(folddb::Work::Journal).unwrap();
@@ -437,7 +437,7 @@ fn overwritten_values_are_garbage_that_starts_a_merge() {
     for round in 0..4u8 {
         let value = vec![round; 1 << 20];
         for key in 0..40u64 {
-            table.set(&key, &value).unwrap();
+            table.put(&key, &value).unwrap();
         }
         store.flush().unwrap();
         while store.upkeep_step().unwrap().is_some() {}
@@ -456,9 +456,9 @@ fn a_look_tells_of_values_that_were_lost_before_they_were_durable() {
     let (open, path) = (dir.path().join("open"), dir.path().join("store"));
     let store = Store::create(&open, options()).unwrap();
     let table = blobs(&store);
-    table.set(&1, &blob(1, 1)).unwrap();
-    table.set(&2, &blob(2, 1)).unwrap();
-    table.set(&3, &blob(3, 1)).unwrap();
+    table.put(&1, &blob(1, 1)).unwrap();
+    table.put(&2, &blob(2, 1)).unwrap();
+    table.put(&3, &blob(3, 1)).unwrap();
     // What a process leaves that dies now: one that lets go of its store syncs the log, and says so.
     std::fs::create_dir(&path).unwrap();
     for file in std::fs::read_dir(&open).unwrap() {
@@ -522,10 +522,10 @@ fn a_small_store_takes_little_disk_and_segments_grow_with_what_it_holds() {
         let values = names.filter(|entry| entry.file_name().to_string_lossy().ends_with(".values"));
         values.map(|entry| entry.metadata().unwrap().len()).collect::<Vec<_>>()
     };
-    table.set(&0, &blob(0, 0)).unwrap();
+    table.put(&0, &blob(0, 0)).unwrap();
     assert_eq!(lens(), [1 << 20]);
     for key in 1..40_u64 {
-        table.set(&key, &vec![key as u8; 1 << 20]).unwrap();
+        table.put(&key, &vec![key as u8; 1 << 20]).unwrap();
         while store.upkeep_step().unwrap().is_some() {}
     }
     let (most, all) = (lens().into_iter().max().unwrap(), lens().iter().sum::<u64>());
@@ -541,8 +541,8 @@ fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
         let path = dir.path().join("store");
         let store = Store::create(&path, options().values_direct(direct)).unwrap();
         let table = blobs(&store);
-        table.set(&1, &blob(1, 0)).unwrap();
-        table.set(&2, &vec![7; 20]).unwrap();
+        table.put(&1, &blob(1, 0)).unwrap();
+        table.put(&2, &vec![7; 20]).unwrap();
         store.flush().unwrap();
         let reads = store.stats().value_reads;
         let unread = table.locate(&1, Locate::default().verify(false).read_ahead(true)).unwrap().unwrap();
@@ -605,7 +605,7 @@ fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
     };
     for table in &tables {
         let write = |op: WriteOp, n: u64, bytes: &[u8]| assert!(table.write(op, &key(n), bytes).is_ok());
-        (0..20).for_each(|n| write(WriteOp::Set, n, &text(1000)));
+        (0..20).for_each(|n| write(WriteOp::Put, n, &text(1000)));
         store.flush().unwrap();
         (0..20).step_by(5).for_each(|n| write(WriteOp::Fold, n, b"{\"more\":1}"));
         let waiting = if table.name() == "merged" { 4 } else { 0 };
@@ -626,7 +626,7 @@ fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
             let one_by_one = || (0..20).for_each(|n| assert!(table.head(&key(n)).unwrap().is_some()));
             assert_eq!(reads(&one_by_one), waiting, "{} heads, settled: {settled}", table.name());
         }
-        (0..20).step_by(5).for_each(|n| write(WriteOp::Set, n, &text(2000)));
+        (0..20).step_by(5).for_each(|n| write(WriteOp::Put, n, &text(2000)));
         let heads =
             || assert_eq!(table.scan().heads().filter(|row| row.as_ref().unwrap().1.is_apart).count(), 20);
         assert_eq!(reads(&heads), 0, "{}: what was set anew", table.name());

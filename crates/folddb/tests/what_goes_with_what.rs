@@ -121,27 +121,27 @@ struct Operation {
 fn operations() -> Vec<Operation> {
     let light = |name, run| Operation { name, run, is_heavy: false };
     vec![
-        light("`set`, `insert`, `fold`, `delete`, batches", |tried| {
-            for op in [WriteOp::Set, WriteOp::Insert, WriteOp::Fold] {
+        light("`put`, `put_if_absent`, `fold`, `delete`, batches", |tried| {
+            for op in [WriteOp::Put, WriteOp::PutIfAbsent, WriteOp::Fold] {
                 tried.table.write(op, &KEYS[0], b"more")?;
             }
             let mut batch = tried.store.batch();
-            batch.write(&tried.table, WriteOp::Set, &KEYS[1], b"more");
+            batch.write(&tried.table, WriteOp::Put, &KEYS[1], b"more");
             batch.write(&tried.table, WriteOp::Delete, &KEYS[0], b"");
-            batch.write(&tried.table, WriteOp::Set, &KEYS[0], b"again").commit(Durability::Process).map(drop)
+            batch.write(&tried.table, WriteOp::Put, &KEYS[0], b"again").commit(Durability::Process).map(drop)
         }),
-        light("`put`, a stream in: up to 16 MiB", |tried| tried.stream(WriteOp::Set, &[b'a'; 20_000])),
+        light("`put`, a stream in: up to 16 MiB", |tried| tried.stream(WriteOp::Put, &[b'a'; 20_000])),
         Operation {
             name: "`put`, a stream in: longer, up to 4 GiB",
             run: |tried| {
-                let written = tried.stream(WriteOp::Set, tried.long);
+                let written = tried.stream(WriteOp::Put, tried.long);
                 assert_eq!(written.is_ok(), tried.table.takes_streams(), "{written:?}");
                 written?;
                 let mut read = Vec::new();
                 tried.table.read(&KEYS[0])?.unwrap().read_to_end(&mut read).unwrap();
                 assert!(read == tried.long);
                 // What comes next need not carry it.
-                tried.table.write(WriteOp::Set, &KEYS[0], b"short again").map(drop)
+                tried.table.write(WriteOp::Put, &KEYS[0], b"short again").map(drop)
             },
             is_heavy: true,
         },
@@ -150,8 +150,8 @@ fn operations() -> Vec<Operation> {
         }),
         light("a value that lasts so long, or until a time", |tried| {
             let lifetime = Lifetime::For(Duration::from_secs(3600));
-            tried.table.write_expiring(WriteOp::Set, &KEYS[0], b"lasting", lifetime)?;
-            let mut writer = tried.table.writer_expiring(WriteOp::Set, &KEYS[0], lifetime)?;
+            tried.table.write_expiring(WriteOp::Put, &KEYS[0], b"lasting", lifetime)?;
+            let mut writer = tried.table.writer_expiring(WriteOp::Put, &KEYS[0], lifetime)?;
             writer.write_all(&[b'a'; 20_000]).unwrap();
             writer.finish().map(drop)
         }),
@@ -188,7 +188,7 @@ fn operations() -> Vec<Operation> {
         light("`delete_range`", |tried| {
             tried.table.delete_range(&KEYS[0], &KEYS[1])?;
             assert!(!tried.table.contains(&KEYS[0])?);
-            tried.table.write(WriteOp::Set, &KEYS[0], b"back").map(drop)
+            tried.table.write(WriteOp::Put, &KEYS[0], b"back").map(drop)
         }),
         light("`aggregate`", |tried| tried.table.scan().aggregate().map(drop)),
         light("transactions and snapshots: `get`, scans", |tried| {
@@ -196,7 +196,7 @@ fn operations() -> Vec<Operation> {
             let mut transaction = tried.store.transaction();
             assert!(transaction.get_bytes(&tried.table, &KEYS[0])?.is_some());
             assert_eq!(transaction.scan_bytes(&tried.table).count()?, 2);
-            transaction.write(&tried.table, WriteOp::Set, &KEYS[0], b"read");
+            transaction.write(&tried.table, WriteOp::Put, &KEYS[0], b"read");
             transaction.commit(Durability::Process)?;
             assert!(past.get_bytes(&tried.table, &KEYS[0])?.is_some());
             assert_eq!(past.scan_bytes(&tried.table).into_iter().count(), 2);
@@ -230,7 +230,7 @@ fn operations() -> Vec<Operation> {
         light("a bulk load", |tried| {
             let name = format!("{} loaded", tried.table.name());
             let mut load = tried.store.bulk_load_bytes(&name, tried.rules.clone())?;
-            load.push(WriteOp::Set, &KEYS[0], b"value")?;
+            load.push(WriteOp::Put, &KEYS[0], b"value")?;
             load.finish()?;
             tried.store.drop_table(&name)
         }),
@@ -296,7 +296,7 @@ fn see(kind: TableKind, dir: &Path, long: &[u8]) -> Seen {
             let created = store.create_table(&format!("t{number}"), rules.clone());
             seen.made.insert(combination.clone(), created.as_ref().err().cloned());
             let Ok(table) = created else { continue };
-            let write = |value: &[u8]| KEYS.map(|key| table.write(WriteOp::Set, &key, value).unwrap());
+            let write = |value: &[u8]| KEYS.map(|key| table.write(WriteOp::Put, &key, value).unwrap());
             let [_, seq] = write(b"first");
             let then = (clock.unix_millis() + 5_000, seq);
             clock.pass(10_000);

@@ -149,15 +149,15 @@ fn make(shape: &Shape, table: &BytesTable, key: u64, (len, way): (usize, Way)) {
     };
     let value = bytes(key, len);
     match way {
-        Way::Put => write(WriteOp::Set, &value),
+        Way::Put => write(WriteOp::Put, &value),
         Way::Fold(piece) => value.chunks(piece).for_each(|piece| write(WriteOp::Fold, piece)),
         Way::Members => {
             members(key, len).iter().for_each(|set| write(WriteOp::Fold, &set.to_bytes()));
         }
         Way::Stream => {
             let writer = match lifetime {
-                None => table.writer(WriteOp::Set, &key.to_be_bytes()),
-                Some(lifetime) => table.writer_expiring(WriteOp::Set, &key.to_be_bytes(), lifetime),
+                None => table.writer(WriteOp::Put, &key.to_be_bytes()),
+                Some(lifetime) => table.writer_expiring(WriteOp::Put, &key.to_be_bytes(), lifetime),
             };
             let mut writer = writer.unwrap();
             writer.write_from(&mut &value[..]).unwrap();
@@ -218,7 +218,7 @@ fn values_of_every_length_come_back_by_every_way_out_and_in() {
     check(&source, &[], "merged");
     // A key that is folded onto further when its value lies in several records.
     let inline = source.bytes_table("inline").unwrap();
-    inline.write(WriteOp::Set, &6_u64.to_be_bytes(), b"").unwrap();
+    inline.write(WriteOp::Put, &6_u64.to_be_bytes(), b"").unwrap();
     make(&shapes()[0], &inline, 6, shapes()[0].lens[6]);
     settle(&source);
     check(&source, &[], "merged again");
@@ -235,7 +235,7 @@ fn values_of_every_length_come_back_by_every_way_out_and_in() {
     // Half of it in the log.
     for (key, &made) in (0..).zip(shapes()[3].lens) {
         let apart = source.bytes_table("apart").unwrap();
-        apart.write(WriteOp::Set, &u64::to_be_bytes(key), b"").unwrap();
+        apart.write(WriteOp::Put, &u64::to_be_bytes(key), b"").unwrap();
         make(&shapes()[3], &apart, key, made);
     }
     source.sync().unwrap();
@@ -273,7 +273,7 @@ fn synced(source: &Store, dir: &Path) {
         let from = || source.bytes_table(shape.name).unwrap().scan();
         // What is there before is replaced, and not folded onto.
         make(shape, &table, 1, (30, if shape.name == "members" { Way::Members } else { Way::Put }));
-        table.write(WriteOp::Set, &0_u64.to_be_bytes(), b"").unwrap();
+        table.write(WriteOp::Put, &0_u64.to_be_bytes(), b"").unwrap();
         let report = store.bring_up(table.scan(), from(), &SyncOptions::default()).unwrap();
         assert!(report.set as usize >= shape.lens.len() - 2, "{}: {report:?}", shape.name);
         let compared = from().compare(table.scan(), |_| ControlFlow::Continue(())).unwrap();
@@ -306,7 +306,7 @@ fn fed(source: &Store, feed: &mut folddb::Feed, dir: &Path) {
                     other => panic!("{other:?}"),
                 };
                 let lifetime = row.deadline_ms.map(Lifetime::Until);
-                table.write_whole(WriteOp::Set, &row.key, &value, lifetime).unwrap();
+                table.write_whole(WriteOp::Put, &row.key, &value, lifetime).unwrap();
             }
             FeedEvent::Batch(batch) => {
                 assert!(batch.ops.iter().all(|op| op.change == FeedChange::Delete), "{batch:?}");
@@ -346,7 +346,7 @@ fn what_a_table_cannot_take_is_an_error_that_names_the_key_and_nothing_is_lost_w
     let (from, to) = (store("from"), store("to"));
     let apart = TableRules::new(KeyCodec::U64).separate(Some(4096));
     let blobs = from.create_table("blobs", apart).unwrap();
-    let mut writer = blobs.writer(WriteOp::Set, &7_u64.to_be_bytes()).unwrap();
+    let mut writer = blobs.writer(WriteOp::Put, &7_u64.to_be_bytes()).unwrap();
     writer.write_from(&mut &bytes(7, VALUE_BYTES_MAX + 1)[..]).unwrap();
     writer.finish().unwrap();
     let mut text = Vec::new();
@@ -360,10 +360,10 @@ fn what_a_table_cannot_take_is_an_error_that_names_the_key_and_nothing_is_lost_w
     named(to.bring_up(inline.scan(), blobs.scan(), &SyncOptions::default()).unwrap_err());
     named(
         inline
-            .write_whole(WriteOp::Set, &7_u64.to_be_bytes(), &bytes(7, VALUE_BYTES_MAX + 1), None)
+            .write_whole(WriteOp::Put, &7_u64.to_be_bytes(), &bytes(7, VALUE_BYTES_MAX + 1), None)
             .unwrap_err(),
     );
-    named(inline.write(WriteOp::Set, &7_u64.to_be_bytes(), &bytes(7, VALUE_BYTES_MAX + 1)).unwrap_err());
+    named(inline.write(WriteOp::Put, &7_u64.to_be_bytes(), &bytes(7, VALUE_BYTES_MAX + 1)).unwrap_err());
     drop((inline, to));
     let lines = String::from_utf8(text).unwrap();
     let inline = lines

@@ -89,7 +89,7 @@ fn write_until(table: &Table<u64, Vec<u8>>, mut chance: Seeded, stop: &AtomicBoo
     let (mut felt, value) = (Felt::default(), vec![7u8; 100]);
     while !stop.load(Ordering::Relaxed) {
         let began = Instant::now();
-        table.set(&chance.next_u64(), &value)?;
+        table.put(&chance.next_u64(), &value)?;
         felt.longest = felt.longest.max(began.elapsed());
         felt.commits += 1;
     }

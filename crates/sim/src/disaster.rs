@@ -284,7 +284,7 @@ fn batch(chance: &mut Seeded, durability: Durability) -> Action {
 /// Ops of all kinds over all tables.
 fn ops(chance: &mut Seeded, count: u64, len_bytes: u16) -> Vec<TableOp> {
     let one = |at: u64, chance: &mut Seeded| {
-        let what = *chance.pick(&[What::Set, What::Fold, What::Fold, What::Insert, What::Delete]);
+        let what = *chance.pick(&[What::Put, What::Fold, What::Fold, What::PutIfAbsent, What::Delete]);
         let (key, value) = (chance.below(u64::from(KEYS)) as u8, chance.next_u64() as u8);
         TableOp { table: (at % 3) as u8, what, key, value, len_bytes }
     };
@@ -294,7 +294,7 @@ fn ops(chance: &mut Seeded, count: u64, len_bytes: u16) -> Vec<TableOp> {
 /// Every key of the first table, long enough for several parts.
 fn large_ops(chance: &mut Seeded) -> Vec<TableOp> {
     let set =
-        |key| TableOp { table: 0, what: What::Set, key, value: chance.next_u64() as u8, len_bytes: 11_000 };
+        |key| TableOp { table: 0, what: What::Put, key, value: chance.next_u64() as u8, len_bytes: 11_000 };
     (0..KEYS).map(set).collect()
 }
 

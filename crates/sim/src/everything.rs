@@ -180,8 +180,8 @@ fn put(
     table.rules().rules.key_codec().encode(&datum(key)?, &mut key_bytes)?;
     table.rules().read_value(&datum(operand)?, &mut value)?;
     let op = match chance.below(12) {
-        0 => WriteOp::Set,
-        1 => WriteOp::Insert,
+        0 => WriteOp::Put,
+        1 => WriteOp::PutIfAbsent,
         2 => WriteOp::Delete,
         _ => WriteOp::Fold,
     };
@@ -207,7 +207,7 @@ pub fn fill_wide(store: &Store, chance: &mut Seeded, round: u64) -> Result<()> {
             batch.write(&columnar, WriteOp::Fold, &number.to_be_bytes(), &1u64.to_le_bytes());
             let key = format!("key/{:03}", number % 200);
             let value = vec![b'a' + (number % 26) as u8; chance.below(40) as usize];
-            batch.write(chance.pick(&generic), WriteOp::Set, key.as_bytes(), &value);
+            batch.write(chance.pick(&generic), WriteOp::Put, key.as_bytes(), &value);
             let change = if chance.one_in(2) { 1i64 } else { -1 };
             let account = format!("account {}", number % 9);
             batch.write(&balance, WriteOp::Fold, account.as_bytes(), &change.to_le_bytes());

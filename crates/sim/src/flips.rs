@@ -107,11 +107,11 @@ fn fill(batch: &mut Batch, tables: &[BytesTable], i: u64) {
     let [text, sums, back] = tables else { return };
     let key = format!("key {:03}", i * 7 % 60);
     let value = format!("the value of batch {i}, and some more of it, and more");
-    batch.write(text, WriteOp::Set, key.as_bytes(), value.as_bytes());
+    batch.write(text, WriteOp::Put, key.as_bytes(), value.as_bytes());
     for n in 0..3 {
         batch.write(sums, WriteOp::Fold, &(i * n % 50).to_be_bytes(), &i.to_le_bytes());
     }
-    let op = if i.is_multiple_of(5) { WriteOp::Insert } else { WriteOp::Fold };
+    let op = if i.is_multiple_of(5) { WriteOp::PutIfAbsent } else { WriteOp::Fold };
     batch.write(back, op, format!("b{}", i % 9).as_bytes(), format!("{i}").as_bytes());
     if i.is_multiple_of(11) {
         batch.write(text, WriteOp::Delete, format!("key {:03}", i % 60).as_bytes(), &[]);

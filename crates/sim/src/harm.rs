@@ -127,15 +127,15 @@ fn write(store: &Store, tables: &[BytesTable], i: u64) -> folddb::Result<()> {
     let [text, sums, blobs, hashed] = tables else { return Ok(()) };
     let mut batch = store.batch();
     let filler = vec![i as u8 | 1; FILLER_BYTES];
-    batch.write(text, WriteOp::Set, format!("filler {}", i % 2).as_bytes(), &filler);
-    batch.write(text, WriteOp::Set, format!("key {i:03}").as_bytes(), format!("of batch {i}").as_bytes());
+    batch.write(text, WriteOp::Put, format!("filler {}", i % 2).as_bytes(), &filler);
+    batch.write(text, WriteOp::Put, format!("key {i:03}").as_bytes(), format!("of batch {i}").as_bytes());
     for n in 0..3 {
         batch.write(sums, WriteOp::Fold, &(i * n % 20).to_be_bytes(), &i.to_le_bytes());
     }
     let value: Vec<u8> =
         format!("the value of batch {i}; ").into_bytes().into_iter().cycle().take(200).collect();
-    batch.write(blobs, WriteOp::Set, &(i % 9).to_be_bytes(), &value);
-    batch.write(hashed, WriteOp::Set, &(i % 7).to_be_bytes(), &value);
+    batch.write(blobs, WriteOp::Put, &(i % 9).to_be_bytes(), &value);
+    batch.write(hashed, WriteOp::Put, &(i % 7).to_be_bytes(), &value);
     batch.commit(Durability::Process).map(drop)
 }
 
@@ -171,7 +171,7 @@ impl Harmed {
         go_on(38)?;
         store.sync()?;
         let late = store.create_table("late", TableRules::new(KeyCodec::U64))?;
-        late.write(WriteOp::Set, &1_u64.to_be_bytes(), b"late")?;
+        late.write(WriteOp::Put, &1_u64.to_be_bytes(), b"late")?;
         go_on(2)?;
         store.sync()?;
         let mut synced = vec![dump(&store)?];

@@ -33,7 +33,7 @@ impl Numbered {
 
     /// Puts batch `i`, counted from 1, into a batch.
     pub fn fill(&self, batch: &mut Batch, i: u64) {
-        batch.set(&self.log, &(i % LOG_KEYS), &log_value(i)).fold(&self.sums, &(i % SUM_KEYS), &operand(i));
+        batch.put(&self.log, &(i % LOG_KEYS), &log_value(i)).fold(&self.sums, &(i % SUM_KEYS), &operand(i));
     }
 
     /// The number of the last batch, given that exactly the batches 1 to n are there, each whole.

@@ -82,9 +82,9 @@ impl Tables {
         let round = turn / 4;
         match turn % 4 {
             0 => self.sum.fold(&1, &1).map(drop),
-            1 => self.rows.set(&(round % KEYS), &turn).map(drop),
-            2 => self.blobs.set(&(round % BLOBS), &blob(turn)).map(drop),
-            _ => self.hashed.set(&(round % BLOBS), &blob(turn)).map(drop),
+            1 => self.rows.put(&(round % KEYS), &turn).map(drop),
+            2 => self.blobs.put(&(round % BLOBS), &blob(turn)).map(drop),
+            _ => self.hashed.put(&(round % BLOBS), &blob(turn)).map(drop),
         }
     }
 

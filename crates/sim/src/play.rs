@@ -434,7 +434,7 @@ impl Player {
                     self.create(slot, &Shape::small(kind, order))?;
                     rows.extend((slot % 7 == 0).then_some(TableOp {
                         table: slot,
-                        what: What::Set,
+                        what: What::Put,
                         key: slot % 5,
                         value: slot,
                         len_bytes: 40,

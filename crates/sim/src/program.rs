@@ -279,9 +279,9 @@ pub struct TableOp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// Makes the value this one.
-    Set,
+    Put,
     /// Gives an absent key this value.
-    Insert,
+    PutIfAbsent,
     /// Folds this operand on.
     Fold,
     /// Makes the key absent.

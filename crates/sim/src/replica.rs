@@ -131,8 +131,8 @@ fn untold(mine: &Model, told: &Told) -> Option<Vec<u8>> {
 
 fn model_op(op: FeedOp) -> Result<ModelOp, String> {
     Ok(match op.change {
-        FeedChange::Set(value) => ModelOp::Set(op.key, value),
-        FeedChange::Insert(value) => ModelOp::Insert(op.key, value),
+        FeedChange::Put(value) => ModelOp::Set(op.key, value),
+        FeedChange::PutIfAbsent(value) => ModelOp::Insert(op.key, value),
         FeedChange::Fold(value) => ModelOp::Fold(op.key, value),
         FeedChange::Delete => ModelOp::Delete(op.key),
         FeedChange::DeleteRange(to) => ModelOp::DeleteRange(op.key, to),

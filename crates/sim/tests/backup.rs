@@ -90,8 +90,8 @@ fn write_until(store: &Store, writer: u64, stop: &AtomicBool) -> Vec<Seq> {
         let mut body = n.to_le_bytes().to_vec();
         body.resize(8 + (n * 37 % 900) as usize, writer as u8);
         let mut batch = store.batch();
-        batch.fold(&counts, &writer, &1u64).set(&bodies, &writer, &body);
-        batch.set(&bodies, &(WRITERS + n * WRITERS + writer), &body);
+        batch.fold(&counts, &writer, &1u64).put(&bodies, &writer, &body);
+        batch.put(&bodies, &(WRITERS + n * WRITERS + writer), &body);
         ends.push(batch.commit(Durability::Process).expect("writing goes on"));
         if n.is_multiple_of(512) {
             std::thread::sleep(std::time::Duration::from_millis(1)); // two cores, and backups need their turn
@@ -207,11 +207,11 @@ fn random_batch(store: &Store, model: &mut Model, chance: &mut Seeded) -> Seq {
                 ModelOp::Delete(at)
             }
             2 | 3 => {
-                batch.write(&table, WriteOp::Set, &at, &value);
+                batch.write(&table, WriteOp::Put, &at, &value);
                 ModelOp::Set(at, value)
             }
             4 => {
-                batch.write(&table, WriteOp::Insert, &at, &value);
+                batch.write(&table, WriteOp::PutIfAbsent, &at, &value);
                 ModelOp::Insert(at, value)
             }
             _ => {
@@ -564,7 +564,7 @@ fn a_backup_that_lacks_a_value_is_refused_though_its_list_does_not_miss_it() {
     let tables: Vec<Table<u64, Vec<u8>>> = tables.map(|table| table.expect("a table")).collect();
     for (key, is_flushed) in [(1, true), (2, false)] {
         for table in &tables {
-            table.set(&key, &vec![key as u8; 2000]).expect("it is written");
+            table.put(&key, &vec![key as u8; 2000]).expect("it is written");
         }
         if is_flushed {
             store.flush().expect("it is flushed");

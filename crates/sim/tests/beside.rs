@@ -68,7 +68,7 @@ fn child_that_writes() {
     let mut batch = store.batch();
     for i in numbered.last().unwrap() + 1.. {
         numbered.fill(&mut batch, i);
-        batch.set(&apart, &(i % 50), &blob(i % 50, i)).set(&hashed, &(i % 50), &blob(i % 50, i));
+        batch.put(&apart, &(i % 50), &blob(i % 50, i)).put(&hashed, &(i % 50), &blob(i % 50, i));
         batch.commit(Durability::Process).unwrap();
         out.write_all(format!("ack {i}\n").as_bytes()).unwrap();
         out.flush().unwrap();
@@ -164,7 +164,7 @@ fn a_process_reads_what_another_writes() {
         newest = now;
     }
     assert_eq!(last(&first), seen, "what was opened stays what it was");
-    let error = apart(&first).set(&1, &vec![0; 10]).unwrap_err();
+    let error = apart(&first).put(&1, &vec![0; 10]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
     drop(writer); // killed
     assert!(last(&store.refresh().unwrap()) >= newest);
@@ -179,7 +179,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     let tables = [apart(&store), hashed(&store), in_files(&store)];
     let fill = |round| {
         for table in &tables {
-            (0..100).for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+            (0..100).for_each(|key| assert!(table.put(&key, &blob(key, round)).is_ok()));
         }
     };
     let settle = || {
@@ -216,7 +216,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     let tables = [apart(&store), hashed(&store), in_files(&store)];
     let fill = |round| {
         for table in &tables {
-            (0..100).for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+            (0..100).for_each(|key| assert!(table.put(&key, &blob(key, round)).is_ok()));
         }
     };
     fill(0);
@@ -235,7 +235,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     };
     reader.backup(&backups, &BackupOptions::default()).unwrap();
     restored(1);
-    (1000..1100).for_each(|key| assert!(apart(&store).set(&key, &blob(key, 0)).is_ok())); // in the log that the reader read
+    (1000..1100).for_each(|key| assert!(apart(&store).put(&key, &blob(key, 0)).is_ok())); // in the log that the reader read
     reader.backup(&backups, &BackupOptions::default()).unwrap();
     restored(2);
     store.flush().unwrap();
@@ -246,11 +246,11 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     // opening, and to segments of its own that are.
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let (held, before) = (names(&dir, ".log"), names(&dir, ".values"));
-    (1000..1700).for_each(|key| assert!(apart(&store).set(&key, &blob(key, 2)).is_ok()));
+    (1000..1700).for_each(|key| assert!(apart(&store).put(&key, &blob(key, 2)).is_ok()));
     let made: BTreeSet<String> = names(&dir, ".values").difference(&before).cloned().collect();
     for round in 3..6 {
-        (0..20).for_each(|key| assert!(inline.set(&key, &vec![round; 60_000]).is_ok()));
-        (1000..1700).for_each(|key| assert!(apart(&store).set(&key, &blob(key, round.into())).is_ok()));
+        (0..20).for_each(|key| assert!(inline.put(&key, &vec![round; 60_000]).is_ok()));
+        (1000..1700).for_each(|key| assert!(apart(&store).put(&key, &blob(key, round.into())).is_ok()));
     }
     store.flush().unwrap();
     store.optimize("apart", |_| ControlFlow::Continue(())).unwrap();
@@ -282,7 +282,7 @@ impl Renewed {
         made.store.table("sorted", sorted_in_files()).unwrap();
         // What stays keeps the directory that most others go from.
         for key in STAYS {
-            in_files(&made.store).set(&key, &blob(key, 0)).unwrap();
+            in_files(&made.store).put(&key, &blob(key, 0)).unwrap();
         }
         made.renew();
         made
@@ -297,7 +297,7 @@ impl Renewed {
         for key in 0..BLOBS {
             match (key + round) % 7 {
                 0 => batch.delete(&hashed, &key).delete(&sorted, &key),
-                _ => batch.set(&hashed, &key, &blob(key, round)).set(&sorted, &key, &blob(key, round)),
+                _ => batch.put(&hashed, &key, &blob(key, round)).put(&sorted, &key, &blob(key, round)),
             };
         }
         batch.commit(Durability::Process).unwrap();
@@ -405,7 +405,7 @@ fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("store");
     let store = Store::create(&dir, manual()).unwrap();
-    (0..50).for_each(|key| assert!(apart(&store).set(&key, &blob(key, 0)).is_ok()));
+    (0..50).for_each(|key| assert!(apart(&store).put(&key, &blob(key, 0)).is_ok()));
     assert_eq!(Store::freeze(&dir, manual()).err().unwrap().kind(), ErrorKind::Locked);
     store.close().unwrap();
     Store::freeze(&dir, manual()).unwrap();

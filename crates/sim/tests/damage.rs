@@ -41,7 +41,7 @@ impl Fixture {
         for i in 1..=BATCHES {
             numbered.fill(&mut batch, i);
             text_of(i).into_iter().for_each(|(key, value)| {
-                batch.set(&text, &key, &value);
+                batch.put(&text, &key, &value);
             });
             batch.commit(Durability::Process).expect("it writes");
             if i.is_multiple_of(BATCHES / 3) {
@@ -265,7 +265,7 @@ fn damage_that_a_writer_meets_is_named_too_and_spreads_no_further() {
             assert_eq!(failed[0].kind(), ErrorKind::Corruption);
             assert!(failed[0].message().contains(&name), "{:?}", failed[0]);
             let other = store.table("other", Rules::sorted::<u64, u64>()).unwrap();
-            other.set(&1, &2).unwrap();
+            other.put(&1, &2).unwrap();
             store.flush().unwrap();
             assert_eq!(other.get(&1).unwrap(), Some(2));
             assert!(store.stats().poisoned_by.is_none());
@@ -289,7 +289,7 @@ fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {
     let store = Store::create(&dir, options()).expect("a store");
     let rules = || Rules::hashed().values_in(ValuesIn::Files);
     let table: Table<u64, Vec<u8>> = store.table("files", rules()).expect("a table");
-    table.set(&1, &vec![1; 2000]).expect("it is written");
+    table.put(&1, &vec![1; 2000]).expect("it is written");
     let mut writer = table.writer(&2).expect("a stream");
     std::io::Write::write_all(&mut writer, &vec![2; 20 << 20]).expect("pieces");
     writer.finish().expect("a commit");

@@ -63,7 +63,7 @@ fn write_until_refused(store: &Store, table: &Table<u64, Vec<u8>>, first: u64) -
     for key in (first..).step_by(10) {
         let mut batch = store.batch();
         for key in key..key + 10 {
-            batch.set(table, &key, &value(key));
+            batch.put(table, &key, &value(key));
         }
         if let Err(error) = batch.commit(Durability::Process) {
             assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
@@ -257,18 +257,18 @@ fn writes_go_on_as_soon_as_there_is_space_again() {
     let by_hand = world.options().upkeep(Upkeep::Manual);
     let (store, table) = with_table(Store::create(world.temp.path().join("store"), by_hand));
     let mut refused = 0;
-    while table.set(&refused, &value(refused)).is_ok() {
+    while table.put(&refused, &value(refused)).is_ok() {
         refused += 1;
         if refused % 500 == 0 {
             while store.upkeep_step().expect("there is room for flushes").is_some() {}
         }
     }
-    assert_eq!(table.set(&refused, &value(refused)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
+    assert_eq!(table.put(&refused, &value(refused)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
     let mut batch = store.batch();
     batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &(refused - 100).to_be_bytes());
     batch.commit(Durability::Process).expect("deletes go on");
     optimize(&store).expect("there is room for that");
-    table.set(&refused, &value(refused)).expect("there is space again");
+    table.put(&refused, &value(refused)).expect("there is space again");
     assert_holds(&table, refused - 100..refused + 1);
 }
 
@@ -291,21 +291,21 @@ fn a_store_that_holds_more_than_a_smaller_budget_opens_and_comes_down_to_it() {
     let path = world.temp.path().join("store");
     let (store, table) = with_table(Store::create(&path, world.options().disk_bytes_max(None)));
     for key in 0..40_000 {
-        table.set(&key, &value(key)).expect("there is no budget yet");
+        table.put(&key, &value(key)).expect("there is no budget yet");
     }
     drop(table);
     store.close().expect("it closes");
 
     let (store, table) = world.open();
     assert!(store.stats().disk_bytes > BUDGET_BYTES, "{} bytes", store.stats().disk_bytes);
-    assert_eq!(table.set(&1, &value(1)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
+    assert_eq!(table.put(&1, &value(1)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
     assert_eq!(table.get(&39_999).expect("reads go on"), Some(value(39_999)));
     let mut batch = store.batch();
     batch.delete_range(table.as_bytes(), &0u64.to_be_bytes(), &39_000u64.to_be_bytes());
     batch.commit(Durability::Sync).expect("deletes go on");
     store.optimize("t", |_| ControlFlow::Continue(())).expect("there is room for that");
     let began = Instant::now();
-    while let Err(error) = table.set(&1, &value(1)) {
+    while let Err(error) = table.put(&1, &value(1)) {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
         assert!(began.elapsed() < PATIENCE, "it never comes down: {error}");
         std::thread::sleep(Duration::from_millis(5));

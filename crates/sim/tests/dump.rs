@@ -135,8 +135,8 @@ fn random_stores_come_back() {
                     shape.value(chance.below(256) as u8, chance.below(50) as u16),
                 );
                 let op = *chance.pick(&[
-                    WriteOp::Set,
-                    WriteOp::Insert,
+                    WriteOp::Put,
+                    WriteOp::PutIfAbsent,
                     WriteOp::Fold,
                     WriteOp::Fold,
                     WriteOp::Delete,
@@ -162,7 +162,7 @@ fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
         store
             .create_table(name, rules.clone())
             .expect("a table")
-            .write(WriteOp::Set, b"k", b"1")
+            .write(WriteOp::Put, b"k", b"1")
             .expect("written");
     }
     /// Writes into the store as it takes the text, so that only a snapshot keeps the two tables together.
@@ -171,7 +171,7 @@ fn a_dump_is_of_one_moment_and_of_the_tables_that_are_named() {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             let mut batch = self.0.batch();
             for name in ["a", "b"] {
-                batch.write(&self.0.bytes_table(name).expect("a table"), WriteOp::Set, b"k", b"2");
+                batch.write(&self.0.bytes_table(name).expect("a table"), WriteOp::Put, b"k", b"2");
             }
             batch.commit(Durability::Process).expect("written");
             self.1.extend_from_slice(bytes);
@@ -202,7 +202,7 @@ fn a_dump_that_was_cut_or_changed_is_refused() {
     let store = place.create("store");
     let table = store.create_table("t", folddb::table_rules::TableRules::default()).expect("a table");
     for key in 0..20u8 {
-        table.write(WriteOp::Set, &[b'a' + key], b"value").expect("written");
+        table.write(WriteOp::Put, &[b'a' + key], b"value").expect("written");
     }
     let text = dump(&store);
     let lines: Vec<&str> = text.lines().collect();
@@ -256,13 +256,13 @@ fn what_is_there_is_not_loaded_over_unless_asked() {
     store
         .create_table("t", rules.clone())
         .expect("a table")
-        .write(WriteOp::Set, b"k", b"new")
+        .write(WriteOp::Put, b"k", b"new")
         .expect("written");
     let text = dump(&store);
     let other = place.create("other");
     let table = other.create_table("t", rules.clone()).expect("a table");
-    table.write(WriteOp::Set, b"k", b"old").expect("written");
-    table.write(WriteOp::Set, b"more", b"old").expect("written");
+    table.write(WriteOp::Put, b"k", b"old").expect("written");
+    table.write(WriteOp::Put, b"more", b"old").expect("written");
     let refused = other.load(&mut text.as_bytes(), &LoadOptions::default()).expect_err("it is not empty");
     assert_eq!(refused.kind(), ErrorKind::AlreadyExists, "{refused}");
     assert_eq!(table.get(b"k").expect("reads").as_deref(), Some(&b"old"[..]));
@@ -326,8 +326,8 @@ fn a_dump_that_was_cut_anywhere_is_taken_as_far_as_it_goes_or_leaves_nothing() {
     let rules = TableRules::new(KeyCodec::Utf8).value(ValueCodec::Utf8);
     for table in ["t", "u"] {
         let table = store.create_table(table, rules.clone()).expect("a table");
-        table.write(WriteOp::Set, b"a", b"1").expect("written");
-        table.write(WriteOp::Set, b"b", b"2").expect("written");
+        table.write(WriteOp::Put, b"a", b"1").expect("written");
+        table.write(WriteOp::Put, b"b", b"2").expect("written");
     }
     let text = dump(&store)
         .replace("{\"key\":\"b\",\"value\":\"2\"}", "{\"key\":\"b\",\"long\":2}\n{\"piece\":\"0x3132\"}");

@@ -46,7 +46,7 @@ fn a_mistyped_path_creates_nothing() {
 fn a_store_is_not_created_over_something() {
     let place = Place::new();
     let store = place.create(options());
-    store.table("t", Rules::sorted::<u64, u64>()).unwrap().set(&1, &2).unwrap();
+    store.table("t", Rules::sorted::<u64, u64>()).unwrap().put(&1, &2).unwrap();
     assert_refused(Store::create(place.path(), options()), ErrorKind::AlreadyExists, &["not empty"]);
     store.close().unwrap();
     assert_refused(Store::create(place.path(), options()), ErrorKind::AlreadyExists, &["not empty"]);
@@ -134,21 +134,21 @@ fn oversized_keys_values_and_batches_are_refused_whole() {
     let table = store.table("t", Rules::sorted::<Vec<u8>, Vec<u8>>()).unwrap();
     let key = vec![1u8; KEY_BYTES_MAX + 1];
     let says = ["`t`", "65536 bytes", "65535"];
-    assert_refused(table.set(&key, b"v"), ErrorKind::InvalidInput, &says);
+    assert_refused(table.put(&key, b"v"), ErrorKind::InvalidInput, &says);
     assert_refused(table.delete(&key), ErrorKind::InvalidInput, &says);
     assert_refused(table.delete_range(&b"a"[..], &key[..]), ErrorKind::InvalidInput, &[]);
-    table.set(&key[1..], b"the longest key").unwrap();
+    table.put(&key[1..], b"the longest key").unwrap();
     assert_eq!(table.get(&key[1..]).unwrap().unwrap(), b"the longest key");
     assert_eq!(table.get(&key).unwrap(), None, "asking for it is no mistake");
 
     let value = vec![2u8; VALUE_BYTES_MAX + 1];
-    assert_refused(table.set(b"k", &value), ErrorKind::InvalidInput, &["`t`", "16777217 bytes"]);
+    assert_refused(table.put(b"k", &value), ErrorKind::InvalidInput, &["`t`", "16777217 bytes"]);
     let mut batch = store.batch();
-    batch.set(&table, b"small", b"v").set(&table, b"k", &value);
+    batch.put(&table, b"small", b"v").put(&table, b"k", &value);
     assert_refused(batch.commit(Durability::Process), ErrorKind::InvalidInput, &["`t`"]);
     assert_eq!(table.get(b"small").unwrap(), None);
     for at in 0..3u8 {
-        batch.set(&table, &[at][..], &value[1..]);
+        batch.put(&table, &[at][..], &value[1..]);
     }
     assert_refused(batch.commit(Durability::Process), ErrorKind::InvalidInput, &["batch", "several"]);
     assert_eq!(table.scan().count().unwrap(), 1);
@@ -162,7 +162,7 @@ fn the_largest_value_is_stored_where_a_segment_holds_it() {
     let store = Store::create(place.path(), options().segment_bytes(64 << 20)).unwrap();
     let table = store.table("t", Rules::sorted::<Vec<u8>, Vec<u8>>()).unwrap();
     let value: Vec<u8> = (0..VALUE_BYTES_MAX).map(|at| (at / 7) as u8).collect();
-    table.set(b"k", &value).unwrap();
+    table.put(b"k", &value).unwrap();
     assert!(table.get(b"k").unwrap().unwrap() == value);
     store.flush().unwrap();
     assert!(table.get(b"k").unwrap().unwrap() == value);
@@ -177,12 +177,12 @@ fn a_batch_that_no_segment_holds_is_refused_and_others_go_on() {
     let place = Place::new();
     let store = place.create(options()); // segments of 1 MiB
     let table = store.table("t", Rules::sorted::<Vec<u8>, Vec<u8>>()).unwrap();
-    table.set(b"a", b"1").unwrap();
+    table.put(b"a", b"1").unwrap();
     assert!(
-        table.set(b"b", &vec![0; 3 << 20]).is_err()
+        table.put(b"b", &vec![0; 3 << 20]).is_err()
             || table.get(b"b").unwrap().is_some_and(|v| v.len() == 3 << 20)
     );
-    table.set(b"c", b"3").unwrap();
+    table.put(b"c", b"3").unwrap();
     assert!(store.stats().poisoned_by.is_none());
     assert_eq!(table.get(b"c").unwrap().unwrap(), b"3");
 }
@@ -199,7 +199,7 @@ fn a_range_upside_down_and_a_snapshot_of_another_store_are_refused() {
     assert_refused(past.get(&foreign, &1), ErrorKind::InvalidInput, &["own store"]);
     assert_refused(past.scan(&foreign).count(), ErrorKind::InvalidInput, &["own store"]);
     let mut batch = store.batch();
-    batch.set(&table, &1, &1).set(&foreign, &1, &1);
+    batch.put(&table, &1, &1).put(&foreign, &1, &1);
     assert_refused(batch.commit(Durability::Process), ErrorKind::InvalidInput, &["own store"]);
     assert_eq!((table.get(&1).unwrap(), foreign.get(&1).unwrap()), (None, None));
 }
@@ -259,7 +259,7 @@ fn a_store_opened_for_reading_writes_nothing() {
     let place = Place::new();
     let store = place.create(options());
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
-    table.set(&1, &1).unwrap();
+    table.put(&1, &1).unwrap();
     drop((table, store));
     let files = || {
         let mut names: Vec<_> = std::fs::read_dir(place.path())
@@ -274,7 +274,7 @@ fn a_store_opened_for_reading_writes_nothing() {
     let store = Store::open(place.path(), options().read_only(true)).unwrap();
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     assert_eq!(table.get(&1).unwrap(), Some(1));
-    assert_refused(table.set(&1, &2), ErrorKind::ReadOnly, &["reading"]);
+    assert_refused(table.put(&1, &2), ErrorKind::ReadOnly, &["reading"]);
     assert_refused(table.delete(&1), ErrorKind::ReadOnly, &[]);
     assert_refused(store.drop_table("t"), ErrorKind::ReadOnly, &[]);
     assert_refused(store.create_table("u", TableRules::counter()), ErrorKind::ReadOnly, &[]);
@@ -292,15 +292,15 @@ fn handles_of_a_closed_store_and_of_a_dropped_table_say_so() {
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).unwrap();
     let mut batch = store.batch();
-    batch.set(&gone, &1, &1).set(&table, &1, &1);
+    batch.put(&gone, &1, &1).put(&table, &1, &1);
     store.drop_table("gone").unwrap();
     assert_refused(gone.get(&1), ErrorKind::Closed, &["`gone`", "dropped"]);
-    assert_refused(gone.set(&1, &1), ErrorKind::Closed, &["`gone`"]);
+    assert_refused(gone.put(&1, &1), ErrorKind::Closed, &["`gone`"]);
     assert_refused(batch.commit(Durability::Process), ErrorKind::Closed, &["`gone`"]);
     assert_eq!(table.get(&1).unwrap(), None, "nothing of the batch was written");
     let clone = store.clone();
     store.close().unwrap();
-    assert_refused(table.set(&1, &1), ErrorKind::Closed, &["closed"]);
+    assert_refused(table.put(&1, &1), ErrorKind::Closed, &["closed"]);
     assert_refused(table.get(&1), ErrorKind::Closed, &["closed"]);
     assert_refused(clone.create_table("u", TableRules::counter()), ErrorKind::Closed, &["closed"]);
     assert_refused(clone.flush(), ErrorKind::Closed, &["closed"]);

@@ -88,7 +88,7 @@ fn a_table_that_was_brought_up_and_not_synced_is_told_as_that() {
     let store = Store::create(dir.path().join("store"), options(&files)).expect("it is created");
     let table = |name| store.table(name, Rules::sorted::<u64, u64>()).expect("it is created");
     let (to, from) = (table("to"), table("from"));
-    from.set(&1, &1).expect("the world is whole");
+    from.put(&1, &1).expect("the world is whole");
     store.sync().expect("the world is whole");
     files.break_on(Fault::on(&[Call::AppendSync]));
     let scans = (to.as_bytes().scan(), from.as_bytes().scan());

@@ -81,10 +81,10 @@ fn write(store: &Store, round: u64) {
     for key in 0..60 {
         let value = blob(key, round);
         let mut batch = store.batch();
-        batch.set(&inline, &key, &value).set(&apart, &key, &value).insert(&hashed, &key, &value);
+        batch.put(&inline, &key, &value).put(&apart, &key, &value).put_if_absent(&hashed, &key, &value);
         match (key + round) % 3 {
             0 => drop(batch.delete(&hashed, &(key + 1))),
-            1 => drop(batch.set(&files, &key, &value)),
+            1 => drop(batch.put(&files, &key, &value)),
             _ => {}
         }
         let durability = [Durability::Process, Durability::Sync][usize::from(key == 30)];
@@ -229,7 +229,7 @@ fn beside_in(disk: &SimDisk, from: Option<FeedPosition>) -> folddb::Result<FeedB
 
 fn set(store: &Store, table: &Blobs, (key, value): (u64, &[u8]), durability: Durability) {
     let mut batch = store.batch();
-    batch.set(table, &key, &value.to_vec());
+    batch.put(table, &key, &value.to_vec());
     batch.commit(durability).expect("a commit");
 }
 
@@ -377,7 +377,7 @@ fn child_that_writes() {
     let mut batch = store.batch();
     for i in numbered.last().expect("it is whole") + 1.. {
         numbered.fill(&mut batch, i);
-        batch.set(&apart, &(i % 50), &blob(i % 50, i)).set(&hashed, &(i % 50), &blob(i % 50, i));
+        batch.put(&apart, &(i % 50), &blob(i % 50, i)).put(&hashed, &(i % 50), &blob(i % 50, i));
         batch.commit(Durability::Process).expect("a commit");
         if i.is_multiple_of(300) {
             store.optimize("apart", |_| ControlFlow::Continue(())).expect("a merge"); // files come and go

@@ -160,7 +160,7 @@ impl Fixtures {
     fn check_takes_more(store: Store, dir: &Path) {
         let table =
             store.create_table("one more", folddb::table_rules::TableRules::default()).expect("a table");
-        table.write(folddb::WriteOp::Set, b"k", b"v").expect("it is written");
+        table.write(folddb::WriteOp::Put, b"k", b"v").expect("it is written");
         drop(table);
         assert!(take_more(&store).expect("what is written is there") > 1);
         let now = dump(&store);

@@ -488,22 +488,22 @@ fn a_store_is_read_back_by_the_document_alone() {
     store.flush().expect("flushed");
     drop(snapshot);
     for i in 0..2_000u64 {
-        words.insert(&word(i), &format!("first {i}").into_bytes()).expect("written");
-        gone.set(&i, &i).expect("written");
+        words.put_if_absent(&word(i), &format!("first {i}").into_bytes()).expect("written");
+        gone.put(&i, &i).expect("written");
     }
     store.flush().expect("flushed");
     for i in 0..KEYS / 2 {
         sums.fold(&(i * 6), &1).expect("written");
     }
     for i in 1_000..3_000u64 {
-        words.insert(&word(i), &b"second".to_vec()).expect("written");
+        words.put_if_absent(&word(i), &b"second".to_vec()).expect("written");
         words.fold(&word(i), &format!("more {i}").into_bytes()).expect("written");
     }
     let long = |i: u64| vec![i as u8; 20_000 + i as usize];
     for i in 0..300u64 {
-        apart.set(&i, &long(i)).expect("written"); // more than a value segment of this store holds
+        apart.put(&i, &long(i)).expect("written"); // more than a value segment of this store holds
     }
-    apart.insert(&7, &long(8)).expect("written");
+    apart.put_if_absent(&7, &long(8)).expect("written");
     words.delete(&word(5)).expect("written");
     gone.as_bytes().delete_range(&key::<u64>(&10u64), &key::<u64>(&500u64)).expect("written");
     store.flush().expect("flushed");
@@ -633,7 +633,7 @@ fn check_journal(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store
     let first = store.last_seq() + 1;
     let mut batch = store.batch();
     for i in 0..1_000 {
-        batch.set(&gone, &i, &(i * 2));
+        batch.put(&gone, &i, &(i * 2));
     }
     batch.delete_range(gone.as_bytes(), &key::<u64>(&3u64), &key::<u64>(&5u64));
     batch.commit(Durability::Sync).expect("written");

@@ -59,7 +59,7 @@ fn value(key: u64) -> Vec<u8> {
 fn write_until_refused(table: &Table<u64, Vec<u8>>, first: u64) -> (u64, ErrorKind) {
     let began = Instant::now();
     for key in first.. {
-        if let Err(error) = table.set(&key, &value(key)) {
+        if let Err(error) = table.put(&key, &value(key)) {
             return (key, error.kind());
         }
         assert!(began.elapsed() < PATIENCE, "the disk never fills");
@@ -70,7 +70,7 @@ fn write_until_refused(table: &Table<u64, Vec<u8>>, first: u64) -> (u64, ErrorKi
 /// Tries a write until it goes through.
 fn write_when_there_is_space(table: &Table<u64, Vec<u8>>, key: u64) {
     let began = Instant::now();
-    while let Err(error) = table.set(&key, &value(key)) {
+    while let Err(error) = table.put(&key, &value(key)) {
         assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
         assert!(began.elapsed() < PATIENCE, "writing does not resume: {error}");
         std::thread::sleep(Duration::from_millis(5));
@@ -91,7 +91,7 @@ fn assert_holds(table: &Table<u64, Vec<u8>>, keys: std::ops::Range<u64>) {
 fn writes_are_refused_while_reads_and_deletes_go_on_and_resume_without_reopening() {
     let world = World::new();
     let (store, table) = world.create(world.options().disk_reserve_bytes(8 * MIB));
-    table.set(&0, &value(0)).unwrap();
+    table.put(&0, &value(0)).unwrap();
     world.files.leave_free(Some(20 * MIB));
 
     let (refused, kind) = write_until_refused(&table, 1);
@@ -111,16 +111,16 @@ fn writes_are_refused_while_reads_and_deletes_go_on_and_resume_without_reopening
     assert_holds(&table, 200..refused);
     world.files.leave_free(Some(4 * MIB)); // whatever flushes and merges have given back
     let began = Instant::now();
-    while table.set(&0, &value(0)).is_ok() {
+    while table.put(&0, &value(0)).is_ok() {
         assert!(began.elapsed() < PATIENCE, "nobody looks how much is left");
         std::thread::sleep(Duration::from_millis(5)); // upkeep looks now and then
     }
-    assert_eq!(table.set(&0, &value(0)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
+    assert_eq!(table.put(&0, &value(0)).map_err(|error| error.kind()), Err(ErrorKind::NoSpace));
 
     world.files.leave_free(None);
     write_when_there_is_space(&table, refused);
     for key in refused + 1..refused + 3000 {
-        table.set(&key, &value(key)).unwrap();
+        table.put(&key, &value(key)).unwrap();
     }
     store.settle().unwrap();
     assert_holds(&table, 200..refused + 3000);
@@ -132,7 +132,7 @@ fn writes_are_refused_while_reads_and_deletes_go_on_and_resume_without_reopening
 fn a_disk_without_a_byte_left_loses_nothing() {
     let world = World::new();
     let (store, table) = world.create(world.options().disk_reserve_bytes(0));
-    table.set(&0, &value(0)).unwrap();
+    table.put(&0, &value(0)).unwrap();
     world.files.leave_free(Some(3 * MIB));
     let (refused, kind) = write_until_refused(&table, 1);
     assert_eq!(kind, ErrorKind::NoSpace);
@@ -153,7 +153,7 @@ fn closing_on_a_full_disk_loses_nothing() {
     let world = World::new();
     let (store, table) = world.create(world.options().disk_reserve_bytes(0));
     for key in 0..500 {
-        table.set(&key, &value(key)).unwrap();
+        table.put(&key, &value(key)).unwrap();
     }
     world.files.leave_free(Some(0));
     let closed = store.close().map_err(|error| error.kind());
@@ -169,7 +169,7 @@ fn a_budget_on_the_disk_is_kept_as_if_the_disk_were_full() {
     let (store, table) = world.create(world.options().disk_bytes_max(Some(16 * MIB)));
     let (refused, kind) = write_until_refused(&table, 0);
     assert_eq!(kind, ErrorKind::NoSpace);
-    let message = table.set(&0, &value(0)).unwrap_err().to_string();
+    let message = table.put(&0, &value(0)).unwrap_err().to_string();
     assert!(message.contains("budget"), "{message}");
     table.delete(&0).unwrap();
     assert_holds(&table, 1..refused);
@@ -186,7 +186,7 @@ fn closing_on_a_full_disk_that_removes_nothing_either_leaves_a_store_that_opens(
     let world = World::new();
     let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
     for key in 0..700 {
-        table.set(&key, &value(key)).unwrap();
+        table.put(&key, &value(key)).unwrap();
     }
     store.upkeep_step().unwrap(); // makes the next segment ahead
     store.flush().unwrap();
@@ -208,8 +208,8 @@ fn openings_that_find_no_space_leave_nothing_behind_however_many_there_are() {
         let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
         let other = store.table("other", Rules::sorted::<u64, Vec<u8>>()).unwrap();
         for key in 0..400 {
-            table.set(&key, &value(key)).unwrap();
-            other.set(&key, &value(key)).unwrap();
+            table.put(&key, &value(key)).unwrap();
+            other.put(&key, &value(key)).unwrap();
         }
         drop((store, table, other)); // as a process that dies: all is in the log
         // The same failure again and again, wherever it comes: what an opening left, the next one removes.
@@ -246,7 +246,7 @@ fn a_flush_that_finds_no_space_leaves_nothing_behind_and_may_be_tried_again() {
         let (store, table) =
             world.create(world.options().disk_reserve_bytes(0).upkeep(Upkeep::Manual).part_bytes(0));
         for key in 0..300 {
-            table.set(&key, &value(key)).unwrap();
+            table.put(&key, &value(key)).unwrap();
         }
         world.files.leave_free(Some(free_bytes));
         let refused = store.flush().map_err(|error| error.kind());
@@ -268,7 +268,7 @@ fn a_part_that_cannot_be_finished_is_removed() {
     let world = World::new();
     let (store, table) = world.create(world.options().upkeep(Upkeep::Manual));
     for key in 0..100 {
-        table.set(&key, &value(key)).unwrap();
+        table.put(&key, &value(key)).unwrap();
     }
     for calls in [[Call::WriteSync, Call::WriteSync], [Call::SyncDir, Call::Open]] {
         world.files.break_on(Fault { name: ".part".to_owned(), os_error: 28, times: 1, ..Fault::on(&calls) });

@@ -51,7 +51,7 @@ fn fill(store: &Store) {
     for round in 0..=ROUNDS {
         for table in tables(store) {
             for key in (0..KEYS).filter(|key| round == 0 || key.is_multiple_of(3)) {
-                table.set(&key, &value(key, round)).expect("it goes");
+                table.put(&key, &value(key, round)).expect("it goes");
             }
         }
         store.upkeep_step_of(Work::Journal).expect("it goes");
@@ -215,7 +215,7 @@ fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on()
     let [sorted, _] = tables(&store);
     let refused = (0..100).find_map(|_| {
         store.upkeep_step_of(Work::Journal).err();
-        sorted.set(&0, &value(0, ROUNDS)).err()
+        sorted.put(&0, &value(0, ROUNDS)).err()
     });
     assert_eq!(refused.map(|error| error.kind()), Some(ErrorKind::NoSpace), "{:?}", store.stats());
     assert_holds(&store, "short");
@@ -227,7 +227,7 @@ fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on()
     let after = store.stats();
     assert!(after.reclaims > 0 && after.value_bytes < before, "{after:?}");
     assert!(after.short_of_space.is_none(), "{after:?}");
-    sorted.set(&0, &value(0, ROUNDS)).expect("there is space again");
+    sorted.put(&0, &value(0, ROUNDS)).expect("there is space again");
     assert_holds(&store, "after it");
     drop(sorted);
     store.close().expect("it closes");

@@ -259,7 +259,7 @@ fn all_at_once(world: &mut World) {
         while written_bytes < total_bytes {
             let mut batch = store.batch();
             for _ in 0..200 {
-                batch.set(&table, &chance.below(keys), &noise(chance.next_u64(), 200));
+                batch.put(&table, &chance.below(keys), &noise(chance.next_u64(), 200));
                 batch.fold(&sums, &chance.below(keys), &1);
             }
             batch.delete(&table, &chance.below(keys));
@@ -281,7 +281,7 @@ fn large_values(world: &mut World) {
     let (store, len) = (world.create(), world.setting("value_kib", 1024) * KIB);
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     for i in 0..world.setting("count", 60) {
-        table.set(&(i % 40), &noise(i, len as usize)).unwrap();
+        table.put(&(i % 40), &noise(i, len as usize)).unwrap();
         if i % 7 == 0 {
             assert!(table.get(&(i / 2 % 40)).unwrap().is_some());
         }
@@ -303,7 +303,7 @@ fn many_tables(world: &mut World) {
         let mut batch = store.batch();
         for _ in 0..200 {
             let table = &tables[chance.below(count) as usize];
-            batch.set(table, &chance.next_u64(), &noise(chance.next_u64(), 100));
+            batch.put(table, &chance.next_u64(), &noise(chance.next_u64(), 100));
         }
         written_bytes += batch.len_bytes() as u64;
         batch.commit(Durability::Process).unwrap();
@@ -319,7 +319,7 @@ fn many_parts(world: &mut World) {
     while written_bytes < world.setting("total_mib", 20) * MIB {
         let mut batch = store.batch();
         for _ in 0..200 {
-            batch.set(&table, &chance.next_u64(), &noise(chance.next_u64(), 500));
+            batch.put(&table, &chance.next_u64(), &noise(chance.next_u64(), 500));
         }
         written_bytes += batch.len_bytes() as u64;
         batch.commit(Durability::Process).unwrap();
@@ -346,7 +346,7 @@ fn recovery(world: &mut World) {
         for i in 0u64.. {
             let mut batch = store.batch();
             for key in i * 200..(i + 1) * 200 {
-                batch.set(&table, &key, &[7; 200]);
+                batch.put(&table, &key, &[7; 200]);
             }
             written_bytes += batch.len_bytes() as u64;
             batch.commit(Durability::Process).unwrap();
@@ -384,7 +384,7 @@ fn large_batches(world: &mut World) {
     let (mut chance, mut batch) = (Seeded::new(1), store.batch());
     for _ in 0..world.setting("count", 4) {
         while (batch.len_bytes() as u64) < world.setting("batch_mib", 24) * MIB {
-            batch.set(&table, &chance.next_u64(), &[7; 2000]);
+            batch.put(&table, &chance.next_u64(), &[7; 2000]);
         }
         batch.commit(Durability::Process).unwrap();
     }
@@ -459,7 +459,7 @@ fn threads(world: &mut World) {
     for store in &open {
         let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
         for key in 0..20_000 {
-            table.set(&key, &[1; 200]).unwrap();
+            table.put(&key, &[1; 200]).unwrap();
         }
     }
     let mut most = 0;
@@ -483,7 +483,7 @@ fn reopened(world: &mut World) {
         while written_bytes < 3 * world.setting("mib", 4) * MIB {
             let mut batch = store.batch();
             for _ in 0..200 {
-                batch.set(&table, &chance.below(50_000), &noise(chance.next_u64(), 200));
+                batch.put(&table, &chance.below(50_000), &noise(chance.next_u64(), 200));
             }
             written_bytes += batch.len_bytes() as u64;
             batch.commit(Durability::Process).unwrap();

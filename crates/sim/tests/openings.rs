@@ -31,7 +31,7 @@ fn numbers_that_an_opening_has_set_aside_and_not_used_are_given_back_when_it_clo
     for opening in 0..OPENINGS {
         let store = Store::open(SimDisk::store_dir(), small_store::options(&disk))?;
         let rows: Table<u64, u64> = store.table("rows", Rules::sorted())?;
-        rows.set(&opening, &opening)?;
+        rows.put(&opening, &opening)?;
         drop(rows);
         store.close()?;
     }
@@ -68,7 +68,7 @@ fn an_opening_that_was_cut_short_leaves_no_log_that_passes_for_a_copy() -> Resul
     let write = |keys: std::ops::Range<u64>| {
         let mut batch = store.batch();
         keys.into_iter().try_for_each(|key| {
-            batch.set(&rows, &key, &key);
+            batch.put(&rows, &key, &key);
             batch.commit(Durability::Sync).map(drop)
         })
     };

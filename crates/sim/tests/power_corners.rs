@@ -45,7 +45,7 @@ fn fill_manifest(disk: &SimDisk) -> (u64, u64) {
     let first = manifests(disk);
     for n in 0..100 {
         let before = disk.changes();
-        if table.set(&long_key(n), &n).is_err() {
+        if table.put(&long_key(n), &n).is_err() {
             return (n, before);
         }
         if store.flush().is_err() || manifests(disk) != first {
@@ -214,9 +214,9 @@ fn load_beside_writes(disk: &SimDisk) -> folddb::Result<(u64, bool)> {
     let mut acknowledged = 0;
     let mut is_failing = false;
     for number in 0..LOADED {
-        is_failing |= load.set(&number, &number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).is_err();
+        is_failing |= load.put(&number, &number.wrapping_mul(0x9e37_79b9_7f4a_7c15)).is_err();
         if number % 3000 == 0 {
-            acknowledged += u64::from(acknowledged * 3000 == number && beside.set(&number, &1).is_ok());
+            acknowledged += u64::from(acknowledged * 3000 == number && beside.put(&number, &1).is_ok());
         }
     }
     Ok((acknowledged, !is_failing && load.finish().is_ok()))
@@ -249,7 +249,7 @@ fn no_crash_while_a_table_is_loaded_leaves_part_of_it() {
             (0..acknowledged).for_each(|at| {
                 assert_eq!(beside.get(&(at * 3000)).unwrap(), Some(1), "{}", context());
             });
-            beside.set(&7, &7).unwrap();
+            beside.put(&7, &7).unwrap();
             outcomes.insert((has_it, is_loaded));
         }
     }
@@ -263,9 +263,9 @@ fn what_was_written_before_a_load_is_as_durable_as_the_load() {
         let disk = SimDisk::new(moment);
         let store = Store::create(SimDisk::store_dir(), options(&disk)).unwrap();
         let beside = numbers(&store, "beside").with_durability(Durability::Process);
-        (0..100).for_each(|number| assert!(beside.set(&number, &number).is_ok()));
+        (0..100).for_each(|number| assert!(beside.put(&number, &number).is_ok()));
         let mut load = store.bulk_load("loaded", Rules::sorted::<u64, u64>()).unwrap();
-        (0..10).for_each(|number| assert!(load.set(&number, &number).is_ok()));
+        (0..10).for_each(|number| assert!(load.put(&number, &number).is_ok()));
         load.finish().unwrap();
         drop(beside);
         for next in after_crash(&disk, moment) {
@@ -289,7 +289,7 @@ fn no_number_that_a_load_has_given_to_a_file_is_given_to_another_after_a_crash()
     let disk = SimDisk::new(5);
     let store = Store::create(SimDisk::store_dir(), options(&disk)).unwrap();
     let mut load = store.bulk_load("loaded", Rules::sorted::<u64, Vec<u8>>()).unwrap();
-    (0..6_000).for_each(|key| assert!(load.set(&key, &vec![key as u8; 2_000]).is_ok()));
+    (0..6_000).for_each(|key| assert!(load.put(&key, &vec![key as u8; 2_000]).is_ok()));
     let used = file_numbers(&disk).into_iter().max().unwrap();
     assert!(used > 150, "{used} files are few");
     let under_way = after_crash(&disk, 1);

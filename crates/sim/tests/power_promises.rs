@@ -88,7 +88,7 @@ fn a_synced_batch_is_there_in_whichever_segment_it_is() {
     let table = store.table("large", rules()).unwrap();
     for key in 0..8u64 {
         let mut batch = store.batch();
-        batch.set(&table, &key, &vec![key as u8; 300_000]); // a segment takes three
+        batch.put(&table, &key, &vec![key as u8; 300_000]); // a segment takes three
         batch.commit(Durability::Sync).unwrap();
         for seed in 0..CUTS / 4 {
             let left = disk.after_power_cut(&mut Seeded::new(seed));
@@ -169,7 +169,7 @@ fn what_a_merge_leaves_out_of_an_index_stays_stale() {
     let table = store.table::<u64, Vec<u8>>("a", indexed()).unwrap();
     let set_all = |value: &[u8]| {
         for key in 0..KEYS {
-            table.set(&key, value).unwrap();
+            table.put(&key, value).unwrap();
         }
     };
     for value in [b"old", b"old"] {
@@ -196,7 +196,7 @@ fn what_is_written_after_a_power_cut_has_its_own_time() {
     store.flush().unwrap();
     add_to(&store, &[&table], Durability::Sync);
     store.flush().unwrap();
-    sums(&store, "b").set(&1, &1).unwrap(); // which may be lost
+    sums(&store, "b").put(&1, &1).unwrap(); // which may be lost
     disk.jump_wall(3600);
     while store.upkeep_step_of(Work::Merge).unwrap().is_some() {}
     after_cuts(&disk, |left| {

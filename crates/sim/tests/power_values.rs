@@ -54,7 +54,7 @@ fn write(table: &Blobs, round: u64, durability: Durability, is_meant: impl Fn(u6
     let table = table.clone().with_durability(durability);
     (0..KEYS)
         .filter(|key| is_meant(*key))
-        .for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+        .for_each(|key| assert!(table.put(&key, &blob(key, round)).is_ok()));
 }
 
 /// The round in which each key of a table was written last.
@@ -109,7 +109,7 @@ fn replaced_values_go(place: ValuesIn, work: Work, changes: impl Fn(u64) -> bool
     // Short: where much has gathered upkeep syncs it, whatever goes.
     let brief = |key: u64| vec![key as u8; 8];
     let table = table.with_durability(Durability::Process);
-    (0..KEYS).filter(|key| changes(*key)).for_each(|key| assert!(table.set(&key, &brief(key)).is_ok()));
+    (0..KEYS).filter(|key| changes(*key)).for_each(|key| assert!(table.put(&key, &brief(key)).is_ok()));
     let before = store.stats();
     store.upkeep_step_of(Work::Journal).unwrap();
     sums(&store); // there is another table, so upkeep looks again; a flush would sync what replaces
@@ -194,7 +194,7 @@ fn a_batch_over_a_hashed_table_and_a_sorted_one_is_whole_when_the_index_is_saved
     let (table, sums) = (hashed(&store, ValuesIn::Segments), sums(&store));
     let put = |key: u64, round: u64| {
         let mut batch = store.batch();
-        batch.set(&table, &key, &blob(key, round)).fold(&sums, &key, &1);
+        batch.put(&table, &key, &blob(key, round)).fold(&sums, &key, &1);
         batch.commit(Durability::Process).unwrap();
     };
     (0..KEYS).for_each(|key| put(key, 0));

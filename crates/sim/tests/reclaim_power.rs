@@ -47,7 +47,7 @@ fn write(store: &Store, rounds: std::ops::RangeInclusive<u64>) {
     for round in rounds {
         for table in tables(store) {
             for key in (0..KEYS).filter(|&key| round == 0 || round_of(key, round) > 0) {
-                table.set(&key, &value(key, round)).expect("it goes");
+                table.put(&key, &value(key, round)).expect("it goes");
             }
         }
         store.upkeep_step_of(folddb::Work::Journal).expect("it goes");

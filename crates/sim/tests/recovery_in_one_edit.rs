@@ -32,7 +32,7 @@ fn died(dir: &Path) {
     let first = store.table("first", Rules::sorted::<u64, u64>()).unwrap();
     let second = store.table("second", Rules::sorted::<u64, u64>()).unwrap();
     for n in 0..BATCHES {
-        store.batch().set(&first, &n, &n).set(&second, &n, &n).commit(Durability::Process).unwrap();
+        store.batch().put(&first, &n, &n).put(&second, &n, &n).commit(Durability::Process).unwrap();
     }
     std::mem::forget(store.clone());
 }

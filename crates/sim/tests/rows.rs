@@ -76,7 +76,7 @@ fn osmos_acid_writes() {
 
     // Atomic and consistent: a mistake anywhere in a batch, and nothing of it is written.
     let mut batch = store.batch();
-    batch.fold(&left, &1, &1).write(right.as_bytes(), WriteOp::Set, &vec![0; 70_000], b"12345678");
+    batch.fold(&left, &1, &1).write(right.as_bytes(), WriteOp::Put, &vec![0; 70_000], b"12345678");
     assert_eq!(batch.commit(Durability::Process).unwrap_err().kind(), ErrorKind::InvalidInput);
     assert_eq!(left.get(&1).unwrap(), None);
 
@@ -274,7 +274,7 @@ fn osmos_select_over_a_range_in_chunks_with_a_consistent_snapshot_highest_key_in
     let store = place.create(small());
     let table = store.table("t", Rules::sorted::<u64, u64>()).unwrap();
     for key in 0..1000 {
-        table.set(&key, &key).unwrap();
+        table.put(&key, &key).unwrap();
     }
     let past = store.snapshot();
     let (mut seen, mut after) = (Vec::new(), 99);
@@ -294,14 +294,14 @@ fn osmos_select_over_a_range_in_chunks_with_a_consistent_snapshot_highest_key_in
         for key in 0..1000 {
             table.delete(&key).unwrap();
         }
-        table.set(&5000, &1).unwrap();
+        table.put(&5000, &1).unwrap();
         store.flush().unwrap();
         optimize(&store, "t");
     }
     assert_eq!(seen, (100..=900).collect::<Vec<u64>>());
     assert_eq!(past.scan(&table).through(&u64::MAX).count().unwrap(), 1000);
     assert_eq!(table.scan().through(&5000).count().unwrap(), 1, "the highest key is in");
-    table.set(&u64::MAX, &1).unwrap();
+    table.put(&u64::MAX, &1).unwrap();
     assert_eq!(table.scan().from(&6000).through(&u64::MAX).count().unwrap(), 1, "the highest of all too");
 }
 
@@ -335,10 +335,10 @@ fn osmos_table_formats_with_block_size_key_and_value_codecs_and_key_order() {
     for (index, (rules, _)) in formats.iter().enumerate() {
         let table = store.create_table(&index.to_string(), rules.clone()).unwrap();
         for (value, key) in ["b", "a", "cc", "aaa"].iter().enumerate() {
-            table.write(WriteOp::Set, key.as_bytes(), &(value as i64).to_le_bytes()).unwrap();
+            table.write(WriteOp::Put, key.as_bytes(), &(value as i64).to_le_bytes()).unwrap();
         }
-        assert_eq!(table.write(WriteOp::Set, b"\xff", &[0; 8]).unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert_eq!(table.write(WriteOp::Set, b"a", b"short").unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(table.write(WriteOp::Put, b"\xff", &[0; 8]).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(table.write(WriteOp::Put, b"a", b"short").unwrap_err().kind(), ErrorKind::InvalidInput);
         store.flush().unwrap();
     }
     store.close().unwrap();
@@ -400,7 +400,7 @@ fn child_that_writes_ten_times_its_budget() {
     while written < 10 * CHILD_BUDGET_BYTES {
         let mut batch = store.batch();
         for _ in 0..200 {
-            batch.set(&table, &chance.next_u64(), &[7; 200]);
+            batch.put(&table, &chance.next_u64(), &[7; 200]);
         }
         written += batch.len_bytes() as u64;
         batch.commit(Durability::Process).unwrap();
@@ -441,8 +441,8 @@ fn hugedb_value(ops: &[(WriteOp, u64)]) -> Option<u64> {
     before
 }
 
-const INSERT: WriteOp = WriteOp::Insert;
-const UPDATE: WriteOp = WriteOp::Set;
+const INSERT: WriteOp = WriteOp::PutIfAbsent;
+const UPDATE: WriteOp = WriteOp::Put;
 const DELETE: WriteOp = WriteOp::Delete;
 const DELTA: WriteOp = WriteOp::Fold;
 
@@ -478,7 +478,7 @@ fn hugedb_no_write_reads_the_disk() {
     let store = place.create(manual());
     let table = store.table("t", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     for key in 0..10_000 {
-        table.set(&key, &key).unwrap();
+        table.put(&key, &key).unwrap();
     }
     store.close().unwrap();
     let store = place.open(manual());
@@ -554,7 +554,7 @@ fn hugedb_the_memory_cache_is_saved_when_full() {
     let store = place.create(small());
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     for key in 0..20_000 {
-        table.set(&key, &[1; 500]).unwrap();
+        table.put(&key, &[1; 500]).unwrap();
     }
     store.settle().unwrap();
     let stats = store.stats();
@@ -592,7 +592,7 @@ fn child_that_runs_hugedb() {
 fn a_store_may_be_copied_while_it_is_closed() {
     let place = Place::new();
     let store = place.create(small());
-    store.table("t", Rules::sorted::<u64, u64>()).unwrap().set(&1, &2).unwrap();
+    store.table("t", Rules::sorted::<u64, u64>()).unwrap().put(&1, &2).unwrap();
     store.close().unwrap();
     let copy = place.dir().join("copy");
     copy_dir(&place.path(), &copy);
@@ -615,9 +615,9 @@ fn leveled_auto_expiry() {
     let store = place.create(manual());
     let rules = || Rules::sorted::<String, String>().expire(Expire::After(3_600_000));
     let table = store.table("sessions", rules()).unwrap();
-    table.set("lasts an hour", "1").unwrap();
-    table.set_expiring("is over", "2", Lifetime::Until(1)).unwrap();
-    table.set_expiring("lasts", "3", Lifetime::Forever).unwrap();
+    table.put("lasts an hour", "1").unwrap();
+    table.put_expiring("is over", "2", Lifetime::Until(1)).unwrap();
+    table.put_expiring("lasts", "3", Lifetime::Forever).unwrap();
     assert_eq!(table.get("is over").unwrap(), None, "hidden at once, wherever it lies");
     let keys: Vec<_> = table.scan().into_iter().map(|row| row.unwrap().0).collect();
     assert_eq!(keys, ["lasts", "lasts an hour"]);
@@ -652,7 +652,7 @@ fn elliptics_version_history_on_and_off() {
         let rules = || Rules::sorted::<Vec<u8>, Vec<u8>>().separate(2048).keep(keep);
         let table = store.table(name, rules()).unwrap();
         for n in 1..=6 {
-            table.set(&b"id"[..], &blob(n)).unwrap();
+            table.put(&b"id"[..], &blob(n)).unwrap();
         }
         let check = |table: &Table<Vec<u8>, Vec<u8>>| {
             let history = table.history(&b"id"[..], 9).unwrap();
@@ -669,9 +669,9 @@ fn elliptics_version_history_on_and_off() {
         };
         check(&table);
         store.flush().unwrap();
-        table.set(&b"id"[..], &blob(6)).unwrap();
+        table.put(&b"id"[..], &blob(6)).unwrap();
         table.delete(&b"id"[..]).unwrap();
-        table.set(&b"id"[..], &blob(6)).unwrap();
+        table.put(&b"id"[..], &blob(6)).unwrap();
         optimize(&store, name);
         assert_eq!(table.get(&b"id"[..]).unwrap(), Some(blob(6)));
     }

@@ -62,7 +62,7 @@ fn fill(store: &Store, table: &Objects, writes: u64) -> BTreeMap<u64, (u64, Vec<
             expected.remove(&key);
         } else {
             let days: Vec<u64> = (0..chance.below(4)).map(|_| chance.below(30)).collect();
-            table.set(&key, &object(owner, &days)).expect("written");
+            table.put(&key, &object(owner, &days)).expect("written");
             expected.insert(key, (owner, days));
         }
         if write % 500 == 499 {
@@ -117,7 +117,7 @@ fn leveled_secondary_indexes_a_write_to_an_indexed_table_reads_nothing() {
     };
     let before = reads(&store);
     for key in 0..400 {
-        table.set(&key, &object(key % 7, &[1, 2, 3])).expect("written");
+        table.put(&key, &object(key % 7, &[1, 2, 3])).expect("written");
         table.delete(&(key + 1)).expect("written");
     }
     assert_eq!(reads(&store), before);
@@ -131,7 +131,7 @@ fn leveled_secondary_indexes_an_object_and_its_index_entries_are_written_togethe
     for round in 0..50 {
         let mut batch = store.batch();
         for key in 0..20u64 {
-            batch.set(&table, &key, &object(round, &[round]));
+            batch.put(&table, &key, &object(round, &[round]));
         }
         batch.commit(Durability::Sync).expect("committed");
     }
@@ -151,12 +151,12 @@ fn leveled_secondary_indexes_a_query_goes_on_at_its_snapshot_while_objects_chang
     let store = Store::create(place.path(), options()).expect("the store");
     let table = objects(&store);
     for key in 0..600u64 {
-        table.set(&key, &object(key % 3, &[])).expect("written");
+        table.put(&key, &object(key % 3, &[])).expect("written");
     }
     let mut found = table.find("by_owner").expect("the index").term("user001").keys();
     let mut seen: Vec<u64> = found.by_ref().take(50).map(|key| key.expect("a key")).collect();
     for key in 0..600u64 {
-        table.set(&key, &object(9, &[])).expect("written");
+        table.put(&key, &object(9, &[])).expect("written");
     }
     store.optimize("objects", |_| ControlFlow::Continue(())).expect("optimized");
     seen.extend(found.map(|key| key.expect("a key")));

@@ -28,7 +28,7 @@ fn fill(store: &Store) -> Table<(String, u64), Vec<u8>> {
     let table = blobs(store);
     for number in 0..3000u64 {
         let bucket = format!("b{}", number % 3);
-        table.set(&(bucket, number), &vec![(number % 7) as u8; 1000]).expect("it writes");
+        table.put(&(bucket, number), &vec![(number % 7) as u8; 1000]).expect("it writes");
         if number % 700 == 0 {
             store.flush().expect("it flushes");
         }
@@ -100,9 +100,9 @@ fn leveled_hash_trees_are_rebuilt_and_compared() {
     let digest =
         |table: &Table<(String, u64), Vec<u8>>| table.as_bytes().scan().digest(3, 2).expect("it reads");
     assert_eq!(digest(&table).root(), digest(&also).root(), "whatever was merged");
-    also.set(&("b1".to_owned(), 1), &vec![9; 1000]).unwrap();
+    also.put(&("b1".to_owned(), 1), &vec![9; 1000]).unwrap();
     also.delete(&("b2".to_owned(), 2)).unwrap();
-    also.set(&("b3".to_owned(), 3), &vec![3; 10]).unwrap();
+    also.put(&("b3".to_owned(), 3), &vec![3; 10]).unwrap();
     let (ours, theirs) = (digest(&table), digest(&also));
     assert_eq!(ours.differing(&theirs).unwrap().len(), 3, "of 4096 leaves");
     let mut keys = Vec::new();
@@ -168,7 +168,7 @@ fn hugedb_insert_all_then_find_all_with_optimize_between() {
     let table = store.table("numbers", Rules::sorted::<u64, u64>()).unwrap();
     let key = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for number in 0..KEYS {
-        table.insert(&key(number), &number).unwrap();
+        table.put_if_absent(&key(number), &number).unwrap();
         if number % 10_000 == 0 {
             store.flush().unwrap();
         }

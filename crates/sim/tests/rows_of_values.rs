@@ -48,7 +48,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
 }
 
 fn fill(table: &Blobs, keys: u64, round: u64) {
-    (0..keys).for_each(|key| assert!(table.set(&key, &blob(key, round)).is_ok()));
+    (0..keys).for_each(|key| assert!(table.put(&key, &blob(key, round)).is_ok()));
 }
 
 fn settle(store: &Store) {
@@ -67,7 +67,7 @@ fn leveled_head_beside_get() {
     let place = Place::new();
     let store = place.create(manual());
     let table = store.table("blobs", rules().head(HeadRule::First(8))).expect("the table");
-    (0..100).for_each(|key| assert!(table.set(&key, &blob(key, 3)).is_ok()));
+    (0..100).for_each(|key| assert!(table.put(&key, &blob(key, 3)).is_ok()));
     settle(&store);
     for key in 0..100 {
         let head = table.head(&key).unwrap().expect("it is there");
@@ -111,9 +111,9 @@ fn leveled_each_table_has_its_rules_for_metadata_and_retention() {
     let json = Rules::sorted::<u64, Vec<u8>>().separate(1024).head(HeadRule::Json("/kind".to_owned()));
     let json = store.table("json", json).unwrap();
     let document = format!("{{\"kind\":\"letter\",\"text\":\"{}\"}}", "x".repeat(5000)).into_bytes();
-    plain.set(&1, &blob(1, 9)).unwrap();
-    first.set(&1, &blob(1, 9)).unwrap();
-    json.set(&1, &document).unwrap();
+    plain.put(&1, &blob(1, 9)).unwrap();
+    first.put(&1, &blob(1, 9)).unwrap();
+    json.put(&1, &document).unwrap();
     let head = |table: &Blobs| table.head(&1).unwrap().unwrap().bytes;
     assert!(head(&plain).is_empty());
     assert_eq!(head(&first), 9_u64.to_le_bytes());
@@ -129,10 +129,10 @@ fn leveled_each_table_has_its_rules_for_metadata_and_retention() {
     for round in 0..4 {
         let mut batch = store.batch();
         for table in &kept {
-            batch.set(table, &1, &blob(1, round));
+            batch.put(table, &1, &blob(1, round));
         }
         batch.commit(Durability::Process).unwrap();
-        expiring.set_expiring(&round, &blob(1, round), Lifetime::Until(round * LONG_MS)).unwrap();
+        expiring.put_expiring(&round, &blob(1, round), Lifetime::Until(round * LONG_MS)).unwrap();
         settle(&store);
     }
     optimize(&store, "expiring");
@@ -179,7 +179,7 @@ fn leveled_sync_strategies() {
     let table = blobs(&store);
     let commit = |key: u64, durability| {
         let mut batch = store.batch();
-        batch.set(&table, &key, &blob(key, 0));
+        batch.put(&table, &key, &blob(key, 0));
         batch.commit(durability).expect("it commits");
     };
     let keys_after = |disk: &SimDisk| {
@@ -208,7 +208,7 @@ fn leveled_values_over_4_kb_are_written_about_once() {
         let store = place.create(manual());
         let table = store.table("t", rules).unwrap();
         for round in 0..20 {
-            (0..100).for_each(|key| assert!(table.set(&(key * 37 % 100), &blob(key, round)).is_ok()));
+            (0..100).for_each(|key| assert!(table.put(&(key * 37 % 100), &blob(key, round)).is_ok()));
             settle(&store);
         }
         let stats = store.stats();
@@ -354,7 +354,7 @@ fn elliptics_blobs_of_any_size_by_id() {
     };
     let sizes = [0, 1, 100, 1023, 1024, 5000, 1 << 20, (16 << 20) - 1];
     for (number, size) in sizes.into_iter().enumerate() {
-        table.set(&id(number as u64), &vec![number as u8; size]).unwrap();
+        table.put(&id(number as u64), &vec![number as u8; size]).unwrap();
     }
     // Longer than a value that is held in memory, and than the memory of the store.
     let long = 40 << 20;
@@ -382,7 +382,7 @@ fn elliptics_the_index_is_locked_in_memory() {
     let place = Place::new();
     let store = place.create(manual().lock_in_memory(true));
     let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
-    (0..2000).for_each(|key| assert!(table.set(&key, &vec![1; 100]).is_ok()));
+    (0..2000).for_each(|key| assert!(table.put(&key, &vec![1; 100]).is_ok()));
     // Other tests of this process lock nothing. Where the system does not let this process lock as much again, it is a wish,
     // whatever the limit says: root is above it.
     let locked_kb = locked_kb();
@@ -403,7 +403,7 @@ fn elliptics_a_store_of_many_blobs_opens_without_reading_them() {
     let place = Place::new();
     let store = place.create(manual());
     let table: Blobs = store.table("hashed", Rules::hashed()).unwrap();
-    (0..50_000).for_each(|key| assert!(table.set(&key, &vec![key as u8; 40]).is_ok()));
+    (0..50_000).for_each(|key| assert!(table.put(&key, &vec![key as u8; 40]).is_ok()));
     drop(table);
     store.close().unwrap();
     let store = place.open(manual());

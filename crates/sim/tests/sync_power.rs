@@ -45,7 +45,7 @@ fn filled(is_new: bool) -> SimDisk {
     let rows = table(&store);
     let mut batch = store.batch();
     (0..KEYS).filter_map(|key| Some((key, value(key, is_new)?))).for_each(|(key, value)| {
-        batch.set(&rows, &key, &value);
+        batch.put(&rows, &key, &value);
     });
     batch.commit(folddb::Durability::Sync).expect("it goes");
     store.flush().expect("it goes");

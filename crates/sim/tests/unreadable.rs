@@ -46,7 +46,7 @@ fn a_store(path: &Path, files: &FaultyFiles) {
     for (round, step) in [(1, 1), (2, 2)] {
         for key in (0..KEYS).step_by(step) {
             for table in tables(&store) {
-                table.set(&key, &blob(key, round)).expect("it goes");
+                table.put(&key, &blob(key, round)).expect("it goes");
             }
         }
         store.flush().expect("it flushes");
@@ -57,7 +57,7 @@ fn a_store(path: &Path, files: &FaultyFiles) {
     store.reclaim(|_| {}).expect("it reclaims");
     for key in 0..KEYS / 10 {
         for table in tables(&store) {
-            table.set(&(KEYS + key), &blob(KEYS + key, 1)).expect("it goes");
+            table.put(&(KEYS + key), &blob(KEYS + key, 1)).expect("it goes");
         }
     }
     store.flush().expect("it flushes");

@@ -160,7 +160,7 @@ struct FoldDbWriter<'a> {
 
 fn parts(op: Op<'_>) -> (WriteOp, &[u8], &[u8]) {
     match op {
-        Op::Put { key, value } => (WriteOp::Set, key, value),
+        Op::Put { key, value } => (WriteOp::Put, key, value),
         Op::Fold { key, operand } => (WriteOp::Fold, key, operand),
         Op::Delete { key } => (WriteOp::Delete, key, &[]),
     }

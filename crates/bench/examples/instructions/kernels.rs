@@ -395,7 +395,7 @@ fn with_store(rows: u64, work: impl FnOnce(&Store, &Table<u64, u64>) -> Result<(
     let table = store.table("rows", Rules::sorted::<u64, u64>())?;
     let mut batch = store.batch();
     for n in 0..rows {
-        batch.set(&table, &mix(n), &n);
+        batch.put(&table, &mix(n), &n);
     }
     batch.commit(Durability::Process)?;
     work(&store, &table)?;
@@ -403,7 +403,7 @@ fn with_store(rows: u64, work: impl FnOnce(&Store, &Table<u64, u64>) -> Result<(
 }
 
 fn commit(operations: u64) -> Result<()> {
-    with_store(1, |_, table| (0..operations).try_for_each(|n| table.set(&mix(n), &n).map(|_| ())))
+    with_store(1, |_, table| (0..operations).try_for_each(|n| table.put(&mix(n), &n).map(|_| ())))
 }
 
 fn get(operations: u64) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use folddb::{BytesTable, Datum, Explained, Op, Rope};
+use folddb::{BytesTable, Datum, Explained, Op, OpKind, Rope};
 
 use crate::args::KeyArgs;
 use crate::failure::Failure;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
     let report = records.iter().map(|record| {
         object! {
             "seq": record.seq,
-            "op": format!("{:?}", record.kind),
+            "op": name_of(record.kind),
             "value": json::from_datum(&value_of(&table, record)),
             "place": record.place.to_string(),
             "written": record.written_ms.map(human::rfc3339),
@@ -35,12 +35,23 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
     let report = Json(Datum::List(report.map(|record| record.0).collect()));
     session.report(&report, |out| {
         records.iter().try_for_each(|record| {
-            let op = format!("{:?}", record.kind);
+            let op = name_of(record.kind);
             let value = table::cell(&value_of(&table, record));
-            writeln!(out, "{}", format!("{:>10}  {op:10}  {value}", record.seq).trim_end())?;
+            writeln!(out, "{}", format!("{:>10}  {op:13}  {value}", record.seq).trim_end())?;
             writeln!(out, "{:10}  in {}{}: {}", "", record.place, times_of(record), record.why)
         })
     })
+}
+
+/// The name of an op, as those who write it know it.
+fn name_of(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Delete => "delete",
+        OpKind::Set | OpKind::SetApart => "put",
+        OpKind::Insert | OpKind::InsertApart => "put-if-absent",
+        OpKind::Fold | OpKind::FoldApart => "fold",
+        OpKind::InsertFold => "put-if-absent, fold",
+    }
 }
 
 /// When a record was written, and until when what it brings lasts.

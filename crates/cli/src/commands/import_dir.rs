@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use folddb::codec::KeyCodec;
 use folddb::table_rules::TableRules;
-use folddb::{BytesTable, Datum, ErrorKind, Head, Options, Store};
+use folddb::{BytesTable, Datum, ErrorKind, Head, Options, Store, WriteOp};
 use indicatif::ProgressBar;
 use serde_json::json;
 
@@ -194,7 +194,7 @@ fn import(
         return Ok(());
     }
     let (from, _) = blobs::open(&name)?;
-    let (_, bytes) = blobs::put(table, &key, from, (&name, None), bar)?;
+    let (_, bytes) = blobs::put(table, (WriteOp::Put, &key), from, (&name, None), bar)?;
     tally.stored += 1;
     tally.bytes += bytes;
     Ok(())

@@ -6,7 +6,7 @@
 //! Wherever somebody sits before it, Ctrl-C ends what a line does, or drops a line that is half typed, and no more: also at a
 //! terminal that moves no cursor (`TERM=dumb`), and where lines come from a pipe and answers go to a terminal.
 //!
-//! `begin` begins a transaction: until `commit` or `abort` what `get`, `set`, `insert`, `fold` and `delete` do with keys is done in it.
+//! `begin` begins a transaction: until `commit` or `abort` what `get`, `put`, `fold` and `delete` do with keys is done in it.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, IsTerminal};
@@ -36,9 +36,9 @@ const HELP: &str =
   head TABLE KEY...             size, hash and head of a value, which is not read for it
   scan TABLE [--prefix KEY]     rows; --from --after --before --through KEY, --reverse, --limit N
   count | aggregate TABLE       how many keys; what they fold to;   find TABLE INDEX TERM
-  set | insert | fold TABLE KEY... VALUE   put TABLE KEY... FILE     --ttl 15m: it lasts so long
+  put | fold TABLE KEY... VALUE --ttl 15m: it lasts so long; put --if-absent, put ... --file FILE
   delete TABLE KEY...           or: delete TABLE --range FROM TO
-  begin   commit   abort        a transaction: get, set, insert, fold, delete of keys until its end
+  begin   commit   abort        a transaction: get, put, fold, delete of keys until its end
   create TABLE [--key TYPE] [--fold SPEC]   drop TABLE   tables   index add | drop | list TABLE
   import TABLE FILE --key COLUMNS [--fold 'field: fold = column, ...'] [--create]
   export TABLE --to FILE        rows as CSV, TSV or NDJSON, packed where FILE ends in .gz

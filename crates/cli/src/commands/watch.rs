@@ -358,13 +358,15 @@ impl Printer {
 
     fn change(&mut self, op: &FeedOp) -> (&'static str, Option<Datum>) {
         match &op.change {
-            FeedChange::Set(value) => ("set", Some(self.value(&op.table, value))),
-            FeedChange::Insert(value) => ("insert", Some(self.value(&op.table, value))),
+            FeedChange::Put(value) => ("put", Some(self.value(&op.table, value))),
+            FeedChange::PutIfAbsent(value) => ("put-if-absent", Some(self.value(&op.table, value))),
             FeedChange::Fold(value) => ("fold", Some(self.value(&op.table, value))),
             FeedChange::Delete => ("delete", None),
             FeedChange::DeleteRange(to) => ("delete-range", Some(self.key(&op.table, to))),
-            FeedChange::SetLong(bytes) => ("set-long", Some(Datum::Int(i128::from(*bytes)))),
-            FeedChange::InsertLong(bytes) => ("insert-long", Some(Datum::Int(i128::from(*bytes)))),
+            FeedChange::PutLong(bytes) => ("put-long", Some(Datum::Int(i128::from(*bytes)))),
+            FeedChange::PutIfAbsentLong(bytes) => {
+                ("put-if-absent-long", Some(Datum::Int(i128::from(*bytes))))
+            }
             FeedChange::FoldLong(bytes) => ("fold-long", Some(Datum::Int(i128::from(*bytes)))),
         }
     }

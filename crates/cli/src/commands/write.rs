@@ -1,4 +1,5 @@
-//! `folddb set`, `insert` and `fold STORE TABLE KEY... VALUE`: one op on one key. None of them reads, but `fold --get`.
+//! `folddb fold STORE TABLE KEY... VALUE`, and what `put` shares with it: one op on one key. None of them
+//! reads, but `fold --get`.
 
 use folddb::table_rules::TableRules;
 use folddb::{Datum, WriteOp};

@@ -205,5 +205,5 @@ impl<'a> Sink<'a> {
 
 /// What a row does to its key: it folds, or where values replace it sets.
 fn op_of(rules: &TableRules) -> WriteOp {
-    if rules.fold.spec() == "replace" { WriteOp::Set } else { WriteOp::Fold }
+    if rules.fold.spec() == "replace" { WriteOp::Put } else { WriteOp::Fold }
 }

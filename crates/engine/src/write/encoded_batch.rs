@@ -24,9 +24,9 @@ pub const RECYCLED_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOp {
     /// Makes the value this one.
-    Set,
+    Put,
     /// Gives an absent key this value.
-    Insert,
+    PutIfAbsent,
     /// Folds this operand on.
     Fold,
     /// Makes the key absent.
@@ -37,8 +37,8 @@ impl WriteOp {
     #[doc(hidden)]
     pub fn kind(self) -> OpKind {
         match self {
-            WriteOp::Set => OpKind::Set,
-            WriteOp::Insert => OpKind::Insert,
+            WriteOp::Put => OpKind::Set,
+            WriteOp::PutIfAbsent => OpKind::Insert,
             WriteOp::Fold => OpKind::Fold,
             WriteOp::Delete => OpKind::Delete,
         }

@@ -369,10 +369,10 @@ impl Sync {
     fn set(&mut self, key: &[u8], value: &[u8], deadline_ms: Option<u64>) {
         match self.lifetime(deadline_ms) {
             Some(lifetime) => {
-                self.batch.write_expiring(&self.ours, WriteOp::Set, key, value, lifetime);
+                self.batch.write_expiring(&self.ours, WriteOp::Put, key, value, lifetime);
             }
             None => {
-                self.batch.write(&self.ours, WriteOp::Set, key, value);
+                self.batch.write(&self.ours, WriteOp::Put, key, value);
             }
         }
     }
@@ -388,13 +388,13 @@ impl Sync {
         let lifetime = self.lifetime(deadline_ms);
         if !self.ours.takes_streams() {
             let value = self.theirs.value(key)?.unwrap_or_default();
-            self.ours.write_whole(WriteOp::Set, key, &value, lifetime)?;
+            self.ours.write_whole(WriteOp::Put, key, &value, lifetime)?;
             return Ok(value.len() as u64);
         }
         let Some(mut value) = self.theirs.read(key)? else { return Ok(0) };
         let mut writer = match lifetime {
-            None => self.ours.writer(WriteOp::Set, key)?,
-            Some(lifetime) => self.ours.writer_expiring(WriteOp::Set, key, lifetime)?,
+            None => self.ours.writer(WriteOp::Put, key)?,
+            Some(lifetime) => self.ours.writer_expiring(WriteOp::Put, key, lifetime)?,
         };
         writer.write_from(&mut value)?;
         let value_bytes = writer.len_bytes();

@@ -329,8 +329,8 @@ fn op(datum: &Datum) -> Result<(WriteOp, Vec<u8>), String> {
     let Datum::List(pair) = datum else { return Err("an op is a list of two".to_owned()) };
     let [Datum::Text(word), value] = pair.as_slice() else { return Err("an op is a list of two".to_owned()) };
     let op = match word.as_str() {
-        "set" => WriteOp::Set,
-        "insert" => WriteOp::Insert,
+        "set" => WriteOp::Put,
+        "insert" => WriteOp::PutIfAbsent,
         "fold" => WriteOp::Fold,
         "delete" => WriteOp::Delete,
         other => return Err(format!("`{other}` is no op")),

@@ -337,9 +337,9 @@ impl Load<'_> {
         let written = match content {
             Content::Long(bytes) => {
                 let long = match (table.takes_streams(), lifetime) {
-                    (true, None) => Long::Stream(Box::new(table.writer(WriteOp::Set, &self.key)?)),
+                    (true, None) => Long::Stream(Box::new(table.writer(WriteOp::Put, &self.key)?)),
                     (true, Some(lifetime)) => {
-                        Long::Stream(Box::new(table.writer_expiring(WriteOp::Set, &self.key, lifetime)?))
+                        Long::Stream(Box::new(table.writer_expiring(WriteOp::Put, &self.key, lifetime)?))
                     }
                     (false, lifetime) => Long::Held { value: Vec::new(), lifetime },
                 };
@@ -349,10 +349,10 @@ impl Load<'_> {
             Content::Value(Said::Shown(datum)) => {
                 self.value.clear();
                 table.rules().read_value(&datum, &mut self.value)?;
-                write(&mut self.batch, table, WriteOp::Set, (&self.key, &self.value), lifetime)?
+                write(&mut self.batch, table, WriteOp::Put, (&self.key, &self.value), lifetime)?
             }
             Content::Value(Said::Bytes(value)) => {
-                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)?
+                write(&mut self.batch, table, WriteOp::Put, (&self.key, &value), lifetime)?
             }
             Content::Ops(ops) => {
                 let mut last = Written::ToBatch;
@@ -429,7 +429,7 @@ impl Load<'_> {
             }
             Long::Held { value, lifetime } => {
                 let Some(table) = &self.table else { return Ok(()) };
-                write(&mut self.batch, table, WriteOp::Set, (&self.key, &value), lifetime)?
+                write(&mut self.batch, table, WriteOp::Put, (&self.key, &value), lifetime)?
             }
         };
         self.count_written(written);

@@ -14,7 +14,7 @@ fn store_with_runs(dir: &std::path::Path, runs: u64) -> Store {
     let table = store.table("t", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     for _ in 0..runs {
         for key in 0..4000u64 {
-            table.set(&key, &vec![7; 100]).unwrap();
+            table.put(&key, &vec![7; 100]).unwrap();
         }
         store.flush().unwrap();
     }

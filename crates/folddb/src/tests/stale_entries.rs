@@ -38,12 +38,12 @@ fn table_of(keys: std::ops::Range<u64>) -> (tempfile::TempDir, Store, Table<u64,
     let rules = Rules::sorted::<u64, Vec<u8>>().custom_fold(&Fails).index("i", "value");
     let table = store.table("t", rules).unwrap();
     for key in keys.clone().filter(|key| key % 6 != 0) {
-        table.set(&key, &b"first".to_vec()).unwrap();
+        table.put(&key, &b"first".to_vec()).unwrap();
     }
     store.flush().unwrap();
     for key in keys {
         match key % 6 {
-            1 => table.set(&key, &b"second".to_vec()).map(drop).unwrap(),
+            1 => table.put(&key, &b"second".to_vec()).map(drop).unwrap(),
             2 => table.delete(&key).map(drop).unwrap(),
             3 => table.fold(&key, &b"x".to_vec()).map(drop).unwrap(), // which fails
             4 => table.fold(&key, &b"third".to_vec()).map(drop).unwrap(),
@@ -146,8 +146,8 @@ fn few_keys_of_a_large_table_and_values_that_lie_apart_are_looked_at_by_themselv
     let apart = Rules::sorted::<u64, Vec<u8>>().separate(64).index("i", "value").index("k", "key:0");
     let apart = store.table("apart", apart).unwrap();
     for key in 0..320u64 {
-        inline.set(&key, &vec![7; 100]).unwrap();
-        apart.set(&key, &vec![7; 100]).unwrap();
+        inline.put(&key, &vec![7; 100]).unwrap();
+        apart.put(&key, &vec![7; 100]).unwrap();
     }
     let walks = |table: &BytesTable, index: usize, keys| {
         let extractor = table.core().indexes()[index].extractor.clone().unwrap();

@@ -75,8 +75,8 @@ fn value(table: usize, key: u64, session: u64) -> Vec<u8> {
 /// What a session writes: all keys, or every third of them, and what is dead at once.
 fn write(store: &Store, session: u64) -> folddb::Result<()> {
     for (number, table) in tables(store)?.iter().enumerate() {
-        let op = if table.name() == "joined" { WriteOp::Fold } else { WriteOp::Set };
-        if op == WriteOp::Set {
+        let op = if table.name() == "joined" { WriteOp::Fold } else { WriteOp::Put };
+        if op == WriteOp::Put {
             table.write(op, &KEYS.to_be_bytes(), &vec![session as u8 + 1; DEAD_BYTES])?;
         }
         for key in (0..=KEYS).filter(|&key| session == 0 || key == KEYS || key % 3 == session % 3) {

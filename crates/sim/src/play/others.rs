@@ -63,7 +63,7 @@ impl Player {
         let seq = self.known.model.last_seq() * u64::from(of) / 255;
         for (key, present) in self.known.model.rows_at(table.name(), seq) {
             if let Present::Value(value) = present {
-                theirs.write(WriteOp::Set, &key, &value).map_err(said("write to another store"))?;
+                theirs.write(WriteOp::Put, &key, &value).map_err(said("write to another store"))?;
             }
         }
         Ok(Second { store: other, table: theirs, _temp: temp })
@@ -332,7 +332,7 @@ fn give_another_deadline(shape: &Shape, table: &BytesTable) -> Result<Option<Vec
         Some(_) => Lifetime::Forever,
         None => Lifetime::Until(FAR_OFF_MS),
     };
-    let written = table.write_expiring(WriteOp::Set, &key, &value, lifetime);
+    let written = table.write_expiring(WriteOp::Put, &key, &value, lifetime);
     written.map_err(said("let a value last until another time"))?;
     Ok(Some(key))
 }

@@ -27,10 +27,10 @@ impl Player {
                 table.delete_range(&from, &to)
             }
             What::Delete => table.write(WriteOp::Delete, &key, b"ignored"),
-            What::Set | What::Insert | What::Fold if lifetime == Lifetime::Default => {
+            What::Put | What::PutIfAbsent | What::Fold if lifetime == Lifetime::Default => {
                 table.write(write_op(op.what), &key, &value)
             }
-            What::Set | What::Insert | What::Fold => {
+            What::Put | What::PutIfAbsent | What::Fold => {
                 table.write_expiring(write_op(op.what), &key, &value, lifetime)
             }
         };
@@ -84,10 +84,10 @@ impl Player {
             let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
             let (lifetime, _) = shape.lifetime(op.value, self.store()?.unix_millis(), self.epoch_ms);
             match op.what {
-                What::Set | What::Insert | What::Fold if lifetime == Lifetime::Default => {
+                What::Put | What::PutIfAbsent | What::Fold if lifetime == Lifetime::Default => {
                     batch.write(&table, write_op(op.what), &key, &value)
                 }
-                What::Set | What::Insert | What::Fold => {
+                What::Put | What::PutIfAbsent | What::Fold => {
                     batch.write_expiring(&table, write_op(op.what), &key, &value, lifetime)
                 }
                 What::Delete => batch.write(&table, WriteOp::Delete, &key, &[]),
@@ -180,8 +180,8 @@ impl Player {
 /// How an op is written that is written as a stream: one in four, where the table takes them.
 fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> {
     let how = match op.what {
-        What::Set => WriteOp::Set,
-        What::Insert => WriteOp::Insert,
+        What::Put => WriteOp::Put,
+        What::PutIfAbsent => WriteOp::PutIfAbsent,
         // Operands with deadlines are not joined while they are separated.
         What::Fold if shape.kind == Kind::Append && shape.expire == Expire::Never => WriteOp::Fold,
         _ => return None,
@@ -192,8 +192,8 @@ fn streamed(op: &TableOp, table: &BytesTable, shape: &Shape) -> Option<WriteOp> 
 
 pub(super) fn write_op(what: What) -> WriteOp {
     match what {
-        What::Set => WriteOp::Set,
-        What::Insert => WriteOp::Insert,
+        What::Put => WriteOp::Put,
+        What::PutIfAbsent => WriteOp::PutIfAbsent,
         What::Fold => WriteOp::Fold,
         What::Delete | What::DeleteRange => WriteOp::Delete,
     }
@@ -203,8 +203,8 @@ pub(super) fn write_op(what: What) -> WriteOp {
 pub(super) fn op_of(op: &TableOp, shape: &Shape) -> Option<(String, ModelOp)> {
     let (key, value) = (shape.key(op.key), shape.value(op.value, op.len_bytes));
     let model_op = match op.what {
-        What::Set => ModelOp::Set(key, value),
-        What::Insert => ModelOp::Insert(key, value),
+        What::Put => ModelOp::Set(key, value),
+        What::PutIfAbsent => ModelOp::Insert(key, value),
         What::Fold => ModelOp::Fold(key, value),
         What::Delete => ModelOp::Delete(key),
         What::DeleteRange => {

@@ -267,8 +267,8 @@ fn action(chance: &mut Seeded, temper: &Temper) -> Action {
 
 pub(super) fn op(chance: &mut Seeded, temper: &Temper) -> TableOp {
     let what = match chance.below(20) {
-        0..=3 => What::Set,
-        4..=7 => What::Insert,
+        0..=3 => What::Put,
+        4..=7 => What::PutIfAbsent,
         8..=14 => What::Fold,
         15 if temper.ranges > 0 => What::DeleteRange,
         _ => What::Delete,

@@ -221,7 +221,7 @@ impl Writer {
     ) -> folddb::Result<Seq> {
         world.books.fill(&mut self.batch, self.w, n, clear, &mut self.chance);
         if let Some((number, table)) = passing {
-            self.batch.set(table, &self.chance.below(50), number);
+            self.batch.put(table, &self.chance.below(50), number);
         }
         self.batch.commit(durability(&mut self.chance))
     }
@@ -275,7 +275,7 @@ impl Actor for Single {
         progress.begun.store(n, Ordering::SeqCst);
         desk.begin("a single write");
         let singles = world.books.singles.clone().with_durability(durability(&mut self.chance));
-        singles.set(&w, &n)?;
+        singles.put(&w, &n)?;
         progress.done.store(n, Ordering::SeqCst);
         let found = singles.get(&w)?;
         check(found == Some(n), || format!("wrote {n} and reads {found:?}"))?;
@@ -358,7 +358,7 @@ impl Actor for Reader {
 fn visit_passing(world: &World<'_>, chance: &mut Seeded) -> Step {
     let Some((number, table)) = world.passing.lock().clone() else { return Ok(()) };
     let visited = (|| -> Result<(), Stop> {
-        table.set(&chance.below(50), &number)?;
+        table.put(&chance.below(50), &number)?;
         for row in table.scan() {
             let (key, found) = row?;
             check(found == number, || format!("table {number} that passes has {found} at {key}"))?;
@@ -605,7 +605,7 @@ impl Actor for Builder {
         *world.passing.lock() = Some((number, table.clone()));
         desk.begin("filling a table");
         for key in 0..self.chance.below(400) {
-            table.set(&key, &number)?;
+            table.put(&key, &number)?;
         }
         if self.chance.one_in(3) {
             world.store()?.flush()?;

@@ -79,7 +79,7 @@ impl Books {
             singles: store.table("singles", Rules::sorted::<u64, u64>())?,
             hits: store.table("hits", sums())?,
         };
-        books.left.insert(&ACCOUNTS, &TOTAL)?;
+        books.left.put_if_absent(&ACCOUNTS, &TOTAL)?;
         Ok(books)
     }
 
@@ -93,7 +93,7 @@ impl Books {
                 1 => self.fill_marks(batch, w, n),
                 2 => _ = batch.fold(&self.sums, &w, &n),
                 3 => self.fill_firsts(batch, w, n),
-                4 => _ = batch.set(&self.history, &(w, n % HISTORY), &padded(w, n, 900)),
+                4 => _ = batch.put(&self.history, &(w, n % HISTORY), &padded(w, n, 900)),
                 _ => self.fill_window(batch, w, n, clear),
             }
         }
@@ -107,13 +107,13 @@ impl Books {
 
     fn fill_marks(&self, batch: &mut Batch, w: u64, n: u64) {
         for slot in 0..SLOTS {
-            batch.set(&self.marks, &(w, slot), &padded(w, n, 100));
+            batch.put(&self.marks, &(w, slot), &padded(w, n, 100));
         }
     }
 
     fn fill_firsts(&self, batch: &mut Batch, w: u64, n: u64) {
         let group = n / GROUP;
-        batch.insert(&self.firsts, &(w, group), &n);
+        batch.put_if_absent(&self.firsts, &(w, group), &n);
         if let Some(old) = group.checked_sub(GROUPS_KEPT) {
             batch.delete(&self.firsts, &(w, old));
         }
@@ -135,7 +135,7 @@ impl Books {
             }
         }
         for key in window_keys(w, n) {
-            batch.set(&self.windows, &key, &n);
+            batch.put(&self.windows, &key, &n);
         }
     }
 

@@ -90,7 +90,7 @@ fn ops_that_do_not_fold_are_told_oldest_first() {
         "{\"key\":\"k\",\"ops\":[[\"set\",\"0x31\"],[\"fold\",\"0x70\"],[\"fold\",\"0x32\"]]}\n"
     );
     let wanted =
-        [(WriteOp::Set, b"1".to_vec()), (WriteOp::Fold, b"p".to_vec()), (WriteOp::Fold, b"2".to_vec())];
+        [(WriteOp::Put, b"1".to_vec()), (WriteOp::Fold, b"p".to_vec()), (WriteOp::Fold, b"2".to_vec())];
     let key = Said::Shown(Datum::Text("k".to_owned()));
     assert_eq!(
         parse(line.trim_end()),
