@@ -1,6 +1,7 @@
 //! Numbers with a meaning.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// The place of a record in the one history of the store: dense, increasing, starting at 1.
 pub type Seq = u64;
@@ -19,6 +20,9 @@ pub struct FileNumber(pub u64);
 /// A sorted run of a table, numbered from the same counter as files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RunId(pub u64);
+
+/// Hands out file numbers; none twice, ever.
+pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
 
 macro_rules! shows_as {
     ($type:ty, $letter:literal) => {

@@ -19,7 +19,7 @@ pub mod stream;
 pub mod shared_map;
 
 pub use error::{Damage, Error, ErrorKind, Result};
-pub use ids::{FileNumber, Lsn, Seq, TableId};
+pub use ids::{FileNumber, Lsn, NumberSource, Seq, TableId};
 pub use op::{Op, OpBuf, OpKind};
 pub use pointer::{Pointer, ValuePlace};
 pub use record::Record;

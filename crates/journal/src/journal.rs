@@ -16,18 +16,17 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use folddb_base::limits::SEGMENT_BYTES;
-use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
+use folddb_base::{Error, ErrorKind, FileNumber, Lsn, NumberSource, Result, Seq};
+use folddb_host::Host;
 use folddb_host::files::AppendSync;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Condvar, Mutex, MutexGuard};
-use folddb_host::{AppendMode, Host};
 use folddb_layout::frame::FrameKind;
 
 use crate::ahead::Ahead;
 use crate::lane::Lane;
-use crate::segment_file::{NumberSource, SegmentMaker};
-use crate::values::ValueLane;
+use crate::options::JournalOptions;
+use crate::segment_file::SegmentMaker;
 
 /// How far an append has come when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,32 +37,9 @@ pub enum Handover {
     Process,
 }
 
-/// How the journal uses its files.
-#[derive(Clone, Debug)]
-pub struct JournalOptions {
-    /// Length of a segment's file, in bytes. No batch can be larger.
-    pub segment_bytes: u64,
-    /// How frames get into the file.
-    pub append_mode: AppendMode,
-    /// Most bytes that `Buffered` frames wait in.
-    pub buffer_bytes_max: usize,
-    /// After this long without a batch, a mark vouches for what was synced last.
-    pub mark_after: Duration,
-    /// After this long without a batch, an edit of the manifest is to vouch for it.
-    pub vouch_after: Duration,
-}
-
-impl Default for JournalOptions {
-    fn default() -> Self {
-        JournalOptions {
-            segment_bytes: SEGMENT_BYTES,
-            append_mode: AppendMode::default(),
-            buffer_bytes_max: 256 << 10,
-            mark_after: Duration::from_millis(20),
-            vouch_after: Duration::from_secs(1),
-        }
-    }
-}
+/// Makes durable what frames point to that were appended before the call. Each sync of the log begins with it, so no frame
+/// that is durable points to what is not.
+pub type SyncBefore = Box<dyn Fn() -> Result<()> + Send + Sync>;
 
 /// Where a journal begins.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +80,8 @@ pub struct JournalSync {
     poison: OnceLock<Error>,
     /// The manifest says, durably, that the log is durable up to here.
     vouched_lsn: AtomicU64,
-    /// Where the values lie that frames point to: durable before these are.
-    values: Option<Arc<ValueLane>>,
+    /// Makes durable what frames point to.
+    sync_before: Option<SyncBefore>,
 }
 
 /// What a sync has to do, in this order.
@@ -175,20 +151,21 @@ impl Journal {
         options: JournalOptions,
         numbers: NumberSource,
     ) -> Result<Journal> {
-        Journal::start_with_values(host, dir, start, options, numbers, None)
+        Journal::start_behind(host, dir, start, options, numbers, None)
     }
 
-    /// As [`Journal::start`]; what is synced here has what it points to synced before, in that lane.
+    /// As [`Journal::start`]; each sync calls `sync_before` first, which makes durable what the frames point to that are
+    /// synced then.
     ///
     /// # Errors
     /// As for [`Journal::start`].
-    pub fn start_with_values(
+    pub fn start_behind(
         host: &Host,
         dir: &Path,
         start: JournalStart,
         options: JournalOptions,
         numbers: NumberSource,
-        values: Option<Arc<ValueLane>>,
+        sync_before: Option<SyncBefore>,
     ) -> Result<Journal> {
         let maker = SegmentMaker {
             host: host.clone(),
@@ -208,7 +185,7 @@ impl Journal {
             idleness: Mutex::default(),
             poison: OnceLock::new(),
             vouched_lsn: AtomicU64::new(start.first_lsn),
-            values,
+            sync_before,
         };
         Ok(Journal { shared: Arc::new(shared) })
     }
@@ -495,8 +472,8 @@ impl JournalSync {
     /// if they do. One caller at a time.
     fn sync_all(&self) -> Result<(Lsn, Result<()>)> {
         let ToSync { sealed, syncer, target, handed_on } = self.to_sync()?;
-        if let Some(values) = &self.values {
-            values.sync().map_err(|error| self.poison(error.message()))?; // first: the log points there
+        if let Some(sync_before) = &self.sync_before {
+            sync_before().map_err(|error| self.poison(error.message()))?;
         }
         for (number, next_lsn, syncer) in sealed {
             syncer

@@ -1,4 +1,4 @@
-//! Floor 2 of FoldDB: the append-only history, its log lane and its value lane (see `values.rs`).
+//! Floor 2 of FoldDB: the append-only history, the log lane.
 //!
 //! ```text
 //!   LSN     0          c          2c         3c
@@ -24,11 +24,8 @@
 
 #![forbid(unsafe_code)]
 
+mod options;
 mod segment_file;
-pub mod long_value;
-pub mod shelves;
-pub mod values;
-pub mod moved;
 mod lane;
 mod ahead;
 mod journal;
@@ -39,10 +36,9 @@ pub mod kept;
 pub mod follow;
 
 pub use examine::{LogFault, LogReport, TornEnd, examine};
-pub use journal::{Handover, Journal, JournalOptions, JournalStart, JournalSync, SegmentFacts};
+pub use journal::{Handover, Journal, JournalStart, JournalSync, SegmentFacts, SyncBefore};
+pub use options::JournalOptions;
 pub use replay::{LogEnd, ReplayFrame, ReplayFrom, Replayed, replay, replay_checked};
-pub use segment_file::NumberSource;
-pub use values::{ValueLane, ValueOptions, ValuesEnd};
 
 #[cfg(test)]
 mod tests;

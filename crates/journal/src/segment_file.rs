@@ -4,15 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, FileNumber, Lsn, Result};
+use folddb_base::{Error, FileNumber, Lsn, NumberSource, Result};
 use folddb_host::{AppendFile, Host, files::AppendSync};
 use folddb_layout::file_name::FileName;
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 
-use crate::journal::JournalOptions;
-
-/// Hands out file numbers; none twice, ever.
-pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
+use crate::options::JournalOptions;
 
 /// Where segments are made, and how.
 pub(crate) struct SegmentMaker {

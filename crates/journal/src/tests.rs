@@ -14,12 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use folddb_base::{FileNumber, Lsn, Result, Seq};
+use folddb_base::{FileNumber, Lsn, NumberSource, Result, Seq};
 use folddb_host::{AppendMode, Host};
 
-use crate::{
-    Handover, Journal, JournalOptions, JournalStart, LogEnd, NumberSource, ReplayFrom, Replayed, replay,
-};
+use crate::{Handover, Journal, JournalOptions, JournalStart, LogEnd, ReplayFrom, Replayed, replay};
 
 const STORE: u128 = 0x0123_4567;
 const SEGMENT_BYTES: u64 = 8192; // 4096 for frames

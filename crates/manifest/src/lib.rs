@@ -26,7 +26,7 @@ pub use folddb_layout::manifest_edit::{
     Change, FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES, FEATURE_ROPES, FeedPhase, FeedState, IndexSegment,
     IndexStand, IndexState, LossCause, PartState, TableNote,
 };
-pub use log::{Loaded, ManifestLog, NUMBERS_RESERVED, NumberSource, load};
+pub use log::{Loaded, ManifestLog, NUMBERS_RESERVED, load};
 pub use state::{RangeDelete, RunState, State, TableState};
 pub use tables::Tables;
 pub use times::Times;

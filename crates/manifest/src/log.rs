@@ -14,15 +14,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result};
+use folddb_base::{Error, ErrorKind, FileNumber, NumberSource, Result};
 use folddb_host::{Host, WriteFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, EditKind, decode_edit, put_edit};
 
 use crate::state::State;
-
-/// Hands out file numbers; none twice, ever.
-pub type NumberSource = Arc<dyn Fn() -> FileNumber + Send + Sync>;
 
 /// A manifest larger than this is begun anew, unless its snapshot alone is that large. In bytes.
 const FILE_BYTES_MAX: u64 = 4 << 20;

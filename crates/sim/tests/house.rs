@@ -105,8 +105,19 @@ fn the_library_needs_no_async_runtime_and_no_c() {
 fn library_sources() -> Vec<(PathBuf, String)> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let library = [
-        "base", "rules", "layout", "host", "journal", "memtable", "run", "hash", "merge", "manifest",
-        "engine", "folddb",
+        "base",
+        "rules",
+        "layout",
+        "host",
+        "journal",
+        "value-log",
+        "memtable",
+        "run",
+        "hash",
+        "merge",
+        "manifest",
+        "engine",
+        "folddb",
     ];
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = library.iter().map(|name| crates.join(name).join("src")).collect();

@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
-use folddb_journal::ValuesEnd;
-use folddb_journal::moved::{CopyFault, MovedFile, MovedWriter, Source, moved_path};
 use folddb_layout::moved::Move;
 use folddb_manifest::{Change, State};
 use folddb_merge::ReclaimPlan;
+use folddb_value_log::ValuesEnd;
+use folddb_value_log::moved::{CopyFault, MovedFile, MovedWriter, Source, moved_path};
 
 use crate::background::live_values;
 use crate::background::live_values::Holder;

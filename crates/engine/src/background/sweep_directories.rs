@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
-use folddb_journal::shelves::{object_path, objects_in};
 use folddb_manifest::State;
+use folddb_value_log::shelves::{object_path, objects_in};
 
 use crate::background::live_values;
 use crate::background::reclaim_report::ReclaimWant;

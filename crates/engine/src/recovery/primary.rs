@@ -23,18 +23,17 @@ use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq, TableId};
 use folddb_host::Files;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock};
-use folddb_journal::moved::MovedFile;
-use folddb_journal::shelves::{count_objects, shelf_path};
-use folddb_journal::values::values_path;
-use folddb_journal::{
-    Journal, JournalOptions, JournalStart, LogEnd, ReplayFrame, ReplayFrom, ValueOptions, ValuesEnd,
-};
+use folddb_journal::{Journal, JournalOptions, JournalStart, LogEnd, ReplayFrame, ReplayFrom};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::{KeptLog, Loaded, LossCause, ManifestLog, State, TableState};
 use folddb_rules::table_rules::{TableKind, TableRules};
 use folddb_run::{Part, Shared};
+use folddb_value_log::moved::MovedFile;
+use folddb_value_log::segment::values_path;
+use folddb_value_log::shelves::{count_objects, shelf_path};
+use folddb_value_log::{ValueOptions, ValuesEnd};
 
 use crate::background::flush::Written;
 use crate::background::hash_checkpoint::SavedIndex;
@@ -561,7 +560,8 @@ fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
     let next_seq = engine.commit.lock().next_seq;
     let store_id = engine.manifest.lock().state().store_id;
     let numbers = Arc::clone(&engine.numbers);
-    let journal = Journal::start_with_values(
+    let values = Arc::clone(&engine.values.lane);
+    let journal = Journal::start_behind(
         &engine.host_for(Who::Journal),
         &engine.dir,
         JournalStart { store_id, first_lsn, next_seq },
@@ -571,7 +571,7 @@ fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
             ..JournalOptions::default()
         },
         Arc::new(move || numbers.take()),
-        Some(Arc::clone(&engine.values.lane)),
+        Some(Box::new(move || values.sync())), // first: the log points there
     )?;
     engine.journal = Some(journal.syncer());
     let mut manifest = engine.manifest.lock();

@@ -28,12 +28,12 @@ use folddb_hash::{SEGMENT_BITS, Slot};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, RwLock};
 use folddb_host::{Files, ReadFile};
-use folddb_journal::moved::MovedFile;
-use folddb_journal::shelves::{object_path, objects_in, remove_shelf, shelf_path};
-use folddb_journal::values::{read_bytes, read_value, values_path};
 use folddb_layout::file_name::{FileName, object_name};
 use folddb_manifest::State;
 use folddb_run::Shared;
+use folddb_value_log::moved::MovedFile;
+use folddb_value_log::segment::{read_bytes, read_value, values_path};
+use folddb_value_log::shelves::{object_path, objects_in, remove_shelf, shelf_path};
 
 /// The files of an open store.
 pub struct ValueFiles {

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use folddb_base::NumberSource;
 use folddb_base::{FileNumber, Lsn};
 use folddb_host::Host;
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, MutexGuard, RwLock};
-use folddb_journal::values::ValueLane;
-use folddb_journal::{NumberSource, ValueOptions};
+use folddb_value_log::ValueLane;
+use folddb_value_log::ValueOptions;
 
 use crate::state::value_files::ValueFiles;
 

@@ -12,10 +12,10 @@ use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{ErrorKind, FileNumber, Piece, Pointer, Result, Rope, TableId, ValuePlace};
 use folddb_host::Files;
 use folddb_journal::ReplayFrame;
-use folddb_journal::moved::MovedFile;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
+use folddb_value_log::moved::MovedFile;
 
 use crate::state::value_files::ValueFile;
 use crate::values::hashed_record::is_long;

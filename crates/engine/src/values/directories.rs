@@ -1,6 +1,6 @@
 //! Values in files of their own, as the engine puts them there and takes away those that are dead.
 //!
-//! A shelf is a value segment that is a directory, an object a record of it that is a file (`folddb_journal::shelves`). All that is
+//! A shelf is a value segment that is a directory, an object a record of it that is a file (`folddb_value_log::shelves`). All that is
 //! true of segments is true of shelves, and the same rooms see to it: they are listed before anything points to them, sealed,
 //! fenced, settled, and go when nothing leads to them any more. But what is alive in a shelf never moves; what is dead goes by itself:
 //!

@@ -17,11 +17,11 @@
 //! Called by `stream` and `hashed_write`.
 
 use folddb_base::{ErrorKind, Pointer, Result};
-use folddb_journal::long_value::LongValue;
-use folddb_journal::shelves::{remove_shelf, shelf_path};
 use folddb_layout::file_name::FileName;
 use folddb_layout::hash_front::Front;
 use folddb_manifest::{FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES};
+use folddb_value_log::long_value::LongValue;
+use folddb_value_log::shelves::{remove_shelf, shelf_path};
 
 use crate::edit::install;
 use crate::state::catalog::TableCore;

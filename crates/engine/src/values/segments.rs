@@ -6,11 +6,11 @@ use std::path::Path;
 use folddb_base::{Error, FileNumber, Result};
 use folddb_host::Files;
 use folddb_host::sync::atomic::Ordering;
-use folddb_journal::ValuesEnd;
-use folddb_journal::shelves::{ShelfEnd, remove_shelf};
-use folddb_journal::values::values_path;
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{Change, State};
+use folddb_value_log::ValuesEnd;
+use folddb_value_log::segment::values_path;
+use folddb_value_log::shelves::{ShelfEnd, remove_shelf};
 
 use crate::edit::install;
 use crate::state::engine::Engine;

@@ -9,10 +9,10 @@ use folddb_base::pointer::DEADLINE_BYTES;
 use folddb_base::stamp::{NEVER, STAMP_BYTES};
 use folddb_base::{Error, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Stamp, ValuePlace};
 use folddb_hash::{Point, Slot};
-use folddb_journal::long_value::LongValue;
 use folddb_layout::frame::{self, LogOp, SLOT_BYTES};
 use folddb_layout::hash_front::Front;
 use folddb_layout::values::{self, RECORD_HEAD_BYTES};
+use folddb_value_log::long_value::LongValue;
 
 use crate::state::catalog::TableCore;
 use crate::write::ops::{Apart, Derived, HashedOp, Lifetime, Stamped, ValueRecord};

@@ -24,11 +24,11 @@ use std::sync::Arc;
 
 use folddb_base::limits::{STREAM_BYTES_MAX, VALUE_BYTES_MAX};
 use folddb_base::{Error, ErrorKind, OpKind, Piece, Pointer, Result, Rope, RopeBuilder, Seq};
-use folddb_journal::long_value::LongValue;
 use folddb_layout::hash_front::FRONT_BYTES;
 use folddb_layout::values::put_record;
 use folddb_rules::State;
 use folddb_rules::head::Heads;
+use folddb_value_log::long_value::LongValue;
 
 use crate::options::Durability;
 use crate::read::locate::{FilePiece, Locate};

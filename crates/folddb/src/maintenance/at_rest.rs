@@ -13,12 +13,12 @@ use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Pointer, Result, Seq, TableId};
 use folddb_hash::{Change, IndexCursor, IndexOptions, Past, Point, Slot};
 use folddb_host::Files;
-use folddb_journal::moved::MovedFile;
-use folddb_journal::shelves::objects_in;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 use folddb_manifest::{State, TableState};
+use folddb_value_log::moved::MovedFile;
+use folddb_value_log::shelves::objects_in;
 
 use folddb_engine::state::hash_files::open_saved;
 use folddb_engine::state::hash_index::{Hashed, RecordsOf, low_bits, new_salt, slot_of};

@@ -23,13 +23,13 @@ use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_host::{Files, ReadFile};
-use folddb_journal::ValuesEnd;
-use folddb_journal::values::values_path;
 use folddb_layout::backup::{BackupList, LIST_FILE, ListedFile, Origin};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::FRAME_OVERHEAD_BYTES_MAX;
 use folddb_layout::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
 use folddb_manifest::{Loaded, ManifestLog, State};
+use folddb_value_log::ValuesEnd;
+use folddb_value_log::segment::values_path;
 
 use crate::maintenance::copying::{self, sync_dir, tail_hash};
 use crate::maintenance::generation::{check, first_restorable, read_version};

@@ -9,10 +9,10 @@ use std::path::Path;
 use folddb_base::checksum::hash64;
 use folddb_base::{Error, Result};
 use folddb_host::{Files, ReadFile};
-use folddb_journal::moved::read_past_errors;
-use folddb_journal::shelves::remove_shelf;
 use folddb_layout::backup::TAIL_BYTES_MAX;
 use folddb_layout::file_name::FileName;
+use folddb_value_log::moved::read_past_errors;
+use folddb_value_log::shelves::remove_shelf;
 
 /// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;

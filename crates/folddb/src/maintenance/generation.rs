@@ -6,13 +6,13 @@ use std::path::Path;
 use folddb_base::{Error, ErrorKind, FileNumber, Lsn, Result, Seq};
 use folddb_host::Host;
 use folddb_journal::ReplayFrame;
-use folddb_journal::moved::MovedFile;
 use folddb_layout::backup::{BackupList, ListedFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{State, TableState};
 use folddb_rules::table_rules::{Custom, TableKind, TableRules};
 use folddb_run::Part;
+use folddb_value_log::moved::MovedFile;
 
 use crate::maintenance::copying::{read_small, tail_hash};
 use crate::maintenance::needed::{from_of_copy, needed_units, no_cache, parts_of};

@@ -18,13 +18,13 @@ use std::sync::Arc;
 
 use folddb_base::{Error, FileNumber, Lsn, Op, Record, Result, Rope, Seq, Stamp};
 use folddb_journal::ReplayFrame;
-use folddb_journal::moved::MovedFile;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
+use folddb_value_log::moved::MovedFile;
 
 use crate::maintenance::at_rest::{AtRest, Lane, index_name, is_hashed};
 use crate::maintenance::finding::{Finding, Loss, Misfits, Severity};

@@ -1,11 +1,14 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use folddb_base::ErrorKind;
+use folddb_base::{Error, ErrorKind};
+use folddb_host::sync::Mutex;
 use folddb_host::{AppendMode, Host};
 
 use super::world::{Fail, World};
 use super::{SEGMENT_BYTES, append, dir, numbers, options, payload, replay_from, seqs, start, start_at};
-use crate::{Handover, Journal, JournalStart};
+use crate::{Handover, Journal, JournalStart, SyncBefore};
 
 #[test]
 fn what_is_appended_is_replayed_on_the_real_disk() {
@@ -171,6 +174,34 @@ fn a_failed_sync_poisons_for_good() {
     assert_eq!(journal.syncer().durable_lsn(), 0);
     assert!(journal.close().is_err());
     assert_eq!(world.syncs(), syncs, "nothing is tried again");
+}
+
+#[test]
+fn what_frames_point_to_is_made_durable_before_they_are() {
+    let world = World::default();
+    let fails = Arc::new(AtomicBool::new(false));
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sync_before: SyncBefore = {
+        let (world, fails, seen) = (world.clone(), Arc::clone(&fails), Arc::clone(&seen));
+        Box::new(move || {
+            seen.lock().push(world.syncs());
+            if fails.load(Ordering::Relaxed) { Err(Error::invalid("not durable")) } else { Ok(()) }
+        })
+    };
+    let begin = JournalStart { store_id: super::STORE, first_lsn: 0, next_seq: 1 };
+    let options = options(AppendMode::Mapped);
+    let mut journal =
+        Journal::start_behind(&world.host(), dir(), begin, options, numbers(1), Some(sync_before)).unwrap();
+    let syncs = world.syncs();
+    let end = append(&mut journal, 1..4, 10)[2];
+    journal.syncer().sync_to(end).unwrap();
+    assert_eq!(*seen.lock(), [syncs], "it comes first");
+    assert!(world.syncs() > syncs);
+    fails.store(true, Ordering::Relaxed);
+    let (syncs, end) = (world.syncs(), append(&mut journal, 4..6, 10)[1]);
+    assert_eq!(journal.syncer().sync_to(end).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(world.syncs(), syncs, "frames that point to what may be gone are not made durable");
+    assert!(journal.syncer().durable_lsn() < end);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A file system in memory whose power can fail, whose disk can be full, and whose calls can be made to fail.
 
-#![allow(dead_code)] // two crates test against it, and each needs its own half
+#![allow(dead_code)] // three crates test against it, and each needs its own half
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

@@ -7,10 +7,10 @@
 
 use folddb_base::FileNumber;
 use folddb_host::Files;
-use folddb_journal::moved::MovedFile;
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::State;
+use folddb_value_log::moved::{MovedFile, open_damaged};
 
 use crate::maintenance::finding::Finding;
 use crate::maintenance::survey::Survey;
@@ -46,7 +46,7 @@ pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut Sta
     let whole = |number: &FileNumber| MovedFile::open(files, &survey.dir, *number).ok();
     let damaged = |number: &FileNumber| match whole(number) {
         Some(_) => None,
-        None => MovedFile::open_damaged(files, &survey.dir, *number).ok(),
+        None => open_damaged(files, &survey.dir, *number).ok(),
     };
     for file in moved.iter().filter_map(whole).chain(moved.iter().filter_map(damaged)) {
         let segments = file.carried().iter().map(|one| FileNumber(u64::from(one.segment)));

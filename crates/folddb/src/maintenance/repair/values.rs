@@ -16,13 +16,13 @@ use std::path::Path;
 
 use folddb_base::{Error, FileNumber, Record, Result, Rope, TableId};
 use folddb_host::Files;
-use folddb_journal::moved::MovedFile;
-use folddb_journal::shelves::{ShelfEnd, objects_in};
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{check_header, header};
 use folddb_manifest::State;
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
+use folddb_value_log::moved::{MovedFile, open_damaged, write_anew};
+use folddb_value_log::shelves::{ShelfEnd, objects_in};
 
 use super::Mender;
 use crate::maintenance::copying;
@@ -42,7 +42,7 @@ pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State)
     let whole = |number: FileNumber| MovedFile::open(files, &survey.dir, number).ok();
     let damaged = |number: FileNumber| match whole(number) {
         Some(_) => None,
-        None => MovedFile::open_damaged(files, &survey.dir, number).ok(),
+        None => open_damaged(files, &survey.dir, number).ok(),
     };
     let is_there = |segment: FileNumber| match state.moved.get(&segment) {
         Some(&file) => whole(file).or_else(|| damaged(file)).is_some(),
@@ -190,20 +190,20 @@ impl Mender<'_> {
             file.carried().iter().try_for_each(|one| file.moves(one.segment, &mut |_| Ok(())))?;
             Ok(file)
         });
-        match (opened, MovedFile::open_damaged(files, dir, number)) {
+        match (opened, open_damaged(files, dir, number)) {
             (Ok(moved), _) => {
                 let (mut bytes, to) = (moved.file_bytes(), self.draft.join(name.to_string()));
                 let unread = copying::copy_past_errors(files, (&[], moved.file(), 0..bytes), &to)?;
                 if unread > 0 {
                     // Zeros may stand in what leads to its records, too; that is known, or nearly.
                     files.remove(&to).map_err(|error| Error::io("remove", &to, error))?;
-                    (bytes, _) = moved.write_anew(files, self.draft)?;
+                    (bytes, _) = write_anew(&moved, files, self.draft)?;
                 }
                 self.tell_unread(&name.to_string(), unread);
                 state.moved_files.insert(number, bytes);
             }
             (Err(error), Ok(damaged)) => {
-                let (bytes, lost) = damaged.write_anew(files, self.draft)?;
+                let (bytes, lost) = write_anew(&damaged, files, self.draft)?;
                 state.moved_files.insert(number, bytes);
                 let pages = match lost {
                     0 => String::new(),

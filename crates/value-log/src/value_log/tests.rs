@@ -1,10 +1,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use folddb_base::pointer::value_hash;
+use folddb_base::TableId;
+use folddb_base::pointer::{Pointer, value_hash};
 
 use super::*;
-use crate::tests::world::{Fail, World};
+use crate::segment::read_value;
+use crate::world::{Fail, World};
 
 const TABLE: TableId = TableId(3);
 

@@ -14,7 +14,8 @@ use folddb_layout::moved::{
     Top, header, put_pages,
 };
 
-use super::{BUFFER_BYTES, MovedFile, moved_path};
+use super::file::MovedFile;
+use super::writer::{BUFFER_BYTES, moved_path};
 
 const PAGE: u64 = MAP_PAGE_BYTES as u64;
 
@@ -24,71 +25,69 @@ const BLOCK_BYTES: u64 = 4096;
 /// Page by page of a map: the segment and the first unit that it tells of; none where it is lost.
 type Pages = Vec<Option<(u32, u32)>>;
 
-impl MovedFile {
-    /// Opens what can be read of file `number` of the store in `dir`, whatever of its header, pages, top and footer is lost or
-    /// cannot be read.
-    ///
-    /// # Errors
-    /// `Corruption` where no page is whole, so that nothing leads to its records; it cannot be opened.
-    pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedFile> {
-        let path = moved_path(dir, number);
-        let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
-        let file_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
-        let footer = footer_of(&*file, number, file_bytes);
-        let top = match footer.and_then(|footer| top_of(&*file, number, &footer)) {
-            Some(top) => top,
-            None => {
-                let (from, to) = footer.map_or((PAGE, file_bytes), |footer| (footer.map_at, footer.top_at));
-                search(&*file, &path, number, from..to)?
-            }
-        };
-        Ok(MovedFile { file, path, number, top, file_bytes })
-    }
+/// Opens what can be read of file `number` of the store in `dir`, whatever of its header, pages, top and footer is lost or
+/// cannot be read.
+///
+/// # Errors
+/// `Corruption` where no page is whole, so that nothing leads to its records; it cannot be opened.
+pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedFile> {
+    let path = moved_path(dir, number);
+    let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
+    let file_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
+    let footer = footer_of(&*file, number, file_bytes);
+    let top = match footer.and_then(|footer| top_of(&*file, number, &footer)) {
+        Some(top) => top,
+        None => {
+            let (from, to) = footer.map_or((PAGE, file_bytes), |footer| (footer.map_at, footer.top_at));
+            search(&*file, &path, number, from..to)?
+        }
+    };
+    Ok(MovedFile { file, path, number, top, file_bytes })
+}
 
-    /// Writes it into `dir` under its name: its records where they stood, zeros where they cannot be read, and a map of what its whole
-    /// pages tell of. Returns its length, and how many pages are lost.
-    ///
-    /// # Errors
-    /// A failed write or sync.
-    pub fn write_anew(&self, files: &dyn Files, dir: &Path) -> Result<(u64, u64)> {
-        let path = moved_path(dir, self.number);
-        let failed = |error| Error::io("write", &path, error);
-        let mut file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;
-        file.append(&header(self.number)).map_err(failed)?;
-        let (mut at, mut window) = (MOVED_HEADER_BYTES as u64, Vec::new());
-        while at < self.top.map_at {
-            window.resize((self.top.map_at - at).min(BUFFER_BYTES as u64) as usize, 0);
-            read_past_errors(&*self.file, at, &mut window);
-            file.append(&window).map_err(failed)?;
-            at += window.len() as u64;
-        }
-        let (mut lost, mut carried) = (0, Vec::new());
-        for one in &self.top.carried {
-            let moves = self.whole_moves(one.segment, &mut lost);
-            let mut pages = Vec::new();
-            carried.push(put_pages(&mut pages, (self.number, at), one.segment, one.bytes, &moves));
-            file.append(&pages).map_err(failed)?;
-            at += pages.len() as u64;
-        }
-        let mut end = Vec::new();
-        Top::new(self.top.map_at, carried).put(&mut end, self.number);
-        file.append(&end).map_err(failed)?;
-        file.sync().map_err(|error| Error::io("sync", &path, error))?;
-        Ok((at + end.len() as u64, lost))
+/// Writes it into `dir` under its name: its records where they stood, zeros where they cannot be read, and a map of what its whole
+/// pages tell of. Returns its length, and how many pages are lost.
+///
+/// # Errors
+/// A failed write or sync.
+pub fn write_anew(moved: &MovedFile, files: &dyn Files, dir: &Path) -> Result<(u64, u64)> {
+    let path = moved_path(dir, moved.number);
+    let failed = |error| Error::io("write", &path, error);
+    let mut file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;
+    file.append(&header(moved.number)).map_err(failed)?;
+    let (mut at, mut window) = (MOVED_HEADER_BYTES as u64, Vec::new());
+    while at < moved.top.map_at {
+        window.resize((moved.top.map_at - at).min(BUFFER_BYTES as u64) as usize, 0);
+        read_past_errors(&*moved.file, at, &mut window);
+        file.append(&window).map_err(failed)?;
+        at += window.len() as u64;
     }
+    let (mut lost, mut carried) = (0, Vec::new());
+    for one in &moved.top.carried {
+        let moves = whole_moves(moved, one.segment, &mut lost);
+        let mut pages = Vec::new();
+        carried.push(put_pages(&mut pages, (moved.number, at), one.segment, one.bytes, &moves));
+        file.append(&pages).map_err(failed)?;
+        at += pages.len() as u64;
+    }
+    let mut end = Vec::new();
+    Top::new(moved.top.map_at, carried).put(&mut end, moved.number);
+    file.append(&end).map_err(failed)?;
+    file.sync().map_err(|error| Error::io("sync", &path, error))?;
+    Ok((at + end.len() as u64, lost))
+}
 
-    /// What the whole pages of a segment tell.
-    fn whole_moves(&self, segment: u32, lost: &mut u64) -> Vec<Move> {
-        let mut moves: Vec<Move> = Vec::new();
-        for offset in self.top.pages(segment) {
-            match page_at(&*self.file, self.number, offset) {
-                Some((of, page)) if of == segment => moves.extend(page),
-                _ => *lost += 1,
-            }
+/// What the whole pages of a segment tell.
+fn whole_moves(moved: &MovedFile, segment: u32, lost: &mut u64) -> Vec<Move> {
+    let mut moves: Vec<Move> = Vec::new();
+    for offset in moved.top.pages(segment) {
+        match page_at(&*moved.file, moved.number, offset) {
+            Some((of, page)) if of == segment => moves.extend(page),
+            _ => *lost += 1,
         }
-        moves.dedup_by(|next, before| next.old <= before.old); // cannot be: each page has a hash
-        moves
     }
+    moves.dedup_by(|next, before| next.old <= before.old); // cannot be: each page has a hash
+    moves
 }
 
 /// Fills `buf` with what can be read, and with zeros where that is nothing. Returns how many bytes those are.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
-use crate::tests::world::World;
+use crate::world::World;
 
 fn shelves(world: &World, bytes_max: u64) -> Shelves {
     let next = AtomicU64::new(10);

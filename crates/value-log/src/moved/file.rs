@@ -1,55 +1,26 @@
-//! Files of moved values: what was still needed of some segments of the value lane, copied together.
-//!
-//! ```text
-//!   000012.values   | header | record | #### | record | #### |          # dead
-//!   000031.values   | header | #### | #### | record |
-//!   000044.moved    | header | record | record | record | map | top |   carries segments 12 and 31
-//! ```
-//!
-//! Pointers are as they were: the map says where each record stands now. Such a file is written once, by a [`MovedWriter`], from
-//! what a [`Source`] copies out of the files before it, each record checked on its way; then it is synced, and only then may a
-//! manifest list it. The bytes are in `folddb_layout::moved`.
-
-mod copy;
-mod mend;
+//! A file of moved values, open for reading: its map is searched page by page.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use folddb_base::pointer::{Pointer, VALUE_ALIGN};
+use folddb_base::pointer::Pointer;
 use folddb_base::{Error, FileNumber, Result, TableId, ValuePlace};
-use folddb_host::{Files, ReadFile, WriteFile};
-use folddb_layout::file_name::FileName;
+use folddb_host::{Files, ReadFile};
 use folddb_layout::moved::{
     Carried, Footer, MAP_PAGE_BYTES, MOVED_FOOTER_BYTES, MOVED_HEADER_BYTES, Move, Page, Top, check_header,
-    header, put_pages,
 };
 
-use crate::values::read_value;
-
-pub use copy::{CopyFault, Source};
-pub use mend::read_past_errors;
-
-/// Bytes that a writer gathers before it hands them on.
-const BUFFER_BYTES: usize = 256 << 10;
-
-/// After so many bytes the disk is asked to begin writing, so that the sync at the end has little left to do.
-const WRITEBACK_BYTES: u64 = 4 << 20;
-
-/// Where the file of moved values with this number lies.
-pub fn moved_path(dir: &Path, number: FileNumber) -> PathBuf {
-    dir.join(FileName::Moved(number).to_string())
-}
-
-// ---- reading --------------------------------------------------------------------------------------------
+use super::copy::Source;
+use super::writer::moved_path;
+use crate::segment::{read_at, read_value};
 
 /// An open file of moved values.
 pub struct MovedFile {
-    file: Arc<dyn ReadFile>,
-    path: PathBuf,
-    number: FileNumber,
-    top: Top,
-    file_bytes: u64,
+    pub(super) file: Arc<dyn ReadFile>,
+    pub(super) path: PathBuf,
+    pub(super) number: FileNumber,
+    pub(super) top: Top,
+    pub(super) file_bytes: u64,
 }
 
 impl MovedFile {
@@ -203,127 +174,3 @@ impl MovedFile {
         Source::new(Arc::clone(&self.file), &self.path, self.top.map_at)
     }
 }
-
-fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, buf: &mut [u8]) -> Result<()> {
-    file.read_exact_at(offset, buf).map_err(|error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
-        _ => Error::io("read", path, error),
-    })
-}
-
-// ---- writing --------------------------------------------------------------------------------------------
-
-/// Writes a file of moved values from front to back. In memory it holds eight bytes for each value, and a buffer.
-pub struct MovedWriter {
-    file: Box<dyn WriteFile>,
-    path: PathBuf,
-    number: FileNumber,
-    /// Where the next byte comes to stand.
-    at: u64,
-    buffer: Vec<u8>,
-    unsent_bytes: u64,
-    done: Vec<Gathered>,
-}
-
-/// What has been written of one segment.
-struct Gathered {
-    segment: u32,
-    bytes: u64,
-    moves: Vec<Move>,
-}
-
-impl MovedWriter {
-    /// Begins file `number` of the store in `dir`.
-    ///
-    /// # Errors
-    /// It cannot be made.
-    pub fn create(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedWriter> {
-        let path = moved_path(dir, number);
-        let file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;
-        let (buffer, done) = (header(number), Vec::new());
-        let at = buffer.len() as u64;
-        Ok(MovedWriter { file, path, number, at, buffer, unsent_bytes: 0, done })
-    }
-
-    /// Its number.
-    pub fn number(&self) -> FileNumber {
-        self.number
-    }
-
-    /// What follows is of this segment. Segments must rise.
-    pub fn begin_segment(&mut self, segment: u32) {
-        self.done.push(Gathered { segment, bytes: 0, moves: Vec::new() });
-    }
-
-    /// A record follows that stood at this unit of the segment. Units must rise.
-    ///
-    /// # Errors
-    /// The file is as long as it can be.
-    pub fn begin_record(&mut self, old: u32) -> Result<()> {
-        let new = u32::try_from(self.at / VALUE_ALIGN)
-            .map_err(|_| Error::invalid(format!("{} is as long as it can be", self.path.display())))?;
-        if let Some(gathered) = self.done.last_mut() {
-            gathered.moves.push(Move { old, new });
-        }
-        Ok(())
-    }
-
-    /// Appends bytes of the record; all of them together are a multiple of 16.
-    ///
-    /// # Errors
-    /// A failed write.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<()> {
-        if let Some(gathered) = self.done.last_mut() {
-            gathered.bytes += bytes.len() as u64;
-        }
-        self.append(bytes)
-    }
-
-    fn append(&mut self, bytes: &[u8]) -> Result<()> {
-        self.at += bytes.len() as u64;
-        self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= BUFFER_BYTES { self.hand_on() } else { Ok(()) }
-    }
-
-    fn hand_on(&mut self) -> Result<()> {
-        self.file.append(&self.buffer).map_err(|error| Error::io("write", &self.path, error))?;
-        self.unsent_bytes += self.buffer.len() as u64;
-        self.buffer.clear();
-        if self.unsent_bytes >= WRITEBACK_BYTES {
-            self.unsent_bytes = 0;
-            self.file.start_writeback();
-        }
-        Ok(())
-    }
-
-    /// Bytes written so far.
-    pub fn bytes(&self) -> u64 {
-        self.at
-    }
-
-    /// Writes the map and what leads to it, and makes the bytes of the file durable; its name is not. Returns its length.
-    ///
-    /// # Errors
-    /// A failed write or sync.
-    pub fn finish(mut self) -> Result<u64> {
-        let map_at = self.at.next_multiple_of(MAP_PAGE_BYTES as u64);
-        self.append(&vec![0; (map_at - self.at) as usize])?;
-        let mut carried = Vec::new();
-        for gathered in std::mem::take(&mut self.done) {
-            let mut pages = Vec::new();
-            let Gathered { segment, bytes, moves } = gathered;
-            carried.push(put_pages(&mut pages, (self.number, self.at), segment, bytes, &moves));
-            self.append(&pages)?;
-        }
-        let mut end = Vec::new();
-        Top::new(map_at, carried).put(&mut end, self.number);
-        self.append(&end)?;
-        self.hand_on()?;
-        self.file.sync().map_err(|error| Error::io("sync", &self.path, error))?;
-        Ok(self.at)
-    }
-}
-
-#[cfg(test)]
-#[path = "moved/tests.rs"]
-mod tests;

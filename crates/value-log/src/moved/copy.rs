@@ -14,8 +14,8 @@ use folddb_host::{Files, ReadFile};
 use folddb_layout::moved::MOVED_HEADER_BYTES;
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 
-use super::MovedWriter;
-use crate::values::{ValuesEnd, values_path};
+use super::writer::MovedWriter;
+use crate::segment::{ValuesEnd, read_at, values_path};
 
 /// Bytes that are read at a time.
 const WINDOW_BYTES: u64 = 256 << 10;
@@ -121,7 +121,7 @@ impl Source {
             let take = len.max(WINDOW_BYTES).min(self.end - offset);
             self.window.resize(take as usize, 0);
             self.window_at = offset;
-            if let Err(error) = super::read_at(&*self.file, &self.path, offset, &mut self.window) {
+            if let Err(error) = read_at(&*self.file, &self.path, offset, &mut self.window) {
                 self.window.clear();
                 return Err(CopyFault::Source(error));
             }

@@ -1,8 +1,14 @@
-use folddb_host::{AppendMode, Host};
+use std::path::Path;
+use std::sync::Arc;
+
+use folddb_base::pointer::Pointer;
+use folddb_base::{FileNumber, Result, TableId, ValuePlace};
+use folddb_host::{AppendMode, Files, Host};
 use folddb_layout::values::put_record;
 
 use super::*;
-use crate::values::{ValueLane, ValueOptions, ValuesEnd};
+use crate::segment::ValuesEnd;
+use crate::value_log::{ValueLane, ValueOptions};
 
 const SEGMENT_BYTES: u64 = 2 << 20;
 
@@ -131,7 +137,7 @@ fn what_is_copied_is_checked() {
     let dir = tempfile::tempdir().unwrap();
     let files = &*Host::real().files;
     let (units, end) = segment(dir.path(), 3, 0, 9);
-    let path = crate::values::values_path(dir.path(), FileNumber(3));
+    let path = crate::segment::values_path(dir.path(), FileNumber(3));
     let whole = std::fs::read(&path).unwrap();
     let copy = |bytes: &[u8], number: u64, units: &[u32]| {
         std::fs::write(&path, bytes).unwrap();
@@ -164,8 +170,8 @@ fn mended(files: &dyn Files, dir: &Path, damage: &Damage<'_>) -> Result<(MovedFi
     damage(&mut bytes);
     std::fs::write(&path, bytes).unwrap();
     assert!(MovedFile::open(files, dir, FileNumber(9)).is_err() || damage_is_in_a_page(files, dir));
-    let written = MovedFile::open_damaged(files, dir, FileNumber(9))
-        .and_then(|file| file.write_anew(files, to.path()))
+    let written = open_damaged(files, dir, FileNumber(9))
+        .and_then(|file| write_anew(&file, files, to.path()))
         .and_then(|(bytes, lost)| Ok((MovedFile::open(files, to.path(), FileNumber(9))?, bytes, lost)));
     std::fs::write(&path, whole).unwrap();
     let (file, bytes, lost) = written?;

@@ -11,7 +11,7 @@
 //! never of its key.
 //!
 //! An object is written before the frame that points to it, as any value is. [`Shelves::sync`] syncs the files that were made
-//! since, and the directories that name them; [`crate::values::ValueLane`] calls it with its own sync, and hands its shelves out to
+//! since, and the directories that name them; [`ValueLane`](crate::ValueLane) calls it with its own sync, and hands its shelves out to
 //! the engine, which makes them, lists them and takes dead objects away.
 //!
 //! ```text
@@ -23,14 +23,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use folddb_base::{Error, ErrorKind, FileNumber, Result, ValuePlace};
+use folddb_base::{Error, ErrorKind, FileNumber, NumberSource, Result, ValuePlace};
 use folddb_host::sync::Mutex;
 use folddb_host::{Files, Host};
 use folddb_layout::file_name::{FileName, parse_object};
 
 use crate::long_value::LongValue;
-use crate::segment_file::NumberSource;
-use crate::values::next_segment_bytes;
+use crate::segment::next_segment_bytes;
 
 /// Most objects of a shelf: what a directory holds that is listed in a few milliseconds.
 pub const OBJECTS_MAX: u32 = 4096;

@@ -7,9 +7,8 @@
 //! ```
 //!
 //! A record goes in before the frame that points to it. [`ValueLane::append`] hands it to the kernel; [`ValueLane::sync`] makes
-//! all that was appended durable, and the journal calls it before each sync of the log, so that what is durable in the log points
-//! to what is durable here. What of a log was not durable when a process died is checked value by value: see
-//! [`crate::replay_checked`].
+//! all that was appended durable, and is called before each sync of the log, so that what is durable in the log points
+//! to what is durable here. What of a log was not durable when a process died is checked value by value, by the replay of the log.
 //!
 //! Values that are to lie in files of their own go to [`crate::shelves`] instead, which the lane syncs and closes with itself.
 //!
@@ -25,15 +24,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use folddb_base::pointer::{Pointer, VALUE_ALIGN};
-use folddb_base::{Error, ErrorKind, FileNumber, Result, TableId, ValuePlace};
+use folddb_base::pointer::VALUE_ALIGN;
+use folddb_base::{Error, ErrorKind, FileNumber, NumberSource, Result, ValuePlace};
 use folddb_host::files::AppendSync;
 use folddb_host::sync::{Mutex, MutexGuard};
-use folddb_host::{AppendFile, AppendMode, Host, ReadFile};
-use folddb_layout::file_name::FileName;
-use folddb_layout::values::{self, RECORD_HEAD_BYTES, VALUES_HEADER_BYTES};
+use folddb_host::{AppendFile, AppendMode, Host};
+use folddb_layout::values::{self, VALUES_HEADER_BYTES};
 
-use crate::segment_file::NumberSource;
+use crate::segment::{ValuesEnd, next_segment_bytes, values_path};
 use crate::shelves::{OpenShelf, Shelves};
 
 /// How the value lane uses its files.
@@ -88,14 +86,8 @@ struct SealedValues {
     is_left_early: bool,
 }
 
-/// A value segment and where what counts of it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ValuesEnd {
-    /// The segment.
-    pub number: FileNumber,
-    /// Bytes of it that count.
-    pub end: u64,
-}
+/// An open segment is too long for a lane for which one so many times shorter would be made.
+const SHED_TIMES: u64 = 4;
 
 impl OpenValues {
     /// The number of its file.
@@ -116,23 +108,6 @@ impl OpenValues {
     fn is_unused(&self) -> bool {
         self.file.end() <= VALUES_HEADER_BYTES as u64
     }
-}
-
-/// Smallest segment: what the values of a small store take from the disk.
-const SEGMENT_BYTES_MIN: u64 = 1 << 20;
-
-/// Segments are no longer than this before the lane holds 16 times as much.
-const SEGMENT_BYTES_SOON: u64 = 4 << 20;
-
-/// An open segment is too long for a lane for which one so many times shorter would be made.
-const SHED_TIMES: u64 = 4;
-
-/// How long the next segment of a lane is that holds so many bytes. Segments begin small and grow with what there is, so that what
-/// one of them takes ahead is a sixteenth of it at most, and a lane of any size has some two hundred until they are `max` long.
-pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
-    let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
-    let wanted = soon.max(held_bytes / 16);
-    (1 << wanted.ilog2()).min(max)
 }
 
 impl ValueLane {
@@ -447,47 +422,6 @@ impl Lane {
     }
 }
 
-// ---- reading --------------------------------------------------------------------------------------------
-
-/// Where the value segment with this number lies.
-pub fn values_path(dir: &Path, number: FileNumber) -> PathBuf {
-    dir.join(FileName::Values(number).to_string())
-}
-
-/// Bytes that [`read_value`] reads.
-pub fn read_bytes(key: &[u8], pointer: &Pointer<'_>) -> u64 {
-    (RECORD_HEAD_BYTES as u64 + key.len() as u64).saturating_add(pointer.len)
-}
-
-/// Reads the record that a pointer leads to into `record`, with one read, and returns its value. The file was `file_bytes` long
-/// when it was opened.
-///
-/// # Errors
-/// `Corruption`, naming file and offset, where it is not what the pointer says; a failed read.
-pub fn read_value<'r>(
-    (file, file_bytes): (&dyn ReadFile, u64),
-    path: &Path,
-    (table, key): (TableId, &[u8]),
-    pointer: &Pointer<'_>,
-    record: &'r mut Vec<u8>,
-) -> Result<&'r [u8]> {
-    let offset = pointer.place.offset();
-    let damaged = |what: &str| Error::corrupt(path, offset, what);
-    let ends_before = "the segment ends before the value that a pointer leads to";
-    let len = read_bytes(key, pointer);
-    // Before any memory is taken for it.
-    if offset.checked_add(len).is_none_or(|end| end > file_bytes) {
-        return Err(damaged(ends_before));
-    }
-    record.resize(len as usize, 0);
-    file.read_exact_at(offset, record).map_err(|error| match error.kind() {
-        std::io::ErrorKind::UnexpectedEof => damaged(ends_before),
-        _ => Error::io("read", path, error),
-    })?;
-    values::value_in(record, table, key, pointer)
-        .ok_or_else(|| damaged("the value is not the one that was written there"))
-}
-
 #[cfg(test)]
-#[path = "values/tests.rs"]
+#[path = "value_log/tests.rs"]
 mod tests;

@@ -1,0 +1,34 @@
+//! Floor 2 of FoldDB: values outside the tree, in files of their own kinds.
+//!
+//! ```text
+//!   000012.values                 a segment: records one after the other            segment.rs, value_log.rs
+//!   000031.shelf/000001.value     a segment that is a directory: a file each        shelves.rs, long_value.rs
+//!   000044.moved                  what was still needed of some segments            moved.rs
+//! ```
+//!
+//! A pointer leads to a unit of a segment, whatever the segment is; it is written before the frame that has the pointer, and
+//! [`ValueLane::sync`] makes it durable before that frame is. The bytes are in `folddb_layout::{values, moved}`.
+//!
+//! What holds:
+//!
+//! - Segments are written once. A lane appends to none that was there before it.
+//! - No pointer leads to a segment that no manifest lists: whoever owns the lane makes a segment, lists it durably, and
+//!   only then hands it over.
+//! - Whatever is read is checked against the pointer that led to it. What does not match is damage, named by file and offset.
+//! - After a failed write or sync nothing more is written: every later append and sync gives the first cause.
+//!   A disk that is full is no failure: the append did not happen, and the next may.
+
+#![forbid(unsafe_code)]
+
+pub mod segment;
+pub mod moved;
+pub mod long_value;
+pub mod shelves;
+mod value_log;
+
+pub use segment::ValuesEnd;
+pub use value_log::{OpenValues, ValueLane, ValueOptions};
+
+#[cfg(test)]
+#[path = "../../journal/src/tests/world.rs"]
+mod world;

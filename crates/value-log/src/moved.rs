@@ -1,0 +1,25 @@
+//! Files of moved values: what was still needed of some segments of the value lane, copied together.
+//!
+//! ```text
+//!   000012.values   | header | record | #### | record | #### |          # dead
+//!   000031.values   | header | #### | #### | record |
+//!   000044.moved    | header | record | record | record | map | top |   carries segments 12 and 31
+//! ```
+//!
+//! Pointers are as they were: the map says where each record stands now. Such a file is written once, by a [`MovedWriter`], from
+//! what a [`Source`] copies out of the files before it, each record checked on its way; then it is synced, and only then may a
+//! manifest list it. The bytes are in `folddb_layout::moved`.
+
+mod writer;
+mod copy;
+mod file;
+mod mend;
+
+pub use copy::{CopyFault, Source};
+pub use file::MovedFile;
+pub use mend::{open_damaged, read_past_errors, write_anew};
+pub use writer::{MovedWriter, moved_path};
+
+#[cfg(test)]
+#[path = "moved/tests.rs"]
+mod tests;

@@ -1,0 +1,79 @@
+//! A value segment as a file: where it lies, how long the next one is to be, and how a record of it is read.
+
+use std::path::{Path, PathBuf};
+
+use folddb_base::pointer::Pointer;
+use folddb_base::{Error, FileNumber, Result, TableId};
+use folddb_host::ReadFile;
+use folddb_layout::file_name::FileName;
+use folddb_layout::values::{self, RECORD_HEAD_BYTES};
+
+/// A value segment and where what counts of it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValuesEnd {
+    /// The segment.
+    pub number: FileNumber,
+    /// Bytes of it that count.
+    pub end: u64,
+}
+
+/// Smallest segment: what the values of a small store take from the disk.
+const SEGMENT_BYTES_MIN: u64 = 1 << 20;
+
+/// Segments are no longer than this before the lane holds 16 times as much.
+const SEGMENT_BYTES_SOON: u64 = 4 << 20;
+
+/// How long the next segment of a lane is that holds so many bytes. Segments begin small and grow with what there is, so that what
+/// one of them takes ahead is a sixteenth of it at most, and a lane of any size has some two hundred until they are `max` long.
+pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
+    let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
+    let wanted = soon.max(held_bytes / 16);
+    (1 << wanted.ilog2()).min(max)
+}
+
+/// Where the value segment with this number lies.
+pub fn values_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(FileName::Values(number).to_string())
+}
+
+/// Bytes that [`read_value`] reads.
+pub fn read_bytes(key: &[u8], pointer: &Pointer<'_>) -> u64 {
+    (RECORD_HEAD_BYTES as u64 + key.len() as u64).saturating_add(pointer.len)
+}
+
+/// Reads the record that a pointer leads to into `record`, with one read, and returns its value. The file was `file_bytes` long
+/// when it was opened.
+///
+/// # Errors
+/// `Corruption`, naming file and offset, where it is not what the pointer says; a failed read.
+pub fn read_value<'r>(
+    (file, file_bytes): (&dyn ReadFile, u64),
+    path: &Path,
+    (table, key): (TableId, &[u8]),
+    pointer: &Pointer<'_>,
+    record: &'r mut Vec<u8>,
+) -> Result<&'r [u8]> {
+    let offset = pointer.place.offset();
+    let damaged = |what: &str| Error::corrupt(path, offset, what);
+    let ends_before = "the segment ends before the value that a pointer leads to";
+    let len = read_bytes(key, pointer);
+    // Before any memory is taken for it.
+    if offset.checked_add(len).is_none_or(|end| end > file_bytes) {
+        return Err(damaged(ends_before));
+    }
+    record.resize(len as usize, 0);
+    file.read_exact_at(offset, record).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => damaged(ends_before),
+        _ => Error::io("read", path, error),
+    })?;
+    values::value_in(record, table, key, pointer)
+        .ok_or_else(|| damaged("the value is not the one that was written there"))
+}
+
+/// Fills `buf` with what stands at this offset.
+pub(crate) fn read_at(file: &dyn ReadFile, path: &Path, offset: u64, buf: &mut [u8]) -> Result<()> {
+    file.read_exact_at(offset, buf).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => Error::corrupt(path, offset, "the file ends here"),
+        _ => Error::io("read", path, error),
+    })
+}
