@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use folddb_base::limits::RANGE_DELETES_PER_FLUSH;
 use folddb_base::pointer::VALUE_ALIGN;
-use folddb_hash::{IndexOptions, UNIT_BITS};
+use folddb_hash::IndexOptions;
 use folddb_host::{AppendMode, Host};
+use folddb_layout::hash_checkpoint::UNIT_BITS;
 use folddb_rules::table_rules::Custom;
 
 /// When a commit is acknowledged. Every commit may choose; the store's option is the default.

@@ -9,7 +9,6 @@ pub mod debt;
 pub mod disk_quota;
 pub mod range_deletes;
 pub mod empty_ranges;
-pub mod value_files;
 pub mod view;
 pub mod hash_files;
 pub mod hash_index;

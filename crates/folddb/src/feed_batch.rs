@@ -18,8 +18,8 @@ use folddb_rules::table_rules::{TableKind, TableRules};
 
 use crate::feed_event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable};
 use folddb_engine::state::counters::Counter;
-use folddb_engine::state::value_files::{Roster, ValueFiles};
 use folddb_engine::values::hashed_record::is_long;
+use folddb_value_log::{Roster, ValueFiles};
 
 /// A table that was met.
 #[derive(Clone)]

@@ -61,7 +61,8 @@ use folddb_engine::recovery::format::check_format;
 use folddb_engine::recovery::primary::replay_from;
 use folddb_engine::recovery::secondary::{ATTEMPTS_MAX, PAUSE, is_known, may_pass};
 use folddb_engine::state::counters::Counter;
-use folddb_engine::state::value_files::ValueFiles;
+use folddb_engine::state::value_state::value_files;
+use folddb_value_log::ValueFiles;
 
 /// A reader that has caught up looks for what is new after so long, then after twice as long each
 /// time, up to so long.
@@ -394,7 +395,7 @@ impl FeedBeside {
         let values = self.values.get_or_insert_with(|| {
             let cache = Shared::new(CACHE_BYTES, self.value_files_max);
             let how = (self.value_files_max, false);
-            ValueFiles::new(&self.dir, Arc::clone(&self.host.files), cache, &state, how)
+            value_files(&self.dir, Arc::clone(&self.host.files), cache, &state, how)
         });
         let mut reading = Reading {
             options: &self.options,

@@ -31,4 +31,4 @@ pub use changes::{Made, changes_bytes, load_changes, write_changes};
 pub use checkpoint::{Checkpoint, CheckpointFacts, CheckpointWriter, SegmentTally};
 pub use index::{HashIndex, IndexCursor, IndexFacts, IndexOptions, Past, Stretch};
 pub use shard::Change;
-pub use slot::{Point, SEGMENT_BITS, SizeClass, Slot, UNIT_BITS, false_candidates};
+pub use slot::{Point, SizeClass, Slot, false_candidates};

@@ -12,7 +12,7 @@
 //! An address is opaque here. For the value lane it is the low 20 bits of the segment's number, then 24 bits that count units of
 //! 16 bytes in it: 256 MiB a segment, and a million living segments.
 
-use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS, SLOT_BITS};
+use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS, SEGMENT_BITS, SLOT_BITS, UNIT_BITS};
 
 /// How often keys that are not meant share a point with one that is, for each look-up among so many keys.
 pub fn false_candidates(keys: u64) -> f64 {
@@ -42,12 +42,6 @@ impl Point {
         self.0
     }
 }
-
-/// Of the number of a value segment so many bits stand in an address: of living segments no two may share them.
-pub const SEGMENT_BITS: u32 = 20;
-
-/// The other bits of an address: where in the segment, in units of 16 bytes.
-pub const UNIT_BITS: u32 = ADDRESS_BITS - SEGMENT_BITS;
 
 /// About how long a record is: four classes for each doubling, so that a read by the class takes at most a quarter too much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -36,6 +36,12 @@ pub const SLOT_BITS: u32 = 50;
 /// Bits of a slot that say where: the low ones.
 pub const ADDRESS_BITS: u32 = 44;
 
+/// Of the number of a value segment so many bits stand in an address: of living segments no two may share them.
+pub const SEGMENT_BITS: u32 = 20;
+
+/// The other bits of an address: where in the segment, in units of 16 bytes.
+pub const UNIT_BITS: u32 = ADDRESS_BITS - SEGMENT_BITS;
+
 /// Fewest bits that the points of a piece share.
 pub const DEPTH_MIN: u32 = 6;
 

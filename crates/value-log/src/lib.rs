@@ -6,6 +6,8 @@
 //!   000044.moved                  what was still needed of some segments            moved.rs
 //! ```
 //!
+//! Written by a [`ValueLane`], which is open for that; read by way of [`ValueFiles`], which says which file has what.
+//!
 //! A pointer leads to a unit of a segment, whatever the segment is; it is written before the frame that has the pointer, and
 //! [`ValueLane::sync`] makes it durable before that frame is. The bytes are in `folddb_layout::{values, moved}`.
 //!
@@ -25,8 +27,14 @@ pub mod moved;
 pub mod long_value;
 pub mod shelves;
 mod value_log;
+pub mod value_file;
+mod segment_map;
+mod value_files;
 
 pub use segment::ValuesEnd;
+pub use segment_map::Roster;
+pub use value_file::ValueFile;
+pub use value_files::ValueFiles;
 pub use value_log::{OpenValues, ValueLane, ValueOptions};
 
 #[cfg(test)]

@@ -35,8 +35,8 @@ use crate::edit::install;
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
-use crate::state::value_files::Roster;
 use crate::values::segments;
+use folddb_value_log::Roster;
 
 /// See the top of this file.
 pub struct ReclaimJob {

@@ -19,9 +19,9 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::pinned_files::OwnFiles;
 use crate::state::snapshots::At;
-use crate::state::value_files::Roster;
 use crate::state::view::TableView;
 use crate::values::load;
+use folddb_value_log::Roster;
 
 thread_local! {
     /// The buffers of a get, kept from one to the next.

@@ -25,11 +25,11 @@ use crate::state::clock;
 use crate::state::engine::Engine;
 use crate::state::hash_index::Hashed;
 use crate::state::snapshots::At;
-use crate::state::value_files::Roster;
 use crate::values::hashed_record;
 use crate::values::hashed_record::{Found, Reading};
 use crate::values::head::Head;
 use crate::values::load;
+use folddb_value_log::Roster;
 
 /// As whom an index is looked into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,9 +18,9 @@ use crate::read::{get, hashed};
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::snapshots::At;
-use crate::state::value_files::{Roster, ValueFile};
 use crate::values::hashed_record::is_long;
 use crate::values::load;
+use folddb_value_log::{Roster, ValueFile};
 
 /// What is done to a value that is located.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -20,10 +20,10 @@ use crate::state::empty_ranges::Stretch;
 use crate::state::engine::Engine;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::snapshots::At;
-use crate::state::value_files::Roster;
 use crate::state::view::{PartFile, RunView, TableView};
 use crate::values::head::Head;
 use crate::values::load;
+use folddb_value_log::Roster;
 
 /// What part of a table a scan goes over, which way, and as whom.
 #[derive(Clone, Debug)]

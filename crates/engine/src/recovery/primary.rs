@@ -64,8 +64,7 @@ use crate::state::numbers::Numbers;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::snapshots::Borders;
 use crate::state::times::StoreTimes;
-use crate::state::value_files::ValueFiles;
-use crate::state::value_state::Values;
+use crate::state::value_state::{Values, value_files};
 use crate::state::view::{PartFile, PartFiles, TableView, runs_of};
 use crate::state::work::TablesAtWork;
 use crate::values::at_rest::ValuesAtRest;
@@ -110,7 +109,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
         };
         let reading = (options.value_files_max(), options.values_direct);
         let (files, cache) = (Arc::clone(&host.files), Arc::clone(&parts));
-        let files = ValueFiles::new(dir, files, cache, &state, reading);
+        let files = value_files(dir, files, cache, &state, reading);
         Values::new(&who, dir, value_options, Arc::new(move || numbers.take()), files)
     };
     let mut engine = Engine {

@@ -24,12 +24,12 @@ use folddb_base::bytes::Malformed;
 use folddb_base::checksum::hash64;
 use folddb_base::{Error, FileNumber, Lsn, Pointer, Result, Seq, TableId};
 use folddb_hash::{
-    Change, CheckpointWriter, HashIndex, IndexCursor, IndexOptions, Made, Past, Point, SEGMENT_BITS,
-    SegmentTally, Slot,
+    Change, CheckpointWriter, HashIndex, IndexCursor, IndexOptions, Made, Past, Point, SegmentTally, Slot,
 };
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, MutexGuard};
 use folddb_layout::frame::{FrameRecord, LogOp};
+use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 use folddb_layout::values::record_bytes;
 use folddb_manifest::{IndexSegment, IndexState, TableState};
 

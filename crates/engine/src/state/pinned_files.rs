@@ -21,8 +21,8 @@ use folddb_memtable::Memtable;
 
 use crate::state::catalog::{TableCore, new_memtable};
 use crate::state::range_deletes::RangeDeletes;
-use crate::state::value_files::Roster;
 use crate::state::view::{PartFile, RunView, TableView};
+use folddb_value_log::Roster;
 
 /// See the top of this file.
 #[derive(Default)]

@@ -6,14 +6,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use folddb_base::NumberSource;
-use folddb_base::{FileNumber, Lsn};
-use folddb_host::Host;
+use folddb_base::{FileNumber, Lsn, Result};
 use folddb_host::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use folddb_host::sync::{Mutex, MutexGuard, RwLock};
+use folddb_host::{Files, Host};
+use folddb_manifest::State;
+use folddb_run::Shared;
 use folddb_value_log::ValueLane;
 use folddb_value_log::ValueOptions;
+use folddb_value_log::value_file::MapPages;
 
-use crate::state::value_files::ValueFiles;
+use folddb_value_log::ValueFiles;
 
 /// The value lane of an open store, and its files for reading.
 pub struct Values {
@@ -110,6 +113,33 @@ impl Values {
             }
         }
     }
+}
+
+/// The cache of blocks, which keeps the pages of maps, too.
+struct CachedPages(Arc<Shared>);
+
+impl MapPages for CachedPages {
+    fn number_file(&self) -> u64 {
+        self.0.number_file()
+    }
+
+    fn page(&self, file: u64, offset: u64, read: &dyn Fn() -> Result<Arc<[u8]>>) -> Result<Arc<[u8]>> {
+        self.0.page(file, offset, read)
+    }
+}
+
+/// The files of values of the store in `dir`, as its manifest lists them: so many are kept open, and they are read past the page
+/// cache where that is asked for.
+pub fn value_files(
+    dir: &Path,
+    files: Arc<dyn Files>,
+    cache: Arc<Shared>,
+    state: &State,
+    open_max_and_is_direct: (usize, bool),
+) -> ValueFiles {
+    let listed = state.values.keys().map(|&number| state.values_name(number));
+    let moved = state.moved_files.keys().map(|&file| (file, state.moved_in(file).collect()));
+    ValueFiles::new(dir, files, Arc::new(CachedPages(cache)), listed, moved, open_max_and_is_direct)
 }
 
 /// What a shelf held when it was looked through.

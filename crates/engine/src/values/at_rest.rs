@@ -17,9 +17,9 @@ use folddb_layout::frame;
 use folddb_manifest::State;
 use folddb_value_log::moved::MovedFile;
 
-use crate::state::value_files::ValueFile;
 use crate::values::hashed_record::is_long;
 use crate::values::load::rope_of;
+use folddb_value_log::ValueFile;
 
 /// The values of a store that is not open, or is being opened.
 pub struct ValuesAtRest<'a> {

@@ -11,8 +11,9 @@ use folddb_layout::hash_front::{FRONT_BYTES, Front};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 
 use crate::state::hash_index::RecordsOf;
-use crate::state::value_files::{Roster, ValueFile};
 use crate::values::head::Head;
+use folddb_value_log::value_file::ShortPlace;
+use folddb_value_log::{Roster, ValueFile};
 
 /// So many bytes of key are read with the head of a record whose key is not known; a longer one takes a second read.
 pub(crate) const KEY_GUESS_BYTES: u64 = 104;
@@ -137,7 +138,7 @@ pub fn read_record(
     let need = |len: u64, record: &mut Vec<u8>| {
         if (record.len() as u64) < len {
             read();
-            file.front_of(slot, len, record)?;
+            file.front_of(short_place(slot), len, record)?;
         }
         Ok::<_, Error>(record.len() as u64 >= len)
     };
@@ -160,7 +161,9 @@ pub fn read_record(
     let is_long = found.head.len > VALUE_BYTES_MAX as u64 + own_bytes;
     if is_long && matches!(reading, Reading::Short | Reading::Sound) {
         let hash = match reading {
-            Reading::Sound => file.hash_of(slot, (key_end, found.head.len), found.key(record))?,
+            Reading::Sound => {
+                file.hash_of(short_place(slot), (key_end, found.head.len), found.key(record))?
+            }
             _ => found.head.hash,
         };
         if hash != found.head.hash {
@@ -184,7 +187,7 @@ pub fn read_record(
             Some(bytes) => front.copy_from_slice(bytes),
             None => {
                 read();
-                file.bytes_of(slot, from, &mut front)?;
+                file.bytes_behind(short_place(slot), from, &mut front)?;
             }
         }
         found.front = Some(Front::split(&front).map_err(|_| damaged(file, slot))?.0);
@@ -200,11 +203,18 @@ pub fn read_record(
 fn check_len(file: &ValueFile, slot: Slot, head: &RecordHead) -> Result<()> {
     let bytes = (RECORD_HEAD_BYTES as u64 + u64::from(head.key_len)).saturating_add(head.len);
     let is_open = slot.class().read_bytes().is_none();
-    if SizeClass::of(head.record_bytes()) == slot.class() && (!is_open || file.holds(slot, bytes)?) {
+    if SizeClass::of(head.record_bytes()) == slot.class()
+        && (!is_open || file.holds(short_place(slot), bytes)?)
+    {
         return Ok(());
     }
     let what = format!("the record says that its value has {} bytes, which is not so", head.len);
-    Err(file.damaged(slot, what))
+    Err(file.damaged(short_place(slot), what))
+}
+
+/// Where a slot leads to.
+fn short_place(slot: Slot) -> ShortPlace {
+    ShortPlace { segment_low: slot.segment(), unit: slot.unit() }
 }
 
 /// Whether a record of the value lane whose value has so many bytes is longer than what is written at once.
@@ -220,5 +230,5 @@ pub(crate) fn newest_first(of: &Roster, slots: &mut [Slot]) {
 
 #[cold]
 pub fn damaged(file: &ValueFile, slot: Slot) -> Error {
-    file.damaged(slot, "the record is not the one that the index leads to")
+    file.damaged(short_place(slot), "the record is not the one that the index leads to")
 }

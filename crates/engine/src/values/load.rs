@@ -6,7 +6,7 @@ use folddb_layout::frame;
 
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
-use crate::state::value_files::Roster;
+use folddb_value_log::Roster;
 
 // ---- loading -----------------------------------------------------------------------------------------
 

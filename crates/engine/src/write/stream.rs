@@ -37,12 +37,12 @@ use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::state::snapshots::At;
-use crate::state::value_files::Roster;
 use crate::values::hashed_record::is_long;
 use crate::values::{load, long, put};
 use crate::write::encoded_batch::{Encoded, check_expires, check_lengths};
 use crate::write::ops::Lifetime;
 use crate::write::{commit, stall};
+use folddb_value_log::Roster;
 
 // ---- writing --------------------------------------------------------------------------------------------
 

@@ -22,8 +22,8 @@ use folddb_value_log::shelves::objects_in;
 
 use folddb_engine::state::hash_files::open_saved;
 use folddb_engine::state::hash_index::{Hashed, RecordsOf, low_bits, new_salt, slot_of};
-use folddb_engine::state::value_files::ValueFile;
 use folddb_engine::values::hashed_record::{Found, Reading, read_record};
+use folddb_value_log::ValueFile;
 
 /// Bytes of a segment that are searched at once.
 const WINDOW_BYTES: u64 = 1 << 20;

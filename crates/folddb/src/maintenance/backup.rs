@@ -40,8 +40,8 @@ use folddb_engine::state::engine::Engine;
 use folddb_engine::state::hash_files::{IndexFile, listed_indexes};
 use folddb_engine::state::log_sync;
 use folddb_engine::state::numbers::Numbers;
-use folddb_engine::state::value_files::Roster;
 use folddb_engine::state::view::PartFiles;
+use folddb_value_log::Roster;
 
 /// How a backup is made.
 #[derive(Clone, Default)]

@@ -1,0 +1,145 @@
+//! In which file the values of each segment lie, and when a file of them may go: see `value_files.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::FileNumber;
+use folddb_host::Files;
+use folddb_host::sync::atomic::{AtomicBool, Ordering};
+use folddb_host::sync::{Mutex, RwLock};
+use folddb_layout::file_name::{FileName, object_name};
+use folddb_layout::hash_checkpoint::SEGMENT_BITS;
+
+use crate::shelves::{objects_in, remove_shelf};
+
+/// Which file has the values of a segment, between two edits that changed that. Segments that begin meanwhile join it.
+#[derive(Default)]
+pub struct Roster {
+    segments: RwLock<BTreeMap<u32, Arc<ListedFile>>>,
+}
+
+/// A file that holds values. It goes when it is retired and no roster that has it is held any more.
+pub(crate) struct ListedFile {
+    pub(crate) number: FileNumber,
+    path: PathBuf,
+    files: Arc<dyn Files>,
+    /// Where it holds moved values: its number in the cache.
+    pub(crate) cached_as: Option<u64>,
+    pub(crate) is_shelf: bool,
+    retired: AtomicBool,
+    /// Of a shelf that has been looked through: the units that later rosters do not have, and the shelf as those have it, which so
+    /// stays as long as this. What is dead for both goes with the older.
+    swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
+}
+
+impl ListedFile {
+    /// The file of this name in the store in `dir`.
+    pub(crate) fn new(
+        files: &Arc<dyn Files>,
+        dir: &Path,
+        name: FileName,
+        number: FileNumber,
+        cached_as: Option<u64>,
+    ) -> Arc<ListedFile> {
+        Arc::new(ListedFile {
+            number,
+            path: dir.join(name.to_string()),
+            files: Arc::clone(files),
+            cached_as,
+            is_shelf: matches!(name, FileName::Shelf(_)),
+            retired: AtomicBool::new(false),
+            swept: Mutex::default(),
+        })
+    }
+
+    /// It goes with the last roster that has it.
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
+    }
+
+    /// Whether it goes then.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
+    }
+
+    /// Of a shelf these units go then, and `after` is the shelf as later rosters have it.
+    pub(crate) fn sweep(&self, units: Vec<u32>, after: Arc<ListedFile>) {
+        *self.swept.lock() = Some((units, after));
+    }
+
+    /// Bytes that go with it.
+    fn retired_bytes(&self) -> u64 {
+        let len = |path: &Path| self.files.len_bytes(path).unwrap_or(0);
+        let objects = |units: &[u32]| units.iter().map(|&unit| len(&self.path.join(object_name(unit)))).sum();
+        match (self.is_retired(), self.is_shelf) {
+            (true, true) => objects(&self.dir_units()),
+            (true, false) => len(&self.path),
+            (false, _) => self.swept.lock().as_ref().map_or(0, |(units, _)| objects(units)),
+        }
+    }
+
+    /// The objects of a shelf.
+    fn dir_units(&self) -> Vec<u32> {
+        let dir = self.path.parent().unwrap_or(&self.path);
+        objects_in(&*self.files, dir, self.number).unwrap_or_default()
+    }
+}
+
+impl Drop for ListedFile {
+    fn drop(&mut self) {
+        // What stays behind is a leftover that the next opening removes, or the next look through a shelf.
+        match (self.is_retired(), self.is_shelf) {
+            (true, true) => remove_shelf(&*self.files, &self.path),
+            (true, false) => drop(self.files.remove(&self.path)),
+            (false, _) => {
+                let dead = self.swept.lock().take();
+                for name in dead.iter().flat_map(|(units, _)| units).map(|&unit| object_name(unit)) {
+                    let _ = self.files.remove(&self.path.join(name));
+                }
+            }
+        }
+    }
+}
+
+impl Roster {
+    /// One that has these.
+    pub(crate) fn of(segments: BTreeMap<u32, Arc<ListedFile>>) -> Roster {
+        Roster { segments: RwLock::new(segments) }
+    }
+
+    /// What it has now.
+    pub(crate) fn segments(&self) -> BTreeMap<u32, Arc<ListedFile>> {
+        self.segments.read().clone()
+    }
+
+    /// The file of a segment.
+    pub(crate) fn listed(&self, segment: u32) -> Option<Arc<ListedFile>> {
+        self.segments.read().get(&segment).cloned()
+    }
+
+    /// These segments begin.
+    pub(crate) fn join(&self, segments: impl Iterator<Item = (u32, Arc<ListedFile>)>) {
+        self.segments.write().extend(segments);
+    }
+
+    /// The files of these segments alone.
+    pub fn only(&self, segments: &BTreeSet<u32>) -> Roster {
+        let all = self.segments.read();
+        let listed = |number: &u32| Some((*number, Arc::clone(all.get(number)?)));
+        Roster { segments: RwLock::new(segments.iter().filter_map(listed).collect()) }
+    }
+
+    /// Bytes that later rosters do not have, of files that are not among `seen` yet.
+    pub fn retired_bytes(&self, seen: &mut BTreeSet<FileNumber>) -> u64 {
+        let segments = self.segments.read();
+        segments.values().filter(|file| seen.insert(file.number)).map(|file| file.retired_bytes()).sum()
+    }
+
+    /// The number of the segment with these low bits, if it has one.
+    pub fn number_of(&self, low: u32) -> Option<u32> {
+        let segments = self.segments.read();
+        let last = *segments.last_key_value()?.0;
+        (low..=last).step_by(1 << SEGMENT_BITS).find(|number| segments.contains_key(number))
+    }
+}

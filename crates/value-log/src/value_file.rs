@@ -1,0 +1,356 @@
+//! An open file that holds values, whichever of the kinds it is: it reads what a pointer leads to, or what a slot of a hashed
+//! table does.
+
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::checksum::{GrowingHash, key_hash};
+use folddb_base::pointer::VALUE_ALIGN;
+use folddb_base::{Error, FileNumber, Pointer, Result, TableId, ValuePlace};
+use folddb_host::{Files, ReadFile};
+use folddb_layout::file_name::FileName;
+use folddb_layout::hash_checkpoint::SEGMENT_BITS;
+
+use crate::moved::MovedFile;
+use crate::segment::{read_bytes, read_value, values_path};
+use crate::shelves::{object_path, shelf_path};
+
+/// Where a slot of a hashed table leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ShortPlace {
+    /// The low [`SEGMENT_BITS`] bits of the number of the segment.
+    pub segment_low: u32,
+    /// Where in it the record begins, in units of 16 bytes; of a directory the number of the file.
+    pub unit: u32,
+}
+
+/// Keeps pages of the maps of moved values in memory.
+pub trait MapPages: Send + Sync {
+    /// A number for a file whose pages are to be kept.
+    fn number_file(&self) -> u64;
+
+    /// The page at an offset of the file with this number: the one that is kept, or the one that `read` reads.
+    ///
+    /// # Errors
+    /// What `read` returns.
+    fn page(&self, file: u64, offset: u64, read: &dyn Fn() -> Result<Arc<[u8]>>) -> Result<Arc<[u8]>>;
+}
+
+/// An open file that holds values.
+pub enum ValueFile {
+    /// A segment, in its own file.
+    Segment(PlainFile),
+    /// A segment that is a directory.
+    Shelf(Shelf),
+    /// A file of it: one record.
+    Object(PlainFile),
+    /// Moved values, with the cache for the pages of the map and the file's number there; without one each page is read.
+    Moved(Box<MovedFile>, Option<(Arc<dyn MapPages>, u64)>),
+}
+
+/// An open file of records.
+pub struct PlainFile {
+    file: Arc<dyn ReadFile>,
+    path: PathBuf,
+    /// Its length when it was opened.
+    len_bytes: u64,
+}
+
+/// A segment that is a directory. Its files are opened one by one.
+pub struct Shelf {
+    files: Arc<dyn Files>,
+    dir: PathBuf,
+    path: PathBuf,
+    number: FileNumber,
+    is_direct: bool,
+}
+
+impl Shelf {
+    /// The one with this number in the store in `dir`.
+    pub(crate) fn new(files: &Arc<dyn Files>, dir: &Path, number: FileNumber, is_direct: bool) -> Shelf {
+        let path = shelf_path(dir, number);
+        Shelf { files: Arc::clone(files), dir: dir.to_owned(), path, number, is_direct }
+    }
+
+    /// The object that is this unit, open for reading.
+    fn object(&self, unit: u32) -> Result<ValueFile> {
+        let path = object_path(&self.dir, self.number, unit);
+        PlainFile::open(&*self.files, path, self.is_direct).map(ValueFile::Object)
+    }
+}
+
+/// Bytes of a long value that are read at a time to see that it is whole.
+const WINDOW_BYTES: u64 = 256 << 10;
+
+impl PlainFile {
+    fn open(files: &dyn Files, path: PathBuf, is_direct: bool) -> Result<PlainFile> {
+        let opened = if is_direct { files.open_direct(&path) } else { files.open(&path) };
+        let file = opened.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
+            _ => Error::io("open", &path, error),
+        })?;
+        let len_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
+        Ok(PlainFile { file, path, len_bytes })
+    }
+
+    fn value<'r>(
+        &self,
+        of: (TableId, &[u8]),
+        pointer: &Pointer<'_>,
+        record: &'r mut Vec<u8>,
+    ) -> Result<&'r [u8]> {
+        read_value((&*self.file, self.len_bytes), &self.path, of, pointer, record)
+    }
+}
+
+/// Where in the file of an object its record begins.
+fn of_object<'p>(pointer: &Pointer<'p>) -> Pointer<'p> {
+    Pointer { place: ValuePlace { unit: 0, ..pointer.place }, ..*pointer }
+}
+
+impl ValueFile {
+    /// The segment of this name in the store in `dir`, as it lies in its own file or directory.
+    ///
+    /// # Errors
+    /// Damage where the file is not there; a failed call.
+    pub fn named(files: &Arc<dyn Files>, dir: &Path, name: FileName) -> Result<ValueFile> {
+        let number = name.number().unwrap_or(FileNumber(0));
+        match name {
+            FileName::Shelf(_) => Ok(ValueFile::Shelf(Shelf::new(files, dir, number, false))),
+            _ => ValueFile::open(&**files, dir, number.0 as u32),
+        }
+    }
+
+    /// The file in which the record at this place is: this one, or one of a directory.
+    ///
+    /// # Errors
+    /// Damage where it is not there; a failed call.
+    pub fn at(self: &Arc<ValueFile>, place: ValuePlace) -> Result<Arc<ValueFile>> {
+        match &**self {
+            ValueFile::Shelf(shelf) => shelf.object(place.unit).map(Arc::new),
+            _ => Ok(Arc::clone(self)),
+        }
+    }
+
+    /// Opens a segment of the store in `dir` that lies in its own file.
+    ///
+    /// # Errors
+    /// Damage where it is not there; a failed call.
+    pub fn open(files: &dyn Files, dir: &Path, segment: u32) -> Result<ValueFile> {
+        ValueFile::open_so(files, dir, segment, false)
+    }
+
+    pub(crate) fn open_so(files: &dyn Files, dir: &Path, segment: u32, is_direct: bool) -> Result<ValueFile> {
+        let path = values_path(dir, FileNumber(u64::from(segment)));
+        PlainFile::open(files, path, is_direct).map(ValueFile::Segment)
+    }
+
+    /// Where the bytes of the value lie that a pointer of this key leads to, and how many they are.
+    ///
+    /// # Errors
+    /// Damage, where the file ends before.
+    pub fn extent(&self, key: &[u8], pointer: &Pointer<'_>) -> Result<(u64, u64)> {
+        let (at, end) = match self {
+            ValueFile::Segment(open) => (pointer.place.offset(), open.len_bytes),
+            ValueFile::Object(open) => (0, open.len_bytes),
+            ValueFile::Shelf(shelf) => return shelf.object(pointer.place.unit)?.extent(key, pointer),
+            ValueFile::Moved(file, cache) => {
+                let unit = file.find(pointer.place, |at| page(file, cache, at))?;
+                (ValuePlace { unit, ..pointer.place }.offset(), file.records_end())
+            }
+        };
+        match at.checked_add(read_bytes(key, pointer)) {
+            Some(upto) if upto <= end => Ok((upto - pointer.len, pointer.len)),
+            _ => {
+                Err(Error::corrupt(self.path(), at, "the file ends before the value that a pointer leads to"))
+            }
+        }
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        match self {
+            ValueFile::Segment(open) | ValueFile::Object(open) => &open.path,
+            ValueFile::Shelf(shelf) => &shelf.path,
+            ValueFile::Moved(file, _) => file.path(),
+        }
+    }
+
+    /// The one file that it is; a directory is none.
+    pub(crate) fn file(&self) -> Option<&dyn ReadFile> {
+        match self {
+            ValueFile::Segment(open) | ValueFile::Object(open) => Some(&*open.file),
+            ValueFile::Shelf(_) => None,
+            ValueFile::Moved(file, _) => Some(file.file()),
+        }
+    }
+
+    /// See [`ReadFile::fd`].
+    pub fn fd(&self) -> Option<BorrowedFd<'_>> {
+        self.file().and_then(ReadFile::fd)
+    }
+
+    /// See [`ReadFile::will_need`].
+    pub fn will_need(&self, offset: u64, len_bytes: u64) {
+        self.file().into_iter().for_each(|file| file.will_need(offset, len_bytes));
+    }
+
+    /// Fills `buf` with what stands at this offset; a directory has nothing there.
+    ///
+    /// # Errors
+    /// See [`ReadFile::read_exact_at`].
+    pub fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> std::io::Result<()> {
+        let file = self.file().ok_or(std::io::ErrorKind::IsADirectory)?;
+        file.read_exact_at(offset, buf)
+    }
+
+    /// Reads the front of the record that a slot leads to, as [`ValueFile::front`] does.
+    pub fn front_of(&self, place: ShortPlace, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
+        self.front(self.unit_of(place)?, bytes, record)
+    }
+
+    /// The hash, as one of a value of this key, of so many bytes that stand `from` bytes behind the beginning of the record that a
+    /// slot leads to.
+    pub fn hash_of(&self, place: ShortPlace, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
+        match self {
+            ValueFile::Shelf(shelf) => shelf.object(place.unit)?.hash_stretch((from, len), key),
+            _ => self.hash_stretch((u64::from(self.unit_of(place)?) * VALUE_ALIGN + from, len), key),
+        }
+    }
+
+    /// Fills `buf` with what stands `from` bytes behind the beginning of the record that a slot
+    /// leads to.
+    ///
+    /// # Errors
+    /// Damage where the file ends before; a failed read.
+    pub fn bytes_behind(&self, place: ShortPlace, from: u64, buf: &mut [u8]) -> Result<()> {
+        if let ValueFile::Shelf(shelf) = self {
+            return shelf.object(place.unit)?.read_all_at(from, buf);
+        }
+        self.read_all_at(u64::from(self.unit_of(place)?) * VALUE_ALIGN + from, buf)
+    }
+
+    fn read_all_at(&self, from: u64, buf: &mut [u8]) -> Result<()> {
+        self.read_exact_at(from, buf).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => {
+                Error::corrupt(self.path(), from, "the file ends before the value does")
+            }
+            _ => Error::io("read", self.path(), error),
+        })
+    }
+
+    /// The hash, as [`ValueFile::hash_of`] gives it, of a stretch of the file, which is read
+    /// through a window.
+    pub fn hash_stretch(&self, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
+        let mut hash = GrowingHash::new(key_hash(key));
+        let mut window = vec![0; len.min(WINDOW_BYTES) as usize];
+        let mut done = 0;
+        while done < len {
+            let now = &mut window[..(len - done).min(WINDOW_BYTES) as usize];
+            self.read_all_at(from + done, now)?;
+            hash.push(now);
+            done += now.len() as u64;
+        }
+        Ok(hash.hash32())
+    }
+
+    /// Where in this file the record begins that a slot leads to.
+    fn unit_of(&self, place: ShortPlace) -> Result<u32> {
+        let ValueFile::Moved(file, cache) = self else { return Ok(place.unit) };
+        let Some(segment) = file.segment_of_low(place.segment_low, SEGMENT_BITS) else {
+            let what = "a hashed table leads to a segment that it does not carry";
+            return Err(Error::corrupt(self.path(), 0, what));
+        };
+        file.find(ValuePlace { segment, unit: place.unit }, |at| page(file, cache, at))
+    }
+
+    /// Reads the front of the record that begins at a unit of the file, so many bytes of it or as many as there are, into `record`. It is
+    /// not looked at.
+    pub fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
+        let (offset, path, file) = match (self, self.file()) {
+            (ValueFile::Shelf(shelf), _) => return shelf.object(unit)?.front(0, bytes, record),
+            (_, Some(file)) => (u64::from(unit) * VALUE_ALIGN, self.path(), file),
+            (_, None) => return Ok(()), // cannot be
+        };
+        let (mut file_bytes, may_be_cut) = match self {
+            ValueFile::Moved(file, _) => (file.records_end(), false),
+            _ => (self.len_bytes(), true),
+        };
+        loop {
+            record.resize(bytes.min(file_bytes.saturating_sub(offset)) as usize, 0);
+            match file.read_exact_at(offset, record) {
+                Ok(()) => return Ok(()),
+                // It was cut to what counts since it was opened.
+                Err(error) if may_be_cut && error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                    let now = file.len_bytes().map_err(|error| Error::io("read", path, error))?;
+                    if now >= file_bytes {
+                        return Err(Error::io("read", path, error));
+                    }
+                    file_bytes = now;
+                }
+                Err(error) => return Err(Error::io("read", path, error)),
+            }
+        }
+    }
+
+    /// Its length when it was opened.
+    pub fn len_bytes(&self) -> u64 {
+        match self {
+            ValueFile::Segment(open) | ValueFile::Object(open) => open.len_bytes,
+            ValueFile::Shelf(_) => 0,
+            ValueFile::Moved(file, _) => file.file_bytes(),
+        }
+    }
+
+    /// Whether so many bytes stand in the file from where the record begins that a slot leads to.
+    ///
+    /// # Errors
+    /// Damage; a failed call.
+    pub fn holds(&self, place: ShortPlace, bytes: u64) -> Result<bool> {
+        let (from, end) = match self {
+            ValueFile::Shelf(shelf) => (0, shelf.object(place.unit)?.len_bytes()),
+            ValueFile::Moved(file, _) => (u64::from(self.unit_of(place)?) * VALUE_ALIGN, file.records_end()),
+            _ => (u64::from(self.unit_of(place)?) * VALUE_ALIGN, self.len_bytes()),
+        };
+        Ok(from.checked_add(bytes).is_some_and(|upto| upto <= end))
+    }
+
+    /// The error of a record that a slot leads to and that is not what it should be.
+    pub fn damaged(&self, place: ShortPlace, what: impl std::fmt::Display) -> Error {
+        match (self, self.unit_of(place)) {
+            (ValueFile::Shelf(shelf), _) => {
+                Error::corrupt(&object_path(&shelf.dir, shelf.number, place.unit), 0, what)
+            }
+            (_, Ok(unit)) => Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what),
+            (_, Err(error)) => error,
+        }
+    }
+
+    /// Reads the value that a pointer leads to, by one read into `record`, and one of a page of the map where values were moved
+    /// and no cache has it.
+    ///
+    /// # Errors
+    /// Damage, a failed read.
+    pub fn value<'r>(
+        &self,
+        of: (TableId, &[u8]),
+        pointer: &Pointer<'_>,
+        record: &'r mut Vec<u8>,
+    ) -> Result<&'r [u8]> {
+        match self {
+            ValueFile::Segment(open) => open.value(of, pointer, record),
+            ValueFile::Object(open) => open.value(of, &of_object(pointer), record),
+            ValueFile::Shelf(shelf) => shelf.object(pointer.place.unit)?.value(of, pointer, record),
+            ValueFile::Moved(file, cache) => file.value(of, pointer, record, |at| page(file, cache, at)),
+        }
+    }
+}
+
+/// A page of the map of a file of moved values.
+fn page(file: &MovedFile, cache: &Option<(Arc<dyn MapPages>, u64)>, at: u64) -> Result<Arc<[u8]>> {
+    match cache {
+        Some((cache, cached_as)) => cache.page(*cached_as, at, &|| file.read_page(at)),
+        None => file.read_page(at),
+    }
+}

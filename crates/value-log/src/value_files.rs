@@ -1,0 +1,213 @@
+//! The files of the value lane as readers use them, and which of these a reader can count on.
+//!
+//! A *roster* says in which file the values of each segment lie, between two edits that changed that. Who holds one finds every
+//! value that the pictures of its time lead to: a file goes when the manifest, durably, no longer lists it, and nobody holds a
+//! roster that has it.
+//!
+//! ```text
+//!   round r       roster r: 12 31 44, each in a file of its own, and 57 as soon as it begins
+//!   a get         notes r, searches; finds a pointer, and takes the present roster; when that is not r, searches again
+//!   a scan        the same, before its first row, and holds the roster to its end
+//!   round r+1     roster r+1: 44 57, and 12 and 31 in file 60, which holds what was alive of them
+//! ```
+//!
+//! So a search that meets no pointer costs one load of a number. And nobody looks into file 60 for what it does not hold: who
+//! has a picture of before round r+1 has an older roster too, whose files are whole.
+//!
+//! A `Roster` and what goes with it is in `segment_map.rs`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use folddb_base::{Error, FileNumber, Result};
+use folddb_host::Files;
+use folddb_host::sync::Mutex;
+use folddb_host::sync::RwLock;
+use folddb_host::sync::atomic::{AtomicU64, Ordering};
+use folddb_layout::file_name::FileName;
+
+use crate::moved::MovedFile;
+use crate::segment::values_path;
+use crate::segment_map::{ListedFile, Roster};
+use crate::value_file::{MapPages, Shelf, ValueFile};
+
+/// The files of an open store.
+pub struct ValueFiles {
+    dir: PathBuf,
+    files: Arc<dyn Files>,
+    /// Pages of maps come by way of it.
+    cache: Arc<dyn MapPages>,
+    present: RwLock<Arc<Roster>>,
+    /// How often a roster has taken the place of another.
+    rounds: AtomicU64,
+    /// Those that are open for reading, by their numbers.
+    open: RwLock<BTreeMap<FileNumber, Arc<ValueFile>>>,
+    open_max: usize,
+    /// Whether they are read past the page cache.
+    is_direct: bool,
+}
+
+impl ValueFiles {
+    /// Those of the store in `dir`: `listed` are the names of its segments, `moved` its files of moved values with the segments
+    /// that are in them.
+    pub fn new(
+        dir: &Path,
+        files: Arc<dyn Files>,
+        cache: Arc<dyn MapPages>,
+        listed: impl Iterator<Item = FileName>,
+        moved: impl Iterator<Item = (FileNumber, Vec<FileNumber>)>,
+        (open_max, is_direct): (usize, bool),
+    ) -> ValueFiles {
+        let made = ValueFiles {
+            dir: dir.to_owned(),
+            files,
+            cache,
+            present: RwLock::default(),
+            rounds: AtomicU64::new(0),
+            open: RwLock::default(),
+            open_max,
+            is_direct,
+        };
+        listed.for_each(|name| made.join(name));
+        for (file, segments) in moved {
+            let listed = made.listed_moved(file);
+            let in_it = segments.iter().map(|segment| (segment.0 as u32, Arc::clone(&listed)));
+            made.present.read().join(in_it);
+        }
+        made
+    }
+
+    fn listed(&self, name: FileName, number: FileNumber, cached_as: Option<u64>) -> Arc<ListedFile> {
+        ListedFile::new(&self.files, &self.dir, name, number, cached_as)
+    }
+
+    fn listed_moved(&self, file: FileNumber) -> Arc<ListedFile> {
+        self.listed(FileName::Moved(file), file, Some(self.cache.number_file()))
+    }
+
+    /// A segment begins: it is in the present roster before anything points to it.
+    pub fn join(&self, name: FileName) {
+        if let Some(number) = name.number() {
+            let file = self.listed(name, number, None);
+            self.present.read().join(std::iter::once((number.0 as u32, file)));
+        }
+    }
+
+    /// Nothing leads any more to these objects: a roster without them begins, and they go with the last that has them.
+    pub fn swept(&self, dead: Vec<(FileNumber, Vec<u32>)>) {
+        let dead = Mutex::new(dead);
+        self.begin_round(&|segments| {
+            for (number, units) in dead.lock().drain(..) {
+                if let Some(present) = segments.get_mut(&(number.0 as u32)) {
+                    let after = self.listed(FileName::Shelf(number), number, None);
+                    let before = std::mem::replace(present, Arc::clone(&after));
+                    before.sweep(units, after);
+                }
+            }
+            Vec::new()
+        });
+    }
+
+    /// How many rosters there have been. Note it before a search whose pointers are to be followed.
+    #[inline]
+    pub fn round(&self) -> u64 {
+        self.rounds.load(Ordering::Acquire)
+    }
+
+    /// The roster of a search that began in this round; none when another has come, and the search is to be done again.
+    pub fn roster_of(&self, round: u64) -> Option<Arc<Roster>> {
+        let present = self.present.read();
+        (self.round() == round).then(|| Arc::clone(&present))
+    }
+
+    /// The present roster, for who holds the manifest's lock or is alone.
+    pub fn present(&self) -> Arc<Roster> {
+        Arc::clone(&self.present.read())
+    }
+
+    /// The manifest, durably, no longer lists these segments: a roster without them begins, and what only they were in goes with
+    /// the last that has them.
+    pub fn retire(&self, gone: &[FileNumber]) {
+        self.begin_round(&|segments| {
+            gone.iter().filter_map(|number| segments.remove(&(number.0 as u32))).collect()
+        });
+    }
+
+    /// The manifest, durably, says that the values of these segments lie in this file: a roster that says so begins, and the files
+    /// in which they were go with the last that has them, unless others are in them still.
+    pub fn moved(&self, moved: &[FileNumber], file: FileNumber) {
+        let listed = self.listed_moved(file);
+        self.begin_round(&|segments| {
+            let to = |number: &FileNumber| segments.insert(number.0 as u32, Arc::clone(&listed));
+            moved.iter().filter_map(to).collect()
+        });
+    }
+
+    /// A roster takes the place of the present one. `change` makes it, and returns the files that some segment has left.
+    #[allow(clippy::type_complexity)]
+    fn begin_round(&self, change: &dyn Fn(&mut BTreeMap<u32, Arc<ListedFile>>) -> Vec<Arc<ListedFile>>) {
+        let mut present = self.present.write();
+        let mut segments = present.segments();
+        let left = change(&mut segments);
+        for file in &left {
+            if !segments.values().any(|other| Arc::ptr_eq(other, file)) {
+                file.retire();
+                self.open.write().remove(&file.number);
+            }
+        }
+        let before = std::mem::replace(&mut *present, Arc::new(Roster::of(segments)));
+        self.rounds.fetch_add(1, Ordering::AcqRel);
+        drop(present);
+        drop((before, left)); // files go without the lock
+    }
+
+    /// The segment with these low bits of its number, open for reading.
+    pub fn open_low(&self, of: &Roster, low: u32) -> Result<Arc<ValueFile>> {
+        self.open(of, of.number_of(low).unwrap_or(low))
+    }
+
+    /// Closes all files: the store is closed.
+    pub fn let_go(&self) {
+        self.open.write().clear();
+    }
+
+    /// The file that has the values of this segment, open for reading.
+    pub fn open(&self, of: &Roster, segment: u32) -> Result<Arc<ValueFile>> {
+        let Some(listed) = of.listed(segment) else {
+            return Err(Error::corrupt(
+                &values_path(&self.dir, FileNumber(u64::from(segment))),
+                0,
+                "a value is said to be in it, and the manifest does not list it",
+            ));
+        };
+        if let Some(opened) = self.open.read().get(&listed.number) {
+            return Ok(Arc::clone(opened));
+        }
+        let opened = Arc::new(match listed.cached_as {
+            None if listed.is_shelf => return Ok(Arc::new(self.shelf(listed.number))),
+            None => ValueFile::open_so(&*self.files, &self.dir, segment, self.is_direct)?,
+            Some(cached_as) => ValueFile::Moved(
+                Box::new(MovedFile::open_so(&*self.files, &self.dir, listed.number, self.is_direct)?),
+                Some((Arc::clone(&self.cache), cached_as)),
+            ),
+        });
+        if let Some(file) = opened.file() {
+            file.expect_scattered(); // values lie in the order of their writing, which no reader follows
+        }
+        let _present = self.present.read(); // whoever retires it holds this for writing
+        if listed.is_retired() {
+            return Ok(opened); // kept open it would keep its space
+        }
+        let mut open = self.open.write();
+        if open.len() >= self.open_max {
+            open.pop_first(); // the oldest, which reads of fresh values ask least for
+        }
+        open.insert(listed.number, Arc::clone(&opened));
+        Ok(opened)
+    }
+
+    fn shelf(&self, number: FileNumber) -> ValueFile {
+        ValueFile::Shelf(Shelf::new(&self.files, &self.dir, number, self.is_direct))
+    }
+}
