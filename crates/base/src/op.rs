@@ -10,12 +10,12 @@
 //!   Insert v         v           x         v
 //!   Fold m           m           x·m       m
 //!   InsertFold a m   a           x·m       varint(len a) a m
-//!   SetApart p       v           v         pointer to v
-//!   InsertApart p    v           x         pointer to v
-//!   FoldApart p      m           x·m       pointer to m
+//!   SetSeparated p       v           v         pointer to v
+//!   InsertSeparated p    v           x         pointer to v
+//!   FoldSeparated p      m           x·m       pointer to m
 //! ```
 //!
-//! The last three are `Set`, `Insert` and `Fold` whose value lies *apart*, in the value lane: in one piece, see `pointer.rs`, or
+//! The last three are `Set`, `Insert` and `Fold` whose value is *separated*, in the value lane: in one piece, see `pointer.rs`, or
 //! in several, see `rope.rs`.
 //!
 //! How two of them compose is the business of `folddb-rules`; here is only how they look.
@@ -38,11 +38,11 @@ pub enum OpKind {
     /// What composing an `Insert` with a later `Fold` gives; users do not write it.
     InsertFold = 4,
     /// As `Set`, and its value lies in the value lane. (5 is the range delete of the log.)
-    SetApart = 6,
+    SetSeparated = 6,
     /// As `Insert`, and its value lies in the value lane.
-    InsertApart = 7,
+    InsertSeparated = 7,
     /// As `Fold`, and its operand lies in the value lane.
-    FoldApart = 8,
+    FoldSeparated = 8,
 }
 
 impl OpKind {
@@ -55,17 +55,17 @@ impl OpKind {
             2 => OpKind::Insert,
             3 => OpKind::Fold,
             4 => OpKind::InsertFold,
-            _ => return OpKind::apart_from_u8(number),
+            _ => return OpKind::separated_from_u8(number),
         })
     }
 
     /// Of its own, so that the kinds whose values are inline stay a range without a gap.
     #[cold]
-    fn apart_from_u8(number: u8) -> Result<OpKind, Malformed> {
+    fn separated_from_u8(number: u8) -> Result<OpKind, Malformed> {
         match number {
-            6 => Ok(OpKind::SetApart),
-            7 => Ok(OpKind::InsertApart),
-            8 => Ok(OpKind::FoldApart),
+            6 => Ok(OpKind::SetSeparated),
+            7 => Ok(OpKind::InsertSeparated),
+            8 => Ok(OpKind::FoldSeparated),
             _ => Err(Malformed::Tag),
         }
     }
@@ -73,22 +73,22 @@ impl OpKind {
     /// True when nothing older than this op can matter: the search for a value stops here.
     #[inline]
     pub fn absorbs(self) -> bool {
-        matches!(self, OpKind::Delete | OpKind::Set | OpKind::SetApart)
+        matches!(self, OpKind::Delete | OpKind::Set | OpKind::SetSeparated)
     }
 
     /// True when its payload points to a value that lies in the value lane.
     #[inline]
-    pub fn is_apart(self) -> bool {
-        matches!(self, OpKind::SetApart | OpKind::InsertApart | OpKind::FoldApart)
+    pub fn is_separated(self) -> bool {
+        matches!(self, OpKind::SetSeparated | OpKind::InsertSeparated | OpKind::FoldSeparated)
     }
 
-    /// The kind of the same op with its value apart, of those that have one.
+    /// The kind of the same op with its value separated, of those that have one.
     #[inline]
-    pub fn apart(self) -> OpKind {
+    pub fn separated(self) -> OpKind {
         match self {
-            OpKind::Set => OpKind::SetApart,
-            OpKind::Insert => OpKind::InsertApart,
-            OpKind::Fold => OpKind::FoldApart,
+            OpKind::Set => OpKind::SetSeparated,
+            OpKind::Insert => OpKind::InsertSeparated,
+            OpKind::Fold => OpKind::FoldSeparated,
             other => other,
         }
     }
@@ -97,9 +97,9 @@ impl OpKind {
     #[inline]
     pub fn inline(self) -> OpKind {
         match self {
-            OpKind::SetApart => OpKind::Set,
-            OpKind::InsertApart => OpKind::Insert,
-            OpKind::FoldApart => OpKind::Fold,
+            OpKind::SetSeparated => OpKind::Set,
+            OpKind::InsertSeparated => OpKind::Insert,
+            OpKind::FoldSeparated => OpKind::Fold,
             other => other,
         }
     }
@@ -123,12 +123,12 @@ pub enum Op<'a> {
         /// The operand on a present one.
         present: &'a [u8],
     },
-    /// See [`OpKind::SetApart`].
-    SetApart(&'a [u8]),
-    /// See [`OpKind::InsertApart`].
-    InsertApart(&'a [u8]),
-    /// See [`OpKind::FoldApart`].
-    FoldApart(&'a [u8]),
+    /// See [`OpKind::SetSeparated`].
+    SetSeparated(&'a [u8]),
+    /// See [`OpKind::InsertSeparated`].
+    InsertSeparated(&'a [u8]),
+    /// See [`OpKind::FoldSeparated`].
+    FoldSeparated(&'a [u8]),
 }
 
 impl<'a> Op<'a> {
@@ -145,21 +145,21 @@ impl<'a> Op<'a> {
                 let mut reader = Reader::new(payload);
                 Op::InsertFold { absent: reader.slice()?, present: reader.rest() }
             }
-            apart => {
+            separated => {
                 check_pointer(payload)?;
-                match apart {
-                    OpKind::SetApart => Op::SetApart(payload),
-                    OpKind::InsertApart => Op::InsertApart(payload),
-                    _ => Op::FoldApart(payload),
+                match separated {
+                    OpKind::SetSeparated => Op::SetSeparated(payload),
+                    OpKind::InsertSeparated => Op::InsertSeparated(payload),
+                    _ => Op::FoldSeparated(payload),
                 }
             }
         })
     }
 
-    /// True for `SetApart`, `InsertApart` and `FoldApart`.
+    /// True for `SetSeparated`, `InsertSeparated` and `FoldSeparated`.
     #[inline]
-    pub fn is_apart(&self) -> bool {
-        matches!(self, Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_))
+    pub fn is_separated(&self) -> bool {
+        matches!(self, Op::SetSeparated(_) | Op::InsertSeparated(_) | Op::FoldSeparated(_))
     }
 
     /// Its kind.
@@ -171,9 +171,9 @@ impl<'a> Op<'a> {
             Op::Insert(_) => OpKind::Insert,
             Op::Fold(_) => OpKind::Fold,
             Op::InsertFold { .. } => OpKind::InsertFold,
-            Op::SetApart(_) => OpKind::SetApart,
-            Op::InsertApart(_) => OpKind::InsertApart,
-            Op::FoldApart(_) => OpKind::FoldApart,
+            Op::SetSeparated(_) => OpKind::SetSeparated,
+            Op::InsertSeparated(_) => OpKind::InsertSeparated,
+            Op::FoldSeparated(_) => OpKind::FoldSeparated,
         }
     }
 
@@ -185,9 +185,9 @@ impl<'a> Op<'a> {
             Op::Set(v)
             | Op::Insert(v)
             | Op::Fold(v)
-            | Op::SetApart(v)
-            | Op::InsertApart(v)
-            | Op::FoldApart(v) => {
+            | Op::SetSeparated(v)
+            | Op::InsertSeparated(v)
+            | Op::FoldSeparated(v) => {
                 out.extend_from_slice(v);
             }
             Op::InsertFold { absent, present } => {
@@ -205,9 +205,9 @@ impl<'a> Op<'a> {
             Op::Set(v)
             | Op::Insert(v)
             | Op::Fold(v)
-            | Op::SetApart(v)
-            | Op::InsertApart(v)
-            | Op::FoldApart(v) => v.len(),
+            | Op::SetSeparated(v)
+            | Op::InsertSeparated(v)
+            | Op::FoldSeparated(v) => v.len(),
             Op::InsertFold { absent, present } => {
                 varint_len(absent.len() as u64) + absent.len() + present.len()
             }

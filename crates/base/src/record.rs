@@ -25,9 +25,9 @@ impl<'a> Record<'a> {
             Op::Set(v)
             | Op::Insert(v)
             | Op::Fold(v)
-            | Op::SetApart(v)
-            | Op::InsertApart(v)
-            | Op::FoldApart(v) => v,
+            | Op::SetSeparated(v)
+            | Op::InsertSeparated(v)
+            | Op::FoldSeparated(v) => v,
             Op::InsertFold { .. } => {
                 scratch.clear();
                 op.put_payload(scratch);

@@ -1,6 +1,6 @@
-//! Ropes: values that lie apart in several pieces.
+//! Ropes: separated values in several pieces.
 //!
-//! The payload of `SetApart`, `InsertApart` and `FoldApart` is a pointer, or a rope:
+//! The payload of `SetSeparated`, `InsertSeparated` and `FoldSeparated` is a pointer, or a rope:
 //!
 //! ```text
 //!    0  mark     u32     0xffffffff, which is no segment
@@ -9,7 +9,7 @@
 //!   16  head     slice   what the table's rules take out of the whole value; mostly nothing
 //!    .  the pieces, in order:
 //!       inline   varint  2 × bytes + 1, and the bytes; never empty, never two in a row
-//!       apart    varint  2 × bytes, then segment u32, place u32, hash u32: as in a pointer
+//!       separated varint  2 × bytes, then segment u32, place u32, hash u32: as in a pointer
 //! ```
 //!
 //! In a table that knows expiry the mark is 0xfffffffe, and the deadline (u64, see `stamp.rs`)
@@ -38,10 +38,10 @@ const FRONT_BYTES: usize = 16;
 /// Where a rope with [`LASTING_ROPE_MARK`] says until when its value lasts.
 const DEADLINE_AT: usize = FRONT_BYTES;
 
-/// What is said of a value that lies apart, in one piece or several.
+/// What is said of a separated value, in one piece or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rope<'a> {
-    /// When the newest piece was written that lies apart, in milliseconds since 1970.
+    /// When the newest piece was written that is separated, in milliseconds since 1970.
     pub time_ms: u64,
     /// Until when the value lasts, in milliseconds since 1970; none where that is not said.
     pub deadline_ms: Option<u64>,
@@ -67,7 +67,7 @@ pub enum Piece<'a> {
     /// These bytes.
     Inline(&'a [u8]),
     /// A value of its own in the value lane.
-    Apart {
+    Separated {
         /// Where it lies.
         place: ValuePlace,
         /// Its hash, as in a pointer.
@@ -84,7 +84,7 @@ impl Piece<'_> {
     pub fn len(&self) -> u64 {
         match self {
             Piece::Inline(bytes) => bytes.len() as u64,
-            Piece::Apart { len, .. } => *len,
+            Piece::Separated { len, .. } => *len,
         }
     }
 
@@ -93,11 +93,11 @@ impl Piece<'_> {
         self.len() == 0
     }
 
-    /// A pointer to the piece, where it lies apart.
+    /// A pointer to the piece, where it is separated.
     pub fn pointer(&self) -> Option<Pointer<'static>> {
         match *self {
             Piece::Inline(_) => None,
-            Piece::Apart { place, hash, len, .. } => {
+            Piece::Separated { place, hash, len, .. } => {
                 Some(Pointer { place, time_ms: 0, hash, len, head: &[] })
             }
         }
@@ -145,7 +145,7 @@ impl<'a> Rope<'a> {
             Body::One(pointer) => (Some(pointer), (&[][..], 0)),
             Body::Many(bytes, from) => (None, (bytes, from)),
         };
-        let one = one.map(|Pointer { place, hash, len, .. }| Piece::Apart { place, hash, len, at: 0 });
+        let one = one.map(|Pointer { place, hash, len, .. }| Piece::Separated { place, hash, len, at: 0 });
         let end = many.1 + many.0.len();
         let mut reader = Reader::new(many.0);
         one.into_iter().chain(std::iter::from_fn(move || {
@@ -153,7 +153,7 @@ impl<'a> Rope<'a> {
         }))
     }
 
-    /// The pieces that lie apart, in order, as pointers.
+    /// The separated pieces, in order, as pointers.
     pub fn pointers(&self) -> impl Iterator<Item = Pointer<'static>> + use<'a> {
         self.iter().filter_map(|piece| piece.pointer())
     }
@@ -166,14 +166,14 @@ impl<'a> Rope<'a> {
         }
     }
 
-    /// What tells the value from any other that its key has ever had: of where its pieces lie that lie apart, of the bytes of the
+    /// What tells the value from any other that its key has ever had: of where its pieces separated lie, of the bytes of the
     /// others, and of when it was written. Neither a merge nor a move of its pieces changes it.
     pub fn version(&self) -> u64 {
         let mut told = self.time_ms.to_le_bytes().to_vec();
         for piece in self.iter() {
             match piece {
                 Piece::Inline(bytes) => put_slice(&mut told, bytes),
-                Piece::Apart { place, .. } => {
+                Piece::Separated { place, .. } => {
                     put_u32(&mut told, place.segment);
                     put_u32(&mut told, place.unit);
                 }
@@ -191,7 +191,7 @@ impl<'a> Rope<'a> {
         for piece in self.iter() {
             let own = match piece {
                 Piece::Inline(bytes) => value_hash(key, bytes),
-                Piece::Apart { hash, .. } => hash,
+                Piece::Separated { hash, .. } => hash,
             };
             hash.push(&piece.len().to_le_bytes());
             hash.push(&own.to_le_bytes());
@@ -209,7 +209,7 @@ fn read_piece<'a>(reader: &mut Reader<'a>, end: usize) -> Result<Piece<'a>, Malf
     }
     let at = end - reader.rest().len();
     let place = ValuePlace { segment: reader.u32()?, unit: reader.u32()? };
-    Ok(Piece::Apart { place, hash: reader.u32()?, len, at })
+    Ok(Piece::Separated { place, hash: reader.u32()?, len, at })
 }
 
 /// Puts a rope together, piece by piece.
@@ -230,8 +230,8 @@ impl RopeBuilder {
         self.len += bytes.len() as u64;
     }
 
-    /// Adds a piece that lies apart.
-    pub fn push_apart(&mut self, place: ValuePlace, hash: u32, len: u64) {
+    /// Adds a piece that is separated.
+    pub fn push_separated(&mut self, place: ValuePlace, hash: u32, len: u64) {
         self.end_inline();
         put_varint(&mut self.pieces, len << 1);
         put_u32(&mut self.pieces, place.segment);
@@ -246,7 +246,7 @@ impl RopeBuilder {
     pub fn push(&mut self, piece: Piece<'_>) {
         match piece {
             Piece::Inline(bytes) => self.push_inline(bytes),
-            Piece::Apart { place, hash, len, .. } => self.push_apart(place, hash, len),
+            Piece::Separated { place, hash, len, .. } => self.push_separated(place, hash, len),
         }
     }
 
@@ -273,7 +273,7 @@ impl RopeBuilder {
         }
     }
 
-    /// Appends what it has come to: a rope, or a pointer where it is one piece that lies apart.
+    /// Appends what it has come to: a rope, or a pointer where it is one piece that is separated.
     pub fn put(self, time_ms: u64, head: &[u8], out: &mut Vec<u8>) {
         self.put_until(time_ms, None, head, out);
     }

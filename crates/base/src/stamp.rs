@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   of Set, Insert, Fold       the payload begins with it:   write time u48 | deadline u48
-//!   of SetApart, InsertApart   the pointer has the write time; behind its head stands the deadline, as u64. A rope has both (`rope.rs`)
+//!   of SetSeparated, InsertSeparated   the pointer has the write time; behind its head stands the deadline, as u64. A rope has both (`rope.rs`)
 //!   of Delete                  none
 //! ```
 //!
@@ -53,7 +53,7 @@ impl Stamp {
         Ok((Stamp { write_ms: time(0), deadline_ms: time(6) }, value))
     }
 
-    /// The stamp of a value that lies apart, from its pointer or its rope.
+    /// The stamp of a separated value, from its pointer or its rope.
     ///
     /// # Errors
     /// The bytes are neither.
@@ -69,7 +69,7 @@ impl Stamp {
     pub fn of(kind: OpKind, payload: &[u8]) -> Result<Option<Stamp>, Malformed> {
         match kind {
             OpKind::Delete => Ok(None),
-            kind if kind.is_apart() => Stamp::of_pointer(payload).map(Some),
+            kind if kind.is_separated() => Stamp::of_pointer(payload).map(Some),
             _ => Stamp::split(payload).map(|(stamp, _)| Some(stamp)),
         }
     }
@@ -77,7 +77,7 @@ impl Stamp {
     /// The stamp of an op of such a table, and the op as it is without it.
     ///
     /// # Errors
-    /// The payload has none; or the op is an `InsertFold` or a `FoldApart`, which such tables never have.
+    /// The payload has none; or the op is an `InsertFold` or a `FoldSeparated`, which such tables never have.
     #[inline]
     pub fn take(op: Op<'_>) -> Result<(Option<Stamp>, Op<'_>), Malformed> {
         Ok(match op {
@@ -89,8 +89,10 @@ impl Stamp {
             Op::Fold(payload) => {
                 Stamp::split(payload).map(|(stamp, value)| (Some(stamp), Op::Fold(value)))?
             }
-            Op::SetApart(pointer) | Op::InsertApart(pointer) => (Some(Stamp::of_pointer(pointer)?), op),
-            Op::InsertFold { .. } | Op::FoldApart(_) => return Err(Malformed::Tag),
+            Op::SetSeparated(pointer) | Op::InsertSeparated(pointer) => {
+                (Some(Stamp::of_pointer(pointer)?), op)
+            }
+            Op::InsertFold { .. } | Op::FoldSeparated(_) => return Err(Malformed::Tag),
         })
     }
 

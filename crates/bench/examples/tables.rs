@@ -83,17 +83,17 @@ fn name(number: usize) -> String {
     format!("table{number:06}")
 }
 
-/// Writes to one table, of values that lie apart and of others, each with a flush, and then the merges
+/// Writes to one table, of separated values and of others, each with a flush, and then the merges
 /// that are due: what a flush took on average, and all merges together.
 fn flush_and_merge(store: &Store, number: usize) -> Result<(Duration, Duration), Box<dyn Error>> {
     const WRITES: u32 = 64;
     let table: Table<u64, u64> = store.table(&name(number), Rules::sorted())?;
-    let apart = store.table("apart", Rules::sorted::<u64, Vec<u8>>().separate(100))?;
+    let separated = store.table("separated", Rules::sorted::<u64, Vec<u8>>().separate(100))?;
     store.settle()?; // what was made or opened is looked at once
     let (mut flushes, mut merges) = (Duration::ZERO, Duration::ZERO);
     for key in 0..u64::from(WRITES) {
         table.put(&key, &key)?;
-        apart.put(&(key % 3), &vec![key as u8; 1000])?;
+        separated.put(&(key % 3), &vec![key as u8; 1000])?;
         let begun = cpu_time()?;
         store.flush()?;
         let flushed = cpu_time()?;

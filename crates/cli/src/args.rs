@@ -262,10 +262,10 @@ pub(crate) struct CreateArgs {
     /// A complete value equal to this one means that the key is absent
     #[arg(long, value_name = "VALUE", requires = "table", allow_hyphen_values = true)]
     pub(crate) delete_when: Option<String>,
-    /// Values of so many bytes and more lie apart from their keys, and are written once
+    /// Values of so many bytes and more are separated from their keys, and are written once
     #[arg(long, value_name = "SIZE", requires = "table", value_parser = human::parse_bytes)]
     pub(crate) separate: Option<usize>,
-    /// Where values lie that lie apart: segments, or files: each in a file of its own [default: segments]
+    /// Where values separated lie: segments, or files: each in a file of its own [default: segments]
     #[arg(long, value_name = "PLACE", requires = "table")]
     pub(crate) place: Option<String>,
     /// What of a value is its head, which lies with its key: none, first:N bytes, json:POINTER
@@ -308,7 +308,7 @@ pub(crate) struct ImportArgs {
     pub(crate) create: bool,
     /// Rows come in the order of their keys, and make a new table at once, each written once; nothing is imported where one does not
     ///
-    /// Refused for a table that is hashed, whose values lie apart or expire, that has indexes or keeps its log (--keep-log),
+    /// Refused for a table that is hashed, whose values are separated or expire, that has indexes or keeps its log (--keep-log),
     /// and where a feed tells of it: an import without it, in batches, serves these. Indexes can be added afterwards.
     #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
     pub(crate) sorted: bool,

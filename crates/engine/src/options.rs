@@ -196,7 +196,7 @@ impl Options {
         self
     }
 
-    /// Whether values that lie apart are read past the page cache (`O_DIRECT`), where the file system can. Default false. For stores much
+    /// Whether separated values are read past the page cache (`O_DIRECT`), where the file system can. Default false. For stores much
     /// larger than memory whose values are each read once in a long while: they push nothing else out of memory then. Values that are
     /// read again are read from the disk again.
     pub fn values_direct(mut self, direct: bool) -> Options {
@@ -232,7 +232,7 @@ impl Options {
 
     /// Deletes in runs that are older than this are merged with all that they delete, so that it is gone from the runs, whatever that
     /// merge costs: by so much later, about, and by what the merge takes. Default none: deletes meet what they delete when it is
-    /// worth it. Ages are known of what is written while this is set. What lies apart goes with its segment, when reclaim comes to that;
+    /// worth it. Ages are known of what is written while this is set. What is separated goes with its segment, when reclaim comes to that;
     /// entries of indexes when they are cleaned, and logs that feeds or tables keep stay. It says nothing of deletes of ranges, of what a snapshot still sees, of tables that keep their past, and of memtables:
     /// what lies in these is on the disk in the log only, until they are flushed.
     pub fn deletes_age_max(mut self, age: Option<Duration>) -> Options {

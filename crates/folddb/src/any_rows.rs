@@ -98,7 +98,7 @@ impl AnyRows {
         }
     }
 
-    /// The last row, or the head of its value where that lies apart and is long; only where short values are wanted.
+    /// The last row, or the head of its value where that is separated and is long; only where short values are wanted.
     pub(crate) fn short(&mut self) -> (&[u8], Short<'_>) {
         match self {
             AnyRows::Sorted(rows) => {

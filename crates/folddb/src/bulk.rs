@@ -65,7 +65,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`] when there is such a table; [`ErrorKind::InvalidInput`] for rules that a load cannot serve: hashed
-    /// tables, values that lie apart or expire; or where a feed tells of the table.
+    /// tables, separated values or expire; or where a feed tells of the table.
     pub fn bulk_load<K: Key, V: Value>(&self, name: &str, rules: Rules<K, V>) -> Result<BulkLoad<K, V>> {
         let bytes = self.bulk_load_bytes(name, rules.as_table_rules().clone())?;
         fit::<V>(name, bytes.rules())?;
@@ -110,7 +110,7 @@ fn exists(name: &str) -> Error {
 fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
     let why = match &bound.rules {
         rules if rules.kind == TableKind::Hashed => "it is hashed, and has no runs",
-        rules if rules.separate.is_some() => "its values lie apart",
+        rules if rules.separate.is_some() => "its values are separated",
         rules if rules.keeps_log => "it keeps its log, which a load passes by",
         rules if rules.expire.has_stamps() => "its values expire",
         rules if !rules.indexes.is_empty() => "it has indexes, which may be added to it afterwards",

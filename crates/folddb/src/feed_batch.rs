@@ -1,4 +1,4 @@
-//! Frames of the log as batches of a feed: which ops are told, of which tables, with the values that lie apart.
+//! Frames of the log as batches of a feed: which ops are told, of which tables, with the separated values.
 //!
 //! What tables there are and where values lie is told by who reads the log: the open store (`feed.rs`), or the manifest that
 //! another process writes (`feed_beside.rs`).
@@ -40,7 +40,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) living: &'a dyn Fn(TableId) -> Option<(String, String)>,
     /// What has happened to tables since.
     pub(crate) notes: &'a VecDeque<TableNote>,
-    /// Where values lie that lie apart.
+    /// Where values separated lie.
     pub(crate) values: &'a ValueFiles,
     pub(crate) roster: Arc<Roster>,
     pub(crate) value_reads: &'a Counter,
@@ -83,7 +83,7 @@ impl Reading<'_> {
         let (mut payload, mut stamp) = (record.payload, None);
         if let (LogOp::Op(kind), true) = (record.op, met.has_stamps) {
             stamp = Stamp::of(kind, payload).map_err(malformed)?;
-            if !kind.is_apart() && kind != OpKind::Delete {
+            if !kind.is_separated() && kind != OpKind::Delete {
                 payload = Stamp::split(payload).map_err(malformed)?.1;
             }
         }
@@ -109,11 +109,11 @@ impl Reading<'_> {
                 let pointer = record.pointer().unwrap_or_default();
                 let rope = Rope::decode(pointer).map_err(malformed)?;
                 match (self.value(record, &rope)?, record.op) {
-                    (None, LogOp::Op(OpKind::InsertApart)) => FeedChange::PutIfAbsentLong(rope.len),
-                    (None, LogOp::Op(OpKind::FoldApart)) => FeedChange::FoldLong(rope.len),
+                    (None, LogOp::Op(OpKind::InsertSeparated)) => FeedChange::PutIfAbsentLong(rope.len),
+                    (None, LogOp::Op(OpKind::FoldSeparated)) => FeedChange::FoldLong(rope.len),
                     (None, _) => FeedChange::PutLong(rope.len),
-                    (Some(value), LogOp::Op(OpKind::InsertApart)) => FeedChange::PutIfAbsent(value),
-                    (Some(value), LogOp::Op(OpKind::FoldApart)) => FeedChange::Fold(value),
+                    (Some(value), LogOp::Op(OpKind::InsertSeparated)) => FeedChange::PutIfAbsent(value),
+                    (Some(value), LogOp::Op(OpKind::FoldSeparated)) => FeedChange::Fold(value),
                     (Some(value), _) => FeedChange::Put(value),
                 }
             }
@@ -123,7 +123,7 @@ impl Reading<'_> {
         Ok(Some(FeedOp { table: Arc::clone(&met.table), seq, key: record.key.to_vec(), change, deadline_ms }))
     }
 
-    /// A value that lies apart; none where it is too long to be held.
+    /// A separated value; none where it is too long to be held.
     fn value(&self, record: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<Option<Vec<u8>>> {
         if rope.len > VALUE_BYTES_MAX as u64 {
             return Ok(None);
@@ -136,7 +136,7 @@ impl Reading<'_> {
             match (piece, piece.pointer()) {
                 (_, Some(pointer)) => value.extend_from_slice(&self.piece(record, &pointer)?),
                 (Piece::Inline(bytes), None) => value.extend_from_slice(bytes),
-                (Piece::Apart { .. }, None) => {} // cannot be
+                (Piece::Separated { .. }, None) => {} // cannot be
             }
         }
         Ok(Some(value))

@@ -164,7 +164,7 @@ impl BytesFind {
         self
     }
 
-    /// The keys of the records. No value that lies apart is read where heads or keys tell the terms.
+    /// The keys of the records. No separated value is read where heads or keys tell the terms.
     pub fn keys(self) -> impl Iterator<Item = Result<Vec<u8>>> {
         Hits::start(self, Want::Key).map(|hit| Ok(hit?.key))
     }

@@ -76,7 +76,7 @@ impl BytesFind {
         self.spread(threads, &start, &|find| find.hits(with_values), &|sum, hit| Ok(step(sum, hit)), join)
     }
 
-    /// The same with the heads of the values ([`Hit::head`]) instead of these: no value that lies apart is read where heads or keys tell
+    /// The same with the heads of the values ([`Hit::head`]) instead of these: no separated value is read where heads or keys tell
     /// the terms.
     ///
     /// # Errors

@@ -101,14 +101,14 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Values of so many bytes and more lie apart, in the value lane, and are written there once. Off by default; at least 32.
+    /// Values of so many bytes and more are separated, in the value lane, and are written there once. Off by default; at least 32.
     /// Worth it from about 2 KiB on, for values that are set rather than folded.
     pub fn separate(mut self, from_bytes: u32) -> Self {
         self.rules = self.rules.separate(Some(from_bytes));
         self
     }
 
-    /// Where values lie that lie apart: many in one file, or each in a file of its own. [`ValuesIn::Segments`] by default.
+    /// Where values separated lie: many in one file, or each in a file of its own. [`ValuesIn::Segments`] by default.
     pub fn values_in(mut self, place: ValuesIn) -> Self {
         self.rules = self.rules.values_in(place);
         self
@@ -129,7 +129,7 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// What of a value is its head, which [`crate::Table::head`] gives without reading a value that lies apart. None by default.
+    /// What of a value is its head, which [`crate::Table::head`] gives without reading a separated value. None by default.
     pub fn head(mut self, rule: HeadRule) -> Self {
         self.rules = self.rules.head(rule);
         self

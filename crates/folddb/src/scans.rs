@@ -192,7 +192,7 @@ impl BytesScan {
         self
     }
 
-    /// Only keys: the rows come with empty values, and no value that lies apart is read.
+    /// Only keys: the rows come with empty values, and no separated value is read.
     pub fn keys_only(mut self) -> Self {
         self.plan.wanted = Wanted::Nothing;
         self
@@ -212,7 +212,7 @@ impl BytesScan {
         }
     }
 
-    /// Keys with the heads of their values instead of these: no value that lies apart is read, but for what [`Head`] says.
+    /// Keys with the heads of their values instead of these: no separated value is read, but for what [`Head`] says.
     pub fn heads(self) -> Heads {
         Heads { state: RowsState::start(self.with_heads()) }
     }
@@ -258,7 +258,7 @@ impl LentRows {
         row
     }
 
-    /// The next key and its value, or the head of one that lies apart and is long; only where short values are wanted.
+    /// The next key and its value, or the head of one that is separated and is long; only where short values are wanted.
     pub(crate) fn next_short(&mut self) -> Result<Option<(&[u8], Short<'_>)>> {
         if self.next_row()?.is_none() {
             return Ok(None);
@@ -436,7 +436,7 @@ impl<K: Key, V: Value> Scan<K, V> {
 }
 
 impl<K: Key, V: Value> Scan<K, V> {
-    /// Keys with the heads of their values instead of these: no value that lies apart is read, but for what [`Head`] says.
+    /// Keys with the heads of their values instead of these: no separated value is read, but for what [`Head`] says.
     pub fn heads(self) -> impl Iterator<Item = Result<(K, Head)>> {
         let table = self.bytes.table.name.clone();
         self.bytes.heads().map(move |row| {

@@ -50,7 +50,7 @@ impl BytesScan {
 
     /// Folds all rows of the scan on `threads` threads: each piece of the range begins with `start`, takes its rows by `step`, and
     /// what the pieces come to is joined, in the order of the scan, by `join`. A `step` that breaks ends the work: what was
-    /// gathered until then is joined. With [`BytesScan::keys_only`] the values that `step` sees are empty, and none that lies apart is
+    /// gathered until then is joined. With [`BytesScan::keys_only`] the values that `step` sees are empty, and none that is separated is
     /// read.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl BytesScan {
         self.spread(threads, &start, &piece, join)
     }
 
-    /// The same with the heads of the values instead of these: no value that lies apart is read, but for what [`Head`] says.
+    /// The same with the heads of the values instead of these: no separated value is read, but for what [`Head`] says.
     ///
     /// # Errors
     /// As [`BytesScan::fold_rows`].
@@ -172,7 +172,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.bytes.spread(threads, &start, &piece, join)
     }
 
-    /// The same of the keys alone: no value that lies apart is read.
+    /// The same of the keys alone: no separated value is read.
     ///
     /// # Errors
     /// As [`Scan::fold_rows`].
@@ -195,7 +195,7 @@ impl<K: Key, V: Value> Scan<K, V> {
         self.bytes.keys_only().spread(threads, &start, &piece, join)
     }
 
-    /// The same of keys and the heads of their values: no value that lies apart is read.
+    /// The same of keys and the heads of their values: no separated value is read.
     ///
     /// # Errors
     /// As [`Scan::fold_rows`].

@@ -324,7 +324,7 @@ impl<K: Key, V: Value> Table<K, V> {
         self.bytes.contains(&encoded_key(key))
     }
 
-    /// The head of the value of `key`: its size, its hash, and what the table's rules take out of it. A value that lies apart is
+    /// The head of the value of `key`: its size, its hash, and what the table's rules take out of it. A separated value is
     /// not read, unless an operand waits to be folded onto it.
     ///
     /// # Errors

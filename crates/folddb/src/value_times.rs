@@ -34,7 +34,7 @@ impl ValueTimes {
 
 impl Store {
     /// By segment, when the values were written that sorted tables lead to. Of a value in several pieces the time of the
-    /// newest counts for all. A segment of which nothing is known is not there. Reads every key with a value that lies apart.
+    /// newest counts for all. A segment of which nothing is known is not there. Reads every key with a separated value.
     ///
     /// # Errors
     /// Damage, or a failed read.
@@ -71,7 +71,7 @@ impl Look {
 
 impl Inspect for Look {
     fn record(&mut self, _: u64, record: Record<'_>) {
-        if let Some(Ok(rope)) = record.kind.is_apart().then(|| Rope::decode(record.payload)) {
+        if let Some(Ok(rope)) = record.kind.is_separated().then(|| Rope::decode(record.payload)) {
             self.note(&rope);
         }
     }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   up to 16 MiB                        one op
-//!   longer, and the table streams       one op, its value in pieces that lie apart (`stream.rs`)
+//!   longer, and the table streams       one op, its value in separated pieces (`stream.rs`)
 //!   longer, and folding has made it     operands that fold to the same bytes (`Fold::pieces`), in as many batches as they take:
 //!                                       a reader, or a crash, between two of them meets the beginning of the value
 //!   else                                an error that names the key

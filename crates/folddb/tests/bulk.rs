@@ -139,7 +139,7 @@ fn rules_that_a_load_cannot_serve_are_refused() {
     let sorted = || TableRules::new(KeyCodec::Bytes);
     for (rules, why) in [
         (TableRules::hashed(KeyCodec::Bytes), "hashed"),
-        (sorted().separate(Some(2048)), "apart"),
+        (sorted().separate(Some(2048)), "separated"),
         (sorted().expire(Expire::ByWrite), "expire"),
         (sorted().keep_log(true), "keeps its log"),
     ] {

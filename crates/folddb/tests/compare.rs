@@ -195,7 +195,7 @@ fn deadline(side: &Side, key: u64) -> Option<u64> {
 fn what_is_brought_over_lasts_as_long_as_it_does_there() {
     let expiring = |expire| side_of(Rules::sorted::<u64, Vec<u8>>().separate(512).expire(expire));
     let (first, second) = (expiring(Expire::ByWrite), expiring(Expire::After(3_600_000)));
-    let long = blob(24); // lies apart
+    let long = blob(24); // is separated
     assert!(long.len() > 512);
     first.table.put_expiring(&1, &blob(1), Lifetime::Until(FAR_MS)).unwrap();
     first.table.put_expiring(&2, &long, Lifetime::Until(FAR_MS + 2)).unwrap();

@@ -102,7 +102,7 @@ fn a_get_of_a_key_that_is_there_is_one_read_and_of_one_that_is_not_none() {
     assert_eq!((store.stats().value_reads, store.stats().value_head_reads), (500, 0));
     // A head is one small read; so is the look of a write for what it replaces.
     let head = table.head(&77).unwrap().unwrap();
-    assert_eq!((head.size_bytes, head.is_apart), (blob(77, 0).len() as u64, true));
+    assert_eq!((head.size_bytes, head.is_separated), (blob(77, 0).len() as u64, true));
     assert!(table.contains(&78).unwrap());
     table.put(&79, &blob(79, 1)).unwrap();
     assert_eq!((store.stats().value_reads, store.stats().value_head_reads), (500, 3));

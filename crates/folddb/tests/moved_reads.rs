@@ -28,7 +28,7 @@ fn options() -> Options {
         .upkeep(Upkeep::Manual)
 }
 
-/// Tables by name: `long` takes streams, `joined` operands that lie apart.
+/// Tables by name: `long` takes streams, `joined` separated operands.
 fn tables(store: &Store) -> [BytesTable; 4] {
     let sorted = || Rules::sorted::<u64, Vec<u8>>().separate(1024);
     let joined = sorted().fold("append:,");

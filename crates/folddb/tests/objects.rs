@@ -222,7 +222,7 @@ fn a_damaged_or_missing_file_is_named_and_costs_one_key() {
 }
 
 #[test]
-fn the_rule_is_refused_where_no_value_lies_apart_and_comes_back_with_the_table() {
+fn the_rule_is_refused_where_no_value_is_separated_and_comes_back_with_the_table() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();

@@ -20,7 +20,7 @@ fn blob(key: u64, round: u64) -> Vec<u8> {
     vec![(key + round) as u8; 100 + (key * 37 % 400) as usize]
 }
 
-/// A store whose values lie apart from `separate` bytes on, written in an order of its own, with some keys written twice.
+/// A store whose values are separated from `separate` bytes on, written in an order of its own, with some keys written twice.
 fn filled(
     separate: Option<u32>,
     order: impl Iterator<Item = u64>,

@@ -251,22 +251,22 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
     let rules = || Rules::sorted::<String, Vec<u8>>().expire(Expire::After(10_000)).separate(100);
     let table = store.table("sessions", rules()).unwrap();
     table.put("default", &vec![1; 5]).unwrap();
-    table.put("apart", &vec![2; 500]).unwrap();
+    table.put("separated", &vec![2; 500]).unwrap();
     table.put_expiring("short", &vec![3; 5], Lifetime::For(Duration::from_secs(2))).unwrap();
     table.put_expiring("dated", &vec![4; 500], Lifetime::Until(START_MS + 5_000)).unwrap();
     table.put_expiring("kept", &vec![5; 5], Lifetime::Forever).unwrap();
     let head = table.head("dated").unwrap().unwrap();
     assert_eq!(
-        (head.is_apart, head.deadline_ms, head.written_ms),
+        (head.is_separated, head.deadline_ms, head.written_ms),
         (true, Some(START_MS + 5_000), Some(START_MS))
     );
     assert_eq!(table.head("default").unwrap().unwrap().deadline_ms, Some(START_MS + 10_000));
     assert_eq!(table.head("kept").unwrap().unwrap().deadline_ms, None);
     drop(table);
     for (elapsed, left) in [
-        (1_999, vec!["apart", "dated", "default", "kept", "short"]),
-        (2_000, vec!["apart", "dated", "default", "kept"]),
-        (5_000, vec!["apart", "default", "kept"]),
+        (1_999, vec!["separated", "dated", "default", "kept", "short"]),
+        (2_000, vec!["separated", "dated", "default", "kept"]),
+        (5_000, vec!["separated", "default", "kept"]),
         (10_000, vec!["kept"]),
     ] {
         world.set(START_MS + elapsed);
@@ -281,7 +281,7 @@ fn what_has_expired_is_hidden_at_once_from_whoever_reads() {
             assert_eq!(table.scan().count().unwrap(), left.len() as u64);
             let heads: Vec<_> = table.scan().heads().map(|row| row.unwrap()).collect();
             assert_eq!(heads.len(), left.len());
-            for key in ["apart", "dated", "default", "kept", "short"] {
+            for key in ["separated", "dated", "default", "kept", "short"] {
                 assert_eq!(table.get(key).unwrap().is_some(), left.contains(&key), "{how}: {key}");
                 assert_eq!(table.contains(key).unwrap(), left.contains(&key));
                 assert_eq!(table.head(key).unwrap().is_some(), left.contains(&key));

@@ -1,4 +1,4 @@
-//! Values that lie apart: written once, read by one read, and left alone by whatever does not look at them.
+//! Separated values: written once, read by one read, and left alone by whatever does not look at them.
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -112,7 +112,7 @@ fn merges_write_pointers_and_never_the_values_again() {
 }
 
 #[test]
-fn short_values_and_operands_stay_inline_and_fold_onto_those_that_lie_apart() {
+fn short_values_and_operands_stay_inline_and_fold_onto_those_that_are_separated() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::create(dir.path().join("store"), options()).unwrap();
     let rules = Rules::sorted::<u64, Vec<u8>>().fold("append:,").separate(100);
@@ -267,11 +267,11 @@ fn head_beside_get_reads_no_value() {
         for key in 0..100 {
             let head = table.head(&key).unwrap().unwrap();
             assert_eq!((head.size_bytes, &head.bytes[..]), (blob(key, 1).len() as u64, &blob(key, 1)[..3]));
-            assert!(head.is_apart && head.written_ms.is_some());
+            assert!(head.is_separated && head.written_ms.is_some());
             heads.push((key, head));
         }
         let short = table.head(&500).unwrap().unwrap();
-        assert_eq!((short.size_bytes, &short.bytes[..], short.is_apart), (5, &b"sho"[..], false));
+        assert_eq!((short.size_bytes, &short.bytes[..], short.is_separated), (5, &b"sho"[..], false));
         assert_eq!(table.head(&501).unwrap(), None);
         heads.push((500, short));
         let scanned: Vec<_> = table.scan().heads().map(|row| row.unwrap()).collect();
@@ -305,7 +305,7 @@ fn a_head_changes_with_its_value_and_folds_with_it() {
     table.put(&1, &vec![b'y'; 120]).unwrap();
     assert!(head(1).hash != first.hash && head(1).size_bytes == 120);
     table.fold(&1, &b"z".to_vec()).unwrap();
-    assert_eq!((head(1).size_bytes, &head(1).bytes[..], head(1).is_apart), (122, &[122][..], false));
+    assert_eq!((head(1).size_bytes, &head(1).bytes[..], head(1).is_separated), (122, &[122][..], false));
     table.put(&1, &vec![b'x'; 120]).unwrap();
     assert_eq!(head(1).hash, first.hash, "the hash says nothing of when it was written, nor where");
     table.put(&1, &vec![b'x'; 20]).unwrap();
@@ -586,7 +586,7 @@ fn a_located_value_is_copied_by_the_system_and_stays_while_its_segment_goes() {
     }
 }
 
-/// What nobody can know of a value without reading it: what an operand comes to that is folded onto one that lies apart, where folding is
+/// What nobody can know of a value without reading it: what an operand comes to that is folded onto one that is separated, where folding is
 /// not joining. Only the values of such keys are read, each once, and none any more once it was set anew.
 #[test]
 fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
@@ -627,8 +627,9 @@ fn heads_read_a_value_only_where_an_operand_waits_that_folding_does_not_join() {
             assert_eq!(reads(&one_by_one), waiting, "{} heads, settled: {settled}", table.name());
         }
         (0..20).step_by(5).for_each(|n| write(WriteOp::Put, n, &text(2000)));
-        let heads =
-            || assert_eq!(table.scan().heads().filter(|row| row.as_ref().unwrap().1.is_apart).count(), 20);
+        let heads = || {
+            assert_eq!(table.scan().heads().filter(|row| row.as_ref().unwrap().1.is_separated).count(), 20)
+        };
         assert_eq!(reads(&heads), 0, "{}: what was set anew", table.name());
     }
 }

@@ -65,7 +65,7 @@ fn shapes() -> Vec<Shape> {
         shape("lines", sorted().fold("append:\";\""), &[(1, Put), (16 * MIB + 1, Fold(3 * MIB))]),
         shape("members", sorted().fold("set"), &[(1, Members), (36 * MIB, Members)]),
         shape(
-            "apart",
+            "separated",
             sorted().fold("append").separate(Some(4096)),
             &[(0, Stream), (100, Fold(10)), (16 * MIB + 1, Fold(5 * MIB))],
         ),
@@ -234,9 +234,9 @@ fn values_of_every_length_come_back_by_every_way_out_and_in() {
     std::fs::remove_dir_all(path("backups")).unwrap();
     // Half of it in the log.
     for (key, &made) in (0..).zip(shapes()[3].lens) {
-        let apart = source.bytes_table("apart").unwrap();
-        apart.write(WriteOp::Put, &u64::to_be_bytes(key), b"").unwrap();
-        make(&shapes()[3], &apart, key, made);
+        let separated = source.bytes_table("separated").unwrap();
+        separated.write(WriteOp::Put, &u64::to_be_bytes(key), b"").unwrap();
+        make(&shapes()[3], &separated, key, made);
     }
     source.sync().unwrap();
     drop((inline, source));
@@ -344,8 +344,8 @@ fn what_a_table_cannot_take_is_an_error_that_names_the_key_and_nothing_is_lost_w
     let dir = tempfile::tempdir().unwrap();
     let store = |name: &str| Store::create(dir.path().join(name), options()).unwrap();
     let (from, to) = (store("from"), store("to"));
-    let apart = TableRules::new(KeyCodec::U64).separate(Some(4096));
-    let blobs = from.create_table("blobs", apart).unwrap();
+    let separated = TableRules::new(KeyCodec::U64).separate(Some(4096));
+    let blobs = from.create_table("blobs", separated).unwrap();
     let mut writer = blobs.writer(WriteOp::Put, &7_u64.to_be_bytes()).unwrap();
     writer.write_from(&mut &bytes(7, VALUE_BYTES_MAX + 1)[..]).unwrap();
     writer.finish().unwrap();
@@ -370,7 +370,7 @@ fn what_a_table_cannot_take_is_an_error_that_names_the_key_and_nothing_is_lost_w
         .replace(",\"separate_from=4096\"", "")
         .replace("separate_from=4096\",\"", "")
         .replace(",\"separate=4096\"", "");
-    assert_ne!(inline, lines, "the rules of the table say from where on values lie apart");
+    assert_ne!(inline, lines, "the rules of the table say from where on values are separated");
     let to = store("again");
     let partial = LoadOptions::default().partial(true);
     named(to.load(&mut inline.as_bytes(), &partial).unwrap_err());

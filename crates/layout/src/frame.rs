@@ -280,7 +280,7 @@ impl<'a> FrameRecord<'a> {
     /// The bytes of its pointer to the value lane, where it has one.
     pub fn pointer(&self) -> Option<&'a [u8]> {
         match self.op {
-            LogOp::Op(kind) if kind.is_apart() => Some(self.payload),
+            LogOp::Op(kind) if kind.is_separated() => Some(self.payload),
             LogOp::PutHashed => self.payload.get(SLOT_BYTES..),
             _ => None,
         }

@@ -4,7 +4,7 @@
 //!   data blocks          in the order of the records, one after the other from offset 0
 //!   filter partitions    one after the other; none when the part has no filter
 //!   leaf index blocks    records: key = separator, payload = the place of a data block
-//!   liveness             one piece, where the part points to values that lie apart: see Liveness
+//!   liveness             one piece, where the part points to separated values: see Liveness
 //!   summaries            one piece, where the table asks for it: see Summaries
 //!   top index            one piece: an entry for each leaf, see TopIndex
 //!   meta                 one piece: see Meta
@@ -269,7 +269,7 @@ fn read_span(reader: &mut Reader<'_>) -> Result<(u64, u64), Malformed> {
 ///                              1 write times, in tables that know expiry: least, most - least, varints
 ///                              2 deadlines, in those same: records that have one, and where there are any, least,
 ///                                most - least; then the time up to which it was swept, all varints
-///                              3 where the part points to values that lie apart: the place of its liveness piece,
+///                              3 where the part points to separated values: the place of its liveness piece,
 ///                                count varint, then the use of each segment
 ///                              4 in tables that ask for summaries: the place of that piece, then what all blocks come to,
 ///                                as one of them is told there
@@ -285,7 +285,7 @@ pub struct Meta {
     pub data_bytes: u64,
     /// Filter bits for each key; 0 when there are no filters.
     pub filter_bits: u32,
-    /// Where its liveness piece lies, where it points to values that lie apart.
+    /// Where its liveness piece lies, where it points to separated values.
     pub liveness: Option<Place>,
     /// Where its summaries lie and what they come to, where the table asks for them.
     pub summaries: Option<SummariesAt>,
@@ -303,7 +303,7 @@ pub struct SummariesAt {
 /// The extensions that tell of stamps.
 const EXTENSION_WRITES: u64 = 1;
 const EXTENSION_DEADLINES: u64 = 2;
-/// The extension that tells of values that lie apart.
+/// The extension that tells of separated values.
 const EXTENSION_VALUES: u64 = 3;
 /// The extension that tells of summaries.
 const EXTENSION_SUMMARIES: u64 = 4;

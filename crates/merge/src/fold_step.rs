@@ -8,7 +8,7 @@
 //! 3. What absorbs (`Set`, `Delete`) shadows everything older in its stripe.
 //! 4. Ops that decline to compose stay side by side. A failing user function costs space, never data.
 //! 5. Where nothing older exists than what the job sees of a key (its *bottom*), the oldest record that is
-//!    left states the whole truth: a `Delete` is dropped, `Insert`, `Fold` and `InsertFold` become the `Set` (or `SetApart`)
+//!    left states the whole truth: a `Delete` is dropped, `Insert`, `Fold` and `InsertFold` become the `Set` (or `SetSeparated`)
 //!    of what they make of an absent key, a state that counts as deleted is dropped. When it is dropped, the
 //!    next newer record is the oldest, also in a younger stripe; a `Delete` above a kept version stays.
 //!
@@ -499,7 +499,7 @@ impl KeyFolder {
     fn goes_straight_out(&self, record: &Record<'_>) -> bool {
         self.kept_len == 0
             && match record.kind {
-                OpKind::Set | OpKind::SetApart => !self.asks_states || !self.goes_away(record),
+                OpKind::Set | OpKind::SetSeparated => !self.asks_states || !self.goes_away(record),
                 OpKind::Delete => matches!(self.bottom, BottomRule::Never),
                 _ => false,
             }
@@ -515,7 +515,7 @@ impl KeyFolder {
     /// Whether it is among what is to be swept away.
     fn is_over(&self, kind: OpKind, payload: &[u8]) -> bool {
         self.sweep_ms > 0
-            && matches!(kind, OpKind::Set | OpKind::SetApart | OpKind::Fold)
+            && matches!(kind, OpKind::Set | OpKind::SetSeparated | OpKind::Fold)
             && matches!(Stamp::of(kind, payload), Ok(Some(stamp)) if stamp.is_over_at(self.sweep_ms))
     }
 
@@ -659,8 +659,8 @@ impl KeyFolder {
             self.pending.op.kind = OpKind::Set;
             return Ok(());
         }
-        if self.kept_len == 0 && self.pending.op.kind == OpKind::InsertApart {
-            self.pending.op.kind = OpKind::SetApart;
+        if self.kept_len == 0 && self.pending.op.kind == OpKind::InsertSeparated {
+            self.pending.op.kind = OpKind::SetSeparated;
             return Ok(());
         }
         self.settle_all()
@@ -721,7 +721,9 @@ impl KeyFolder {
 
     fn note(&mut self, decline: Decline) {
         match decline {
-            Decline::NoNormalForm | Decline::Apart | Decline::TooLong => self.counts.declined_by_form += 1,
+            Decline::NoNormalForm | Decline::Separated | Decline::TooLong => {
+                self.counts.declined_by_form += 1
+            }
             Decline::FoldMissing => self.counts.declined_fold_missing += 1,
             Decline::Failed(failure) => {
                 self.counts.declined_failed += 1;
@@ -751,7 +753,7 @@ fn send<K: RecordSink + ?Sized>(record: Record<'_>, counts: &mut Counts, sink: &
 /// True for an op that states the whole truth about its key.
 #[inline]
 fn is_state(kind: OpKind) -> bool {
-    matches!(kind, OpKind::Set | OpKind::SetApart)
+    matches!(kind, OpKind::Set | OpKind::SetSeparated)
 }
 
 fn set_kind(op: &mut OpBuf, kind: OpKind) {

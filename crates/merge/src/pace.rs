@@ -24,7 +24,7 @@
 //! - *Memory*. With a small budget or fast upkeep it fills long before the debt counts: two memtables may be a tenth of a
 //!   second of flushing. x = (filled / memory - m0) / (m1 - m0), with the cost of flushing alone.
 //!
-//! And one more for values that lie apart: what the value lane takes, as a multiple of its bound, while something is being done about
+//! And one more for separated values: what the value lane takes, as a multiple of its bound, while something is being done about
 //! it. x = (lane - v0) / (v1 - v0), and the cost of b bytes of values is the time in which reclaiming gives back as much.
 //!
 //! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
@@ -177,7 +177,7 @@ pub struct Toll {
 }
 
 impl Toll {
-    /// All of a commit of `bytes`, and of so many bytes of values that lie apart.
+    /// All of a commit of `bytes`, and of so many bytes of separated values.
     pub fn of(bytes: u64, value_bytes: u64) -> Toll {
         Toll { bytes, value_bytes }
     }

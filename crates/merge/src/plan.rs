@@ -8,7 +8,7 @@
 //! 2. *Reads*: there are more runs than a read should visit. Of the merges that lower the number the one goes
 //!    that moves the fewest bytes in vain for each run saved: merging n of the T runs of a tier early wastes
 //!    (1 - n/T) of the work and saves n - 1 runs; merging two neighbours that stay in their tier wastes all.
-//! 3. *Dead values*: runs point to more values that lie apart and are dead than is worth it: see [`hidden`].
+//! 3. *Dead values*: runs point to more separated values and are dead than is worth it: see [`hidden`].
 //! 4. *Garbage*: runs repeat one another's keys by more than σ of the live data, as their sketches show.
 //!    The oldest runs that do go into one. Where nothing is overwritten this never happens.
 //! 5. *Deletes*: a run consists mostly of deletes. It goes down to the oldest run that it
@@ -51,7 +51,7 @@ pub struct RunSummary {
     pub age: Seq,
     /// Bytes of its files: what merging it moves.
     pub bytes: u64,
-    /// Bytes of the values that lie apart and that it points to: what merging may free, and does not move.
+    /// Bytes of the separated values and that it points to: what merging may free, and does not move.
     pub value_bytes: u64,
     /// Its records.
     pub records: u64,

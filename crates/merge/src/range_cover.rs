@@ -1,6 +1,6 @@
 //! Which range deletes newer ones stand for.
 //!
-//! Where no border lies between two range deletes nobody can tell them apart: whoever sees the older sees the newer, too.
+//! Where no border lies between two range deletes nobody can tell them separated: whoever sees the older sees the newer, too.
 //! So one whose keys newer ones of its stripe cover, alone or together, hides nothing that they do not. Pure.
 
 use std::collections::BTreeMap;

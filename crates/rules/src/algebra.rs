@@ -23,9 +23,9 @@
 //! that has no normal form; and where the result would be longer than a record may be, since folding grows values without
 //! bound. Nothing is lost by it but space.
 //!
-//! `SetApart`, `InsertApart` and `FoldApart` compose as `Set`, `Insert` and `Fold` do wherever no value is looked at. Where folding is joining,
-//! values that lie apart are joined as lists of pieces, and no value is looked at either (`rope.rs`). Else a later operand has nothing to
-//! be folded onto while the value lies apart, so these two decline; who reads loads the value and folds. A value that lies apart
+//! `SetSeparated`, `InsertSeparated` and `FoldSeparated` compose as `Set`, `Insert` and `Fold` do wherever no value is looked at. Where folding is joining,
+//! separated values are joined as lists of pieces, and no value is looked at either (`rope.rs`). Else a later operand has nothing to
+//! be folded onto while the value is separated, so these two decline; who reads loads the value and folds. A separated value
 //! never counts as deleted: tables that ask values about that keep all of them inline.
 //!
 //! In tables whose values expire ops have stamps; `expiry.rs` says what these make of the table above.
@@ -79,7 +79,7 @@ pub enum Decline {
     /// The user's function failed or panicked.
     Failed(FoldFailure),
     /// One of the values lies in the value lane.
-    Apart,
+    Separated,
     /// The result is longer than a record may be: whoever reads folds the two.
     TooLong,
 }
@@ -90,7 +90,7 @@ pub enum State<'a> {
     /// This value.
     Value(&'a [u8]),
     /// The value that this pointer leads to.
-    Apart(&'a [u8]),
+    Separated(&'a [u8]),
 }
 
 impl<'a> State<'a> {
@@ -98,7 +98,7 @@ impl<'a> State<'a> {
     pub fn as_set(self) -> Op<'a> {
         match self {
             State::Value(value) => Op::Set(value),
-            State::Apart(pointer) => Op::SetApart(pointer),
+            State::Separated(pointer) => Op::SetSeparated(pointer),
         }
     }
 }
@@ -143,7 +143,7 @@ impl FoldRules {
         }
     }
 
-    /// How values that lie apart are joined, where they can be.
+    /// How separated values are joined, where they can be.
     pub fn joins(&self) -> Option<&Joins> {
         self.joins.as_ref()
     }
@@ -168,7 +168,7 @@ impl FoldRules {
         self
     }
 
-    /// The rules of a table whose ops have stamps, or have none. Values with stamps are not joined while they lie apart.
+    /// The rules of a table whose ops have stamps, or have none. Values with stamps are not joined while they are separated.
     pub fn with_stamps(mut self, has_stamps: bool) -> FoldRules {
         self.has_stamps = has_stamps;
         self.joins = self.joins.filter(|_| !has_stamps);
@@ -302,31 +302,31 @@ impl FoldRules {
             (Op::InsertFold { absent, present }, Op::Fold(n) | Op::InsertFold { present: n, .. }) => {
                 self.compose_onto_insert_fold(key, absent, present, n, out)
             }
-            (Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_), _)
-            | (_, Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_)) => {
-                self.compose_apart(older, newer, out)
+            (Op::SetSeparated(_) | Op::InsertSeparated(_) | Op::FoldSeparated(_), _)
+            | (_, Op::SetSeparated(_) | Op::InsertSeparated(_) | Op::FoldSeparated(_)) => {
+                self.compose_separated(older, newer, out)
             }
         }
     }
 
-    /// Composes where one of the values lies apart: no value is looked at.
+    /// Composes where one of the values is separated: no value is looked at.
     #[cold]
-    fn compose_apart(&self, older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
+    fn compose_separated(&self, older: Op<'_>, newer: Op<'_>, out: &mut OpBuf) -> Composed {
         match (older, newer) {
             (_, Op::Delete) => Composed::Newer(OpKind::Delete),
             (_, Op::Set(_)) => Composed::Newer(OpKind::Set),
-            (_, Op::SetApart(_)) | (Op::Delete, Op::InsertApart(_) | Op::FoldApart(_)) => {
-                Composed::Newer(OpKind::SetApart)
+            (_, Op::SetSeparated(_)) | (Op::Delete, Op::InsertSeparated(_) | Op::FoldSeparated(_)) => {
+                Composed::Newer(OpKind::SetSeparated)
             }
-            (Op::Set(_) | Op::SetApart(_), Op::Insert(_) | Op::InsertApart(_)) => Composed::Older,
-            (_, Op::Insert(_) | Op::InsertApart(_)) if self.has_delete => {
+            (Op::Set(_) | Op::SetSeparated(_), Op::Insert(_) | Op::InsertSeparated(_)) => Composed::Older,
+            (_, Op::Insert(_) | Op::InsertSeparated(_)) if self.has_delete => {
                 Composed::Both(Decline::NoNormalForm)
             }
-            (_, Op::Insert(_) | Op::InsertApart(_)) => Composed::Older,
-            (_, Op::Fold(_) | Op::FoldApart(_) | Op::InsertFold { .. }) => {
+            (_, Op::Insert(_) | Op::InsertSeparated(_)) => Composed::Older,
+            (_, Op::Fold(_) | Op::FoldSeparated(_) | Op::InsertFold { .. }) => {
                 let joined =
                     self.joins.as_ref().and_then(|joins| joins.join(older, newer, ROPE_BYTES_MAX, out));
-                if joined.is_some() { Composed::Out } else { Composed::Both(Decline::Apart) }
+                if joined.is_some() { Composed::Out } else { Composed::Both(Decline::Separated) }
             }
         }
     }
@@ -462,8 +462,8 @@ impl FoldRules {
     pub fn at_bottom<'a>(&self, key: &[u8], op: Op<'a>) -> Option<State<'a>> {
         let state = match op {
             Op::Delete => return None,
-            Op::SetApart(pointer) | Op::InsertApart(pointer) | Op::FoldApart(pointer) => {
-                return Some(State::Apart(pointer));
+            Op::SetSeparated(pointer) | Op::InsertSeparated(pointer) | Op::FoldSeparated(pointer) => {
+                return Some(State::Separated(pointer));
             }
             Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::InsertFold { absent: v, .. } => v,
         };
@@ -474,7 +474,7 @@ impl FoldRules {
     fn value_at_bottom(&self, key: &[u8], op: Op<'_>) -> Result<Option<Vec<u8>>, Decline> {
         match op {
             Op::Delete => Ok(None),
-            Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_) => Err(Decline::Apart),
+            Op::SetSeparated(_) | Op::InsertSeparated(_) | Op::FoldSeparated(_) => Err(Decline::Separated),
             Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::InsertFold { absent: v, .. } => {
                 Ok((!self.is_deleted(key, v)).then(|| v.to_vec()))
             }
@@ -484,7 +484,7 @@ impl FoldRules {
     /// Applies one op to a state, in place: what composing must agree with.
     ///
     /// # Errors
-    /// When the fold is missing or fails, or the value of the op lies apart; the state is then unchanged.
+    /// When the fold is missing or fails, or the value of the op is separated; the state is then unchanged.
     pub fn apply(&self, key: &[u8], state: &mut Option<Vec<u8>>, op: Op<'_>) -> Result<(), Decline> {
         match self.has_stamps {
             false => self.apply_unstamped(key, state, op),
@@ -507,13 +507,13 @@ impl FoldRules {
                 *state = self.value_at_bottom(key, op)?;
                 return Ok(());
             }
-            (Some(_), Op::Insert(_) | Op::InsertApart(_)) => return Ok(()),
-            (Some(_), Op::FoldApart(_)) => return Err(Decline::Apart),
+            (Some(_), Op::Insert(_) | Op::InsertSeparated(_)) => return Ok(()),
+            (Some(_), Op::FoldSeparated(_)) => return Err(Decline::Separated),
             (Some(_), Op::Delete) => {
                 *state = None;
                 return Ok(());
             }
-            (Some(_), Op::Set(_) | Op::SetApart(_)) => {
+            (Some(_), Op::Set(_) | Op::SetSeparated(_)) => {
                 *state = self.value_at_bottom(key, op)?;
                 return Ok(());
             }
@@ -565,7 +565,7 @@ impl std::fmt::Display for Decline {
             Decline::NoNormalForm => f.write_str("the two operations have no single form"),
             Decline::FoldMissing => f.write_str("the fold function of the table is not at hand"),
             Decline::Failed(failure) => write!(f, "{failure}"),
-            Decline::Apart => f.write_str("a value lies apart, and was not loaded"),
+            Decline::Separated => f.write_str("a value is separated, and was not loaded"),
             Decline::TooLong => write!(f, "folding gives more than {FOLDED_BYTES_MAX} bytes"),
         }
     }

@@ -48,7 +48,7 @@ impl Extractor {
             TermKind::Any => &[NumberType::Int, NumberType::Float, NumberType::Double],
             TermKind::Bytes | TermKind::Text | TermKind::TextOrBytes => &[],
         };
-        Ok(numbers_apart(types, low, high))
+        Ok(numbers_separated(types, low, high))
     }
 
     /// The same with bounds that a person typed. Quotes make a text of what would be something else without.
@@ -364,7 +364,7 @@ fn nan_with_sign(numbers: NumberType) -> Option<TermRange<'static>> {
 }
 
 /// A range with an end that is a number, once for each of these types of numbers.
-fn numbers_apart<'t>(
+fn numbers_separated<'t>(
     types: &[NumberType],
     low: Bound<Element<'t>>,
     high: Bound<Element<'t>>,

@@ -42,7 +42,7 @@ impl FoldRules {
         let Some(older_stamp) = older_stamp else { return self.on_absent(key, newer) };
         match older {
             // What it leaves may be older still, with a deadline of its own.
-            Op::Insert(_) | Op::InsertApart(_) => return Composed::Both(Decline::NoNormalForm),
+            Op::Insert(_) | Op::InsertSeparated(_) => return Composed::Both(Decline::NoNormalForm),
             Op::Set(v) if self.is_deleted(key, v) => return self.on_absent(key, newer),
             _ if older_stamp.is_over_at(newer_stamp.write_ms) => return self.on_absent(key, newer),
             _ => {}
@@ -75,7 +75,7 @@ impl FoldRules {
                 Composed::Newer(OpKind::Delete)
             }
             Op::Insert(_) | Op::Fold(_) => Composed::Newer(OpKind::Set),
-            Op::InsertApart(_) => Composed::Newer(OpKind::SetApart),
+            Op::InsertSeparated(_) => Composed::Newer(OpKind::SetSeparated),
             _ => Composed::Both(Decline::NoNormalForm),
         }
     }
@@ -99,7 +99,7 @@ impl FoldRules {
         };
         let (mut value, mut write_ms) = (met.map(|(_, value)| value.to_vec()), stamp.write_ms);
         match (met, op) {
-            (Some(_), Op::Insert(_) | Op::InsertApart(_)) => return Ok(()),
+            (Some(_), Op::Insert(_) | Op::InsertSeparated(_)) => return Ok(()),
             (Some((met, _)), Op::Fold(_)) => write_ms = met.write_ms,
             _ => {}
         }

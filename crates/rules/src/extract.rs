@@ -80,7 +80,7 @@ impl Extractor {
         matches!(self.rule, TermRule::Key(_))
     }
 
-    /// Whether heads alone give the terms: of a value that lies apart no more need be read.
+    /// Whether heads alone give the terms: of a separated value no more need be read.
     pub fn is_of_head(&self) -> bool {
         matches!(self.rule, TermRule::Head(_))
     }

@@ -1,4 +1,4 @@
-//! Heads: what the index keeps of a value that lies apart, so that who asks for no more reads no value.
+//! Heads: what the index keeps of a separated value, so that who asks for no more reads no value.
 //!
 //! ```text
 //!   none          nothing
@@ -7,7 +7,7 @@
 //!   named:NAME    what a function that the user brings along makes of key and value
 //! ```
 //!
-//! A head is taken when a value is written that lies apart, and when it is asked for of one that lies inline: both give the same.
+//! A head is taken when a value is written that is separated, and when it is asked for of one that lies inline: both give the same.
 //! There is none where it would be longer than [`HEAD_BYTES_MAX`], where the value is not JSON or has nothing there, and where
 //! the function panics.
 

@@ -1,6 +1,6 @@
-//! Where the values of a table lie that lie apart.
+//! Where the values of a table separated lie.
 
-/// Where values lie that lie apart.
+/// Where values separated lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValuesIn {

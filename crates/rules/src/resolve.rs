@@ -8,7 +8,7 @@
 //! digits of a binary counter: a list of n operands is then copied log n times and not n times, and what is held is
 //! no longer than the value. The fold is associative, so the bytes are the same.
 //!
-//! Values that lie apart are not looked at. Where that leaves a key as a pointer, [`Resolver::state`] gives the pointer; where an
+//! Separated values are not looked at. Where that leaves a key as a pointer, [`Resolver::state`] gives the pointer; where an
 //! operand waits to be folded onto such a value, whoever reads loads it first: see [`Resolver::load`].
 //!
 //! Where values expire, the resolver reads at a time ([`Resolver::read_at`]): a state whose deadline is not after it is absent, also
@@ -237,13 +237,13 @@ impl Resolver {
         self.used += 1;
     }
 
-    /// Whether a value that lies apart is among what it was fed and has not composed away.
+    /// Whether a separated value is among what it was fed and has not composed away.
     #[inline]
-    pub fn is_apart(&self) -> bool {
-        self.ops[..self.used].iter().any(|op| op.kind.is_apart())
+    pub fn is_separated(&self) -> bool {
+        self.ops[..self.used].iter().any(|op| op.kind.is_separated())
     }
 
-    /// Composes what has waited, and where that leaves operands on values that lie apart, loads those: `load` appends the
+    /// Composes what has waited, and where that leaves operands on separated values, loads those: `load` appends the
     /// value that a pointer leads to. All that is left then has its values at hand, unless it is one op.
     ///
     /// # Errors
@@ -260,7 +260,7 @@ impl Resolver {
         if self.used < 2 || self.join_all(rules) {
             return Ok(());
         }
-        for op in self.ops[..self.used].iter_mut().filter(|op| op.kind.is_apart()) {
+        for op in self.ops[..self.used].iter_mut().filter(|op| op.kind.is_separated()) {
             self.scratch.payload.clear();
             if rules.has_stamps()
                 && let Ok(stamp) = Stamp::of_pointer(&op.payload)
@@ -277,7 +277,7 @@ impl Resolver {
     /// Joins all that is left into one rope, however long, where folding is joining: true then, and no value need be loaded.
     #[cold]
     fn join_all(&mut self, rules: &FoldRules) -> bool {
-        let Some(joins) = rules.joins().filter(|_| self.is_apart()) else { return false };
+        let Some(joins) = rules.joins().filter(|_| self.is_separated()) else { return false };
         let ops = self.ops[..self.used].iter().rev().map(|op| op.op().ok()).collect::<Option<Vec<_>>>();
         if ops.is_none_or(|ops| joins.join_all(&ops, &mut self.scratch).is_none()) {
             return false;
@@ -288,7 +288,7 @@ impl Resolver {
         true
     }
 
-    /// The value of the key, given that nothing older exists and that no value lies apart.
+    /// The value of the key, given that nothing older exists and that no value is separated.
     ///
     /// # Errors
     /// When ops that could not be composed cannot be applied one by one either.
@@ -296,7 +296,7 @@ impl Resolver {
         match self.state(rules, key)? {
             None => Ok(None),
             Some(State::Value(value)) => Ok(Some(value)),
-            Some(State::Apart(_)) => Err(Decline::Apart),
+            Some(State::Separated(_)) => Err(Decline::Separated),
         }
     }
 
@@ -353,8 +353,8 @@ impl Resolver {
                 let (stamp, value) = Stamp::split(payload).map_err(damaged)?;
                 (stamp, State::Value(value))
             }
-            Some(State::Apart(pointer)) => {
-                (Stamp::of_pointer(pointer).map_err(damaged)?, State::Apart(pointer))
+            Some(State::Separated(pointer)) => {
+                (Stamp::of_pointer(pointer).map_err(damaged)?, State::Separated(pointer))
             }
         };
         self.deadline_ms = (stamp.deadline_ms < NEVER).then_some(stamp.deadline_ms);
@@ -371,7 +371,7 @@ impl Resolver {
 
 /// How long a state lasts on which these ops fail to fold, newest first: the newest says until when, but for an `Insert`.
 fn stamp_of_failed(ops: &[OpBuf]) -> Option<Stamp> {
-    let is_insert = |op: &&OpBuf| matches!(op.kind, OpKind::Insert | OpKind::InsertApart);
+    let is_insert = |op: &&OpBuf| matches!(op.kind, OpKind::Insert | OpKind::InsertSeparated);
     let newest = ops.iter().find(|op| !is_insert(op)).or(ops.last());
     newest.and_then(|op| Stamp::of(op.kind, &op.payload).ok().flatten())
 }

@@ -1,10 +1,10 @@
-//! Joining values that lie apart, for folds that write one operand after the other: their pieces stand in one list then, and no
+//! Joining separated values, for folds that write one operand after the other: their pieces stand in one list then, and no
 //! body is read or written.
 //!
 //! ```text
-//!   SetApart p, FoldApart q            SetApart  p sep q
-//!   Set v, FoldApart q                 SetApart  v sep q         v and the separator as an inline piece
-//!   FoldApart p, Fold m                FoldApart p sep m
+//!   SetSeparated p, FoldSeparated q            SetSeparated  p sep q
+//!   Set v, FoldSeparated q                 SetSeparated  v sep q         v and the separator as an inline piece
+//!   FoldSeparated p, Fold m                FoldSeparated p sep m
 //! ```
 //!
 //! An `Insert` with a later operand stays side by side with it, until what is before it is known. So do two ropes that would be
@@ -13,7 +13,7 @@
 //! The head of a joined value is known where the rules say that it is the beginning: of what is shorter than that the head is all of
 //! it, and the next piece goes on. Of other heads nobody could say; such tables join nothing.
 //!
-//! Called by `algebra` and `resolve`, only where a value lies apart.
+//! Called by `algebra` and `resolve`, only where a value is separated.
 
 use folddb_base::{Op, OpBuf, OpKind, Rope, RopeBuilder};
 
@@ -43,7 +43,7 @@ impl Joins {
         Joins { head_bytes, ..self }
     }
 
-    /// What "first the older, then the newer" comes to, of which one at least lies apart; none where it stays two.
+    /// What "first the older, then the newer" comes to, of which one at least is separated; none where it stays two.
     pub(crate) fn join(&self, older: Op<'_>, newer: Op<'_>, bytes_max: usize, out: &mut OpBuf) -> Option<()> {
         let kind = joined_kind(older)?;
         let mut joined = Joined::default();
@@ -56,11 +56,11 @@ impl Joins {
         Some(())
     }
 
-    /// What all these come to, oldest first, of which one at least lies apart; none where they cannot be joined.
+    /// What all these come to, oldest first, of which one at least is separated; none where they cannot be joined.
     pub(crate) fn join_all(&self, ops: &[Op<'_>], out: &mut OpBuf) -> Option<()> {
         // Nothing older exists than what a reader has found, so an insert is a set.
         let kind = match ops.first()? {
-            Op::Insert(_) | Op::InsertApart(_) => OpKind::SetApart,
+            Op::Insert(_) | Op::InsertSeparated(_) => OpKind::SetSeparated,
             older => joined_kind(*older)?,
         };
         let mut joined = Joined::default();
@@ -73,7 +73,9 @@ impl Joins {
     fn add(&self, op: Op<'_>, joined: &mut Joined) -> Option<()> {
         let is_first = !std::mem::replace(&mut joined.is_begun, true); // which may be empty
         match op {
-            Op::Set(_) | Op::SetApart(_) | Op::Insert(_) | Op::InsertApart(_) if !is_first => return None,
+            Op::Set(_) | Op::SetSeparated(_) | Op::Insert(_) | Op::InsertSeparated(_) if !is_first => {
+                return None;
+            }
             _ if is_first => {}
             _ => self.add_bytes(&self.separator, joined),
         }
@@ -81,7 +83,7 @@ impl Joins {
             Op::Set(v) | Op::Insert(v) | Op::Fold(v) | Op::InsertFold { present: v, .. } => {
                 self.add_bytes(v, joined);
             }
-            Op::SetApart(rope) | Op::InsertApart(rope) | Op::FoldApart(rope) => {
+            Op::SetSeparated(rope) | Op::InsertSeparated(rope) | Op::FoldSeparated(rope) => {
                 let rope = Rope::decode(rope).ok()?;
                 self.add_head(rope.head, joined);
                 rope.iter().for_each(|piece| joined.pieces.push(piece));
@@ -109,9 +111,9 @@ impl Joins {
 /// What an op becomes when an operand is joined to it.
 fn joined_kind(older: Op<'_>) -> Option<OpKind> {
     match older {
-        Op::Set(_) | Op::SetApart(_) => Some(OpKind::SetApart),
-        Op::Fold(_) | Op::FoldApart(_) => Some(OpKind::FoldApart),
-        Op::Delete | Op::Insert(_) | Op::InsertApart(_) | Op::InsertFold { .. } => None,
+        Op::Set(_) | Op::SetSeparated(_) => Some(OpKind::SetSeparated),
+        Op::Fold(_) | Op::FoldSeparated(_) => Some(OpKind::FoldSeparated),
+        Op::Delete | Op::Insert(_) | Op::InsertSeparated(_) | Op::InsertFold { .. } => None,
     }
 }
 

@@ -23,8 +23,8 @@
 //!   kind=sorted                  sorted hashed
 //!   log=forever                  its log is kept, so that its runs can be made anew; only when given
 //!   order=bytewise
-//!   place=files                  where values that lie apart lie: segments files; only when given
-//!   separate=2048                values from so many bytes on lie apart; only when given
+//!   place=files                  where separated values lie: segments files; only when given
+//!   separate=2048                values from so many bytes on are separated; only when given
 //!   short_circuit=never          as delete
 //!   summaries=on                 blocks of the bottom run say what they come to; only when given
 //!   value=bytes
@@ -60,13 +60,13 @@ pub const BLOCK_BYTES: std::ops::RangeInclusive<u32> = 512..=65_536;
 /// Most filter bits a key.
 pub const FILTER_BITS_MAX: u8 = 32;
 
-/// From how many bytes on the values of ready-made rules for large ones lie apart.
+/// From how many bytes on the values of ready-made rules for large ones are separated.
 pub const SEPARATE_BYTES: u32 = 2048;
 
 /// Most versions that a hashed table may keep of a key: each has its slot, and a write looks at all of them.
 pub const HASHED_VERSIONS_MAX: u32 = 16;
 
-/// Least bytes from which on a table may keep values apart: less than a pointer and the head of a record gain nothing.
+/// Least bytes from which on a table may keep separated values: less than a pointer and the head of a record gain nothing.
 pub const SEPARATE_BYTES_MIN: u32 = 32;
 
 /// What a table means.
@@ -93,11 +93,11 @@ pub struct TableRules {
     pub compression: Compression,
     /// Bits of the filters for each key; 0 for no filters.
     pub filter_bits: u8,
-    /// Values of so many bytes and more lie apart, in the value lane; without it none does.
+    /// Values of so many bytes and more are separated, in the value lane; without it none does.
     pub separate: Option<u32>,
-    /// Where values lie that lie apart.
+    /// Where values separated lie.
     pub values_in: ValuesIn,
-    /// What of a value is its head, which the index keeps of values that lie apart.
+    /// What of a value is its head, which the index keeps of separated values.
     pub head: HeadRule,
     /// How much of the past is kept.
     pub keep: Keep,
@@ -282,14 +282,14 @@ impl TableRules {
         self
     }
 
-    /// Values of so many bytes and more lie apart, in the value lane: merges never write them again, and what looks at keys alone
+    /// Values of so many bytes and more are separated, in the value lane: merges never write them again, and what looks at keys alone
     /// never reads them. Tables with a delete rule or a short-circuit of their own keep all of them inline.
     pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
         self.separate = from_bytes;
         self
     }
 
-    /// Values that lie apart lie here.
+    /// Separated values lie here.
     pub fn values_in(mut self, place: ValuesIn) -> TableRules {
         self.values_in = place;
         self
@@ -338,7 +338,7 @@ impl TableRules {
         TableRules { index_of: Some(table.to_owned()), ..TableRules::new(KeyCodec::Bytes).index(rule) }
     }
 
-    /// Whether values are asked something when they are written, which those that lie apart could not answer later.
+    /// Whether values are asked something when they are written, which separated those could not answer later.
     fn asks_values(&self) -> bool {
         self.delete != PredicateRule::Never || self.short_circuit != PredicateRule::Never
     }
@@ -375,7 +375,7 @@ pub const READY_MADE: [(&str, &str); 6] = [
     ("replace", "bytes to bytes; a later value replaces the earlier one"),
     ("counter", "text to a count that goes up and down"),
     ("stats", "text to count, sum, minimum, maximum, mean and variance of numbers"),
-    ("blob", "bytes to large bytes, which lie apart from their keys"),
+    ("blob", "bytes to large bytes, which are separated from their keys"),
     ("blobs", "bytes to bytes in a hashed table: an index in memory, one read for a get, no order"),
     ("postings", "text to the set of what was put under it"),
 ];
@@ -410,7 +410,7 @@ impl TableRules {
         TableRules::new(KeyCodec::Utf8).fold("stats:f64")
     }
 
-    /// Bytes to large values: as [`TableRules::replace`], in blocks of 32 KiB, and from 2 KiB on apart.
+    /// Bytes to large values: as [`TableRules::replace`], in blocks of 32 KiB, and separated from 2 KiB on.
     pub fn blob() -> TableRules {
         TableRules::new(KeyCodec::Bytes).block_bytes(32 << 10).separate(Some(SEPARATE_BYTES))
     }
@@ -754,7 +754,7 @@ impl TableRules {
         let keeps_all_inline = self.kind == TableKind::Sorted && self.separate.is_none();
         if keeps_all_inline && self.values_in == ValuesIn::Files {
             return Err(Error::invalid(
-                "place=files is given, but no value of the table lies apart: give `separate` too, or make it hashed",
+                "place=files is given, but no value of the table is separated: give `separate` too, or make it hashed",
             ));
         }
         let Some(bytes) = self.separate else { return Ok(()) };
@@ -770,7 +770,7 @@ impl TableRules {
         Ok(())
     }
 
-    /// A hashed table keeps all values apart and no order, so some rules cannot be its.
+    /// A hashed table keeps all separated values and no order, so some rules cannot be its.
     fn check_kind(&self) -> Result<(), Error> {
         if self.kind == TableKind::Sorted {
             return Ok(());
@@ -793,7 +793,7 @@ impl TableRules {
             return cannot("is made anew from its values", "leave `log` out");
         }
         if self.separate.is_some() {
-            return cannot("keeps all of its values apart", "leave `separate` out");
+            return cannot("keeps all of its separated values", "leave `separate` out");
         }
         if self.head != HeadRule::None {
             return cannot(

@@ -52,7 +52,7 @@ impl Gathering {
         }
         let is_row = match record.kind {
             OpKind::Set => !self.rules.is_deleted(record.key, record.payload),
-            kind => kind == OpKind::SetApart,
+            kind => kind == OpKind::SetSeparated,
         };
         self.block.rows += 1;
         self.block.is_mixed |= continues || !is_row;

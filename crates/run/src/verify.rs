@@ -321,7 +321,7 @@ impl<'a> Check<'a> {
             return Err("a key is before the separator of the block before");
         }
         let op = record.op().map_err(|_| "a payload is not that of its op")?;
-        if let Op::SetApart(rope) | Op::InsertApart(rope) | Op::FoldApart(rope) = op
+        if let Op::SetSeparated(rope) | Op::InsertSeparated(rope) | Op::FoldSeparated(rope) = op
             && let Ok(rope) = Rope::decode(rope)
         {
             for pointer in rope.pointers() {

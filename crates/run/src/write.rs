@@ -244,7 +244,7 @@ impl PartWriter {
         Error::invalid(message)
     }
 
-    /// Takes note of a value that lies apart, piece by piece, and of a stamp.
+    /// Takes note of a separated value, piece by piece, and of a stamp.
     #[cold]
     fn note_payload(&mut self, record: &Record<'_>) -> Result<()> {
         if let Some(stamps) = &mut self.facts.stamps {
@@ -252,7 +252,7 @@ impl PartWriter {
                 .map_err(|_| Error::invalid(format!("a record for {} has no stamp", self.path.display())))?;
             stamp.into_iter().for_each(|stamp| stamps.note(stamp));
         }
-        if !record.kind.is_apart() {
+        if !record.kind.is_separated() {
             return Ok(());
         }
         let rope = Rope::decode(record.payload)
@@ -463,7 +463,7 @@ impl RecordSink for PartWriter {
             self.index.leaf_keys += 1;
             self.facts.keys += 1;
         }
-        if record.kind.is_apart() || self.facts.stamps.is_some() {
+        if record.kind.is_separated() || self.facts.stamps.is_some() {
             self.note_payload(&record)?;
         }
         if let Some(gathering) = &mut self.gathering {

@@ -267,7 +267,7 @@ pub fn varied_workload(append_mode: AppendMode) -> Program {
 /// An hour, by which the wall clock jumps: deadlines come.
 const HOUR_S: i32 = (HOUR_MS / 1000) as i32;
 
-/// Some short values and some that lie apart, over few keys: most of what is written is dead soon.
+/// Some short values and separated some, over few keys: most of what is written is dead soon.
 fn varied_batch(chance: &mut Seeded, durability: Durability) -> Action {
     let mut all = ops(chance, 9, 700);
     for op in &mut all {

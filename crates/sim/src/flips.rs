@@ -5,7 +5,7 @@
 //!                  ->  verify --deep                    names the file, wherever the data is not as it was
 //! ```
 //!
-//! One of the stores has values that lie apart and that reclaim has moved; there every way of reading a value is tried, and heads, which
+//! One of the stores has separated values and that reclaim has moved; there every way of reading a value is tried, and heads, which
 //! no damage to values reaches ([`values`]).
 //!
 //! What is left is listed by [`Outcome`]: bytes that nobody reads, and the two limits that docs/DURABILITY.md states.
@@ -56,7 +56,7 @@ pub struct Fixture {
     vouched_offset: u64,
     /// Where in the log its first frame stands that is needed.
     needed_offset: u64,
-    /// Where values lie apart: the heads of all keys.
+    /// Where values are separated: the heads of all keys.
     heads: Option<Vec<Option<Head>>>,
 }
 
@@ -169,7 +169,7 @@ impl Fixture {
         Fixture::of(dir, vouched_dumps)
     }
 
-    /// The same of a store whose values lie apart, closed in order.
+    /// The same of a store whose values are separated, closed in order.
     ///
     /// # Errors
     /// The store's.
@@ -317,7 +317,7 @@ impl Fixture {
         }
     }
 
-    /// The same where values lie apart: what the damage does not reach is read on.
+    /// The same where values are separated: what the damage does not reach is read on.
     fn judge_values(&self, heads: &[Option<Head>], file: &Whole, at: usize) -> Outcome {
         let verified = Store::verify(&self.dir, &options().read_only(true), true, |_, _| {});
         let is_named = verified.as_ref().is_ok_and(|report| names(report, &file.name));

@@ -22,7 +22,7 @@ pub const TABLES: u8 = 3;
 /// The most tables that it may have besides for a while ([`Action::Many`]).
 pub const MANY_TABLES: u8 = 250;
 
-/// Values of so many bytes lie apart in the tables that separate: few of the short lengths, and all of the long ones.
+/// Values of so many bytes are separated in the tables that separate: few of the short lengths, and all of the long ones.
 pub const SEPARATE_FROM: u32 = 32;
 
 /// A program: how the store is opened, and what is done to it.

@@ -63,7 +63,7 @@ pub struct Shape {
     pub block_bytes: u32,
     /// Filter bits a key.
     pub filter_bits: u8,
-    /// From how many bytes on values lie apart, where the kind permits it.
+    /// From how many bytes on values are separated, where the kind permits it.
     pub separate: Option<u32>,
     /// Whether those lie in files of their own.
     pub in_files: bool,
@@ -100,7 +100,7 @@ pub enum Mark {
 }
 
 impl Shape {
-    /// A table whose blocks hold few rows and which lets values lie apart early: much happens with little data.
+    /// A table whose blocks hold few rows and which lets values are separated early: much happens with little data.
     pub const fn small(kind: Kind, order: Order) -> Shape {
         Shape {
             kind,
@@ -136,8 +136,8 @@ impl Shape {
             }
             _ => rules,
         };
-        let has_apart = rules.separate.is_some() || self.order == Order::Hashed;
-        let rules = if self.in_files && has_apart { rules.values_in(ValuesIn::Files) } else { rules };
+        let has_separated = rules.separate.is_some() || self.order == Order::Hashed;
+        let rules = if self.in_files && has_separated { rules.values_in(ValuesIn::Files) } else { rules };
         match self.kind {
             Kind::Replace => rules,
             Kind::First => rules.fold("first"),

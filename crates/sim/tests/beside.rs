@@ -40,8 +40,8 @@ fn hashed(store: &Store) -> Blobs {
     store.table("hashed", Rules::hashed()).unwrap()
 }
 
-fn apart(store: &Store) -> Blobs {
-    store.table("apart", Rules::sorted().separate(1024)).unwrap()
+fn separated(store: &Store) -> Blobs {
+    store.table("separated", Rules::sorted().separate(1024)).unwrap()
 }
 
 fn in_files(store: &Store) -> Blobs {
@@ -64,16 +64,16 @@ fn child_that_writes() {
     let mut out = std::io::stdout().lock();
     let store = Store::open(PathBuf::from(dir), small()).unwrap();
     let numbered = Numbered::open(&store).unwrap();
-    let (apart, hashed) = (apart(&store), hashed(&store));
+    let (separated, hashed) = (separated(&store), hashed(&store));
     let mut batch = store.batch();
     for i in numbered.last().unwrap() + 1.. {
         numbered.fill(&mut batch, i);
-        batch.put(&apart, &(i % 50), &blob(i % 50, i)).put(&hashed, &(i % 50), &blob(i % 50, i));
+        batch.put(&separated, &(i % 50), &blob(i % 50, i)).put(&hashed, &(i % 50), &blob(i % 50, i));
         batch.commit(Durability::Process).unwrap();
         out.write_all(format!("ack {i}\n").as_bytes()).unwrap();
         out.flush().unwrap();
         if i.is_multiple_of(300) {
-            store.optimize("apart", |_| ControlFlow::Continue(())).unwrap(); // files come and go
+            store.optimize("separated", |_| ControlFlow::Continue(())).unwrap(); // files come and go
         }
     }
 }
@@ -131,7 +131,7 @@ impl Drop for Writer {
 /// The last batch that a store shows, all of whose tables say the same.
 fn last(store: &Store) -> u64 {
     let last = Numbered::open(store).unwrap().last().unwrap();
-    for table in [apart(store), hashed(store)] {
+    for table in [separated(store), hashed(store)] {
         let rows: BTreeMap<u64, Vec<u8>> = table.scan().into_iter().map(|row| row.unwrap()).collect();
         let expected = (last.saturating_sub(49).max(1)..=last).map(|i| (i % 50, blob(i % 50, i))).collect();
         assert_eq!(rows, expected, "each batch is whole, and no other is there, at {last}");
@@ -145,7 +145,7 @@ fn a_process_reads_what_another_writes() {
     let dir = temp.path().join("store");
     let store = Store::create(&dir, small()).unwrap();
     Numbered::open(&store).unwrap();
-    let _tables = (apart(&store), hashed(&store));
+    let _tables = (separated(&store), hashed(&store));
     store.close().unwrap();
     let writer = Writer::start(&dir);
     writer.wait_for(1);
@@ -164,7 +164,7 @@ fn a_process_reads_what_another_writes() {
         newest = now;
     }
     assert_eq!(last(&first), seen, "what was opened stays what it was");
-    let error = apart(&first).put(&1, &vec![0; 10]).unwrap_err();
+    let error = separated(&first).put(&1, &vec![0; 10]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ReadOnly);
     drop(writer); // killed
     assert!(last(&store.refresh().unwrap()) >= newest);
@@ -176,7 +176,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("store");
     let store = Store::create(&dir, manual()).unwrap();
-    let tables = [apart(&store), hashed(&store), in_files(&store)];
+    let tables = [separated(&store), hashed(&store), in_files(&store)];
     let fill = |round| {
         for table in &tables {
             (0..100).for_each(|key| assert!(table.put(&key, &blob(key, round)).is_ok()));
@@ -184,7 +184,7 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     };
     let settle = || {
         store.flush().unwrap();
-        store.optimize("apart", |_| ControlFlow::Continue(())).unwrap();
+        store.optimize("separated", |_| ControlFlow::Continue(())).unwrap();
         while store.upkeep_step().unwrap().is_some() {}
         store.reclaim(|_| {}).unwrap();
     };
@@ -196,13 +196,13 @@ fn whatever_the_writer_removes_the_reader_has_or_says_that_it_is_gone() {
     settle();
     fill(2);
     settle();
-    for table in [apart(&reader), hashed(&reader)] {
+    for table in [separated(&reader), hashed(&reader)] {
         assert!((0..100).all(|key| table.get(&key).unwrap() == Some(blob(key, 0))), "it stays what it was");
     }
     let error = in_files(&reader).get(&2).unwrap_err();
     assert!(error.to_string().contains("refresh"), "{error}");
     let fresh = reader.refresh().unwrap();
-    for table in [apart(&fresh), hashed(&fresh), in_files(&fresh)] {
+    for table in [separated(&fresh), hashed(&fresh), in_files(&fresh)] {
         assert!((0..100).all(|key| table.get(&key).unwrap() == Some(blob(key, 2))));
     }
     assert_eq!(store.refresh().err().unwrap().kind(), ErrorKind::InvalidInput);
@@ -213,7 +213,7 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("store");
     let store = Store::create(&dir, manual()).unwrap();
-    let tables = [apart(&store), hashed(&store), in_files(&store)];
+    let tables = [separated(&store), hashed(&store), in_files(&store)];
     let fill = |round| {
         for table in &tables {
             (0..100).for_each(|key| assert!(table.put(&key, &blob(key, round)).is_ok()));
@@ -228,32 +228,32 @@ fn what_a_reader_beside_a_writer_sees_is_backed_up_however_the_writer_goes_on() 
         let again = temp.path().join(format!("again{number}"));
         Store::restore(&backups, &again, &RestoreOptions::default(), &manual()).unwrap();
         let again = Store::open(&again, manual()).unwrap();
-        for table in [apart(&again), hashed(&again), in_files(&again)] {
+        for table in [separated(&again), hashed(&again), in_files(&again)] {
             assert!((0..100).all(|key| table.get(&key).unwrap() == Some(blob(key, 1))), "backup {number}");
             assert_eq!(table.scan().count().unwrap(), 100);
         }
     };
     reader.backup(&backups, &BackupOptions::default()).unwrap();
     restored(1);
-    (1000..1100).for_each(|key| assert!(apart(&store).put(&key, &blob(key, 0)).is_ok())); // in the log that the reader read
+    (1000..1100).for_each(|key| assert!(separated(&store).put(&key, &blob(key, 0)).is_ok())); // in the log that the reader read
     reader.backup(&backups, &BackupOptions::default()).unwrap();
     restored(2);
     store.flush().unwrap();
-    store.optimize("apart", |_| ControlFlow::Continue(())).unwrap(); // what the reader reads has no name any more
+    store.optimize("separated", |_| ControlFlow::Continue(())).unwrap(); // what the reader reads has no name any more
     reader.backup(&backups, &BackupOptions::default().check_all(true)).unwrap();
     restored(3);
     // The log that the reader read goes on: to values in segments that are made and removed after its
     // opening, and to segments of its own that are.
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>()).unwrap();
     let (held, before) = (names(&dir, ".log"), names(&dir, ".values"));
-    (1000..1700).for_each(|key| assert!(apart(&store).put(&key, &blob(key, 2)).is_ok()));
+    (1000..1700).for_each(|key| assert!(separated(&store).put(&key, &blob(key, 2)).is_ok()));
     let made: BTreeSet<String> = names(&dir, ".values").difference(&before).cloned().collect();
     for round in 3..6 {
         (0..20).for_each(|key| assert!(inline.put(&key, &vec![round; 60_000]).is_ok()));
-        (1000..1700).for_each(|key| assert!(apart(&store).put(&key, &blob(key, round.into())).is_ok()));
+        (1000..1700).for_each(|key| assert!(separated(&store).put(&key, &blob(key, round.into())).is_ok()));
     }
     store.flush().unwrap();
-    store.optimize("apart", |_| ControlFlow::Continue(())).unwrap();
+    store.optimize("separated", |_| ControlFlow::Continue(())).unwrap();
     store.settle().unwrap();
     assert!(names(&dir, ".log").is_disjoint(&held), "the log that the reader holds has no name any more");
     let left = names(&dir, ".values");
@@ -405,7 +405,7 @@ fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
     let temp = tempfile::tempdir().unwrap();
     let dir = temp.path().join("store");
     let store = Store::create(&dir, manual()).unwrap();
-    (0..50).for_each(|key| assert!(apart(&store).put(&key, &blob(key, 0)).is_ok()));
+    (0..50).for_each(|key| assert!(separated(&store).put(&key, &blob(key, 0)).is_ok()));
     assert_eq!(Store::freeze(&dir, manual()).err().unwrap().kind(), ErrorKind::Locked);
     store.close().unwrap();
     Store::freeze(&dir, manual()).unwrap();
@@ -418,8 +418,8 @@ fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
     let readers: Vec<Store> = (0..3).map(|_| Store::open(&dir, manual().read_only(true)).unwrap()).collect();
     for reader in &readers {
         assert!(reader.stats().is_frozen);
-        assert_eq!(apart(reader).get(&7).unwrap(), Some(blob(7, 0)));
-        assert_eq!(apart(reader).delete(&7).unwrap_err().kind(), ErrorKind::ReadOnly);
+        assert_eq!(separated(reader).get(&7).unwrap(), Some(blob(7, 0)));
+        assert_eq!(separated(reader).delete(&7).unwrap_err().kind(), ErrorKind::ReadOnly);
     }
     let backups = temp.path().join("backups");
     readers[0].backup(&backups, &BackupOptions::default()).unwrap();
@@ -433,7 +433,7 @@ fn a_frozen_store_is_read_by_many_and_written_by_nobody() {
     Store::thaw(&dir, manual()).unwrap();
     let store = Store::open(&dir, manual()).unwrap();
     assert!(!store.stats().is_frozen);
-    assert!(apart(&store).delete(&7).is_ok());
+    assert!(separated(&store).delete(&7).is_ok());
     assert_eq!(Store::thaw(temp.path(), manual()).err().unwrap().kind(), ErrorKind::StoreNotFound);
 }
 

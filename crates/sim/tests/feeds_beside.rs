@@ -36,7 +36,7 @@ type Blobs = Table<u64, Vec<u8>>;
 fn tables(store: &Store) -> [Blobs; 4] {
     let rules = [
         ("inline", Rules::sorted()),
-        ("apart", Rules::sorted().separate(1024)),
+        ("separated", Rules::sorted().separate(1024)),
         ("hashed", Rules::hashed()),
         ("files", Rules::hashed().values_in(ValuesIn::Files)),
     ];
@@ -77,11 +77,11 @@ fn told_in(store: &Store) -> Vec<FeedEvent> {
 /// A round of writes to tables of all kinds, by batches, streams, folds of rules and deletes of
 /// ranges.
 fn write(store: &Store, round: u64) {
-    let [inline, apart, hashed, files] = tables(store);
+    let [inline, separated, hashed, files] = tables(store);
     for key in 0..60 {
         let value = blob(key, round);
         let mut batch = store.batch();
-        batch.put(&inline, &key, &value).put(&apart, &key, &value).put_if_absent(&hashed, &key, &value);
+        batch.put(&inline, &key, &value).put(&separated, &key, &value).put_if_absent(&hashed, &key, &value);
         match (key + round) % 3 {
             0 => drop(batch.delete(&hashed, &(key + 1))),
             1 => drop(batch.put(&files, &key, &value)),
@@ -90,7 +90,7 @@ fn write(store: &Store, round: u64) {
         let durability = [Durability::Process, Durability::Sync][usize::from(key == 30)];
         batch.commit(durability).expect("a commit");
     }
-    for table in [&apart, &hashed] {
+    for table in [&separated, &hashed] {
         let mut writer = table.writer(&1000).expect("a stream");
         writer.write_all(&blob(round, round).repeat(12)).expect("pieces");
         writer.finish().expect("a commit");
@@ -109,7 +109,7 @@ fn tend(store: &Store, round: u64) {
         store.flush().expect("a flush");
     }
     if round.is_multiple_of(5) {
-        store.optimize("apart", |_| ControlFlow::Continue(())).expect("a merge");
+        store.optimize("separated", |_| ControlFlow::Continue(())).expect("a merge");
         store.reclaim(|_| {}).expect("a reclaim");
     }
 }
@@ -185,7 +185,7 @@ fn whoever_cannot_be_told_all_is_told_why_and_what_to_do() {
     let feed = feed.as_mut().expect("a feed");
     while feed.poll().expect("rows").is_some() {}
     feed.acknowledge(feed.position()).expect("an edit");
-    let other = FeedOptions { table: Some("apart".to_owned()), ..FeedOptions::default() };
+    let other = FeedOptions { table: Some("separated".to_owned()), ..FeedOptions::default() };
     said(open(other), ErrorKind::InvalidInput, ["all tables", "another name"]);
 
     // Somebody else acknowledges what this reader has not met.
@@ -373,14 +373,14 @@ fn child_that_writes() {
     let Some(dir) = std::env::var_os(DIR) else { return };
     let store = Store::open(PathBuf::from(dir), small()).expect("it opens");
     let numbered = Numbered::open(&store).expect("tables");
-    let [_, apart, hashed, _] = tables(&store);
+    let [_, separated, hashed, _] = tables(&store);
     let mut batch = store.batch();
     for i in numbered.last().expect("it is whole") + 1.. {
         numbered.fill(&mut batch, i);
-        batch.put(&apart, &(i % 50), &blob(i % 50, i)).put(&hashed, &(i % 50), &blob(i % 50, i));
+        batch.put(&separated, &(i % 50), &blob(i % 50, i)).put(&hashed, &(i % 50), &blob(i % 50, i));
         batch.commit(Durability::Process).expect("a commit");
         if i.is_multiple_of(300) {
-            store.optimize("apart", |_| ControlFlow::Continue(())).expect("a merge"); // files come and go
+            store.optimize("separated", |_| ControlFlow::Continue(())).expect("a merge"); // files come and go
         }
     }
 }

@@ -68,8 +68,8 @@ fn today() -> usize {
 }
 
 #[test]
-fn a_flipped_byte_of_values_that_lie_apart_or_have_moved_is_named_whatever_reads_them_and_no_head_knows_of_it()
- {
+fn a_flipped_byte_of_values_are_separated_or_have_moved_is_named_whatever_reads_them_and_no_head_knows_of_it()
+{
     let temp = tempfile::tempdir_in(folddb_sim::memory_dir()).expect("a directory");
     let fixture = Fixture::of_values(temp.path()).expect("the store is written");
     let (mut wrong, mut counts) = (Vec::new(), BTreeMap::<(PieceKind, bool), [u64; 3]>::new());

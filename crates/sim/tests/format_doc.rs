@@ -118,9 +118,9 @@ fn lasting_rope() -> Vec<u8> {
 
 fn pieces() -> RopeBuilder {
     let mut rope = RopeBuilder::default();
-    rope.push_apart(folddb_base::ValuePlace { segment: 7, unit: 256 }, 0xdead_beef, 8192);
+    rope.push_separated(folddb_base::ValuePlace { segment: 7, unit: 256 }, 0xdead_beef, 8192);
     rope.push_inline(b", ");
-    rope.push_apart(folddb_base::ValuePlace { segment: 8, unit: 300 }, 0xbeef_dead, 64);
+    rope.push_separated(folddb_base::ValuePlace { segment: 8, unit: 300 }, 0xbeef_dead, 64);
     rope
 }
 
@@ -332,9 +332,9 @@ fn limits_and_kinds_are_as_the_document_says() {
         ("op.insert_fold", OpKind::InsertFold as u64),
         ("op.put_hashed", LogOp::PutHashed.code().into()),
         ("op.remove_hashed", LogOp::RemoveHashed.code().into()),
-        ("op.set_apart", OpKind::SetApart as u64),
-        ("op.insert_apart", OpKind::InsertApart as u64),
-        ("op.fold_apart", OpKind::FoldApart as u64),
+        ("op.set_separated", OpKind::SetSeparated as u64),
+        ("op.insert_separated", OpKind::InsertSeparated as u64),
+        ("op.fold_separated", OpKind::FoldSeparated as u64),
         ("rope.bytes_max", ROPE_BYTES_MAX as u64),
         ("feature.ropes", FEATURE_ROPES),
         ("feature.long_values", FEATURE_LONG_VALUES),
@@ -472,7 +472,8 @@ fn a_store_is_read_back_by_the_document_alone() {
     let words =
         store.table("words", Rules::sorted::<String, Vec<u8>>().fold("append:,").lz4()).expect("a table");
     let gone = store.table("gone", Rules::sorted::<u64, u64>()).expect("a table");
-    let apart = store.table("apart", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("a table");
+    let separated =
+        store.table("separated", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("a table");
     store.table("dropped", Rules::sorted::<u64, u64>()).expect("a table");
     store.drop_table("dropped").expect("dropped");
 
@@ -501,9 +502,9 @@ fn a_store_is_read_back_by_the_document_alone() {
     }
     let long = |i: u64| vec![i as u8; 20_000 + i as usize];
     for i in 0..300u64 {
-        apart.put(&i, &long(i)).expect("written"); // more than a value segment of this store holds
+        separated.put(&i, &long(i)).expect("written"); // more than a value segment of this store holds
     }
-    apart.put_if_absent(&7, &long(8)).expect("written");
+    separated.put_if_absent(&7, &long(8)).expect("written");
     words.delete(&word(5)).expect("written");
     gone.as_bytes().delete_range(&key::<u64>(&10u64), &key::<u64>(&500u64)).expect("written");
     store.flush().expect("flushed");
@@ -522,12 +523,12 @@ fn a_store_is_read_back_by_the_document_alone() {
     check_sums(&shown(&reader, &path, &changes, table_number(&changes, "sums")), KEYS);
     check_blocks(&doc, &reader, &path);
     store.flush().expect("a segment that is full and durable is sealed");
-    let in_apart = shown(&reader, &path, &changes, table_number(&changes, "apart"));
-    assert_eq!(in_apart.len(), 300);
-    for (_, record) in in_apart {
+    let in_separated = shown(&reader, &path, &changes, table_number(&changes, "separated"));
+    assert_eq!(in_separated.len(), 300);
+    for (_, record) in in_separated {
         let i = u64::from_be_bytes(record.key[..].try_into().expect("8 bytes"));
-        assert_eq!(record.kind, doc.constant("op.set_apart"));
-        let table = table_number(&changes, "apart");
+        assert_eq!(record.kind, doc.constant("op.set_separated"));
+        let table = table_number(&changes, "separated");
         assert!(reader.value(&path, table, &record) == long(i), "the value of key {i}");
     }
     check_moved(&doc, &reader, &path, &store);
@@ -579,20 +580,21 @@ fn a_store_is_read_back_by_the_document_alone() {
 
 /// Most of each segment is overwritten, and what is left moves together.
 fn check_moved(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store) {
-    let apart = store.table("apart", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
+    let separated =
+        store.table("separated", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
     for i in (0..300u64).filter(|i| i % 5 > 0) {
-        apart.delete(&i).expect("written");
+        separated.delete(&i).expect("written");
     }
-    store.optimize("apart", |_| std::ops::ControlFlow::Continue(())).expect("merged");
+    store.optimize("separated", |_| std::ops::ControlFlow::Continue(())).expect("merged");
     assert!(store.reclaim(|_| {}).expect("moved").plans > 0);
     let (number, manifest) = the_only(path, "MANIFEST-");
     let changes = reader.manifest(&manifest, number);
-    let table = table_number(&changes, "apart");
+    let table = table_number(&changes, "separated");
     let left = shown(reader, path, &changes, table);
     assert_eq!(left.len(), 60);
     for (_, record) in left {
         let i = u64::from_be_bytes(record.key[..].try_into().expect("8 bytes"));
-        assert_eq!(record.kind, doc.constant("op.set_apart"));
+        assert_eq!(record.kind, doc.constant("op.set_separated"));
         assert!(
             reader.value(path, table, &record) == vec![i as u8; 20_000 + i as usize],
             "the value of key {i}"

@@ -54,8 +54,8 @@ struct Load {
     value_bytes: u64,
     batch_bytes: u64,
     merge_factor: u64,
-    /// Whether values lie apart.
-    has_apart: bool,
+    /// Whether values are separated.
+    has_separated: bool,
 }
 
 impl Load {
@@ -70,7 +70,7 @@ impl Load {
             value_bytes: 0,
             batch_bytes: 0,
             merge_factor: 8,
-            has_apart: false,
+            has_separated: false,
         }
     }
 }
@@ -81,7 +81,7 @@ fn memory_promised(load: &Load) -> u64 {
     load.memory_bytes
         + BESIDE_BYTES
         + WINDOWS * load.segment_bytes.min(WINDOW_BYTES)
-        + u64::from(load.has_apart) * WINDOWS * (4 * load.segment_bytes).min(WINDOW_BYTES)
+        + u64::from(load.has_separated) * WINDOWS * (4 * load.segment_bytes).min(WINDOW_BYTES)
         + load.tables * TABLE_BYTES
         + load.parts * PART_BYTES
         + (2 * load.merge_factor + VALUE_COPIES) * beyond(load.value_bytes, VALUE_BYTES_IN_BUDGET)
@@ -223,7 +223,7 @@ fn all_at_once(world: &mut World) {
     let keys = total_bytes / 100;
     let store = world.create();
     let rules = Rules::sorted::<u64, Vec<u8>>();
-    let rules = if world.setting("apart", 0) > 0 { rules.separate(100) } else { rules };
+    let rules = if world.setting("separated", 0) > 0 { rules.separate(100) } else { rules };
     let table = store.table("values", rules).unwrap();
     let sums = store.table("sums", Rules::sorted::<u64, u64>().fold("sum:u64")).unwrap();
     let (stop, descriptors, parts_max) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
@@ -568,14 +568,14 @@ fn large_batches_count_beside_the_memory() {
 fn streams_of_any_length_keep_to_the_memory() {
     for task in ["streams stream_mib=96", "streams stream_mib=96 hashed=1"] {
         let report = scenario(task);
-        report.assert_keeps_to_memory(&Load { has_apart: true, ..Load::of_mib(4) });
+        report.assert_keeps_to_memory(&Load { has_separated: true, ..Load::of_mib(4) });
     }
 }
 
 #[test]
 fn values_of_any_length_are_compared_and_brought_over_in_the_memory_of_two_stores() {
     let report = scenario("compared stream_mib=96");
-    report.assert_keep_to_memory(2, &Load { has_apart: true, ..Load::of_mib(4) });
+    report.assert_keep_to_memory(2, &Load { has_separated: true, ..Load::of_mib(4) });
 }
 
 #[test]
@@ -614,12 +614,12 @@ fn descriptors_are_bounded_whatever_goes_on() {
 }
 
 #[test]
-fn values_that_lie_apart_keep_to_the_memory_and_the_descriptors() {
-    let report = scenario("all-at-once times=12 part_kib=64 files=32 segment_mib=1 apart=1");
+fn values_are_separated_keep_to_the_memory_and_the_descriptors() {
+    let report = scenario("all-at-once times=12 part_kib=64 files=32 segment_mib=1 separated=1");
     assert!(report.get("value_segments") > 8, "{} segments are few", report.get("value_segments"));
     assert_descriptors(&report, 32 + 32 / 4 + VALUE_SEGMENTS, 4, 4);
     let load = Load { tables: 2, parts: report.get("parts"), segment_bytes: MIB, ..Load::of_mib(4) };
-    report.assert_keeps_to_memory(&Load { has_apart: true, ..load });
+    report.assert_keeps_to_memory(&Load { has_separated: true, ..load });
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Promises about values that lie apart, one a test: what was acknowledged as durable is there after the power went, wherever its
+//! Promises about separated values, one a test: what was acknowledged as durable is there after the power went, wherever its
 //! values lie by then, and no index leads to what has gone.
 //!
 //! As in `power_promises`, each test brings a small store to some moments and takes the power away there, a few dozen times by seed.

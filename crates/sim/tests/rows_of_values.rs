@@ -72,7 +72,7 @@ fn leveled_head_beside_get() {
     for key in 0..100 {
         let head = table.head(&key).unwrap().expect("it is there");
         assert_eq!((head.size_bytes, head.bytes), (blob(key, 3).len() as u64, 3_u64.to_le_bytes().to_vec()));
-        assert!(head.is_apart && head.written_ms.is_some());
+        assert!(head.is_separated && head.written_ms.is_some());
     }
     assert_eq!(table.scan().heads().filter(|row| row.is_ok()).count(), 100);
     assert_eq!(store.stats().value_reads, 0, "no head was taken out of the value lane");
@@ -215,10 +215,10 @@ fn leveled_values_over_4_kb_are_written_about_once() {
         let bytes = stats.journal_bytes + stats.part_bytes_written + stats.value_bytes_written;
         bytes as f64 / stats.user_bytes as f64
     };
-    let (apart, inline) = (written(rules()), written(Rules::sorted::<u64, Vec<u8>>()));
+    let (separated, inline) = (written(rules()), written(Rules::sorted::<u64, Vec<u8>>()));
     // All that may be added to once is what reclaim copies.
-    assert!(apart < 2.0, "{apart:.2} bytes are written for each");
-    assert!(inline > apart * 1.2, "{inline:.2} inline, {apart:.2} apart");
+    assert!(separated < 2.0, "{separated:.2} bytes are written for each");
+    assert!(inline > separated * 1.2, "{inline:.2} inline, {separated:.2} apart");
 }
 
 // ---- YDB ------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ fn table(store: &Store) -> Table<u64, Vec<u8>> {
     store.table("rows", Rules::sorted::<u64, Vec<u8>>().separate(256)).expect("a table")
 }
 
-/// Some rows are the same in both, some differ, some are in one only; a few lie apart.
+/// Some rows are the same in both, some differ, some are in one only; a few are separated.
 fn value(key: u64, is_new: bool) -> Option<Vec<u8>> {
     let len = if key.is_multiple_of(97) { 2000 } else { 20 };
     match key % 5 {

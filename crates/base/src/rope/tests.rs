@@ -13,10 +13,16 @@ fn built(pieces: &[Piece<'_>]) -> Vec<u8> {
 
 #[test]
 fn a_rope_reads_back_as_it_was_put_and_neighbours_inline_are_one() {
-    let apart = |unit, len| Piece::Apart { place: place(unit), hash: unit, len, at: 0 };
+    let separated = |unit, len| Piece::Separated { place: place(unit), hash: unit, len, at: 0 };
     let inline = |bytes| Piece::Inline(bytes);
-    let bytes =
-        built(&[inline(b"a"), inline(b""), inline(b"bc"), apart(1, 300), apart(2, 5 << 30), inline(b",")]);
+    let bytes = built(&[
+        inline(b"a"),
+        inline(b""),
+        inline(b"bc"),
+        separated(1, 300),
+        separated(2, 5 << 30),
+        inline(b","),
+    ]);
     let rope = Rope::decode(&bytes).unwrap();
     assert_eq!((rope.time_ms, rope.head, rope.len, rope.pieces), (1000, &b"he"[..], 304 + (5 << 30), 4));
     assert!(rope.as_pointer().is_none());
@@ -26,7 +32,7 @@ fn a_rope_reads_back_as_it_was_put_and_neighbours_inline_are_one() {
     // A piece is moved where it says.
     let mut moved = bytes.clone();
     for piece in rope.iter() {
-        if let Piece::Apart { at, place: ValuePlace { unit, .. }, .. } = piece {
+        if let Piece::Separated { at, place: ValuePlace { unit, .. }, .. } = piece {
             Pointer::move_to(&mut moved[at..], ValuePlace { segment: 9, unit: unit + 10 });
         }
     }
@@ -39,19 +45,22 @@ fn a_rope_reads_back_as_it_was_put_and_neighbours_inline_are_one() {
 
 #[test]
 fn one_piece_is_a_pointer() {
-    let bytes = built(&[Piece::Apart { place: place(3), hash: 5, len: 70, at: 0 }]);
+    let bytes = built(&[Piece::Separated { place: place(3), hash: 5, len: 70, at: 0 }]);
     let pointer = Pointer { place: place(3), time_ms: 1000, hash: 5, len: 70, head: b"he" };
     assert_eq!(Pointer::decode(&bytes), Ok(pointer));
     let rope = Rope::decode(&bytes).unwrap();
     assert_eq!((rope.as_pointer(), rope.pieces, rope.hash(b"k"), rope.len), (Some(pointer), 1, 5, 70));
-    assert_eq!(rope.iter().collect::<Vec<_>>(), [Piece::Apart { place: place(3), hash: 5, len: 70, at: 0 }]);
+    assert_eq!(
+        rope.iter().collect::<Vec<_>>(),
+        [Piece::Separated { place: place(3), hash: 5, len: 70, at: 0 }]
+    );
 }
 
 #[test]
 fn a_rope_says_until_when_its_value_lasts_and_so_does_a_pointer() {
     for pieces in 1..3 {
         let (mut rope, mut out) = (RopeBuilder::default(), b"before".to_vec());
-        (0..pieces).for_each(|unit| rope.push_apart(place(unit), unit, 300));
+        (0..pieces).for_each(|unit| rope.push_separated(place(unit), unit, 300));
         let at = rope.put_until(1000, Some(5000), b"he", &mut out).unwrap();
         out[at..at + 8].copy_from_slice(&7000_u64.to_le_bytes());
         let bytes = &mut out[6..];
@@ -61,7 +70,7 @@ fn a_rope_says_until_when_its_value_lasts_and_so_does_a_pointer() {
         assert_eq!((rope.pieces, rope.len), (pieces, 300 * u64::from(pieces)));
         let mut moved = bytes.to_vec();
         for piece in rope.iter() {
-            if let Piece::Apart { at, .. } = piece {
+            if let Piece::Separated { at, .. } = piece {
                 Pointer::move_to(&mut moved[at..], place(9));
             }
         }
@@ -78,7 +87,8 @@ fn a_rope_says_until_when_its_value_lasts_and_so_does_a_pointer() {
 
 #[test]
 fn what_is_cut_short_goes_on_or_is_not_in_its_form_is_no_rope() {
-    let bytes = built(&[Piece::Inline(b"abc"), Piece::Apart { place: place(1), hash: 2, len: 300, at: 0 }]);
+    let bytes =
+        built(&[Piece::Inline(b"abc"), Piece::Separated { place: place(1), hash: 2, len: 300, at: 0 }]);
     assert!(Rope::decode(&bytes).is_ok());
     for len in 0..bytes.len() {
         assert!(Rope::decode(&bytes[..len]).is_err(), "{len}");

@@ -1,7 +1,7 @@
 //! FoldDB, with its defaults (`folddb`), and for values by id with hashed tables: `folddb-hashed`, and `folddb-locked` with the index
 //! locked in memory. Of the defaults: `memory_bytes` bounds memtables, caches and merges together, so it gets no more than what
 //! the rivals have for buffers and caches alone. Single writes go by `BytesTable::write`, batches by `Batch`; folds are
-//! the tables' own. Values from 1 KiB on lie apart where a workload has such. Compression is off by default.
+//! the tables' own. Values from 1 KiB on are separated where a workload has such. Compression is off by default.
 
 use anyhow::{Result, anyhow};
 use folddb::codec::tuple::Element;
@@ -14,7 +14,7 @@ pub(crate) const ENTRY: Entry = Entry {
     name: "folddb",
     version: || locked_version("folddb"),
     settings: |_| {
-        "defaults; the memory is for memtables, caches and merges together; values from 1 KiB on apart; no compression".to_owned()
+        "defaults; the memory is for memtables, caches and merges together; values separated from 1 KiB on; no compression".to_owned()
     },
     open: |setup| open(setup, Kind::Sorted),
 };
@@ -42,7 +42,7 @@ enum Kind {
 }
 
 const TABLE: &str = "rows";
-/// Values of so many bytes lie apart where there are large ones.
+/// Values of so many bytes are separated where there are large ones.
 const SEPARATE_FROM_BYTES: u32 = 1 << 10;
 
 struct FoldDb {

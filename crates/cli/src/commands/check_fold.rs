@@ -95,7 +95,8 @@ fn of_table(table: &BytesTable, limit: usize) -> Result<LawReport, Failure> {
             match Op::from_parts(kind, &payload) {
                 Ok(Op::Set(value) | Op::Insert(value) | Op::Fold(value)) => samples.push(value.to_vec()),
                 Ok(Op::InsertFold { absent, present }) => samples.extend([absent.to_vec(), present.to_vec()]),
-                Ok(Op::Delete | Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_)) | Err(_) => {}
+                Ok(Op::Delete | Op::SetSeparated(_) | Op::InsertSeparated(_) | Op::FoldSeparated(_))
+                | Err(_) => {}
             }
         }
         if samples.len() >= limit {

@@ -47,9 +47,9 @@ pub(crate) fn run(args: &KeyArgs, session: &mut Session) -> Result<(), Failure> 
 fn name_of(kind: OpKind) -> &'static str {
     match kind {
         OpKind::Delete => "delete",
-        OpKind::Set | OpKind::SetApart => "put",
-        OpKind::Insert | OpKind::InsertApart => "put-if-absent",
-        OpKind::Fold | OpKind::FoldApart => "fold",
+        OpKind::Set | OpKind::SetSeparated => "put",
+        OpKind::Insert | OpKind::InsertSeparated => "put-if-absent",
+        OpKind::Fold | OpKind::FoldSeparated => "fold",
         OpKind::InsertFold => "put-if-absent, fold",
     }
 }
@@ -73,26 +73,28 @@ fn value_of(table: &BytesTable, record: &Explained) -> Datum {
         Ok(Op::InsertFold { absent, present }) => {
             Datum::Map(vec![("absent".to_owned(), show(absent)), ("present".to_owned(), show(present))])
         }
-        Ok(Op::SetApart(rope) | Op::InsertApart(rope) | Op::FoldApart(rope)) => where_apart(rope),
+        Ok(Op::SetSeparated(rope) | Op::InsertSeparated(rope) | Op::FoldSeparated(rope)) => {
+            where_separated(rope)
+        }
         Err(_) => Datum::Bytes(record.payload.clone()),
     }
 }
 
 /// Where a value lies that is not beside its key.
-fn where_apart(payload: &[u8]) -> Datum {
+fn where_separated(payload: &[u8]) -> Datum {
     let number = |number: u64| Datum::Int(i128::from(number));
     let Ok(rope) = Rope::decode(payload) else { return Datum::Bytes(payload.to_vec()) };
     let Some(pointer) = rope.as_pointer() else {
         let segments: BTreeSet<u32> = rope.pointers().map(|pointer| pointer.place.segment).collect();
         let segments = segments.into_iter().map(|segment| number(segment.into())).collect();
         return Datum::Map(vec![
-            ("apart_bytes".to_owned(), number(rope.len)),
+            ("separated_bytes".to_owned(), number(rope.len)),
             ("pieces".to_owned(), number(rope.pieces.into())),
             ("segments".to_owned(), Datum::List(segments)),
         ]);
     };
     Datum::Map(vec![
-        ("apart_bytes".to_owned(), number(pointer.len)),
+        ("separated_bytes".to_owned(), number(pointer.len)),
         ("segment".to_owned(), number(u64::from(pointer.place.segment))),
         ("offset".to_owned(), number(pointer.place.offset())),
     ])

@@ -1,4 +1,4 @@
-//! `folddb head STORE TABLE KEY...`: what is known of the value of a key without reading it, where it lies apart.
+//! `folddb head STORE TABLE KEY...`: what is known of the value of a key without reading it, where it is separated.
 
 use folddb::{Datum, Head};
 
@@ -52,7 +52,7 @@ fn fields_of(head: &Head, time: impl Fn(u64) -> String) -> Datum {
         Datum::Int(head.size_bytes.into()),
         Datum::Text(format!("{:08x}", head.hash)),
         head.version.map_or(Datum::Null, |version| Datum::Text(format!("{version:016x}"))),
-        Datum::Bool(head.is_apart),
+        Datum::Bool(head.is_separated),
         written,
         deadline,
         bytes,

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &ValuesArgs, session: &mut Session) -> Result<(), Failur
     let report = json!({ "segments": segments.iter().map(|one| as_json(one, times)).collect::<Value>() });
     session.report(&report, |out| {
         if segments.is_empty() {
-            return writeln!(out, "no value lies apart");
+            return writeln!(out, "no value is separated");
         }
         let mut header =
             ["segment", "state", "bytes", "values", "live", "dead", ""].map(str::to_owned).to_vec();

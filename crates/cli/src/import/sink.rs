@@ -60,7 +60,7 @@ enum Made {
         table: Box<BytesTable>,
         batch: Box<Batch>,
         /// Rows that are committed already and not told of.
-        apart: u64,
+        separated: u64,
     },
     /// All at once: it comes into being with them.
     Load(Box<BytesBulkLoad>),
@@ -75,7 +75,7 @@ impl<'a> Sink<'a> {
         table: BytesTable,
     ) -> Sink<'a> {
         let (rules, batch) = (table.rules().clone(), Box::new(store.batch()));
-        let made = Made::Batches { table: Box::new(table), batch, apart: 0 };
+        let made = Made::Batches { table: Box::new(table), batch, separated: 0 };
         Sink { table: Some(made), ..Sink::to_come(session, into, Some(store), rules) }
     }
 
@@ -128,7 +128,7 @@ impl<'a> Sink<'a> {
             true => Made::Load(Box::new(store.bulk_load_bytes(self.into.table, rules)?)),
             false => {
                 let table = Box::new(store.create_table(self.into.table, rules)?);
-                Made::Batches { table, batch: Box::new(store.batch()), apart: 0 }
+                Made::Batches { table, batch: Box::new(store.batch()), separated: 0 }
             }
         });
         for (line, key, value) in std::mem::take(&mut self.waiting) {
@@ -142,9 +142,9 @@ impl<'a> Sink<'a> {
         let Into { lifetime, durability, .. } = self.into;
         let put = match &mut self.table {
             // In commits of its own.
-            Some(Made::Batches { table, apart, .. }) if value.len() > VALUE_BYTES_MAX => {
+            Some(Made::Batches { table, separated, .. }) if value.len() > VALUE_BYTES_MAX => {
                 let table = table.as_ref().clone().with_durability(durability);
-                table.write_whole(self.op, key, value, lifetime).map(|_| *apart += 1)
+                table.write_whole(self.op, key, value, lifetime).map(|_| *separated += 1)
             }
             Some(Made::Batches { table, batch, .. }) => {
                 match lifetime {
@@ -182,10 +182,10 @@ impl<'a> Sink<'a> {
         if !self.waiting.is_empty() {
             self.make()?;
         }
-        let Some(Made::Batches { batch, apart, .. }) = &mut self.table else { return Ok(0) };
+        let Some(Made::Batches { batch, separated, .. }) = &mut self.table else { return Ok(0) };
         let ops = batch.len() as u64;
         batch.commit(self.into.durability)?; // also an empty one: that may be for a mistake
-        Ok(std::mem::take(apart) + ops)
+        Ok(std::mem::take(separated) + ops)
     }
 
     /// Makes the table that is loaded, and says how many rows that has committed. One that no row came for is made where none was

@@ -13,7 +13,7 @@ use crate::human;
 
 /// The fields of heads, as columns.
 pub(crate) const HEAD_FIELDS: [&str; 7] =
-    ["size_bytes", "hash", "version", "apart", "written", "deadline", "head"];
+    ["size_bytes", "hash", "version", "separated", "written", "deadline", "head"];
 
 /// What a counter of 64 bits shows that is full.
 const FULL: i128 = u64::MAX as i128;

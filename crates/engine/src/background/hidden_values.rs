@@ -34,7 +34,7 @@ pub struct Beside {
     pub spare_bytes: u64,
 }
 
-/// The options of a table's merges, as far as the values that lie apart matter to them.
+/// The options of a table's merges, as far as the separated values matter to them.
 pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: MergeOptions) -> MergeOptions {
     match table.hides_values {
         true => options.hiding_values(HIDDEN_BYTES_MIN.min(engine.options.values_segment_bytes() / 2)),

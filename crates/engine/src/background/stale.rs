@@ -3,7 +3,7 @@
 //! ```text
 //!   order   the entries by their keys        so that each key is looked at once
 //!   walk    along the table, beside them     where that has few records for each key: blocks are read once, in their order
-//!   look    at each key by itself            else, and where a walk would read values that lie apart
+//!   look    at each key by itself            else, and where a walk would read separated values
 //! ```
 //!
 //! An entry is called stale only where its record could be looked at. Called by `clean`.

@@ -25,7 +25,7 @@ struct Leading<'v>(&'v mut dyn FnMut(&Record<'_>, &Rope<'_>));
 
 impl RecordSink for Leading<'_> {
     fn push(&mut self, record: Record<'_>) -> Result<()> {
-        if record.kind.is_apart()
+        if record.kind.is_separated()
             && let Ok(rope) = Rope::decode(record.payload)
         {
             self.0(&record, &rope);

@@ -123,7 +123,7 @@ pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &
     }
 }
 
-/// Takes note of a table whose parts lead to values that lie apart: before anybody sees them.
+/// Takes note of a table whose parts lead to separated values: before anybody sees them.
 pub(crate) fn note_leading(engine: &Engine, table: &TableCore, runs: &[RunView]) {
     if leads_to_values(runs) {
         engine.work.leading.lock().insert(table.id);

@@ -42,12 +42,14 @@ pub fn get<R>(
     with_state(engine, table, key, at, |state, of| match state {
         None => take(None),
         Some(State::Value(value)) => take(Some(value)),
-        Some(State::Apart(pointer)) => take_apart(engine, (of.map(|of| &**of), table), key, pointer, take),
+        Some(State::Separated(pointer)) => {
+            take_apart(engine, (of.map(|of| &**of), table), key, pointer, take)
+        }
     })
 }
 
-/// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a value that lies apart is to be
-/// found. Reads no value that lies apart, unless something was
+/// Hands what `key` has, as a reader at `at` (or now) sees it, to `take`, with the files in which a separated value is to be
+/// found. Reads no separated value, unless something was
 /// folded onto it.
 #[inline]
 pub(crate) fn with_state<R>(
@@ -95,7 +97,7 @@ fn take_apart<R>(
     buffer::with_record(|record| take(Some(load::load_value(engine, of, table, key, pointer, record)?)))
 }
 
-/// Loads values that lie apart where operands wait to be folded onto them.
+/// Loads separated values where operands wait to be folded onto them.
 #[inline]
 pub(crate) fn load_waiting(
     engine: &Engine,
@@ -146,14 +148,14 @@ pub(crate) fn inline_op(
     op: &OpBuf,
 ) -> Result<OpBuf> {
     let mut record = Vec::new();
-    let payload = match op.kind.is_apart() {
+    let payload = match op.kind.is_separated() {
         true => load::load_value(engine, of, table, key, &op.payload, &mut record)?,
         false => table.rules.fold.value_in(&op.payload),
     };
     Ok(OpBuf { kind: op.kind.inline(), payload: payload.to_vec() })
 }
 
-/// Feeds the records of `key` to the resolver, newest first. Where a value that lies apart is among them, returns the files in
+/// Feeds the records of `key` to the resolver, newest first. Where a separated value is among them, returns the files in
 /// which it is to be found.
 #[inline]
 pub fn search(
@@ -166,7 +168,7 @@ pub fn search(
     loop {
         let round = engine.values.files.round();
         let own = collect(engine, table, key, at, resolver)?;
-        if !resolver.is_apart() {
+        if !resolver.is_separated() {
             return Ok(None);
         }
         let of = match own {

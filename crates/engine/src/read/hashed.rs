@@ -212,7 +212,7 @@ pub(crate) fn state_hashed<R>(
         }
         let mut pointer = Vec::new();
         found.pointer(&of).put(&mut pointer);
-        take(Some(State::Apart(&pointer)), Some(&of))
+        take(Some(State::Separated(&pointer)), Some(&of))
     })
 }
 

@@ -190,7 +190,7 @@ fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: A
                     Err(cause) => return Err(get::fold_failed(engine, table, key, &cause)),
                     Ok(None) => None,
                     Ok(Some(State::Value(value))) => Some(value.to_vec()),
-                    Ok(Some(State::Apart(pointer))) => {
+                    Ok(Some(State::Separated(pointer))) => {
                         Some(load::load_value(engine, Some(&of), table, key, pointer, &mut record)?.to_vec())
                     }
                 };

@@ -212,7 +212,7 @@ pub fn locate(
     get::with_state(engine, table, key, at, |state, of| match state {
         None => Ok(None),
         Some(State::Value(value)) => Ok(Some(Located { pieces: vec![LocatedPiece::Bytes(value.to_vec())] })),
-        Some(State::Apart(pointer)) => {
+        Some(State::Separated(pointer)) => {
             let of = of.map_or_else(|| engine.values.files.present(), Arc::clone);
             let rope = load::rope(table, key, pointer)?;
             let pieces = rope.iter().map(|piece| match (piece, piece.pointer()) {
@@ -220,7 +220,7 @@ pub fn locate(
                     locate_piece(engine, (&of, table), key, &pointer, how).map(LocatedPiece::InFile)
                 }
                 (Piece::Inline(bytes), _) => Ok(LocatedPiece::Bytes(bytes.to_vec())),
-                (Piece::Apart { .. }, None) => Ok(LocatedPiece::Bytes(Vec::new())), // cannot be
+                (Piece::Separated { .. }, None) => Ok(LocatedPiece::Bytes(Vec::new())), // cannot be
             });
             Ok(Some(Located { pieces: pieces.collect::<Result<_>>()? }))
         }

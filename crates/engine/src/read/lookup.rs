@@ -1,6 +1,6 @@
 //! What terms a key has: the look that tells whether an entry of an index still holds.
 //!
-//! A value that lies apart is read only where neither the key nor the head tells the terms. Called by `find`, and by the merges
+//! A separated value is read only where neither the key nor the head tells the terms. Called by `find`, and by the merges
 //! that clean indexes.
 
 use folddb_base::Result;
@@ -53,7 +53,7 @@ pub fn look(
                 looked.take((table, extractor), key, value, want);
                 return Ok(Some(looked));
             }
-            State::Apart(rope) => rope,
+            State::Separated(rope) => rope,
         };
         let Head { size_bytes, bytes: head, .. } = Head::of(table, key, state)?;
         let is_told = extractor.is_of_key() || extractor.is_of_head() || size_bytes > VALUE_BYTES_MAX as u64;

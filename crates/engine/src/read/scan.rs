@@ -44,12 +44,12 @@ pub enum Wanted {
     /// Its value.
     #[default]
     Value,
-    /// Its value; of one that lies apart and is longer than [`VALUE_BYTES_MAX`] its head instead, or nothing in a hashed table, and the
+    /// Its value; of one that is separated and is longer than [`VALUE_BYTES_MAX`] its head instead, or nothing in a hashed table, and the
     /// value is empty.
     Short,
-    /// Its head; the value is empty. No value that lies apart is read.
+    /// Its head; the value is empty. No separated value is read.
     Head,
-    /// Nothing; the value is empty. No value that lies apart is read.
+    /// Nothing; the value is empty. No separated value is read.
     Nothing,
 }
 
@@ -124,7 +124,7 @@ pub struct Rows {
     /// The last record that was read from the value lane.
     record: Vec<u8>,
     done: bool,
-    /// Where values that lie apart are to be found.
+    /// Where separated values are to be found.
     of: Option<Arc<Roster>>,
     /// The files that the cursors read, so that they stay.
     _files: Vec<Arc<PartFile>>,
@@ -274,11 +274,11 @@ impl Rows {
                         self.head = Some(head.inspect_err(|_| self.done = true)?);
                     }
                     State::Value(value) => self.value.extend_from_slice(value),
-                    state @ State::Apart(rope) if self.plan.wanted == Wanted::Short && is_long(rope) => {
+                    state @ State::Separated(rope) if self.plan.wanted == Wanted::Short && is_long(rope) => {
                         let head = Head::of(&self.table, &self.key, state);
                         self.head = Some(head.inspect_err(|_| self.done = true)?);
                     }
-                    State::Apart(pointer) => {
+                    State::Separated(pointer) => {
                         let (engine, table) = (&self.engine, &self.table);
                         let loaded = load::load_value(
                             engine,
@@ -351,7 +351,7 @@ impl Rows {
         self.table.stretches.note(Stretch { from: self.plan.low.clone(), to: behind, seq: self.limit });
     }
 
-    /// What is written to the key of the last row, newest first, with values that lie apart loaded.
+    /// What is written to the key of the last row, newest first, with separated values loaded.
     pub fn loaded_operands(&self) -> Result<Vec<OpBuf>> {
         let inline = |op| get::inline_op(&self.engine, self.of.as_deref(), &self.table, &self.key, op);
         self.operands().iter().map(inline).collect()
@@ -466,7 +466,7 @@ impl Rows {
     }
 }
 
-/// Whether a value that lies apart is longer than one that is written at once.
+/// Whether a separated value is longer than one that is written at once.
 fn is_long(rope: &[u8]) -> bool {
     Rope::decode(rope).is_ok_and(|rope| rope.len > VALUE_BYTES_MAX as u64)
 }

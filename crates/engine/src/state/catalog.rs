@@ -24,7 +24,7 @@ pub struct TableCore {
     pub rules: BoundRules,
     /// The fold of the rules, shared with memtables.
     pub fold: Arc<FoldRules>,
-    /// Values of so many bytes and more lie apart.
+    /// Values of so many bytes and more are separated.
     pub separate_from: usize,
     /// Whether operands of that length do, too: where folding joins them without looking at them.
     pub separates_operands: bool,
@@ -157,7 +157,7 @@ impl TableCore {
         RecordsOf { table: self.id, has_fronts: self.is_timed }
     }
 
-    /// Whether the value of an op of this kind lies apart, where it is long enough.
+    /// Whether the value of an op of this kind is separated, where it is long enough.
     pub fn separates(&self, kind: OpKind) -> bool {
         match kind {
             OpKind::Set | OpKind::Insert => true,

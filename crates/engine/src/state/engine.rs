@@ -95,7 +95,7 @@ impl Engine {
         sealed.iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()
     }
 
-    /// The sorted tables whose parts lead to values that lie apart. The caller holds the manifest's lock.
+    /// The sorted tables whose parts lead to separated values. The caller holds the manifest's lock.
     pub(crate) fn tables_leading(&self) -> Vec<Arc<crate::state::catalog::TableCore>> {
         let catalog = self.catalog();
         self.work.leading.lock().iter().filter_map(|&id| catalog.by_id(id).cloned()).collect()

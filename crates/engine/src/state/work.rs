@@ -18,7 +18,7 @@ pub struct TablesAtWork {
     pub stale: Mutex<BTreeSet<TableId>>,
     /// Those of which a reader has met many chunks.
     pub chunked: Mutex<BTreeSet<TableId>>,
-    /// Those whose parts lead to values that lie apart. Changed where parts come and go, under the
+    /// Those whose parts lead to separated values. Changed where parts come and go, under the
     /// manifest's lock.
     pub leading: Mutex<BTreeSet<TableId>>,
     /// Bytes of the parts of all tables.

@@ -107,7 +107,7 @@ impl Found {
             version: Some(self.version(of)),
             written_ms: self.front.map(|front| front.stamp.write_ms),
             deadline_ms: self.deadline_ms(),
-            is_apart: true,
+            is_separated: true,
             pieces: 1,
             bytes: Vec::new(),
         }

@@ -8,7 +8,7 @@ use folddb_rules::State;
 
 use crate::state::catalog::TableCore;
 
-/// What is known of a value without reading it. Where an operand waits to be folded onto a value that lies apart, and folding is not
+/// What is known of a value without reading it. Where an operand waits to be folded onto a separated value, and folding is not
 /// joining, nobody can know: that value is read for its head, until its key is set anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -21,14 +21,14 @@ pub struct Head {
     pub hash: u32,
     /// What tells the value from any other that its key has ever had in this store, of the same bytes too: each write gives another.
     /// Merges, reclaim, backups and restarts leave it as it is; a repair, a dump or a sync gives others. It says nothing of which came
-    /// first. Known only of a value that lies apart.
+    /// first. Known only of a separated value.
     pub version: Option<u64>,
-    /// When the value was written, in milliseconds since 1970; known only of one that lies apart.
+    /// When the value was written, in milliseconds since 1970; known only of one that is separated.
     pub written_ms: Option<u64>,
     /// Until when it lasts, in milliseconds since 1970; none where it does for ever.
     pub deadline_ms: Option<u64>,
-    /// Whether the value, or some of it, lies apart.
-    pub is_apart: bool,
+    /// Whether the value, or some of it, is separated.
+    pub is_separated: bool,
     /// In how many pieces it lies: 1, but for values that were streamed or joined.
     pub pieces: u32,
     /// What the table's rules take out of the value (`Rules::head`); empty where they take nothing.
@@ -40,7 +40,7 @@ impl Head {
     pub(crate) fn of(table: &TableCore, key: &[u8], state: State<'_>) -> Result<Head> {
         match state {
             State::Value(value) => Ok(Head::of_value(table, key, value)),
-            State::Apart(pointer) => Head::of_pointer(table, key, pointer),
+            State::Separated(pointer) => Head::of_pointer(table, key, pointer),
         }
     }
 
@@ -56,7 +56,7 @@ impl Head {
             version: None,
             written_ms: None,
             deadline_ms: None,
-            is_apart: false,
+            is_separated: false,
             pieces: 1,
             bytes,
         }
@@ -76,7 +76,7 @@ impl Head {
             version: Some(rope.version()),
             written_ms: Some(rope.time_ms),
             deadline_ms: None,
-            is_apart: true,
+            is_separated: true,
             pieces: rope.pieces,
             bytes: rope.head.to_vec(),
         })

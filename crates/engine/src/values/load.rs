@@ -71,13 +71,13 @@ pub(crate) fn load_pieces<'r>(
                 value.extend_from_slice(load_piece(engine, of, table, key, &pointer, &mut record)?);
             }
             (Piece::Inline(bytes), None) => value.extend_from_slice(bytes),
-            (Piece::Apart { .. }, None) => {} // cannot be
+            (Piece::Separated { .. }, None) => {} // cannot be
         }
     }
     Ok(value)
 }
 
-/// What the payload of an op whose value lies apart says.
+/// What the payload of an op whose value is separated says.
 pub fn rope<'p>(table: &TableCore, key: &[u8], payload: &'p [u8]) -> Result<Rope<'p>> {
     Rope::decode(payload).map_err(|cause| {
         of_key(table, key, Error::new(ErrorKind::Corruption, format!("its pointer: {cause}")))

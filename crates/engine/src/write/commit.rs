@@ -4,7 +4,7 @@
 //!   admit   back pressure, health            no lock
 //!   check   what a transaction has read      no lock; once more of the newest under the commit lock
 //!   resolve ops on hashed tables             locks of their points, up to the end
-//!   values  those that lie apart             no lock but the value lane's
+//!   values  separated those             no lock but the value lane's
 //!   derive  what indexes need                no lock; again where one has come or gone meanwhile
 //!   append  one frame                        commit lock
 //!   apply   each record to its memtable      commit lock; replay calls the same function
@@ -58,7 +58,7 @@ pub fn commit_if(
         Some(reads) => Some((reads, reads.check(engine)?)),
         None => None,
     };
-    let is_plain = batch.apart.is_empty() && batch.hashed.is_empty() && !batch.is_placed;
+    let is_plain = batch.separated.is_empty() && batch.hashed.is_empty() && !batch.is_placed;
     let (end_lsn, last_seq) = match is_plain {
         true => append_and_apply(engine, batch, checked, durability)?,
         false => place_and_apply(engine, batch, checked, durability)?,
@@ -70,7 +70,7 @@ pub fn commit_if(
     Ok(last_seq)
 }
 
-/// As [`append_and_apply`], of a batch with values that lie apart.
+/// As [`append_and_apply`], of a batch with separated values.
 #[cold]
 fn place_and_apply(
     engine: &Engine,
@@ -402,16 +402,16 @@ impl Active {
 
 // ---- putting -----------------------------------------------------------------------------------------
 
-/// Puts the values of a batch that lie apart into the lane, and their places into the batch.
+/// Puts the values of a separated batch into the lane, and their places into the batch.
 #[cold]
 pub(crate) fn put_values(engine: &Engine, batch: &mut Encoded) -> Result<()> {
     if batch.has_ropes {
         put::begin_ropes(engine, batch.has_lasting_ropes)?;
     }
     let time_ms = engine.host.clock.unix_millis();
-    let Encoded { apart, values, payload, .. } = batch;
+    let Encoded { separated, values, payload, .. } = batch;
     let mut put_bytes = 0;
-    for one in apart {
+    for one in separated {
         let place = put::put_value(engine, one.values_in, &values[one.record.clone()])?;
         put_bytes += one.record.len() as u64;
         match one.is_timed {

@@ -15,7 +15,7 @@ use folddb_layout::values::{self, RECORD_HEAD_BYTES};
 use folddb_value_log::long_value::LongValue;
 
 use crate::state::catalog::TableCore;
-use crate::write::ops::{Apart, Derived, HashedOp, Lifetime, Stamped, ValueRecord};
+use crate::write::ops::{Derived, HashedOp, Lifetime, Separated, Stamped, ValueRecord};
 
 /// Buffers that outlive a write keep at most so much.
 pub const RECYCLED_BYTES_MAX: usize = 1 << 20;
@@ -54,7 +54,7 @@ pub struct Encoded {
     /// True when all ops are deletes: those still go through when space is short.
     pub frees_only: bool,
     pub has_range_delete: bool,
-    /// True when operands lie apart, which become ropes.
+    /// True when operands are separated, which become ropes.
     pub has_ropes: bool,
     /// True when ropes say until when their values last.
     pub has_lasting_ropes: bool,
@@ -64,8 +64,8 @@ pub struct Encoded {
     pub is_timed: bool,
     /// Stamps that are to be set when the batch gets its time.
     pub stamps: Vec<Stamped>,
-    /// The ops whose values lie apart, in the order of `values`.
-    pub apart: Vec<Apart>,
+    /// The ops whose values are separated, in the order of `values`.
+    pub separated: Vec<Separated>,
     /// The records of their values, as the value lane will hold them.
     pub values: Vec<u8>,
     /// The ops on hashed tables, until it is found out what they do.
@@ -92,7 +92,7 @@ impl Encoded {
         self.is_placed = false;
         self.is_timed = false;
         self.stamps.clear();
-        self.apart.clear();
+        self.separated.clear();
         self.values.clear();
         self.hashed.clear();
         self.loose.clear();
@@ -101,7 +101,7 @@ impl Encoded {
         self.derived.clear();
     }
 
-    /// Bytes that it takes in the journal, values that lie apart included.
+    /// Bytes that it takes in the journal, separated values included.
     pub fn len_bytes(&self) -> usize {
         self.payload.len() + self.values.len() + self.loose.len()
     }
@@ -169,9 +169,9 @@ impl Encoded {
             return frame::put_record(&mut self.payload, table.id, kind, key, value);
         }
         if value.len() >= table.separate_from && matches!(kind, OpKind::Set | OpKind::Insert) {
-            self.put_apart(table, kind, key, value);
+            self.put_separated(table, kind, key, value);
             let end = self.payload.len();
-            let at = self.apart.last().map_or(end, |apart| apart.pointer_at);
+            let at = self.separated.last().map_or(end, |separated| separated.pointer_at);
             self.stamps.push(Stamped { at, deadline_at: Some(end - DEADLINE_BYTES), lifetime, expire });
             return;
         }
@@ -204,15 +204,15 @@ impl Encoded {
     #[inline]
     pub(crate) fn push_again(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
         if value.len() >= table.separate_from && table.separates(kind) {
-            self.put_apart(table, kind, key, value);
+            self.put_separated(table, kind, key, value);
         } else {
             frame::put_record(&mut self.payload, table.id, kind, key, value);
         }
     }
 
-    /// Appends an op whose value is to lie apart: its place is put in by [`crate::state::engine::Engine::put_values`].
+    /// Appends an op whose value is to are separated: its place is put in by [`crate::state::engine::Engine::put_values`].
     #[cold]
-    fn put_apart(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
+    fn put_separated(&mut self, table: &TableCore, kind: OpKind, key: &[u8], value: &[u8]) {
         let record_at = self.values.len();
         let hash = values::put_record(&mut self.values, table.id, key, value);
         let mut head = Vec::new();
@@ -223,11 +223,11 @@ impl Encoded {
         if table.has_stamps {
             pointer.extend_from_slice(&NEVER.to_le_bytes());
         }
-        frame::put_record(&mut self.payload, table.id, kind.apart(), key, &pointer);
+        frame::put_record(&mut self.payload, table.id, kind.separated(), key, &pointer);
         self.has_ropes |= kind == OpKind::Fold;
         let record = record_at..self.values.len();
         let (pointer_at, values_in) = (self.payload.len() - pointer.len(), table.rules.rules.values_in);
-        self.apart.push(Apart { pointer_at, record, is_timed: true, values_in });
+        self.separated.push(Separated { pointer_at, record, is_timed: true, values_in });
     }
 
     /// Appends an op whose value lies in the lane, where its payload says.
@@ -243,7 +243,7 @@ impl Encoded {
         let mut payload = Vec::new();
         let deadline_ms = table.has_stamps.then_some(NEVER);
         let deadline_at = rope.put_until(time_ms, deadline_ms, head, &mut payload);
-        frame::put_record(&mut self.payload, table.id, kind.apart(), key, &payload);
+        frame::put_record(&mut self.payload, table.id, kind.separated(), key, &payload);
         let at = self.payload.len() - payload.len();
         if let Some(deadline_at) = deadline_at {
             let (deadline_at, expire) = (Some(at + deadline_at), table.rules.rules.expire);
@@ -253,7 +253,7 @@ impl Encoded {
         self.count_in(table, false);
     }
 
-    /// Appends an op whose value lies apart elsewhere, which `load` gets piece by piece, so that it lies here in the same pieces.
+    /// Appends an op whose value is separated elsewhere, which `load` gets piece by piece, so that it lies here in the same pieces.
     pub fn push_rope(
         &mut self,
         table: &TableCore,
@@ -272,7 +272,7 @@ impl Encoded {
             let record_at = self.values.len();
             let hash = values::put_record(&mut self.values, table.id, key, &value);
             places.push(record_at..self.values.len());
-            again.push_apart(ValuePlace::default(), hash, pointer.len);
+            again.push_separated(ValuePlace::default(), hash, pointer.len);
         }
         let mut payload = Vec::new();
         again.put_until(rope.time_ms, rope.deadline_ms, rope.head, &mut payload);
@@ -282,17 +282,17 @@ impl Encoded {
         let places = again
             .iter()
             .filter_map(|piece| match piece {
-                Piece::Apart { at, .. } => Some(at),
+                Piece::Separated { at, .. } => Some(at),
                 Piece::Inline(_) => None,
             })
             .zip(places);
-        self.apart.extend(places.map(|(at, record)| Apart {
+        self.separated.extend(places.map(|(at, record)| Separated {
             pointer_at: payload_at + at,
             record,
             is_timed: false,
             values_in: table.rules.rules.values_in,
         }));
-        self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldApart;
+        self.has_ropes |= again.as_pointer().is_none() || kind == OpKind::FoldSeparated;
         self.has_lasting_ropes |= again.as_pointer().is_none() && again.deadline_ms.is_some();
         Ok(())
     }
@@ -416,7 +416,12 @@ impl Encoded {
         frame::put_record(&mut self.payload, table.id, LogOp::PutHashed, key, &payload);
         let pointer_at = self.payload.len() - payload.len() + SLOT_BYTES;
         let values_in = table.rules.rules.values_in;
-        self.apart.push(Apart { pointer_at, record: record.range.clone(), is_timed: true, values_in });
+        self.separated.push(Separated {
+            pointer_at,
+            record: record.range.clone(),
+            is_timed: true,
+            values_in,
+        });
     }
 
     /// Appends the same record, of a value that has its place.

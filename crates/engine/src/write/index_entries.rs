@@ -23,7 +23,7 @@ use crate::state::catalog::{IndexCore, TableCore};
 use crate::state::engine::Engine;
 use crate::values::load;
 use crate::write::encoded_batch::Encoded;
-use crate::write::ops::{Apart, Derived, Own};
+use crate::write::ops::{Derived, Own, Separated};
 
 /// A table with indexes, for one batch.
 struct Indexed {
@@ -109,7 +109,7 @@ fn value_of<'v>(
     record: &FrameRecord<'v>,
     value: &'v mut Vec<u8>,
 ) -> Result<Taken<'v>> {
-    if !kind.is_apart() {
+    if !kind.is_separated() {
         return Ok(Taken::Value(table.rules.fold.value_in(record.payload)));
     }
     let rope = load::rope(table, record.key, record.payload)?;
@@ -173,14 +173,15 @@ impl Encoded {
     /// Puts a value together whose pieces are in the batch. False where they are not.
     fn gather(&self, rope: &Rope<'_>, payload: &[u8], value: &mut Vec<u8>) -> bool {
         let at = payload.as_ptr() as usize - self.payload.as_ptr() as usize;
-        let first = self.apart.partition_point(|apart| apart.pointer_at < at);
-        let pieces = self.apart[first..].iter().take_while(|apart| apart.pointer_at < at + payload.len());
-        let mut pieces = pieces.map(|apart| self.piece(apart));
+        let first = self.separated.partition_point(|separated| separated.pointer_at < at);
+        let pieces =
+            self.separated[first..].iter().take_while(|separated| separated.pointer_at < at + payload.len());
+        let mut pieces = pieces.map(|separated| self.piece(separated));
         value.clear();
         for piece in rope.iter() {
             match piece {
                 Piece::Inline(bytes) => value.extend_from_slice(bytes),
-                Piece::Apart { .. } => match pieces.next().flatten() {
+                Piece::Separated { .. } => match pieces.next().flatten() {
                     Some(bytes) => value.extend_from_slice(bytes),
                     None => return false,
                 },
@@ -190,8 +191,8 @@ impl Encoded {
     }
 
     /// The value in a record of the value lane.
-    fn piece(&self, apart: &Apart) -> Option<&[u8]> {
-        let record = self.values.get(apart.record.clone())?;
+    fn piece(&self, separated: &Separated) -> Option<&[u8]> {
+        let record = self.values.get(separated.record.clone())?;
         let head = RecordHead::decode(record).ok()?;
         let from = RECORD_HEAD_BYTES + usize::from(head.key_len);
         record.get(from..from + head.len as usize)

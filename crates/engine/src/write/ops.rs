@@ -97,8 +97,8 @@ pub struct Stamped {
     pub expire: Expire,
 }
 
-/// An op whose value lies apart.
-pub struct Apart {
+/// An op whose value is separated.
+pub struct Separated {
     /// Where its pointer stands in the payload.
     pub pointer_at: usize,
     /// Where the record of its value stands among the values.

@@ -199,7 +199,7 @@ impl ValueWriter {
         }
         drop(placing);
         engine.counters.value_bytes_written.add(self.record.len() as u64);
-        self.rope.push_apart(place, hash, self.piece.len() as u64);
+        self.rope.push_separated(place, hash, self.piece.len() as u64);
         self.piece.clear();
         Ok(())
     }
@@ -290,7 +290,7 @@ impl Drop for ValueWriter {
 /// Why a table takes no value piece by piece, and what to do instead.
 pub type Whole = (&'static str, &'static str);
 
-/// Why a table takes no value piece by piece; none where it does: values lie apart, and nobody looks at them as a whole.
+/// Why a table takes no value piece by piece; none where it does: values are separated, and nobody looks at them as a whole.
 pub fn whole_because(core: &TableCore) -> Option<Whole> {
     if core.fold.has_delete() {
         return Some((
@@ -352,7 +352,7 @@ pub struct ValueReader {
 
 enum OwnPiece {
     Inline(Vec<u8>),
-    Apart(Pointer<'static>),
+    Separated(Pointer<'static>),
     /// A stretch of a long value: so many bytes, so far from its beginning.
     Stretch(u64, usize),
 }
@@ -361,7 +361,7 @@ impl OwnPiece {
     fn pointer(&self) -> Option<Pointer<'static>> {
         match self {
             OwnPiece::Inline(_) | OwnPiece::Stretch(..) => None,
-            OwnPiece::Apart(pointer) => Some(*pointer),
+            OwnPiece::Separated(pointer) => Some(*pointer),
         }
     }
 }
@@ -387,7 +387,7 @@ impl ValueReader {
         };
         Ok(match &self.pieces[index].1 {
             OwnPiece::Inline(bytes) => &bytes[skip..],
-            OwnPiece::Apart(_) | OwnPiece::Stretch(..) => &self.record[from + skip..],
+            OwnPiece::Separated(_) | OwnPiece::Stretch(..) => &self.record[from + skip..],
         })
     }
 
@@ -493,7 +493,7 @@ pub fn read_value(
         let pieces = match state {
             None => return Ok(None),
             Some(State::Value(value)) => vec![OwnPiece::Inline(value.to_vec())],
-            Some(State::Apart(payload)) => own_pieces(&load::rope(core, key, payload)?),
+            Some(State::Separated(payload)) => own_pieces(&load::rope(core, key, payload)?),
         };
         let has_front = core.hashed.is_some() && core.records_of().has_fronts;
         let behind_bytes = if has_front { FRONT_BYTES as u64 } else { 0 };
@@ -512,7 +512,7 @@ pub fn read_value(
             let from = len_bytes;
             len_bytes += match &piece {
                 OwnPiece::Inline(bytes) => bytes.len() as u64,
-                OwnPiece::Apart(pointer) => pointer.len,
+                OwnPiece::Separated(pointer) => pointer.len,
                 OwnPiece::Stretch(_, len) => *len as u64,
             };
             (from, piece)
@@ -535,7 +535,7 @@ pub fn read_value(
 /// The one long piece that a value is; none where it is anything else.
 fn long_piece(pieces: &[OwnPiece]) -> Option<Pointer<'static>> {
     match pieces {
-        &[OwnPiece::Apart(pointer)] if is_long(pointer.len) => Some(pointer),
+        &[OwnPiece::Separated(pointer)] if is_long(pointer.len) => Some(pointer),
         _ => None,
     }
 }
@@ -548,9 +548,9 @@ fn in_stretches(len: u64, piece_bytes: usize) -> Vec<OwnPiece> {
 
 fn own_pieces(rope: &Rope<'_>) -> Vec<OwnPiece> {
     let own = |piece: Piece<'_>| match (piece, piece.pointer()) {
-        (_, Some(pointer)) => OwnPiece::Apart(pointer),
+        (_, Some(pointer)) => OwnPiece::Separated(pointer),
         (Piece::Inline(bytes), None) => OwnPiece::Inline(bytes.to_vec()),
-        (Piece::Apart { .. }, None) => OwnPiece::Inline(Vec::new()), // cannot be
+        (Piece::Separated { .. }, None) => OwnPiece::Inline(Vec::new()), // cannot be
     };
     rope.iter().map(own).collect()
 }

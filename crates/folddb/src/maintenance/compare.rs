@@ -1,7 +1,7 @@
 //! Comparing two stores, and bringing one up to the other.
 //!
 //! Both are read at one snapshot each, key by key, side by side: by their values where all of these lie beside their keys, and else by
-//! their heads. A value that lies apart is read only where the heads leave it open whether two values are the same; two that both lie
+//! their heads. A separated value is read only where the heads leave it open whether two values are the same; two that both lie
 //! inline are always compared byte by byte. What is compared is what reads see: the folded values, however they came there, and
 //! until when they last.
 
@@ -97,7 +97,7 @@ impl BytesScan {
     /// Compares the rows of this scan with those of another, of the same table in another store, say, and hands what differs to `visit`,
     /// in the order of the keys, until it breaks. Values are the same that have the same bytes and last equally long.
     ///
-    /// Of a value that lies apart the size and a hash of 32 bits are taken for its bytes: where one of two lies apart, or both do, other
+    /// Of a separated value the size and a hash of 32 bits are taken for its bytes: where one of two is separated, or both do, other
     /// bytes of the same size pass for the same in one case of 2^32. Values that lie inline are compared byte by byte.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Store {
     /// Makes the rows of `to`, a scan of a table of this store, those of `from`, a scan over the same range of a table of another one:
     /// what differs is set, and what only `to` has is deleted. In batches, each atomic; as durable as [`Durability::Sync`] when this returns.
     /// Values are set as they are folded, so a table that is brought up so has the values of the other, and not its history. They last until
-    /// they do there. What differs is what [`BytesScan::compare`] finds: of values that lie apart it misses one case of 2^32.
+    /// they do there. What differs is what [`BytesScan::compare`] finds: of separated values it misses one case of 2^32.
     ///
     /// # Errors
     /// As [`Store::check_bring_up`], [`BytesScan::compare`] and
@@ -307,14 +307,15 @@ impl Compared {
         }
     }
 
-    /// Where one of them lies apart, values of one size and one hash are taken for the same; those of one size and other
+    /// Where one of them is separated, values of one size and one hash are taken for the same; those of one size and other
     /// hashes may be, where one is in several pieces: its hash tells how it was cut, too. Then they are read piece by piece,
     /// side by side.
     fn are_same_by_heads(&self, key: &[u8], first: &Head, second: &Head) -> Result<bool> {
         if (first.size_bytes, first.deadline_ms) != (second.size_bytes, second.deadline_ms) {
             return Ok(false);
         }
-        let (is_inline, has_one_hash) = (!first.is_apart && !second.is_apart, first.hash == second.hash);
+        let (is_inline, has_one_hash) =
+            (!first.is_separated && !second.is_separated, first.hash == second.hash);
         if has_one_hash && !is_inline {
             return Ok(true);
         }

@@ -178,7 +178,7 @@ impl Dump<'_> {
         Ok(())
     }
 
-    /// The same of one that lies apart.
+    /// The same of one that is separated.
     fn long(
         &mut self,
         core: &Arc<TableCore>,

@@ -206,9 +206,9 @@ fn plain_op(op: &OpBuf, is_oldest: bool) -> (&'static str, &[u8]) {
         Ok(Op::Fold(operand)) => ("fold", operand),
         Ok(Op::InsertFold { absent, .. }) if is_oldest => ("set", absent),
         Ok(Op::InsertFold { present, .. }) => ("fold", present),
-        Ok(Op::SetApart(pointer)) => ("set", pointer), // not met: values that lie apart are loaded before
-        Ok(Op::InsertApart(pointer)) => ("insert", pointer),
-        Ok(Op::FoldApart(pointer)) => ("fold", pointer),
+        Ok(Op::SetSeparated(pointer)) => ("set", pointer), // not met: separated values are loaded before
+        Ok(Op::InsertSeparated(pointer)) => ("insert", pointer),
+        Ok(Op::FoldSeparated(pointer)) => ("fold", pointer),
         Ok(Op::Delete) | Err(_) => ("delete", &[]),
     }
 }

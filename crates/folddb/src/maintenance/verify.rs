@@ -705,7 +705,7 @@ fn check_record(
         Op::InsertFold { absent, present } => {
             Ok(check_value(rules, absent).and_then(|()| check_value(rules, present))?)
         }
-        Op::SetApart(rope) | Op::InsertApart(rope) | Op::FoldApart(rope) => {
+        Op::SetSeparated(rope) | Op::InsertSeparated(rope) | Op::FoldSeparated(rope) => {
             let rope = Rope::decode(rope).map_err(|cause| cause.to_string())?;
             match load(&rope).map_err(Wrong::Value)? {
                 Some(value) => Ok(check_value(rules, &value)?),
@@ -749,7 +749,7 @@ fn check_frame(
             LogOp::Op(kind) if depth == Depth::Records => {
                 let record = Record { key: record.key, seq, kind, payload: record.payload };
                 // What was never promised may have lost its value: the log then ends there at the next opening.
-                let checks = frame.is_durable || !kind.is_apart();
+                let checks = frame.is_durable || !kind.is_separated();
                 let load = |rope: &Rope<'_>| values.value((table.id, record.key), rope);
                 if checks {
                     check_record(rules, &record, Seq::MAX, &load)

@@ -138,21 +138,21 @@ fn an_entry_that_is_newer_than_the_look_stays() {
 }
 
 #[test]
-fn few_keys_of_a_large_table_and_values_that_lie_apart_are_looked_at_by_themselves() {
+fn few_keys_of_a_large_table_and_values_are_separated_are_looked_at_by_themselves() {
     let dir = tempfile::tempdir().unwrap();
     let store =
         Store::create(dir.path().join("s.folddb"), Options::default().upkeep(Upkeep::Manual)).unwrap();
     let inline = store.table("inline", Rules::sorted::<u64, Vec<u8>>().index("i", "value")).unwrap();
-    let apart = Rules::sorted::<u64, Vec<u8>>().separate(64).index("i", "value").index("k", "key:0");
-    let apart = store.table("apart", apart).unwrap();
+    let separated = Rules::sorted::<u64, Vec<u8>>().separate(64).index("i", "value").index("k", "key:0");
+    let separated = store.table("separated", separated).unwrap();
     for key in 0..320u64 {
         inline.put(&key, &vec![7; 100]).unwrap();
-        apart.put(&key, &vec![7; 100]).unwrap();
+        separated.put(&key, &vec![7; 100]).unwrap();
     }
     let walks = |table: &BytesTable, index: usize, keys| {
         let extractor = table.core().indexes()[index].extractor.clone().unwrap();
         is_walk_cheaper(table.core(), &extractor, keys)
     };
     assert_eq!([19, 20].map(|keys| walks(inline.as_bytes(), 0, keys)), [false, true]);
-    assert_eq!([0, 1].map(|index| walks(apart.as_bytes(), index, 320)), [false, true]);
+    assert_eq!([0, 1].map(|index| walks(separated.as_bytes(), index, 320)), [false, true]);
 }

@@ -58,7 +58,7 @@ fn op(input: &[u8]) {
     assert_eq!(owned.op(), Ok(op));
 }
 
-/// A pointer to a value that lies apart.
+/// A pointer to a separated value.
 pub(super) fn pointer_bytes() -> Vec<u8> {
     let place = ValuePlace { segment: 7, unit: 256 };
     let mut out = Vec::new();
@@ -66,16 +66,16 @@ pub(super) fn pointer_bytes() -> Vec<u8> {
     out
 }
 
-/// Two values that lie apart with some bytes between, as one.
+/// Two separated values with some bytes between, as one.
 pub(super) fn rope_bytes() -> Vec<u8> {
     rope_until(None)
 }
 
 fn rope_until(deadline_ms: Option<u64>) -> Vec<u8> {
     let (mut rope, mut out) = (RopeBuilder::default(), Vec::new());
-    rope.push_apart(ValuePlace { segment: 7, unit: 256 }, 0xdead_beef, 8192);
+    rope.push_separated(ValuePlace { segment: 7, unit: 256 }, 0xdead_beef, 8192);
     rope.push_inline(b", ");
-    rope.push_apart(ValuePlace { segment: 8, unit: 300 }, 0xbeef_dead, 64);
+    rope.push_separated(ValuePlace { segment: 8, unit: 300 }, 0xbeef_dead, 64);
     rope.put_until(1_763_706_328_000, deadline_ms, b"head", &mut out);
     out
 }
@@ -88,10 +88,10 @@ fn op_seeds() -> Vec<Vec<u8>> {
         Op::Insert(b"v"),
         Op::Fold(b"m"),
         Op::InsertFold { absent: b"a", present: b"mm" },
-        Op::SetApart(&pointer),
-        Op::InsertApart(&pointer),
-        Op::FoldApart(&rope),
-        Op::SetApart(&lasting),
+        Op::SetSeparated(&pointer),
+        Op::InsertSeparated(&pointer),
+        Op::FoldSeparated(&rope),
+        Op::SetSeparated(&lasting),
     ];
     let seed = |op: &Op<'_>| {
         let mut seed = vec![op.kind() as u8];

@@ -251,7 +251,9 @@ fn op_of(rules: &FoldRules, fold: &dyn Fold, kind: u8, payload: &[u8]) -> Option
         Op::Delete => vec![],
         Op::Set(value) | Op::Insert(value) | Op::Fold(value) => vec![value],
         // Users do not write it; only composing makes one.
-        Op::InsertFold { .. } | Op::SetApart(_) | Op::InsertApart(_) | Op::FoldApart(_) => return None,
+        Op::InsertFold { .. } | Op::SetSeparated(_) | Op::InsertSeparated(_) | Op::FoldSeparated(_) => {
+            return None;
+        }
     };
     if values.iter().any(|value| fold.check(value).is_err()) {
         return None;

@@ -83,15 +83,16 @@ pub(super) fn record_seeds() -> Vec<Vec<u8>> {
     ops.into_iter().zip(payloads).enumerate().map(record_seed).collect()
 }
 
-/// Those, and some that point to values that lie apart.
+/// Those, and some that point to separated values.
 fn all_record_seeds() -> Vec<Vec<u8>> {
     let pointer = super::base::pointer_bytes();
     let rope = super::base::rope_bytes();
-    let apart = [OpKind::SetApart, OpKind::InsertApart].map(|kind| (LogOp::Op(kind), &pointer[..]));
-    let apart = apart.into_iter().chain([(LogOp::Op(OpKind::FoldApart), &rope[..])]);
+    let separated =
+        [OpKind::SetSeparated, OpKind::InsertSeparated].map(|kind| (LogOp::Op(kind), &pointer[..]));
+    let separated = separated.into_iter().chain([(LogOp::Op(OpKind::FoldSeparated), &rope[..])]);
     let slot = [&7u64.to_le_bytes()[..], &pointer].concat();
     let hashed = [(LogOp::RemoveHashed, &slot[..8]), (LogOp::PutHashed, &slot[..])];
-    let more = apart.chain(hashed).enumerate().map(record_seed);
+    let more = separated.chain(hashed).enumerate().map(record_seed);
     record_seeds().into_iter().chain(more).collect()
 }
 

@@ -189,7 +189,7 @@ fn value_record(input: &[u8]) {
 
 fn value_record_seeds() -> Vec<Vec<u8>> {
     let mut out = Vec::new();
-    let value = b"a value that lies apart";
+    let value = b"a separated value";
     let hash = put_record(&mut out, TableId(3), b"key", value);
     let mut fronted = Vec::new();
     put_head(&mut fronted, (TableId(3), b"key"), value.len() as u64, hash, true);

@@ -1,7 +1,7 @@
 //! Values that are dead without anybody knowing: a run points to them, and a newer run has another value for the key, or a delete.
 //!
 //! Only a merge that meets both lets go of the older pointer, and only then may the value's space be given back. What merges have
-//! to move for that is small beside what it frees: a few dozen bytes for each value that lies apart. So of these tables runs are
+//! to move for that is small beside what it frees: a few dozen bytes for each separated value. So of these tables runs are
 //! merged for the sake of their values long before tiers are full:
 //!
 //! ```text
@@ -49,11 +49,11 @@ impl Planner<'_> {
         if value_bytes < self.options.hidden_bytes_min {
             return None;
         }
-        let is_apart = |at: usize| {
+        let is_separated = |at: usize| {
             let (newer, older) = (&self.runs[at - 1], &self.runs[at]);
             newer.busy || older.busy || is_border_between(self.moment, newer, older)
         };
-        let found: Vec<(Range<usize>, Hidden)> = stretches(self.runs.len(), is_apart)
+        let found: Vec<(Range<usize>, Hidden)> = stretches(self.runs.len(), is_separated)
             .into_iter()
             .map(|range| (range.clone(), Hidden::of(&self.runs[range])))
             .collect();
@@ -93,7 +93,7 @@ impl Planner<'_> {
 }
 
 impl MergeOptions {
-    /// With an eye on values that lie apart, where those of older runs are dead as soon as newer ones have the key: so many bytes of
+    /// With an eye on separated values, where those of older runs are dead as soon as newer ones have the key: so many bytes of
     /// dead values are put up with in any case.
     pub fn hiding_values(mut self, bytes_min: u64) -> MergeOptions {
         self.hidden_bytes_min = bytes_min.max(1);
@@ -106,11 +106,11 @@ fn is_border_between(moment: &Moment, newer: &RunSummary, older: &RunSummary) ->
 }
 
 /// The longest ranges within which no run is apart from the one before it.
-fn stretches(runs: usize, is_apart: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
+fn stretches(runs: usize, is_separated: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut stretches = Vec::new();
     let mut start = 0;
     for at in 1..=runs {
-        if at == runs || is_apart(at) {
+        if at == runs || is_separated(at) {
             stretches.push(start..at);
             start = at;
         }

@@ -18,7 +18,7 @@ struct Table {
     moment: Moment,
     moved_bytes: u64,
     written_bytes: u64,
-    /// Bytes of each value that lies apart.
+    /// Bytes of each separated value.
     value_bytes: u64,
 }
 
@@ -385,7 +385,7 @@ fn check_optimize(plan: &Plan, runs: &[RunSummary]) {
     assert!(runs.iter().all(|run| !run.busy));
 }
 
-/// What lies apart is moved by no merge, and freed by it all the same.
+/// What is separated is moved by no merge, and freed by it all the same.
 #[test]
 fn garbage_counts_the_values_that_lie_apart() {
     let mut table = Table::default();

@@ -187,7 +187,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_apart_lets_go_of_its_value_once_it_has_expired() {
+fn what_is_separated_lets_go_of_its_value_once_it_has_expired() {
     let rules = FoldRules::new(crate::folds::parse("replace").unwrap()).with_stamps(true);
     let mut pointer = Vec::new();
     folddb_base::Pointer { place: Default::default(), time_ms: 5, hash: 0, len: 99, head: b"" }
@@ -196,13 +196,13 @@ fn what_is_apart_lets_go_of_its_value_once_it_has_expired() {
     let operand = |write_ms| [&Stamp { write_ms, deadline_ms: 50 }.bytes()[..], b"new"].concat();
     let mut out = OpBuf::default();
     let mut onto =
-        |write_ms| rules.compose(KEY, Op::SetApart(&pointer), Op::Fold(&operand(write_ms)), &mut out);
-    assert_eq!(onto(9), Composed::Both(Decline::Apart));
+        |write_ms| rules.compose(KEY, Op::SetSeparated(&pointer), Op::Fold(&operand(write_ms)), &mut out);
+    assert_eq!(onto(9), Composed::Both(Decline::Separated));
     assert_eq!(onto(10), Composed::Newer(OpKind::Set));
 
     let mut resolver = Resolver::new();
     resolver.feed_older(&rules, KEY, OpKind::Fold, &operand(9)).unwrap();
-    resolver.feed_older(&rules, KEY, OpKind::SetApart, &pointer).unwrap();
+    resolver.feed_older(&rules, KEY, OpKind::SetSeparated, &pointer).unwrap();
     let load = |_: &[u8], out: &mut Vec<u8>| {
         out.extend_from_slice(b"old");
         Ok::<_, ()>(())

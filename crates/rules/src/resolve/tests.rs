@@ -164,11 +164,11 @@ impl Fold for Joined {
     }
 }
 
-/// The same op with its value apart: the pointer's unit is the place of the value in the history.
-fn apart(op: &OpBuf, at: usize) -> OpBuf {
+/// The same op with its value separated: the pointer's unit is the place of the value in the history.
+fn separated(op: &OpBuf, at: usize) -> OpBuf {
     let kind = match op.kind {
-        OpKind::Set => OpKind::SetApart,
-        OpKind::Insert => OpKind::InsertApart,
+        OpKind::Set => OpKind::SetSeparated,
+        OpKind::Insert => OpKind::InsertSeparated,
         _ => return op.clone(),
     };
     let place = ValuePlace { segment: 1, unit: at as u32 };
@@ -180,10 +180,10 @@ fn apart(op: &OpBuf, at: usize) -> OpBuf {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Which values lie apart makes no difference to what is read, either way round; and only where something was folded onto
+    /// Which values are separated makes no difference to what is read, either way round; and only where something was folded onto
     /// one is it loaded before the state is known.
     #[test]
-    fn values_that_lie_apart_give_what_inline_ones_do(
+    fn values_are_separated_give_what_inline_ones_do(
         mut history in proptest::collection::vec((op(), any::<bool>()), 0..8),
     ) {
         // A fold without a delete rule takes any value.
@@ -194,7 +194,7 @@ proptest! {
             prop_assert!(rules.apply(b"k", &mut state, op.op().unwrap()).is_ok());
         }
         let stored: Vec<OpBuf> =
-            history.iter().enumerate().map(|(at, (op, is_apart))| if *is_apart { apart(op, at) } else { op.clone() }).collect();
+            history.iter().enumerate().map(|(at, (op, is_separated))| if *is_separated { separated(op, at) } else { op.clone() }).collect();
         let value = |pointer: &[u8]| history[Pointer::decode(pointer).unwrap().place.unit as usize].0.payload.clone();
         for is_newest_first in [true, false] {
             let mut resolver = Resolver::new();
@@ -214,7 +214,7 @@ proptest! {
             let found = match resolver.state(&rules, b"k").unwrap() {
                 None => None,
                 Some(State::Value(found)) => Some(found.to_vec()),
-                Some(State::Apart(pointer)) => Some(value(pointer)),
+                Some(State::Separated(pointer)) => Some(value(pointer)),
             };
             prop_assert_eq!(found, state.clone());
         }

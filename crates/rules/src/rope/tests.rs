@@ -13,12 +13,12 @@ fn rules() -> FoldRules {
     FoldRules::new(folds::parse("append:,").unwrap()).with_head_bytes(Some(HEAD_BYTES))
 }
 
-/// The op with its value apart, at the unit that is its place in the history.
-fn apart(op: &OpBuf, at: usize) -> OpBuf {
+/// The op with its value separated, at the unit that is its place in the history.
+fn separated(op: &OpBuf, at: usize) -> OpBuf {
     let kind = match op.kind {
-        OpKind::Set => OpKind::SetApart,
-        OpKind::Insert => OpKind::InsertApart,
-        OpKind::Fold => OpKind::FoldApart,
+        OpKind::Set => OpKind::SetSeparated,
+        OpKind::Insert => OpKind::InsertSeparated,
+        OpKind::Fold => OpKind::FoldSeparated,
         other => return OpBuf { kind: other, payload: op.payload.clone() },
     };
     let place = ValuePlace { segment: 1, unit: at as u32 };
@@ -35,7 +35,7 @@ fn value_of(rope: &[u8], history: &[OpBuf]) -> Vec<u8> {
     for piece in rope.iter() {
         match piece {
             Piece::Inline(bytes) => value.extend_from_slice(bytes),
-            Piece::Apart { place, .. } => value.extend_from_slice(&history[place.unit as usize].payload),
+            Piece::Separated { place, .. } => value.extend_from_slice(&history[place.unit as usize].payload),
         }
     }
     assert_eq!(rope.len, value.len() as u64);
@@ -45,12 +45,12 @@ fn value_of(rope: &[u8], history: &[OpBuf]) -> Vec<u8> {
 
 fn history() -> impl Strategy<Value = Vec<(OpBuf, bool)>> {
     let op = (0..12_u8, proptest::collection::vec(any::<u8>(), 0..9), any::<bool>()).prop_map(
-        |(kind, payload, is_apart)| match kind {
-            _ if is_apart && payload.is_empty() => (OpBuf { kind: OpKind::Fold, payload }, false),
+        |(kind, payload, is_separated)| match kind {
+            _ if is_separated && payload.is_empty() => (OpBuf { kind: OpKind::Fold, payload }, false),
             0 => (OpBuf { kind: OpKind::Delete, payload: Vec::new() }, false),
-            1 => (OpBuf { kind: OpKind::Set, payload }, is_apart),
-            2 => (OpBuf { kind: OpKind::Insert, payload }, is_apart),
-            _ => (OpBuf { kind: OpKind::Fold, payload }, is_apart),
+            1 => (OpBuf { kind: OpKind::Set, payload }, is_separated),
+            2 => (OpBuf { kind: OpKind::Insert, payload }, is_separated),
+            _ => (OpBuf { kind: OpKind::Fold, payload }, is_separated),
         },
     );
     proptest::collection::vec(op, 1..9)
@@ -84,7 +84,7 @@ fn merged(rules: &FoldRules, mut ops: Vec<OpBuf>, picks: &[usize]) -> Vec<OpBuf>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
-    /// Whatever lies apart, and however ops were composed before, a reader sees what applying them one by one gives, and
+    /// Whatever is separated, and however ops were composed before, a reader sees what applying them one by one gives, and
     /// loads nothing unless an insert is in the way.
     #[test]
     fn a_reader_sees_the_operands_one_after_the_other(
@@ -99,7 +99,7 @@ proptest! {
         let stored: Vec<OpBuf> = history
             .iter()
             .enumerate()
-            .map(|(at, (op, is_apart))| if *is_apart { apart(op, at) } else { op.clone() })
+            .map(|(at, (op, is_separated))| if *is_separated { separated(op, at) } else { op.clone() })
             .collect();
         let stored = merged(&rules, stored, &picks);
         let mut resolver = Resolver::new();
@@ -120,7 +120,7 @@ proptest! {
         }).unwrap();
         let found = resolver.state(&rules, b"k").unwrap().map(|state| match state {
             State::Value(value) => value.to_vec(),
-            State::Apart(rope) => value_of(rope, &ops),
+            State::Separated(rope) => value_of(rope, &ops),
         });
         prop_assert_eq!(found, state);
         prop_assert!(loaded == 0 || ops.iter().any(|op| op.kind == OpKind::Insert));
@@ -138,7 +138,7 @@ proptest! {
             .iter()
             .filter(|(op, _)| op.kind != OpKind::Insert)
             .enumerate()
-            .map(|(at, (op, is_apart))| if *is_apart { apart(op, at) } else { op.clone() })
+            .map(|(at, (op, is_separated))| if *is_separated { separated(op, at) } else { op.clone() })
             .collect();
         prop_assume!(!stored.is_empty());
         let one = merged(&rules, stored.clone(), &picks);
@@ -150,7 +150,7 @@ proptest! {
 #[test]
 fn ropes_that_would_be_too_long_stay_two_and_readers_join_them() {
     let rules = rules();
-    let piece = |unit: u32| apart(&OpBuf { kind: OpKind::Fold, payload: vec![b'x'; 40] }, unit as usize);
+    let piece = |unit: u32| separated(&OpBuf { kind: OpKind::Fold, payload: vec![b'x'; 40] }, unit as usize);
     let mut ops = vec![piece(0)];
     for unit in 1..12_000 {
         let (newest, next) = (ops.last().unwrap().clone(), piece(unit));
@@ -171,7 +171,9 @@ fn ropes_that_would_be_too_long_stay_two_and_readers_join_them() {
         resolver.feed_older(&rules, b"k", op.kind, &op.payload).unwrap();
     }
     resolver.load(&rules, b"k", |_, _| Err(())).expect("nothing is loaded");
-    let Some(State::Apart(rope)) = resolver.state(&rules, b"k").unwrap() else { panic!("it lies apart") };
+    let Some(State::Separated(rope)) = resolver.state(&rules, b"k").unwrap() else {
+        panic!("it is separated")
+    };
     assert_eq!(Rope::decode(rope).unwrap().len, 12_000 * 41 - 1);
     assert_eq!(Rope::decode(rope).unwrap().pointers().count(), 12_000);
 }
@@ -179,7 +181,7 @@ fn ropes_that_would_be_too_long_stay_two_and_readers_join_them() {
 #[test]
 fn values_whose_head_is_not_their_beginning_are_not_joined() {
     let rules = FoldRules::new(folds::parse("append").unwrap()).with_head_bytes(None);
-    let one = apart(&OpBuf { kind: OpKind::Fold, payload: vec![1; 9] }, 0);
+    let one = separated(&OpBuf { kind: OpKind::Fold, payload: vec![1; 9] }, 0);
     let composed = rules.compose(b"k", one.op().unwrap(), one.op().unwrap(), &mut OpBuf::default());
     assert!(matches!(composed, Composed::Both(_)) && rules.joins().is_none());
     assert!(FoldRules::new(Arc::clone(folds::parse("set").as_ref().unwrap())).joins().is_none());

@@ -1,4 +1,4 @@
-//! The small store whose values lie apart: in segments, in files of their own, and in a file that reclaim has moved them to. What
+//! The small store whose values are separated: in segments, in files of their own, and in a file that reclaim has moved them to. What
 //! stands where in those files, and what each way of reading a value says of a damaged one.
 //!
 //! Called by `flips`.
@@ -50,12 +50,12 @@ pub enum PieceKind {
 }
 
 fn rules() -> [(&'static str, TableRules); 4] {
-    let apart = |rules: TableRules| rules.separate(Some(64)).block_bytes(512);
+    let separated = |rules: TableRules| rules.separate(Some(64)).block_bytes(512);
     [
-        ("blobs", apart(TableRules::new(KeyCodec::U64)).head(HeadRule::First(8))),
-        ("joined", apart(TableRules::new(KeyCodec::U64).fold("append:\",\""))),
+        ("blobs", separated(TableRules::new(KeyCodec::U64)).head(HeadRule::First(8))),
+        ("joined", separated(TableRules::new(KeyCodec::U64).fold("append:\",\""))),
         ("hashed", TableRules::hashed(KeyCodec::U64)),
-        ("objects", apart(TableRules::new(KeyCodec::U64)).values_in(ValuesIn::Files)),
+        ("objects", separated(TableRules::new(KeyCodec::U64)).values_in(ValuesIn::Files)),
     ]
 }
 

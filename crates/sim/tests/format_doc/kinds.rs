@@ -137,14 +137,14 @@ impl Kinds<'_> {
         }
     }
 
-    /// What an op whose value lies apart has: a pointer or a rope.
+    /// What an op whose value is separated has: a pointer or a rope.
     fn pointer(&mut self, op: &str, payload: &[u8]) {
-        let apart = match op {
-            "op.set_apart" | "op.insert_apart" | "op.fold_apart" => payload,
+        let separated = match op {
+            "op.set_separated" | "op.insert_separated" | "op.fold_separated" => payload,
             "op.put_hashed" => &payload[8..],
             _ => return,
         };
-        self.found(match apart[..4] {
+        self.found(match separated[..4] {
             [0xff, 0xff, 0xff, 0xff] => "layout rope",
             [0xfe, 0xff, 0xff, 0xff] => "layout lasting-rope",
             _ => "layout pointer",

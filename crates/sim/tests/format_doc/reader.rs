@@ -73,7 +73,7 @@ impl Value {
     }
 }
 
-/// What a record says of a value that lies apart.
+/// What a record says of a separated value.
 pub(crate) struct FoundPointer {
     segment: u64,
     unit: u64,
@@ -380,7 +380,7 @@ impl<'d> Reader<'d> {
         );
         assert_eq!((&found[0].key, &found[found.len() - 1].key), (&low, &high));
         let mut pointed: BTreeMap<u64, Vec<(u64, u64)>> = BTreeMap::new();
-        for record in found.iter().filter(|record| record.kind >= self.doc.constant("op.set_apart")) {
+        for record in found.iter().filter(|record| record.kind >= self.doc.constant("op.set_separated")) {
             let pointer = self.pointer(&record.payload);
             let units = self.value_units(record.key.len(), pointer.len);
             pointed.entry(pointer.segment).or_default().push((pointer.unit, units));

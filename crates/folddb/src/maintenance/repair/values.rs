@@ -287,7 +287,7 @@ impl<'a> LostValues<'a> {
 
     /// Whether some of the value of this record is lost. Records come in the order of their keys.
     pub(super) fn is_lost(&mut self, record: &Record<'_>) -> bool {
-        let error = match record.kind.is_apart().then(|| Rope::decode(record.payload)) {
+        let error = match record.kind.is_separated().then(|| Rope::decode(record.payload)) {
             Some(Ok(rope)) => rope
                 .pointers()
                 .find_map(|pointer| self.values.piece((self.table, record.key), &pointer).err()),
