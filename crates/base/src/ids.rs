@@ -6,7 +6,7 @@ use std::sync::Arc;
 /// The place of a record in the one history of the store: dense, increasing, starting at 1.
 pub type Seq = u64;
 
-/// A byte position in the log lane, counted over all segments.
+/// A byte position in the log, counted over all segments.
 pub type Lsn = u64;
 
 /// A table, for as long as the store lives; never used again after a drop.

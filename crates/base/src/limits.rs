@@ -3,7 +3,7 @@
 /// Longest key, in bytes. Lengths of keys fit a `u16`, and a block always holds many keys.
 pub const KEY_BYTES_MAX: usize = 65_535;
 
-/// Longest value or operand, in bytes. A value travels inline through one frame of the log lane.
+/// Longest value or operand, in bytes. A value travels inline through one frame of the log.
 pub const VALUE_BYTES_MAX: usize = 16 << 20;
 
 /// Longest payload of a record that folding makes, in bytes: two values and a length. Operands that would come to more stay side by
@@ -17,7 +17,7 @@ pub const STREAM_BYTES_MAX: u64 = 4 << 30;
 /// Largest encoded batch, in bytes. A frame must fit a journal segment with room to spare.
 pub const BATCH_BYTES_MAX: usize = 32 << 20;
 
-/// Size of a log lane segment, in bytes. See the design, section 4.
+/// Size of a log segment, in bytes. See the design, section 4.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 
 /// Longest table name, in bytes.

@@ -15,7 +15,7 @@
 //!   FoldSeparated p      m           x·m       pointer to m
 //! ```
 //!
-//! The last three are `Set`, `Insert` and `Fold` whose value is *separated*, in the value lane: in one piece, see `pointer.rs`, or
+//! The last three are `Set`, `Insert` and `Fold` whose value is *separated*, in the value log: in one piece, see `pointer.rs`, or
 //! in several, see `rope.rs`.
 //!
 //! How two of them compose is the business of `folddb-rules`; here is only how they look.
@@ -37,11 +37,11 @@ pub enum OpKind {
     Fold = 3,
     /// What composing an `Insert` with a later `Fold` gives; users do not write it.
     InsertFold = 4,
-    /// As `Set`, and its value lies in the value lane. (5 is the range delete of the log.)
+    /// As `Set`, and its value lies in the value log. (5 is the range delete of the log.)
     SetSeparated = 6,
-    /// As `Insert`, and its value lies in the value lane.
+    /// As `Insert`, and its value lies in the value log.
     InsertSeparated = 7,
-    /// As `Fold`, and its operand lies in the value lane.
+    /// As `Fold`, and its operand lies in the value log.
     FoldSeparated = 8,
 }
 
@@ -76,7 +76,7 @@ impl OpKind {
         matches!(self, OpKind::Delete | OpKind::Set | OpKind::SetSeparated)
     }
 
-    /// True when its payload points to a value that lies in the value lane.
+    /// True when its payload points to a value that lies in the value log.
     #[inline]
     pub fn is_separated(self) -> bool {
         matches!(self, OpKind::SetSeparated | OpKind::InsertSeparated | OpKind::FoldSeparated)

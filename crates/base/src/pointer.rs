@@ -1,4 +1,4 @@
-//! Pointers to values that lie in the value lane: the payload of the ops `SetSeparated`, `InsertSeparated` and `FoldSeparated`, unless it is a rope.
+//! Pointers to values that lie in the value log: the payload of the ops `SetSeparated`, `InsertSeparated` and `FoldSeparated`, unless it is a rope.
 //!
 //! ```text
 //!    0  segment  u32     the number of the value segment

@@ -16,7 +16,7 @@
 //! stands between time and head.
 //!
 //! The value is the bytes of the pieces, one after the other. So a list is joined with another by writing the pieces of both: no body
-//! is read, and joining is associative to the byte. A piece lies in the value lane as any value does, under the key of the record.
+//! is read, and joining is associative to the byte. A piece lies in the value log as any value does, under the key of the record.
 //!
 //! The hash of a value in several pieces is that of their lengths and hashes, under its key: the same bytes in other pieces have another.
 
@@ -66,7 +66,7 @@ enum Body<'a> {
 pub enum Piece<'a> {
     /// These bytes.
     Inline(&'a [u8]),
-    /// A value of its own in the value lane.
+    /// A value of its own in the value log.
     Separated {
         /// Where it lies.
         place: ValuePlace,

@@ -111,7 +111,7 @@ pub(crate) enum Verb {
     Stats(StoreTableArgs),
     /// Draw the tiers of a table: runs, parts, sizes
     Runs(StoreTableArgs),
-    /// Draw the value lane: its segments, and how much of each is alive
+    /// Draw the value log: its segments, and how much of each is alive
     ///
     /// A value that was overwritten or deleted counts as alive until a merge has met both; `optimize` merges a table now.
     Values(ValuesArgs),

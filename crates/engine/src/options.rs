@@ -182,7 +182,7 @@ impl Options {
         self
     }
 
-    /// Longest segment of the value lane, in bytes. Default four of the log's, or a sixteenth of `disk_bytes_max` where that is
+    /// Longest segment of the value log, in bytes. Default four of the log's, or a sixteenth of `disk_bytes_max` where that is
     /// less; at least 8 KiB. For tests and tiny disks.
     pub fn value_segment_bytes(mut self, bytes: u64) -> Options {
         self.value_segment_bytes = Some(bytes.max(8 << 10));
@@ -204,7 +204,7 @@ impl Options {
         self
     }
 
-    /// How much of the value lane may be dead: when its full files take more than so many times what is alive in them, upkeep
+    /// How much of the value log may be dead: when its full files take more than so many times what is alive in them, upkeep
     /// copies what is alive out of the worst of them. Default 1.4, at least 1.05. Less saves space and copies more: about as much
     /// as is written at 1.4, twice as much at 1.2, where keys are overwritten uniformly.
     pub fn value_space_max(mut self, times: f64) -> Options {
@@ -312,7 +312,7 @@ impl Options {
         self
     }
 
-    /// Longest segment of the value lane, in bytes.
+    /// Longest segment of the value log, in bytes.
     pub(crate) fn values_segment_bytes(&self) -> u64 {
         let most = self.disk_bytes_max.map_or(u64::MAX, |max| (max / 16).max(1 << 20));
         let bytes =

@@ -106,7 +106,7 @@ fn exists(name: &str) -> Error {
     Error::new(ErrorKind::AlreadyExists, message)
 }
 
-/// What is not known to a run that is written by itself: pointers into the value lane, and the times of writes.
+/// What is not known to a run that is written by itself: pointers into the value log, and the times of writes.
 fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
     let why = match &bound.rules {
         rules if rules.kind == TableKind::Hashed => "it is hashed, and has no runs",

@@ -75,18 +75,18 @@ pub struct StoreStats {
     pub disk_bytes: u64,
     /// Segments of the journal.
     pub segments: u64,
-    /// Files of the value lane.
+    /// Files of the value log.
     pub value_segments: u64,
     /// Bytes in them: of those that are full, what they hold, of the others their length.
     pub value_bytes: u64,
     /// As much of that as runs point to, and indexes of hashed tables, of these about: what memtables point to is not counted yet.
     pub value_live_bytes: u64,
-    /// Values that were read from the value lane. Keys, heads and what only counts them read none.
+    /// Values that were read from the value log. Keys, heads and what only counts them read none.
     pub value_reads: u64,
     /// Records of hashed tables of which only the front was read: by heads, by scans of keys, and by writes that looked for what
     /// they replace.
     pub value_head_reads: u64,
-    /// Bytes written to the value lane.
+    /// Bytes written to the value log.
     pub value_bytes_written: u64,
     /// Memory of the indexes of hashed tables, in bytes.
     pub index_bytes: u64,
@@ -98,7 +98,7 @@ pub struct StoreStats {
     pub indexes_saved: u64,
     /// Bytes of the checkpoints that were written.
     pub index_bytes_written: u64,
-    /// Segments of the value lane that were given back, since nothing pointed to them any more.
+    /// Segments of the value log that were given back, since nothing pointed to them any more.
     pub value_segments_reclaimed: u64,
     /// Times that living values were moved together.
     pub reclaims: u64,
@@ -134,7 +134,7 @@ pub struct StoreStats {
     pub is_frozen: bool,
 }
 
-/// A file of the value lane: a segment, or values of segments that were moved.
+/// A file of the value log: a segment, or values of segments that were moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueSegment {
     /// Its number: the higher, the younger.
@@ -188,7 +188,7 @@ pub enum Place {
     Memtable(String),
     /// In a memtable that waits for its flush.
     Sealed(String),
-    /// In the value lane, where the index of a hashed table leads.
+    /// In the value log, where the index of a hashed table leads.
     Values {
         /// The segment.
         segment: u32,
@@ -234,7 +234,7 @@ impl Store {
         Ok(stats)
     }
 
-    /// The files of the value lane, oldest first.
+    /// The files of the value log, oldest first.
     pub fn value_segments(&self) -> Vec<ValueSegment> {
         value_segments(self.engine())
     }

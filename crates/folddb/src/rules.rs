@@ -101,7 +101,7 @@ impl<K: Key, V: Value> Rules<K, V> {
         self
     }
 
-    /// Values of so many bytes and more are separated, in the value lane, and are written there once. Off by default; at least 32.
+    /// Values of so many bytes and more are separated, in the value log, and are written there once. Off by default; at least 32.
     /// Worth it from about 2 KiB on, for values that are set rather than folded.
     pub fn separate(mut self, from_bytes: u32) -> Self {
         self.rules = self.rules.separate(Some(from_bytes));

@@ -106,7 +106,7 @@ fn what_is_alive_moves_together_and_reads_as_before() {
     check(&Store::open(&path, options().read_only(true)).unwrap(), 6);
 }
 
-/// What was put and is not flushed is not dead: what people are shown of the lane is the same before the
+/// What was put and is not flushed is not dead: what people are shown of the value log is the same before the
 /// flush and after it.
 #[test]
 fn what_memory_leads_to_counts_as_alive() {
@@ -454,7 +454,7 @@ struct Overwriting {
     table: Table<u64, Vec<u8>>,
     _dir: tempfile::TempDir,
     keys: u64,
-    /// The most that the lane took for each byte that was alive, once all keys were there.
+    /// The most that the value log took for each byte that was alive, once all keys were there.
     most: f64,
 }
 
@@ -472,7 +472,7 @@ impl Overwriting {
         vec![at as u8; 4_000 + (drawn(at, 9) % 192) as usize]
     }
 
-    /// What the lane takes for each byte that is alive.
+    /// What the value log takes for each byte that is alive.
     fn space(&self, alive: u64) -> f64 {
         self.store.stats().value_bytes as f64 / (alive * 4_150) as f64
     }
@@ -521,10 +521,10 @@ fn small_segments() -> Options {
     options().value_segment_bytes(512 << 10).merge_factor(4)
 }
 
-/// All of the lane, at every moment when upkeep has nothing to do: the segment that is filled, the one that is ready for later, what is
+/// All of the value log, at every moment when upkeep has nothing to do: the segment that is filled, the one that is ready for later, what is
 /// dead and known to be, and what is dead while no merge has met it.
 #[test]
-fn the_lane_keeps_to_its_bound_on_the_way_when_keys_are_overwritten_evenly_and_unevenly() {
+fn the_value_log_keeps_to_its_bound_on_the_way_when_keys_are_overwritten_evenly_and_unevenly() {
     for (name, hot) in [("even", 20), ("80 of 100 to a fifth", 80)] {
         let mut keys = Overwriting::new(2_000, small_segments());
         keys.overwrite(if cfg!(debug_assertions) { 5 } else { 12 }, hot);
@@ -555,9 +555,9 @@ fn after_mass_deletes_space_comes_back_by_itself() {
     }
 }
 
-/// Open segments are as long as suits a lane that was large once.
+/// Open segments are as long as suits a value log that was large once.
 #[test]
-fn open_segments_of_a_lane_that_was_large_are_given_up() {
+fn open_segments_of_a_value_log_that_was_large_are_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let options = options().segment_bytes(8 << 20).value_segment_bytes(256 << 20);
     let store = Store::create(dir.path().join("store"), options).unwrap();

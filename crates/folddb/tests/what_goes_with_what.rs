@@ -42,7 +42,7 @@ fn choices(kind: TableKind) -> Vec<Choice> {
     let default = |question, name, set| Choice { question, name, is_default: true, set };
     let place = match kind {
         TableKind::Sorted => default("place", "values beside their keys (no `separate`)", |rules| rules),
-        _ => default("place", "values in the value lane", |rules| rules),
+        _ => default("place", "values in the value log", |rules| rules),
     };
     let in_files: fn(TableRules) -> TableRules = match kind {
         TableKind::Sorted => |rules| rules.separate(Some(4096)).values_in(ValuesIn::Files),

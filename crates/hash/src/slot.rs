@@ -9,7 +9,7 @@
 //! Two keys with the same point cannot be told apart here; who looks a key up reads the record of each candidate. Among n keys
 //! a look-up meets n / 2^40 false candidates on average: one in 110,000 look-ups at ten million keys, one in 1,100 at a billion.
 //!
-//! An address is opaque here. For the value lane it is the low 20 bits of the segment's number, then 24 bits that count units of
+//! An address is opaque here. For the value log it is the low 20 bits of the segment's number, then 24 bits that count units of
 //! 16 bytes in it: 256 MiB a segment, and a million living segments.
 
 use folddb_layout::hash_checkpoint::{ADDRESS_BITS, Entry, POINT_BITS, SEGMENT_BITS, SLOT_BITS, UNIT_BITS};
@@ -85,7 +85,7 @@ impl Slot {
         (1..1 << ADDRESS_BITS).contains(&address).then(|| Slot(u64::from(class.0) << ADDRESS_BITS | address))
     }
 
-    /// The slot of a record of so many bytes in the value lane; none where it lies too far into its segment.
+    /// The slot of a record of so many bytes in the value log; none where it lies too far into its segment.
     pub fn of_place(segment: u32, unit: u32, record_bytes: u64) -> Option<Slot> {
         if unit >= 1 << UNIT_BITS {
             return None;

@@ -8,7 +8,7 @@ use folddb_host::sync::{Condvar, Mutex};
 
 use crate::segment_file::{OpenSegment, SegmentMaker};
 
-/// Holds at most one segment for the lane to go on in.
+/// Holds at most one segment for the log to go on in.
 pub(crate) struct Ahead {
     slot: Mutex<Slot>,
     changed: Condvar,
@@ -56,7 +56,7 @@ impl Ahead {
         outcome
     }
 
-    /// Sees to it that `take` will find a segment. Only the holder of the lane's lock calls it.
+    /// Sees to it that `take` will find a segment. Only the holder of the tail's lock calls it.
     pub(crate) fn ensure(&self, maker: &SegmentMaker) -> Result<()> {
         loop {
             let mut slot = self.slot.lock();
@@ -72,7 +72,7 @@ impl Ahead {
         }
     }
 
-    /// Takes the segment that is ready, if one is. Only the holder of the lane's lock calls it, to go on in it.
+    /// Takes the segment that is ready, if one is. Only the holder of the tail's lock calls it, to go on in it.
     pub(crate) fn take(&self) -> Option<OpenSegment> {
         let mut slot = self.slot.lock();
         match std::mem::replace(&mut slot.state, State::Empty) {

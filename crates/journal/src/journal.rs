@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   lock      guards                                     held while
-//!   lane      the end of the log                         a frame is composed and copied; a roll takes what is ahead
+//!   tail      the end of the log                         a frame is composed and copied; a roll takes what is ahead
 //!   ahead     the segment made ahead                     it changes hands
 //!   group     who leads a sync                           a moment; those who wait for the leader sleep on it
 //!   idleness  when upkeep saw the last frame             upkeep
 //! ```
 //!
-//! Taken in the order idleness, lane, ahead; group is taken with no other. The disk is waited for with none held,
+//! Taken in the order idleness, tail, ahead; group is taken with no other. The disk is waited for with none held,
 //! except by an append that rolls before upkeep has made the next segment.
 
 use std::io;
@@ -24,9 +24,9 @@ use folddb_host::sync::{Condvar, Mutex, MutexGuard};
 use folddb_layout::frame::FrameKind;
 
 use crate::ahead::Ahead;
-use crate::lane::Lane;
 use crate::options::JournalOptions;
 use crate::segment_file::SegmentMaker;
+use crate::tail::Tail;
 
 /// How far an append has come when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ pub struct Journal {
 /// The handle that makes durable and keeps up; shared by all threads.
 pub struct JournalSync {
     maker: SegmentMaker,
-    lane: Mutex<Lane>,
+    tail: Mutex<Tail>,
     ahead: Ahead,
     durable_lsn: AtomicU64,
     group: Mutex<Group>,
@@ -177,7 +177,7 @@ impl Journal {
         let first = maker.make(None, start.first_lsn)?;
         let shared = JournalSync {
             ahead: Ahead::new(&first),
-            lane: Mutex::new(Lane::new(first, start.next_seq)),
+            tail: Mutex::new(Tail::new(first, start.next_seq)),
             maker,
             durable_lsn: AtomicU64::new(start.first_lsn),
             group: Mutex::default(),
@@ -215,12 +215,12 @@ impl Journal {
         handover: Handover,
     ) -> Result<Lsn> {
         let shared = &*self.shared;
-        let mut lane = shared.open_lane()?;
-        if first_seq != lane.next_seq {
-            return Err(Error::invalid(format!("a batch at seq {first_seq}, but {} is next", lane.next_seq)));
+        let mut tail = shared.open_tail()?;
+        if first_seq != tail.next_seq {
+            return Err(Error::invalid(format!("a batch at seq {first_seq}, but {} is next", tail.next_seq)));
         }
-        shared.put(&mut lane, FrameKind::Batch, (count, payload), time_ms, handover)?;
-        Ok(lane.end_lsn)
+        shared.put(&mut tail, FrameKind::Batch, (count, payload), time_ms, handover)?;
+        Ok(tail.end_lsn)
     }
 
     /// Where the next frame goes, unless it opens a segment.
@@ -310,7 +310,7 @@ impl JournalSync {
 
     /// Where the next frame goes, unless it opens a segment.
     pub fn end_lsn(&self) -> Lsn {
-        self.lane.lock().end_lsn
+        self.tail.lock().end_lsn
     }
 
     /// Does what appends should not wait for: hands on what is buffered, readies the next window and the next
@@ -321,21 +321,21 @@ impl JournalSync {
     /// `NoSpace` when the next segment cannot be made yet, which is tried again; `Poisoned`.
     pub fn upkeep(&self, now: Duration) -> Result<()> {
         let mut idleness = self.idleness.lock();
-        let mut lane = self.open_lane()?;
-        lane.write_buffer().map_err(|error| self.write_failed(&lane, error))?;
-        if lane.frames != idleness.frames_seen {
-            idleness.frames_seen = lane.frames;
+        let mut tail = self.open_tail()?;
+        tail.write_buffer().map_err(|error| self.write_failed(&tail, error))?;
+        if tail.frames != idleness.frames_seen {
+            idleness.frames_seen = tail.frames;
             idleness.since = now;
         }
         let is_idle = now.saturating_sub(idleness.since) >= self.maker.options.mark_after;
-        if is_idle && self.durable_lsn().min(lane.end_lsn) > lane.vouched_lsn {
-            self.put(&mut lane, FrameKind::Mark, (0, &[]), None, Handover::Process)?;
-            idleness.frames_seen = lane.frames;
+        if is_idle && self.durable_lsn().min(tail.end_lsn) > tail.vouched_lsn {
+            self.put(&mut tail, FrameKind::Mark, (0, &[]), None, Handover::Process)?;
+            idleness.frames_seen = tail.frames;
         }
-        let header = lane.active.header;
-        let is_half_full = lane.end_lsn - header.first_lsn > header.capacity_bytes / 2;
-        let syncer = Arc::clone(&lane.active.syncer);
-        drop(lane);
+        let header = tail.active.header;
+        let is_half_full = tail.end_lsn - header.first_lsn > header.capacity_bytes / 2;
+        let syncer = Arc::clone(&tail.active.syncer);
+        drop(tail);
         drop(idleness);
         let _ = syncer.prepare(); // a hint: an append finds its own window if need be
         if is_half_full {
@@ -366,44 +366,44 @@ impl JournalSync {
 
     /// The living segments, oldest first; the last is being appended to.
     pub fn segments(&self) -> Vec<SegmentFacts> {
-        let lane = self.lane.lock();
-        let sealed = lane.sealed.iter().map(|segment| SegmentFacts {
+        let tail = self.tail.lock();
+        let sealed = tail.sealed.iter().map(|segment| SegmentFacts {
             number: segment.number,
             first_lsn: segment.first_lsn,
             end_lsn: segment.next_lsn,
         });
-        let header = lane.active.header;
+        let header = tail.active.header;
         let active =
-            SegmentFacts { number: header.number, first_lsn: header.first_lsn, end_lsn: lane.end_lsn };
+            SegmentFacts { number: header.number, first_lsn: header.first_lsn, end_lsn: tail.end_lsn };
         sealed.chain([active]).collect()
     }
 
     /// Lets go of the segments that lie wholly before `lsn`; never of the active one. The caller removes their files
     /// once the manifest says, durably, that the log starts at `lsn`. They need no sync any more.
     pub fn retire_before(&self, lsn: Lsn) -> Vec<FileNumber> {
-        let mut lane = self.lane.lock();
-        let count = lane.sealed.iter().take_while(|segment| segment.next_lsn <= lsn).count();
-        lane.sealed.drain(..count).map(|segment| segment.number).collect()
+        let mut tail = self.tail.lock();
+        let count = tail.sealed.iter().take_while(|segment| segment.next_lsn <= lsn).count();
+        tail.sealed.drain(..count).map(|segment| segment.number).collect()
     }
 
     /// Whether the log ends with a seal: it was closed, and there was room for one.
     pub fn is_sealed(&self) -> bool {
-        self.lane.lock().sealed_lsn.is_some()
+        self.tail.lock().sealed_lsn.is_some()
     }
 
     /// Gives back what the last segment does not need behind its seal, where somebody keeps it after [`Journal::close`]. What stays is
     /// harmless.
     pub fn cut_closed(&self) {
-        let lane = self.lane.lock();
-        if let Some(sealed_lsn) = lane.sealed_lsn {
-            let _ = self.maker.host.files.cut(&lane.active.path, lane.active.header.offset_of(sealed_lsn));
+        let tail = self.tail.lock();
+        if let Some(sealed_lsn) = tail.sealed_lsn {
+            let _ = self.maker.host.files.cut(&tail.active.path, tail.active.header.offset_of(sealed_lsn));
         }
     }
 
     /// Lets go of files and windows; to be called after [`Journal::close`], or instead of it when the journal has failed.
     pub fn let_go(&self) {
         let unused = self.ahead.end();
-        let gone = self.lane.lock().let_go();
+        let gone = self.tail.lock().let_go();
         drop((unused, gone)); // unmapping takes its time
     }
 
@@ -419,50 +419,50 @@ impl JournalSync {
         }
     }
 
-    /// The lane, where frames may still be added.
+    /// The tail, where frames may still be added.
     #[inline]
-    fn open_lane(&self) -> Result<MutexGuard<'_, Lane>> {
+    fn open_tail(&self) -> Result<MutexGuard<'_, Tail>> {
         self.check_sound()?;
-        let lane = self.lane.lock();
-        if lane.is_closed {
+        let tail = self.tail.lock();
+        if tail.is_closed {
             return Err(Error::new(ErrorKind::Closed, "the journal is closed"));
         }
-        Ok(lane)
+        Ok(tail)
     }
 
     /// Adds a frame, in the next segment where this one is full.
     #[inline]
     fn put(
         &self,
-        lane: &mut Lane,
+        tail: &mut Tail,
         kind: FrameKind,
         (count, payload): (u32, &[u8]),
         time_ms: Option<u64>,
         handover: Handover,
     ) -> Result<()> {
-        if !lane.fits(payload.len()) {
-            self.roll(lane, payload.len())?;
+        if !tail.fits(payload.len()) {
+            self.roll(tail, payload.len())?;
         }
         let buffer_bytes_max = match handover {
             Handover::Buffered => self.maker.options.buffer_bytes_max,
             Handover::Process => 0,
         };
-        lane.put(kind, count, payload, self.durable_lsn(), time_ms, buffer_bytes_max)
-            .map_err(|error| self.write_failed(lane, error))
+        tail.put(kind, count, payload, self.durable_lsn(), time_ms, buffer_bytes_max)
+            .map_err(|error| self.write_failed(tail, error))
     }
 
     #[cold]
-    fn roll(&self, lane: &mut Lane, payload_bytes: usize) -> Result<()> {
-        let max = lane.payload_bytes_max();
+    fn roll(&self, tail: &mut Tail, payload_bytes: usize) -> Result<()> {
+        let max = tail.payload_bytes_max();
         if payload_bytes as u64 > max {
             let say = format!("a batch of {payload_bytes} bytes; a segment of the journal takes {max}");
             return Err(Error::invalid(say));
         }
         self.ahead.ensure(&self.maker).map_err(|error| self.making_failed(error))?;
-        lane.put(FrameKind::SealForNext, 0, &[], self.durable_lsn(), None, 0)
-            .map_err(|error| self.write_failed(lane, error))?;
+        tail.put(FrameKind::SealForNext, 0, &[], self.durable_lsn(), None, 0)
+            .map_err(|error| self.write_failed(tail, error))?;
         match self.ahead.take() {
-            Some(next) => lane.go_on_in(next),
+            Some(next) => tail.go_on_in(next),
             None => return Err(self.poison("the next segment is gone")),
         }
         Ok(())
@@ -490,52 +490,52 @@ impl JournalSync {
     /// Hands on what is buffered, and says what has to be synced. Where the disk has no room for the buffer, that is all
     /// that the kernel has: who waits for that is not refused for what others buffer.
     fn to_sync(&self) -> Result<ToSync> {
-        let mut lane = self.lane.lock();
-        let handed_on = lane.write_buffer().map_err(|error| self.write_failed(&lane, error));
+        let mut tail = self.tail.lock();
+        let handed_on = tail.write_buffer().map_err(|error| self.write_failed(&tail, error));
         let target = match &handed_on {
-            Ok(()) => lane.end_lsn,
-            Err(error) if error.kind() == ErrorKind::NoSpace => lane.handed_on_lsn(),
+            Ok(()) => tail.end_lsn,
+            Err(error) if error.kind() == ErrorKind::NoSpace => tail.handed_on_lsn(),
             Err(error) => return Err(error.clone()),
         };
-        let sealed = lane
+        let sealed = tail
             .sealed
             .iter()
             .filter_map(|segment| {
                 Some((segment.number, segment.next_lsn, Arc::clone(segment.unsynced.as_ref()?)))
             })
             .collect();
-        Ok(ToSync { sealed, syncer: Arc::clone(&lane.active.syncer), target, handed_on })
+        Ok(ToSync { sealed, syncer: Arc::clone(&tail.active.syncer), target, handed_on })
     }
 
     fn note_synced(&self, number: FileNumber) {
-        let mut lane = self.lane.lock();
-        if let Some(segment) = lane.sealed.iter_mut().find(|segment| segment.number == number) {
+        let mut tail = self.tail.lock();
+        if let Some(segment) = tail.sealed.iter_mut().find(|segment| segment.number == number) {
             segment.unsynced = None;
         }
     }
 
     fn close(&self) -> Result<Lsn> {
-        let mut lane = self.open_lane()?;
-        let sealed = lane.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0);
-        match sealed.map_err(|error| self.write_failed(&lane, error)) {
-            Ok(()) => lane.sealed_lsn = Some(lane.end_lsn),
+        let mut tail = self.open_tail()?;
+        let sealed = tail.put(FrameKind::Seal, 0, &[], self.durable_lsn(), None, 0);
+        match sealed.map_err(|error| self.write_failed(&tail, error)) {
+            Ok(()) => tail.sealed_lsn = Some(tail.end_lsn),
             // Without its seal the log ends like that of a process that died, which loses nothing.
             Err(error) if error.kind() == ErrorKind::NoSpace => {}
             Err(error) => return Err(error),
         }
-        lane.is_closed = true;
-        let frames_end_lsn = lane.end_lsn;
+        tail.is_closed = true;
+        let frames_end_lsn = tail.end_lsn;
         // Where the next segment would begin, and one that cannot be removed does.
-        let end_lsn = lane.active.header.next_lsn();
-        drop(lane);
+        let end_lsn = tail.active.header.next_lsn();
+        drop(tail);
         if let Some(unused) = self.ahead.end() {
             self.maker.unmake(unused);
         }
         // Only a seal says that nothing comes between the last frame and the end; edits of the manifest say how far all is durable.
         self.sync_to(frames_end_lsn)?;
-        let mut lane = self.lane.lock();
-        lane.end_lsn = end_lsn;
-        if lane.sealed_lsn.is_some() {
+        let mut tail = self.tail.lock();
+        tail.end_lsn = end_lsn;
+        if tail.sealed_lsn.is_some() {
             self.durable_lsn.fetch_max(end_lsn, Ordering::AcqRel);
         }
         Ok(end_lsn)
@@ -543,8 +543,8 @@ impl JournalSync {
 
     /// The error of a failed append. A full disk left all as it was; anything else poisons.
     #[cold]
-    fn write_failed(&self, lane: &Lane, error: io::Error) -> Error {
-        let error = Error::io("append to", &lane.active.path, error);
+    fn write_failed(&self, tail: &Tail, error: io::Error) -> Error {
+        let error = Error::io("append to", &tail.active.path, error);
         self.poison_unless_full(error)
     }
 

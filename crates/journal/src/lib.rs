@@ -1,8 +1,8 @@
-//! Floor 2 of FoldDB: the append-only history, the log lane.
+//! Floor 2 of FoldDB: the append-only history, the log.
 //!
 //! ```text
 //!   LSN     0          c          2c         3c
-//!   lane    |segment f3|segment f7|segment f8|...        c = bytes of a segment after its header
+//!   log     |segment f3|segment f7|segment f8|...        c = bytes of a segment after its header
 //!           [frames SEAL...]      ^ active   ^ made ahead by upkeep
 //! ```
 //!
@@ -26,7 +26,7 @@
 
 mod options;
 mod segment_file;
-mod lane;
+mod tail;
 mod ahead;
 mod journal;
 mod segment_reader;

@@ -13,7 +13,7 @@
 //! Frames beyond p matter only where they vouch for more than p, so no others are hashed; and where more than some times the
 //! segment was hashed for frames that are none (somebody has made up values full of them), what stands there is refused.
 //!
-//! A frame that was not durable may point to values that never got to the disk, since the two lanes reach it each on its own. So
+//! A frame that was not durable may point to values that never got to the disk, since log and value log reach it each on its own. So
 //! [`replay_checked`] takes a frame at or beyond H for whole only when its values are; those before H have theirs by the order of
 //! syncs, and are not looked at.
 //!
@@ -128,7 +128,7 @@ pub fn replay(
     walk_over(host, dir, from, found, from.durable_lsn, &mut |_| Ok(true), visit)
 }
 
-/// As [`replay`], of a log that may point to values in the value lane: `has_values` says of a frame that is not known to be
+/// As [`replay`], of a log that may point to values in the value log: `has_values` says of a frame that is not known to be
 /// durable whether these are whole. The log ends at the first of which they are not.
 ///
 /// # Errors

@@ -5,11 +5,11 @@
 //!   LOCK              locked by whoever has the store open
 //!   SEALED            there while the store is only to be read
 //!   MANIFEST-000012   the list of what lives (manifest_edit.rs)
-//!   000007.log        a segment of the log lane (segment.rs)
+//!   000007.log        a segment of the log (segment.rs)
 //!   000008.kept       the end of a log that a crash left, written anew for who follows it (segment.rs)
-//!   000012.values     a segment of the value lane (values.rs)
+//!   000012.values     a segment of the value log (values.rs)
 //!   000044.moved      values of such segments that were moved together (moved.rs)
-//!   000031.shelf      a segment of the value lane that is a directory, in which each record is a file:
+//!   000031.shelf      a segment of the value log that is a directory, in which each record is a file:
 //!   000031.shelf/000007.value       the seventh, by its record alone (values.rs)
 //!   000009.part       a part of a sorted run
 //!   000015.index      a checkpoint of the index of a hashed table (hash_checkpoint.rs), or what came after one (hash_changes.rs)
@@ -32,15 +32,15 @@ pub enum FileName {
     Frozen,
     /// A list of what lives.
     Manifest(FileNumber),
-    /// A segment of the log lane.
+    /// A segment of the log.
     Log(FileNumber),
     /// The end of a log that a crash left, for feeds.
     Kept(FileNumber),
-    /// A segment of the value lane.
+    /// A segment of the value log.
     Values(FileNumber),
     /// Moved values of segments.
     Moved(FileNumber),
-    /// A segment of the value lane that is a directory.
+    /// A segment of the value log that is a directory.
     Shelf(FileNumber),
     /// A record of it.
     Object(FileNumber, u32),

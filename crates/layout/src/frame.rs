@@ -1,4 +1,4 @@
-//! Frames of the log lane: each is one batch, whole or not at all.
+//! Frames of the log: each is one batch, whole or not at all.
 //!
 //! ```text
 //!    0  hash         u64     xxh3-64 of all after it, seeded with the segment's salt and the frame's LSN
@@ -7,7 +7,7 @@
 //!   16  magic        u8      0xf7
 //!   17  flags        u8      bits 0-1 the kind: 0 batch, 1 mark, 2 seal; bit 2: of a seal, another segment
 //!                            follows; bit 6: it has a time; the others reserved, 0: bit 4 durable position
-//!                            of the value lane, bit 5 compressed
+//!                            of the value log, bit 5 compressed
 //!   18  first_seq    varint  of the first record; of the next record to come where there is none
 //!    .  count        varint  records
 //!    .  behind       varint  LSN of the frame - durable LSN known when it was composed
@@ -277,7 +277,7 @@ pub struct FrameRecord<'a> {
 }
 
 impl<'a> FrameRecord<'a> {
-    /// The bytes of its pointer to the value lane, where it has one.
+    /// The bytes of its pointer to the value log, where it has one.
     pub fn pointer(&self) -> Option<&'a [u8]> {
         match self.op {
             LogOp::Op(kind) if kind.is_separated() => Some(self.payload),

@@ -7,7 +7,7 @@
 //!   value            the rest
 //! ```
 //!
-//! It stands before the value in its record of the value lane, whose length and hash are those of
+//! It stands before the value in its record of the value log, whose length and hash are those of
 //! both. Of a value that was written piece by piece it stands behind it, and the head of the record
 //! says so: its times are known when all of it is there. Other tables have none.
 

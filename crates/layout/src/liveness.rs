@@ -1,4 +1,4 @@
-//! What a part points to in the value lane: for each value segment how much, and where.
+//! What a part points to in the value log: for each value segment how much, and where.
 //!
 //! ```text
 //!   piece   count of segments varint, then of each:

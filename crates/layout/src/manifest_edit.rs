@@ -103,7 +103,7 @@ pub struct IndexState {
     pub keys: u64,
     /// No change after this seq is in it.
     pub max_seq: Seq,
-    /// What it leads to in the value lane; of changes, what the index does with them.
+    /// What it leads to in the value log; of changes, what the index does with them.
     pub segments: Vec<IndexSegment>,
 }
 
@@ -247,7 +247,7 @@ pub enum Change {
         /// True until the first opening for writing has come to its end.
         copied: bool,
     },
-    /// A segment of the value lane: pointers may lead to it from now on.
+    /// A segment of the value log: pointers may lead to it from now on.
     AddValues {
         /// The segment.
         segment: FileNumber,
@@ -259,7 +259,7 @@ pub enum Change {
         /// Bytes of it that count.
         end: u64,
     },
-    /// A segment of the value lane that is a directory, in which each record is a file.
+    /// A segment of the value log that is a directory, in which each record is a file.
     AddShelf {
         /// The segment.
         segment: FileNumber,
@@ -347,7 +347,7 @@ pub enum Change {
     },
 }
 
-/// The value lane may hold values in several pieces, and operands.
+/// The value log may hold values in several pieces, and operands.
 pub const FEATURE_ROPES: u64 = 1;
 
 /// Hashed tables may hold values that are longer than what is written at once.

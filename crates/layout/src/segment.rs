@@ -3,7 +3,7 @@
 //! ```text
 //!    0  magic      8 B   "FoldLog\0"
 //!    8  format     u16
-//!   10  lane       u8    0 = log lane
+//!   10  kind       u8    0 = log
 //!   11  flags      u8    0
 //!   12  (zero)     u32
 //!   16  number     u64   the file's number
@@ -11,7 +11,7 @@
 //!   40  salt       u64   random; seeds the hash of each frame
 //!   48  first_lsn  u64   the LSN of the first byte after the header
 //!   56  capacity   u64   bytes after the header
-//!   64  previous   u64   the segment before it in the lane, 0 = it begins a chain
+//!   64  previous   u64   the segment before it in the value log, 0 = it begins a chain
 //!   72  hash       u64   xxh3-64 of bytes 0..72, seeded with the number
 //!   80  (zeros up to 4096)
 //! ```
@@ -33,7 +33,7 @@ pub const NUMBER_AT: usize = 16;
 
 const MAGIC: &[u8; 8] = b"FoldLog\0";
 const FORMAT: u16 = 1;
-const LANE_LOG: u8 = 0;
+const SEGMENTS_LOG: u8 = 0;
 const HASHED_BYTES: usize = 72;
 
 /// What the header of a segment says.
@@ -49,7 +49,7 @@ pub struct SegmentHeader {
     pub first_lsn: Lsn,
     /// Bytes after the header.
     pub capacity_bytes: u64,
-    /// The segment before it in the lane; none when it begins a chain.
+    /// The segment before it in the value log; none when it begins a chain.
     pub previous: Option<FileNumber>,
 }
 
@@ -69,7 +69,7 @@ impl SegmentHeader {
         let mut out = Vec::with_capacity(SEGMENT_HEADER_BYTES);
         out.extend_from_slice(MAGIC);
         out.extend_from_slice(&FORMAT.to_le_bytes());
-        out.extend_from_slice(&[LANE_LOG, 0]);
+        out.extend_from_slice(&[SEGMENTS_LOG, 0]);
         put_u32(&mut out, 0);
         put_u64(&mut out, self.number.0);
         out.extend_from_slice(&self.store_id.to_le_bytes());
@@ -97,7 +97,7 @@ impl SegmentHeader {
     /// Reads the header of the file numbered `number` from its first [`SEGMENT_HEADER_BYTES`].
     ///
     /// # Errors
-    /// `Tag` where it is whole but of another format or lane; anything else where it is not whole.
+    /// `Tag` where it is whole but of another format or kind; anything else where it is not whole.
     pub fn decode(bytes: &[u8], number: FileNumber) -> Result<SegmentHeader, Malformed> {
         let header = bytes.get(..SEGMENT_HEADER_BYTES).ok_or(Malformed::Short)?;
         let (hashed, rest) = header.split_at(HASHED_BYTES);
@@ -109,7 +109,7 @@ impl SegmentHeader {
         }
         let mut reader = Reader::new(hashed);
         let (magic, kind) = (reader.take(8)?, reader.take(8)?);
-        if magic != MAGIC || kind[..2] != FORMAT.to_le_bytes() || kind[2..] != [LANE_LOG, 0, 0, 0, 0, 0] {
+        if magic != MAGIC || kind[..2] != FORMAT.to_le_bytes() || kind[2..] != [SEGMENTS_LOG, 0, 0, 0, 0, 0] {
             return Err(Malformed::Tag);
         }
         let said_number = FileNumber(reader.u64()?);

@@ -1,10 +1,10 @@
-//! Segments of the value lane: a header, then records, each the value of one key.
+//! Segments of the value log: a header, then records, each the value of one key.
 //!
 //! ```text
 //!   header, 4096 bytes
 //!    0  magic     8 B    "FoldVal\0"
 //!    8  format    u16
-//!   10  lane      u8     1 = value lane
+//!   10  kind      u8     1 = value log
 //!   11  (zero)    5 B
 //!   16  number    u64    the file's number
 //!   24  (zeros)
@@ -38,7 +38,7 @@ pub const RECORD_HEAD_BYTES: usize = 24;
 
 const MAGIC: &[u8; 8] = b"FoldVal\0";
 const FORMAT: u16 = 1;
-const LANE_VALUES: u8 = 1;
+const SEGMENTS_VALUES: u8 = 1;
 const HASHED_BYTES: usize = 72;
 
 /// The header of the value segment with this number.
@@ -46,7 +46,7 @@ pub fn header(number: FileNumber) -> Vec<u8> {
     let mut out = Vec::with_capacity(VALUES_HEADER_BYTES);
     out.extend_from_slice(MAGIC);
     out.extend_from_slice(&FORMAT.to_le_bytes());
-    out.extend_from_slice(&[LANE_VALUES, 0, 0, 0, 0, 0]);
+    out.extend_from_slice(&[SEGMENTS_VALUES, 0, 0, 0, 0, 0]);
     put_u64(&mut out, number.0);
     out.resize(HASHED_BYTES, 0);
     let hash = hash64(place_seed(number.0, 0), &out);
@@ -58,7 +58,7 @@ pub fn header(number: FileNumber) -> Vec<u8> {
 /// Checks that these are the first [`VALUES_HEADER_BYTES`] of the value segment with this number.
 ///
 /// # Errors
-/// `Tag` where they are whole but of another format or lane; anything else where they are not whole.
+/// `Tag` where they are whole but of another format or kind; anything else where they are not whole.
 pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
     let header = bytes.get(..VALUES_HEADER_BYTES).ok_or(Malformed::Short)?;
     let (hashed, rest) = header.split_at(HASHED_BYTES);
@@ -69,7 +69,7 @@ pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
     let mut reader = Reader::new(hashed);
     let is_known = reader.take(8)? == MAGIC
         && reader.take(2)? == FORMAT.to_le_bytes()
-        && reader.take(6)? == [LANE_VALUES, 0, 0, 0, 0, 0];
+        && reader.take(6)? == [SEGMENTS_VALUES, 0, 0, 0, 0, 0];
     if !is_known {
         return Err(Malformed::Tag);
     }

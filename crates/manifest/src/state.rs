@@ -36,7 +36,7 @@ pub struct State {
     pub next_table_id: u32,
     /// The tables.
     pub tables: Tables,
-    /// The segments of the value lane, by number; of those that are sealed, how many bytes count.
+    /// The segments of the value log, by number; of those that are sealed, how many bytes count.
     pub values: BTreeMap<FileNumber, Option<u64>>,
     /// Those of them that are directories, in which each record is a file; of those that are sealed, how many there are.
     pub shelves: BTreeMap<FileNumber, Option<u64>>,

@@ -24,8 +24,8 @@
 //! - *Memory*. With a small budget or fast upkeep it fills long before the debt counts: two memtables may be a tenth of a
 //!   second of flushing. x = (filled / memory - m0) / (m1 - m0), with the cost of flushing alone.
 //!
-//! And one more for separated values: what the value lane takes, as a multiple of its bound, while something is being done about
-//! it. x = (lane - v0) / (v1 - v0), and the cost of b bytes of values is the time in which reclaiming gives back as much.
+//! And one more for separated values: what the value log takes, as a multiple of its bound, while something is being done about
+//! it. x = (value log - v0) / (v1 - v0), and the cost of b bytes of values is the time in which reclaiming gives back as much.
 //!
 //! It rises smoothly from 0, has no step anywhere, and remembers nothing: a rate that is remembered only
 //! ever ratchets down (RocksDB #1966), an estimate with steps skips the slow part and stalls (RocksDB #9423).
@@ -56,10 +56,10 @@ pub struct PaceOptions {
     pub memory_free: f64,
     /// Share of the memory at which writers are slowed to what flushes sustain. Default 0.75.
     pub memory_full: f64,
-    /// What the value lane may take before anything waits, as a multiple of its bound. Default 1.05.
-    pub lane_free: f64,
+    /// What the value log may take before anything waits, as a multiple of its bound. Default 1.05.
+    pub value_log_free: f64,
     /// Where values come no faster than dead ones go. Default 1.25.
-    pub lane_full: f64,
+    pub value_log_full: f64,
     /// The most that a commit waits, as a multiple of what it costs in background work. Default 8.
     pub slowdown_max: f64,
     /// The longest that one sleeps before the debt is looked at anew. Default 2 ms.
@@ -75,8 +75,8 @@ impl Default for PaceOptions {
             runs_full: 3.0,
             memory_free: 0.55,
             memory_full: 0.75,
-            lane_free: 1.05,
-            lane_full: 1.25,
+            value_log_free: 1.05,
+            value_log_full: 1.25,
             slowdown_max: 8.0,
             sleep_max: Duration::from_millis(2),
         }
@@ -97,8 +97,8 @@ pub struct Debt {
     pub overdue_bytes: u64,
     /// Runs of the fullest tier of any table, as a multiple of the merge factor.
     pub crowding: f64,
-    /// What the value lane takes, as a multiple of its bound; 0 while nothing is done about it.
-    pub lane: f64,
+    /// What the value log takes, as a multiple of its bound; 0 while nothing is done about it.
+    pub value_log: f64,
     /// Bytes that reclaiming gives back per second, as measured; 0 while unknown.
     pub reclaim_bytes_per_s: f64,
     /// Bytes of memtable that a flush takes in per second, as measured; 0 while unknown.
@@ -149,9 +149,10 @@ pub fn delay(debt: &Debt, bytes: u64, options: &PaceOptions) -> Duration {
     Duration::try_from_secs_f64(behind_s.max(filled_s)).unwrap_or_default()
 }
 
-/// How long so many bytes of values wait for the value lane.
+/// How long so many bytes of values wait for the value log.
 pub fn delay_of_values(debt: &Debt, value_bytes: u64, options: &PaceOptions) -> Duration {
-    let over = slowdown(debt.lane, options.lane_free, options.lane_full).min(options.slowdown_max);
+    let over =
+        slowdown(debt.value_log, options.value_log_free, options.value_log_full).min(options.slowdown_max);
     Duration::try_from_secs_f64(over * seconds_for(value_bytes, debt.reclaim_bytes_per_s)).unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
 //! Which files of values are worth copying what is alive in them, so that the rest goes. Pure.
 //!
 //! ```text
-//!   over the bound   all of the lane takes more than `bound` times what is alive, by all that is known: those go first that give back most for
+//!   over the bound   all of the value log takes more than `bound` times what is alive, by all that is known: those go first that give back most for
 //!                    each byte that is copied, the older sooner
 //!   small files      many files of about one size that is small, as of openings that each wrote little
 //!   short of space   those first of which least is copied, and no more than there is room for
@@ -33,11 +33,11 @@ pub struct ValueFile {
 /// What a plan has to keep to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReclaimOptions {
-    /// So many times what is alive all of the value lane may take.
+    /// So many times what is alive all of the value log may take.
     pub bound: f64,
-    /// What the lane takes beside these files and of which nothing is known to be dead: what is being filled, or memory leads to.
+    /// What the value log takes beside these files and of which nothing is known to be dead: what is being filled, or memory leads to.
     pub fresh_bytes: u64,
-    /// What the lane takes and nothing is in yet.
+    /// What the value log takes and nothing is in yet.
     pub spare_bytes: u64,
     /// About how much of what counts as alive is dead in truth, and merges have not met it.
     pub hidden_bytes: u64,
@@ -117,12 +117,12 @@ impl ValueFile {
 
 /// An estimate makes of what is alive no less than one in so many bytes.
 const LIVE_SHARE: u64 = 2;
-/// What is ready for later counts up to one in so many bytes that are alive: a small lane has more of it.
+/// What is ready for later counts up to one in so many bytes that are alive: a small value_log has more of it.
 const SPARE_SHARE: u64 = 8;
 
 impl ReclaimOptions {
-    /// What all of the lane takes, and about how much of it is alive.
-    pub fn lane(&self, files: &[ValueFile]) -> (u64, u64) {
+    /// What all of the value log takes, and about how much of it is alive.
+    pub fn value_log(&self, files: &[ValueFile]) -> (u64, u64) {
         let known: u64 = files.iter().map(|file| file.live_bytes).sum::<u64>() + self.fresh_bytes;
         let live = known.saturating_sub(self.hidden_bytes).max(known / LIVE_SHARE);
         let filled: u64 = files.iter().map(|file| file.bytes).sum::<u64>() + self.fresh_bytes;
@@ -132,7 +132,7 @@ impl ReclaimOptions {
 
 /// The next files to copy; none where nothing is worth it.
 pub fn plan_reclaim(files: &[ValueFile], options: &ReclaimOptions) -> Option<ReclaimPlan> {
-    let (bytes, live) = options.lane(files);
+    let (bytes, live) = options.value_log(files);
     let ratio = bytes as f64 / live.max(1) as f64;
     if options.is_short {
         return Pick::new(options, ReclaimReason::Short).take_all(by_worth(files, |_| 1.0), 0.02, u64::MAX);

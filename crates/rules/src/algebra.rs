@@ -78,7 +78,7 @@ pub enum Decline {
     FoldMissing,
     /// The user's function failed or panicked.
     Failed(FoldFailure),
-    /// One of the values lies in the value lane.
+    /// One of the values lies in the value log.
     Separated,
     /// The result is longer than a record may be: whoever reads folds the two.
     TooLong,

@@ -93,7 +93,7 @@ pub struct TableRules {
     pub compression: Compression,
     /// Bits of the filters for each key; 0 for no filters.
     pub filter_bits: u8,
-    /// Values of so many bytes and more are separated, in the value lane; without it none does.
+    /// Values of so many bytes and more are separated, in the value log; without it none does.
     pub separate: Option<u32>,
     /// Where values separated lie.
     pub values_in: ValuesIn,
@@ -123,7 +123,7 @@ pub enum TableKind {
     /// In order, in runs.
     #[default]
     Sorted,
-    /// In no order: all values in the value lane, and an index in memory that says where. A get is one read.
+    /// In no order: all values in the value log, and an index in memory that says where. A get is one read.
     Hashed,
 }
 
@@ -282,7 +282,7 @@ impl TableRules {
         self
     }
 
-    /// Values of so many bytes and more are separated, in the value lane: merges never write them again, and what looks at keys alone
+    /// Values of so many bytes and more are separated, in the value log: merges never write them again, and what looks at keys alone
     /// never reads them. Tables with a delete rule or a short-circuit of their own keep all of them inline.
     pub fn separate(mut self, from_bytes: Option<u32>) -> TableRules {
         self.separate = from_bytes;

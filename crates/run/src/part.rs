@@ -436,7 +436,7 @@ impl Part {
         Filter::open(&stored, self.seed(place)).map_err(|fault| self.damage(place, fault))
     }
 
-    /// What the part points to in the value lane, from the file.
+    /// What the part points to in the value log, from the file.
     ///
     /// # Errors
     /// A read error, or damage.

@@ -100,7 +100,7 @@ pub struct PartWriter {
     hashes: Vec<u64>,
     sketch: SketchBuilder,
     facts: PartFacts,
-    /// What it points to in the value lane.
+    /// What it points to in the value log.
     liveness: Liveness,
     /// What its blocks come to, where somebody asks.
     gathering: Option<Box<Gathering>>,
@@ -378,7 +378,7 @@ impl PartWriter {
         Ok(top)
     }
 
-    /// Puts what the part points to in the value lane, if it points to anything.
+    /// Puts what the part points to in the value log, if it points to anything.
     fn put_liveness(&mut self) -> Result<Option<Place>> {
         if self.liveness.is_empty() {
             return Ok(None);

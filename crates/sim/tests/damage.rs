@@ -280,7 +280,7 @@ fn values_of(dir: &Path) -> Vec<PathBuf> {
     shelves.flat_map(|shelf| list(&shelf).collect::<Vec<_>>()).collect()
 }
 
-/// The lengths that a record of the value lane may be said to have, each with its own check made anew, as a flip never has it:
+/// The lengths that a record of the value log may be said to have, each with its own check made anew, as a flip never has it:
 /// none is believed, and nothing is made of it.
 #[test]
 fn a_damaged_length_of_a_value_is_named_before_anything_is_made_of_it() {

@@ -1,5 +1,5 @@
 //! Reclaim on a disk that is full, or nearly: it needs room to give room back. Whichever of its calls finds none, the store is whole and
-//! as it was; where space is short it moves what gives back most for the least room; and once there is room the lane comes down by itself.
+//! as it was; where space is short it moves what gives back most for the least room; and once there is room the value log comes down by itself.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn upkeep(store: &Store) {
     while store.upkeep_step().expect("there is room").is_some() {}
 }
 
-/// Whether the lane keeps to its bound of 1.4, or nearly: what is alive of hashed tables is known by classes.
+/// Whether the value log keeps to its bound of 1.4, or nearly: what is alive of hashed tables is known by classes.
 fn is_down(store: &Store) -> bool {
     let stats = store.stats();
     stats.value_bytes * 2 <= stats.value_live_bytes * 3
@@ -202,7 +202,7 @@ fn dead_segments_whose_edit_found_no_space_go_when_there_is_room() {
     assert!(refused >= 2, "{refused}");
 }
 
-/// Writes are refused for lack of space, most of the lane is dead, and there is room for a file or two: reclaim uses that.
+/// Writes are refused for lack of space, most of the value log is dead, and there is room for a file or two: reclaim uses that.
 #[test]
 fn where_space_is_short_reclaim_makes_room_in_what_is_left_and_writing_goes_on() {
     let world = SimDisk::new(2);

@@ -39,7 +39,7 @@ const VALUE_COPIES: u64 = 8;
 const BATCH_COPIES: u64 = 4;
 /// Descriptors beside the parts: lock, manifest, segments of the journal, parts that are being written.
 const BESIDE_DESCRIPTORS: u64 = 20;
-/// Segments of the value lane that are written to: the present one, the next, and full ones that are not durable yet.
+/// Segments of the value log that are written to: the present one, the next, and full ones that are not durable yet.
 const VALUE_SEGMENTS: u64 = 6;
 /// Threads of a store.
 const STORE_THREADS: u64 = 3;

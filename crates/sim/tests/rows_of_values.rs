@@ -75,7 +75,7 @@ fn leveled_head_beside_get() {
         assert!(head.is_separated && head.written_ms.is_some());
     }
     assert_eq!(table.scan().heads().filter(|row| row.is_ok()).count(), 100);
-    assert_eq!(store.stats().value_reads, 0, "no head was taken out of the value lane");
+    assert_eq!(store.stats().value_reads, 0, "no head was taken out of the value log");
     assert_eq!(table.get(&7).unwrap(), Some(blob(7, 3)));
     assert_eq!(store.stats().value_reads, 1);
 }

@@ -6,15 +6,15 @@
 //!   000044.moved                  what was still needed of some segments            moved.rs
 //! ```
 //!
-//! Written by a [`ValueLane`], which is open for that; read by way of [`ValueFiles`], which says which file has what.
+//! Written by a [`ValueLog`], which is open for that; read by way of [`ValueFiles`], which says which file has what.
 //!
 //! A pointer leads to a unit of a segment, whatever the segment is; it is written before the frame that has the pointer, and
-//! [`ValueLane::sync`] makes it durable before that frame is. The bytes are in `folddb_layout::{values, moved}`.
+//! [`ValueLog::sync`] makes it durable before that frame is. The bytes are in `folddb_layout::{values, moved}`.
 //!
 //! What holds:
 //!
-//! - Segments are written once. A lane appends to none that was there before it.
-//! - No pointer leads to a segment that no manifest lists: whoever owns the lane makes a segment, lists it durably, and
+//! - Segments are written once. A value log appends to none that was there before it.
+//! - No pointer leads to a segment that no manifest lists: whoever owns the value log makes a segment, lists it durably, and
 //!   only then hands it over.
 //! - Whatever is read is checked against the pointer that led to it. What does not match is damage, named by file and offset.
 //! - After a failed write or sync nothing more is written: every later append and sync gives the first cause.
@@ -35,7 +35,7 @@ pub use segment::ValuesEnd;
 pub use segment_map::Roster;
 pub use value_file::ValueFile;
 pub use value_files::ValueFiles;
-pub use value_log::{OpenValues, ValueLane, ValueOptions};
+pub use value_log::{OpenValues, ValueLog, ValueOptions};
 
 #[cfg(test)]
 #[path = "../../journal/src/tests/world.rs"]

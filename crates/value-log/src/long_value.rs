@@ -1,4 +1,4 @@
-//! A value that is longer than anybody holds, on its way into the value lane: one record, written from front to back.
+//! A value that is longer than anybody holds, on its way into the value log: one record, written from front to back.
 //!
 //! ```text
 //!   begin    000052.values        zeros where the head of the record will be | key |        a draft: no manifest lists it

@@ -1,4 +1,4 @@
-//! Files of moved values: what was still needed of some segments of the value lane, copied together.
+//! Files of moved values: what was still needed of some segments of the value log, copied together.
 //!
 //! ```text
 //!   000012.values   | header | record | #### | record | #### |          # dead

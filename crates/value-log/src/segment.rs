@@ -20,11 +20,11 @@ pub struct ValuesEnd {
 /// Smallest segment: what the values of a small store take from the disk.
 const SEGMENT_BYTES_MIN: u64 = 1 << 20;
 
-/// Segments are no longer than this before the lane holds 16 times as much.
+/// Segments are no longer than this before the value log holds 16 times as much.
 const SEGMENT_BYTES_SOON: u64 = 4 << 20;
 
-/// How long the next segment of a lane is that holds so many bytes. Segments begin small and grow with what there is, so that what
-/// one of them takes ahead is a sixteenth of it at most, and a lane of any size has some two hundred until they are `max` long.
+/// How long the next segment of a value log is that holds so many bytes. Segments begin small and grow with what there is, so that what
+/// one of them takes ahead is a sixteenth of it at most, and a value log of any size has some two hundred until they are `max` long.
 pub fn next_segment_bytes(held_bytes: u64, max: u64) -> u64 {
     let soon = held_bytes.clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_SOON);
     let wanted = soon.max(held_bytes / 16);

@@ -1,4 +1,4 @@
-//! Segments of the value lane that are directories: each value is a file of its own, an *object*.
+//! Segments of the value log that are directories: each value is a file of its own, an *object*.
 //!
 //! ```text
 //!   000012.shelf/   000001.value  000002.value  000004.value        sealed; the third was dead, and is gone
@@ -7,16 +7,16 @@
 //! ```
 //!
 //! A shelf has its number as any segment has, and an object its unit in it: so pointers, slots, liveness and reclaiming know
-//! nothing of all this. An object is one record of the value lane and nothing else. Its name is made of those two numbers,
+//! nothing of all this. An object is one record of the value log and nothing else. Its name is made of those two numbers,
 //! never of its key.
 //!
 //! An object is written before the frame that points to it, as any value is. [`Shelves::sync`] syncs the files that were made
-//! since, and the directories that name them; [`ValueLane`](crate::ValueLane) calls it with its own sync, and hands its shelves out to
+//! since, and the directories that name them; [`ValueLog`](crate::ValueLog) calls it with its own sync, and hands its shelves out to
 //! the engine, which makes them, lists them and takes dead objects away.
 //!
 //! ```text
 //!   lock     guards                                     held while
-//!   lane     which units are taken, written, synced     never while a file is
+//!   tail     which units are taken, written, synced     never while a file is
 //! ```
 
 use std::collections::BTreeSet;
@@ -40,12 +40,12 @@ pub struct Shelves {
     dir: PathBuf,
     bytes_max: u64,
     numbers: NumberSource,
-    lane: Mutex<Lane>,
+    tail: Mutex<Tail>,
     poison: OnceLock<Error>,
 }
 
 #[derive(Default)]
-struct Lane {
+struct Tail {
     active: Option<OpenShelf>,
     next: Option<OpenShelf>,
     /// Full ones that nobody has asked for yet, oldest first.
@@ -101,13 +101,13 @@ impl OpenShelf {
     }
 }
 
-impl Lane {
+impl Tail {
     fn all(&self) -> impl Iterator<Item = &OpenShelf> {
         self.active.iter().chain(&self.next).chain(&self.sealed)
     }
 
     fn find(&mut self, number: FileNumber) -> Option<&mut OpenShelf> {
-        let Lane { active, next, sealed, .. } = self;
+        let Tail { active, next, sealed, .. } = self;
         active.iter_mut().chain(next).chain(sealed).find(|shelf| shelf.number == number)
     }
 
@@ -137,7 +137,7 @@ impl Shelves {
             dir: dir.to_owned(),
             bytes_max,
             numbers,
-            lane: Mutex::default(),
+            tail: Mutex::default(),
             poison: OnceLock::new(),
         }
     }
@@ -150,18 +150,18 @@ impl Shelves {
     pub fn append(&self, record: &[u8]) -> Result<Option<ValuePlace>> {
         self.check_sound()?;
         let bytes = record.len() as u64;
-        let mut lane = self.lane.lock();
-        if lane.is_closed {
+        let mut tail = self.tail.lock();
+        if tail.is_closed {
             return Err(closed());
         }
-        let Some(place) = lane.take_unit(bytes) else { return Ok(None) };
-        drop(lane);
+        let Some(place) = tail.take_unit(bytes) else { return Ok(None) };
+        drop(tail);
         let number = FileNumber(u64::from(place.segment));
         let path = object_path(&self.dir, number, place.unit);
         let written = write(&*self.host.files, &path, record);
-        let mut lane = self.lane.lock();
-        let is_closed = lane.is_closed;
-        if let Some(shelf) = lane.find(number) {
+        let mut tail = self.tail.lock();
+        let is_closed = tail.is_closed;
+        if let Some(shelf) = tail.find(number) {
             shelf.writing.remove(&place.unit);
             match &written {
                 Ok(()) if !is_closed => {
@@ -172,7 +172,7 @@ impl Shelves {
                 _ => shelf.bytes -= bytes,
             }
         }
-        drop(lane);
+        drop(tail);
         if written.is_err() || is_closed {
             let _ = self.host.files.remove(&path); // what stays is dead, and goes when the shelf is looked through
         }
@@ -184,7 +184,7 @@ impl Shelves {
         }
     }
 
-    /// Makes a shelf, for a lane that holds so many bytes: its directory is durable on return. Nothing is left on failure.
+    /// Makes a shelf, for a value log that holds so many bytes: its directory is durable on return. Nothing is left on failure.
     ///
     /// # Errors
     /// `NoSpace`; any other failure of the operating system.
@@ -228,19 +228,19 @@ impl Shelves {
     /// Takes a full shelf over that is durably listed. The others that are open are full, too: what comes later lies on shelves of
     /// higher numbers.
     pub(crate) fn go_on_behind(&self, full: OpenShelf) {
-        let mut lane = self.lane.lock();
-        let Lane { active, next, sealed, .. } = &mut *lane;
+        let mut tail = self.tail.lock();
+        let Tail { active, next, sealed, .. } = &mut *tail;
         sealed.extend(active.take().into_iter().chain(next.take()).chain([full]));
     }
 
     /// Takes a shelf over that is durably listed. What was held ready for later still is.
     pub fn adopt(&self, shelf: OpenShelf) {
-        let mut lane = self.lane.lock();
-        let has_room = lane.active.as_ref().is_some_and(OpenShelf::has_room);
-        if has_room && lane.next.is_none() {
-            lane.next = Some(shelf);
+        let mut tail = self.tail.lock();
+        let has_room = tail.active.as_ref().is_some_and(OpenShelf::has_room);
+        if has_room && tail.next.is_none() {
+            tail.next = Some(shelf);
         } else {
-            lane.go_on_in(shelf);
+            tail.go_on_in(shelf);
         }
     }
 
@@ -251,22 +251,22 @@ impl Shelves {
 
     /// Whether an object finds room.
     pub fn has_room(&self) -> bool {
-        let lane = self.lane.lock();
-        lane.active.iter().chain(&lane.next).any(OpenShelf::has_room)
+        let tail = self.tail.lock();
+        tail.active.iter().chain(&tail.next).any(OpenShelf::has_room)
     }
 
     /// Whether the next shelf should be made: the active one is half full.
     pub fn wants_next(&self) -> bool {
-        let lane = self.lane.lock();
+        let tail = self.tail.lock();
         let is_half_full =
             |shelf: &OpenShelf| shelf.last > OBJECTS_MAX / 2 || shelf.bytes > shelf.full_bytes / 2;
-        let wants = lane.active.as_ref().is_some_and(is_half_full) && lane.next.is_none();
-        wants && !lane.is_closed && self.poison.get().is_none()
+        let wants = tail.active.as_ref().is_some_and(is_half_full) && tail.next.is_none();
+        wants && !tail.is_closed && self.poison.get().is_none()
     }
 
     /// Bytes of objects that were written since the last sync.
     pub fn unsynced_bytes(&self) -> u64 {
-        self.lane.lock().all().map(|shelf| shelf.unsynced_bytes).sum()
+        self.tail.lock().all().map(|shelf| shelf.unsynced_bytes).sum()
     }
 
     /// Waits until all objects are durable that were there before the call, and their names. Costs next to nothing when they are.
@@ -276,15 +276,15 @@ impl Shelves {
     pub fn sync(&self) -> Result<()> {
         self.check_sound()?;
         let unsynced: Vec<(FileNumber, BTreeSet<u32>, u64)> = {
-            let lane = self.lane.lock();
-            let some = lane.all().filter(|shelf| !shelf.unsynced.is_empty());
+            let tail = self.tail.lock();
+            let some = tail.all().filter(|shelf| !shelf.unsynced.is_empty());
             some.map(|shelf| (shelf.number, shelf.unsynced.clone(), shelf.unsynced_bytes)).collect()
         };
         for (number, units, bytes) in unsynced {
             self.sync_shelf(number, &units).map_err(|error| {
                 self.poison(format_args!("cannot sync shelf {number} of values: {error}"))
             })?;
-            if let Some(shelf) = self.lane.lock().find(number) {
+            if let Some(shelf) = self.tail.lock().find(number) {
                 shelf.unsynced.retain(|unit| !units.contains(unit));
                 let is_clean = shelf.unsynced.is_empty();
                 shelf.unsynced_bytes = if is_clean { 0 } else { shelf.unsynced_bytes.saturating_sub(bytes) };
@@ -303,29 +303,29 @@ impl Shelves {
 
     /// Full shelves that are durable. Each is named once.
     pub fn take_sealed(&self) -> Vec<ShelfEnd> {
-        let mut lane = self.lane.lock();
-        let (done, rest): (Vec<_>, Vec<_>) = lane.sealed.drain(..).partition(OpenShelf::is_at_rest);
-        lane.sealed = rest;
+        let mut tail = self.tail.lock();
+        let (done, rest): (Vec<_>, Vec<_>) = tail.sealed.drain(..).partition(OpenShelf::is_at_rest);
+        tail.sealed = rest;
         done.iter().map(OpenShelf::end).collect()
     }
 
     /// Bytes of the objects of shelves that are not sealed yet.
     pub fn open_bytes(&self) -> u64 {
-        self.lane.lock().all().map(|shelf| shelf.bytes).sum()
+        self.tail.lock().all().map(|shelf| shelf.bytes).sum()
     }
 
     /// Ends the active shelf, if it holds anything, so that it can be looked through soon.
     pub fn roll(&self) {
-        let mut lane = self.lane.lock();
-        if lane.active.as_ref().is_some_and(|shelf| shelf.last > 0) {
-            let full = lane.active.take();
-            lane.sealed.extend(full);
+        let mut tail = self.tail.lock();
+        if tail.active.as_ref().is_some_and(|shelf| shelf.last > 0) {
+            let full = tail.active.take();
+            tail.sealed.extend(full);
         }
     }
 
     /// What the shelves hold that are not sealed yet.
     pub fn ends(&self) -> Vec<ShelfEnd> {
-        self.lane.lock().all().map(OpenShelf::end).collect()
+        self.tail.lock().all().map(OpenShelf::end).collect()
     }
 
     /// Ends it: later objects are refused. Returns the shelves that hold something, all durable, and those that were never used.
@@ -333,18 +333,18 @@ impl Shelves {
     /// # Errors
     /// A sync failed, now or before.
     pub fn close(&self) -> Result<(Vec<ShelfEnd>, Vec<FileNumber>)> {
-        self.lane.lock().is_closed = true;
+        self.tail.lock().is_closed = true;
         self.sync()?;
-        let mut lane = self.lane.lock();
-        let Lane { active, next, sealed, .. } = &mut *lane;
+        let mut tail = self.tail.lock();
+        let Tail { active, next, sealed, .. } = &mut *tail;
         let open = sealed.drain(..).chain(active.take()).chain(next.take());
         let (unused, used): (Vec<_>, Vec<_>) = open.partition(|shelf| shelf.last == 0);
         Ok((used.iter().map(OpenShelf::end).collect(), unused.iter().map(|shelf| shelf.number).collect()))
     }
 
-    /// Forgets the shelves of a lane that is closed, or has failed. Later objects are refused.
+    /// Forgets the shelves of a value log that is closed, or has failed. Later objects are refused.
     pub fn let_go(&self) {
-        *self.lane.lock() = Lane { is_closed: true, ..Lane::default() };
+        *self.tail.lock() = Tail { is_closed: true, ..Tail::default() };
     }
 
     fn check_sound(&self) -> Result<()> {
@@ -357,13 +357,13 @@ impl Shelves {
     /// Lets nothing be written from now on, and returns why: the first cause, if there was one before.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
-        let error = Error::new(ErrorKind::Poisoned, format!("the value lane takes no more writes: {cause}"));
+        let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));
         self.poison.get_or_init(|| error).clone()
     }
 }
 
 fn closed() -> Error {
-    Error::new(ErrorKind::Closed, "the value lane is closed")
+    Error::new(ErrorKind::Closed, "the value log is closed")
 }
 
 fn write(files: &dyn Files, path: &Path, record: &[u8]) -> Result<()> {

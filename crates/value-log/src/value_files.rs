@@ -1,4 +1,4 @@
-//! The files of the value lane as readers use them, and which of these a reader can count on.
+//! The files of the value log as readers use them, and which of these a reader can count on.
 //!
 //! A *roster* says in which file the values of each segment lie, between two edits that changed that. Who holds one finds every
 //! value that the pictures of its time lead to: a file goes when the manifest, durably, no longer lists it, and nobody holds a

@@ -1,4 +1,4 @@
-//! The value lane: values that are too long for the log, written there once.
+//! The value log: values that are too long for the log, written there once.
 //!
 //! ```text
 //!   000012.values   | header | record | record | record ......zeros|      sealed: cut to what counts
@@ -6,19 +6,19 @@
 //!   000044.values   | header | ....................................|      next, made ahead by upkeep
 //! ```
 //!
-//! A record goes in before the frame that points to it. [`ValueLane::append`] hands it to the kernel; [`ValueLane::sync`] makes
+//! A record goes in before the frame that points to it. [`ValueLog::append`] hands it to the kernel; [`ValueLog::sync`] makes
 //! all that was appended durable, and is called before each sync of the log, so that what is durable in the log points
 //! to what is durable here. What of a log was not durable when a process died is checked value by value, by the replay of the log.
 //!
-//! Values that are to lie in files of their own go to [`crate::shelves`] instead, which the lane syncs and closes with itself.
+//! Values that are to lie in files of their own go to [`crate::shelves`] instead, which the value log syncs and closes with itself.
 //!
-//! Who owns the lane makes its segments ([`ValueLane::make`]), says durably that they live, and only then hands them over
-//! ([`ValueLane::adopt`]): no pointer leads to a segment that no manifest lists. Segments are written once, and a lane never
+//! Who owns the value log makes its segments ([`ValueLog::make`]), says durably that they live, and only then hands them over
+//! ([`ValueLog::adopt`]): no pointer leads to a segment that no manifest lists. Segments are written once, and a value log never
 //! appends to one that was there before it.
 //!
 //! ```text
 //!   lock    guards                          held while
-//!   lane    the ends of the segments        a record is copied
+//!   tail    the ends of the segments        a record is copied
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ use folddb_layout::values::{self, VALUES_HEADER_BYTES};
 use crate::segment::{ValuesEnd, next_segment_bytes, values_path};
 use crate::shelves::{OpenShelf, Shelves};
 
-/// How the value lane uses its files.
+/// How the value log uses its files.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueOptions {
     /// Longest segment's file, in bytes; one for a longer record is longer. They begin small: see [`next_segment_bytes`].
@@ -44,19 +44,19 @@ pub struct ValueOptions {
 }
 
 /// See the top of this file. Shared by all threads.
-pub struct ValueLane {
+pub struct ValueLog {
     host: Host,
     dir: PathBuf,
     options: ValueOptions,
     numbers: NumberSource,
-    lane: Mutex<Lane>,
+    tail: Mutex<Tail>,
     poison: OnceLock<Error>,
     /// Values in files of their own.
     pub shelves: Shelves,
 }
 
 #[derive(Default)]
-struct Lane {
+struct Tail {
     active: Option<OpenValues>,
     next: Option<OpenValues>,
     /// Full ones that nobody has asked for yet, oldest first.
@@ -86,7 +86,7 @@ struct SealedValues {
     is_left_early: bool,
 }
 
-/// An open segment is too long for a lane for which one so many times shorter would be made.
+/// An open segment is too long for a value log for which one so many times shorter would be made.
 const SHED_TIMES: u64 = 4;
 
 impl OpenValues {
@@ -110,37 +110,37 @@ impl OpenValues {
     }
 }
 
-impl ValueLane {
-    /// A lane without segments.
-    pub fn new(host: &Host, dir: &Path, options: ValueOptions, numbers: NumberSource) -> ValueLane {
-        ValueLane {
+impl ValueLog {
+    /// A value log without segments.
+    pub fn new(host: &Host, dir: &Path, options: ValueOptions, numbers: NumberSource) -> ValueLog {
+        ValueLog {
             shelves: Shelves::new(host, dir, options.segment_bytes_max, Arc::clone(&numbers)),
             host: host.clone(),
             dir: dir.to_owned(),
             options,
             numbers,
-            lane: Mutex::default(),
+            tail: Mutex::default(),
             poison: OnceLock::new(),
         }
     }
 
-    /// Appends a record and returns where it lies; none when there is no room, which [`ValueLane::make`] and
-    /// [`ValueLane::adopt`] make.
+    /// Appends a record and returns where it lies; none when there is no room, which [`ValueLog::make`] and
+    /// [`ValueLog::adopt`] make.
     ///
     /// # Errors
     /// `NoSpace`: it is as if the append had not been tried. `Poisoned`, `Closed`: see the kinds.
     pub fn append(&self, record: &[u8]) -> Result<Option<ValuePlace>> {
-        let mut lane = self.open_lane()?;
-        if !lane.active.as_ref().is_some_and(|active| active.fits(record.len() as u64)) {
-            match lane.next.take() {
-                Some(next) if next.fits(record.len() as u64) => lane.go_on_in(next),
+        let mut tail = self.open_tail()?;
+        if !tail.active.as_ref().is_some_and(|active| active.fits(record.len() as u64)) {
+            match tail.next.take() {
+                Some(next) if next.fits(record.len() as u64) => tail.go_on_in(next),
                 next => {
-                    lane.next = next;
+                    tail.next = next;
                     return Ok(None);
                 }
             }
         }
-        let Some(active) = &mut lane.active else { return Ok(None) };
+        let Some(active) = &mut tail.active else { return Ok(None) };
         let offset = active.file.end();
         let Ok(unit) = u32::try_from(offset / VALUE_ALIGN) else { return Ok(None) };
         let place = ValuePlace { segment: active.number.0 as u32, unit };
@@ -148,11 +148,11 @@ impl ValueLane {
             let error = Error::io("append to", &active.path, error);
             if error.kind() == ErrorKind::NoSpace { error } else { self.poison(error.message()) }
         })?;
-        lane.unsynced_bytes += record.len() as u64;
+        tail.unsynced_bytes += record.len() as u64;
         Ok(Some(place))
     }
 
-    /// Makes a segment with room for a record of so many bytes, for a lane that holds so many: its file, its header and its name
+    /// Makes a segment with room for a record of so many bytes, for a value log that holds so many: its file, its header and its name
     /// are durable on return. Nothing is left on failure.
     ///
     /// # Errors
@@ -200,15 +200,15 @@ impl ValueLane {
     /// Takes a segment over that is durably listed: records of so many bytes find room from now on. What it held ready for later
     /// it still does, unless that has a lower number: what is written later lies in a segment of a higher number, or behind.
     pub fn adopt(&self, segment: OpenValues, record_bytes: u64) {
-        let mut lane = self.lane.lock();
-        let has_room = lane.active.as_ref().is_some_and(|active| active.fits(record_bytes));
-        if has_room && lane.next.is_none() {
-            lane.next = Some(segment);
+        let mut tail = self.tail.lock();
+        let has_room = tail.active.as_ref().is_some_and(|active| active.fits(record_bytes));
+        if has_room && tail.next.is_none() {
+            tail.next = Some(segment);
         } else {
-            if let Some(passed_over) = lane.next.take_if(|next| next.number < segment.number) {
-                lane.go_on_in(passed_over); // it is sealed as it is, and goes with the first look at dead segments
+            if let Some(passed_over) = tail.next.take_if(|next| next.number < segment.number) {
+                tail.go_on_in(passed_over); // it is sealed as it is, and goes with the first look at dead segments
             }
-            lane.go_on_in(segment);
+            tail.go_on_in(segment);
         }
     }
 
@@ -216,9 +216,9 @@ impl ValueLane {
     /// those that are open are full from now on.
     pub fn go_on_behind(&self, full: OpenShelf) {
         self.shelves.go_on_behind(full);
-        let mut lane = self.lane.lock();
-        let passed = [lane.active.take(), lane.next.take()];
-        passed.into_iter().flatten().for_each(|passed| lane.fill(passed));
+        let mut tail = self.tail.lock();
+        let passed = [tail.active.take(), tail.next.take()];
+        passed.into_iter().flatten().for_each(|passed| tail.fill(passed));
     }
 
     /// Removes a segment that is not listed and was never handed over. What stays is harmless, and goes at the next opening.
@@ -230,38 +230,38 @@ impl ValueLane {
 
     /// Whether a record of so many bytes finds room.
     pub fn has_room(&self, record_bytes: u64) -> bool {
-        let lane = self.lane.lock();
-        let segments = lane.active.iter().chain(&lane.next);
+        let tail = self.tail.lock();
+        let segments = tail.active.iter().chain(&tail.next);
         segments.into_iter().any(|segment| segment.fits(record_bytes))
     }
 
     /// Whether the next segment should be made: the active one is half full.
     pub fn wants_next(&self) -> bool {
-        let lane = self.lane.lock();
+        let tail = self.tail.lock();
         let is_half_full =
-            lane.active.as_ref().is_some_and(|active| active.file.end() > active.len_bytes / 2);
-        is_half_full && lane.next.is_none() && !lane.is_closed && self.poison.get().is_none()
+            tail.active.as_ref().is_some_and(|active| active.file.end() > active.len_bytes / 2);
+        is_half_full && tail.next.is_none() && !tail.is_closed && self.poison.get().is_none()
     }
 
-    /// Gives up open segments that are much too long for a lane that holds so many bytes, since most of what it held is gone: the one
+    /// Gives up open segments that are much too long for a value log that holds so many bytes, since most of what it held is gone: the one
     /// that is being filled is full from now on, and the one that is ready for later is handed out, to be unlisted. Whoever calls this
     /// makes the segments, and makes none meanwhile.
     pub fn shed(&self, held_bytes: u64) -> Option<OpenValues> {
         let wanted = next_segment_bytes(held_bytes, self.options.segment_bytes_max);
         let is_too_long = |segment: &mut OpenValues| segment.len_bytes >= SHED_TIMES.saturating_mul(wanted);
-        let mut lane = self.lane.lock();
-        if lane.is_closed || self.poison.get().is_some() {
+        let mut tail = self.tail.lock();
+        if tail.is_closed || self.poison.get().is_some() {
             return None;
         }
-        if let Some(active) = lane.active.take_if(|active| !active.is_unused() && is_too_long(active)) {
-            lane.fill(active);
+        if let Some(active) = tail.active.take_if(|active| !active.is_unused() && is_too_long(active)) {
+            tail.fill(active);
         }
-        lane.next.take_if(is_too_long)
+        tail.next.take_if(is_too_long)
     }
 
     /// Makes ready what the next appends need. Cheap when it is.
     pub fn prepare(&self) {
-        let syncer = self.lane.lock().active.as_ref().map(|active| Arc::clone(&active.syncer));
+        let syncer = self.tail.lock().active.as_ref().map(|active| Arc::clone(&active.syncer));
         if let Some(syncer) = syncer {
             let _ = syncer.prepare(); // a hint
         }
@@ -269,13 +269,13 @@ impl ValueLane {
 
     /// Bytes that were put since the last sync.
     pub fn unsynced_bytes(&self) -> u64 {
-        self.lane.lock().unsynced_bytes + self.shelves.unsynced_bytes()
+        self.tail.lock().unsynced_bytes + self.shelves.unsynced_bytes()
     }
 
     /// Whether a segment was left early, which takes its whole length from the disk until it is synced and cut.
     pub fn has_left_early(&self) -> bool {
         let is_waiting = |segment: &SealedValues| segment.is_left_early && segment.unsynced.is_some();
-        self.lane.lock().sealed.iter().any(is_waiting)
+        self.tail.lock().sealed.iter().any(is_waiting)
     }
 
     /// Waits until all that was appended before the call is durable. Costs next to nothing when it is.
@@ -288,17 +288,17 @@ impl ValueLane {
         let (sealed, active, unsynced) = self.to_sync();
         for (number, syncer) in sealed {
             self.sync_one(number, &*syncer)?;
-            let mut lane = self.lane.lock();
-            if let Some(segment) = lane.sealed.iter_mut().find(|segment| segment.number == number) {
+            let mut tail = self.tail.lock();
+            if let Some(segment) = tail.sealed.iter_mut().find(|segment| segment.number == number) {
                 segment.unsynced = None;
             }
         }
         let synced =
             active.map(|(number, syncer, end)| self.sync_one(number, &*syncer).map(|()| (number, end)));
         let synced = synced.transpose()?;
-        let mut lane = self.lane.lock();
-        lane.unsynced_bytes = lane.unsynced_bytes.saturating_sub(unsynced);
-        if let (Some((number, end)), Some(active)) = (synced, &mut lane.active)
+        let mut tail = self.tail.lock();
+        tail.unsynced_bytes = tail.unsynced_bytes.saturating_sub(unsynced);
+        if let (Some((number, end)), Some(active)) = (synced, &mut tail.active)
             && active.number == number
         {
             active.synced = active.synced.max(end);
@@ -317,20 +317,20 @@ impl ValueLane {
     fn to_sync(
         &self,
     ) -> (Vec<(FileNumber, Arc<dyn AppendSync>)>, Option<(FileNumber, Arc<dyn AppendSync>, u64)>, u64) {
-        let lane = self.lane.lock();
+        let tail = self.tail.lock();
         let unsynced =
             |segment: &SealedValues| Some((segment.number, Arc::clone(segment.unsynced.as_ref()?)));
-        let sealed = lane.sealed.iter().filter_map(unsynced).collect();
-        let active = lane.active.as_ref().filter(|active| active.file.end() > active.synced);
+        let sealed = tail.sealed.iter().filter_map(unsynced).collect();
+        let active = tail.active.as_ref().filter(|active| active.file.end() > active.synced);
         let active = active.map(|active| (active.number, Arc::clone(&active.syncer), active.file.end()));
-        (sealed, active, lane.unsynced_bytes)
+        (sealed, active, tail.unsynced_bytes)
     }
 
-    /// Full segments that are durable, with their ends. Each is named once; say of it that it is sealed, then [`ValueLane::cut`].
+    /// Full segments that are durable, with their ends. Each is named once; say of it that it is sealed, then [`ValueLog::cut`].
     pub fn take_sealed(&self) -> Vec<ValuesEnd> {
-        let mut lane = self.lane.lock();
-        let (durable, rest) = lane.sealed.drain(..).partition(|segment| segment.unsynced.is_none());
-        lane.sealed = rest;
+        let mut tail = self.tail.lock();
+        let (durable, rest) = tail.sealed.drain(..).partition(|segment| segment.unsynced.is_none());
+        tail.sealed = rest;
         let durable: Vec<SealedValues> = durable;
         durable.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end }).collect()
     }
@@ -342,9 +342,9 @@ impl ValueLane {
 
     /// Where the segments end that are not sealed yet.
     pub fn ends(&self) -> Vec<ValuesEnd> {
-        let lane = self.lane.lock();
-        let sealed = lane.sealed.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end });
-        let open = lane.active.iter().chain(&lane.next);
+        let tail = self.tail.lock();
+        let sealed = tail.sealed.iter().map(|segment| ValuesEnd { number: segment.number, end: segment.end });
+        let open = tail.active.iter().chain(&tail.next);
         sealed.chain(open.map(|open| ValuesEnd { number: open.number, end: open.file.end() })).collect()
     }
 
@@ -354,12 +354,12 @@ impl ValueLane {
     /// # Errors
     /// A sync failed, now or before.
     pub fn close(&self) -> Result<(Vec<ValuesEnd>, Vec<FileNumber>)> {
-        self.lane.lock().is_closed = true;
+        self.tail.lock().is_closed = true;
         self.sync()?;
-        let mut lane = self.lane.lock();
-        let open = [lane.active.take(), lane.next.take()];
+        let mut tail = self.tail.lock();
+        let open = [tail.active.take(), tail.next.take()];
         let (unused, used): (Vec<_>, Vec<_>) = open.into_iter().flatten().partition(OpenValues::is_unused);
-        let mut ends: Vec<ValuesEnd> = lane
+        let mut ends: Vec<ValuesEnd> = tail
             .sealed
             .drain(..)
             .map(|segment| ValuesEnd { number: segment.number, end: segment.end })
@@ -368,13 +368,13 @@ impl ValueLane {
         Ok((ends, unused.iter().map(|open| open.number).collect()))
     }
 
-    /// Closes the files of a lane that is closed, or has failed. Later appends fail.
+    /// Closes the files of a value log that is closed, or has failed. Later appends fail.
     pub fn let_go(&self) {
         self.shelves.let_go();
-        let mut lane = self.lane.lock();
-        let gone = std::mem::take(&mut *lane);
-        lane.is_closed = true;
-        drop(lane);
+        let mut tail = self.tail.lock();
+        let gone = std::mem::take(&mut *tail);
+        tail.is_closed = true;
+        drop(tail);
         drop(gone); // without the lock: unmapping takes its time
     }
 
@@ -389,24 +389,24 @@ impl ValueLane {
         }
     }
 
-    fn open_lane(&self) -> Result<MutexGuard<'_, Lane>> {
+    fn open_tail(&self) -> Result<MutexGuard<'_, Tail>> {
         self.check_sound()?;
-        let lane = self.lane.lock();
-        if lane.is_closed {
-            return Err(Error::new(ErrorKind::Closed, "the value lane is closed"));
+        let tail = self.tail.lock();
+        if tail.is_closed {
+            return Err(Error::new(ErrorKind::Closed, "the value log is closed"));
         }
-        Ok(lane)
+        Ok(tail)
     }
 
     /// Lets nothing be written from now on, and returns why: the first cause, if there was one before.
     #[cold]
     fn poison(&self, cause: impl std::fmt::Display) -> Error {
-        let error = Error::new(ErrorKind::Poisoned, format!("the value lane takes no more writes: {cause}"));
+        let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));
         self.poison.get_or_init(|| error).clone()
     }
 }
 
-impl Lane {
+impl Tail {
     fn go_on_in(&mut self, next: OpenValues) {
         if let Some(full) = self.active.replace(next) {
             self.fill(full);

@@ -1,4 +1,4 @@
-//! `folddb values STORE [--ages]`: a picture of the value lane, segment by segment.
+//! `folddb values STORE [--ages]`: a picture of the value log, segment by segment.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ fn utc(unix_ms: u64) -> String {
     human::utc(unix_ms / 1000)
 }
 
-/// What a file of the lane is.
+/// What a file of the value log is.
 fn state(segment: &ValueSegment) -> String {
     match (segment.segments.as_slice(), segment.is_sealed) {
         (_, true) if segment.in_files => "sealed, files".to_owned(),

@@ -1,12 +1,12 @@
-//! What the value lane takes beyond the files that may be copied from, and how far it is over its bound.
+//! What the value log takes beyond the files that may be copied from, and how far it is over its bound.
 //!
 //! | | counts as | told by |
 //! |---|---|---|
-//! | fresh | alive: what is being filled, and full segments that memory may lead to | the manifest, the lane |
-//! | spare | dead: what segments have taken from the disk ahead, and nothing is in yet | the lane |
+//! | fresh | alive: what is being filled, and full segments that memory may lead to | the manifest, the value log |
+//! | spare | dead: what segments have taken from the disk ahead, and nothing is in yet | the value log |
 //! | hidden | dead: what runs point to and newer runs have replaced, where no merge has met both; what a range delete covers | the sketches of runs, their leaves |
 //!
-//! While the lane is over its bound and something is being done about it, that slows writers down: [`note_lane`], and the
+//! While the value log is over its bound and something is being done about it, that slows writers down: [`note_value_log`], and the
 //! law in `folddb_merge::pace`. Used by `reclaim`; `upkeep` has merges planned that uncover what is hidden.
 
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ use crate::values::segments;
 /// Dead values that runs may hide in any case: half of the smallest segment.
 const HIDDEN_BYTES_MIN: u64 = 512 << 10;
 
-/// What of the lane is no file that may be copied from.
+/// What of the value log is no file that may be copied from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beside {
     pub fresh_bytes: u64,
@@ -46,8 +46,8 @@ pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: Me
 pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     let moment = Moment { borders: engine.borders.all(), ..Moment::default() };
     let leading = engine.tables_leading(); // others have none that runs hide
-    let in_lane = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
-    let hiding = leading.iter().filter(|table| table.hides_values).filter(in_lane);
+    let in_value_log = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
+    let hiding = leading.iter().filter(|table| table.hides_values).filter(in_value_log);
     let of = |table: &Arc<TableCore>| {
         let mut runs = summaries(table, &HashSet::new());
         expire::count_outdated(engine, table, &mut runs);
@@ -57,10 +57,10 @@ pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
     hiding.map(of).sum()
 }
 
-/// What the lane takes beside what is settled.
+/// What the value log takes beside what is settled.
 pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
     let filled: HashMap<FileNumber, u64> =
-        engine.values.lane.ends().iter().map(|segment| (segment.number, segment.end)).collect();
+        engine.values.log.ends().iter().map(|segment| (segment.number, segment.end)).collect();
     let settled = engine.values.settled.lock();
     let mut beside = Beside::default();
     let is_beside = |number: FileNumber| !settled.contains(&number) && !state.is_shelf(number);
@@ -73,10 +73,10 @@ pub(crate) fn beside_settled(engine: &Engine, state: &State) -> Beside {
     beside
 }
 
-/// Takes note of how far the lane is over its bound, while that is being worked at; of nothing while nothing can be done.
-pub fn note_lane(engine: &Engine, files: &[ValueFile], options: &ReclaimOptions, is_worked_at: bool) {
-    let (taken, alive) = options.lane(files);
+/// Takes note of how far the value log is over its bound, while that is being worked at; of nothing while nothing can be done.
+pub fn note_value_log(engine: &Engine, files: &[ValueFile], options: &ReclaimOptions, is_worked_at: bool) {
+    let (taken, alive) = options.value_log(files);
     let times = taken as f64 / (options.bound * alive.max(1) as f64);
     let thousandths = if is_worked_at { (times * 1000.0) as u64 } else { 0 };
-    engine.debt.lane_thousandths.store(thousandths, Ordering::Relaxed);
+    engine.debt.value_log_thousandths.store(thousandths, Ordering::Relaxed);
 }

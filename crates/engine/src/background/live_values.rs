@@ -1,4 +1,4 @@
-//! What of the value lane is alive: what something points to.
+//! What of the value log is alive: what something points to.
 //!
 //! Asked of segments that are settled (`reclaim.rs`), so that nothing but what the tables keep on disk points into them. Here is
 //! the one place where a kind of table says what it points to.

@@ -101,7 +101,7 @@ pub(crate) fn reclaim_step_as(
             hidden_bytes,
         );
         let plan = plan_reclaim(&files, &options);
-        hidden_values::note_lane(engine, &files, &options, uncovers || plan.is_some());
+        hidden_values::note_value_log(engine, &files, &options, uncovers || plan.is_some());
         reclaiming.job = plan.map(|plan| ReclaimJob::begin(engine, manifest.state(), plan));
     }
     let Some(mut job) = reclaiming.job.take() else {

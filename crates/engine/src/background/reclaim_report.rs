@@ -17,9 +17,9 @@ pub enum ReclaimWant {
 pub struct ReclaimReport {
     /// Plans that were carried out.
     pub plans: u64,
-    /// Bytes of the value lane before.
+    /// Bytes of the value log before.
     pub bytes_before: u64,
-    /// Bytes of the value lane now.
+    /// Bytes of the value log now.
     pub bytes_after: u64,
     /// Bytes written.
     pub bytes_copied: u64,

@@ -21,7 +21,7 @@ use crate::write::commit;
 /// So many failures of upkeep in a row, and the store refuses to write.
 pub(crate) const FAILURES_MAX: usize = 5;
 
-/// So many bytes of values may memory keep in full segments whatever the lane holds.
+/// So many bytes of values may memory keep in full segments whatever the value log holds.
 pub(crate) const PINNED_BYTES_MIN: u64 = 16 << 20;
 
 /// A kind of upkeep, for whoever decides himself what happens when; see `Store::upkeep_step_of`.
@@ -247,7 +247,7 @@ pub(crate) fn limit_log(engine: &Engine) {
     // Segments of values count by their bytes: they begin small. Where space is short, those that only memory keeps are given back.
     let max = if engine.health.short_of_space().is_some() { 1 } else { SEGMENTS_MAX };
     let kept = feeds::segments_of_memory(engine);
-    // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a lane that is small.
+    // What memory leads to counts as alive, dead or not: no more of it than a few segments, or an eighth of a value log that is small.
     let values_max = engine.options.values_segment_bytes().saturating_mul(max as u64);
     let values_max = values_max.min((engine.values.bytes() / 8).max(PINNED_BYTES_MIN));
     let is_long = kept > max;

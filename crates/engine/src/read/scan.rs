@@ -121,7 +121,7 @@ pub struct Rows {
     head: Option<Head>,
     /// The newest record of the key is its value, which stands in `value`: the resolver has seen nothing.
     is_plain: bool,
-    /// The last record that was read from the value lane.
+    /// The last record that was read from the value log.
     record: Vec<u8>,
     done: bool,
     /// Where separated values are to be found.

@@ -468,7 +468,7 @@ fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> {
         sealed.partition(|&number| is_held_for_feeds(&state, number));
     engine.values.settled.lock().extend(free.into_iter().chain(state.moved.keys().copied()));
     engine.values.fences.lock().extend(held.into_iter().map(|number| (number, end_lsn)));
-    old_values.sealed.iter().for_each(|&end| engine.values.lane.cut(end));
+    old_values.sealed.iter().for_each(|&end| engine.values.log.cut(end));
     for table in engine.catalog().all() {
         let parts = rewritten.of(table).flat_map(|one| one.written.parts.iter().cloned()).collect();
         if let Some(state) = engine.manifest.lock().state().tables.get(&table.id) {
@@ -559,7 +559,7 @@ fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
     let next_seq = engine.commit.lock().next_seq;
     let store_id = engine.manifest.lock().state().store_id;
     let numbers = Arc::clone(&engine.numbers);
-    let values = Arc::clone(&engine.values.lane);
+    let values = Arc::clone(&engine.values.log);
     let journal = Journal::start_behind(
         &engine.host_for(Who::Journal),
         &engine.dir,

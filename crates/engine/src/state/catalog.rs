@@ -152,7 +152,7 @@ impl TableCore {
         }
     }
 
-    /// How its records in the value lane are to be read, where it is hashed.
+    /// How its records in the value log are to be read, where it is hashed.
     pub fn records_of(&self) -> RecordsOf {
         RecordsOf { table: self.id, has_fronts: self.is_timed }
     }

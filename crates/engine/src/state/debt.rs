@@ -19,8 +19,8 @@ pub struct Debt {
     pub tier_runs_max: AtomicUsize,
     /// The highest tier of any table: so often are bytes merged until they are there.
     pub tier_max: AtomicUsize,
-    /// What the value lane takes, in thousandths of its bound, while that is being worked at; else 0.
-    pub lane_thousandths: AtomicU64,
+    /// What the value log takes, in thousandths of its bound, while that is being worked at; else 0.
+    pub value_log_thousandths: AtomicU64,
     /// How fast reclaiming has lately given back, in bytes a second.
     pub reclaim_bytes_per_s: Rate,
     /// How fast flushes have lately been, in bytes of memtable a second.

@@ -230,9 +230,9 @@ fn is_shelf(path: &Path) -> bool {
 pub enum Who {
     /// Flushes, the manifest, opening: what everything else waits for.
     Flush,
-    /// The journal's log lane.
+    /// The journal's log.
     Journal,
-    /// Its value lane, which only ordinary writes need.
+    /// Its value log, which only ordinary writes need.
     Values,
     /// Merges, and what moves values.
     Merge,

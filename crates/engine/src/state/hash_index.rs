@@ -1,7 +1,7 @@
 //! The index of a hashed table as the engine holds it: what the log says goes in here, at a commit and at replay.
 //!
 //! ```text
-//!   key ──> point ──> index (crate `hash`) ──> slot: segment, unit, size class ──> record in the value lane, with its key
+//!   key ──> point ──> index (crate `hash`) ──> slot: segment, unit, size class ──> record in the value log, with its key
 //!
 //!   a log record   slot that it replaces, or none | pointer to the new value        so replay reads nothing
 //! ```
@@ -110,7 +110,7 @@ impl Taken {
     }
 }
 
-/// How the records of a table are to be read in the value lane.
+/// How the records of a table are to be read in the value log.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordsOf {
     pub table: TableId,

@@ -54,7 +54,7 @@ pub fn debt_now(engine: &Engine) -> pace::Debt {
             / engine.options.merge_factor as f64,
         flush_bytes_per_s: engine.debt.flush_bytes_per_s.get(),
         merge_bytes_per_s: engine.debt.merge_bytes_per_s.get(),
-        lane: engine.debt.lane_thousandths.load(Ordering::Relaxed) as f64 / 1000.0,
+        value_log: engine.debt.value_log_thousandths.load(Ordering::Relaxed) as f64 / 1000.0,
         reclaim_bytes_per_s: engine.debt.reclaim_bytes_per_s.get(),
         merge_amplification: engine.debt.tier_max.load(Ordering::Relaxed) as f64,
     }

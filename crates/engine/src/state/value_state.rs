@@ -12,15 +12,15 @@ use folddb_host::sync::{Mutex, MutexGuard, RwLock};
 use folddb_host::{Files, Host};
 use folddb_manifest::State;
 use folddb_run::Shared;
-use folddb_value_log::ValueLane;
+use folddb_value_log::ValueLog;
 use folddb_value_log::ValueOptions;
 use folddb_value_log::value_file::MapPages;
 
 use folddb_value_log::ValueFiles;
 
-/// The value lane of an open store, and its files for reading.
+/// The value log of an open store, and its files for reading.
 pub struct Values {
-    pub lane: Arc<ValueLane>,
+    pub log: Arc<ValueLog>,
     /// Held by whoever makes a segment: nobody makes a second one for the same want.
     pub making: Mutex<()>,
     pub files: ValueFiles,
@@ -52,7 +52,7 @@ pub struct Values {
 }
 
 impl Values {
-    /// The lane of a store that is being opened.
+    /// The value_log of a store that is being opened.
     pub fn new(
         host: &Host,
         dir: &Path,
@@ -61,7 +61,7 @@ impl Values {
         files: ValueFiles,
     ) -> Values {
         Values {
-            lane: Arc::new(ValueLane::new(host, dir, options, numbers)),
+            log: Arc::new(ValueLog::new(host, dir, options, numbers)),
             making: Mutex::default(),
             files,
             placing: RwLock::default(),
@@ -84,13 +84,13 @@ impl Values {
     /// Closes all files: the store is closed.
     pub fn let_go(&self) {
         self.files.let_go();
-        self.lane.let_go();
+        self.log.let_go();
     }
 
     /// Bytes of the value segments: of those that are sealed, what counts, of the others their
     /// length; of open directories, what is in them.
     pub fn bytes(&self) -> u64 {
-        self.listed_bytes.load(Ordering::Relaxed) + self.lane.shelves.open_bytes()
+        self.listed_bytes.load(Ordering::Relaxed) + self.log.shelves.open_bytes()
     }
 
     /// Held by whoever makes a segment.

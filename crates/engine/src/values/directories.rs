@@ -24,7 +24,7 @@ use crate::values::segments;
 
 /// Writes a record as an object.
 pub(crate) fn put_object(engine: &Engine, record: &[u8]) -> Result<ValuePlace> {
-    let shelves = &engine.values.lane.shelves;
+    let shelves = &engine.values.log.shelves;
     loop {
         let put = shelves.append(record).inspect_err(|error| log_sync::note_write_failure(engine, error))?;
         if let Some(place) = put {
@@ -39,7 +39,7 @@ pub(crate) fn put_object(engine: &Engine, record: &[u8]) -> Result<ValuePlace> {
 
 /// Makes a shelf. The caller holds the lock under which segments are made.
 fn make_shelf(engine: &Engine) -> Result<()> {
-    let shelves = &engine.values.lane.shelves;
+    let shelves = &engine.values.log.shelves;
     let shelf = segments::make_numbered(
         engine,
         &|| shelves.make(engine.values.bytes()),
@@ -60,7 +60,7 @@ fn make_shelf(engine: &Engine) -> Result<()> {
 
 /// Makes the next shelf ahead.
 pub(crate) fn keep_shelves_ready(engine: &Engine) -> Result<()> {
-    let shelves = &engine.values.lane.shelves;
+    let shelves = &engine.values.log.shelves;
     if shelves.wants_next() && engine.health.cause().is_none() && !engine.health.is_short() {
         let _only = engine.values.making();
         if shelves.wants_next() {

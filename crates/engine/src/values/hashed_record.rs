@@ -217,7 +217,7 @@ fn short_place(slot: Slot) -> ShortPlace {
     ShortPlace { segment_low: slot.segment(), unit: slot.unit() }
 }
 
-/// Whether a record of the value lane whose value has so many bytes is longer than what is written at once.
+/// Whether a record of the value log whose value has so many bytes is longer than what is written at once.
 pub fn is_long(value_bytes: u64) -> bool {
     value_bytes > (VALUE_BYTES_MAX + FRONT_BYTES) as u64
 }

@@ -3,7 +3,7 @@
 //! ```text
 //!   begin    a draft, once a stream has brought more than is held of one          no manifest lists it
 //!   finish   durable; then, with the key locked (`write/hashed.rs`):
-//!   place    the one object of a shelf of its own, whose number is the highest so far; the lanes go on behind it
+//!   place    the one object of a shelf of its own, whose number is the highest so far; the logs go on behind it
 //! ```
 //!
 //! Where the values of a table have fronts (`hash_front.rs`), that of a long one stands behind it,
@@ -52,17 +52,17 @@ pub fn put_long(engine: &Engine, value: &mut LongValue, front: Option<Front>) ->
         put::require(engine, FEATURE_LASTING_PIECES, &engine.values.has_lasting_pieces)?;
         value.finish(&front.bytes()).inspect_err(|error| log_sync::note_lack(engine, error))?;
     }
-    let lane = &engine.values.lane;
+    let value_log = &engine.values.log;
     let _only = engine.values.making();
     let shelf = segments::make_numbered(
         engine,
-        &|| lane.shelves.make(value.record_bytes()),
+        &|| value_log.shelves.make(value.record_bytes()),
         &|shelf| shelf.number(),
-        &|shelf| lane.shelves.unmake(shelf),
+        &|shelf| value_log.shelves.unmake(shelf),
     )?;
     let number = shelf.number();
     let gone = || remove_shelf(&*engine.host.files, &shelf_path(&engine.dir, number));
-    let shelf = lane.shelves.shelve(shelf, value).inspect_err(|error| {
+    let shelf = value_log.shelves.shelve(shelf, value).inspect_err(|error| {
         gone();
         log_sync::note_write_failure(engine, error);
     })?;
@@ -71,7 +71,7 @@ pub fn put_long(engine: &Engine, value: &mut LongValue, front: Option<Front>) ->
             gone(); // after any other failure the edit may be on the disk
         }
     })?;
-    lane.go_on_behind(shelf);
+    value_log.go_on_behind(shelf);
     engine.counters.value_bytes_written.add(value.record_bytes());
     let place = folddb_base::ValuePlace { segment: number.0 as u32, unit: 1 };
     let time_ms = engine.host.clock.unix_millis();

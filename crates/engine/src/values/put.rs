@@ -41,7 +41,7 @@ pub(crate) fn require(engine: &Engine, feature: u64, is_said: &AtomicBool) -> Re
     Ok(())
 }
 
-/// Puts one record of a value into the lane.
+/// Puts one record of a value into the value log.
 pub fn put_value(engine: &Engine, values_in: ValuesIn, record: &[u8]) -> Result<ValuePlace> {
     if values_in == ValuesIn::Files {
         return directories::put_object(engine, record);
@@ -49,7 +49,7 @@ pub fn put_value(engine: &Engine, values_in: ValuesIn, record: &[u8]) -> Result<
     loop {
         let put = engine
             .values
-            .lane
+            .log
             .append(record)
             .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
         if let Some(place) = put {
@@ -63,7 +63,7 @@ pub fn put_value(engine: &Engine, values_in: ValuesIn, record: &[u8]) -> Result<
 pub(crate) fn make_room(engine: &Engine, record_bytes: u64) -> Result<()> {
     let values = &engine.values;
     let _only = values.making.lock();
-    if values.lane.has_room(record_bytes) {
+    if values.log.has_room(record_bytes) {
         return Ok(());
     }
     make_segment(engine, record_bytes)
@@ -73,17 +73,17 @@ pub(crate) fn make_segment(engine: &Engine, record_bytes: u64) -> Result<()> {
     let values = &engine.values;
     let segment = segments::make_numbered(
         engine,
-        &|| values.lane.make(record_bytes, engine.values.bytes()),
+        &|| values.log.make(record_bytes, engine.values.bytes()),
         &|segment| segment.number(),
-        &|segment| values.lane.unmake(segment),
+        &|segment| values.log.unmake(segment),
     )?;
     values.lens.lock().insert(segment.number(), segment.len_bytes());
     match segments::list_values(engine, FileName::Values(segment.number())) {
-        Ok(()) => values.lane.adopt(segment, record_bytes),
+        Ok(()) => values.log.adopt(segment, record_bytes),
         Err(error) => {
             // After any other failure the edit may be on the disk, and what it lists must stay.
             if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
-                values.lane.unmake(segment);
+                values.log.unmake(segment);
             }
             return Err(error);
         }

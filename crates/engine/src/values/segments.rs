@@ -121,7 +121,7 @@ pub(crate) fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
     }
 }
 
-/// Bytes of a shelf that is sealed, as far as is known; of one that is open the lane knows.
+/// Bytes of a shelf that is sealed, as far as is known; of one that is open the value log knows.
 pub(crate) fn shelf_bytes(engine: &Engine, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
     let swept = engine.values.swept.lock().get(&number).map(|swept| swept.bytes);
     swept.or(sealed_bytes).unwrap_or(0)

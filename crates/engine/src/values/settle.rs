@@ -20,12 +20,12 @@ use crate::values::{directories, put, segments};
 
 /// What no write should wait for: the next window, the next segment.
 pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
-    let lane = &engine.values.lane;
-    lane.prepare();
+    let value_log = &engine.values.log;
+    value_log.prepare();
     // Where space is short, the half of the segment that is left is used up first.
-    if lane.wants_next() && engine.health.cause().is_none() && !engine.health.is_short() {
+    if value_log.wants_next() && engine.health.cause().is_none() && !engine.health.is_short() {
         let _only = engine.values.making.lock();
-        if lane.wants_next() {
+        if value_log.wants_next() {
             put::make_segment(engine, 0)?;
         }
     }
@@ -34,20 +34,20 @@ pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
 
 /// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
 pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
-    let lane = &engine.values.lane;
-    if lane.unsynced_bytes() > engine.options.values_segment_bytes() / 4
+    let value_log = &engine.values.log;
+    if value_log.unsynced_bytes() > engine.options.values_segment_bytes() / 4
         && let Some(journal) = &engine.journal
     {
-        log_sync::sync_to(engine, journal.end_lsn())?; // both lanes: the log then vouches for these values
-        if lane.unsynced_bytes() > engine.options.values_segment_bytes() / 4 {
+        log_sync::sync_to(engine, journal.end_lsn())?; // log and value log: the log then vouches for these values
+        if value_log.unsynced_bytes() > engine.options.values_segment_bytes() / 4 {
             sync_values(engine)?; // pieces of streams, of which the log does not know yet
         }
     }
-    if lane.has_left_early() {
+    if value_log.has_left_early() {
         sync_values(engine)?;
     }
     shed_values(engine)?;
-    let (sealed, shelves) = (lane.take_sealed(), lane.shelves.take_sealed());
+    let (sealed, shelves) = (value_log.take_sealed(), value_log.shelves.take_sealed());
     if sealed.is_empty() && shelves.is_empty() {
         fence_unpinned(engine);
         return Ok(());
@@ -60,19 +60,19 @@ pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
     // What is not sealed by an edit is sealed at the next opening; until then it is longer than it need be.
     segments::edit_values(engine, &changes)
         .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
-    sealed.iter().for_each(|&end| lane.cut(end));
+    sealed.iter().for_each(|&end| value_log.cut(end));
     let numbers = sealed.iter().map(|segment| segment.number);
     fence(engine, numbers.chain(shelves.iter().map(|shelf| shelf.number)).collect());
     Ok(())
 }
 
-/// Gives up open segments that are much too long for what the lane holds by now.
+/// Gives up open segments that are much too long for what the value log holds by now.
 pub(crate) fn shed_values(engine: &Engine) -> Result<()> {
     if engine.health.cause().is_some() {
         return Ok(());
     }
     let _only = engine.values.making.lock();
-    let Some(gone) = engine.values.lane.shed(engine.values.bytes()) else { return Ok(()) };
+    let Some(gone) = engine.values.log.shed(engine.values.bytes()) else { return Ok(()) };
     let number = gone.number();
     drop(gone);
     let mut manifest = engine.manifest.lock();
@@ -114,13 +114,13 @@ pub(crate) fn fence_unpinned(engine: &Engine) {
 
 /// Makes all values durable that were put so far.
 pub(crate) fn sync_values(engine: &Engine) -> Result<()> {
-    engine.values.lane.sync().inspect_err(|error| log_sync::note_write_failure(engine, error))
+    engine.values.log.sync().inspect_err(|error| log_sync::note_write_failure(engine, error))
 }
 
-/// Ends the lane in order: what it holds is sealed, what it never used goes.
+/// Ends the value log in order: what it holds is sealed, what it never used goes.
 pub(crate) fn close_values(engine: &Engine) -> Result<()> {
-    let lane = &engine.values.lane;
-    let ((ends, unused), (shelves, empty)) = (lane.close()?, lane.shelves.close()?);
+    let value_log = &engine.values.log;
+    let ((ends, unused), (shelves, empty)) = (value_log.close()?, value_log.shelves.close()?);
     let unused: Vec<FileName> =
         unused.into_iter().map(FileName::Values).chain(empty.into_iter().map(FileName::Shelf)).collect();
     let mut changes: Vec<Change> = ends
@@ -134,7 +134,7 @@ pub(crate) fn close_values(engine: &Engine) -> Result<()> {
         return Ok(());
     }
     segments::edit_values(engine, &changes)?;
-    ends.iter().for_each(|&end| lane.cut(end));
+    ends.iter().for_each(|&end| value_log.cut(end));
     segments::remove_values(engine, &unused);
     Ok(())
 }

@@ -4,7 +4,7 @@
 //!   admit   back pressure, health            no lock
 //!   check   what a transaction has read      no lock; once more of the newest under the commit lock
 //!   resolve ops on hashed tables             locks of their points, up to the end
-//!   values  separated those             no lock but the value lane's
+//!   values  separated those             no lock but the value log's
 //!   derive  what indexes need                no lock; again where one has come or gone meanwhile
 //!   append  one frame                        commit lock
 //!   apply   each record to its memtable      commit lock; replay calls the same function
@@ -402,7 +402,7 @@ impl Active {
 
 // ---- putting -----------------------------------------------------------------------------------------
 
-/// Puts the values of a separated batch into the lane, and their places into the batch.
+/// Puts the values of a separated batch into the value log, and their places into the batch.
 #[cold]
 pub(crate) fn put_values(engine: &Engine, batch: &mut Encoded) -> Result<()> {
     if batch.has_ropes {

@@ -58,7 +58,7 @@ pub struct Encoded {
     pub has_ropes: bool,
     /// True when ropes say until when their values last.
     pub has_lasting_ropes: bool,
-    /// True when values lie in the lane already that its ops point to.
+    /// True when values lie in the value log already that its ops point to.
     pub is_placed: bool,
     /// True when a table of it asks for the time.
     pub is_timed: bool,
@@ -66,7 +66,7 @@ pub struct Encoded {
     pub stamps: Vec<Stamped>,
     /// The ops whose values are separated, in the order of `values`.
     pub separated: Vec<Separated>,
-    /// The records of their values, as the value lane will hold them.
+    /// The records of their values, as the value log will hold them.
     pub values: Vec<u8>,
     /// The ops on hashed tables, until it is found out what they do.
     pub hashed: Vec<HashedOp>,
@@ -230,7 +230,7 @@ impl Encoded {
         self.separated.push(Separated { pointer_at, record, is_timed: true, values_in });
     }
 
-    /// Appends an op whose value lies in the lane, where its payload says.
+    /// Appends an op whose value lies in the value log, where its payload says.
     /// It lasts so long, where its table knows expiry.
     pub(crate) fn push_placed(
         &mut self,

@@ -117,7 +117,7 @@ fn value_of<'v>(
         return Ok(Taken::Head(rope.head));
     }
     if !batch.gather(&rope, record.payload, value) {
-        // It was streamed, and lies in the lane.
+        // It was streamed, and lies in the value log.
         let mut read = Vec::new();
         value.clear();
         value.extend_from_slice(load::load_value(
@@ -190,7 +190,7 @@ impl Encoded {
         true
     }
 
-    /// The value in a record of the value lane.
+    /// The value in a record of the value log.
     fn piece(&self, separated: &Separated) -> Option<&[u8]> {
         let record = self.values.get(separated.record.clone())?;
         let head = RecordHead::decode(record).ok()?;

@@ -52,7 +52,7 @@ pub struct HashedOp {
     pub lifetime: Lifetime,
 }
 
-/// The record of a value, as the value lane will hold it.
+/// The record of a value, as the value log will hold it.
 #[derive(Clone, Debug)]
 pub struct ValueRecord {
     pub range: Range<usize>,

@@ -46,8 +46,9 @@ pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
     }
     let debt = &engine.debt;
     let is_behind = debt.tier_runs_max.load(Ordering::Relaxed) > engine.options.merge_factor;
-    let lane_is_over = debt.lane_thousandths.load(Ordering::Relaxed) > 1000 && !batch.values.is_empty();
-    if debt.sealed_bytes.load(Ordering::Acquire) == 0 && !is_behind && !lane_is_over {
+    let value_log_is_over =
+        debt.value_log_thousandths.load(Ordering::Relaxed) > 1000 && !batch.values.is_empty();
+    if debt.sealed_bytes.load(Ordering::Acquire) == 0 && !is_behind && !value_log_is_over {
         return Ok(());
     }
     pay_delay(engine, batch.payload.len(), batch.values.len());

@@ -1,7 +1,7 @@
 //! Values of any length, written and read piece by piece: no more than a piece of one is ever in memory.
 //!
 //! ```text
-//!   write   fills a piece; a full one goes into the value lane as a record of its own        nothing points to it yet
+//!   write   fills a piece; a full one goes into the value log as a record of its own        nothing points to it yet
 //!   finish  the last piece, then one op whose payload is the list of pieces (`base/rope.rs`)   one record of the log, as of any write
 //!   drop    without `finish`: nothing was written; the pieces are dead bytes, and go with their segments
 //! ```
@@ -54,7 +54,7 @@ pub struct ValueWriter {
     durability: Durability,
     kind: OpKind,
     key: Vec<u8>,
-    /// What is not in the lane yet: less than a piece.
+    /// What is not in the value log yet: less than a piece.
     piece: Vec<u8>,
     /// The record of a piece, reused.
     record: Vec<u8>,
@@ -180,7 +180,7 @@ impl ValueWriter {
         Ok((piece_bytes - self.piece.len()).min(usize::try_from(left).unwrap_or(usize::MAX)))
     }
 
-    /// Puts what there is into the lane, as a piece.
+    /// Puts what there is into the value log, as a piece.
     fn put_piece(&mut self) -> Result<()> {
         let ValueWriter { engine, core, .. } = self;
         stall::admit_piece(engine)?;

@@ -1,7 +1,7 @@
 //! The index of a hashed table of a store that is not open: what its checkpoint has, what the log says after it, and, where the
 //! checkpoint is lost, what the value segments themselves tell.
 //!
-//! A record of the value lane holds its table and its key, and of two of one key the one that lies later was written later: who
+//! A record of the value log holds its table and its key, and of two of one key the one that lies later was written later: who
 //! writes a key puts its value while nobody else writes it. So the segments from the first to the last give the last value of each
 //! key. They tell of no delete: a key that was deleted before the log begins is back. Used by `verify`, `repair` and `needed`.
 
@@ -29,7 +29,7 @@ use folddb_value_log::ValueFile;
 const WINDOW_BYTES: u64 = 1 << 20;
 
 /// The value segments that a manifest lists, opened as they are asked for.
-pub(crate) struct Lane<'a> {
+pub(crate) struct ValueLogFiles<'a> {
     files: &'a Arc<dyn Files>,
     dir: &'a Path,
     /// By the low bits of their numbers.
@@ -47,8 +47,8 @@ struct Listed {
     end: Option<u64>,
 }
 
-impl<'a> Lane<'a> {
-    pub(crate) fn new(files: &'a Arc<dyn Files>, dir: &'a Path, state: &State) -> Lane<'a> {
+impl<'a> ValueLogFiles<'a> {
+    pub(crate) fn new(files: &'a Arc<dyn Files>, dir: &'a Path, state: &State) -> ValueLogFiles<'a> {
         let own = state.values.iter().map(|(&number, &end)| Listed {
             number,
             name: state.values_name(number),
@@ -57,7 +57,7 @@ impl<'a> Lane<'a> {
         let moved = state.moved.iter();
         let moved = moved.map(|(&number, &file)| Listed { number, name: FileName::Moved(file), end: None });
         let listed = own.chain(moved).map(|listed| (low_bits(listed.number.0), listed));
-        Lane { files, dir, listed: listed.collect(), open: BTreeMap::new() }
+        ValueLogFiles { files, dir, listed: listed.collect(), open: BTreeMap::new() }
     }
 
     fn open(&mut self, low: u32) -> Result<&ValueFile> {
@@ -147,7 +147,7 @@ fn each_offset(end: u64, take: &mut dyn FnMut(u64, u32) -> Result<Option<u64>>) 
     Ok(())
 }
 
-impl Lane<'_> {
+impl ValueLogFiles<'_> {
     /// The same of a segment that is a directory: of two records of a key the one with the higher unit was written later.
     fn each_object(
         &mut self,
@@ -175,8 +175,8 @@ impl Lane<'_> {
     }
 }
 
-/// Takes a record of the value lane, with its key.
-type VisitRecord<'v> = dyn FnMut(&mut Lane<'_>, Slot, &[u8]) -> Result<()> + 'v;
+/// Takes a record of the value log, with its key.
+type VisitRecord<'v> = dyn FnMut(&mut ValueLogFiles<'_>, Slot, &[u8]) -> Result<()> + 'v;
 
 /// Takes a key of an index: its slot, and its record or what is wrong with that.
 type VisitKey<'v> = dyn FnMut(Point, Slot, Result<(Found, &[u8])>) -> Result<()> + 'v;
@@ -253,19 +253,23 @@ impl AtRest {
     }
 
     /// Takes the last record of each key out of the value segments.
-    pub(crate) fn rebuild(&self, lane: &mut Lane<'_>) -> Result<()> {
-        lane.each(self.table, &mut |lane, slot, key| self.put(lane, slot, key))
+    pub(crate) fn rebuild(&self, value_log: &mut ValueLogFiles<'_>) -> Result<()> {
+        value_log.each(self.table, &mut |value_log, slot, key| self.put(value_log, slot, key))
     }
 
     /// Takes a record of the log where the index was rebuilt: what it replaces is found by its key.
-    pub(crate) fn take_by_key(&self, lane: &mut Lane<'_>, record: &FrameRecord<'_>) -> Result<()> {
+    pub(crate) fn take_by_key(
+        &self,
+        value_log: &mut ValueLogFiles<'_>,
+        record: &FrameRecord<'_>,
+    ) -> Result<()> {
         match record.op {
             LogOp::PutHashed => {
                 let pointer = record.pointer().and_then(|bytes| Pointer::decode(bytes).ok());
                 let slot = pointer.and_then(|pointer| slot_of(record.key, &pointer));
-                slot.map_or(Ok(()), |slot| self.put(lane, slot, record.key))
+                slot.map_or(Ok(()), |slot| self.put(value_log, slot, record.key))
             }
-            LogOp::RemoveHashed => match self.find(lane, record.key)? {
+            LogOp::RemoveHashed => match self.find(value_log, record.key)? {
                 Some(old) => self
                     .hashed
                     .index
@@ -277,18 +281,19 @@ impl AtRest {
         }
     }
 
-    fn put(&self, lane: &mut Lane<'_>, slot: Slot, key: &[u8]) -> Result<()> {
-        let change = match self.find(lane, key)? {
+    fn put(&self, value_log: &mut ValueLogFiles<'_>, slot: Slot, key: &[u8]) -> Result<()> {
+        let change = match self.find(value_log, key)? {
             Some(old) => Change::Replace { old, new: slot },
             None => Change::Insert(slot),
         };
         self.hashed.index.change(self.point(key), change, 1, Past::Forgotten).map(drop)
     }
 
-    fn find(&self, lane: &mut Lane<'_>, key: &[u8]) -> Result<Option<Slot>> {
+    fn find(&self, value_log: &mut ValueLogFiles<'_>, key: &[u8]) -> Result<Option<Slot>> {
         let (mut slots, mut record) = (Vec::new(), Vec::new());
         self.hashed.index.candidates(self.point(key), None, &mut slots)?;
-        let is_it = |slot: &Slot| matches!(lane.read(self.of, *slot, Some(key), &mut record), Ok(Some(_)));
+        let is_it =
+            |slot: &Slot| matches!(value_log.read(self.of, *slot, Some(key), &mut record), Ok(Some(_)));
         Ok(slots.into_iter().find(is_it))
     }
 
@@ -328,7 +333,7 @@ impl AtRest {
 
     /// Hands every key that it has to `visit`: its slot, and its record or what is wrong with that. Pieces that cannot be read are
     /// passed over.
-    pub(crate) fn each(&self, lane: &mut Lane<'_>, visit: &mut VisitKey<'_>) -> Result<()> {
+    pub(crate) fn each(&self, value_log: &mut ValueLogFiles<'_>, visit: &mut VisitKey<'_>) -> Result<()> {
         let (mut at, mut record) = (Some(IndexCursor::default()), Vec::new());
         while let Some(from) = at {
             let Ok(stretch) = self.hashed.index.stretch(from, None) else {
@@ -336,7 +341,7 @@ impl AtRest {
                 continue;
             };
             for (point, slot) in stretch.keys {
-                let found = lane.read(self.of, slot, None, &mut record);
+                let found = value_log.read(self.of, slot, None, &mut record);
                 let found =
                     found.and_then(|found| found.ok_or_else(|| Error::invalid("it is of another key")));
                 visit(point, slot, found.map(|found| (found, &record[..])))?;

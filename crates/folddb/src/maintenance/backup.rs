@@ -265,7 +265,7 @@ fn capture_while_open(engine: &Engine, journal: &folddb_journal::JournalSync) ->
         let is_sealed = fact.end_lsn < end_lsn;
         segments.push(Segment { number: fact.number, file, end_bytes, is_sealed });
     }
-    let values = value_files(engine, &state, &engine.values.lane.ends())?;
+    let values = value_files(engine, &state, &engine.values.log.ends())?;
     let _pinned = pin(engine);
     Ok(Capture { _pinned, state, segments, values, end_lsn, last_seq, writers_held })
 }

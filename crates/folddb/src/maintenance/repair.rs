@@ -34,7 +34,7 @@ use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, Part, PartWriter, Search, Shared, examine, search_blocks};
 
 use crate::indexing;
-use crate::maintenance::at_rest::{AtRest, Lane, index_name, is_hashed};
+use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name, is_hashed};
 use crate::maintenance::backup::write_manifest;
 use crate::maintenance::copying;
 use crate::maintenance::finding::{Finding, Loss, Misfits, Severity};
@@ -409,7 +409,7 @@ impl Mender<'_> {
         };
         let (files, dir) = (&self.options.host.files, &self.survey.dir);
         let name = table.index.as_ref().map_or_else(|| "the log".to_owned(), |saved| index_name(saved.file));
-        let mut lane = Lane::new(files, self.draft, placed);
+        let mut value_log = ValueLogFiles::new(files, self.draft, placed);
         let mut index = AtRest::open(files, dir, state.store_id, table, true);
         let whole_loss =
             || Loss { keys: "keys that are in no order".to_owned(), ..Loss::whole_table(&table.name) };
@@ -428,7 +428,7 @@ impl Mender<'_> {
             );
             self.report.findings.push(Finding::damage(&name, None, what).costs(whole_loss()));
             index = AtRest::empty(state.store_id, table);
-            index.rebuild(&mut lane)?;
+            index.rebuild(&mut value_log)?;
         }
         let values = ValuesAtRest::new(files, dir, state);
         let (mut ended, mut failed) = (false, None);
@@ -444,7 +444,7 @@ impl Mender<'_> {
                 if record.table == id {
                     let taken = match is_rebuilt || ended {
                         false => index.take(&record, seq),
-                        true => index.take_by_key(&mut lane, &record),
+                        true => index.take_by_key(&mut value_log, &record),
                     };
                     failed = failed.take().or(taken.err());
                 }
@@ -454,7 +454,7 @@ impl Mender<'_> {
         if let Some(error) = failed {
             return Err(error.context(format!("the index of table `{}`", table.name)));
         }
-        let saved = self.save_index(&name, &index, &mut lane)?;
+        let saved = self.save_index(&name, &index, &mut value_log)?;
         let (state, misfits) = saved;
         self.report.records += state.keys;
         for (finding, misfit) in misfits.findings() {
@@ -471,12 +471,12 @@ impl Mender<'_> {
         &mut self,
         name: &str,
         index: &AtRest,
-        lane: &mut Lane<'_>,
+        value_log: &mut ValueLogFiles<'_>,
     ) -> Result<(IndexState, Misfits)> {
         let whole = HashIndex::new(IndexOptions::default());
         let mut misfits = Misfits::default();
         let mut ends: BTreeMap<u32, u64> = BTreeMap::new();
-        index.each(lane, &mut |point, slot, found| {
+        index.each(value_log, &mut |point, slot, found| {
             match found {
                 Ok((found, record)) if index.point(found.key(record)) == point => {
                     whole.change(point, Change::Insert(slot), 1, Past::Forgotten)?;

@@ -26,7 +26,7 @@ use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
 use folddb_value_log::moved::MovedFile;
 
-use crate::maintenance::at_rest::{AtRest, Lane, index_name, is_hashed};
+use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name, is_hashed};
 use crate::maintenance::finding::{Finding, Loss, Misfits, Severity};
 use crate::maintenance::indexes;
 use crate::maintenance::rebuilt::damage_of_kept_logs;
@@ -452,10 +452,10 @@ impl Look<'_> {
             self.report.checked.records += table.index.as_ref().map_or(0, |saved| saved.keys);
             return;
         }
-        let mut lane = Lane::new(&self.options.host.files, &self.survey.dir, state);
+        let mut value_log = ValueLogFiles::new(&self.options.host.files, &self.survey.dir, state);
         let (mut records, mut misfits) = (0, Misfits::default());
         let mut counted: BTreeMap<u32, u64> = BTreeMap::new();
-        let walked = index.each(&mut lane, &mut |point, slot, found| {
+        let walked = index.each(&mut value_log, &mut |point, slot, found| {
             records += 1;
             *counted.entry(slot.segment()).or_default() += 1;
             match found {

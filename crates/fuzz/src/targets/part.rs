@@ -171,7 +171,7 @@ fn liveness_seeds() -> Vec<Vec<u8>> {
     vec![body(out)]
 }
 
-/// A record of the value lane, under its own head.
+/// A record of the value log, under its own head.
 fn value_record(input: &[u8]) {
     let Ok(head) = RecordHead::decode(input) else { return };
     let key_end = RECORD_HEAD_BYTES + usize::from(head.key_len);

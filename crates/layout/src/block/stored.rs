@@ -32,7 +32,7 @@ pub enum Encoding {
     TopIndex = 4,
     /// The facts about a part.
     Meta = 5,
-    /// What a part points to in the value lane, see `liveness.rs`.
+    /// What a part points to in the value log, see `liveness.rs`.
     Liveness = 6,
     /// What the blocks of a part come to, see `summaries.rs`.
     Summaries = 7,

@@ -317,18 +317,18 @@ fn prints() {
     assert_eq!(shown, ["999 B", "1.0 KB", "1.2 MB", "1.2 GB", "3.0 TB"]);
 }
 
-/// Values come ever more slowly as the lane goes over its bound, and no faster than dead ones go where it is full.
+/// Values come ever more slowly as the value log goes over its bound, and no faster than dead ones go where it is full.
 #[test]
-fn a_lane_over_its_bound_slows_values_down_and_nothing_else() {
+fn a_value_log_over_its_bound_slows_values_down_and_nothing_else() {
     let options = PaceOptions::default();
-    let at = |lane: f64| {
-        let debt = Debt { lane, reclaim_bytes_per_s: 100e6, ..Debt::default() };
+    let at = |value_log: f64| {
+        let debt = Debt { value_log, reclaim_bytes_per_s: 100e6, ..Debt::default() };
         delay_of_values(&debt, 1_000_000, &options).as_secs_f64()
     };
-    assert_eq!((at(0.0), at(1.0), at(options.lane_free)), (0.0, 0.0, 0.0));
-    assert!((at(options.lane_full) - 0.01).abs() < 1e-6, "as long as giving back as much takes");
+    assert_eq!((at(0.0), at(1.0), at(options.value_log_free)), (0.0, 0.0, 0.0));
+    assert!((at(options.value_log_full) - 0.01).abs() < 1e-6, "as long as giving back as much takes");
     assert!(at(1.1) > 0.0 && at(1.1) < at(1.2) && at(9.0) <= 0.08 + 1e-9);
-    let debt = Debt { lane: 1.25, ..Debt::default() };
+    let debt = Debt { value_log: 1.25, ..Debt::default() };
     assert_eq!(delay_of_values(&debt, 1_000_000, &options), Duration::ZERO, "at a rate that is not known");
     let debt = Debt { reclaim_bytes_per_s: 100e6, ..debt };
     assert_eq!(Toll::of(1000, 0).next(&debt, &options), Some(Duration::ZERO));

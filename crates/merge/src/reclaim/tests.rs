@@ -123,8 +123,8 @@ proptest! {
 
 // ---- what plans come to ---------------------------------------------------------------------------------
 
-/// A value lane without bytes: where each key's value lies, and what is alive in each file.
-struct Lane {
+/// A value log without bytes: where each key's value lies, and what is alive in each file.
+struct ValueLog {
     options: ReclaimOptions,
     value_bytes: u64,
     files: BTreeMap<u64, ValueFile>,
@@ -137,9 +137,9 @@ struct Lane {
     ratios: (f64, u64),
 }
 
-impl Lane {
-    fn new(keys: usize, options: ReclaimOptions) -> Lane {
-        let mut lane = Lane {
+impl ValueLog {
+    fn new(keys: usize, options: ReclaimOptions) -> ValueLog {
+        let mut value_log = ValueLog {
             options,
             value_bytes: 8192,
             files: BTreeMap::new(),
@@ -151,8 +151,8 @@ impl Lane {
             ratio_max: 0.0,
             ratios: (0.0, 0),
         };
-        lane.files.insert(1, file(1, 0, 0));
-        lane
+        value_log.files.insert(1, file(1, 0, 0));
+        value_log
     }
 
     fn write(&mut self, key: usize) {
@@ -208,9 +208,9 @@ impl Lane {
 fn overwrite(bound: f64, hot_keys_of_100: usize, hot_draws_of_100: usize) -> (f64, f64, f64) {
     let keys = 20_000;
     let options = ReclaimOptions { bound, file_bytes: 4 * MB, gain_bytes_min: 256 << 10, ..options() };
-    let mut lane = Lane::new(keys, options);
-    (0..keys).for_each(|key| lane.write(key));
-    (lane.written, lane.copied, lane.ratio_max, lane.ratios) = (0, 0, 0.0, (0.0, 0));
+    let mut value_log = ValueLog::new(keys, options);
+    (0..keys).for_each(|key| value_log.write(key));
+    (value_log.written, value_log.copied, value_log.ratio_max, value_log.ratios) = (0, 0, 0.0, (0.0, 0));
     let mut chance = 0x9e37_79b9_7f4a_7c15_u64;
     let mut draw = |below: usize| {
         chance ^= chance << 13;
@@ -221,9 +221,9 @@ fn overwrite(bound: f64, hot_keys_of_100: usize, hot_draws_of_100: usize) -> (f6
     let hot = keys * hot_keys_of_100 / 100;
     for _ in 0..keys * 12 {
         let key = if draw(100) < hot_draws_of_100 { draw(hot) } else { hot + draw(keys - hot) };
-        lane.write(key);
+        value_log.write(key);
     }
-    lane.figures()
+    value_log.figures()
 }
 
 #[test]

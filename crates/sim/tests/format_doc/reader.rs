@@ -186,7 +186,7 @@ impl<'d> Reader<'d> {
         let header_bytes = self.doc.constant("segment.header_bytes") as usize;
         assert_eq!(header.bytes(&bytes, "magic"), b"FoldLog\0");
         assert_eq!(header.number(&bytes, "format"), self.doc.constant("segment.format"));
-        for zero in ["lane", "flags", "zero"] {
+        for zero in ["kind", "flags", "zero"] {
             assert_eq!(header.number(&bytes, zero), 0, "{zero}");
         }
         assert_eq!(header.number(&bytes, "number"), number);
@@ -471,7 +471,7 @@ impl<'d> Reader<'d> {
             std::fs::read(dir.join(format!("{:06}.values", pointer.segment))).expect("the segment is there");
         let header = self.doc.layout("values-header");
         assert_eq!(&file[..8], b"FoldVal\0");
-        assert_eq!((header.number(&file, "lane"), header.number(&file, "number")), (1, pointer.segment));
+        assert_eq!((header.number(&file, "kind"), header.number(&file, "number")), (1, pointer.segment));
         let hash_at = header.offset("hash");
         assert_eq!(
             header.number(&file, "hash"),

@@ -8,7 +8,7 @@ use folddb_layout::values::put_record;
 
 use super::*;
 use crate::segment::ValuesEnd;
-use crate::value_log::{ValueLane, ValueOptions};
+use crate::value_log::{ValueLog, ValueOptions};
 
 const SEGMENT_BYTES: u64 = 2 << 20;
 
@@ -24,15 +24,15 @@ fn key(at: u32) -> Vec<u8> {
 /// A segment with the values from `from` to `upto`, where each lies, and where it ends.
 fn segment(dir: &Path, number: u64, from: u32, upto: u32) -> (Vec<u32>, ValuesEnd) {
     let options = ValueOptions { segment_bytes_max: SEGMENT_BYTES, append_mode: AppendMode::Written };
-    let lane = ValueLane::new(&Host::real(), dir, options, Arc::new(move || FileNumber(number)));
-    lane.adopt(lane.make(0, 8 * SEGMENT_BYTES).unwrap(), 0);
+    let tail = ValueLog::new(&Host::real(), dir, options, Arc::new(move || FileNumber(number)));
+    tail.adopt(tail.make(0, 8 * SEGMENT_BYTES).unwrap(), 0);
     let put = |at: u32| {
         let mut record = Vec::new();
         put_record(&mut record, TableId(1), &key(at), &value(at));
-        lane.append(&record).unwrap().unwrap().unit
+        tail.append(&record).unwrap().unwrap().unit
     };
     let units = (from..upto).map(put).collect();
-    let (ends, _) = lane.close().unwrap();
+    let (ends, _) = tail.close().unwrap();
     (units, ends[0])
 }
 

@@ -10,11 +10,11 @@ use crate::world::{Fail, World};
 
 const TABLE: TableId = TableId(3);
 
-fn lane(world: &World, segment_bytes: u64) -> ValueLane {
+fn value_log(world: &World, segment_bytes: u64) -> ValueLog {
     let next = AtomicU64::new(10);
     let numbers: NumberSource = Arc::new(move || FileNumber(next.fetch_add(1, Ordering::Relaxed)));
     let options = ValueOptions { segment_bytes_max: segment_bytes, append_mode: AppendMode::Written };
-    ValueLane::new(&world.host(), Path::new("dir"), options, numbers)
+    ValueLog::new(&world.host(), Path::new("dir"), options, numbers)
 }
 
 fn record(key: &[u8], value: &[u8]) -> Vec<u8> {
@@ -23,13 +23,13 @@ fn record(key: &[u8], value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Appends, making room as whoever owns the lane does.
-fn put(lane: &ValueLane, key: &[u8], value: &[u8]) -> ValuePlace {
+/// Appends, making room as whoever owns the value log does.
+fn put(tail: &ValueLog, key: &[u8], value: &[u8]) -> ValuePlace {
     let record = record(key, value);
     loop {
-        match lane.append(&record).unwrap() {
+        match tail.append(&record).unwrap() {
             Some(place) => return place,
-            None => lane.adopt(lane.make(record.len() as u64, 0).unwrap(), record.len() as u64),
+            None => tail.adopt(tail.make(record.len() as u64, 0).unwrap(), record.len() as u64),
         }
     }
 }
@@ -47,29 +47,29 @@ fn read(world: &World, place: ValuePlace, key: &[u8], value: &[u8]) -> Result<Ve
 #[test]
 fn values_are_read_back_from_where_they_were_put_over_several_segments() {
     let world = World::default();
-    let lane = lane(&world, 16 << 10);
+    let tail = value_log(&world, 16 << 10);
     let values: Vec<Vec<u8>> = (0..20u8).map(|n| vec![n; 3000 + usize::from(n)]).collect();
-    let places: Vec<ValuePlace> = values.iter().map(|value| put(&lane, b"key", value)).collect();
+    let places: Vec<ValuePlace> = values.iter().map(|value| put(&tail, b"key", value)).collect();
     for (place, value) in places.iter().zip(&values) {
         assert_eq!(read(&world, *place, b"key", value).unwrap(), *value);
         assert!(read(&world, *place, b"kez", value).is_err(), "another key's");
     }
     assert!(places.first().unwrap().segment < places.last().unwrap().segment);
-    lane.sync().unwrap();
-    let sealed = lane.take_sealed();
-    assert!(sealed.len() >= 4 && lane.take_sealed().is_empty(), "each is named once");
-    let (ends, unused) = lane.close().unwrap();
+    tail.sync().unwrap();
+    let sealed = tail.take_sealed();
+    assert!(sealed.len() >= 4 && tail.take_sealed().is_empty(), "each is named once");
+    let (ends, unused) = tail.close().unwrap();
     assert_eq!((ends.len(), unused.len()), (1, 0));
-    assert_eq!(lane.append(&record(b"k", b"v")).unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(tail.append(&record(b"k", b"v")).unwrap_err().kind(), ErrorKind::Closed);
 }
 
 #[test]
 fn a_record_longer_than_a_segment_gets_one_of_its_own() {
     let world = World::default();
-    let lane = lane(&world, 16 << 10);
-    let first = put(&lane, b"key", &[1; 100]);
+    let tail = value_log(&world, 16 << 10);
+    let first = put(&tail, b"key", &[1; 100]);
     let long = vec![7; 100_000];
-    let place = put(&lane, b"key", &long);
+    let place = put(&tail, b"key", &long);
     assert_ne!(first.segment, place.segment);
     assert_eq!(read(&world, place, b"key", &long).unwrap(), long);
 }
@@ -77,13 +77,13 @@ fn a_record_longer_than_a_segment_gets_one_of_its_own() {
 #[test]
 fn what_was_synced_survives_the_power_and_a_cut_segment_is_told_from_a_whole_one() {
     let world = World::default();
-    let lane = lane(&world, 16 << 10);
+    let tail = value_log(&world, 16 << 10);
     let (a, b) = (vec![1; 3000], vec![2; 3000]);
-    let first = put(&lane, b"a", &a);
-    assert!(lane.unsynced_bytes() > 0);
-    lane.sync().unwrap();
-    assert_eq!(lane.unsynced_bytes(), 0);
-    let second = put(&lane, b"b", &b);
+    let first = put(&tail, b"a", &a);
+    assert!(tail.unsynced_bytes() > 0);
+    tail.sync().unwrap();
+    assert_eq!(tail.unsynced_bytes(), 0);
+    let second = put(&tail, b"b", &b);
     let after = world.after_power_cut(&mut || false);
     assert_eq!(read(&after, first, b"a", &a).unwrap(), a);
     let lost = read(&after, second, b"b", &b).unwrap_err();
@@ -94,32 +94,32 @@ fn what_was_synced_survives_the_power_and_a_cut_segment_is_told_from_a_whole_one
 #[test]
 fn a_failed_sync_poisons_for_good_and_a_full_disk_does_not() {
     let world = World::default();
-    let lane = lane(&world, 16 << 10);
-    put(&lane, b"a", b"value");
+    let tail = value_log(&world, 16 << 10);
+    put(&tail, b"a", b"value");
     world.fail(Some(Fail::Sync));
-    assert_eq!(lane.sync().unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(tail.sync().unwrap_err().kind(), ErrorKind::Poisoned);
     world.fail(None);
-    assert_eq!(lane.append(&record(b"k", b"v")).unwrap_err().kind(), ErrorKind::Poisoned);
-    assert_eq!(lane.sync().unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(tail.append(&record(b"k", b"v")).unwrap_err().kind(), ErrorKind::Poisoned);
+    assert_eq!(tail.sync().unwrap_err().kind(), ErrorKind::Poisoned);
 }
 
 #[test]
 fn the_next_segment_is_wanted_when_one_is_half_full_and_held_until_needed() {
     let world = World::default();
-    let lane = lane(&world, 16 << 10);
-    put(&lane, b"a", &[1; 1000]);
-    assert!(!lane.wants_next());
-    put(&lane, b"b", &[1; 6000]);
-    assert!(lane.wants_next());
-    lane.adopt(lane.make(0, 0).unwrap(), 0);
-    assert!(!lane.wants_next());
-    let here = put(&lane, b"c", &[1; 1000]);
-    let there = put(&lane, b"d", &[1; 6000]);
+    let tail = value_log(&world, 16 << 10);
+    put(&tail, b"a", &[1; 1000]);
+    assert!(!tail.wants_next());
+    put(&tail, b"b", &[1; 6000]);
+    assert!(tail.wants_next());
+    tail.adopt(tail.make(0, 0).unwrap(), 0);
+    assert!(!tail.wants_next());
+    let here = put(&tail, b"c", &[1; 1000]);
+    let there = put(&tail, b"d", &[1; 6000]);
     assert_eq!(there.segment, here.segment + 1);
 }
 
 #[test]
-fn segments_begin_small_and_grow_with_what_the_lane_holds() {
+fn segments_begin_small_and_grow_with_what_the_value_log_holds() {
     const MIB: u64 = 1 << 20;
     assert_eq!(
         [0, 1, MIB, 2 * MIB, 3 * MIB].map(|held| next_segment_bytes(held, 256 * MIB) / MIB),
@@ -143,20 +143,20 @@ fn segments_begin_small_and_grow_with_what_the_lane_holds() {
 fn open_segments_that_are_much_too_long_are_given_up() {
     const MIB: u64 = 1 << 20;
     let world = World::default();
-    let lane = lane(&world, 64 * MIB);
-    assert!(lane.shed(0).is_none(), "there is none");
-    lane.adopt(lane.make(0, 400 * MIB).unwrap(), 0);
-    lane.adopt(lane.make(0, 400 * MIB).unwrap(), 0);
-    assert!(lane.shed(400 * MIB).is_none() && lane.shed(160 * MIB).is_none());
-    let place = put(&lane, b"key", b"a value");
-    let ready = lane.shed(10 * MIB).expect("16 MiB are too much for a lane of 10");
+    let tail = value_log(&world, 64 * MIB);
+    assert!(tail.shed(0).is_none(), "there is none");
+    tail.adopt(tail.make(0, 400 * MIB).unwrap(), 0);
+    tail.adopt(tail.make(0, 400 * MIB).unwrap(), 0);
+    assert!(tail.shed(400 * MIB).is_none() && tail.shed(160 * MIB).is_none());
+    let place = put(&tail, b"key", b"a value");
+    let ready = tail.shed(10 * MIB).expect("16 MiB are too much for a value log of 10");
     assert_ne!(ready.number(), FileNumber(u64::from(place.segment)));
-    lane.unmake(ready);
-    assert!(lane.shed(10 * MIB).is_none());
-    lane.sync().unwrap();
-    let sealed = lane.take_sealed();
+    tail.unmake(ready);
+    assert!(tail.shed(10 * MIB).is_none());
+    tail.sync().unwrap();
+    let sealed = tail.take_sealed();
     assert_eq!(sealed.iter().map(|end| end.number.0 as u32).collect::<Vec<_>>(), [place.segment]);
     assert_eq!(read(&world, place, b"key", b"a value").unwrap(), b"a value");
-    let next = put(&lane, b"key", b"another");
+    let next = put(&tail, b"key", b"another");
     assert_ne!(next.segment, place.segment);
 }

@@ -1,4 +1,4 @@
-//! The value lane of a store that is salvaged: its files are taken over with every byte that holds values where it stands, and
+//! The value log of a store that is salvaged: its files are taken over with every byte that holds values where it stands, and
 //! what leads to them is written anew where it is damaged. Which values are lost shows where pointers lead.
 //!
 //! ```text

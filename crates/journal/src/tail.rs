@@ -1,4 +1,4 @@
-//! The end of the lane: the active segment, and the frames that are on their way into it.
+//! The end of the log: the active segment, and the frames that are on their way into it.
 //!
 //! One lock guards it (see `journal.rs`); nothing here waits for a disk. A failed append leaves all as it was.
 
@@ -17,7 +17,7 @@ use crate::segment_file::{Gone, OpenSegment};
 const BUFFER_KEPT_BYTES_MAX: usize = 4 << 20;
 
 /// See the top of this file.
-pub(crate) struct Lane {
+pub(crate) struct Tail {
     pub(crate) active: OpenSegment,
     /// Segments before the active one that still live, oldest first.
     pub(crate) sealed: VecDeque<SealedSegment>,
@@ -46,10 +46,10 @@ pub(crate) struct SealedSegment {
     pub(crate) unsynced: Option<Arc<dyn AppendSync>>,
 }
 
-impl Lane {
-    pub(crate) fn new(active: OpenSegment, next_seq: Seq) -> Lane {
+impl Tail {
+    pub(crate) fn new(active: OpenSegment, next_seq: Seq) -> Tail {
         let first_lsn = active.header.first_lsn;
-        Lane {
+        Tail {
             active,
             sealed: VecDeque::new(),
             end_lsn: first_lsn,
