@@ -377,9 +377,9 @@ fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
         let alive = segments.iter().filter_map(|&segment| used.get(&(segment as u32)));
         let (live_values, live_bytes) =
             alive.fold((0, 0), |(values, bytes), one| (values + one.values, bytes + one.bytes));
-        // A slot does not know how long a long value is, but a shelf how many it has.
+        // A slot does not know how long a long value is, but a directory how many it has.
         let is_all_alive =
-            state.shelves.get(&FileNumber(number)).is_some_and(|had| *had == Some(live_values));
+            state.directories.get(&FileNumber(number)).is_some_and(|had| *had == Some(live_values));
         let live_bytes = if is_all_alive { bytes } else { live_bytes };
         ValueSegment {
             number,
@@ -387,7 +387,7 @@ fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
             live_values,
             live_bytes: live_bytes.min(bytes),
             is_sealed,
-            in_files: state.is_shelf(FileNumber(number)),
+            in_files: state.is_directory(FileNumber(number)),
             segments,
         }
     };

@@ -273,15 +273,15 @@ fn damage_of_it_is_told_before_any_byte_is_handed_out() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     mixed(&path, 17 << 20);
-    let shelf = entries(&path, "shelf").into_iter().min().unwrap();
-    let object = entries(&shelf, "value").pop().unwrap();
-    let mut bytes = std::fs::read(&object).unwrap();
+    let directory = entries(&path, "shelf").into_iter().min().unwrap();
+    let value_file = entries(&directory, "value").pop().unwrap();
+    let mut bytes = std::fs::read(&value_file).unwrap();
     let at = bytes.len() - 1000;
     bytes[at] ^= 1;
-    std::fs::write(&object, bytes).unwrap();
+    std::fs::write(&value_file, bytes).unwrap();
     let store = Store::open(&path, options()).unwrap();
     let table = blobs(&store, ValuesIn::Segments);
-    let name = object.file_name().unwrap().to_str().unwrap().to_owned();
+    let name = value_file.file_name().unwrap().to_str().unwrap().to_owned();
     let told = |error: folddb::Error| {
         assert!(error.kind() == ErrorKind::Corruption && error.message().contains(&name), "{error}")
     };

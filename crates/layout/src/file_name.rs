@@ -41,9 +41,9 @@ pub enum FileName {
     /// Moved values of segments.
     Moved(FileNumber),
     /// A segment of the value log that is a directory.
-    Shelf(FileNumber),
+    ValueDirectory(FileNumber),
     /// A record of it.
-    Object(FileNumber, u32),
+    ValueFile(FileNumber, u32),
     /// A part of a sorted run.
     Part(FileNumber),
     /// A checkpoint of the index of a hashed table.
@@ -72,8 +72,8 @@ impl FileName {
             | FileName::Kept(number)
             | FileName::Values(number)
             | FileName::Moved(number)
-            | FileName::Shelf(number)
-            | FileName::Object(number, _)
+            | FileName::ValueDirectory(number)
+            | FileName::ValueFile(number, _)
             | FileName::Part(number)
             | FileName::Index(number) => Some(number),
         }
@@ -84,9 +84,9 @@ fn parse_numbered(name: &str) -> Option<FileName> {
     if let Some(digits) = name.strip_prefix("MANIFEST-") {
         return parse_number(digits).map(FileName::Manifest);
     }
-    if let Some((shelf, object)) = name.split_once('/') {
-        let FileName::Shelf(shelf) = parse_numbered(shelf)? else { return None };
-        return parse_object(object).map(|unit| FileName::Object(shelf, unit));
+    if let Some((directory, value_file)) = name.split_once('/') {
+        let FileName::ValueDirectory(directory) = parse_numbered(directory)? else { return None };
+        return parse_value_file(value_file).map(|unit| FileName::ValueFile(directory, unit));
     }
     let (digits, kind) = name.split_once('.')?;
     let number = parse_number(digits)?;
@@ -95,20 +95,20 @@ fn parse_numbered(name: &str) -> Option<FileName> {
         "kept" => Some(FileName::Kept(number)),
         "values" => Some(FileName::Values(number)),
         "moved" => Some(FileName::Moved(number)),
-        "shelf" => Some(FileName::Shelf(number)),
+        "shelf" => Some(FileName::ValueDirectory(number)),
         "part" => Some(FileName::Part(number)),
         "index" => Some(FileName::Index(number)),
         _ => None,
     }
 }
 
-/// The name of an object in its directory.
-pub fn object_name(unit: u32) -> String {
+/// The name of a value file in its directory.
+pub fn value_file_name(unit: u32) -> String {
     format!("{unit:06}.value")
 }
 
-/// The object with this name in its directory; none where no object has such a name.
-pub fn parse_object(name: &str) -> Option<u32> {
+/// The value file with this name in its directory; none where no value file has such a name.
+pub fn parse_value_file(name: &str) -> Option<u32> {
     let number = parse_number(name.strip_suffix(".value")?)?;
     u32::try_from(number.0).ok()
 }
@@ -134,8 +134,10 @@ impl fmt::Display for FileName {
             FileName::Kept(number) => write!(f, "{:06}.kept", number.0),
             FileName::Values(number) => write!(f, "{:06}.values", number.0),
             FileName::Moved(number) => write!(f, "{:06}.moved", number.0),
-            FileName::Shelf(number) => write!(f, "{:06}.shelf", number.0),
-            FileName::Object(shelf, unit) => write!(f, "{:06}.shelf/{}", shelf.0, object_name(*unit)),
+            FileName::ValueDirectory(number) => write!(f, "{:06}.shelf", number.0),
+            FileName::ValueFile(directory, unit) => {
+                write!(f, "{:06}.shelf/{}", directory.0, value_file_name(*unit))
+            }
             FileName::Part(number) => write!(f, "{:06}.part", number.0),
             FileName::Index(number) => write!(f, "{:06}.index", number.0),
         }

@@ -30,8 +30,8 @@
 //! | 15 | `SealValues` | segment, end |
 //! | 16 | `RemoveValues` | segment |
 //! | 17 | `MoveValues` | file, file bytes, segments: count, then each |
-//! | 18 | `AddShelf` | segment |
-//! | 19 | `SealShelf` | segment, bytes, objects |
+//! | 18 | `AddDirectory` | segment |
+//! | 19 | `SealDirectory` | segment, bytes, value files |
 //! | 20 | `Require` | features |
 //! | 21 | `LogCopied` | copied bool |
 //! | 32 | `SaveIndex` | table, file, file_bytes, keys, max_seq, slice of segments: segment, records, bytes, end |
@@ -260,18 +260,18 @@ pub enum Change {
         end: u64,
     },
     /// A segment of the value log that is a directory, in which each record is a file.
-    AddShelf {
+    AddDirectory {
         /// The segment.
         segment: FileNumber,
     },
     /// Nothing is added to such a segment any more.
-    SealShelf {
+    SealDirectory {
         /// The segment.
         segment: FileNumber,
         /// Bytes of its files.
         bytes: u64,
         /// How many they are.
-        objects: u64,
+        value_files: u64,
     },
     /// When records were written: of each entry a seq, and a time in milliseconds since 1970 that records from it on have, up to
     /// the next entry. Both rise.
@@ -474,12 +474,12 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             segments.iter().for_each(|segment| put_varint(out, segment.0));
             17
         }
-        Change::AddShelf { segment } => {
+        Change::AddDirectory { segment } => {
             put_varint(out, segment.0);
             18
         }
-        Change::SealShelf { segment, bytes, objects } => {
-            put_varints(out, &[segment.0, *bytes, *objects]);
+        Change::SealDirectory { segment, bytes, value_files } => {
+            put_varints(out, &[segment.0, *bytes, *value_files]);
             19
         }
         Change::Require { features } => {
@@ -752,10 +752,12 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
         14 => Change::AddValues { segment: fields.file()? },
         15 => Change::SealValues { segment: fields.file()?, end: fields.number()? },
         16 => Change::RemoveValues { segment: fields.file()? },
-        18 => Change::AddShelf { segment: fields.file()? },
-        19 => {
-            Change::SealShelf { segment: fields.file()?, bytes: fields.number()?, objects: fields.number()? }
-        }
+        18 => Change::AddDirectory { segment: fields.file()? },
+        19 => Change::SealDirectory {
+            segment: fields.file()?,
+            bytes: fields.number()?,
+            value_files: fields.number()?,
+        },
         20 => {
             let features = fields.number()?;
             if features & !FEATURES_KNOWN != 0 {

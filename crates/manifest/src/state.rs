@@ -39,7 +39,7 @@ pub struct State {
     /// The segments of the value log, by number; of those that are sealed, how many bytes count.
     pub values: BTreeMap<FileNumber, Option<u64>>,
     /// Those of them that are directories, in which each record is a file; of those that are sealed, how many there are.
-    pub shelves: BTreeMap<FileNumber, Option<u64>>,
+    pub directories: BTreeMap<FileNumber, Option<u64>>,
     /// What a reader of the store must know.
     pub features: u64,
     /// The segments whose values have been moved: each with the file that carries them now.
@@ -139,20 +139,20 @@ impl State {
             Change::LogOpen { open } => self.log_open = *open,
             Change::LogCopied { copied } => self.log_copied = Some(*copied),
             Change::AddValues { segment } => self.add_values(*segment)?,
-            Change::AddShelf { segment } => {
+            Change::AddDirectory { segment } => {
                 self.add_values(*segment)?;
-                self.shelves.insert(*segment, None);
+                self.directories.insert(*segment, None);
             }
             Change::SealValues { segment, end } => {
-                let own = self.values.get_mut(segment).filter(|_| !self.shelves.contains_key(segment));
+                let own = self.values.get_mut(segment).filter(|_| !self.directories.contains_key(segment));
                 *own.ok_or(Malformed::Bounds)? = Some(*end);
             }
-            Change::SealShelf { segment, bytes, objects } => {
-                *self.shelves.get_mut(segment).ok_or(Malformed::Bounds)? = Some(*objects);
+            Change::SealDirectory { segment, bytes, value_files } => {
+                *self.directories.get_mut(segment).ok_or(Malformed::Bounds)? = Some(*value_files);
                 self.values.insert(*segment, Some(*bytes));
             }
             Change::RemoveValues { segment } => {
-                self.shelves.remove(segment);
+                self.directories.remove(segment);
                 if self.values.remove(segment).is_none() {
                     self.moved.remove(segment).ok_or(Malformed::Bounds)?;
                     self.drop_empty_files();
@@ -202,18 +202,18 @@ impl State {
             table.put_snapshot(&mut changes);
         }
         for (&segment, end) in &self.values {
-            match self.shelves.get(&segment) {
+            match self.directories.get(&segment) {
                 None => {
                     changes.push(Change::AddValues { segment });
                     changes.extend(end.map(|end| Change::SealValues { segment, end }));
                 }
-                Some(objects) => {
-                    changes.push(Change::AddShelf { segment });
-                    let sealed = end.zip(*objects);
-                    changes.extend(sealed.map(|(bytes, objects)| Change::SealShelf {
+                Some(value_files) => {
+                    changes.push(Change::AddDirectory { segment });
+                    let sealed = end.zip(*value_files);
+                    changes.extend(sealed.map(|(bytes, value_files)| Change::SealDirectory {
                         segment,
                         bytes,
-                        objects,
+                        value_files,
                     }));
                 }
             }
@@ -258,12 +258,12 @@ impl State {
 
     /// The name of a value segment that lies in its own file, or is a directory.
     pub fn values_name(&self, segment: FileNumber) -> FileName {
-        if self.is_shelf(segment) { FileName::Shelf(segment) } else { FileName::Values(segment) }
+        if self.is_directory(segment) { FileName::ValueDirectory(segment) } else { FileName::Values(segment) }
     }
 
     /// Whether this value segment is a directory.
-    pub fn is_shelf(&self, segment: FileNumber) -> bool {
-        self.shelves.contains_key(&segment)
+    pub fn is_directory(&self, segment: FileNumber) -> bool {
+        self.directories.contains_key(&segment)
     }
 
     /// Whether pointers may lead to this value segment, wherever its values lie.
@@ -295,7 +295,7 @@ impl State {
         if !rises || self.moved_files.contains_key(&file) || self.has_values(file) {
             return Err(Malformed::Order);
         }
-        let moves = |segment: FileNumber| self.has_values(segment) && !self.is_shelf(segment);
+        let moves = |segment: FileNumber| self.has_values(segment) && !self.is_directory(segment);
         if segments.is_empty() || !segments.iter().all(|&segment| moves(segment)) {
             return Err(Malformed::Bounds);
         }

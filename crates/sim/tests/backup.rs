@@ -541,8 +541,8 @@ fn lacking(made: &Path, lacks: FileName) {
     let mut list = BackupList::decode(&list).expect("it is whole");
     std::fs::remove_file(made.join(lacks.to_string())).expect("it was there");
     let mut loaded = folddb_manifest::load(&host, made).expect("a manifest");
-    let FileName::Object(shelf, _) = lacks else { panic!("{lacks} is no value") };
-    let counted = loaded.state.shelves.get_mut(&shelf).expect("it is listed");
+    let FileName::ValueFile(directory, _) = lacks else { panic!("{lacks} is no value") };
+    let counted = loaded.state.directories.get_mut(&directory).expect("it is listed");
     *counted = counted.map(|objects| objects - 1);
     let (before, number) = (FileName::Manifest(loaded.number), FileNumber(loaded.next_number));
     ManifestLog::resume(&host, made, loaded, Arc::new(move || number)).expect("another manifest");
@@ -577,7 +577,7 @@ fn a_backup_that_lacks_a_value_is_refused_though_its_list_does_not_miss_it() {
         let made = store.backup(&to, &BackupOptions::default()).expect("a backup").path;
         let list = std::fs::read(made.join(LIST_FILE)).expect("a list");
         let files = BackupList::decode(&list).expect("it is whole").files.into_iter();
-        let mut objects = files.map(|file| file.name).filter(|name| matches!(name, FileName::Object(..)));
+        let mut objects = files.map(|file| file.name).filter(|name| matches!(name, FileName::ValueFile(..)));
         let Some(lacks) = objects.nth(at) else { break };
         lacking(&made, lacks);
         let restored = Store::restore(&to, place.path("new"), &RestoreOptions::default(), &options());

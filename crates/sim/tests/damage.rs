@@ -276,8 +276,8 @@ fn damage_that_a_writer_meets_is_named_too_and_spreads_no_further() {
 /// The files of values that have files of their own.
 fn values_of(dir: &Path) -> Vec<PathBuf> {
     let list = |dir: &Path| fs::read_dir(dir).expect("it lists").map(|entry| entry.expect("an entry").path());
-    let shelves = list(dir).filter(|path| path.extension().is_some_and(|end| end == "shelf"));
-    shelves.flat_map(|shelf| list(&shelf).collect::<Vec<_>>()).collect()
+    let directories = list(dir).filter(|path| path.extension().is_some_and(|end| end == "shelf"));
+    directories.flat_map(|directory| list(&directory).collect::<Vec<_>>()).collect()
 }
 
 /// The lengths that a record of the value log may be said to have, each with its own check made anew, as a flip never has it:

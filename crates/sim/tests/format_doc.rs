@@ -551,8 +551,8 @@ fn a_store_is_read_back_by_the_document_alone() {
         [
             "MoveRun",
             "RemoveValues",
-            "AddShelf",
-            "SealShelf",
+            "AddDirectory",
+            "SealDirectory",
             "Require",
             "Times",
             "SaveIndex",

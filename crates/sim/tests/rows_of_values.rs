@@ -524,8 +524,9 @@ fn elliptics_backend_by_option() {
     for table in &tables {
         assert!((0..50).all(|key| table.get(&key).unwrap() == Some(blob(key, 1))), "one program, any place");
     }
-    let shelves = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
-    let objects: usize = shelves.filter(|path| path.is_dir()).map(|shelf| contents(&shelf).len()).sum();
+    let directories = std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path());
+    let objects: usize =
+        directories.filter(|path| path.is_dir()).map(|directory| contents(&directory).len()).sum();
     assert!(objects >= 100, "{objects} files for the 100 values of two tables");
 }
 

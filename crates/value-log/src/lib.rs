@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   000012.values                 a segment: records one after the other            segment.rs, value_log.rs
-//!   000031.shelf/000001.value     a segment that is a directory: a file each        shelves.rs, long_value.rs
+//!   000031.shelf/000001.value     a segment that is a directory: a file each        directories.rs, long_value.rs
 //!   000044.moved                  what was still needed of some segments            moved.rs
 //! ```
 //!
@@ -25,7 +25,7 @@
 pub mod segment;
 pub mod moved;
 pub mod long_value;
-pub mod shelves;
+pub mod directories;
 mod value_log;
 pub mod value_file;
 mod segment_map;

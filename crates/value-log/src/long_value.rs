@@ -5,7 +5,7 @@
 //!   push     000052.values        ... | a stretch of the value | the next | ...
 //!   durable  000052.values        what has come so far is durable, so that little is left to do for the end
 //!   finish   000052.values        ... | front, where it has one; the head is written over the zeros; the file is durable
-//!   shelve   000061.shelf/000001.value      the same file, as the one object of a shelf of its own (`shelves.rs`)
+//!   shelve   000061.shelf/000001.value      the same file, as the one value file of a directory of its own (`directories.rs`)
 //! ```
 //!
 //! So it is durable, its name too, before anything leads to it; and it is one record, which one pointer and one slot lead to, as of

@@ -8,10 +8,10 @@ use folddb_base::FileNumber;
 use folddb_host::Files;
 use folddb_host::sync::atomic::{AtomicBool, Ordering};
 use folddb_host::sync::{Mutex, RwLock};
-use folddb_layout::file_name::{FileName, object_name};
+use folddb_layout::file_name::{FileName, value_file_name};
 use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 
-use crate::shelves::{objects_in, remove_shelf};
+use crate::directories::{remove_directory, value_files_in};
 
 /// Which file has the values of a segment, between two edits that changed that. Segments that begin meanwhile join it.
 #[derive(Default)]
@@ -26,9 +26,9 @@ pub(crate) struct ListedFile {
     files: Arc<dyn Files>,
     /// Where it holds moved values: its number in the cache.
     pub(crate) cached_as: Option<u64>,
-    pub(crate) is_shelf: bool,
+    pub(crate) is_directory: bool,
     retired: AtomicBool,
-    /// Of a shelf that has been looked through: the units that later rosters do not have, and the shelf as those have it, which so
+    /// Of a directory that has been looked through: the units that later rosters do not have, and the directory as those have it, which so
     /// stays as long as this. What is dead for both goes with the older.
     swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
 }
@@ -47,7 +47,7 @@ impl ListedFile {
             path: dir.join(name.to_string()),
             files: Arc::clone(files),
             cached_as,
-            is_shelf: matches!(name, FileName::Shelf(_)),
+            is_directory: matches!(name, FileName::ValueDirectory(_)),
             retired: AtomicBool::new(false),
             swept: Mutex::default(),
         })
@@ -63,7 +63,7 @@ impl ListedFile {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Of a shelf these units go then, and `after` is the shelf as later rosters have it.
+    /// Of a directory these units go then, and `after` is the directory as later rosters have it.
     pub(crate) fn sweep(&self, units: Vec<u32>, after: Arc<ListedFile>) {
         *self.swept.lock() = Some((units, after));
     }
@@ -71,30 +71,31 @@ impl ListedFile {
     /// Bytes that go with it.
     fn retired_bytes(&self) -> u64 {
         let len = |path: &Path| self.files.len_bytes(path).unwrap_or(0);
-        let objects = |units: &[u32]| units.iter().map(|&unit| len(&self.path.join(object_name(unit)))).sum();
-        match (self.is_retired(), self.is_shelf) {
-            (true, true) => objects(&self.dir_units()),
+        let value_files =
+            |units: &[u32]| units.iter().map(|&unit| len(&self.path.join(value_file_name(unit)))).sum();
+        match (self.is_retired(), self.is_directory) {
+            (true, true) => value_files(&self.dir_units()),
             (true, false) => len(&self.path),
-            (false, _) => self.swept.lock().as_ref().map_or(0, |(units, _)| objects(units)),
+            (false, _) => self.swept.lock().as_ref().map_or(0, |(units, _)| value_files(units)),
         }
     }
 
-    /// The objects of a shelf.
+    /// The value files of a directory.
     fn dir_units(&self) -> Vec<u32> {
         let dir = self.path.parent().unwrap_or(&self.path);
-        objects_in(&*self.files, dir, self.number).unwrap_or_default()
+        value_files_in(&*self.files, dir, self.number).unwrap_or_default()
     }
 }
 
 impl Drop for ListedFile {
     fn drop(&mut self) {
-        // What stays behind is a leftover that the next opening removes, or the next look through a shelf.
-        match (self.is_retired(), self.is_shelf) {
-            (true, true) => remove_shelf(&*self.files, &self.path),
+        // What stays behind is a leftover that the next opening removes, or the next look through a directory.
+        match (self.is_retired(), self.is_directory) {
+            (true, true) => remove_directory(&*self.files, &self.path),
             (true, false) => drop(self.files.remove(&self.path)),
             (false, _) => {
                 let dead = self.swept.lock().take();
-                for name in dead.iter().flat_map(|(units, _)| units).map(|&unit| object_name(unit)) {
+                for name in dead.iter().flat_map(|(units, _)| units).map(|&unit| value_file_name(unit)) {
                     let _ = self.files.remove(&self.path.join(name));
                 }
             }

@@ -12,9 +12,9 @@ use folddb_host::{Files, ReadFile};
 use folddb_layout::file_name::FileName;
 use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 
+use crate::directories::{directory_path, value_file_path};
 use crate::moved::MovedFile;
 use crate::segment::{read_bytes, read_value, values_path};
-use crate::shelves::{object_path, shelf_path};
 
 /// Where a slot of a hashed table leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub enum ValueFile {
     /// A segment, in its own file.
     Segment(PlainFile),
     /// A segment that is a directory.
-    Shelf(Shelf),
+    ValueDirectory(ValueDirectory),
     /// A file of it: one record.
-    Object(PlainFile),
+    ValueFile(PlainFile),
     /// Moved values, with the cache for the pages of the map and the file's number there; without one each page is read.
     Moved(Box<MovedFile>, Option<(Arc<dyn MapPages>, u64)>),
 }
@@ -58,7 +58,7 @@ pub struct PlainFile {
 }
 
 /// A segment that is a directory. Its files are opened one by one.
-pub struct Shelf {
+pub struct ValueDirectory {
     files: Arc<dyn Files>,
     dir: PathBuf,
     path: PathBuf,
@@ -66,17 +66,22 @@ pub struct Shelf {
     is_direct: bool,
 }
 
-impl Shelf {
+impl ValueDirectory {
     /// The one with this number in the store in `dir`.
-    pub(crate) fn new(files: &Arc<dyn Files>, dir: &Path, number: FileNumber, is_direct: bool) -> Shelf {
-        let path = shelf_path(dir, number);
-        Shelf { files: Arc::clone(files), dir: dir.to_owned(), path, number, is_direct }
+    pub(crate) fn new(
+        files: &Arc<dyn Files>,
+        dir: &Path,
+        number: FileNumber,
+        is_direct: bool,
+    ) -> ValueDirectory {
+        let path = directory_path(dir, number);
+        ValueDirectory { files: Arc::clone(files), dir: dir.to_owned(), path, number, is_direct }
     }
 
-    /// The object that is this unit, open for reading.
-    fn object(&self, unit: u32) -> Result<ValueFile> {
-        let path = object_path(&self.dir, self.number, unit);
-        PlainFile::open(&*self.files, path, self.is_direct).map(ValueFile::Object)
+    /// The value file that is this unit, open for reading.
+    fn value_file(&self, unit: u32) -> Result<ValueFile> {
+        let path = value_file_path(&self.dir, self.number, unit);
+        PlainFile::open(&*self.files, path, self.is_direct).map(ValueFile::ValueFile)
     }
 }
 
@@ -104,8 +109,8 @@ impl PlainFile {
     }
 }
 
-/// Where in the file of an object its record begins.
-fn of_object<'p>(pointer: &Pointer<'p>) -> Pointer<'p> {
+/// Where in the file of a value file its record begins.
+fn of_value_file<'p>(pointer: &Pointer<'p>) -> Pointer<'p> {
     Pointer { place: ValuePlace { unit: 0, ..pointer.place }, ..*pointer }
 }
 
@@ -117,7 +122,9 @@ impl ValueFile {
     pub fn named(files: &Arc<dyn Files>, dir: &Path, name: FileName) -> Result<ValueFile> {
         let number = name.number().unwrap_or(FileNumber(0));
         match name {
-            FileName::Shelf(_) => Ok(ValueFile::Shelf(Shelf::new(files, dir, number, false))),
+            FileName::ValueDirectory(_) => {
+                Ok(ValueFile::ValueDirectory(ValueDirectory::new(files, dir, number, false)))
+            }
             _ => ValueFile::open(&**files, dir, number.0 as u32),
         }
     }
@@ -128,7 +135,7 @@ impl ValueFile {
     /// Damage where it is not there; a failed call.
     pub fn at(self: &Arc<ValueFile>, place: ValuePlace) -> Result<Arc<ValueFile>> {
         match &**self {
-            ValueFile::Shelf(shelf) => shelf.object(place.unit).map(Arc::new),
+            ValueFile::ValueDirectory(directory) => directory.value_file(place.unit).map(Arc::new),
             _ => Ok(Arc::clone(self)),
         }
     }
@@ -153,8 +160,10 @@ impl ValueFile {
     pub fn extent(&self, key: &[u8], pointer: &Pointer<'_>) -> Result<(u64, u64)> {
         let (at, end) = match self {
             ValueFile::Segment(open) => (pointer.place.offset(), open.len_bytes),
-            ValueFile::Object(open) => (0, open.len_bytes),
-            ValueFile::Shelf(shelf) => return shelf.object(pointer.place.unit)?.extent(key, pointer),
+            ValueFile::ValueFile(open) => (0, open.len_bytes),
+            ValueFile::ValueDirectory(directory) => {
+                return directory.value_file(pointer.place.unit)?.extent(key, pointer);
+            }
             ValueFile::Moved(file, cache) => {
                 let unit = file.find(pointer.place, |at| page(file, cache, at))?;
                 (ValuePlace { unit, ..pointer.place }.offset(), file.records_end())
@@ -171,8 +180,8 @@ impl ValueFile {
     /// Where it lies.
     pub fn path(&self) -> &Path {
         match self {
-            ValueFile::Segment(open) | ValueFile::Object(open) => &open.path,
-            ValueFile::Shelf(shelf) => &shelf.path,
+            ValueFile::Segment(open) | ValueFile::ValueFile(open) => &open.path,
+            ValueFile::ValueDirectory(directory) => &directory.path,
             ValueFile::Moved(file, _) => file.path(),
         }
     }
@@ -180,8 +189,8 @@ impl ValueFile {
     /// The one file that it is; a directory is none.
     pub(crate) fn file(&self) -> Option<&dyn ReadFile> {
         match self {
-            ValueFile::Segment(open) | ValueFile::Object(open) => Some(&*open.file),
-            ValueFile::Shelf(_) => None,
+            ValueFile::Segment(open) | ValueFile::ValueFile(open) => Some(&*open.file),
+            ValueFile::ValueDirectory(_) => None,
             ValueFile::Moved(file, _) => Some(file.file()),
         }
     }
@@ -214,7 +223,9 @@ impl ValueFile {
     /// slot leads to.
     pub fn hash_of(&self, place: ShortPlace, (from, len): (u64, u64), key: &[u8]) -> Result<u32> {
         match self {
-            ValueFile::Shelf(shelf) => shelf.object(place.unit)?.hash_stretch((from, len), key),
+            ValueFile::ValueDirectory(directory) => {
+                directory.value_file(place.unit)?.hash_stretch((from, len), key)
+            }
             _ => self.hash_stretch((u64::from(self.unit_of(place)?) * VALUE_ALIGN + from, len), key),
         }
     }
@@ -225,8 +236,8 @@ impl ValueFile {
     /// # Errors
     /// Damage where the file ends before; a failed read.
     pub fn bytes_behind(&self, place: ShortPlace, from: u64, buf: &mut [u8]) -> Result<()> {
-        if let ValueFile::Shelf(shelf) = self {
-            return shelf.object(place.unit)?.read_all_at(from, buf);
+        if let ValueFile::ValueDirectory(directory) = self {
+            return directory.value_file(place.unit)?.read_all_at(from, buf);
         }
         self.read_all_at(u64::from(self.unit_of(place)?) * VALUE_ALIGN + from, buf)
     }
@@ -269,7 +280,9 @@ impl ValueFile {
     /// not looked at.
     pub fn front(&self, unit: u32, bytes: u64, record: &mut Vec<u8>) -> Result<()> {
         let (offset, path, file) = match (self, self.file()) {
-            (ValueFile::Shelf(shelf), _) => return shelf.object(unit)?.front(0, bytes, record),
+            (ValueFile::ValueDirectory(directory), _) => {
+                return directory.value_file(unit)?.front(0, bytes, record);
+            }
             (_, Some(file)) => (u64::from(unit) * VALUE_ALIGN, self.path(), file),
             (_, None) => return Ok(()), // cannot be
         };
@@ -297,8 +310,8 @@ impl ValueFile {
     /// Its length when it was opened.
     pub fn len_bytes(&self) -> u64 {
         match self {
-            ValueFile::Segment(open) | ValueFile::Object(open) => open.len_bytes,
-            ValueFile::Shelf(_) => 0,
+            ValueFile::Segment(open) | ValueFile::ValueFile(open) => open.len_bytes,
+            ValueFile::ValueDirectory(_) => 0,
             ValueFile::Moved(file, _) => file.file_bytes(),
         }
     }
@@ -309,7 +322,7 @@ impl ValueFile {
     /// Damage; a failed call.
     pub fn holds(&self, place: ShortPlace, bytes: u64) -> Result<bool> {
         let (from, end) = match self {
-            ValueFile::Shelf(shelf) => (0, shelf.object(place.unit)?.len_bytes()),
+            ValueFile::ValueDirectory(directory) => (0, directory.value_file(place.unit)?.len_bytes()),
             ValueFile::Moved(file, _) => (u64::from(self.unit_of(place)?) * VALUE_ALIGN, file.records_end()),
             _ => (u64::from(self.unit_of(place)?) * VALUE_ALIGN, self.len_bytes()),
         };
@@ -319,8 +332,8 @@ impl ValueFile {
     /// The error of a record that a slot leads to and that is not what it should be.
     pub fn damaged(&self, place: ShortPlace, what: impl std::fmt::Display) -> Error {
         match (self, self.unit_of(place)) {
-            (ValueFile::Shelf(shelf), _) => {
-                Error::corrupt(&object_path(&shelf.dir, shelf.number, place.unit), 0, what)
+            (ValueFile::ValueDirectory(directory), _) => {
+                Error::corrupt(&value_file_path(&directory.dir, directory.number, place.unit), 0, what)
             }
             (_, Ok(unit)) => Error::corrupt(self.path(), u64::from(unit) * VALUE_ALIGN, what),
             (_, Err(error)) => error,
@@ -340,8 +353,10 @@ impl ValueFile {
     ) -> Result<&'r [u8]> {
         match self {
             ValueFile::Segment(open) => open.value(of, pointer, record),
-            ValueFile::Object(open) => open.value(of, &of_object(pointer), record),
-            ValueFile::Shelf(shelf) => shelf.object(pointer.place.unit)?.value(of, pointer, record),
+            ValueFile::ValueFile(open) => open.value(of, &of_value_file(pointer), record),
+            ValueFile::ValueDirectory(directory) => {
+                directory.value_file(pointer.place.unit)?.value(of, pointer, record)
+            }
             ValueFile::Moved(file, cache) => file.value(of, pointer, record, |at| page(file, cache, at)),
         }
     }

@@ -30,7 +30,7 @@ use folddb_layout::file_name::FileName;
 use crate::moved::MovedFile;
 use crate::segment::values_path;
 use crate::segment_map::{ListedFile, Roster};
-use crate::value_file::{MapPages, Shelf, ValueFile};
+use crate::value_file::{MapPages, ValueDirectory, ValueFile};
 
 /// The files of an open store.
 pub struct ValueFiles {
@@ -94,13 +94,13 @@ impl ValueFiles {
         }
     }
 
-    /// Nothing leads any more to these objects: a roster without them begins, and they go with the last that has them.
+    /// Nothing leads any more to these value files: a roster without them begins, and they go with the last that has them.
     pub fn swept(&self, dead: Vec<(FileNumber, Vec<u32>)>) {
         let dead = Mutex::new(dead);
         self.begin_round(&|segments| {
             for (number, units) in dead.lock().drain(..) {
                 if let Some(present) = segments.get_mut(&(number.0 as u32)) {
-                    let after = self.listed(FileName::Shelf(number), number, None);
+                    let after = self.listed(FileName::ValueDirectory(number), number, None);
                     let before = std::mem::replace(present, Arc::clone(&after));
                     before.sweep(units, after);
                 }
@@ -185,7 +185,7 @@ impl ValueFiles {
             return Ok(Arc::clone(opened));
         }
         let opened = Arc::new(match listed.cached_as {
-            None if listed.is_shelf => return Ok(Arc::new(self.shelf(listed.number))),
+            None if listed.is_directory => return Ok(Arc::new(self.directory(listed.number))),
             None => ValueFile::open_so(&*self.files, &self.dir, segment, self.is_direct)?,
             Some(cached_as) => ValueFile::Moved(
                 Box::new(MovedFile::open_so(&*self.files, &self.dir, listed.number, self.is_direct)?),
@@ -207,7 +207,7 @@ impl ValueFiles {
         Ok(opened)
     }
 
-    fn shelf(&self, number: FileNumber) -> ValueFile {
-        ValueFile::Shelf(Shelf::new(&self.files, &self.dir, number, self.is_direct))
+    fn directory(&self, number: FileNumber) -> ValueFile {
+        ValueFile::ValueDirectory(ValueDirectory::new(&self.files, &self.dir, number, self.is_direct))
     }
 }

@@ -10,7 +10,7 @@
 //! all that was appended durable, and is called before each sync of the log, so that what is durable in the log points
 //! to what is durable here. What of a log was not durable when a process died is checked value by value, by the replay of the log.
 //!
-//! Values that are to lie in files of their own go to [`crate::shelves`] instead, which the value log syncs and closes with itself.
+//! Values that are to lie in files of their own go to [`crate::directories`] instead, which the value log syncs and closes with itself.
 //!
 //! Who owns the value log makes its segments ([`ValueLog::make`]), says durably that they live, and only then hands them over
 //! ([`ValueLog::adopt`]): no pointer leads to a segment that no manifest lists. Segments are written once, and a value log never
@@ -31,8 +31,8 @@ use folddb_host::sync::{Mutex, MutexGuard};
 use folddb_host::{AppendFile, AppendMode, Host};
 use folddb_layout::values::{self, VALUES_HEADER_BYTES};
 
+use crate::directories::{OpenDirectory, ValueDirectories};
 use crate::segment::{ValuesEnd, next_segment_bytes, values_path};
-use crate::shelves::{OpenShelf, Shelves};
 
 /// How the value log uses its files.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +52,7 @@ pub struct ValueLog {
     tail: Mutex<Tail>,
     poison: OnceLock<Error>,
     /// Values in files of their own.
-    pub shelves: Shelves,
+    pub directories: ValueDirectories,
 }
 
 #[derive(Default)]
@@ -114,7 +114,7 @@ impl ValueLog {
     /// A value log without segments.
     pub fn new(host: &Host, dir: &Path, options: ValueOptions, numbers: NumberSource) -> ValueLog {
         ValueLog {
-            shelves: Shelves::new(host, dir, options.segment_bytes_max, Arc::clone(&numbers)),
+            directories: ValueDirectories::new(host, dir, options.segment_bytes_max, Arc::clone(&numbers)),
             host: host.clone(),
             dir: dir.to_owned(),
             options,
@@ -212,10 +212,10 @@ impl ValueLog {
         }
     }
 
-    /// Takes a full shelf over that is durably listed. What is put from now on, also on shelves, lies in segments of higher numbers:
+    /// Takes a full directory over that is durably listed. What is put from now on, also on directories, lies in segments of higher numbers:
     /// those that are open are full from now on.
-    pub fn go_on_behind(&self, full: OpenShelf) {
-        self.shelves.go_on_behind(full);
+    pub fn go_on_behind(&self, full: OpenDirectory) {
+        self.directories.go_on_behind(full);
         let mut tail = self.tail.lock();
         let passed = [tail.active.take(), tail.next.take()];
         passed.into_iter().flatten().for_each(|passed| tail.fill(passed));
@@ -269,7 +269,7 @@ impl ValueLog {
 
     /// Bytes that were put since the last sync.
     pub fn unsynced_bytes(&self) -> u64 {
-        self.tail.lock().unsynced_bytes + self.shelves.unsynced_bytes()
+        self.tail.lock().unsynced_bytes + self.directories.unsynced_bytes()
     }
 
     /// Whether a segment was left early, which takes its whole length from the disk until it is synced and cut.
@@ -284,7 +284,7 @@ impl ValueLog {
     /// `Poisoned` when a sync failed, now or before.
     pub fn sync(&self) -> Result<()> {
         self.check_sound()?;
-        self.shelves.sync().map_err(|error| self.poison(error.message()))?;
+        self.directories.sync().map_err(|error| self.poison(error.message()))?;
         let (sealed, active, unsynced) = self.to_sync();
         for (number, syncer) in sealed {
             self.sync_one(number, &*syncer)?;
@@ -370,7 +370,7 @@ impl ValueLog {
 
     /// Closes the files of a value log that is closed, or has failed. Later appends fail.
     pub fn let_go(&self) {
-        self.shelves.let_go();
+        self.directories.let_go();
         let mut tail = self.tail.lock();
         let gone = std::mem::take(&mut *tail);
         tail.is_closed = true;

@@ -91,7 +91,7 @@ impl<'a> RowWriter<'a> {
             }
             Target::Ndjson { out, text } => {
                 text.clear();
-                put_object(self.columns, &self.header, &row, text);
+                put_value_file(self.columns, &self.header, &row, text);
                 writeln!(out, "{text}")?;
             }
         }
@@ -144,7 +144,7 @@ fn put_csv_field(datum: &Datum, kind: Shown, text: &mut String) {
 }
 
 /// Appends a row as JSON: key and value with all that is in them, or the columns that were picked.
-fn put_object(columns: &Columns, header: &[String], row: &Row, text: &mut String) {
+fn put_value_file(columns: &Columns, header: &[String], row: &Row, text: &mut String) {
     if columns.are_picked() {
         let fields = columns.fields(row);
         return datum::json::put_fields(header.iter().map(String::as_str).zip(fields), text);

@@ -85,7 +85,7 @@ pub(crate) fn reclaim_step_as(
             return Ok(None);
         }
         if want != ReclaimWant::Small
-            && let Some(swept) = sweep_directories::sweep_shelves(engine, want, &mut reclaiming.given_up)?
+            && let Some(swept) = sweep_directories::sweep_directories(engine, want, &mut reclaiming.given_up)?
         {
             return Ok(Some(swept));
         }
@@ -160,7 +160,8 @@ pub(crate) fn settled_files(
     };
     let mut settled = engine.values.settled.lock().clone();
     live_values::leave_unsure(engine, &mut settled);
-    let own = state.values.iter().filter(|(number, _)| settled.contains(number) && !state.is_shelf(**number));
+    let own =
+        state.values.iter().filter(|(number, _)| settled.contains(number) && !state.is_directory(**number));
     let own = own.filter_map(|(&number, end)| Some(file(number, (*end)?, vec![number.0 as u32])));
     let movable = |file: &FileNumber| state.moved_in(*file).all(|segment| settled.contains(&segment));
     let moved = state.moved_files.iter().filter(|(number, _)| movable(number)).map(|(&number, &bytes)| {

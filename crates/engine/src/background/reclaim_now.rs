@@ -17,7 +17,7 @@ use crate::values::settle;
 pub fn reclaim_all(background: &Background, progress: &mut dyn FnMut(&ReclaimPlan)) -> Result<ReclaimReport> {
     let engine = &background.engine;
     engine.values.installs.fetch_add(1, Ordering::AcqRel); // snapshots may have gone since somebody looked
-    engine.values.log.shelves.roll();
+    engine.values.log.directories.roll();
     settle::settle_values(engine)?;
     scheduler::flush_all(background)?; // memtables lead to segments that are settled then
     let (bytes_before, counted) = (engine.values.bytes(), engine.counters.value_bytes_copied.get());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
 use folddb_manifest::State;
-use folddb_value_log::shelves::{object_path, objects_in};
+use folddb_value_log::directories::{value_file_path, value_files_in};
 
 use crate::background::live_values;
 use crate::background::reclaim_report::ReclaimWant;
@@ -14,35 +14,35 @@ use crate::state::log_sync;
 use crate::state::value_state::Swept;
 use crate::values::segments;
 
-/// Shelves that are looked through at once: what leads there is asked once for all of them, and a million units take 4 MiB.
-pub(crate) const SHELVES_AT_ONCE: usize = 256;
+/// ValueDirectories that are looked through at once: what leads there is asked once for all of them, and a million units take 4 MiB.
+pub(crate) const DIRECTORIES_AT_ONCE: usize = 256;
 
-/// A shelf is looked through when one in so many of its objects is dead.
+/// A directory is looked through when one in so many of its value files is dead.
 pub(crate) const DEAD_SHARE: u64 = 64;
 
-/// What leads to objects, by shelf.
+/// What leads to value files, by directory.
 pub type Units = BTreeMap<u32, Vec<u32>>;
 
-/// Takes dead objects away where that is worth it; says how many, if any.
+/// Takes dead value files away where that is worth it; says how many, if any.
 ///
-/// Shelves are given up where what leads to them is damaged, so that it is not known what of them is alive.
-pub(crate) fn sweep_shelves(
+/// ValueDirectories are given up where what leads to them is damaged, so that it is not known what of them is alive.
+pub(crate) fn sweep_directories(
     engine: &Engine,
     want: ReclaimWant,
     given_up: &mut BTreeMap<FileNumber, Error>,
 ) -> Result<Option<String>> {
     let manifest = engine.manifest.lock(); // no part is installed meanwhile
-    engine.values.swept.lock().retain(|&number, _| manifest.state().is_shelf(number));
-    if manifest.state().shelves.is_empty() {
+    engine.values.swept.lock().retain(|&number, _| manifest.state().is_directory(number));
+    if manifest.state().directories.is_empty() {
         return Ok(None);
     }
     engine.check_open()?;
-    let due = shelves_due(engine, manifest.state(), want, given_up);
+    let due = directories_due(engine, manifest.state(), want, given_up);
     if due.is_empty() {
         return Ok(None);
     }
     let borders = engine.borders.version();
-    let _roster = engine.values.files.present(); // what it has stays, also a shelf that goes meanwhile
+    let _roster = engine.values.files.present(); // what it has stays, also a directory that goes meanwhile
     let holders = live_values::holders(engine, &due.keys().map(|number| number.0 as u32).collect());
     drop(manifest);
     let mut units: Units = due.keys().map(|number| (number.0 as u32, Vec::new())).collect();
@@ -57,10 +57,10 @@ pub(crate) fn sweep_shelves(
     // An index leads there no more as of now: a power cut must not bring back one that does.
     log_sync::sync_for_hashed(engine)?;
     let mut dead = Vec::new();
-    let (mut objects, mut bytes) = (0, 0);
+    let (mut value_files, mut bytes) = (0, 0);
     for (&number, &alive) in &due {
         let found = look_through(engine, number, &units, alive, borders)?;
-        objects += found.0.len();
+        value_files += found.0.len();
         bytes += found.1;
         dead.extend(Some((number, found.0)).filter(|(_, units)| !units.is_empty()));
     }
@@ -72,11 +72,11 @@ pub(crate) fn sweep_shelves(
     }
     engine.values.files.swept(dead);
     engine.counters.value_bytes_given_back.add(bytes);
-    Ok(Some(format!("gave back {objects} dead values in files of their own")))
+    Ok(Some(format!("gave back {value_files} dead values in files of their own")))
 }
 
-/// The settled shelves of which enough seems to be dead, each with how many are alive; those not that were given up.
-pub(crate) fn shelves_due(
+/// The settled directories of which enough seems to be dead, each with how many are alive; those not that were given up.
+pub(crate) fn directories_due(
     engine: &Engine,
     state: &State,
     want: ReclaimWant,
@@ -87,22 +87,23 @@ pub(crate) fn shelves_due(
     let mut settled = engine.values.settled.lock().clone();
     live_values::leave_unsure(engine, &mut settled);
     let swept = engine.values.swept.lock();
-    let sealed = state.shelves.iter().filter_map(|(&number, objects)| Some((number, (*objects)?)));
-    let due = sealed.filter(|(number, _)| settled.contains(number)).filter_map(|(number, objects)| {
+    let sealed =
+        state.directories.iter().filter_map(|(&number, value_files)| Some((number, (*value_files)?)));
+    let due = sealed.filter(|(number, _)| settled.contains(number)).filter_map(|(number, value_files)| {
         let alive = alive.get(&(number.0 as u32)).map_or(0, |alive| alive.values);
         let before = swept.get(&number);
-        let dead = before.map_or(objects, |swept| swept.objects).saturating_sub(alive);
+        let dead = before.map_or(value_files, |swept| swept.value_files).saturating_sub(alive);
         let has_changed = before.is_none_or(|swept| alive < swept.alive || borders != swept.borders);
         let least = match want {
             ReclaimWant::Asked => 1,
-            ReclaimWant::WhenDue | ReclaimWant::Small => (objects / DEAD_SHARE).max(1),
+            ReclaimWant::WhenDue | ReclaimWant::Small => (value_files / DEAD_SHARE).max(1),
         };
         (alive > 0 && has_changed && dead >= least).then_some((number, alive)) // those without any go as a whole
     });
-    due.filter(|(number, _)| !given_up.contains_key(number)).take(SHELVES_AT_ONCE).collect()
+    due.filter(|(number, _)| !given_up.contains_key(number)).take(DIRECTORIES_AT_ONCE).collect()
 }
 
-/// Which objects of a shelf are dead, and their bytes. Notes what will be left.
+/// Which value files of a directory are dead, and their bytes. Notes what will be left.
 pub(crate) fn look_through(
     engine: &Engine,
     number: FileNumber,
@@ -112,16 +113,16 @@ pub(crate) fn look_through(
 ) -> Result<(Vec<u32>, u64)> {
     let files = &*engine.host.files;
     let kept: BTreeSet<u32> = units.get(&(number.0 as u32)).into_iter().flatten().copied().collect();
-    let there = objects_in(files, &engine.dir, number)?;
-    let bytes_of = |unit: &u32| files.len_bytes(&object_path(&engine.dir, number, *unit)).unwrap_or(0);
+    let there = value_files_in(files, &engine.dir, number)?;
+    let bytes_of = |unit: &u32| files.len_bytes(&value_file_path(&engine.dir, number, *unit)).unwrap_or(0);
     let (kept, dead): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|unit| kept.contains(unit));
     let (dead_bytes, bytes) = (dead.iter().map(bytes_of).sum(), kept.iter().map(bytes_of).sum());
-    let left = Swept { objects: kept.len() as u64, bytes, alive, borders };
+    let left = Swept { value_files: kept.len() as u64, bytes, alive, borders };
     engine.values.swept.lock().insert(number, left);
     Ok((dead, dead_bytes))
 }
 
-/// In debug builds: everything that leads to these shelves now is asked again, and nothing leads to what is dead.
+/// In debug builds: everything that leads to these directories now is asked again, and nothing leads to what is dead.
 pub(crate) fn look_again(engine: &Engine, dead: &[(FileNumber, Vec<u32>)]) -> Result<()> {
     if !cfg!(debug_assertions) {
         return Ok(());
@@ -131,7 +132,7 @@ pub(crate) fn look_again(engine: &Engine, dead: &[(FileNumber, Vec<u32>)]) -> Re
     holders.into_iter().try_for_each(|holder| holder.add_all_to(&mut now))?;
     for (number, units) in dead {
         let missed = now[&(number.0 as u32)].iter().find(|unit| units.contains(unit));
-        assert_eq!(missed, None, "an object of shelf {number} that something leads to is not dead");
+        assert_eq!(missed, None, "a value file of directory {number} that something leads to is not dead");
     }
     Ok(())
 }

@@ -30,9 +30,9 @@ use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::{KeptLog, Loaded, LossCause, ManifestLog, State, TableState};
 use folddb_rules::table_rules::{TableKind, TableRules};
 use folddb_run::{Part, Shared};
+use folddb_value_log::directories::{count_value_files, directory_path};
 use folddb_value_log::moved::MovedFile;
 use folddb_value_log::segment::values_path;
-use folddb_value_log::shelves::{count_objects, shelf_path};
 use folddb_value_log::{ValueOptions, ValuesEnd};
 
 use crate::background::flush::Written;
@@ -69,7 +69,7 @@ use crate::state::view::{PartFile, PartFiles, TableView, runs_of};
 use crate::state::work::TablesAtWork;
 use crate::values::at_rest::ValuesAtRest;
 use crate::values::repair::Renewal;
-use crate::values::segments::{remove_leftover, seal_change, seal_shelf_change};
+use crate::values::segments::{remove_leftover, seal_change, seal_directory_change};
 use crate::values::{segments, settle};
 use crate::write::commit;
 
@@ -519,11 +519,11 @@ fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Cha
     for (&number, sealed) in &manifest.state().values {
         let is_held = is_held_for_feeds(manifest.state(), number);
         match ends.get(&number) {
-            found if manifest.state().is_shelf(number) && (is_held || found.is_some()) => {
-                // What is counted too much is dead, and found when the shelf is looked through.
+            found if manifest.state().is_directory(number) && (is_held || found.is_some()) => {
+                // What is counted too much is dead, and found when the directory is looked through.
                 let counted =
-                    sealed.is_none().then(|| count_objects(&*engine.host.files, &engine.dir, number));
-                changes.extend(counted.into_iter().flatten().map(|end| seal_shelf_change(&end)));
+                    sealed.is_none().then(|| count_value_files(&*engine.host.files, &engine.dir, number));
+                changes.extend(counted.into_iter().flatten().map(|end| seal_directory_change(&end)));
             }
             _ if is_held && sealed.is_some() => {}
             _ if is_held => {
@@ -711,8 +711,8 @@ fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileNam
     let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
     let is_leftover = |name: &FileName| match name {
         FileName::Part(number) | FileName::Index(number) => !listed.contains(number),
-        FileName::Values(number) => !state.values.contains_key(number) || state.is_shelf(*number),
-        FileName::Shelf(number) => !state.is_shelf(*number),
+        FileName::Values(number) => !state.values.contains_key(number) || state.is_directory(*number),
+        FileName::ValueDirectory(number) => !state.is_directory(*number),
         FileName::Moved(number) => !state.moved_files.contains_key(number),
         FileName::Kept(number) => state.feeds.kept().iter().all(|kept| kept.file != *number),
         _ => false,
@@ -723,13 +723,13 @@ fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileNam
 
 /// Every value segment that the manifest lists is there, and is one.
 fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Result<()> {
-    for &number in state.shelves.keys() {
-        let path = shelf_path(dir, number);
+    for &number in state.directories.keys() {
+        let path = directory_path(dir, number);
         if files.len_bytes(&path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             return Err(Error::corrupt(&path, 0, "the manifest lists it, and it is not there"));
         }
     }
-    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_shelf(**number)) {
+    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_directory(**number)) {
         let path = values_path(dir, number);
         let file = files.open(&path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {

@@ -93,7 +93,7 @@ impl Held {
 /// Whether a name in the directory is that of a file that a store reads.
 fn is_read(name: &str) -> bool {
     let name = FileName::parse(name);
-    name.is_some_and(|name| !matches!(name, FileName::Lock | FileName::Shelf(_)))
+    name.is_some_and(|name| !matches!(name, FileName::Lock | FileName::ValueDirectory(_)))
 }
 
 impl Files for Held {

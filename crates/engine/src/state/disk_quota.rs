@@ -106,9 +106,9 @@ impl Account {
         let names = files.list(dir).map_err(|error| Error::io("list", dir, error))?;
         let mut there: HashMap<PathBuf, u64> = HashMap::new();
         for path in names.iter().map(|name| dir.join(name)) {
-            let inside = if is_shelf(&path) { files.list(&path).unwrap_or_default() } else { Vec::new() };
+            let inside = if is_directory(&path) { files.list(&path).unwrap_or_default() } else { Vec::new() };
             let paths =
-                inside.iter().map(|name| path.join(name)).chain((!is_shelf(&path)).then(|| path.clone()));
+                inside.iter().map(|name| path.join(name)).chain((!is_directory(&path)).then(|| path.clone()));
             there.extend(paths.filter_map(|path| files.len_bytes(&path).ok().map(|len| (path, len))));
         }
         let used_bytes = there.values().sum();
@@ -215,14 +215,14 @@ impl Account {
     /// Files elsewhere, as those of a backup, are not the store's. Values in files of their own lie one directory deeper.
     fn is_own(&self, path: &Path) -> bool {
         let is_in = |path: &Path| path.parent() == Some(&*self.dir);
-        is_in(path) || path.parent().is_some_and(|dir| is_in(dir) && is_shelf(dir))
+        is_in(path) || path.parent().is_some_and(|dir| is_in(dir) && is_directory(dir))
     }
 }
 
 /// Whether this is a directory of values in files of their own.
-fn is_shelf(path: &Path) -> bool {
+fn is_directory(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).and_then(FileName::parse);
-    matches!(name, Some(FileName::Shelf(_)))
+    matches!(name, Some(FileName::ValueDirectory(_)))
 }
 
 /// On whose behalf a file grows.

@@ -43,7 +43,7 @@ pub struct Values {
     pub has_ropes: AtomicBool,
     pub has_long: AtomicBool,
     pub has_lasting_pieces: AtomicBool,
-    /// What is known of shelves since somebody looked through them.
+    /// What is known of directories since somebody looked through them.
     pub swept: Mutex<BTreeMap<FileNumber, Swept>>,
     /// The files of values that the manifest lists, and their bytes. Of their own, so that who asks waits for no edit that is being
     /// synced.
@@ -90,7 +90,7 @@ impl Values {
     /// Bytes of the value segments: of those that are sealed, what counts, of the others their
     /// length; of open directories, what is in them.
     pub fn bytes(&self) -> u64 {
-        self.listed_bytes.load(Ordering::Relaxed) + self.log.shelves.open_bytes()
+        self.listed_bytes.load(Ordering::Relaxed) + self.log.directories.open_bytes()
     }
 
     /// Held by whoever makes a segment.
@@ -142,11 +142,11 @@ pub fn value_files(
     ValueFiles::new(dir, files, Arc::new(CachedPages(cache)), listed, moved, open_max_and_is_direct)
 }
 
-/// What a shelf held when it was looked through.
+/// What a directory held when it was looked through.
 #[derive(Clone, Copy, Debug)]
 pub struct Swept {
-    /// Objects that were left, and the bytes of their files.
-    pub objects: u64,
+    /// ValueFiles that were left, and the bytes of their files.
+    pub value_files: u64,
     pub bytes: u64,
     /// As many were alive then, but for snapshots.
     pub alive: u64,

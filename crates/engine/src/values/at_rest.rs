@@ -82,8 +82,8 @@ impl<'a> ValuesAtRest<'a> {
     /// The name of the file that a pointer leads to, unless its value was moved.
     pub fn name_of(&self, place: ValuePlace) -> FileName {
         let segment = FileNumber(u64::from(place.segment));
-        match self.state.is_shelf(segment) {
-            true => FileName::Object(segment, place.unit),
+        match self.state.is_directory(segment) {
+            true => FileName::ValueFile(segment, place.unit),
             false => FileName::Values(segment),
         }
     }

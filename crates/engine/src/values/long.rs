@@ -3,14 +3,14 @@
 //! ```text
 //!   begin    a draft, once a stream has brought more than is held of one          no manifest lists it
 //!   finish   durable; then, with the key locked (`write/hashed.rs`):
-//!   place    the one object of a shelf of its own, whose number is the highest so far; the logs go on behind it
+//!   place    the one value file of a directory of its own, whose number is the highest so far; the logs go on behind it
 //! ```
 //!
 //! Where the values of a table have fronts (`hash_front.rs`), that of a long one stands behind it,
 //! since its times are known only when its key is locked: the draft is durable but for that, and
 //! ends then.
 //!
-//! So to the index, the account of what is alive, reclaiming, backups and repair it is an object like any other. Of two values of one
+//! So to the index, the account of what is alive, reclaiming, backups and repair it is a value file like any other. Of two values of one
 //! key the one that lies later was written later, which is what `maintenance/at_rest.rs` counts on: that is why what is put after it must
 //! not go into a segment that was there before. It is durable before the log leads to it, so no opening looks whether it is whole.
 //!
@@ -20,8 +20,8 @@ use folddb_base::{ErrorKind, Pointer, Result};
 use folddb_layout::file_name::FileName;
 use folddb_layout::hash_front::Front;
 use folddb_manifest::{FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES};
+use folddb_value_log::directories::{directory_path, remove_directory};
 use folddb_value_log::long_value::LongValue;
-use folddb_value_log::shelves::{remove_shelf, shelf_path};
 
 use crate::edit::install;
 use crate::state::catalog::TableCore;
@@ -54,24 +54,24 @@ pub fn put_long(engine: &Engine, value: &mut LongValue, front: Option<Front>) ->
     }
     let value_log = &engine.values.log;
     let _only = engine.values.making();
-    let shelf = segments::make_numbered(
+    let directory = segments::make_numbered(
         engine,
-        &|| value_log.shelves.make(value.record_bytes()),
-        &|shelf| shelf.number(),
-        &|shelf| value_log.shelves.unmake(shelf),
+        &|| value_log.directories.make(value.record_bytes()),
+        &|directory| directory.number(),
+        &|directory| value_log.directories.unmake(directory),
     )?;
-    let number = shelf.number();
-    let gone = || remove_shelf(&*engine.host.files, &shelf_path(&engine.dir, number));
-    let shelf = value_log.shelves.shelve(shelf, value).inspect_err(|error| {
+    let number = directory.number();
+    let gone = || remove_directory(&*engine.host.files, &directory_path(&engine.dir, number));
+    let directory = value_log.directories.shelve(directory, value).inspect_err(|error| {
         gone();
         log_sync::note_write_failure(engine, error);
     })?;
-    segments::list_values(engine, FileName::Shelf(number)).inspect_err(|error| {
+    segments::list_values(engine, FileName::ValueDirectory(number)).inspect_err(|error| {
         if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Closed) {
             gone(); // after any other failure the edit may be on the disk
         }
     })?;
-    value_log.go_on_behind(shelf);
+    value_log.go_on_behind(directory);
     engine.counters.value_bytes_written.add(value.record_bytes());
     let place = folddb_base::ValuePlace { segment: number.0 as u32, unit: 1 };
     let time_ms = engine.host.clock.unix_millis();

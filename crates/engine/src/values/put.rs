@@ -44,7 +44,7 @@ pub(crate) fn require(engine: &Engine, feature: u64, is_said: &AtomicBool) -> Re
 /// Puts one record of a value into the value log.
 pub fn put_value(engine: &Engine, values_in: ValuesIn, record: &[u8]) -> Result<ValuePlace> {
     if values_in == ValuesIn::Files {
-        return directories::put_object(engine, record);
+        return directories::put_value_file(engine, record);
     }
     loop {
         let put = engine

@@ -66,7 +66,7 @@ impl<'a> Renewal<'a> {
     }
 
     fn put(&mut self, file: FileName, unit: u32, record: Vec<u8>) -> Result<()> {
-        let offset = if matches!(file, FileName::Object(..)) { 0 } else { u64::from(unit) * VALUE_ALIGN };
+        let offset = if matches!(file, FileName::ValueFile(..)) { 0 } else { u64::from(unit) * VALUE_ALIGN };
         match &mut self.run {
             Some(run) if run.goes_on(&file, offset) => run.bytes.extend_from_slice(&record),
             _ => {
@@ -96,12 +96,12 @@ impl<'a> Renewal<'a> {
             let path = self.dir.join(file.to_string());
             self.files.sync_file(&path).map_err(|error| Error::io("sync", &path, error))?;
         }
-        let shelf_of = |file: &FileName| match file {
-            FileName::Object(shelf, _) => Some(*shelf),
+        let directory_of = |file: &FileName| match file {
+            FileName::ValueFile(directory, _) => Some(*directory),
             _ => None,
         };
-        for shelf in self.renewed.iter().filter_map(shelf_of).collect::<BTreeSet<_>>() {
-            let path = self.dir.join(FileName::Shelf(shelf).to_string());
+        for directory in self.renewed.iter().filter_map(directory_of).collect::<BTreeSet<_>>() {
+            let path = self.dir.join(FileName::ValueDirectory(directory).to_string());
             self.files.sync_dir(&path).map_err(|error| Error::io("sync the directory", &path, error))?;
         }
         Ok(())

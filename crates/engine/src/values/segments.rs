@@ -9,8 +9,8 @@ use folddb_host::sync::atomic::Ordering;
 use folddb_layout::file_name::FileName;
 use folddb_manifest::{Change, State};
 use folddb_value_log::ValuesEnd;
+use folddb_value_log::directories::{DirectoryEnd, remove_directory};
 use folddb_value_log::segment::values_path;
-use folddb_value_log::shelves::{ShelfEnd, remove_shelf};
 
 use crate::edit::install;
 use crate::state::engine::Engine;
@@ -80,8 +80,8 @@ pub(crate) fn note_listed_values(engine: &Engine, manifest: &Manifest) {
 /// Bytes of a segment: what counts of one that is sealed, else its length.
 pub fn segment_bytes(engine: &Engine, state: &State, number: FileNumber) -> u64 {
     let sealed_end = state.values.get(&number).copied().flatten();
-    if state.is_shelf(number) {
-        return shelf_bytes(engine, number, sealed_end);
+    if state.is_directory(number) {
+        return directory_bytes(engine, number, sealed_end);
     }
     let made = || engine.values.lens.lock().get(&number).copied();
     let there = || engine.host.files.len_bytes(&values_path(&engine.dir, number)).ok();
@@ -99,15 +99,15 @@ pub(crate) fn seal_change(end: &ValuesEnd) -> Change {
 }
 
 /// The same of a directory.
-pub(crate) fn seal_shelf_change(end: &ShelfEnd) -> Change {
-    Change::SealShelf { segment: end.number, bytes: end.bytes, objects: end.objects }
+pub(crate) fn seal_directory_change(end: &DirectoryEnd) -> Change {
+    Change::SealDirectory { segment: end.number, bytes: end.bytes, value_files: end.value_files }
 }
 
 /// The change that lists a segment of this name.
 pub(crate) fn add_change(name: FileName) -> Option<Change> {
     match name {
         FileName::Values(segment) => Some(Change::AddValues { segment }),
-        FileName::Shelf(segment) => Some(Change::AddShelf { segment }),
+        FileName::ValueDirectory(segment) => Some(Change::AddDirectory { segment }),
         _ => None,
     }
 }
@@ -116,13 +116,13 @@ pub(crate) fn add_change(name: FileName) -> Option<Change> {
 pub(crate) fn remove_leftover(files: &dyn Files, dir: &Path, name: FileName) {
     let path = dir.join(name.to_string());
     match name {
-        FileName::Shelf(_) => remove_shelf(files, &path),
+        FileName::ValueDirectory(_) => remove_directory(files, &path),
         _ => drop(files.remove(&path)),
     }
 }
 
-/// Bytes of a shelf that is sealed, as far as is known; of one that is open the value log knows.
-pub(crate) fn shelf_bytes(engine: &Engine, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
+/// Bytes of a directory that is sealed, as far as is known; of one that is open the value log knows.
+pub(crate) fn directory_bytes(engine: &Engine, number: FileNumber, sealed_bytes: Option<u64>) -> u64 {
     let swept = engine.values.swept.lock().get(&number).map(|swept| swept.bytes);
     swept.or(sealed_bytes).unwrap_or(0)
 }

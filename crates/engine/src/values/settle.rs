@@ -29,7 +29,7 @@ pub(crate) fn keep_values_ready(engine: &Engine) -> Result<()> {
             put::make_segment(engine, 0)?;
         }
     }
-    directories::keep_shelves_ready(engine)
+    directories::keep_directories_ready(engine)
 }
 
 /// Syncs what has gathered, so that an opening after a crash has little to look at, and seals what is full.
@@ -47,22 +47,22 @@ pub(crate) fn settle_values(engine: &Engine) -> Result<()> {
         sync_values(engine)?;
     }
     shed_values(engine)?;
-    let (sealed, shelves) = (value_log.take_sealed(), value_log.shelves.take_sealed());
-    if sealed.is_empty() && shelves.is_empty() {
+    let (sealed, directories) = (value_log.take_sealed(), value_log.directories.take_sealed());
+    if sealed.is_empty() && directories.is_empty() {
         fence_unpinned(engine);
         return Ok(());
     }
     let changes: Vec<Change> = sealed
         .iter()
         .map(segments::seal_change)
-        .chain(shelves.iter().map(segments::seal_shelf_change))
+        .chain(directories.iter().map(segments::seal_directory_change))
         .collect();
     // What is not sealed by an edit is sealed at the next opening; until then it is longer than it need be.
     segments::edit_values(engine, &changes)
         .inspect_err(|error| log_sync::note_write_failure(engine, error))?;
     sealed.iter().for_each(|&end| value_log.cut(end));
     let numbers = sealed.iter().map(|segment| segment.number);
-    fence(engine, numbers.chain(shelves.iter().map(|shelf| shelf.number)).collect());
+    fence(engine, numbers.chain(directories.iter().map(|directory| directory.number)).collect());
     Ok(())
 }
 
@@ -120,13 +120,16 @@ pub(crate) fn sync_values(engine: &Engine) -> Result<()> {
 /// Ends the value log in order: what it holds is sealed, what it never used goes.
 pub(crate) fn close_values(engine: &Engine) -> Result<()> {
     let value_log = &engine.values.log;
-    let ((ends, unused), (shelves, empty)) = (value_log.close()?, value_log.shelves.close()?);
-    let unused: Vec<FileName> =
-        unused.into_iter().map(FileName::Values).chain(empty.into_iter().map(FileName::Shelf)).collect();
+    let ((ends, unused), (directories, empty)) = (value_log.close()?, value_log.directories.close()?);
+    let unused: Vec<FileName> = unused
+        .into_iter()
+        .map(FileName::Values)
+        .chain(empty.into_iter().map(FileName::ValueDirectory))
+        .collect();
     let mut changes: Vec<Change> = ends
         .iter()
         .map(segments::seal_change)
-        .chain(shelves.iter().map(segments::seal_shelf_change))
+        .chain(directories.iter().map(segments::seal_directory_change))
         .collect();
     let numbers = unused.iter().filter_map(|name| name.number());
     changes.extend(numbers.map(|segment| Change::RemoveValues { segment }));

@@ -17,8 +17,8 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 use folddb_manifest::{State, TableState};
+use folddb_value_log::directories::value_files_in;
 use folddb_value_log::moved::MovedFile;
-use folddb_value_log::shelves::objects_in;
 
 use folddb_engine::state::hash_files::open_saved;
 use folddb_engine::state::hash_index::{Hashed, RecordsOf, low_bits, new_salt, slot_of};
@@ -102,8 +102,8 @@ impl<'a> ValueLogFiles<'a> {
         for listed in by_number {
             let Ok(file) = self.open_file(listed) else { continue };
             let number = listed.number.0 as u32;
-            if matches!(listed.name, FileName::Shelf(_)) {
-                self.each_object(table, (&file, number), visit)?;
+            if matches!(listed.name, FileName::ValueDirectory(_)) {
+                self.each_value_file(table, (&file, number), visit)?;
                 continue;
             }
             let of = RecordsOf { table, has_fronts: false };
@@ -149,14 +149,14 @@ fn each_offset(end: u64, take: &mut dyn FnMut(u64, u32) -> Result<Option<u64>>) 
 
 impl ValueLogFiles<'_> {
     /// The same of a segment that is a directory: of two records of a key the one with the higher unit was written later.
-    fn each_object(
+    fn each_value_file(
         &mut self,
         table: TableId,
         (file, number): (&ValueFile, u32),
         visit: &mut VisitRecord<'_>,
     ) -> Result<()> {
-        let shelf = FileNumber(u64::from(number));
-        for unit in objects_in(&**self.files, self.dir, shelf).unwrap_or_default() {
+        let directory = FileNumber(u64::from(number));
+        for unit in value_files_in(&**self.files, self.dir, directory).unwrap_or_default() {
             let mut record = Vec::new();
             if file.front(unit, RECORD_HEAD_BYTES as u64, &mut record).is_err() {
                 continue;

@@ -5,7 +5,7 @@
 //!              under the commit lock besides, for a moment: where the log ends, and at which seq
 //!   sync       the log up to there; it is copied, never linked, and only as far as it is durable
 //!   parts      second names of the store's files, or of an earlier generation's, or copies; sealed value segments too
-//!   objects    values in files of their own, as parts, saved indexes and the copied log lead to them: in the same ways
+//!   value files    values in files of their own, as parts, saved indexes and the copied log lead to them: in the same ways
 //!   manifest   what lives, with the log's start and end, in a file of its own
 //!   check      copies are read back record by record, the log frame by frame
 //!   adopt      the list, a sync of the directory, and only then its name
@@ -297,7 +297,7 @@ fn capture_at_rest(engine: &Engine) -> Result<Capture> {
 /// will be, and what a backup holds never changes. Where nobody appends, an unsealed one counts with its whole length.
 fn value_files(engine: &Engine, state: &State, open: &[ValuesEnd]) -> Result<Vec<ValuesCopy>> {
     let mut copies = Vec::new();
-    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_shelf(**number)) {
+    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_directory(**number)) {
         let path = values_path(&engine.dir, number);
         let len = engine.host.files.len_bytes(&path).map_err(|error| Error::io("read", &path, error))?;
         let open_end = open.iter().find(|one| one.number == number).map(|one| one.end);
@@ -417,20 +417,22 @@ impl<'a> Making<'a> {
 
     fn fill(&mut self) -> Result<()> {
         let state = Arc::clone(&self.capture.state);
-        for shelf in state.shelves.keys().map(|&number| FileName::Shelf(number).to_string()) {
-            copying::make_shelf(self.files(), &self.draft.join(shelf))?;
+        for directory in state.directories.keys().map(|&number| FileName::ValueDirectory(number).to_string())
+        {
+            copying::make_directory(self.files(), &self.draft.join(directory))?;
         }
         let mut to_copy = self.link_parts(&state)?;
         self.check_space(&to_copy)?;
         self.copy_log()?;
         // Before what takes long: these nobody holds against a writer beside.
-        to_copy.splice(..0, self.link_objects(&state)?);
+        to_copy.splice(..0, self.link_value_files(&state)?);
         self.check_space(&to_copy)?;
         for (name, bytes) in to_copy {
             self.copy_part(name, bytes)?;
         }
-        for shelf in state.shelves.keys().map(|&number| FileName::Shelf(number).to_string()) {
-            sync_dir(self.files(), &self.draft.join(shelf))?;
+        for directory in state.directories.keys().map(|&number| FileName::ValueDirectory(number).to_string())
+        {
+            sync_dir(self.files(), &self.draft.join(directory))?;
         }
         self.write_manifest(&state)?;
         self.copy_format()?;
@@ -456,13 +458,13 @@ impl<'a> Making<'a> {
 
     /// The same of the values in files of their own that the parts, the saved indexes and the copied log lead to. Nothing about such
     /// a file ever changes. Others are dead.
-    fn link_objects(&mut self, state: &State) -> Result<Vec<(FileName, u64)>> {
+    fn link_value_files(&mut self, state: &State) -> Result<Vec<(FileName, u64)>> {
         let (host, dirs) = (&self.engine.host, (&*self.engine.dir, self.draft));
         let state = self.state_of_log(state);
         let needed = needed_units(host, dirs, &state, &self.engine.options.custom)?;
-        let names = needed
-            .iter()
-            .flat_map(|(&shelf, units)| units.iter().map(move |&unit| FileName::Object(shelf, unit)));
+        let names = needed.iter().flat_map(|(&directory, units)| {
+            units.iter().map(move |&unit| FileName::ValueFile(directory, unit))
+        });
         let mut to_copy = Vec::new();
         for name in names {
             let path = self.engine.path(&name.to_string());
@@ -500,7 +502,7 @@ impl<'a> Making<'a> {
     fn open(&self, name: FileName, path: &Path) -> Result<Arc<dyn ReadFile>> {
         let is_gone = |error: &std::io::Error| {
             let kinds = [std::io::ErrorKind::NotFound, std::io::ErrorKind::StaleNetworkFileHandle];
-            matches!(name, FileName::Object(..)) && kinds.contains(&error.kind())
+            matches!(name, FileName::ValueFile(..)) && kinds.contains(&error.kind())
         };
         self.files().open(path).map_err(|error| match is_gone(&error) {
             true if self.engine.options.beside.is_some() => gone_beside(path),
@@ -515,7 +517,7 @@ impl<'a> Making<'a> {
     fn is_durable(&self, name: FileName, path: &Path) -> bool {
         let is_known = match name {
             FileName::Values(_) => false,
-            FileName::Object(..) => self.engine.journal.is_some(),
+            FileName::ValueFile(..) => self.engine.journal.is_some(),
             _ => true,
         };
         is_known || self.files().sync_file(path).is_ok()
@@ -582,14 +584,15 @@ impl<'a> Making<'a> {
     fn write_manifest(&mut self, state: &State) -> Result<()> {
         let mut state = State {
             values: self.capture.values.iter().map(|one| (one.number, Some(one.bytes))).collect(),
-            shelves: BTreeMap::new(),
+            directories: BTreeMap::new(),
             ..self.state_of_log(state)
         };
-        for &shelf in self.capture.state.shelves.keys() {
-            let of_shelf = |file: &&ListedFile| matches!(file.name, FileName::Object(one, _) if one == shelf);
-            let here = self.list.iter().filter(of_shelf);
-            state.shelves.insert(shelf, Some(here.clone().count() as u64));
-            state.values.insert(shelf, Some(here.map(|file| file.len_bytes).sum()));
+        for &directory in self.capture.state.directories.keys() {
+            let of_directory =
+                |file: &&ListedFile| matches!(file.name, FileName::ValueFile(one, _) if one == directory);
+            let here = self.list.iter().filter(of_directory);
+            state.directories.insert(directory, Some(here.clone().count() as u64));
+            state.values.insert(directory, Some(here.map(|file| file.len_bytes).sum()));
         }
         let number = write_manifest(&self.engine.host, self.draft, state)?;
         self.list_small(FileName::Manifest(number))

@@ -11,8 +11,8 @@ use folddb_base::{Error, Result};
 use folddb_host::{Files, ReadFile};
 use folddb_layout::backup::TAIL_BYTES_MAX;
 use folddb_layout::file_name::FileName;
+use folddb_value_log::directories::remove_directory;
 use folddb_value_log::moved::read_past_errors;
-use folddb_value_log::shelves::remove_shelf;
 
 /// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -117,7 +117,7 @@ pub(crate) fn sync_dir(files: &dyn Files, dir: &Path) -> Result<()> {
 }
 
 /// Makes a directory for values in files of their own.
-pub(crate) fn make_shelf(files: &dyn Files, path: &Path) -> Result<()> {
+pub(crate) fn make_directory(files: &dyn Files, path: &Path) -> Result<()> {
     files.create_dir(path).map_err(|error| Error::io("create the directory", path, error))
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn make_shelf(files: &dyn Files, path: &Path) -> Result<()> {
 pub(crate) fn remove_all(files: &dyn Files, dir: &Path) {
     for name in files.list(dir).unwrap_or_default() {
         match FileName::parse(&name) {
-            Some(FileName::Shelf(_)) => remove_shelf(files, &dir.join(name)),
+            Some(FileName::ValueDirectory(_)) => remove_directory(files, &dir.join(name)),
             _ => drop(files.remove(&dir.join(name))),
         }
     }

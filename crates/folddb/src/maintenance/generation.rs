@@ -102,7 +102,7 @@ pub(crate) fn check(
             return Err(fault);
         }
     }
-    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_shelf(**number)) {
+    for (&number, end) in state.values.iter().filter(|(number, _)| !state.is_directory(**number)) {
         let name = FileName::Values(number);
         let is_whole = files.get(&name).is_some_and(|file| end.is_some_and(|end| end <= file.len_bytes));
         if !is_whole {
@@ -114,21 +114,21 @@ pub(crate) fn check(
         }
         read(end.unwrap_or(0));
     }
-    for (&number, objects) in &state.shelves {
-        // Each object that the list names is there, as was looked at above; here, that it names as many.
-        let named = (FileName::Object(number, 0), FileName::Object(number, u32::MAX));
+    for (&number, value_files) in &state.directories {
+        // Each value file that the list names is there, as was looked at above; here, that it names as many.
+        let named = (FileName::ValueFile(number, 0), FileName::ValueFile(number, u32::MAX));
         let named = files.range(named.0..=named.1).map(|(_, file)| file.len_bytes);
         let (count, bytes) = named.fold((0, 0), |(count, bytes), one| (count + 1, bytes + one));
-        if objects.is_none_or(|objects| objects != count) {
-            let path = dir.join(FileName::Shelf(number).to_string());
+        if value_files.is_none_or(|value_files| value_files != count) {
+            let path = dir.join(FileName::ValueDirectory(number).to_string());
             let message =
                 format!("the list of the backup names {count} values of {}, not all", path.display());
             return Err(Error::new(ErrorKind::Corruption, message));
         }
         read(bytes);
     }
-    for (shelf, units) in needed_units(host, (dir, dir), &state, custom)? {
-        let names = units.into_iter().map(|unit| FileName::Object(shelf, unit));
+    for (directory, units) in needed_units(host, (dir, dir), &state, custom)? {
+        let names = units.into_iter().map(|unit| FileName::ValueFile(directory, unit));
         if let Some(name) = names.into_iter().find(|name| !files.contains_key(name)) {
             let path = dir.join(name.to_string());
             return Err(Error::missing(

@@ -32,7 +32,7 @@ use folddb_engine::values::load::rope_of;
 /// Files that are kept open.
 const OPEN_FILES: usize = 8;
 
-/// What is needed of each shelf: units, rising, each once.
+/// What is needed of each directory: units, rising, each once.
 pub(crate) type NeededUnits = BTreeMap<FileNumber, Vec<u32>>;
 
 /// What the store in `dir` needs, whose log lies in `log_dir`, and is a copy up to where `state` knows it
@@ -46,7 +46,8 @@ pub(crate) fn needed_units(
     state: &State,
     custom: &Custom,
 ) -> Result<NeededUnits> {
-    let mut needed: NeededUnits = state.shelves.keys().map(|&shelf| (shelf, Vec::new())).collect();
+    let mut needed: NeededUnits =
+        state.directories.keys().map(|&directory| (directory, Vec::new())).collect();
     if needed.is_empty() {
         return Ok(needed);
     }
@@ -54,11 +55,11 @@ pub(crate) fn needed_units(
     let hashed = saved_indexes(host, dir, state)?;
     add_of_log(host, log_dir, state, &hashed, &mut needed)?;
     let by_low: BTreeMap<u32, FileNumber> =
-        state.shelves.keys().map(|&shelf| (low_bits(shelf.0), shelf)).collect();
+        state.directories.keys().map(|&directory| (low_bits(directory.0), directory)).collect();
     for index in hashed.values() {
         index.each_place(&mut |low, unit| {
-            let shelf = by_low.get(&low).and_then(|shelf| needed.get_mut(shelf));
-            shelf.into_iter().for_each(|units| units.push(unit));
+            let directory = by_low.get(&low).and_then(|directory| needed.get_mut(directory));
+            directory.into_iter().for_each(|units| units.push(unit));
         })?;
     }
     for units in needed.values_mut() {
@@ -79,11 +80,11 @@ fn add_of_parts(
     for (number, order, _) in parts_of(state, custom)? {
         let path = dir.join(FileName::Part(number).to_string());
         let part = Part::open(&host.files, &path, number, &order, &shared)?;
-        let shelf_of = |segment: u32| FileNumber(u64::from(segment));
-        if part.facts().values.iter().any(|used| state.is_shelf(shelf_of(used.segment))) {
+        let directory_of = |segment: u32| FileNumber(u64::from(segment));
+        if part.facts().values.iter().any(|used| state.is_directory(directory_of(used.segment))) {
             let liveness = part.liveness()?;
-            for (&shelf, units) in needed.iter_mut() {
-                units.extend(liveness.units(shelf.0 as u32));
+            for (&directory, units) in needed.iter_mut() {
+                units.extend(liveness.units(directory.0 as u32));
             }
         }
         part.forget();
@@ -119,8 +120,8 @@ fn add_of_log(
         let is_to_be_flushed = state.tables.get(&record.table).is_some_and(|table| seq > table.flushed_seq);
         let rope = rope_of(record).filter(|_| is_to_be_flushed);
         let mut note = |pointer: Pointer<'_>| {
-            let shelf = needed.get_mut(&FileNumber(u64::from(pointer.place.segment)));
-            shelf.into_iter().for_each(|units| units.push(pointer.place.unit));
+            let directory = needed.get_mut(&FileNumber(u64::from(pointer.place.segment)));
+            directory.into_iter().for_each(|units| units.push(pointer.place.unit));
         };
         rope.iter().flat_map(|rope| rope.pointers()).for_each(&mut note);
         Ok(())

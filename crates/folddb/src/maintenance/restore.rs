@@ -236,7 +236,7 @@ fn is_moved(name: &FileName) -> bool {
         name,
         FileName::Part(_)
             | FileName::Values(_)
-            | FileName::Object(..)
+            | FileName::ValueFile(..)
             | FileName::Moved(_)
             | FileName::Index(_)
     )
@@ -263,15 +263,15 @@ impl Making<'_> {
         let log = &checked.log;
         let (end_lsn, last_seq) =
             if self.what.at_seq.is_some() { log.cut } else { (log.end_lsn, log.last_seq) };
-        let shelf = |number: &FileNumber| self.to.join(FileName::Shelf(*number).to_string());
-        let shelves: Vec<PathBuf> = checked.state.shelves.keys().map(shelf).collect();
-        shelves.iter().try_for_each(|path| copying::make_shelf(&*files, path))?;
+        let directory = |number: &FileNumber| self.to.join(FileName::ValueDirectory(*number).to_string());
+        let directories: Vec<PathBuf> = checked.state.directories.keys().map(directory).collect();
+        directories.iter().try_for_each(|path| copying::make_directory(&*files, path))?;
         for file in &list.files {
             if is_moved(&file.name) {
                 self.part(&file.name.to_string(), file.len_bytes)?;
             }
         }
-        shelves.iter().try_for_each(|path| copying::sync_dir(&*files, path))?;
+        directories.iter().try_for_each(|path| copying::sync_dir(&*files, path))?;
         if end_lsn > checked.state.log_start_lsn {
             for &number in &log.segments {
                 self.segment(number, store_id, end_lsn)?;

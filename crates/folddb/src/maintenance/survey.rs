@@ -170,8 +170,8 @@ impl Survey {
         let listed: BTreeSet<FileNumber> = state.part_files().chain(state.index_files()).collect();
         let is_listed = move |file: &FileName| match file {
             FileName::Part(number) | FileName::Index(number) => listed.contains(number),
-            FileName::Values(number) => state.values.contains_key(number) && !state.is_shelf(*number),
-            FileName::Shelf(number) => state.is_shelf(*number),
+            FileName::Values(number) => state.values.contains_key(number) && !state.is_directory(*number),
+            FileName::ValueDirectory(number) => state.is_directory(*number),
             FileName::Moved(number) => state.moved_files.contains_key(number),
             FileName::Kept(number) => state.feeds.kept().iter().any(|kept| kept.file == *number),
             _ => true,

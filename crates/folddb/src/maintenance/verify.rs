@@ -200,10 +200,12 @@ impl Look<'_> {
         for (&number, end) in &state.values {
             let name = state.values_name(number);
             let what = match self.options.host.files.len_bytes(&self.survey.path(name)) {
-                Err(error) if state.is_shelf(number) && error.kind() == std::io::ErrorKind::IsADirectory => {
+                Err(error)
+                    if state.is_directory(number) && error.kind() == std::io::ErrorKind::IsADirectory =>
+                {
                     continue;
                 }
-                Ok(_) if state.is_shelf(number) => continue,
+                Ok(_) if state.is_directory(number) => continue,
                 Ok(len) if end.is_none_or(|end| len >= end) => match self.values_header(number) {
                     Ok(()) => continue,
                     Err(error) => in_words(&error),
@@ -558,7 +560,7 @@ fn lost_value(frame: &ReplayFrame<'_>, values: &ValuesAtRest<'_>) -> Option<Lost
         rope_of(&record)?.pointers().filter(|pointer| !is_long(pointer.len)).find_map(|pointer| {
             let loaded = values.piece((record.table, record.key), &pointer);
             let file = values.name_of(pointer.place);
-            let offset = if matches!(file, FileName::Object(..)) { 0 } else { pointer.place.offset() };
+            let offset = if matches!(file, FileName::ValueFile(..)) { 0 } else { pointer.place.offset() };
             loaded.is_err().then_some(LostValue { file, offset, lsn: frame.lsn })
         })
     })

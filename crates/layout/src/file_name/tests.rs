@@ -12,8 +12,8 @@ fn names() -> impl Strategy<Value = FileName> {
         3 => FileName::Log(number),
         4 => FileName::Values(number),
         5 => FileName::Moved(number),
-        6 => FileName::Shelf(number),
-        7 => FileName::Object(number, number.0 as u32),
+        6 => FileName::ValueDirectory(number),
+        7 => FileName::ValueFile(number, number.0 as u32),
         8 => FileName::Kept(number),
         _ => FileName::Part(number),
     })
@@ -48,7 +48,7 @@ fn the_names_are_these() {
     assert_eq!(FileName::Part(seven).to_string(), "000007.part");
     assert_eq!(FileName::Part(seven).number(), Some(seven));
     assert_eq!(FileName::Lock.number(), None);
-    assert_eq!(FileName::Object(seven, 12).to_string(), "000007.shelf/000012.value");
+    assert_eq!(FileName::ValueFile(seven, 12).to_string(), "000007.shelf/000012.value");
 }
 
 #[test]

@@ -40,8 +40,10 @@ pub(crate) fn changes() -> impl Strategy<Value = Change> {
                 10 => Change::TrimPart { table, run, file: file_number, low: vec![byte] },
                 11 => Change::MoveRun { table, run, tier, age },
                 12..=14 => Change::AddValues { segment: file_number },
-                19 => Change::AddShelf { segment: file_number },
-                20 => Change::SealShelf { segment: file_number, bytes: seq, objects: u64::from(byte) },
+                19 => Change::AddDirectory { segment: file_number },
+                20 => {
+                    Change::SealDirectory { segment: file_number, bytes: seq, value_files: u64::from(byte) }
+                }
                 15 => Change::SealValues { segment: file_number, end: seq },
                 16 => Change::RemoveValues { segment: file_number },
                 17..=18 => {
@@ -96,7 +98,7 @@ proptest! {
     fn the_values_of_a_segment_lie_in_one_place(list in prop::collection::vec(changes(), 0..60)) {
         let state = applied(&list);
         prop_assert!(state.moved.keys().all(|segment| !state.values.contains_key(segment)));
-        prop_assert!(state.shelves.keys().all(|segment| state.values.contains_key(segment)), "shelves do not move");
+        prop_assert!(state.directories.keys().all(|segment| state.values.contains_key(segment)), "directories do not move");
         prop_assert!(state.moved.values().all(|file| state.moved_files.contains_key(file)));
         for &file in state.moved_files.keys() {
             prop_assert!(state.moved_in(file).next().is_some(), "a file that carries nothing is not listed");

@@ -36,7 +36,7 @@ pub fn text_of(datum: &Datum) -> String {
 /// Appends an object with these fields, on one line.
 pub fn put_fields<'a>(fields: impl Iterator<Item = (&'a str, &'a Datum)>, out: &mut String) {
     let mut bytes = std::mem::take(out).into_bytes();
-    json_text::put_object(&mut bytes, fields, put_bytes);
+    json_text::put_value_file(&mut bytes, fields, put_bytes);
     *out = String::from_utf8(bytes).unwrap_or_default(); // as in `put`
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn put_bytes(datum: &Datum, out: &mut Vec<u8>) {
         }
         Datum::Map(fields) => {
             let fields = fields.iter().map(|(name, value)| (name.as_str(), value));
-            json_text::put_object(out, fields, put_bytes);
+            json_text::put_value_file(out, fields, put_bytes);
         }
     }
 }

@@ -40,7 +40,7 @@ impl<'a> Node<'a> {
                 out.push(b']');
             }
             Node::Object(fields) => {
-                put_object(out, fields.iter().map(|(name, node)| (name.as_ref(), node)), |node, out| {
+                put_value_file(out, fields.iter().map(|(name, node)| (name.as_ref(), node)), |node, out| {
                     node.put(out)
                 });
             }
@@ -59,7 +59,7 @@ impl<'a> Node<'a> {
 }
 
 /// Appends an object; `put` appends a member's value.
-pub(crate) fn put_object<'n, T>(
+pub(crate) fn put_value_file<'n, T>(
     out: &mut Vec<u8>,
     fields: impl Iterator<Item = (&'n str, T)>,
     put: impl Fn(T, &mut Vec<u8>),

@@ -99,17 +99,21 @@ impl<'a> Doc<'a> {
 }
 
 fn put_fields(fields: &Fields<'_>, out: &mut Vec<u8>) {
-    json_text::put_object(out, fields.iter().map(|(name, doc)| (name.as_ref(), doc)), |doc, out| {
+    json_text::put_value_file(out, fields.iter().map(|(name, doc)| (name.as_ref(), doc)), |doc, out| {
         doc.put(out)
     });
 }
 
 /// Inside of a replacing object every object replaces; that is not said again.
 fn put_plain(fields: &Fields<'_>, out: &mut Vec<u8>) {
-    json_text::put_object(out, fields.iter().map(|(name, doc)| (name.as_ref(), doc)), |doc, out| match doc {
-        Doc::Leaf(text) => out.extend_from_slice(text.as_bytes()),
-        Doc::Merge(fields) | Doc::Replace(fields) => put_plain(fields, out),
-    });
+    json_text::put_value_file(
+        out,
+        fields.iter().map(|(name, doc)| (name.as_ref(), doc)),
+        |doc, out| match doc {
+            Doc::Leaf(text) => out.extend_from_slice(text.as_bytes()),
+            Doc::Merge(fields) | Doc::Replace(fields) => put_plain(fields, out),
+        },
+    );
 }
 
 /// What a document is when nothing was there before.

@@ -76,7 +76,7 @@ impl Kinds<'_> {
             let name = path.file_name().and_then(|name| name.to_str()).expect("a plain name").to_owned();
             self.found(file_kind(&name));
             if path.is_dir() {
-                self.shelf(&path, &name);
+                self.directory(&path, &name);
             }
         }
         let reader = Reader::new(self.doc);
@@ -95,13 +95,13 @@ impl Kinds<'_> {
         }
     }
 
-    fn shelf(&mut self, dir: &Path, shelf: &str) {
-        for entry in std::fs::read_dir(dir).expect("a shelf") {
+    fn directory(&mut self, dir: &Path, directory: &str) {
+        for entry in std::fs::read_dir(dir).expect("a value directory") {
             let name = entry.expect("an entry").file_name();
-            self.found(file_kind(&format!("{shelf}/{}", name.to_string_lossy())));
+            self.found(file_kind(&format!("{directory}/{}", name.to_string_lossy())));
             self.found("layout value-record");
-            let object = std::fs::read(dir.join(name)).expect("an object is read");
-            if object.get(14) == Some(&1) {
+            let value_file = std::fs::read(dir.join(name)).expect("a value file is read");
+            if value_file.get(14) == Some(&1) {
                 self.found("a front behind its value");
             }
         }

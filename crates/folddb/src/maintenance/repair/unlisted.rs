@@ -21,15 +21,15 @@ use folddb_engine::state::hash_index::low_bits;
 pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut State) -> Vec<Finding> {
     let mut findings = Vec::new();
     for &name in &survey.files {
-        let (FileName::Values(number) | FileName::Shelf(number)) = name else { continue };
+        let (FileName::Values(number) | FileName::ValueDirectory(number)) = name else { continue };
         if !is_free(state, number) {
             continue;
         }
         match has_begun(survey, files, name, number) {
             Ok(true) => {
                 state.values.insert(number, None);
-                if matches!(name, FileName::Shelf(_)) {
-                    state.shelves.insert(number, None);
+                if matches!(name, FileName::ValueDirectory(_)) {
+                    state.directories.insert(number, None);
                 }
                 findings.push(entered(name));
             }
@@ -78,7 +78,7 @@ fn is_free(state: &State, number: FileNumber) -> bool {
 
 /// Whether values were ever put into a segment. One that was made ahead, and lost its header to a power cut, is all zeros there.
 fn has_begun(survey: &Survey, files: &dyn Files, name: FileName, number: FileNumber) -> Result<bool, String> {
-    if matches!(name, FileName::Shelf(_)) {
+    if matches!(name, FileName::ValueDirectory(_)) {
         return Ok(true);
     }
     let mut header = vec![0; VALUES_HEADER_BYTES];

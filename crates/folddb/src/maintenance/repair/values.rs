@@ -21,8 +21,8 @@ use folddb_layout::values::{check_header, header};
 use folddb_manifest::State;
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
+use folddb_value_log::directories::{DirectoryEnd, value_files_in};
 use folddb_value_log::moved::{MovedFile, open_damaged, write_anew};
-use folddb_value_log::shelves::{ShelfEnd, objects_in};
 
 use super::Mender;
 use crate::maintenance::copying;
@@ -48,7 +48,8 @@ pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State)
         Some(&file) => whole(file).or_else(|| damaged(file)).is_some(),
         None => files.len_bytes(&survey.path(FileName::Values(segment))).is_ok(),
     };
-    let listed = state.values.keys().chain(state.moved.keys()).filter(|&&segment| !state.is_shelf(segment));
+    let listed =
+        state.values.keys().chain(state.moved.keys()).filter(|&&segment| !state.is_directory(segment));
     let gone: Vec<FileNumber> = listed.copied().filter(|&segment| !is_there(segment)).collect();
     if gone.is_empty() {
         return;
@@ -87,11 +88,11 @@ impl Mender<'_> {
     /// Copies the values, as they are. Segments that are not there are written as empty ones, so that the store opens and only
     /// their values are missing.
     pub(super) fn values(&mut self, state: &mut State) -> Result<()> {
-        let shelves: Vec<FileNumber> = state.shelves.keys().copied().collect();
-        for &number in &shelves {
-            self.shelf(state, number)?;
+        let directories: Vec<FileNumber> = state.directories.keys().copied().collect();
+        for &number in &directories {
+            self.directory(state, number)?;
         }
-        for (&number, end) in state.values.iter_mut().filter(|(number, _)| !shelves.contains(number)) {
+        for (&number, end) in state.values.iter_mut().filter(|(number, _)| !directories.contains(number)) {
             self.segment(number, end)?;
         }
         for file in std::mem::take(&mut state.moved_files).into_keys() {
@@ -148,35 +149,35 @@ impl Mender<'_> {
     }
 
     /// Copies values in files of their own as they are. Where their directory is lost, it becomes an empty one.
-    fn shelf(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
+    fn directory(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
         let files = &*self.options.host.files;
-        let name = FileName::Shelf(number).to_string();
-        copying::make_shelf(files, &self.draft.join(&name))?;
-        let there = objects_in(files, &self.survey.dir, number);
+        let name = FileName::ValueDirectory(number).to_string();
+        copying::make_directory(files, &self.draft.join(&name))?;
+        let there = value_files_in(files, &self.survey.dir, number);
         if let Err(error) = &there {
             let what = format!("the values in it are lost: {}", in_words(error));
             self.report.findings.push(Finding::damage(name.clone(), None, what));
         }
-        let mut end = ShelfEnd { number, bytes: 0, objects: 0 };
+        let mut end = DirectoryEnd { number, bytes: 0, value_files: 0 };
         for unit in there.unwrap_or_default() {
-            let object = FileName::Object(number, unit).to_string();
-            let (path, to) = (self.survey.dir.join(&object), self.draft.join(&object));
+            let value_file = FileName::ValueFile(number, unit).to_string();
+            let (path, to) = (self.survey.dir.join(&value_file), self.draft.join(&value_file));
             let opened = files.open(&path).and_then(|file| Ok((file.len_bytes()?, file)));
             match opened {
                 Ok((len, file)) => {
                     let unread = copying::copy_past_errors(files, (&[], &*file, 0..len), &to)?;
-                    self.tell_unread(&object, unread);
-                    (end.bytes, end.objects) = (end.bytes + len, end.objects + 1);
+                    self.tell_unread(&value_file, unread);
+                    (end.bytes, end.value_files) = (end.bytes + len, end.value_files + 1);
                 }
                 Err(error) => {
                     let what = format!("the value in it is lost: {error}");
-                    self.report.findings.push(Finding::damage(object, None, what));
+                    self.report.findings.push(Finding::damage(value_file, None, what));
                 }
             }
         }
         copying::sync_dir(files, &self.draft.join(&name))?;
         state.values.insert(number, Some(end.bytes));
-        state.shelves.insert(number, Some(end.objects));
+        state.directories.insert(number, Some(end.value_files));
         Ok(())
     }
 

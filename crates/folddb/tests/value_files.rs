@@ -46,12 +46,12 @@ fn settle(store: &Store) {
 }
 
 /// The files of values under a store, with their lengths.
-fn objects(path: &Path) -> BTreeMap<PathBuf, u64> {
+fn value_files(path: &Path) -> BTreeMap<PathBuf, u64> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(path).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir()) {
         assert!(entry.path().extension().is_some_and(|extension| extension == "shelf"));
-        for object in fs::read_dir(entry.path()).unwrap().map(Result::unwrap) {
-            found.insert(object.path(), object.metadata().unwrap().len());
+        for value_file in fs::read_dir(entry.path()).unwrap().map(Result::unwrap) {
+            found.insert(value_file.path(), value_file.metadata().unwrap().len());
         }
     }
     found
@@ -91,18 +91,18 @@ fn each_value_is_a_file_and_goes_when_it_is_dead() {
     }
     settle(&store);
     check(&store, 3);
-    let live: u64 = objects(&path).values().sum();
-    assert_eq!(objects(&path).len() as u64, 2 * KEYS, "every value has its file, and no dead one has");
+    let live: u64 = value_files(&path).values().sum();
+    assert_eq!(value_files(&path).len() as u64, 2 * KEYS, "every value has its file, and no dead one has");
     assert_eq!(store.stats().value_bytes, live);
     assert_eq!(fs::read_dir(&path).unwrap().filter(|one| has_ending(one, "values")).count(), 0);
-    // Most of a shelf is dead, and what is alive of it stays where it is.
+    // Most of a directory is dead, and what is alive of it stays where it is.
     for key in (0..KEYS).filter(|key| key % 5 != 0) {
         hashed(&store).delete(&key).unwrap();
         sorted(&store).delete(&key).unwrap();
     }
-    let there = objects(&path);
+    let there = value_files(&path);
     settle(&store);
-    let left = objects(&path);
+    let left = value_files(&path);
     assert_eq!(left.len() as u64, 2 * KEYS / 5);
     assert!(left.iter().all(|(path, bytes)| there.get(path) == Some(bytes)));
     store.close().unwrap();
@@ -153,13 +153,13 @@ fn snapshots_scans_and_located_values_keep_what_they_lead_to() {
             "the scan sees what was"
         );
         settle(&store); // a walk of a hashed table is a border, as a snapshot is
-        let before = objects(&path).len();
+        let before = value_files(&path).len();
         drop(located);
-        let after = objects(&path).len();
+        let after = value_files(&path).len();
         assert!(after < before, "what only they held goes with them: {before}, then {after}");
     }
     settle(&store);
-    assert_eq!(objects(&path).len() as u64, 2 * KEYS);
+    assert_eq!(value_files(&path).len() as u64, 2 * KEYS);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn backups_link_each_file_and_repair_takes_each_one_over() {
     let restored = Store::open(&back, options()).unwrap();
     check(&restored, 1);
     settle(&restored);
-    assert_eq!(objects(&back).len() as u64, 2 * KEYS);
+    assert_eq!(value_files(&back).len() as u64, 2 * KEYS);
     restored.close().unwrap();
     // The index of the hashed table is lost: it is made anew from the files.
     let index = fs::read_dir(&back).unwrap().find(|one| has_ending(one, "index")).unwrap().unwrap().path();

@@ -1,0 +1,431 @@
+//! Segments of the value log that are directories: each value is a file of its own, an *value file*.
+//!
+//! ```text
+//!   000012.shelf/   000001.value  000002.value  000004.value        sealed; the third was dead, and is gone
+//!   000031.shelf/   000001.value  000002.value                      active
+//!   000044.shelf/                                                   next, made ahead by upkeep
+//! ```
+//!
+//! A directory has its number as any segment has, and a value file its unit in it: so pointers, slots, liveness and reclaiming know
+//! nothing of all this. An value file is one record of the value log and nothing else. Its name is made of those two numbers,
+//! never of its key.
+//!
+//! An value file is written before the frame that points to it, as any value is. [`ValueDirectories::sync`] syncs the files that were made
+//! since, and the directories that name them; [`ValueLog`](crate::ValueLog) calls it with its own sync, and hands its directories out to
+//! the engine, which makes them, lists them and takes dead value files away.
+//!
+//! ```text
+//!   lock     guards                                     held while
+//!   tail     which units are taken, written, synced     never while a file is
+//! ```
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use folddb_base::{Error, ErrorKind, FileNumber, NumberSource, Result, ValuePlace};
+use folddb_host::sync::Mutex;
+use folddb_host::{Files, Host};
+use folddb_layout::file_name::{FileName, parse_value_file};
+
+use crate::long_value::LongValue;
+use crate::segment::next_segment_bytes;
+
+/// Most value files of a directory: what a directory holds that is listed in a few milliseconds.
+pub const VALUE_FILES_MAX: u32 = 4096;
+
+/// See the top of this file. Shared by all threads.
+pub struct ValueDirectories {
+    host: Host,
+    dir: PathBuf,
+    bytes_max: u64,
+    numbers: NumberSource,
+    tail: Mutex<Tail>,
+    poison: OnceLock<Error>,
+}
+
+#[derive(Default)]
+struct Tail {
+    active: Option<OpenDirectory>,
+    next: Option<OpenDirectory>,
+    /// Full ones that nobody has asked for yet, oldest first.
+    sealed: Vec<OpenDirectory>,
+    is_closed: bool,
+}
+
+/// A directory that takes value files, or will, or did until lately.
+pub struct OpenDirectory {
+    number: FileNumber,
+    /// It is full at so many bytes.
+    full_bytes: u64,
+    /// The last unit that was given out.
+    last: u32,
+    /// ValueFiles that are there, and the bytes of their files.
+    value_files: u64,
+    bytes: u64,
+    /// Units whose files are being written.
+    writing: BTreeSet<u32>,
+    /// Units whose files may not be durable, and their bytes.
+    unsynced: BTreeSet<u32>,
+    unsynced_bytes: u64,
+}
+
+/// A directory, and what is in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectoryEnd {
+    /// The directory.
+    pub number: FileNumber,
+    /// Bytes of its files.
+    pub bytes: u64,
+    /// How many they are.
+    pub value_files: u64,
+}
+
+impl OpenDirectory {
+    /// The number of its directory.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
+    fn has_room(&self) -> bool {
+        self.last < VALUE_FILES_MAX && self.bytes < self.full_bytes
+    }
+
+    fn end(&self) -> DirectoryEnd {
+        DirectoryEnd { number: self.number, bytes: self.bytes, value_files: self.value_files }
+    }
+
+    /// True when no file of it is being written, or is still to be synced.
+    fn is_at_rest(&self) -> bool {
+        self.writing.is_empty() && self.unsynced.is_empty()
+    }
+}
+
+impl Tail {
+    fn all(&self) -> impl Iterator<Item = &OpenDirectory> {
+        self.active.iter().chain(&self.next).chain(&self.sealed)
+    }
+
+    fn find(&mut self, number: FileNumber) -> Option<&mut OpenDirectory> {
+        let Tail { active, next, sealed, .. } = self;
+        active.iter_mut().chain(next).chain(sealed).find(|directory| directory.number == number)
+    }
+
+    fn go_on_in(&mut self, next: OpenDirectory) {
+        self.sealed.extend(self.active.replace(next));
+    }
+
+    /// Gives out a unit of the active directory, or of the next; none where neither has room.
+    fn take_unit(&mut self, bytes: u64) -> Option<ValuePlace> {
+        if !self.active.as_ref().is_some_and(OpenDirectory::has_room) {
+            let next = self.next.take()?;
+            self.go_on_in(next);
+        }
+        let directory = self.active.as_mut()?;
+        directory.last += 1;
+        directory.bytes += bytes;
+        directory.writing.insert(directory.last);
+        Some(ValuePlace { segment: directory.number.0 as u32, unit: directory.last })
+    }
+}
+
+impl ValueDirectories {
+    /// None yet. A directory is full with `bytes_max` at the latest.
+    pub fn new(host: &Host, dir: &Path, bytes_max: u64, numbers: NumberSource) -> ValueDirectories {
+        ValueDirectories {
+            host: host.clone(),
+            dir: dir.to_owned(),
+            bytes_max,
+            numbers,
+            tail: Mutex::default(),
+            poison: OnceLock::new(),
+        }
+    }
+
+    /// Writes a record as a value file and returns its place; none when there is no room, which [`ValueDirectories::make`] and
+    /// [`ValueDirectories::adopt`] make.
+    ///
+    /// # Errors
+    /// `NoSpace`: it is as if this had not been tried. `Poisoned`, `Closed`: see the kinds.
+    pub fn append(&self, record: &[u8]) -> Result<Option<ValuePlace>> {
+        self.check_sound()?;
+        let bytes = record.len() as u64;
+        let mut tail = self.tail.lock();
+        if tail.is_closed {
+            return Err(closed());
+        }
+        let Some(place) = tail.take_unit(bytes) else { return Ok(None) };
+        drop(tail);
+        let number = FileNumber(u64::from(place.segment));
+        let path = value_file_path(&self.dir, number, place.unit);
+        let written = write(&*self.host.files, &path, record);
+        let mut tail = self.tail.lock();
+        let is_closed = tail.is_closed;
+        if let Some(directory) = tail.find(number) {
+            directory.writing.remove(&place.unit);
+            match &written {
+                Ok(()) if !is_closed => {
+                    directory.value_files += 1;
+                    directory.unsynced.insert(place.unit);
+                    directory.unsynced_bytes += bytes;
+                }
+                _ => directory.bytes -= bytes,
+            }
+        }
+        drop(tail);
+        if written.is_err() || is_closed {
+            let _ = self.host.files.remove(&path); // what stays is dead, and goes when the directory is looked through
+        }
+        match written {
+            Ok(()) if is_closed => Err(closed()),
+            Ok(()) => Ok(Some(place)),
+            Err(error) if error.kind() == ErrorKind::NoSpace => Err(error),
+            Err(error) => Err(self.poison(error.message())),
+        }
+    }
+
+    /// Makes a directory, for a value log that holds so many bytes: its directory is durable on return. Nothing is left on failure.
+    ///
+    /// # Errors
+    /// `NoSpace`; any other failure of the operating system.
+    pub fn make(&self, held_bytes: u64) -> Result<OpenDirectory> {
+        let number = (self.numbers)();
+        if u32::try_from(number.0).is_err() {
+            return Err(Error::invalid(format!(
+                "the store has used up the numbers of its value segments at {number}"
+            )));
+        }
+        let (files, path) = (&self.host.files, directory_path(&self.dir, number));
+        files.create_dir(&path).map_err(|error| Error::io("create the directory", &path, error))?;
+        if let Err(error) = files.sync_dir(&self.dir) {
+            let _ = files.remove_dir(&path);
+            return Err(Error::io("sync", &self.dir, error));
+        }
+        Ok(OpenDirectory {
+            number,
+            full_bytes: next_segment_bytes(held_bytes, self.bytes_max),
+            last: 0,
+            value_files: 0,
+            bytes: 0,
+            writing: BTreeSet::new(),
+            unsynced: BTreeSet::new(),
+            unsynced_bytes: 0,
+        })
+    }
+
+    /// Makes a long value that has ended the one value file of a directory that was made for it, durably. It takes no more.
+    ///
+    /// # Errors
+    /// A failed call. Whoever made the directory removes it then, with what is in it.
+    pub fn shelve(&self, mut directory: OpenDirectory, value: &mut LongValue) -> Result<OpenDirectory> {
+        (directory.last, directory.value_files, directory.bytes) = (1, 1, value.record_bytes());
+        value.rename_to(&value_file_path(&self.dir, directory.number, 1))?;
+        let path = directory_path(&self.dir, directory.number);
+        self.host.files.sync_dir(&path).map_err(|error| Error::io("sync", &path, error))?;
+        Ok(directory)
+    }
+
+    /// Takes a full directory over that is durably listed. The others that are open are full, too: what comes later lies on directories of
+    /// higher numbers.
+    pub(crate) fn go_on_behind(&self, full: OpenDirectory) {
+        let mut tail = self.tail.lock();
+        let Tail { active, next, sealed, .. } = &mut *tail;
+        sealed.extend(active.take().into_iter().chain(next.take()).chain([full]));
+    }
+
+    /// Takes a directory over that is durably listed. What was held ready for later still is.
+    pub fn adopt(&self, directory: OpenDirectory) {
+        let mut tail = self.tail.lock();
+        let has_room = tail.active.as_ref().is_some_and(OpenDirectory::has_room);
+        if has_room && tail.next.is_none() {
+            tail.next = Some(directory);
+        } else {
+            tail.go_on_in(directory);
+        }
+    }
+
+    /// Removes a directory that is not listed and was never handed over. What stays is harmless, and goes at the next opening.
+    pub fn unmake(&self, directory: OpenDirectory) {
+        let _ = self.host.files.remove_dir(&directory_path(&self.dir, directory.number));
+    }
+
+    /// Whether a value file finds room.
+    pub fn has_room(&self) -> bool {
+        let tail = self.tail.lock();
+        tail.active.iter().chain(&tail.next).any(OpenDirectory::has_room)
+    }
+
+    /// Whether the next directory should be made: the active one is half full.
+    pub fn wants_next(&self) -> bool {
+        let tail = self.tail.lock();
+        let is_half_full = |directory: &OpenDirectory| {
+            directory.last > VALUE_FILES_MAX / 2 || directory.bytes > directory.full_bytes / 2
+        };
+        let wants = tail.active.as_ref().is_some_and(is_half_full) && tail.next.is_none();
+        wants && !tail.is_closed && self.poison.get().is_none()
+    }
+
+    /// Bytes of value files that were written since the last sync.
+    pub fn unsynced_bytes(&self) -> u64 {
+        self.tail.lock().all().map(|directory| directory.unsynced_bytes).sum()
+    }
+
+    /// Waits until all value files are durable that were there before the call, and their names. Costs next to nothing when they are.
+    ///
+    /// # Errors
+    /// `Poisoned` when a sync failed, now or before.
+    pub fn sync(&self) -> Result<()> {
+        self.check_sound()?;
+        let unsynced: Vec<(FileNumber, BTreeSet<u32>, u64)> = {
+            let tail = self.tail.lock();
+            let some = tail.all().filter(|directory| !directory.unsynced.is_empty());
+            some.map(|directory| (directory.number, directory.unsynced.clone(), directory.unsynced_bytes))
+                .collect()
+        };
+        for (number, units, bytes) in unsynced {
+            self.sync_directory(number, &units).map_err(|error| {
+                self.poison(format_args!("cannot sync directory {number} of values: {error}"))
+            })?;
+            if let Some(directory) = self.tail.lock().find(number) {
+                directory.unsynced.retain(|unit| !units.contains(unit));
+                let is_clean = directory.unsynced.is_empty();
+                directory.unsynced_bytes =
+                    if is_clean { 0 } else { directory.unsynced_bytes.saturating_sub(bytes) };
+            }
+        }
+        Ok(())
+    }
+
+    fn sync_directory(&self, number: FileNumber, units: &BTreeSet<u32>) -> std::io::Result<()> {
+        let files = &self.host.files;
+        for &unit in units {
+            files.sync_file(&value_file_path(&self.dir, number, unit))?;
+        }
+        files.sync_dir(&directory_path(&self.dir, number))
+    }
+
+    /// Full directories that are durable. Each is named once.
+    pub fn take_sealed(&self) -> Vec<DirectoryEnd> {
+        let mut tail = self.tail.lock();
+        let (done, rest): (Vec<_>, Vec<_>) = tail.sealed.drain(..).partition(OpenDirectory::is_at_rest);
+        tail.sealed = rest;
+        done.iter().map(OpenDirectory::end).collect()
+    }
+
+    /// Bytes of the value files of directories that are not sealed yet.
+    pub fn open_bytes(&self) -> u64 {
+        self.tail.lock().all().map(|directory| directory.bytes).sum()
+    }
+
+    /// Ends the active directory, if it holds anything, so that it can be looked through soon.
+    pub fn roll(&self) {
+        let mut tail = self.tail.lock();
+        if tail.active.as_ref().is_some_and(|directory| directory.last > 0) {
+            let full = tail.active.take();
+            tail.sealed.extend(full);
+        }
+    }
+
+    /// What the directories hold that are not sealed yet.
+    pub fn ends(&self) -> Vec<DirectoryEnd> {
+        self.tail.lock().all().map(OpenDirectory::end).collect()
+    }
+
+    /// Ends it: later value files are refused. Returns the directories that hold something, all durable, and those that were never used.
+    ///
+    /// # Errors
+    /// A sync failed, now or before.
+    pub fn close(&self) -> Result<(Vec<DirectoryEnd>, Vec<FileNumber>)> {
+        self.tail.lock().is_closed = true;
+        self.sync()?;
+        let mut tail = self.tail.lock();
+        let Tail { active, next, sealed, .. } = &mut *tail;
+        let open = sealed.drain(..).chain(active.take()).chain(next.take());
+        let (unused, used): (Vec<_>, Vec<_>) = open.partition(|directory| directory.last == 0);
+        Ok((
+            used.iter().map(OpenDirectory::end).collect(),
+            unused.iter().map(|directory| directory.number).collect(),
+        ))
+    }
+
+    /// Forgets the directories of a value log that is closed, or has failed. Later value files are refused.
+    pub fn let_go(&self) {
+        *self.tail.lock() = Tail { is_closed: true, ..Tail::default() };
+    }
+
+    fn check_sound(&self) -> Result<()> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+
+    /// Lets nothing be written from now on, and returns why: the first cause, if there was one before.
+    #[cold]
+    fn poison(&self, cause: impl std::fmt::Display) -> Error {
+        let error = Error::new(ErrorKind::Poisoned, format!("the value log takes no more writes: {cause}"));
+        self.poison.get_or_init(|| error).clone()
+    }
+}
+
+fn closed() -> Error {
+    Error::new(ErrorKind::Closed, "the value log is closed")
+}
+
+fn write(files: &dyn Files, path: &Path, record: &[u8]) -> Result<()> {
+    let mut file = files.create(path).map_err(|error| Error::io("create", path, error))?;
+    file.append(record).map_err(|error| Error::io("write", path, error))
+}
+
+// ---- names ----------------------------------------------------------------------------------------------
+
+/// Where the directory with this number lies.
+pub fn directory_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(FileName::ValueDirectory(number).to_string())
+}
+
+/// Where a value file lies.
+pub fn value_file_path(dir: &Path, directory: FileNumber, unit: u32) -> PathBuf {
+    dir.join(FileName::ValueFile(directory, unit).to_string())
+}
+
+/// The units of the value files that are on a directory, rising.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn value_files_in(files: &dyn Files, dir: &Path, directory: FileNumber) -> Result<Vec<u32>> {
+    let path = directory_path(dir, directory);
+    let names = files.list(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
+        _ => Error::io("list", &path, error),
+    })?;
+    let mut units: Vec<u32> = names.iter().filter_map(|name| parse_value_file(name)).collect();
+    units.sort_unstable();
+    Ok(units)
+}
+
+/// Counts what is on a directory, file by file.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn count_value_files(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<DirectoryEnd> {
+    let mut end = DirectoryEnd { number, bytes: 0, value_files: 0 };
+    for unit in value_files_in(files, dir, number)? {
+        let path = value_file_path(dir, number, unit);
+        end.bytes += files.len_bytes(&path).map_err(|error| Error::io("read", &path, error))?;
+        end.value_files += 1;
+    }
+    Ok(end)
+}
+
+/// Removes a directory that is a directory, with what is in it. What stays goes at the next opening.
+pub fn remove_directory(files: &dyn Files, path: &Path) {
+    for name in files.list(path).unwrap_or_default() {
+        let _ = files.remove(&path.join(name));
+    }
+    let _ = files.remove_dir(path);
+}
+
+#[cfg(test)]
+#[path = "directories/tests.rs"]
+mod tests;
