@@ -72,7 +72,7 @@ const LOOK_AFTER: (Duration, Duration) = (Duration::from_millis(1), Duration::fr
 /// what lies beyond it is searched.
 const SEARCH_AFTER: u32 = 16;
 
-/// Memory for pages of files of moved values.
+/// Memory for pages of files of relocated values.
 const CACHE_BYTES: u64 = 1 << 20;
 
 /// A feed that is read beside the process that writes: see [`Store::feed_beside`].

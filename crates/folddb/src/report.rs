@@ -394,7 +394,7 @@ fn value_segments(engine: &Engine) -> Vec<ValueSegment> {
     let own = state.values.iter().map(|(&FileNumber(number), end)| {
         file(number, segments::segment_bytes(engine, &state, FileNumber(number)), end.is_some(), vec![number])
     });
-    let moved = state.moved_files.iter().map(|(&number, &bytes)| {
+    let moved = state.relocated_files.iter().map(|(&number, &bytes)| {
         file(number.0, bytes, true, state.moved_in(number).map(|segment| segment.0).collect())
     });
     let mut files: Vec<ValueSegment> = own.chain(moved).collect();

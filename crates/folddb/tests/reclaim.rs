@@ -172,7 +172,7 @@ fn what_has_moved_moves_on() {
 
 /// A segment of which nothing is alive any more leaves the file that it moved to; the others stay in it, also when the store is gone.
 #[test]
-fn a_file_of_moved_values_stays_as_long_as_one_segment_in_it_lives() {
+fn a_file_of_relocated_values_stays_as_long_as_one_segment_in_it_lives() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();
@@ -310,7 +310,7 @@ fn manifests(dir: &Path) -> Vec<PathBuf> {
 
 /// A store whose table `blobs` is as it was when it was backed up, while its values have been moved since, twice, as others beside them
 /// died. Returns that backup, and the manifest of then.
-fn moved_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>)) {
+fn relocated_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>)) {
     let store = Store::create(path, options()).expect("a store");
     let others = store.table("others", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
     let optimize = |table: &str| {
@@ -348,7 +348,7 @@ fn moved_since(path: &Path, backups: &Path) -> (PathBuf, (PathBuf, Vec<u8>)) {
 fn values_that_were_moved_since_an_older_list_are_found_by_repair() {
     let dir = tempfile::tempdir().unwrap();
     let (path, place) = (dir.path().join("store"), dir.path().join("backups"));
-    let (backup, (manifest, before)) = moved_since(&path, &place);
+    let (backup, (manifest, before)) = relocated_since(&path, &place);
     manifests(&path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let lost = dir.path().join("lost");
     let how = RepairOptions::default();
@@ -372,7 +372,7 @@ fn values_that_were_moved_since_an_older_list_are_found_by_repair() {
 }
 
 #[test]
-fn moved_values_whose_top_or_footer_is_lost_are_salvaged_all_of_them() {
+fn relocated_values_whose_top_or_footer_is_lost_are_salvaged_all_of_them() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::create(&path, options()).unwrap();

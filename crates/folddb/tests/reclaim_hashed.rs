@@ -209,7 +209,7 @@ fn a_store_whose_values_have_moved_is_mended_also_where_the_index_is_lost() {
 }
 
 #[test]
-fn moved_values_whose_footer_is_lost_are_salvaged_also_by_an_older_list_and_without_the_index() {
+fn relocated_values_whose_footer_is_lost_are_salvaged_also_by_an_older_list_and_without_the_index() {
     let dir = tempfile::tempdir().unwrap();
     let (path, place) = (dir.path().join("store"), dir.path().join("backups"));
     let store = filled(&path, 5);

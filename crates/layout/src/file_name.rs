@@ -8,7 +8,7 @@
 //!   000007.log        a segment of the log (segment.rs)
 //!   000008.kept       the end of a log that a crash left, written anew for who follows it (segment.rs)
 //!   000012.values     a segment of the value log (values.rs)
-//!   000044.moved      values of such segments that were moved together (moved.rs)
+//!   000044.moved      values of such segments that were moved together (relocated.rs)
 //!   000031.shelf      a segment of the value log that is a directory, in which each record is a file:
 //!   000031.shelf/000007.value       the seventh, by its record alone (values.rs)
 //!   000009.part       a part of a sorted run
@@ -38,8 +38,8 @@ pub enum FileName {
     Kept(FileNumber),
     /// A segment of the value log.
     Values(FileNumber),
-    /// Moved values of segments.
-    Moved(FileNumber),
+    /// Relocated values of segments.
+    Relocated(FileNumber),
     /// A segment of the value log that is a directory.
     ValueDirectory(FileNumber),
     /// A record of it.
@@ -71,7 +71,7 @@ impl FileName {
             | FileName::Log(number)
             | FileName::Kept(number)
             | FileName::Values(number)
-            | FileName::Moved(number)
+            | FileName::Relocated(number)
             | FileName::ValueDirectory(number)
             | FileName::ValueFile(number, _)
             | FileName::Part(number)
@@ -94,7 +94,7 @@ fn parse_numbered(name: &str) -> Option<FileName> {
         "log" => Some(FileName::Log(number)),
         "kept" => Some(FileName::Kept(number)),
         "values" => Some(FileName::Values(number)),
-        "moved" => Some(FileName::Moved(number)),
+        "moved" => Some(FileName::Relocated(number)),
         "shelf" => Some(FileName::ValueDirectory(number)),
         "part" => Some(FileName::Part(number)),
         "index" => Some(FileName::Index(number)),
@@ -133,7 +133,7 @@ impl fmt::Display for FileName {
             FileName::Log(number) => write!(f, "{:06}.log", number.0),
             FileName::Kept(number) => write!(f, "{:06}.kept", number.0),
             FileName::Values(number) => write!(f, "{:06}.values", number.0),
-            FileName::Moved(number) => write!(f, "{:06}.moved", number.0),
+            FileName::Relocated(number) => write!(f, "{:06}.moved", number.0),
             FileName::ValueDirectory(number) => write!(f, "{:06}.shelf", number.0),
             FileName::ValueFile(directory, unit) => {
                 write!(f, "{:06}.shelf/{}", directory.0, value_file_name(*unit))

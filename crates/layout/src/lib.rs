@@ -17,7 +17,7 @@ pub mod liveness;
 pub mod summaries;
 pub mod part;
 pub mod values;
-pub mod moved;
+pub mod relocated;
 pub mod hash_checkpoint;
 pub mod hash_changes;
 pub mod hash_front;

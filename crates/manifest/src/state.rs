@@ -43,9 +43,9 @@ pub struct State {
     /// What a reader of the store must know.
     pub features: u64,
     /// The segments whose values have been moved: each with the file that carries them now.
-    pub moved: BTreeMap<FileNumber, FileNumber>,
+    pub relocated: BTreeMap<FileNumber, FileNumber>,
     /// Those files, each with its length. Every one carries a segment that lives.
-    pub moved_files: BTreeMap<FileNumber, u64>,
+    pub relocated_files: BTreeMap<FileNumber, u64>,
     /// When records were written.
     pub times: Arc<Times>,
     /// Change feeds, and what is kept for them.
@@ -154,7 +154,7 @@ impl State {
             Change::RemoveValues { segment } => {
                 self.directories.remove(segment);
                 if self.values.remove(segment).is_none() {
-                    self.moved.remove(segment).ok_or(Malformed::Bounds)?;
+                    self.relocated.remove(segment).ok_or(Malformed::Bounds)?;
                     self.drop_empty_files();
                 }
             }
@@ -218,7 +218,7 @@ impl State {
                 }
             }
         }
-        for (&file, &file_bytes) in &self.moved_files {
+        for (&file, &file_bytes) in &self.relocated_files {
             let segments: Vec<FileNumber> = self.moved_in(file).collect();
             changes.extend(segments.iter().map(|&segment| Change::AddValues { segment }));
             changes.push(Change::MoveValues { file, file_bytes, segments });
@@ -268,16 +268,16 @@ impl State {
 
     /// Whether pointers may lead to this value segment, wherever its values lie.
     pub fn has_values(&self, segment: FileNumber) -> bool {
-        self.values.contains_key(&segment) || self.moved.contains_key(&segment)
+        self.values.contains_key(&segment) || self.relocated.contains_key(&segment)
     }
 
-    /// The segments that live whose values lie in a file of moved values, rising.
+    /// The segments that live whose values lie in a file of relocated values, rising.
     pub fn moved_in(&self, file: FileNumber) -> impl Iterator<Item = FileNumber> + '_ {
-        self.moved.iter().filter(move |&(_, &lies_in)| lies_in == file).map(|(&segment, _)| segment)
+        self.relocated.iter().filter(move |&(_, &lies_in)| lies_in == file).map(|(&segment, _)| segment)
     }
 
     fn add_values(&mut self, segment: FileNumber) -> Result<(), Malformed> {
-        if self.has_values(segment) || self.moved_files.contains_key(&segment) {
+        if self.has_values(segment) || self.relocated_files.contains_key(&segment) {
             return Err(Malformed::Order);
         }
         self.values.insert(segment, None);
@@ -292,7 +292,7 @@ impl State {
         segments: &[FileNumber],
     ) -> Result<(), Malformed> {
         let rises = segments.windows(2).all(|pair| pair[0] < pair[1]);
-        if !rises || self.moved_files.contains_key(&file) || self.has_values(file) {
+        if !rises || self.relocated_files.contains_key(&file) || self.has_values(file) {
             return Err(Malformed::Order);
         }
         let moves = |segment: FileNumber| self.has_values(segment) && !self.is_directory(segment);
@@ -301,18 +301,18 @@ impl State {
         }
         for segment in segments {
             self.values.remove(segment);
-            self.moved.insert(*segment, file);
+            self.relocated.insert(*segment, file);
         }
-        self.moved_files.insert(file, file_bytes);
+        self.relocated_files.insert(file, file_bytes);
         self.drop_empty_files();
         self.reserve(file.0.saturating_add(1));
         Ok(())
     }
 
-    /// Forgets files of moved values that carry nothing any more that lives.
+    /// Forgets files of relocated values that carry nothing any more that lives.
     fn drop_empty_files(&mut self) {
-        let used: BTreeSet<FileNumber> = self.moved.values().copied().collect();
-        self.moved_files.retain(|file, _| used.contains(file));
+        let used: BTreeSet<FileNumber> = self.relocated.values().copied().collect();
+        self.relocated_files.retain(|file, _| used.contains(file));
     }
 
     fn set_store(&mut self, store_id: u128, next_table_id: u32) -> Result<(), Malformed> {
@@ -340,7 +340,7 @@ impl State {
     fn largest_listed(&self) -> Option<u64> {
         let runs = self.tables.values().flat_map(|table| &table.runs).map(|run| run.id.0);
         let files = self.part_files().chain(self.index_files()).chain(self.values.keys().copied());
-        let files = files.chain(self.moved.keys().copied()).chain(self.moved_files.keys().copied());
+        let files = files.chain(self.relocated.keys().copied()).chain(self.relocated_files.keys().copied());
         let files = files.chain(self.feeds.kept().iter().map(|kept| kept.file));
         runs.chain(files.map(|file| file.0)).max()
     }

@@ -92,7 +92,7 @@ fn a_flipped_byte_of_values_are_separated_or_have_moved_is_named_whatever_reads_
     let refused = |kind, moved| counts.get(&(kind, moved)).map_or(0, |[refused, ..]| *refused);
     for moved in [false, true] {
         for kind in [PieceKind::Header, PieceKind::RecordHead, PieceKind::Key, PieceKind::Value] {
-            assert!(refused(kind, moved) > 10, "{kind:?} of moved values {moved}: {counts:?}");
+            assert!(refused(kind, moved) > 10, "{kind:?} of relocated values {moved}: {counts:?}");
         }
     }
     for kind in [PieceKind::Page, PieceKind::Top, PieceKind::Footer] {

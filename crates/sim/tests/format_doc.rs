@@ -531,7 +531,7 @@ fn a_store_is_read_back_by_the_document_alone() {
         let table = table_number(&changes, "separated");
         assert!(reader.value(&path, table, &record) == long(i), "the value of key {i}");
     }
-    check_moved(&doc, &reader, &path, &store);
+    check_relocated(&doc, &reader, &path, &store);
 
     for table in ["sums", "words", "gone"] {
         store.optimize(table, |_| std::ops::ControlFlow::Continue(())).expect("merged");
@@ -579,7 +579,7 @@ fn a_store_is_read_back_by_the_document_alone() {
 }
 
 /// Most of each segment is overwritten, and what is left moves together.
-fn check_moved(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store) {
+fn check_relocated(doc: &Document, reader: &Reader<'_>, path: &Path, store: &Store) {
     let separated =
         store.table("separated", Rules::sorted::<u64, Vec<u8>>().separate(2048)).expect("the table");
     for i in (0..300u64).filter(|i| i % 5 > 0) {

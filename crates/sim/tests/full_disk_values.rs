@@ -84,12 +84,12 @@ fn is_down(store: &Store) -> bool {
     stats.value_bytes * 2 <= stats.value_live_bytes * 3
 }
 
-/// The files of moved values that are there, listed or not.
-fn moved_files(disk: &SimDisk) -> usize {
+/// The files of relocated values that are there, listed or not.
+fn relocated_files(disk: &SimDisk) -> usize {
     disk.names(&SimDisk::store_dir()).iter().filter(|(name, _)| name.ends_with(".moved")).count()
 }
 
-fn listed_moved(store: &Store) -> usize {
+fn listed_relocated(store: &Store) -> usize {
     store.value_segments().iter().filter(|file| file.segments != [file.number]).count()
 }
 
@@ -135,14 +135,18 @@ fn whichever_call_of_a_reclaim_finds_no_space_the_store_is_whole_and_comes_down_
             } else if let Err(error) = &reclaimed {
                 assert_eq!(error.kind(), ErrorKind::NoSpace, "{what}: {error}");
                 refused += 1;
-                assert_eq!(moved_files(&world), listed_moved(&store), "{what}: nothing is left behind");
+                assert_eq!(
+                    relocated_files(&world),
+                    listed_relocated(&store),
+                    "{what}: nothing is left behind"
+                );
             }
             world.advance(Duration::from_secs(60));
             upkeep(&store); // by itself
             assert_holds(&store, &what);
             let after = store.stats();
             assert!(is_down(&store), "{what}: {before} bytes, {after:?}");
-            assert_eq!(moved_files(&world), listed_moved(&store), "{what}: {failed:?}");
+            assert_eq!(relocated_files(&world), listed_relocated(&store), "{what}: {failed:?}");
             store.close().expect("it closes");
             assert_verifies(&world, &what);
             assert_holds(&open(&world), &what);
@@ -252,7 +256,7 @@ fn without_a_byte_left_reclaim_lets_all_be_and_begins_when_there_is_room() {
     }
     assert_holds(&store, "full");
     assert!(store.stats().poisoned_by.is_none());
-    assert_eq!(moved_files(&world), listed_moved(&store));
+    assert_eq!(relocated_files(&world), listed_relocated(&store));
     world.leave_free(Some(16 * MIB));
     upkeep(&store);
     assert!(is_down(&store), "{before} bytes, {:?}", store.stats());

@@ -65,7 +65,7 @@ impl Scene {
             if !answered(batch.commit(durability)) {
                 return;
             }
-            self.moved.fetch_add(1, Ordering::SeqCst);
+            self.relocated.fetch_add(1, Ordering::SeqCst);
             if durability == Durability::Sync {
                 let synced = self.synced.fetch_add(1, Ordering::SeqCst) + 1;
                 let after = self.disk.after_power_cut(&mut Seeded::new(synced));
@@ -167,7 +167,7 @@ impl Scene {
             assert_eq!(total, TOTAL);
             right.get(&0).unwrap().unwrap_or(0) as u64
         };
-        assert_eq!(moved(&self.disk), self.moved.load(Ordering::SeqCst));
+        assert_eq!(moved(&self.disk), self.relocated.load(Ordering::SeqCst));
         for (disk, synced) in self.cuts.lock().drain(..) {
             let found = moved(&disk);
             assert!(found >= synced, "{found} moves after a power cut, {synced} were synced");

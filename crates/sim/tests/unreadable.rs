@@ -122,7 +122,7 @@ fn a_repair_goes_on_behind_what_a_disk_does_not_give() {
                 unread += report.findings.iter().filter(|finding| is_unread(&finding.what)).count();
             }
         }
-        // Moved values are read again when the copy lacks some, and these reads fail for a while only.
+        // Relocated values are read again when the copy lacks some, and these reads fail for a while only.
         let is_lost = lost > 0 || ending == ".moved";
         assert!(reads >= reads_min && is_lost && unread > 0, "{ending}: {reads} {lost} {unread}");
     }

@@ -23,7 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod segment;
-pub mod moved;
+pub mod relocated;
 pub mod long_value;
 pub mod directories;
 mod value_log;

@@ -24,7 +24,7 @@ pub(crate) struct ListedFile {
     pub(crate) number: FileNumber,
     path: PathBuf,
     files: Arc<dyn Files>,
-    /// Where it holds moved values: its number in the cache.
+    /// Where it holds relocated values: its number in the cache.
     pub(crate) cached_as: Option<u64>,
     pub(crate) is_directory: bool,
     retired: AtomicBool,

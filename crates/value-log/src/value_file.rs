@@ -13,7 +13,7 @@ use folddb_layout::file_name::FileName;
 use folddb_layout::hash_checkpoint::SEGMENT_BITS;
 
 use crate::directories::{directory_path, value_file_path};
-use crate::moved::MovedFile;
+use crate::relocated::RelocatedFile;
 use crate::segment::{read_bytes, read_value, values_path};
 
 /// Where a slot of a hashed table leads to.
@@ -25,7 +25,7 @@ pub struct ShortPlace {
     pub unit: u32,
 }
 
-/// Keeps pages of the maps of moved values in memory.
+/// Keeps pages of the maps of relocated values in memory.
 pub trait MapPages: Send + Sync {
     /// A number for a file whose pages are to be kept.
     fn number_file(&self) -> u64;
@@ -45,8 +45,8 @@ pub enum ValueFile {
     ValueDirectory(ValueDirectory),
     /// A file of it: one record.
     ValueFile(PlainFile),
-    /// Moved values, with the cache for the pages of the map and the file's number there; without one each page is read.
-    Moved(Box<MovedFile>, Option<(Arc<dyn MapPages>, u64)>),
+    /// Relocated values, with the cache for the pages of the map and the file's number there; without one each page is read.
+    Relocated(Box<RelocatedFile>, Option<(Arc<dyn MapPages>, u64)>),
 }
 
 /// An open file of records.
@@ -164,7 +164,7 @@ impl ValueFile {
             ValueFile::ValueDirectory(directory) => {
                 return directory.value_file(pointer.place.unit)?.extent(key, pointer);
             }
-            ValueFile::Moved(file, cache) => {
+            ValueFile::Relocated(file, cache) => {
                 let unit = file.find(pointer.place, |at| page(file, cache, at))?;
                 (ValuePlace { unit, ..pointer.place }.offset(), file.records_end())
             }
@@ -182,7 +182,7 @@ impl ValueFile {
         match self {
             ValueFile::Segment(open) | ValueFile::ValueFile(open) => &open.path,
             ValueFile::ValueDirectory(directory) => &directory.path,
-            ValueFile::Moved(file, _) => file.path(),
+            ValueFile::Relocated(file, _) => file.path(),
         }
     }
 
@@ -191,7 +191,7 @@ impl ValueFile {
         match self {
             ValueFile::Segment(open) | ValueFile::ValueFile(open) => Some(&*open.file),
             ValueFile::ValueDirectory(_) => None,
-            ValueFile::Moved(file, _) => Some(file.file()),
+            ValueFile::Relocated(file, _) => Some(file.file()),
         }
     }
 
@@ -268,7 +268,7 @@ impl ValueFile {
 
     /// Where in this file the record begins that a slot leads to.
     fn unit_of(&self, place: ShortPlace) -> Result<u32> {
-        let ValueFile::Moved(file, cache) = self else { return Ok(place.unit) };
+        let ValueFile::Relocated(file, cache) = self else { return Ok(place.unit) };
         let Some(segment) = file.segment_of_low(place.segment_low, SEGMENT_BITS) else {
             let what = "a hashed table leads to a segment that it does not carry";
             return Err(Error::corrupt(self.path(), 0, what));
@@ -287,7 +287,7 @@ impl ValueFile {
             (_, None) => return Ok(()), // cannot be
         };
         let (mut file_bytes, may_be_cut) = match self {
-            ValueFile::Moved(file, _) => (file.records_end(), false),
+            ValueFile::Relocated(file, _) => (file.records_end(), false),
             _ => (self.len_bytes(), true),
         };
         loop {
@@ -312,7 +312,7 @@ impl ValueFile {
         match self {
             ValueFile::Segment(open) | ValueFile::ValueFile(open) => open.len_bytes,
             ValueFile::ValueDirectory(_) => 0,
-            ValueFile::Moved(file, _) => file.file_bytes(),
+            ValueFile::Relocated(file, _) => file.file_bytes(),
         }
     }
 
@@ -323,7 +323,9 @@ impl ValueFile {
     pub fn holds(&self, place: ShortPlace, bytes: u64) -> Result<bool> {
         let (from, end) = match self {
             ValueFile::ValueDirectory(directory) => (0, directory.value_file(place.unit)?.len_bytes()),
-            ValueFile::Moved(file, _) => (u64::from(self.unit_of(place)?) * VALUE_ALIGN, file.records_end()),
+            ValueFile::Relocated(file, _) => {
+                (u64::from(self.unit_of(place)?) * VALUE_ALIGN, file.records_end())
+            }
             _ => (u64::from(self.unit_of(place)?) * VALUE_ALIGN, self.len_bytes()),
         };
         Ok(from.checked_add(bytes).is_some_and(|upto| upto <= end))
@@ -357,13 +359,13 @@ impl ValueFile {
             ValueFile::ValueDirectory(directory) => {
                 directory.value_file(pointer.place.unit)?.value(of, pointer, record)
             }
-            ValueFile::Moved(file, cache) => file.value(of, pointer, record, |at| page(file, cache, at)),
+            ValueFile::Relocated(file, cache) => file.value(of, pointer, record, |at| page(file, cache, at)),
         }
     }
 }
 
-/// A page of the map of a file of moved values.
-fn page(file: &MovedFile, cache: &Option<(Arc<dyn MapPages>, u64)>, at: u64) -> Result<Arc<[u8]>> {
+/// A page of the map of a file of relocated values.
+fn page(file: &RelocatedFile, cache: &Option<(Arc<dyn MapPages>, u64)>, at: u64) -> Result<Arc<[u8]>> {
     match cache {
         Some((cache, cached_as)) => cache.page(*cached_as, at, &|| file.read_page(at)),
         None => file.read_page(at),

@@ -27,7 +27,7 @@ use folddb_host::sync::RwLock;
 use folddb_host::sync::atomic::{AtomicU64, Ordering};
 use folddb_layout::file_name::FileName;
 
-use crate::moved::MovedFile;
+use crate::relocated::RelocatedFile;
 use crate::segment::values_path;
 use crate::segment_map::{ListedFile, Roster};
 use crate::value_file::{MapPages, ValueDirectory, ValueFile};
@@ -49,7 +49,7 @@ pub struct ValueFiles {
 }
 
 impl ValueFiles {
-    /// Those of the store in `dir`: `listed` are the names of its segments, `moved` its files of moved values with the segments
+    /// Those of the store in `dir`: `listed` are the names of its segments, `moved` its files of relocated values with the segments
     /// that are in them.
     pub fn new(
         dir: &Path,
@@ -71,7 +71,7 @@ impl ValueFiles {
         };
         listed.for_each(|name| made.join(name));
         for (file, segments) in moved {
-            let listed = made.listed_moved(file);
+            let listed = made.listed_relocated(file);
             let in_it = segments.iter().map(|segment| (segment.0 as u32, Arc::clone(&listed)));
             made.present.read().join(in_it);
         }
@@ -82,8 +82,8 @@ impl ValueFiles {
         ListedFile::new(&self.files, &self.dir, name, number, cached_as)
     }
 
-    fn listed_moved(&self, file: FileNumber) -> Arc<ListedFile> {
-        self.listed(FileName::Moved(file), file, Some(self.cache.number_file()))
+    fn listed_relocated(&self, file: FileNumber) -> Arc<ListedFile> {
+        self.listed(FileName::Relocated(file), file, Some(self.cache.number_file()))
     }
 
     /// A segment begins: it is in the present roster before anything points to it.
@@ -136,8 +136,8 @@ impl ValueFiles {
 
     /// The manifest, durably, says that the values of these segments lie in this file: a roster that says so begins, and the files
     /// in which they were go with the last that has them, unless others are in them still.
-    pub fn moved(&self, moved: &[FileNumber], file: FileNumber) {
-        let listed = self.listed_moved(file);
+    pub fn relocated(&self, moved: &[FileNumber], file: FileNumber) {
+        let listed = self.listed_relocated(file);
         self.begin_round(&|segments| {
             let to = |number: &FileNumber| segments.insert(number.0 as u32, Arc::clone(&listed));
             moved.iter().filter_map(to).collect()
@@ -187,8 +187,8 @@ impl ValueFiles {
         let opened = Arc::new(match listed.cached_as {
             None if listed.is_directory => return Ok(Arc::new(self.directory(listed.number))),
             None => ValueFile::open_so(&*self.files, &self.dir, segment, self.is_direct)?,
-            Some(cached_as) => ValueFile::Moved(
-                Box::new(MovedFile::open_so(&*self.files, &self.dir, listed.number, self.is_direct)?),
+            Some(cached_as) => ValueFile::Relocated(
+                Box::new(RelocatedFile::open_so(&*self.files, &self.dir, listed.number, self.is_direct)?),
                 Some((Arc::clone(&self.cache), cached_as)),
             ),
         });

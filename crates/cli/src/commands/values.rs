@@ -75,7 +75,7 @@ fn state(segment: &ValueSegment) -> String {
         (_, false) if segment.in_files => "open, files".to_owned(),
         ([number], true) if *number == segment.number => "sealed".to_owned(),
         (_, false) => "open".to_owned(),
-        (segments, true) => format!("moved, of {}", segments.len()),
+        (segments, true) => format!("relocated, of {}", segments.len()),
     }
 }
 

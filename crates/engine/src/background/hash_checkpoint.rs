@@ -190,7 +190,7 @@ fn finish_saving(
 /// Says of the low bits of a number whether a value segment that is listed has them.
 fn is_listed_low(engine: &Engine) -> impl Fn(u32) -> bool + use<> {
     let listed = Arc::clone(engine.manifest.lock().state());
-    move |low| listed.values.keys().chain(listed.moved.keys()).any(|number| low_bits(number.0) == low)
+    move |low| listed.values.keys().chain(listed.relocated.keys()).any(|number| low_bits(number.0) == low)
 }
 
 /// Lists a checkpoint, and lets go of the log that it makes needless.

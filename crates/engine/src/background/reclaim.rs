@@ -147,7 +147,7 @@ pub(crate) fn settled_files(
     state: &State,
     given_up: &BTreeMap<FileNumber, Error>,
 ) -> Vec<ValueFile> {
-    if state.values.is_empty() && state.moved.is_empty() {
+    if state.values.is_empty() && state.relocated.is_empty() {
         return Vec::new();
     }
     segments::note_settled(engine, state);
@@ -164,9 +164,10 @@ pub(crate) fn settled_files(
         state.values.iter().filter(|(number, _)| settled.contains(number) && !state.is_directory(**number));
     let own = own.filter_map(|(&number, end)| Some(file(number, (*end)?, vec![number.0 as u32])));
     let movable = |file: &FileNumber| state.moved_in(*file).all(|segment| settled.contains(&segment));
-    let moved = state.moved_files.iter().filter(|(number, _)| movable(number)).map(|(&number, &bytes)| {
-        file(number, bytes, state.moved_in(number).map(|segment| segment.0 as u32).collect())
-    });
+    let moved =
+        state.relocated_files.iter().filter(|(number, _)| movable(number)).map(|(&number, &bytes)| {
+            file(number, bytes, state.moved_in(number).map(|segment| segment.0 as u32).collect())
+        });
     own.chain(moved)
         .filter(|file| file.live_values > 0 && !given_up.contains_key(&FileNumber(file.number)))
         .collect()
@@ -243,7 +244,7 @@ fn room_bytes(engine: &Engine) -> u64 {
 pub(crate) fn reclaim_small(background: &Background) -> Result<()> {
     let engine = &background.engine;
     let state = Arc::clone(engine.manifest.lock().state());
-    if state.values.len() + state.moved_files.len() < SMALL_FILES {
+    if state.values.len() + state.relocated_files.len() < SMALL_FILES {
         return Ok(());
     }
     let mut reclaiming = background.reclaiming.lock();

@@ -23,11 +23,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use folddb_base::{Error, ErrorKind, FileNumber, Result};
-use folddb_layout::moved::Move;
+use folddb_layout::relocated::Move;
 use folddb_manifest::{Change, State};
 use folddb_merge::ReclaimPlan;
 use folddb_value_log::ValuesEnd;
-use folddb_value_log::moved::{CopyFault, MovedFile, MovedWriter, Source, moved_path};
+use folddb_value_log::relocated::{CopyFault, RelocatedFile, RelocatedWriter, Source, relocated_path};
 
 use crate::background::live_values;
 use crate::background::live_values::Holder;
@@ -55,7 +55,7 @@ pub struct ReclaimJob {
     current: Option<(u32, Vec<Move>)>,
     /// Segments that are still to be copied, the next one last.
     left: Vec<u32>,
-    writer: Option<MovedWriter>,
+    writer: Option<RelocatedWriter>,
     number: FileNumber,
     /// The new file is there, and no edit can have listed it.
     is_unlisted: bool,
@@ -71,14 +71,14 @@ pub struct ReclaimJob {
 enum Place {
     /// In its own file, which is sealed and ends here.
     Own(u64),
-    /// In this file of moved values.
-    Moved(FileNumber),
+    /// In this file of relocated values.
+    Relocated(FileNumber),
 }
 
 /// A file that is copied from.
 struct From {
     source: Source,
-    map: Option<MovedFile>,
+    map: Option<RelocatedFile>,
     /// How many segments of it are still to be copied.
     left: usize,
 }
@@ -113,7 +113,7 @@ impl ReclaimJob {
         let place = |&segment: &u32| {
             let number = FileNumber(u64::from(segment));
             let own = state.values.get(&number).copied().flatten().map(Place::Own);
-            Some((segment, own.or_else(|| state.moved.get(&number).copied().map(Place::Moved))?))
+            Some((segment, own.or_else(|| state.relocated.get(&number).copied().map(Place::Relocated))?))
         };
         let places: BTreeMap<u32, Place> = plan.segments.iter().filter_map(place).collect();
         let holders = live_values::holders(engine, &places.keys().copied().collect());
@@ -170,7 +170,7 @@ impl ReclaimJob {
 
     fn file_of(&self, segment: u32) -> FileNumber {
         match self.places.get(&segment) {
-            Some(Place::Moved(file)) => *file,
+            Some(Place::Relocated(file)) => *file,
             _ => FileNumber(u64::from(segment)),
         }
     }
@@ -180,7 +180,7 @@ impl ReclaimJob {
         if self.writer.is_none() {
             let files = engine.host_for(Who::Merge).files;
             self.is_unlisted = true; // what a failed creation leaves goes too
-            self.writer = Some(MovedWriter::create(&*files, &engine.dir, self.number)?);
+            self.writer = Some(RelocatedWriter::create(&*files, &engine.dir, self.number)?);
         }
         let file = self.file_of(segment);
         let at_fault = |error| StepFault::File(file, error);
@@ -214,7 +214,7 @@ impl ReclaimJob {
                 (Source::segment(files, &engine.dir, ValuesEnd { number: file, end: *end })?, None)
             }
             _ => {
-                let map = MovedFile::open(files, &engine.dir, file)?;
+                let map = RelocatedFile::open(files, &engine.dir, file)?;
                 (map.source(), Some(map))
             }
         };
@@ -279,7 +279,7 @@ impl ReclaimJob {
         })?;
         self.is_unlisted = false;
         segments::note_listed_values(engine, &manifest);
-        engine.values.files.moved(&segments, self.number);
+        engine.values.files.relocated(&segments, self.number);
         let gone: u64 = freed_bytes(&state, manifest.state());
         drop(manifest);
         let counters = &engine.counters;
@@ -317,13 +317,13 @@ impl ReclaimJob {
     fn remove(&mut self, engine: &Engine) {
         self.writer = None;
         if std::mem::take(&mut self.is_unlisted) {
-            let _ = engine.host.files.remove(&moved_path(&engine.dir, self.number));
+            let _ = engine.host.files.remove(&relocated_path(&engine.dir, self.number));
         }
     }
 }
 
-/// Where these units of a segment stand in a file of moved values.
-fn moves_of(map: &MovedFile, segment: u32, units: &[u32]) -> Result<Vec<Move>> {
+/// Where these units of a segment stand in a file of relocated values.
+fn moves_of(map: &RelocatedFile, segment: u32, units: &[u32]) -> Result<Vec<Move>> {
     let mut moves = Vec::with_capacity(units.len());
     let mut wanted = units.iter().peekable();
     map.moves(segment, &mut |one| {
@@ -345,6 +345,7 @@ fn moves_of(map: &MovedFile, segment: u32, units: &[u32]) -> Result<Vec<Move>> {
 /// Bytes of the files of values that are listed in the one state and not in the other.
 pub(crate) fn freed_bytes(before: &State, after: &State) -> u64 {
     let segments = before.values.iter().filter(|(number, _)| !after.values.contains_key(number));
-    let moved = before.moved_files.iter().filter(|(number, _)| !after.moved_files.contains_key(number));
+    let moved =
+        before.relocated_files.iter().filter(|(number, _)| !after.relocated_files.contains_key(number));
     segments.filter_map(|(_, end)| *end).sum::<u64>() + moved.map(|(_, bytes)| *bytes).sum::<u64>()
 }

@@ -48,7 +48,7 @@ pub fn reclaim_all(background: &Background, progress: &mut dyn FnMut(&ReclaimPla
 pub(crate) fn settle_for_looking(engine: &Engine, state: &State) {
     let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
     let free = sealed.filter(|&number| !is_held_for_feeds(state, number));
-    engine.values.settled.lock().extend(free.chain(state.moved.keys().copied()));
+    engine.values.settled.lock().extend(free.chain(state.relocated.keys().copied()));
 }
 
 /// What would be done, plan by plan, as far as that can be told.

@@ -31,7 +31,7 @@ use folddb_manifest::{KeptLog, Loaded, LossCause, ManifestLog, State, TableState
 use folddb_rules::table_rules::{TableKind, TableRules};
 use folddb_run::{Part, Shared};
 use folddb_value_log::directories::{count_value_files, directory_path};
-use folddb_value_log::moved::MovedFile;
+use folddb_value_log::relocated::RelocatedFile;
 use folddb_value_log::segment::values_path;
 use folddb_value_log::{ValueOptions, ValuesEnd};
 
@@ -466,7 +466,7 @@ fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> {
     let sealed = state.values.iter().filter(|(_, end)| end.is_some()).map(|(&number, _)| number);
     let (held, free): (Vec<FileNumber>, Vec<FileNumber>) =
         sealed.partition(|&number| is_held_for_feeds(&state, number));
-    engine.values.settled.lock().extend(free.into_iter().chain(state.moved.keys().copied()));
+    engine.values.settled.lock().extend(free.into_iter().chain(state.relocated.keys().copied()));
     engine.values.fences.lock().extend(held.into_iter().map(|number| (number, end_lsn)));
     old_values.sealed.iter().for_each(|&end| engine.values.log.cut(end));
     for table in engine.catalog().all() {
@@ -508,7 +508,7 @@ fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Cha
         |table: &Arc<TableCore>| table.hashed.as_ref().map_or(0, |hashed| hashed.index.facts().misfits);
     let has_misfits = catalog.all().map(index).sum::<u64>() > 0;
     for (low, used) in catalog.all().filter_map(|table| table.hashed.as_ref()).flat_map(Hashed::segments) {
-        let mut listed = manifest.state().values.keys().chain(manifest.state().moved.keys());
+        let mut listed = manifest.state().values.keys().chain(manifest.state().relocated.keys());
         let number = listed.find(|number| low_bits(number.0) == low);
         if let (Some(&number), true) = (number, used.tally.records > 0 || has_misfits) {
             let end = ends.entry(number).or_default();
@@ -539,7 +539,7 @@ fn look_over_values(engine: &Engine, rewritten: &Rewrites, changes: &mut Vec<Cha
             Some(_) => {}
         }
     }
-    for &number in manifest.state().moved.keys().filter(|number| !ends.contains_key(number)) {
+    for &number in manifest.state().relocated.keys().filter(|number| !ends.contains_key(number)) {
         changes.push(Change::RemoveValues { segment: number });
         old.unused.push(number);
     }
@@ -713,7 +713,7 @@ fn leftovers(dir: &Path, options: &Options, state: &State) -> Result<Vec<FileNam
         FileName::Part(number) | FileName::Index(number) => !listed.contains(number),
         FileName::Values(number) => !state.values.contains_key(number) || state.is_directory(*number),
         FileName::ValueDirectory(number) => !state.is_directory(*number),
-        FileName::Moved(number) => !state.moved_files.contains_key(number),
+        FileName::Relocated(number) => !state.relocated_files.contains_key(number),
         FileName::Kept(number) => state.feeds.kept().iter().all(|kept| kept.file != *number),
         _ => false,
     };
@@ -746,15 +746,15 @@ fn check_values(dir: &Path, files: &dyn Files, state: &State) -> Result<()> {
         file.read_exact_at(0, &mut header).map_err(failed)?;
         check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))?;
     }
-    for (&number, &file_bytes) in &state.moved_files {
-        check_moved(&MovedFile::open(files, dir, number)?, file_bytes, state.moved_in(number))?;
+    for (&number, &file_bytes) in &state.relocated_files {
+        check_relocated(&RelocatedFile::open(files, dir, number)?, file_bytes, state.moved_in(number))?;
     }
     Ok(())
 }
 
-/// A file of moved values is the one that the manifest lists, and carries what is said to lie in it.
-pub fn check_moved(
-    file: &MovedFile,
+/// A file of relocated values is the one that the manifest lists, and carries what is said to lie in it.
+pub fn check_relocated(
+    file: &RelocatedFile,
     file_bytes: u64,
     mut segments: impl Iterator<Item = FileNumber>,
 ) -> Result<()> {

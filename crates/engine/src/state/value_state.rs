@@ -138,7 +138,7 @@ pub fn value_files(
     open_max_and_is_direct: (usize, bool),
 ) -> ValueFiles {
     let listed = state.values.keys().map(|&number| state.values_name(number));
-    let moved = state.moved_files.keys().map(|&file| (file, state.moved_in(file).collect()));
+    let moved = state.relocated_files.keys().map(|&file| (file, state.moved_in(file).collect()));
     ValueFiles::new(dir, files, Arc::new(CachedPages(cache)), listed, moved, open_max_and_is_direct)
 }
 

@@ -15,7 +15,7 @@ use folddb_journal::ReplayFrame;
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame;
 use folddb_manifest::State;
-use folddb_value_log::moved::MovedFile;
+use folddb_value_log::relocated::RelocatedFile;
 
 use crate::values::hashed_record::is_long;
 use crate::values::load::rope_of;
@@ -90,7 +90,7 @@ impl<'a> ValuesAtRest<'a> {
 
     fn open(&self, segment: u32) -> Result<Rc<ValueFile>> {
         let segment = FileNumber(u64::from(segment));
-        let moved = self.state.moved.get(&segment).copied();
+        let moved = self.state.relocated.get(&segment).copied();
         let number = moved.unwrap_or(segment);
         let mut last = self.last.borrow_mut();
         if let Some((_, open)) = last.as_ref().filter(|(open, _)| *open == number) {
@@ -98,7 +98,7 @@ impl<'a> ValuesAtRest<'a> {
         }
         let opened = Rc::new(match moved {
             Some(number) => {
-                ValueFile::Moved(Box::new(MovedFile::open(&**self.files, self.dir, number)?), None)
+                ValueFile::Relocated(Box::new(RelocatedFile::open(&**self.files, self.dir, number)?), None)
             }
             None => ValueFile::named(self.files, self.dir, self.state.values_name(segment))?,
         });

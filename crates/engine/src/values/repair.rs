@@ -55,7 +55,7 @@ impl<'a> Renewal<'a> {
         for one in frame::records(batch.payload).flatten() {
             for pointer in rope_of(&one).iter().flat_map(|rope| rope.pointers()) {
                 let segment = FileNumber(u64::from(pointer.place.segment));
-                if self.state.moved.contains_key(&segment) || is_long(pointer.len) {
+                if self.state.relocated.contains_key(&segment) || is_long(pointer.len) {
                     continue; // only what is durable moves, and a long value is before the log leads to it
                 }
                 let record = values.record((one.table, one.key), &pointer)?;

@@ -68,12 +68,12 @@ pub(crate) fn edit_values(engine: &Engine, changes: &[Change]) -> Result<()> {
 pub(crate) fn note_listed_values(engine: &Engine, manifest: &Manifest) {
     let state = manifest.state();
     let segments: u64 = state.values.keys().map(|&number| segment_bytes(engine, state, number)).sum();
-    let listed_bytes = segments + state.moved_files.values().sum::<u64>();
+    let listed_bytes = segments + state.relocated_files.values().sum::<u64>();
     engine.values.listed_bytes.store(listed_bytes, Ordering::Relaxed);
-    engine.values.listed.store((state.values.len() + state.moved_files.len()) as u64, Ordering::Relaxed);
+    engine.values.listed.store((state.values.len() + state.relocated_files.len()) as u64, Ordering::Relaxed);
     engine.values.lens.lock().retain(|number, _| {
         let is_open = state.values.get(number).is_none_or(Option::is_none); // what is sealed has its end in the manifest
-        is_open && !state.moved.contains_key(number)
+        is_open && !state.relocated.contains_key(number)
     });
 }
 

@@ -18,7 +18,7 @@ use folddb_layout::frame::{FrameRecord, LogOp};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 use folddb_manifest::{State, TableState};
 use folddb_value_log::directories::value_files_in;
-use folddb_value_log::moved::MovedFile;
+use folddb_value_log::relocated::RelocatedFile;
 
 use folddb_engine::state::hash_files::open_saved;
 use folddb_engine::state::hash_index::{Hashed, RecordsOf, low_bits, new_salt, slot_of};
@@ -41,7 +41,7 @@ pub(crate) struct ValueLogFiles<'a> {
 #[derive(Clone, Copy)]
 struct Listed {
     number: FileNumber,
-    /// A file or directory of its own, or a file of moved values.
+    /// A file or directory of its own, or a file of relocated values.
     name: FileName,
     /// The bytes that count of a file of its own, where that is known.
     end: Option<u64>,
@@ -54,8 +54,9 @@ impl<'a> ValueLogFiles<'a> {
             name: state.values_name(number),
             end,
         });
-        let moved = state.moved.iter();
-        let moved = moved.map(|(&number, &file)| Listed { number, name: FileName::Moved(file), end: None });
+        let moved = state.relocated.iter();
+        let moved =
+            moved.map(|(&number, &file)| Listed { number, name: FileName::Relocated(file), end: None });
         let listed = own.chain(moved).map(|listed| (low_bits(listed.number.0), listed));
         ValueLogFiles { files, dir, listed: listed.collect(), open: BTreeMap::new() }
     }
@@ -75,9 +76,9 @@ impl<'a> ValueLogFiles<'a> {
 
     fn open_file(&self, listed: Listed) -> Result<ValueFile> {
         match listed.name {
-            FileName::Moved(file) => {
-                let file = MovedFile::open(&**self.files, self.dir, file)?;
-                Ok(ValueFile::Moved(Box::new(file), None))
+            FileName::Relocated(file) => {
+                let file = RelocatedFile::open(&**self.files, self.dir, file)?;
+                Ok(ValueFile::Relocated(Box::new(file), None))
             }
             name => ValueFile::named(self.files, self.dir, name),
         }
@@ -121,7 +122,7 @@ impl<'a> ValueLogFiles<'a> {
                 Ok(Some(head.record_bytes()))
             };
             match &file {
-                ValueFile::Moved(moved, _) => {
+                ValueFile::Relocated(moved, _) => {
                     let mut units = Vec::new();
                     // What a damaged page tells of is passed over.
                     let _ = moved.moves(number, &mut |one| {

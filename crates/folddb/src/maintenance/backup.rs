@@ -379,7 +379,7 @@ impl<'a> Making<'a> {
         let parts = listed_parts(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + listed_indexes(&capture.state).map(|(_, bytes)| bytes).sum::<u64>()
             + capture.values.iter().map(|one| one.bytes).sum::<u64>()
-            + capture.state.moved_files.values().sum::<u64>();
+            + capture.state.relocated_files.values().sum::<u64>();
         let segment_bytes = |segment: &Segment| {
             let needed = segment.needed_bytes();
             needed.map_err(|error| segment_error(engine, "read", segment.number, error))
@@ -446,7 +446,8 @@ impl<'a> Making<'a> {
         let values = self.capture.values.clone();
         let values = values.iter().map(|one| (FileName::Values(one.number), one.bytes, one.is_sealed));
         let indexes = listed_indexes(state).map(|(number, bytes)| (FileName::Index(number), bytes, true));
-        let moved = state.moved_files.iter().map(|(&file, &bytes)| (FileName::Moved(file), bytes, true));
+        let moved =
+            state.relocated_files.iter().map(|(&file, &bytes)| (FileName::Relocated(file), bytes, true));
         for (name, bytes, may_link) in parts.chain(indexes).chain(values).chain(moved) {
             let tail_hash = self.tail_hash(&self.engine.path(&name.to_string()), bytes)?;
             if !self.link(name, (bytes, tail_hash), may_link) {

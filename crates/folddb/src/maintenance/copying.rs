@@ -12,7 +12,7 @@ use folddb_host::{Files, ReadFile};
 use folddb_layout::backup::TAIL_BYTES_MAX;
 use folddb_layout::file_name::FileName;
 use folddb_value_log::directories::remove_directory;
-use folddb_value_log::moved::read_past_errors;
+use folddb_value_log::relocated::read_past_errors;
 
 /// Bytes copied at a time.
 const PIECE_BYTES: usize = 1 << 20;

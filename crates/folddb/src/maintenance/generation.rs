@@ -12,11 +12,11 @@ use folddb_layout::version::{FORMAT_FILE_BYTES_MAX, Version};
 use folddb_manifest::{State, TableState};
 use folddb_rules::table_rules::{Custom, TableKind, TableRules};
 use folddb_run::Part;
-use folddb_value_log::moved::MovedFile;
+use folddb_value_log::relocated::RelocatedFile;
 
 use crate::maintenance::copying::{read_small, tail_hash};
 use crate::maintenance::needed::{from_of_copy, needed_units, no_cache, parts_of};
-use folddb_engine::recovery::primary::check_moved;
+use folddb_engine::recovery::primary::check_relocated;
 use folddb_engine::state::hash_files::{listed_indexes, open_saved};
 use folddb_engine::values::at_rest::ValuesAtRest;
 
@@ -137,15 +137,19 @@ pub(crate) fn check(
             ));
         }
     }
-    for (&number, &file_bytes) in &state.moved_files {
-        let name = FileName::Moved(number);
+    for (&number, &file_bytes) in &state.relocated_files {
+        let name = FileName::Relocated(number);
         if !files.contains_key(&name) {
             let path = dir.join(name.to_string());
             let message =
                 format!("{} is needed, and the list of the backup does not name it", path.display());
             return Err(Error::new(ErrorKind::Corruption, message));
         }
-        check_moved(&MovedFile::open(&*host.files, dir, number)?, file_bytes, state.moved_in(number))?;
+        check_relocated(
+            &RelocatedFile::open(&*host.files, dir, number)?,
+            file_bytes,
+            state.moved_in(number),
+        )?;
         read(file_bytes);
     }
     let log = read_log(host, dir, &state, wanted_seq)?;

@@ -237,7 +237,7 @@ fn is_moved(name: &FileName) -> bool {
         FileName::Part(_)
             | FileName::Values(_)
             | FileName::ValueFile(..)
-            | FileName::Moved(_)
+            | FileName::Relocated(_)
             | FileName::Index(_)
     )
 }

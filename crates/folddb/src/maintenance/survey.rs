@@ -172,7 +172,7 @@ impl Survey {
             FileName::Part(number) | FileName::Index(number) => listed.contains(number),
             FileName::Values(number) => state.values.contains_key(number) && !state.is_directory(*number),
             FileName::ValueDirectory(number) => state.is_directory(*number),
-            FileName::Moved(number) => state.moved_files.contains_key(number),
+            FileName::Relocated(number) => state.relocated_files.contains_key(number),
             FileName::Kept(number) => state.feeds.kept().iter().any(|kept| kept.file == *number),
             _ => true,
         };

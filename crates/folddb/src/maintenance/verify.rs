@@ -24,7 +24,7 @@ use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::{PartState, RunState, State, TableState};
 use folddb_rules::table_rules::BoundRules;
 use folddb_run::{Depth, Fault, Inspect, KeySpan, Part, Shared};
-use folddb_value_log::moved::MovedFile;
+use folddb_value_log::relocated::RelocatedFile;
 
 use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name, is_hashed};
 use crate::maintenance::finding::{Finding, Loss, Misfits, Severity};
@@ -34,7 +34,7 @@ use crate::maintenance::refolded::Refolded;
 use crate::maintenance::survey::{Few, Survey, bind, in_words, log_findings};
 use crate::store::Store;
 use folddb_engine::options::Options;
-use folddb_engine::recovery::primary::check_moved;
+use folddb_engine::recovery::primary::check_relocated;
 use folddb_engine::values::at_rest::ValuesAtRest;
 use folddb_engine::values::hashed_record::is_long;
 use folddb_engine::values::load::rope_of;
@@ -218,7 +218,7 @@ impl Look<'_> {
             };
             self.lost_values(state, Finding::damage(name.to_string(), None, what));
         }
-        self.moved_values(state);
+        self.relocated_values(state);
     }
 
     /// The header of a value segment is that of this segment.
@@ -230,18 +230,18 @@ impl Look<'_> {
         check_header(&header, number).map_err(|cause| Error::corrupt(&path, 0, cause))
     }
 
-    /// Each file of moved values that is listed is whole in what leads to its records; every page of its map is read where all is.
-    fn moved_values(&mut self, state: &State) {
+    /// Each file of relocated values that is listed is whole in what leads to its records; every page of its map is read where all is.
+    fn relocated_values(&mut self, state: &State) {
         let files = &*self.options.host.files;
-        for (&number, &file_bytes) in &state.moved_files {
-            let looked = MovedFile::open(files, &self.survey.dir, number).and_then(|file| {
-                check_moved(&file, file_bytes, state.moved_in(number))?;
+        for (&number, &file_bytes) in &state.relocated_files {
+            let looked = RelocatedFile::open(files, &self.survey.dir, number).and_then(|file| {
+                check_relocated(&file, file_bytes, state.moved_in(number))?;
                 let carried = file.carried().iter().filter(|_| self.depth == Depth::Records);
                 carried.map(|one| one.segment).try_for_each(|segment| file.moves(segment, &mut |_| Ok(())))
             });
             if let Err(error) = looked {
                 let offset = error.damage().and_then(|damage| damage.offset);
-                let name = FileName::Moved(number).to_string();
+                let name = FileName::Relocated(number).to_string();
                 self.lost_values(state, Finding::damage(name, offset, in_words(&error)));
             }
         }

@@ -1,12 +1,12 @@
-//! Files of moved values: the end of a file, and a page of its map.
+//! Files of relocated values: the end of a file, and a page of its map.
 //!
 //! The inputs are as they stand in a file with the number 7: top and footer behind two pages that begin at 4096, and a page of
 //! segment 5 at 4096.
 
 use folddb_base::FileNumber;
 use folddb_base::checksum::{hash64, place_seed};
-use folddb_layout::moved::{
-    Footer, MAP_PAGE_BYTES, MAP_PAGE_VALUES, MOVED_FOOTER_BYTES, Move, Page, Top, put_pages,
+use folddb_layout::relocated::{
+    Footer, MAP_PAGE_BYTES, MAP_PAGE_VALUES, Move, Page, RELOCATED_FOOTER_BYTES, Top, put_pages,
 };
 
 use crate::target::Target;
@@ -26,7 +26,7 @@ fn top_at() -> u64 {
 }
 
 fn end(input: &[u8]) {
-    let Some(at) = input.len().checked_sub(MOVED_FOOTER_BYTES) else { return };
+    let Some(at) = input.len().checked_sub(RELOCATED_FOOTER_BYTES) else { return };
     let Ok(footer) = Footer::decode(&input[at..], NUMBER, top_at() + input.len() as u64) else { return };
     assert!(footer.map_at <= footer.top_at && footer.top_at + footer.top_bytes == top_at() + at as u64);
     if footer.top_at != top_at() {
@@ -50,7 +50,7 @@ fn end(input: &[u8]) {
 
 /// Makes the lengths and hashes of the footer right, for the top before it.
 fn seal_end(input: &mut [u8]) {
-    let Some(at) = input.len().checked_sub(MOVED_FOOTER_BYTES) else { return };
+    let Some(at) = input.len().checked_sub(RELOCATED_FOOTER_BYTES) else { return };
     let (top, footer) = input.split_at_mut(at);
     let top_hash = hash64(place_seed(NUMBER.0, top_at()), top);
     for (field, value) in [(32, top_at()), (40, at as u64), (48, top_hash)] {

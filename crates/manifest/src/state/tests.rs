@@ -97,10 +97,10 @@ proptest! {
     #[test]
     fn the_values_of_a_segment_lie_in_one_place(list in prop::collection::vec(changes(), 0..60)) {
         let state = applied(&list);
-        prop_assert!(state.moved.keys().all(|segment| !state.values.contains_key(segment)));
+        prop_assert!(state.relocated.keys().all(|segment| !state.values.contains_key(segment)));
         prop_assert!(state.directories.keys().all(|segment| state.values.contains_key(segment)), "directories do not move");
-        prop_assert!(state.moved.values().all(|file| state.moved_files.contains_key(file)));
-        for &file in state.moved_files.keys() {
+        prop_assert!(state.relocated.values().all(|file| state.relocated_files.contains_key(file)));
+        for &file in state.relocated_files.keys() {
             prop_assert!(state.moved_in(file).next().is_some(), "a file that carries nothing is not listed");
             prop_assert!(file.0 < state.next_number);
         }
@@ -132,7 +132,7 @@ fn segments_move_on_and_their_files_go_with_the_last() {
     assert_eq!(state.moved_in(file(9)).map(|number| number.0).collect::<Vec<_>>(), [1, 3]);
     state.apply(&Change::RemoveValues { segment: file(3) }).unwrap();
     state.apply(&moved(15, &[1])).unwrap();
-    assert_eq!(state.moved_files, [(file(12), 1200), (file(15), 1500)].into());
+    assert_eq!(state.relocated_files, [(file(12), 1200), (file(15), 1500)].into());
     assert_eq!(state.next_number, 16);
     assert!(state.has_values(file(1)) && !state.has_values(file(3)));
 }

@@ -16,7 +16,7 @@ struct Table {
     numbers: u64,
     seq: Seq,
     moment: Moment,
-    moved_bytes: u64,
+    relocated_bytes: u64,
     written_bytes: u64,
     /// Bytes of each separated value.
     value_bytes: u64,
@@ -82,7 +82,7 @@ impl Table {
         let records_in: usize = inputs.iter().map(|(_, input)| input.len()).sum();
         match plan.way {
             Way::Join => assert_eq!(records.len(), records_in, "joined runs share no keys"),
-            Way::Merge => self.moved_bytes += plan.bytes,
+            Way::Merge => self.relocated_bytes += plan.bytes,
         }
         if plan.is_bottom && plan.way == Way::Merge {
             records.retain(|_, is_delete| !*is_delete);
@@ -202,7 +202,7 @@ fn a_thousand_flushes_are_moved_a_logarithm_of_times() {
             table.settle(&options);
             assert!(table.runs.len() <= options.read_runs_max);
         }
-        let times = table.moved_bytes as f64 / table.written_bytes as f64;
+        let times = table.relocated_bytes as f64 / table.written_bytes as f64;
         let bound = f64::from(flushes).log(merge_factor as f64) + 1.0;
         println!("merge factor {merge_factor}: every byte was moved {times:.2} times; bound {bound:.2}");
         assert!(times <= bound, "merge factor {merge_factor}: {times:.2} over {bound:.2}");
@@ -217,7 +217,7 @@ fn rising_keys_are_never_moved() {
         table.flush(flush * 10..(flush + 1) * 10, false);
         table.settle(&options);
     }
-    assert_eq!(table.moved_bytes, 0);
+    assert_eq!(table.relocated_bytes, 0);
     assert!(table.runs.len() <= options.read_runs_max);
 }
 
@@ -240,7 +240,7 @@ fn overwriting_a_set_of_keys_stays_within_the_space_bound() {
     }
     let live_bytes = 20_000 * RECORD_BYTES;
     assert!(bytes_max as f64 <= 1.3 * live_bytes as f64, "{bytes_max} of {live_bytes}");
-    let times = table.moved_bytes as f64 / table.written_bytes as f64;
+    let times = table.relocated_bytes as f64 / table.written_bytes as f64;
     assert!(times <= 8.0, "every byte was moved {times:.2} times");
 }
 
@@ -446,7 +446,7 @@ fn overwrite_values(hot_draws_of_100: u32, value_bytes: u64) -> (f64, f64) {
         table.settle(&options);
         most = most.max(hidden_bytes(&table) as f64 / alive);
     }
-    let moved = table.moved_bytes as f64 / (8.0 * alive);
+    let moved = table.relocated_bytes as f64 / (8.0 * alive);
     table.flush(0..KEYS / 10 * 9, true);
     table.settle(&options);
     most = most.max(hidden_bytes(&table) as f64 / alive);

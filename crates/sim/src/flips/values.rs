@@ -9,7 +9,7 @@ use std::ops::{ControlFlow, Range};
 use folddb::table_rules::TableRules;
 use folddb::{BytesTable, ErrorKind, Head, HeadRule, Locate, Store, ValuesIn, WriteOp, codec::KeyCodec};
 use folddb_base::FileNumber;
-use folddb_layout::moved::{Footer, MAP_PAGE_BYTES, MOVED_FOOTER_BYTES, MOVED_HEADER_BYTES};
+use folddb_layout::relocated::{Footer, MAP_PAGE_BYTES, RELOCATED_FOOTER_BYTES, RELOCATED_HEADER_BYTES};
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead, VALUES_HEADER_BYTES};
 
 use super::{Dump, Whole, names_file, tables_of};
@@ -31,7 +31,7 @@ pub struct Piece {
 /// What stands in files that hold values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PieceKind {
-    /// The header of a segment, or of a file of moved values.
+    /// The header of a segment, or of a file of relocated values.
     Header,
     /// The head of a record.
     RecordHead,
@@ -45,7 +45,7 @@ pub enum PieceKind {
     Page,
     /// The directory of the pages.
     Top,
-    /// The end of a file of moved values.
+    /// The end of a file of relocated values.
     Footer,
 }
 
@@ -122,8 +122,8 @@ pub fn pieces(file: &Whole) -> Vec<Piece> {
         records(bytes, 0..bytes.len(), &mut push);
     } else if let Some(footer) = footer_of(file) {
         let (map, top) = (footer.map_at as usize, footer.top_at as usize);
-        push(PieceKind::Header, 0..MOVED_HEADER_BYTES);
-        records(bytes, MOVED_HEADER_BYTES..map, &mut push);
+        push(PieceKind::Header, 0..RELOCATED_HEADER_BYTES);
+        records(bytes, RELOCATED_HEADER_BYTES..map, &mut push);
         (map..top).step_by(MAP_PAGE_BYTES).for_each(|at| push(PieceKind::Page, at..at + MAP_PAGE_BYTES));
         push(PieceKind::Top, top..top + footer.top_bytes as usize);
         push(PieceKind::Footer, top + footer.top_bytes as usize..bytes.len());
@@ -133,7 +133,7 @@ pub fn pieces(file: &Whole) -> Vec<Piece> {
 
 fn footer_of(file: &Whole) -> Option<Footer> {
     let number: u64 = file.name.strip_suffix(".moved")?.parse().ok()?;
-    let at = file.bytes.len().checked_sub(MOVED_FOOTER_BYTES)?;
+    let at = file.bytes.len().checked_sub(RELOCATED_FOOTER_BYTES)?;
     Footer::decode(&file.bytes[at..], FileNumber(number), file.bytes.len() as u64).ok()
 }
 

@@ -464,7 +464,7 @@ impl<'d> Reader<'d> {
         let pointer = self.pointer(&record.payload);
         let align = self.doc.constant("values.align");
         if let Some((number, file)) = self.moved(dir, pointer.segment) {
-            let unit = self.unit_in_moved(&file, number, &pointer);
+            let unit = self.unit_in_relocated(&file, number, &pointer);
             return self.value_at(&file[(unit * align) as usize..], table, record, &pointer);
         }
         let file =
@@ -481,7 +481,7 @@ impl<'d> Reader<'d> {
         self.value_at(&file[(pointer.unit * align) as usize..], table, record, &pointer)
     }
 
-    /// The youngest file of moved values that carries a segment, and its number.
+    /// The youngest file of relocated values that carries a segment, and its number.
     fn moved(&self, dir: &Path, segment: u64) -> Option<(u64, Vec<u8>)> {
         let names = std::fs::read_dir(dir).expect("a store").map(|entry| entry.expect("an entry").path());
         let moved = names.filter(|path| path.extension().is_some_and(|is| is == "moved"));
@@ -493,7 +493,7 @@ impl<'d> Reader<'d> {
         carrying.max_by_key(|(number, _)| *number)
     }
 
-    /// The first units of the pages of a file of moved values, by segment, with the offset of the first of them.
+    /// The first units of the pages of a file of relocated values, by segment, with the offset of the first of them.
     fn pages(&self, file: &[u8], number: u64) -> BTreeMap<u64, (u64, Vec<u64>)> {
         let (header, footer) = (self.doc.layout("moved-header"), self.doc.layout("moved-footer"));
         assert_eq!(header.bytes(file, "magic"), b"FoldMov\0");
@@ -531,8 +531,8 @@ impl<'d> Reader<'d> {
         all
     }
 
-    /// The unit of a file of moved values at which the record stands that a pointer leads to.
-    fn unit_in_moved(&self, file: &[u8], number: u64, pointer: &FoundPointer) -> u64 {
+    /// The unit of a file of relocated values at which the record stands that a pointer leads to.
+    fn unit_in_relocated(&self, file: &[u8], number: u64, pointer: &FoundPointer) -> u64 {
         let (at, firsts) = &self.pages(file, number)[&pointer.segment];
         let page = firsts.partition_point(|first| *first <= pointer.unit) as u64 - 1;
         let offset = at + page * self.doc.constant("moved.page_bytes");

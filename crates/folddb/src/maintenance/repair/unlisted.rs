@@ -10,7 +10,7 @@ use folddb_host::Files;
 use folddb_layout::file_name::FileName;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
 use folddb_manifest::State;
-use folddb_value_log::moved::{MovedFile, open_damaged};
+use folddb_value_log::relocated::{RelocatedFile, open_damaged};
 
 use crate::maintenance::finding::Finding;
 use crate::maintenance::survey::Survey;
@@ -41,9 +41,10 @@ pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut Sta
             }
         }
     }
-    let mut moved: Vec<FileNumber> = survey.files.iter().filter_map(|name| number_of_moved(*name)).collect();
+    let mut moved: Vec<FileNumber> =
+        survey.files.iter().filter_map(|name| number_of_relocated(*name)).collect();
     moved.reverse();
-    let whole = |number: &FileNumber| MovedFile::open(files, &survey.dir, *number).ok();
+    let whole = |number: &FileNumber| RelocatedFile::open(files, &survey.dir, *number).ok();
     let damaged = |number: &FileNumber| match whole(number) {
         Some(_) => None,
         None => open_damaged(files, &survey.dir, *number).ok(),
@@ -54,9 +55,9 @@ pub(super) fn enter_unlisted(survey: &Survey, files: &dyn Files, state: &mut Sta
         if free.is_empty() {
             continue;
         }
-        state.moved.extend(free.into_iter().map(|segment| (segment, file.number())));
-        if state.moved_files.insert(file.number(), file.file_bytes()).is_none() {
-            findings.push(entered(FileName::Moved(file.number())));
+        state.relocated.extend(free.into_iter().map(|segment| (segment, file.number())));
+        if state.relocated_files.insert(file.number(), file.file_bytes()).is_none() {
+            findings.push(entered(FileName::Relocated(file.number())));
         }
     }
     findings
@@ -66,13 +67,13 @@ fn entered(name: FileName) -> Finding {
     Finding::note(name.to_string(), "the list does not have it: taken over with what its records say")
 }
 
-fn number_of_moved(name: FileName) -> Option<FileNumber> {
-    if let FileName::Moved(number) = name { Some(number) } else { None }
+fn number_of_relocated(name: FileName) -> Option<FileNumber> {
+    if let FileName::Relocated(number) = name { Some(number) } else { None }
 }
 
 /// Whether no segment that lives is of this number, or of one that a slot cannot tell from it.
 fn is_free(state: &State, number: FileNumber) -> bool {
-    let mut listed = state.values.keys().chain(state.moved.keys());
+    let mut listed = state.values.keys().chain(state.relocated.keys());
     u32::try_from(number.0).is_ok() && listed.all(|one| low_bits(one.0) != low_bits(number.0))
 }
 

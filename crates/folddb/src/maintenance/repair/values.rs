@@ -22,7 +22,7 @@ use folddb_manifest::State;
 use folddb_rules::codec::KeyCodec;
 use folddb_run::KeySpan;
 use folddb_value_log::directories::{DirectoryEnd, value_files_in};
-use folddb_value_log::moved::{MovedFile, open_damaged, write_anew};
+use folddb_value_log::relocated::{RelocatedFile, open_damaged, write_anew};
 
 use super::Mender;
 use crate::maintenance::copying;
@@ -36,27 +36,27 @@ const STRETCHES_MAX: usize = 64;
 // ---- where values lie -------------------------------------------------------------------------------------
 
 /// Where the list is older than the store, values may have been moved since: a segment that does not lie where the list says is
-/// looked for in the files of moved values, which say themselves what they carry. Of two that carry it the younger counts: what
+/// looked for in the files of relocated values, which say themselves what they carry. Of two that carry it the younger counts: what
 /// the older one has besides was dead. One that is damaged counts only for what no whole one carries.
 pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State) {
-    let whole = |number: FileNumber| MovedFile::open(files, &survey.dir, number).ok();
+    let whole = |number: FileNumber| RelocatedFile::open(files, &survey.dir, number).ok();
     let damaged = |number: FileNumber| match whole(number) {
         Some(_) => None,
         None => open_damaged(files, &survey.dir, number).ok(),
     };
-    let is_there = |segment: FileNumber| match state.moved.get(&segment) {
+    let is_there = |segment: FileNumber| match state.relocated.get(&segment) {
         Some(&file) => whole(file).or_else(|| damaged(file)).is_some(),
         None => files.len_bytes(&survey.path(FileName::Values(segment))).is_ok(),
     };
     let listed =
-        state.values.keys().chain(state.moved.keys()).filter(|&&segment| !state.is_directory(segment));
+        state.values.keys().chain(state.relocated.keys()).filter(|&&segment| !state.is_directory(segment));
     let gone: Vec<FileNumber> = listed.copied().filter(|&segment| !is_there(segment)).collect();
     if gone.is_empty() {
         return;
     }
     let numbers = || {
         survey.files.iter().filter_map(|name| match name {
-            FileName::Moved(number) => Some(*number),
+            FileName::Relocated(number) => Some(*number),
             _ => None,
         })
     };
@@ -65,21 +65,23 @@ pub(super) fn find_values(survey: &Survey, files: &dyn Files, state: &mut State)
             |segment: &&FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
         for &segment in gone.iter().filter(carries) {
             state.values.remove(&segment);
-            state.moved.insert(segment, file.number());
-            state.moved_files.insert(file.number(), file.file_bytes());
+            state.relocated.insert(segment, file.number());
+            state.relocated_files.insert(file.number(), file.file_bytes());
         }
     }
     for segment in gone {
         let is_in_own = files.len_bytes(&survey.path(FileName::Values(segment))).is_ok();
-        let is_moved =
-            state.moved.get(&segment).is_some_and(|&file| whole(file).or_else(|| damaged(file)).is_some());
+        let is_moved = state
+            .relocated
+            .get(&segment)
+            .is_some_and(|&file| whole(file).or_else(|| damaged(file)).is_some());
         if is_in_own && !is_moved {
-            state.moved.remove(&segment);
+            state.relocated.remove(&segment);
             state.values.insert(segment, None);
         }
     }
-    let used: BTreeSet<FileNumber> = state.moved.values().copied().collect();
-    state.moved_files.retain(|file, _| used.contains(file));
+    let used: BTreeSet<FileNumber> = state.relocated.values().copied().collect();
+    state.relocated_files.retain(|file, _| used.contains(file));
 }
 
 // ---- taking them over -------------------------------------------------------------------------------------
@@ -95,8 +97,8 @@ impl Mender<'_> {
         for (&number, end) in state.values.iter_mut().filter(|(number, _)| !directories.contains(number)) {
             self.segment(number, end)?;
         }
-        for file in std::mem::take(&mut state.moved_files).into_keys() {
-            self.moved_values(state, file)?;
+        for file in std::mem::take(&mut state.relocated_files).into_keys() {
+            self.relocated_values(state, file)?;
         }
         Ok(())
     }
@@ -181,13 +183,13 @@ impl Mender<'_> {
         Ok(())
     }
 
-    /// Copies a file of moved values. What leads to its records is written anew where it is damaged; where all of that is lost, its
+    /// Copies a file of relocated values. What leads to its records is written anew where it is damaged; where all of that is lost, its
     /// segments become empty ones.
-    fn moved_values(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
+    fn relocated_values(&mut self, state: &mut State, number: FileNumber) -> Result<()> {
         let files = &*self.options.host.files;
-        let name = FileName::Moved(number);
+        let name = FileName::Relocated(number);
         let dir = &self.survey.dir;
-        let opened = MovedFile::open(files, dir, number).and_then(|file| {
+        let opened = RelocatedFile::open(files, dir, number).and_then(|file| {
             file.carried().iter().try_for_each(|one| file.moves(one.segment, &mut |_| Ok(())))?;
             Ok(file)
         });
@@ -201,11 +203,11 @@ impl Mender<'_> {
                     (bytes, _) = write_anew(&moved, files, self.draft)?;
                 }
                 self.tell_unread(&name.to_string(), unread);
-                state.moved_files.insert(number, bytes);
+                state.relocated_files.insert(number, bytes);
             }
             (Err(error), Ok(damaged)) => {
                 let (bytes, lost) = write_anew(&damaged, files, self.draft)?;
-                state.moved_files.insert(number, bytes);
+                state.relocated_files.insert(number, bytes);
                 let pages = match lost {
                     0 => String::new(),
                     lost => format!("; {lost} pages of its map are lost"),
@@ -225,14 +227,14 @@ impl Mender<'_> {
     }
 
     /// Segments of which all pages are lost become empty ones.
-    fn leave_out_what_is_not_carried(&mut self, state: &mut State, file: &MovedFile) -> Result<()> {
+    fn leave_out_what_is_not_carried(&mut self, state: &mut State, file: &RelocatedFile) -> Result<()> {
         let is_carried =
             |segment: &FileNumber| file.carried().iter().any(|one| u64::from(one.segment) == segment.0);
         let listed: Vec<FileNumber> = state.moved_in(file.number()).collect();
         for segment in listed.into_iter().filter(|segment| !is_carried(segment)) {
             self.empty_segment(state, segment)?;
             let what = format!("the values of segment {segment} are lost: no page of its map is whole");
-            let name = FileName::Moved(file.number()).to_string();
+            let name = FileName::Relocated(file.number()).to_string();
             self.report.findings.push(Finding::damage(name, None, what));
         }
         Ok(())
@@ -242,7 +244,7 @@ impl Mender<'_> {
         let header = header(segment);
         let to = self.draft.join(FileName::Values(segment).to_string());
         copying::write(&*self.options.host.files, &to, &header)?;
-        state.moved.remove(&segment);
+        state.relocated.remove(&segment);
         state.values.insert(segment, Some(header.len() as u64));
         Ok(())
     }

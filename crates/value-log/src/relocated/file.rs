@@ -1,4 +1,4 @@
-//! A file of moved values, open for reading: its map is searched page by page.
+//! A file of relocated values, open for reading: its map is searched page by page.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,16 +6,17 @@ use std::sync::Arc;
 use folddb_base::pointer::Pointer;
 use folddb_base::{Error, FileNumber, Result, TableId, ValuePlace};
 use folddb_host::{Files, ReadFile};
-use folddb_layout::moved::{
-    Carried, Footer, MAP_PAGE_BYTES, MOVED_FOOTER_BYTES, MOVED_HEADER_BYTES, Move, Page, Top, check_header,
+use folddb_layout::relocated::{
+    Carried, Footer, MAP_PAGE_BYTES, Move, Page, RELOCATED_FOOTER_BYTES, RELOCATED_HEADER_BYTES, Top,
+    check_header,
 };
 
 use super::copy::Source;
-use super::writer::moved_path;
+use super::writer::relocated_path;
 use crate::segment::{read_at, read_value};
 
-/// An open file of moved values.
-pub struct MovedFile {
+/// An open file of relocated values.
+pub struct RelocatedFile {
     pub(super) file: Arc<dyn ReadFile>,
     pub(super) path: PathBuf,
     pub(super) number: FileNumber,
@@ -23,21 +24,26 @@ pub struct MovedFile {
     pub(super) file_bytes: u64,
 }
 
-impl MovedFile {
+impl RelocatedFile {
     /// Opens file `number` of the store in `dir`: three reads. The pages of its map and its records are checked when they are read.
     ///
     /// # Errors
     /// `Corruption` where it is not there or no such file; a failed call.
-    pub fn open(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedFile> {
-        MovedFile::open_so(files, dir, number, false)
+    pub fn open(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<RelocatedFile> {
+        RelocatedFile::open_so(files, dir, number, false)
     }
 
     /// The same, and where `is_direct` it is read past the page cache.
     ///
     /// # Errors
-    /// As for [`MovedFile::open`].
-    pub fn open_so(files: &dyn Files, dir: &Path, number: FileNumber, is_direct: bool) -> Result<MovedFile> {
-        let path = moved_path(dir, number);
+    /// As for [`RelocatedFile::open`].
+    pub fn open_so(
+        files: &dyn Files,
+        dir: &Path,
+        number: FileNumber,
+        is_direct: bool,
+    ) -> Result<RelocatedFile> {
+        let path = relocated_path(dir, number);
         let opened = if is_direct { files.open_direct(&path) } else { files.open(&path) };
         let file = opened.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::corrupt(&path, 0, "it holds values, and it is not there"),
@@ -49,17 +55,17 @@ impl MovedFile {
             read_at(&*file, &path, offset, &mut bytes).map(|()| bytes)
         };
         let damaged = |offset: u64, cause| Error::corrupt(&path, offset, cause);
-        if file_bytes < (MOVED_HEADER_BYTES + MOVED_FOOTER_BYTES) as u64 {
-            return Err(Error::corrupt(&path, file_bytes, "too short for a file of moved values"));
+        if file_bytes < (RELOCATED_HEADER_BYTES + RELOCATED_FOOTER_BYTES) as u64 {
+            return Err(Error::corrupt(&path, file_bytes, "too short for a file of relocated values"));
         }
-        check_header(&read(0, MOVED_HEADER_BYTES)?, number).map_err(|cause| damaged(0, cause))?;
-        let footer_at = file_bytes - MOVED_FOOTER_BYTES as u64;
-        let footer = Footer::decode(&read(footer_at, MOVED_FOOTER_BYTES)?, number, file_bytes)
+        check_header(&read(0, RELOCATED_HEADER_BYTES)?, number).map_err(|cause| damaged(0, cause))?;
+        let footer_at = file_bytes - RELOCATED_FOOTER_BYTES as u64;
+        let footer = Footer::decode(&read(footer_at, RELOCATED_FOOTER_BYTES)?, number, file_bytes)
             .map_err(|cause| damaged(footer_at, cause))?;
         // The footer is whole and says that the top lies inside of the file.
         let top = Top::open(&read(footer.top_at, footer.top_bytes as usize)?, number, &footer)
             .map_err(|cause| damaged(footer.top_at, cause))?;
-        Ok(MovedFile { file, path, number, top, file_bytes })
+        Ok(RelocatedFile { file, path, number, top, file_bytes })
     }
 
     /// Its number.
@@ -93,7 +99,7 @@ impl MovedFile {
     }
 
     /// Reads the value that a pointer leads to into `record`: one read, and one of a page of the map where `page_at` has it not
-    /// at hand. `page_at` gives the page that begins at an offset; [`MovedFile::read_page`] reads it.
+    /// at hand. `page_at` gives the page that begins at an offset; [`RelocatedFile::read_page`] reads it.
     ///
     /// # Errors
     /// `Corruption`, naming file and offset, where the map does not tell of it, or where it is not what the pointer says; a
@@ -119,7 +125,7 @@ impl MovedFile {
     /// The unit of this file at which a record stands.
     ///
     /// # Errors
-    /// As for [`MovedFile::value`].
+    /// As for [`RelocatedFile::value`].
     pub fn find(&self, place: ValuePlace, page_at: impl FnOnce(u64) -> Result<Arc<[u8]>>) -> Result<u32> {
         let lost = |offset: u64| {
             let what = format!(

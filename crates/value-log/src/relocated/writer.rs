@@ -1,4 +1,4 @@
-//! Writes a file of moved values from front to back, and says where it lies.
+//! Writes a file of relocated values from front to back, and says where it lies.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, FileNumber, Result};
 use folddb_host::{Files, WriteFile};
 use folddb_layout::file_name::FileName;
-use folddb_layout::moved::{MAP_PAGE_BYTES, Move, Top, header, put_pages};
+use folddb_layout::relocated::{MAP_PAGE_BYTES, Move, Top, header, put_pages};
 
 /// Bytes that a writer gathers before it hands them on.
 pub(super) const BUFFER_BYTES: usize = 256 << 10;
@@ -14,13 +14,13 @@ pub(super) const BUFFER_BYTES: usize = 256 << 10;
 /// After so many bytes the disk is asked to begin writing, so that the sync at the end has little left to do.
 const WRITEBACK_BYTES: u64 = 4 << 20;
 
-/// Where the file of moved values with this number lies.
-pub fn moved_path(dir: &Path, number: FileNumber) -> PathBuf {
-    dir.join(FileName::Moved(number).to_string())
+/// Where the file of relocated values with this number lies.
+pub fn relocated_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(FileName::Relocated(number).to_string())
 }
 
-/// Writes a file of moved values from front to back. In memory it holds eight bytes for each value, and a buffer.
-pub struct MovedWriter {
+/// Writes a file of relocated values from front to back. In memory it holds eight bytes for each value, and a buffer.
+pub struct RelocatedWriter {
     file: Box<dyn WriteFile>,
     path: PathBuf,
     number: FileNumber,
@@ -38,17 +38,17 @@ struct Gathered {
     moves: Vec<Move>,
 }
 
-impl MovedWriter {
+impl RelocatedWriter {
     /// Begins file `number` of the store in `dir`.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn create(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedWriter> {
-        let path = moved_path(dir, number);
+    pub fn create(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<RelocatedWriter> {
+        let path = relocated_path(dir, number);
         let file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;
         let (buffer, done) = (header(number), Vec::new());
         let at = buffer.len() as u64;
-        Ok(MovedWriter { file, path, number, at, buffer, unsent_bytes: 0, done })
+        Ok(RelocatedWriter { file, path, number, at, buffer, unsent_bytes: 0, done })
     }
 
     /// Its number.

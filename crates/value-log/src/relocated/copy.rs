@@ -1,4 +1,4 @@
-//! What is copied from: a segment, or a file of moved values, read from front to back.
+//! What is copied from: a segment, or a file of relocated values, read from front to back.
 //!
 //! Each record is checked as it goes by: its head, its key, and the hash of its value. What lies between the records that are
 //! asked for is passed over, and counted, so that in the end `copied + dropped` is what the file held. A record of any length is
@@ -11,10 +11,10 @@ use folddb_base::checksum::{GrowingHash, key_hash};
 use folddb_base::pointer::VALUE_ALIGN;
 use folddb_base::{Error, Result};
 use folddb_host::{Files, ReadFile};
-use folddb_layout::moved::MOVED_HEADER_BYTES;
+use folddb_layout::relocated::RELOCATED_HEADER_BYTES;
 use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 
-use super::writer::MovedWriter;
+use super::writer::RelocatedWriter;
 use crate::segment::{ValuesEnd, read_at, values_path};
 
 /// Bytes that are read at a time.
@@ -45,8 +45,8 @@ pub struct Source {
 
 impl Source {
     pub(super) fn new(file: Arc<dyn ReadFile>, path: &Path, end: u64) -> Source {
-        // Headers of segments and of files of moved values are equally long.
-        let at = MOVED_HEADER_BYTES as u64;
+        // Headers of segments and of files of relocated values are equally long.
+        let at = RELOCATED_HEADER_BYTES as u64;
         let (path, end) = (path.to_owned(), end.max(at));
         Source { file, path, end, at, window: Vec::new(), window_at: 0, copied: 0, dropped: 0 }
     }
@@ -65,7 +65,7 @@ impl Source {
     ///
     /// # Errors
     /// Which of the two files is at fault.
-    pub fn copy(&mut self, unit: u32, old: u32, to: &mut MovedWriter) -> Result<u64, CopyFault> {
+    pub fn copy(&mut self, unit: u32, old: u32, to: &mut RelocatedWriter) -> Result<u64, CopyFault> {
         let offset = u64::from(unit) * VALUE_ALIGN;
         if offset < self.at {
             return Err(self.damaged(offset, "a record begins inside of the one before"));
@@ -144,7 +144,7 @@ impl Source {
     pub fn finish(mut self) -> (u64, u64) {
         self.file.wont_need(self.window_at, self.window.len() as u64);
         self.dropped += self.end - self.at;
-        let held = self.end - MOVED_HEADER_BYTES as u64;
+        let held = self.end - RELOCATED_HEADER_BYTES as u64;
         assert_eq!(self.copied + self.dropped, held, "each byte was copied or left behind");
         (self.copied, self.dropped)
     }

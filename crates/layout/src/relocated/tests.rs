@@ -19,7 +19,7 @@ fn file_of(segments: &[(u32, Vec<Move>)]) -> Vec<u8> {
 
 fn open(file: &[u8]) -> Result<(Footer, Top), Malformed> {
     check_header(file, NUMBER)?;
-    let at = file.len().checked_sub(MOVED_FOOTER_BYTES).ok_or(Malformed::Short)?;
+    let at = file.len().checked_sub(RELOCATED_FOOTER_BYTES).ok_or(Malformed::Short)?;
     let footer = Footer::decode(&file[at..], NUMBER, file.len() as u64)?;
     let top = file.get(footer.top_at as usize..at).ok_or(Malformed::Short)?;
     Ok((footer, Top::open(top, NUMBER, &footer)?))

@@ -1,4 +1,4 @@
-//! Files of moved values: what was still needed of some segments of the value log, copied together.
+//! Files of relocated values: what was still needed of some segments of the value log, copied together.
 //!
 //! ```text
 //!   000012.values   | header | record | #### | record | #### |          # dead
@@ -6,9 +6,9 @@
 //!   000044.moved    | header | record | record | record | map | top |   carries segments 12 and 31
 //! ```
 //!
-//! Pointers are as they were: the map says where each record stands now. Such a file is written once, by a [`MovedWriter`], from
+//! Pointers are as they were: the map says where each record stands now. Such a file is written once, by a [`RelocatedWriter`], from
 //! what a [`Source`] copies out of the files before it, each record checked on its way; then it is synced, and only then may a
-//! manifest list it. The bytes are in `folddb_layout::moved`.
+//! manifest list it. The bytes are in `folddb_layout::relocated`.
 
 mod writer;
 mod copy;
@@ -16,10 +16,10 @@ mod file;
 mod mend;
 
 pub use copy::{CopyFault, Source};
-pub use file::MovedFile;
+pub use file::RelocatedFile;
 pub use mend::{open_damaged, read_past_errors, write_anew};
-pub use writer::{MovedWriter, moved_path};
+pub use writer::{RelocatedWriter, relocated_path};
 
 #[cfg(test)]
-#[path = "moved/tests.rs"]
+#[path = "relocated/tests.rs"]
 mod tests;

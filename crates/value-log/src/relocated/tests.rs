@@ -42,7 +42,7 @@ fn pointer(segment: u32, unit: u32, at: u32) -> Pointer<'static> {
     Pointer { place, time_ms: 0, hash, len: value(at).len() as u64, head: &[] }
 }
 
-fn read(file: &MovedFile, segment: u32, unit: u32, at: u32) -> Result<Vec<u8>> {
+fn read(file: &RelocatedFile, segment: u32, unit: u32, at: u32) -> Result<Vec<u8>> {
     let mut record = Vec::new();
     let page_at = |offset| file.read_page(offset);
     Ok(file.value((TableId(1), &key(at)), &pointer(segment, unit, at), &mut record, page_at)?.to_vec())
@@ -54,7 +54,7 @@ fn every_third_value_of_two_segments_moves_and_moves_on() {
     let files = &*Host::real().files;
     let (first, first_end) = segment(dir.path(), 3, 0, 600);
     let (second, second_end) = segment(dir.path(), 5, 600, 1200);
-    let mut writer = MovedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
+    let mut writer = RelocatedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
     for (number, units, end) in [(3, &first, first_end), (5, &second, second_end)] {
         let mut source = Source::segment(files, dir.path(), end).unwrap();
         writer.begin_segment(number);
@@ -64,7 +64,7 @@ fn every_third_value_of_two_segments_moves_and_moves_on() {
         assert_eq!((copied, copied + dropped), (bytes, end.end - 4096));
     }
     let bytes = writer.finish().unwrap();
-    let moved = MovedFile::open(files, dir.path(), FileNumber(9)).unwrap();
+    let moved = RelocatedFile::open(files, dir.path(), FileNumber(9)).unwrap();
     assert_eq!((moved.file_bytes(), moved.carried().len()), (bytes, 2));
     for at in 0..600 {
         let (kept, other) =
@@ -77,7 +77,7 @@ fn every_third_value_of_two_segments_moves_and_moves_on() {
     }
 
     // Some of it moves on: pointers are still those of the segments.
-    let mut writer = MovedWriter::create(files, dir.path(), FileNumber(12)).unwrap();
+    let mut writer = RelocatedWriter::create(files, dir.path(), FileNumber(12)).unwrap();
     let mut source = moved.source();
     writer.begin_segment(5);
     let mut at = 0;
@@ -92,7 +92,7 @@ fn every_third_value_of_two_segments_moves_and_moves_on() {
         .unwrap();
     source.finish();
     writer.finish().unwrap();
-    let on = MovedFile::open(files, dir.path(), FileNumber(12)).unwrap();
+    let on = RelocatedFile::open(files, dir.path(), FileNumber(12)).unwrap();
     assert_eq!(read(&on, 5, second[4], 604).unwrap(), value(604));
     assert!(read(&on, 5, second[1], 601).is_err() && read(&on, 3, first[1], 1).is_err());
 }
@@ -103,20 +103,20 @@ fn no_flip_gives_a_wrong_value() {
     let dir = tempfile::tempdir().unwrap();
     let files = &*Host::real().files;
     let (units, end) = segment(dir.path(), 3, 0, 6);
-    let mut writer = MovedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
+    let mut writer = RelocatedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
     let mut source = Source::segment(files, dir.path(), end).unwrap();
     writer.begin_segment(3);
     units.iter().for_each(|&unit| assert!(source.copy(unit, unit, &mut writer).unwrap() > 0));
     assert_eq!(source.finish().1, 0);
     writer.finish().unwrap();
-    let path = moved_path(dir.path(), FileNumber(9));
+    let path = relocated_path(dir.path(), FileNumber(9));
     let whole = std::fs::read(&path).unwrap();
     let mut seen = 0;
     for offset in (0..whole.len()).filter(|at| at % 23 == 0 || *at > 4096 && at % 4096 < 200) {
         let mut flipped = whole.clone();
         flipped[offset] ^= 1 << (offset % 8);
         std::fs::write(&path, &flipped).unwrap();
-        let opened = MovedFile::open(files, dir.path(), FileNumber(9));
+        let opened = RelocatedFile::open(files, dir.path(), FileNumber(9));
         let all = opened.and_then(|file| {
             (0..6).zip(&units).try_for_each(|(at, &unit)| {
                 assert_eq!(read(&file, 3, unit, at)?, value(at), "byte {offset}");
@@ -128,7 +128,7 @@ fn no_flip_gives_a_wrong_value() {
     assert!(seen > 300, "{seen}");
     for len in (0..whole.len()).step_by(97) {
         std::fs::write(&path, &whole[..len]).unwrap();
-        assert!(MovedFile::open(files, dir.path(), FileNumber(9)).is_err(), "{len} bytes");
+        assert!(RelocatedFile::open(files, dir.path(), FileNumber(9)).is_err(), "{len} bytes");
     }
 }
 
@@ -141,7 +141,7 @@ fn what_is_copied_is_checked() {
     let whole = std::fs::read(&path).unwrap();
     let copy = |bytes: &[u8], number: u64, units: &[u32]| {
         std::fs::write(&path, bytes).unwrap();
-        let mut writer = MovedWriter::create(files, dir.path(), FileNumber(number)).unwrap();
+        let mut writer = RelocatedWriter::create(files, dir.path(), FileNumber(number)).unwrap();
         let mut source = Source::segment(files, dir.path(), end).unwrap();
         writer.begin_segment(3);
         units.iter().try_for_each(|&unit| source.copy(unit, unit, &mut writer).map(drop))
@@ -163,16 +163,16 @@ fn what_is_copied_is_checked() {
 type Damage<'a> = dyn Fn(&mut Vec<u8>) + 'a;
 
 /// What a damaged file leads to when it has been written anew: each value, or an error.
-fn mended(files: &dyn Files, dir: &Path, damage: &Damage<'_>) -> Result<(MovedFile, u64)> {
-    let (path, to) = (moved_path(dir, FileNumber(9)), tempfile::tempdir().unwrap());
+fn mended(files: &dyn Files, dir: &Path, damage: &Damage<'_>) -> Result<(RelocatedFile, u64)> {
+    let (path, to) = (relocated_path(dir, FileNumber(9)), tempfile::tempdir().unwrap());
     let whole = std::fs::read(&path).unwrap();
     let mut bytes = whole.clone();
     damage(&mut bytes);
     std::fs::write(&path, bytes).unwrap();
-    assert!(MovedFile::open(files, dir, FileNumber(9)).is_err() || damage_is_in_a_page(files, dir));
+    assert!(RelocatedFile::open(files, dir, FileNumber(9)).is_err() || damage_is_in_a_page(files, dir));
     let written = open_damaged(files, dir, FileNumber(9))
         .and_then(|file| write_anew(&file, files, to.path()))
-        .and_then(|(bytes, lost)| Ok((MovedFile::open(files, to.path(), FileNumber(9))?, bytes, lost)));
+        .and_then(|(bytes, lost)| Ok((RelocatedFile::open(files, to.path(), FileNumber(9))?, bytes, lost)));
     std::fs::write(&path, whole).unwrap();
     let (file, bytes, lost) = written?;
     assert_eq!(file.file_bytes(), bytes);
@@ -180,15 +180,15 @@ fn mended(files: &dyn Files, dir: &Path, damage: &Damage<'_>) -> Result<(MovedFi
 }
 
 fn damage_is_in_a_page(files: &dyn Files, dir: &Path) -> bool {
-    let file = MovedFile::open(files, dir, FileNumber(9)).unwrap();
+    let file = RelocatedFile::open(files, dir, FileNumber(9)).unwrap();
     file.carried().iter().any(|one| file.moves(one.segment, &mut |_| Ok(())).is_err())
 }
 
 #[test]
-fn what_leads_to_moved_values_is_written_anew_from_the_pages_that_are_whole() {
+fn what_leads_to_relocated_values_is_written_anew_from_the_pages_that_are_whole() {
     let dir = tempfile::tempdir().unwrap();
     let files = &*Host::real().files;
-    let mut writer = MovedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
+    let mut writer = RelocatedWriter::create(files, dir.path(), FileNumber(9)).unwrap();
     let mut of = Vec::new();
     for (number, from, upto) in [(3, 0, 1200), (5, 1200, 1300)] {
         let (units, end) = segment(dir.path(), number, from, upto);
@@ -200,11 +200,11 @@ fn what_leads_to_moved_values_is_written_anew_from_the_pages_that_are_whole() {
         of.extend(units.into_iter().zip(from..).map(|(unit, at)| (number as u32, unit, at)));
     }
     writer.finish().unwrap();
-    let moved = MovedFile::open(files, dir.path(), FileNumber(9)).unwrap();
+    let moved = RelocatedFile::open(files, dir.path(), FileNumber(9)).unwrap();
     let pages: Vec<usize> = moved.top.pages(3).chain(moved.top.pages(5)).map(|at| at as usize).collect();
     assert_eq!(pages.len(), 4);
     let end = moved.top.map_end() as usize;
-    let found = |file: &MovedFile| -> Vec<u32> {
+    let found = |file: &RelocatedFile| -> Vec<u32> {
         let whole = |&(segment, unit, at): &(u32, u32, u32)| match read(file, segment, unit, at) {
             Ok(found) => {
                 assert_eq!(found, value(at));

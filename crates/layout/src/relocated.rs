@@ -1,4 +1,4 @@
-//! Files of moved values: the values of one or more segments that were still needed when the others were left behind.
+//! Files of relocated values: the values of one or more segments that were still needed when the others were left behind.
 //!
 //! ```text
 //!   0        header, 4096 bytes
@@ -43,7 +43,7 @@ use folddb_base::bytes::{Malformed, Reader, put_u64, put_varint};
 use folddb_base::checksum::{hash64, place_seed};
 
 /// Bytes that the header takes in the file. Records begin after them.
-pub const MOVED_HEADER_BYTES: usize = 4096;
+pub const RELOCATED_HEADER_BYTES: usize = 4096;
 
 /// Bytes of a page of the map. Pages begin at multiples of as many bytes.
 pub const MAP_PAGE_BYTES: usize = 4096;
@@ -52,7 +52,7 @@ pub const MAP_PAGE_BYTES: usize = 4096;
 pub const MAP_PAGE_VALUES: usize = 510;
 
 /// Bytes of the footer.
-pub const MOVED_FOOTER_BYTES: usize = 64;
+pub const RELOCATED_FOOTER_BYTES: usize = 64;
 
 const MAGIC: &[u8; 8] = b"FoldMov\0";
 const FOOTER_MAGIC: &[u8; 8] = b"FoldMovE";
@@ -66,11 +66,11 @@ const PAGE_NEW_AT: usize = PAGE_HEAD_BYTES + 4 * MAP_PAGE_VALUES;
 
 /// The header of the file with this number.
 pub fn header(number: FileNumber) -> Vec<u8> {
-    let mut out = Vec::with_capacity(MOVED_HEADER_BYTES);
+    let mut out = Vec::with_capacity(RELOCATED_HEADER_BYTES);
     put_name(&mut out, MAGIC, number);
     let hash = hash64(place_seed(number.0, 0), &out);
     put_u64(&mut out, hash);
-    out.resize(MOVED_HEADER_BYTES, 0);
+    out.resize(RELOCATED_HEADER_BYTES, 0);
     out
 }
 
@@ -91,12 +91,12 @@ fn read_name(reader: &mut Reader<'_>, magic: &[u8; 8], number: FileNumber) -> Re
     if reader.u64()? == number.0 { Ok(()) } else { Err(Malformed::Order) }
 }
 
-/// Checks that these are the first [`MOVED_HEADER_BYTES`] of the file with this number.
+/// Checks that these are the first [`RELOCATED_HEADER_BYTES`] of the file with this number.
 ///
 /// # Errors
 /// `Tag` where they are whole but of another format; anything else where they are not whole.
 pub fn check_header(bytes: &[u8], number: FileNumber) -> Result<(), Malformed> {
-    let header = bytes.get(..MOVED_HEADER_BYTES).ok_or(Malformed::Short)?;
+    let header = bytes.get(..RELOCATED_HEADER_BYTES).ok_or(Malformed::Short)?;
     let (hashed, rest) = header.split_at(HEADER_HASHED_BYTES);
     let (hash, zeros) = rest.split_at(8);
     if hash != hash64(place_seed(number.0, 0), hashed).to_le_bytes() || zeros.iter().any(|&byte| byte != 0) {
@@ -372,13 +372,13 @@ pub struct Footer {
 }
 
 impl Footer {
-    /// Reads the last [`MOVED_FOOTER_BYTES`] of file `number`, which has `file_bytes`.
+    /// Reads the last [`RELOCATED_FOOTER_BYTES`] of file `number`, which has `file_bytes`.
     ///
     /// # Errors
     /// `Tag` where they are whole but of another format; anything else where they are not whole.
     pub fn decode(bytes: &[u8], number: FileNumber, file_bytes: u64) -> Result<Footer, Malformed> {
-        let footer = bytes.first_chunk::<MOVED_FOOTER_BYTES>().ok_or(Malformed::Short)?;
-        let footer_at = file_bytes.checked_sub(MOVED_FOOTER_BYTES as u64).ok_or(Malformed::Short)?;
+        let footer = bytes.first_chunk::<RELOCATED_FOOTER_BYTES>().ok_or(Malformed::Short)?;
+        let footer_at = file_bytes.checked_sub(RELOCATED_FOOTER_BYTES as u64).ok_or(Malformed::Short)?;
         let (hashed, hash) = footer.split_at(FOOTER_HASHED_BYTES);
         if hash != hash64(place_seed(number.0, footer_at), hashed).to_le_bytes() {
             return Err(Malformed::Checksum);
@@ -388,7 +388,7 @@ impl Footer {
         let (map_at, top_at) = (reader.u64()?, reader.u64()?);
         let footer = Footer { map_at, top_at, top_bytes: reader.u64()?, top_hash: reader.u64()? };
         let page = MAP_PAGE_BYTES as u64;
-        let is_upright = map_at >= MOVED_HEADER_BYTES as u64
+        let is_upright = map_at >= RELOCATED_HEADER_BYTES as u64
             && map_at.is_multiple_of(page)
             && top_at.checked_sub(map_at).is_some_and(|map_bytes| map_bytes.is_multiple_of(page))
             && top_at.checked_add(footer.top_bytes) == Some(footer_at);
@@ -397,5 +397,5 @@ impl Footer {
 }
 
 #[cfg(test)]
-#[path = "moved/tests.rs"]
+#[path = "relocated/tests.rs"]
 mod tests;

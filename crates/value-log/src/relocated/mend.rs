@@ -1,4 +1,4 @@
-//! A file of moved values of which what leads to its records is damaged: read as far as its pages are whole, and written anew.
+//! A file of relocated values of which what leads to its records is damaged: read as far as its pages are whole, and written anew.
 //!
 //! Each page of the map says which segment it is of and is hashed with its place, so pages are found without the top. What a page told
 //! of that is lost is not led to any more; its records stay where they are, as dead bytes.
@@ -9,13 +9,13 @@ use std::path::Path;
 
 use folddb_base::{Error, FileNumber, Result};
 use folddb_host::{Files, ReadFile};
-use folddb_layout::moved::{
-    Carried, Footer, MAP_PAGE_BYTES, MAP_PAGE_VALUES, MOVED_FOOTER_BYTES, MOVED_HEADER_BYTES, Move, Page,
-    Top, header, put_pages,
+use folddb_layout::relocated::{
+    Carried, Footer, MAP_PAGE_BYTES, MAP_PAGE_VALUES, Move, Page, RELOCATED_FOOTER_BYTES,
+    RELOCATED_HEADER_BYTES, Top, header, put_pages,
 };
 
-use super::file::MovedFile;
-use super::writer::{BUFFER_BYTES, moved_path};
+use super::file::RelocatedFile;
+use super::writer::{BUFFER_BYTES, relocated_path};
 
 const PAGE: u64 = MAP_PAGE_BYTES as u64;
 
@@ -30,8 +30,8 @@ type Pages = Vec<Option<(u32, u32)>>;
 ///
 /// # Errors
 /// `Corruption` where no page is whole, so that nothing leads to its records; it cannot be opened.
-pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<MovedFile> {
-    let path = moved_path(dir, number);
+pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result<RelocatedFile> {
+    let path = relocated_path(dir, number);
     let file = files.open(&path).map_err(|error| Error::io("open", &path, error))?;
     let file_bytes = file.len_bytes().map_err(|error| Error::io("read", &path, error))?;
     let footer = footer_of(&*file, number, file_bytes);
@@ -42,7 +42,7 @@ pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result
             search(&*file, &path, number, from..to)?
         }
     };
-    Ok(MovedFile { file, path, number, top, file_bytes })
+    Ok(RelocatedFile { file, path, number, top, file_bytes })
 }
 
 /// Writes it into `dir` under its name: its records where they stood, zeros where they cannot be read, and a map of what its whole
@@ -50,12 +50,12 @@ pub fn open_damaged(files: &dyn Files, dir: &Path, number: FileNumber) -> Result
 ///
 /// # Errors
 /// A failed write or sync.
-pub fn write_anew(moved: &MovedFile, files: &dyn Files, dir: &Path) -> Result<(u64, u64)> {
-    let path = moved_path(dir, moved.number);
+pub fn write_anew(moved: &RelocatedFile, files: &dyn Files, dir: &Path) -> Result<(u64, u64)> {
+    let path = relocated_path(dir, moved.number);
     let failed = |error| Error::io("write", &path, error);
     let mut file = files.create(&path).map_err(|error| Error::io("create", &path, error))?;
     file.append(&header(moved.number)).map_err(failed)?;
-    let (mut at, mut window) = (MOVED_HEADER_BYTES as u64, Vec::new());
+    let (mut at, mut window) = (RELOCATED_HEADER_BYTES as u64, Vec::new());
     while at < moved.top.map_at {
         window.resize((moved.top.map_at - at).min(BUFFER_BYTES as u64) as usize, 0);
         read_past_errors(&*moved.file, at, &mut window);
@@ -78,7 +78,7 @@ pub fn write_anew(moved: &MovedFile, files: &dyn Files, dir: &Path) -> Result<(u
 }
 
 /// What the whole pages of a segment tell.
-fn whole_moves(moved: &MovedFile, segment: u32, lost: &mut u64) -> Vec<Move> {
+fn whole_moves(moved: &RelocatedFile, segment: u32, lost: &mut u64) -> Vec<Move> {
     let mut moves: Vec<Move> = Vec::new();
     for offset in moved.top.pages(segment) {
         match page_at(&*moved.file, moved.number, offset) {
@@ -111,8 +111,8 @@ pub fn read_past_errors(file: &dyn ReadFile, offset: u64, buf: &mut [u8]) -> u64
 }
 
 fn footer_of(file: &dyn ReadFile, number: FileNumber, file_bytes: u64) -> Option<Footer> {
-    let mut bytes = [0; MOVED_FOOTER_BYTES];
-    file.read_exact_at(file_bytes.checked_sub(MOVED_FOOTER_BYTES as u64)?, &mut bytes).ok()?;
+    let mut bytes = [0; RELOCATED_FOOTER_BYTES];
+    file.read_exact_at(file_bytes.checked_sub(RELOCATED_FOOTER_BYTES as u64)?, &mut bytes).ok()?;
     Footer::decode(&bytes, number, file_bytes).ok()
 }
 
