@@ -415,7 +415,7 @@ impl Feed {
             living: &living,
             notes: &self.notes,
             values: &engine.values.files,
-            roster: engine.values.files.present(),
+            segment_map: engine.values.files.present(),
             value_reads: &engine.counters.value_reads,
         };
         match reading.batch(&followed) {

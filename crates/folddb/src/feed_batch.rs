@@ -19,7 +19,7 @@ use folddb_rules::table_rules::{TableKind, TableRules};
 use crate::feed_event::{FeedBatch, FeedChange, FeedEvent, FeedOp, FeedOptions, FeedTable};
 use folddb_engine::state::counters::Counter;
 use folddb_engine::values::hashed_record::is_long;
-use folddb_value_log::{Roster, ValueFiles};
+use folddb_value_log::{SegmentMap, ValueFiles};
 
 /// A table that was met.
 #[derive(Clone)]
@@ -42,7 +42,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) notes: &'a VecDeque<TableNote>,
     /// Where values separated lie.
     pub(crate) values: &'a ValueFiles,
-    pub(crate) roster: Arc<Roster>,
+    pub(crate) segment_map: Arc<SegmentMap>,
     pub(crate) value_reads: &'a Counter,
 }
 
@@ -146,7 +146,7 @@ impl Reading<'_> {
     fn with_front(&self, of: &FrameRecord<'_>, rope: &Rope<'_>) -> Result<(Front, Option<Vec<u8>>)> {
         let malformed = |cause| Error::new(ErrorKind::Corruption, format!("the front of a value: {cause}"));
         let pointer = rope.as_pointer().ok_or_else(|| malformed(Malformed::Tag))?;
-        let file = self.values.open(&self.roster, pointer.place.segment)?.at(pointer.place)?;
+        let file = self.values.open(&self.segment_map, pointer.place.segment)?.at(pointer.place)?;
         self.value_reads.add(1);
         if is_long(rope.len) {
             // It stands behind one that was written piece by piece.
@@ -170,7 +170,7 @@ impl Reading<'_> {
     fn piece(&self, of: &FrameRecord<'_>, pointer: &Pointer<'_>) -> Result<Vec<u8>> {
         self.value_reads.add(1);
         let mut record = Vec::new();
-        let file = self.values.open(&self.roster, pointer.place.segment)?;
+        let file = self.values.open(&self.segment_map, pointer.place.segment)?;
         let len = file.value((of.table, of.key), pointer, &mut record)?.len();
         record.drain(..record.len() - len);
         Ok(record)

@@ -402,7 +402,7 @@ impl FeedBeside {
             tables: &mut self.tables,
             living: &|id| living(&state, id),
             notes: &self.notes,
-            roster: values.present(),
+            segment_map: values.present(),
             values,
             value_reads: &self.value_reads,
         };

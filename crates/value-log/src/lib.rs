@@ -32,7 +32,7 @@ mod segment_map;
 mod value_files;
 
 pub use segment::ValuesEnd;
-pub use segment_map::Roster;
+pub use segment_map::SegmentMap;
 pub use value_file::ValueFile;
 pub use value_files::ValueFiles;
 pub use value_log::{OpenValues, ValueLog, ValueOptions};

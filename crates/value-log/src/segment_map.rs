@@ -15,11 +15,11 @@ use crate::directories::{remove_directory, value_files_in};
 
 /// Which file has the values of a segment, between two edits that changed that. Segments that begin meanwhile join it.
 #[derive(Default)]
-pub struct Roster {
+pub struct SegmentMap {
     segments: RwLock<BTreeMap<u32, Arc<ListedFile>>>,
 }
 
-/// A file that holds values. It goes when it is retired and no roster that has it is held any more.
+/// A file that holds values. It goes when it is retired and no segment map that has it is held any more.
 pub(crate) struct ListedFile {
     pub(crate) number: FileNumber,
     path: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct ListedFile {
     pub(crate) cached_as: Option<u64>,
     pub(crate) is_directory: bool,
     retired: AtomicBool,
-    /// Of a directory that has been looked through: the units that later rosters do not have, and the directory as those have it, which so
+    /// Of a directory that has been looked through: the units that later segment maps do not have, and the directory as those have it, which so
     /// stays as long as this. What is dead for both goes with the older.
     swept: Mutex<Option<(Vec<u32>, Arc<ListedFile>)>>,
 }
@@ -53,7 +53,7 @@ impl ListedFile {
         })
     }
 
-    /// It goes with the last roster that has it.
+    /// It goes with the last segment map that has it.
     pub(crate) fn retire(&self) {
         self.retired.store(true, Ordering::Release);
     }
@@ -63,7 +63,7 @@ impl ListedFile {
         self.retired.load(Ordering::Acquire)
     }
 
-    /// Of a directory these units go then, and `after` is the directory as later rosters have it.
+    /// Of a directory these units go then, and `after` is the directory as later segment maps have it.
     pub(crate) fn sweep(&self, units: Vec<u32>, after: Arc<ListedFile>) {
         *self.swept.lock() = Some((units, after));
     }
@@ -103,10 +103,10 @@ impl Drop for ListedFile {
     }
 }
 
-impl Roster {
+impl SegmentMap {
     /// One that has these.
-    pub(crate) fn of(segments: BTreeMap<u32, Arc<ListedFile>>) -> Roster {
-        Roster { segments: RwLock::new(segments) }
+    pub(crate) fn of(segments: BTreeMap<u32, Arc<ListedFile>>) -> SegmentMap {
+        SegmentMap { segments: RwLock::new(segments) }
     }
 
     /// What it has now.
@@ -125,13 +125,13 @@ impl Roster {
     }
 
     /// The files of these segments alone.
-    pub fn only(&self, segments: &BTreeSet<u32>) -> Roster {
+    pub fn only(&self, segments: &BTreeSet<u32>) -> SegmentMap {
         let all = self.segments.read();
         let listed = |number: &u32| Some((*number, Arc::clone(all.get(number)?)));
-        Roster { segments: RwLock::new(segments.iter().filter_map(listed).collect()) }
+        SegmentMap { segments: RwLock::new(segments.iter().filter_map(listed).collect()) }
     }
 
-    /// Bytes that later rosters do not have, of files that are not among `seen` yet.
+    /// Bytes that later segment maps do not have, of files that are not among `seen` yet.
     pub fn retired_bytes(&self, seen: &mut BTreeSet<FileNumber>) -> u64 {
         let segments = self.segments.read();
         segments.values().filter(|file| seen.insert(file.number)).map(|file| file.retired_bytes()).sum()

@@ -1,20 +1,20 @@
 //! The files of the value log as readers use them, and which of these a reader can count on.
 //!
-//! A *roster* says in which file the values of each segment lie, between two edits that changed that. Who holds one finds every
+//! A *segment map* says in which file the values of each segment lie, between two edits that changed that. Who holds one finds every
 //! value that the pictures of its time lead to: a file goes when the manifest, durably, no longer lists it, and nobody holds a
-//! roster that has it.
+//! segment map that has it.
 //!
 //! ```text
-//!   round r       roster r: 12 31 44, each in a file of its own, and 57 as soon as it begins
-//!   a get         notes r, searches; finds a pointer, and takes the present roster; when that is not r, searches again
-//!   a scan        the same, before its first row, and holds the roster to its end
-//!   round r+1     roster r+1: 44 57, and 12 and 31 in file 60, which holds what was alive of them
+//!   round r       segment map r: 12 31 44, each in a file of its own, and 57 as soon as it begins
+//!   a get         notes r, searches; finds a pointer, and takes the present segment map; when that is not r, searches again
+//!   a scan        the same, before its first row, and holds the segment map to its end
+//!   round r+1     segment map r+1: 44 57, and 12 and 31 in file 60, which holds what was alive of them
 //! ```
 //!
 //! So a search that meets no pointer costs one load of a number. And nobody looks into file 60 for what it does not hold: who
-//! has a picture of before round r+1 has an older roster too, whose files are whole.
+//! has a picture of before round r+1 has an older segment map too, whose files are whole.
 //!
-//! A `Roster` and what goes with it is in `segment_map.rs`.
+//! A `SegmentMap` and what goes with it is in `segment_map.rs`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use folddb_layout::file_name::FileName;
 
 use crate::relocated::RelocatedFile;
 use crate::segment::values_path;
-use crate::segment_map::{ListedFile, Roster};
+use crate::segment_map::{ListedFile, SegmentMap};
 use crate::value_file::{MapPages, ValueDirectory, ValueFile};
 
 /// The files of an open store.
@@ -38,8 +38,8 @@ pub struct ValueFiles {
     files: Arc<dyn Files>,
     /// Pages of maps come by way of it.
     cache: Arc<dyn MapPages>,
-    present: RwLock<Arc<Roster>>,
-    /// How often a roster has taken the place of another.
+    present: RwLock<Arc<SegmentMap>>,
+    /// How often a segment map has taken the place of another.
     rounds: AtomicU64,
     /// Those that are open for reading, by their numbers.
     open: RwLock<BTreeMap<FileNumber, Arc<ValueFile>>>,
@@ -86,7 +86,7 @@ impl ValueFiles {
         self.listed(FileName::Relocated(file), file, Some(self.cache.number_file()))
     }
 
-    /// A segment begins: it is in the present roster before anything points to it.
+    /// A segment begins: it is in the present segment map before anything points to it.
     pub fn join(&self, name: FileName) {
         if let Some(number) = name.number() {
             let file = self.listed(name, number, None);
@@ -94,7 +94,7 @@ impl ValueFiles {
         }
     }
 
-    /// Nothing leads any more to these value files: a roster without them begins, and they go with the last that has them.
+    /// Nothing leads any more to these value files: a segment map without them begins, and they go with the last that has them.
     pub fn swept(&self, dead: Vec<(FileNumber, Vec<u32>)>) {
         let dead = Mutex::new(dead);
         self.begin_round(&|segments| {
@@ -109,24 +109,24 @@ impl ValueFiles {
         });
     }
 
-    /// How many rosters there have been. Note it before a search whose pointers are to be followed.
+    /// How many segment maps there have been. Note it before a search whose pointers are to be followed.
     #[inline]
     pub fn round(&self) -> u64 {
         self.rounds.load(Ordering::Acquire)
     }
 
-    /// The roster of a search that began in this round; none when another has come, and the search is to be done again.
-    pub fn roster_of(&self, round: u64) -> Option<Arc<Roster>> {
+    /// The segment map of a search that began in this round; none when another has come, and the search is to be done again.
+    pub fn segment_map_of(&self, round: u64) -> Option<Arc<SegmentMap>> {
         let present = self.present.read();
         (self.round() == round).then(|| Arc::clone(&present))
     }
 
-    /// The present roster, for who holds the manifest's lock or is alone.
-    pub fn present(&self) -> Arc<Roster> {
+    /// The present segment map, for who holds the manifest's lock or is alone.
+    pub fn present(&self) -> Arc<SegmentMap> {
         Arc::clone(&self.present.read())
     }
 
-    /// The manifest, durably, no longer lists these segments: a roster without them begins, and what only they were in goes with
+    /// The manifest, durably, no longer lists these segments: a segment map without them begins, and what only they were in goes with
     /// the last that has them.
     pub fn retire(&self, gone: &[FileNumber]) {
         self.begin_round(&|segments| {
@@ -134,7 +134,7 @@ impl ValueFiles {
         });
     }
 
-    /// The manifest, durably, says that the values of these segments lie in this file: a roster that says so begins, and the files
+    /// The manifest, durably, says that the values of these segments lie in this file: a segment map that says so begins, and the files
     /// in which they were go with the last that has them, unless others are in them still.
     pub fn relocated(&self, moved: &[FileNumber], file: FileNumber) {
         let listed = self.listed_relocated(file);
@@ -144,7 +144,7 @@ impl ValueFiles {
         });
     }
 
-    /// A roster takes the place of the present one. `change` makes it, and returns the files that some segment has left.
+    /// A segment map takes the place of the present one. `change` makes it, and returns the files that some segment has left.
     #[allow(clippy::type_complexity)]
     fn begin_round(&self, change: &dyn Fn(&mut BTreeMap<u32, Arc<ListedFile>>) -> Vec<Arc<ListedFile>>) {
         let mut present = self.present.write();
@@ -156,14 +156,14 @@ impl ValueFiles {
                 self.open.write().remove(&file.number);
             }
         }
-        let before = std::mem::replace(&mut *present, Arc::new(Roster::of(segments)));
+        let before = std::mem::replace(&mut *present, Arc::new(SegmentMap::of(segments)));
         self.rounds.fetch_add(1, Ordering::AcqRel);
         drop(present);
         drop((before, left)); // files go without the lock
     }
 
     /// The segment with these low bits of its number, open for reading.
-    pub fn open_low(&self, of: &Roster, low: u32) -> Result<Arc<ValueFile>> {
+    pub fn open_low(&self, of: &SegmentMap, low: u32) -> Result<Arc<ValueFile>> {
         self.open(of, of.number_of(low).unwrap_or(low))
     }
 
@@ -173,7 +173,7 @@ impl ValueFiles {
     }
 
     /// The file that has the values of this segment, open for reading.
-    pub fn open(&self, of: &Roster, segment: u32) -> Result<Arc<ValueFile>> {
+    pub fn open(&self, of: &SegmentMap, segment: u32) -> Result<Arc<ValueFile>> {
         let Some(listed) = of.listed(segment) else {
             return Err(Error::corrupt(
                 &values_path(&self.dir, FileNumber(u64::from(segment))),

@@ -119,7 +119,7 @@ fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut S
     let Some(from) = sweep.at else { return Ok(0) };
     let round = engine.values.files.round();
     let stretch = hashed.index.stretch(from, None)?;
-    let Some(of) = engine.values.files.roster_of(round) else { return Ok(0) };
+    let Some(of) = engine.values.files.segment_map_of(round) else { return Ok(0) };
     // Whoever begins to read later reads at a time that is no earlier. Old snapshots have files of their own of sorted tables only.
     let now_ms = clock::note_now(engine, &engine.commit.lock());
     let over_ms = engine.borders.oldest_held_ms().map_or(now_ms, |oldest| oldest.min(now_ms));

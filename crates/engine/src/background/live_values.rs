@@ -48,7 +48,7 @@ pub(crate) fn leave_unsure(engine: &Engine, segments: &mut BTreeSet<FileNumber>)
 /// How much of each segment is alive. The caller holds the manifest's lock.
 pub fn alive(engine: &Engine) -> BTreeMap<u32, Alive> {
     let mut alive: BTreeMap<u32, Alive> = BTreeMap::new();
-    let roster = engine.values.files.present();
+    let segment_map = engine.values.files.present();
     let mut add = |segment: u32, values: u64, bytes: u64| {
         let one = alive.entry(segment).or_default();
         (one.values, one.bytes) = (one.values + values, one.bytes + bytes);
@@ -61,7 +61,7 @@ pub fn alive(engine: &Engine) -> BTreeMap<u32, Alive> {
     for (_, hashed) in engine.catalog().hashed() {
         let read = hashed.read_segments();
         for (low, tally) in read.into_iter().filter(|(_, tally)| tally.records > 0) {
-            if let Some(segment) = roster.number_of(low) {
+            if let Some(segment) = segment_map.number_of(low) {
                 add(segment, tally.records, tally.bytes);
             }
         }

@@ -14,7 +14,7 @@
 //! and is *settled* then, for good, wherever its values move. From then on the parts that point to it only become fewer: merges
 //! write what their inputs hold, and those are listed until they are done.
 //!
-//! One edit takes dead segments from the list, or says that segments lie in another file now; a new roster begins
+//! One edit takes dead segments from the list, or says that segments lie in another file now; a new segment map begins
 //! (`value_files.rs`), and files go with the last reader of an older one. A crash before the edit changes nothing, or leaves a
 //! new file that the next opening removes; one after it leaves old files that the next opening removes.
 //!

@@ -3,14 +3,14 @@
 //! ```text
 //!   ask      everything that points into the files, thing by thing: which units
 //!   copy     segment by segment, in the order of the old files; each record is checked on its way
-//!   install  the new file is synced, its name too; one edit; a new roster
+//!   install  the new file is synced, its name too; one edit; a new segment map
 //! ```
 //!
 //! **Why nothing is lost.** The files are settled when the job begins: only parts and the indexes of hashed tables point into them, and
 //! all those parts that are listed then are asked. Whatever is listed later was merged from those and points to no unit that they did
 //! not. Of an index what it leads to is asked shard by shard, and last what it keeps for snapshots: what was replaced since its shard
 //! was asked, or is being replaced, is there as long as a snapshot wants it. Readers with a
-//! picture of before the edit have a roster of before it as well, and with it the old files whole; those with a later picture
+//! picture of before the edit have a segment map of before it as well, and with it the old files whole; those with a later picture
 //! find in the new file every unit that any part of it leads to. Nobody else is met: no index changes, no writer waits.
 //!
 //! **In memory** it holds at most twenty bytes for each living value of its files (the units that are asked for, and the map), a window
@@ -36,13 +36,13 @@ use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::segments;
-use folddb_value_log::Roster;
+use folddb_value_log::SegmentMap;
 
 /// See the top of this file.
 pub struct ReclaimJob {
     pub plan: ReclaimPlan,
     /// Keeps the files that are copied from.
-    _roster: Arc<Roster>,
+    _segment_map: Arc<SegmentMap>,
     /// What has not been asked yet.
     holders: Vec<Holder>,
     /// What is alive, by segment.
@@ -118,7 +118,7 @@ impl ReclaimJob {
         let places: BTreeMap<u32, Place> = plan.segments.iter().filter_map(place).collect();
         let holders = live_values::holders(engine, &places.keys().copied().collect());
         ReclaimJob {
-            _roster: engine.values.files.present(),
+            _segment_map: engine.values.files.present(),
             holders,
             units: places.keys().map(|&segment| (segment, Vec::new())).collect(),
             left: places.keys().rev().copied().collect(),

@@ -55,9 +55,9 @@ pub(crate) fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committ
 pub(crate) fn present_files(engine: &Engine) -> OwnFiles {
     let catalog = engine.catalog();
     let in_runs = catalog.all().filter_map(|table| Some((table.id, InRuns::of(table)?)));
-    let files = OwnFiles { tables: Mutex::new(in_runs.collect()), roster: Arc::default() };
+    let files = OwnFiles { tables: Mutex::new(in_runs.collect()), segment_map: Arc::default() };
     let parts = files.part_files();
     let led_to = parts.iter().flat_map(|file| &file.part.facts().values).map(|used| used.segment);
-    let roster = engine.values.files.present().only(&led_to.collect());
-    OwnFiles { roster: Arc::new(roster), ..files }
+    let segment_map = engine.values.files.present().only(&led_to.collect());
+    OwnFiles { segment_map: Arc::new(segment_map), ..files }
 }

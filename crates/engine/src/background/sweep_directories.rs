@@ -42,7 +42,7 @@ pub(crate) fn sweep_directories(
         return Ok(None);
     }
     let borders = engine.borders.version();
-    let _roster = engine.values.files.present(); // what it has stays, also a directory that goes meanwhile
+    let _segment_map = engine.values.files.present(); // what it has stays, also a directory that goes meanwhile
     let holders = live_values::holders(engine, &due.keys().map(|number| number.0 as u32).collect());
     drop(manifest);
     let mut units: Units = due.keys().map(|number| (number.0 as u32, Vec::new())).collect();

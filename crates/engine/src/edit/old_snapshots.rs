@@ -37,7 +37,7 @@ pub fn own_file_bytes(engine: &Engine) -> u64 {
         let retired = files.part_files().into_iter().filter(|file| file.is_retired());
         let new = retired.filter(|file| parts.insert(file.number));
         bytes += new.map(|file| file.part.facts().file_bytes).sum::<u64>();
-        bytes += files.roster.retired_bytes(&mut values);
+        bytes += files.segment_map.retired_bytes(&mut values);
     }
     bytes
 }

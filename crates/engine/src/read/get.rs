@@ -21,7 +21,7 @@ use crate::state::pinned_files::OwnFiles;
 use crate::state::snapshots::At;
 use crate::state::view::TableView;
 use crate::values::load;
-use folddb_value_log::Roster;
+use folddb_value_log::SegmentMap;
 
 thread_local! {
     /// The buffers of a get, kept from one to the next.
@@ -57,7 +57,7 @@ pub(crate) fn with_state<R>(
     table: &TableCore,
     key: &[u8],
     at: Option<At>,
-    take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
+    take: impl FnOnce(Option<State<'_>>, Option<&Arc<SegmentMap>>) -> Result<R>,
 ) -> Result<R> {
     if let Some(hashed) = &table.hashed {
         return hashed::state_hashed(engine, (table, hashed), key, at, take);
@@ -89,7 +89,7 @@ pub(crate) fn reading_ms(engine: &Engine, at: Option<At>) -> u64 {
 #[cold]
 fn take_apart<R>(
     engine: &Engine,
-    (of, table): (Option<&Roster>, &TableCore),
+    (of, table): (Option<&SegmentMap>, &TableCore),
     key: &[u8],
     pointer: &[u8],
     take: impl FnOnce(Option<&[u8]>) -> Result<R>,
@@ -101,7 +101,7 @@ fn take_apart<R>(
 #[inline]
 pub(crate) fn load_waiting(
     engine: &Engine,
-    of: Option<&Roster>,
+    of: Option<&SegmentMap>,
     table: &TableCore,
     key: &[u8],
     resolver: &mut Resolver,
@@ -142,7 +142,7 @@ pub fn operands(
 /// An op of `key` with its value beside it, wherever that lies.
 pub(crate) fn inline_op(
     engine: &Engine,
-    of: Option<&Roster>,
+    of: Option<&SegmentMap>,
     table: &TableCore,
     key: &[u8],
     op: &OpBuf,
@@ -164,7 +164,7 @@ pub fn search(
     key: &[u8],
     at: Option<At>,
     resolver: &mut Resolver,
-) -> Result<Option<Arc<Roster>>> {
+) -> Result<Option<Arc<SegmentMap>>> {
     loop {
         let round = engine.values.files.round();
         let own = collect(engine, table, key, at, resolver)?;
@@ -172,8 +172,8 @@ pub fn search(
             return Ok(None);
         }
         let of = match own {
-            Some(own) => Some(Arc::clone(&own.roster)),
-            None => engine.values.files.roster_of(round),
+            Some(own) => Some(Arc::clone(&own.segment_map)),
+            None => engine.values.files.segment_map_of(round),
         };
         if of.is_some() {
             return Ok(of);

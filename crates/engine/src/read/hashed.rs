@@ -29,7 +29,7 @@ use crate::values::hashed_record;
 use crate::values::hashed_record::{Found, Reading};
 use crate::values::head::Head;
 use crate::values::load;
-use folddb_value_log::Roster;
+use folddb_value_log::SegmentMap;
 
 /// As whom an index is looked into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,7 @@ fn look_up_in(
     who: As,
     reading: Reading,
     record: &mut Vec<u8>,
-) -> Result<Option<(Found, Arc<Roster>)>> {
+) -> Result<Option<(Found, Arc<SegmentMap>)>> {
     let point = hashed.point(key);
     let mut slots = Vec::new();
     loop {
@@ -97,7 +97,7 @@ fn look_up_in(
         if slots.is_empty() {
             return Ok(None);
         }
-        let Some(of) = engine.values.files.roster_of(round) else { continue };
+        let Some(of) = engine.values.files.segment_map_of(round) else { continue };
         if slots.len() > 1 && table.records_of().has_fronts {
             hashed_record::newest_first(&of, &mut slots);
         }
@@ -146,7 +146,7 @@ pub(crate) fn each_version(
         hashed.index.candidates(hashed.point(key), at, &mut slots)?;
         engine.check_readable(table)?;
         check_not_over(engine, who)?;
-        let Some(of) = engine.values.files.roster_of(round) else { continue };
+        let Some(of) = engine.values.files.segment_map_of(round) else { continue };
         hashed_record::newest_first(&of, &mut slots);
         for &slot in &slots {
             let found = read_slot(engine, &of, table, slot, Some(key), reading, &mut record);
@@ -161,7 +161,7 @@ pub(crate) fn each_version(
 /// Reads the record that a slot leads to; none where it is of another key than the one that is looked for.
 pub(crate) fn read_slot(
     engine: &Engine,
-    of: &Roster,
+    of: &SegmentMap,
     table: &TableCore,
     slot: Slot,
     key: Option<&[u8]>,
@@ -199,7 +199,7 @@ pub(crate) fn state_hashed<R>(
     of: (&TableCore, &Hashed),
     key: &[u8],
     at: Option<At>,
-    take: impl FnOnce(Option<State<'_>>, Option<&Arc<Roster>>) -> Result<R>,
+    take: impl FnOnce(Option<State<'_>>, Option<&Arc<SegmentMap>>) -> Result<R>,
 ) -> Result<R> {
     // Where the front of a short value stands is known here only.
     let reading = if of.0.records_of().has_fronts { Reading::Short } else { Reading::Head };
@@ -222,7 +222,7 @@ pub(crate) fn front_of(
     of: (&TableCore, &Hashed),
     key: &[u8],
     at: Option<At>,
-) -> Result<Option<(Found, Arc<Roster>)>> {
+) -> Result<Option<(Found, Arc<SegmentMap>)>> {
     engine.counters.gets.add(1);
     look_up_in(engine, of, key, As::reader(at), Reading::Head, &mut Vec::new())
 }
@@ -236,6 +236,6 @@ pub(crate) fn head_hashed(
 ) -> Result<Option<Head>> {
     crate::read::buffer::with_record(|record| {
         let found = look_up_in(engine, of, key, As::reader(at), Reading::Head, record)?;
-        Ok(found.map(|(found, roster)| found.head_of_value(&roster)))
+        Ok(found.map(|(found, segment_map)| found.head_of_value(&segment_map)))
     })
 }

@@ -169,7 +169,7 @@ fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: A
         let view = table.view();
         engine.check_readable(table)?;
         let events = events_of(table, &view, key, now.seq)?;
-        let Some(of) = engine.values.files.roster_of(round) else { continue };
+        let Some(of) = engine.values.files.segment_map_of(round) else { continue };
         let counted = counted(engine, table, &events, now);
         let (mut versions, mut has_older) = (Vec::new(), false);
         let mut resolver = Resolver::new();

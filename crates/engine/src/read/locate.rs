@@ -20,7 +20,7 @@ use crate::state::engine::Engine;
 use crate::state::snapshots::At;
 use crate::values::hashed_record::is_long;
 use crate::values::load;
-use folddb_value_log::{Roster, ValueFile};
+use folddb_value_log::{SegmentMap, ValueFile};
 
 /// What is done to a value that is located.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub enum LocatedPiece {
 pub struct FilePiece {
     file: Arc<ValueFile>,
     /// Whoever holds it keeps the name of the file, too.
-    _of: Arc<Roster>,
+    _of: Arc<SegmentMap>,
     offset: u64,
     len_bytes: u64,
 }
@@ -229,7 +229,7 @@ pub fn locate(
 
 pub(crate) fn locate_piece(
     engine: &Engine,
-    (of, table): (&Arc<Roster>, &TableCore),
+    (of, table): (&Arc<SegmentMap>, &TableCore),
     key: &[u8],
     pointer: &Pointer<'_>,
     how: Locate,

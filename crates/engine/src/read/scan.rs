@@ -23,7 +23,7 @@ use crate::state::snapshots::At;
 use crate::state::view::{PartFile, RunView, TableView};
 use crate::values::head::Head;
 use crate::values::load;
-use folddb_value_log::Roster;
+use folddb_value_log::SegmentMap;
 
 /// What part of a table a scan goes over, which way, and as whom.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ pub struct Rows {
     record: Vec<u8>,
     done: bool,
     /// Where separated values are to be found.
-    of: Option<Arc<Roster>>,
+    of: Option<Arc<SegmentMap>>,
     /// The files that the cursors read, so that they stay.
     _files: Vec<Arc<PartFile>>,
 }
@@ -139,7 +139,7 @@ impl Rows {
             if rows.of.is_some() {
                 return Ok(rows);
             }
-            rows.of = engine.values.files.roster_of(round);
+            rows.of = engine.values.files.segment_map_of(round);
             if rows.of.is_some() || table.separate_from == usize::MAX {
                 return Ok(rows);
             }
@@ -158,7 +158,7 @@ impl Rows {
             engine.check_readable(table)?;
             let captured = view.active.capture(&engine.published);
             let rows = Rows::start_on(engine, table, plan, (&view, captured))?;
-            return Ok(Rows { of: Some(Arc::clone(&own.roster)), ..rows });
+            return Ok(Rows { of: Some(Arc::clone(&own.segment_map)), ..rows });
         }
         if table.ask_for_chunk_merge(view.active.chunks()) {
             engine.work.chunked.lock().insert(table.id);

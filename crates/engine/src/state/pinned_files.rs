@@ -22,7 +22,7 @@ use folddb_memtable::Memtable;
 use crate::state::catalog::{TableCore, new_memtable};
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::view::{PartFile, RunView, TableView};
-use folddb_value_log::Roster;
+use folddb_value_log::SegmentMap;
 
 /// See the top of this file.
 #[derive(Default)]
@@ -30,7 +30,7 @@ pub struct OwnFiles {
     /// What sorted tables have in runs; of those that have none, nothing.
     pub tables: Mutex<BTreeMap<TableId, InRuns>>,
     /// Where the values are that they lead to.
-    pub roster: Arc<Roster>,
+    pub segment_map: Arc<SegmentMap>,
 }
 
 impl std::fmt::Debug for OwnFiles {

@@ -7,7 +7,7 @@
 //! ```text
 //!   ask      what leads to value files of some directories: parts, indexes, snapshots; as for reclaiming
 //!   look     what is on those directories; whatever nothing leads to is dead
-//!   sweep    a roster begins without the dead, which go with the last reader that has an older one
+//!   sweep    a segment map begins without the dead, which go with the last reader that has an older one
 //! ```
 //!
 //! No edit says so: a value file that is dead is one that nothing leads to, before a crash and after it. The counts of the manifest are

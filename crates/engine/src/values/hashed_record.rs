@@ -13,7 +13,7 @@ use folddb_layout::values::{RECORD_HEAD_BYTES, RecordHead};
 use crate::state::hash_index::RecordsOf;
 use crate::values::head::Head;
 use folddb_value_log::value_file::ShortPlace;
-use folddb_value_log::{Roster, ValueFile};
+use folddb_value_log::{SegmentMap, ValueFile};
 
 /// So many bytes of key are read with the head of a record whose key is not known; a longer one takes a second read.
 pub(crate) const KEY_GUESS_BYTES: u64 = 104;
@@ -60,7 +60,7 @@ impl Found {
     }
 
     /// Where its record lies, of whose bytes [`Found::front_bytes`] are none of the value.
-    pub fn pointer(&self, of: &Roster) -> Pointer<'static> {
+    pub fn pointer(&self, of: &SegmentMap) -> Pointer<'static> {
         let (low, unit) = (self.slot.segment(), self.slot.unit());
         let place = ValuePlace { segment: of.number_of(low).unwrap_or(low), unit };
         Pointer { place, time_ms: 0, hash: self.head.hash, len: self.head.len, head: &[] }
@@ -87,7 +87,7 @@ impl Found {
     }
 
     /// See [`Head::version`].
-    fn version(&self, of: &Roster) -> u64 {
+    fn version(&self, of: &SegmentMap) -> u64 {
         let place = self.pointer(of).place;
         let place = u64::from(place.segment) << 32 | u64::from(place.unit);
         let written_ms = self.front.map_or(0, |front| front.stamp.write_ms);
@@ -100,7 +100,7 @@ impl Found {
     }
 
     /// What is known of its value.
-    pub(crate) fn head_of_value(&self, of: &Roster) -> Head {
+    pub(crate) fn head_of_value(&self, of: &SegmentMap) -> Head {
         Head {
             size_bytes: self.head.len.saturating_sub(self.front_bytes() as u64),
             hash: self.head.hash,
@@ -223,7 +223,7 @@ pub fn is_long(value_bytes: u64) -> bool {
 }
 
 /// Orders the slots of one point by when their records were written, the newest first.
-pub(crate) fn newest_first(of: &Roster, slots: &mut [Slot]) {
+pub(crate) fn newest_first(of: &SegmentMap, slots: &mut [Slot]) {
     let place = |slot: &Slot| (of.number_of(slot.segment()).unwrap_or(slot.segment()), slot.unit());
     slots.sort_unstable_by_key(|slot| std::cmp::Reverse(place(slot)));
 }

@@ -6,7 +6,7 @@ use folddb_layout::frame;
 
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
-use folddb_value_log::Roster;
+use folddb_value_log::SegmentMap;
 
 // ---- loading -----------------------------------------------------------------------------------------
 
@@ -16,7 +16,7 @@ use folddb_value_log::Roster;
 /// Damage, naming table, key, file and offset; a failed read.
 pub(crate) fn load_value<'r>(
     engine: &Engine,
-    of: Option<&Roster>,
+    of: Option<&SegmentMap>,
     table: &TableCore,
     key: &[u8],
     pointer: &[u8],
@@ -40,7 +40,7 @@ pub(crate) fn load_value<'r>(
 /// Reads a value in one piece, or one piece of a value, into `record`.
 pub(crate) fn load_piece<'r>(
     engine: &Engine,
-    of: &Roster,
+    of: &SegmentMap,
     table: &TableCore,
     key: &[u8],
     pointer: &Pointer<'_>,
@@ -57,7 +57,7 @@ pub(crate) fn load_piece<'r>(
 #[cold]
 pub(crate) fn load_pieces<'r>(
     engine: &Engine,
-    of: &Roster,
+    of: &SegmentMap,
     table: &TableCore,
     key: &[u8],
     rope: &Rope<'_>,

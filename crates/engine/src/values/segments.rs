@@ -140,7 +140,7 @@ pub(crate) fn note_settled(engine: &Engine, state: &State) {
     });
 }
 
-/// A roster begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
+/// A segment map begins without these. `_manifest` is held, so that whoever captures a state with it finds its files.
 pub(crate) fn begin_without(engine: &Engine, _manifest: &Manifest, gone: &[FileNumber]) {
     engine.values.files.retire(gone);
     for (_, hashed) in engine.catalog().hashed() {

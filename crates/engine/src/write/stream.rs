@@ -42,7 +42,7 @@ use crate::values::{load, long, put};
 use crate::write::encoded_batch::{Encoded, check_expires, check_lengths};
 use crate::write::ops::Lifetime;
 use crate::write::{commit, stall};
-use folddb_value_log::Roster;
+use folddb_value_log::SegmentMap;
 
 // ---- writing --------------------------------------------------------------------------------------------
 
@@ -338,7 +338,7 @@ pub struct ValueReader {
     engine: Arc<Engine>,
     core: Arc<TableCore>,
     key: Vec<u8>,
-    of: Option<Arc<Roster>>,
+    of: Option<Arc<SegmentMap>>,
     /// The pieces, and where in the value each begins.
     pieces: Vec<(u64, OwnPiece)>,
     len_bytes: u64,

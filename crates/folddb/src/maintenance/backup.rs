@@ -41,7 +41,7 @@ use folddb_engine::state::hash_files::{IndexFile, listed_indexes};
 use folddb_engine::state::log_sync;
 use folddb_engine::state::numbers::Numbers;
 use folddb_engine::state::view::PartFiles;
-use folddb_value_log::Roster;
+use folddb_value_log::SegmentMap;
 
 /// How a backup is made.
 #[derive(Clone, Default)]
@@ -187,7 +187,7 @@ struct Capture {
     /// What lives.
     state: Arc<State>,
     /// The files of its parts and its values, which stay while this holds them.
-    _pinned: (Vec<PartFiles>, Arc<Roster>, Vec<Arc<IndexFile>>),
+    _pinned: (Vec<PartFiles>, Arc<SegmentMap>, Vec<Arc<IndexFile>>),
     segments: Vec<Segment>,
     values: Vec<ValuesCopy>,
     /// Where the log ends, and the seq of the last record before.
@@ -307,7 +307,7 @@ fn value_files(engine: &Engine, state: &State, open: &[ValuesEnd]) -> Result<Vec
     Ok(copies)
 }
 
-fn pin(engine: &Engine) -> (Vec<PartFiles>, Arc<Roster>, Vec<Arc<IndexFile>>) {
+fn pin(engine: &Engine) -> (Vec<PartFiles>, Arc<SegmentMap>, Vec<Arc<IndexFile>>) {
     let parts = engine.catalog().all().map(|table| table.part_files()).collect();
     let catalog = engine.catalog();
     let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());
