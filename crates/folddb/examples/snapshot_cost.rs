@@ -1,5 +1,5 @@
 //! What open snapshots cost: processor time of writes, of gets and of a merge, memory and space, beside none, one and a thousand of
-//! them: as borders, with files of their own, and with an end. Each in a process of its own, for its memory.
+//! them: as boundaries, with files of their own, and with an end. Each in a process of its own, for its memory.
 //! `cargo run --release -p folddb --example snapshot_cost`.
 
 use std::ops::ControlFlow;
@@ -13,8 +13,8 @@ const WRITES: u64 = 1_000_000;
 /// What they are called, how many there are, and at which age in milliseconds they come to files of their own and to their end.
 const CASES: [(&str, u64, u64, u64); 6] = [
     ("none", 0, NEVER, NEVER),
-    ("a border", 1, NEVER, NEVER),
-    ("borders", 1000, NEVER, NEVER),
+    ("a boundary", 1, NEVER, NEVER),
+    ("boundaries", 1000, NEVER, NEVER),
     ("files, after 200 ms", 1000, 200, NEVER),
     ("files, each at once", 1000, 0, NEVER),
     ("ended after 200 ms", 1000, NEVER, 200),

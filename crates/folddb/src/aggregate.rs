@@ -272,10 +272,10 @@ impl Tiling<'_> {
         };
         // The keys of a block are above this, or the first of the part.
         let mut above = Bound::Included(part.file.part.facts().low.clone());
-        let borders: Vec<Vec<u8>> = file.borders().map(<[u8]>::to_vec).collect();
-        for (leaf, (border, said)) in borders.into_iter().zip(summaries.leaves).enumerate() {
-            if !is_above(self.order, self.range.0, &border) {
-                above = Bound::Excluded(border);
+        let boundaries: Vec<Vec<u8>> = file.boundaries().map(<[u8]>::to_vec).collect();
+        for (leaf, (boundary, said)) in boundaries.into_iter().zip(summaries.leaves).enumerate() {
+            if !is_above(self.order, self.range.0, &boundary) {
+                above = Bound::Excluded(boundary);
                 continue;
             }
             let separators = file.separators_of(leaf)?.unwrap_or_default();

@@ -149,11 +149,11 @@ fn hold_again(engine: &Engine, table: &TableCore, token: &CursorToken) -> Result
     let seq = token.seq;
     if seq == engine.published() && !minds_time(table) {
         let at = At::new(seq, clock::now_ms(engine));
-        return Ok(engine.borders.hold(at, HeldFor::Snapshot, engine.host.clock.monotonic()));
+        return Ok(engine.boundaries.hold(at, HeldFor::Snapshot, engine.host.clock.monotonic()));
     }
     // What was alive then is swept away by no merge as long as somebody reads at that time or before it.
     let by_ms = if minds_time(table) { token.time_ms.unwrap_or(0) } else { u64::MAX };
-    let Some((held, held_for)) = engine.borders.hold_if_live(seq, by_ms) else {
+    let Some((held, held_for)) = engine.boundaries.hold_if_live(seq, by_ms) else {
         return hold_past(engine, table, token).ok_or_else(|| gone(engine, table, seq));
     };
     // That somebody holds the past of other tables is nothing to who reads this one.
@@ -175,7 +175,7 @@ fn hold_past(engine: &Engine, table: &TableCore, token: &CursorToken) -> Option<
         && then.seq <= now.seq
         && clock::check_kept(engine, table, then, now).is_ok();
     let held_for = HeldFor::Past(now);
-    is_kept.then(|| engine.borders.hold_from(then, now.time_ms, held_for, engine.host.clock.monotonic()))
+    is_kept.then(|| engine.boundaries.hold_from(then, now.time_ms, held_for, engine.host.clock.monotonic()))
 }
 
 #[cold]

@@ -276,7 +276,7 @@ impl BytesTable {
         found.sort_by_key(|record| std::cmp::Reverse(record.seq));
         let ranges = view.range_deletes.all_over(order, key);
         let kept = Kept {
-            borders: self.engine.borders.all(),
+            boundaries: self.engine.boundaries.all(),
             times: clock::times_to_keep(&self.engine, &self.core),
             keep: self.core.rules.rules.keep,
             ranges,
@@ -332,7 +332,7 @@ impl BytesTable {
 /// What keeps the records of a key apart.
 struct Kept {
     /// The seqs of the live snapshots, rising.
-    borders: Vec<Seq>,
+    boundaries: Vec<Seq>,
     /// What merges keep of the past, and the rule that says so.
     times: MergeTimes,
     keep: Keep,
@@ -347,15 +347,16 @@ impl Kept {
             return "it is the newest".to_owned();
         };
         let record = &records[index];
-        let border = self.borders.iter().find(|&&border| record.seq <= border && border < newer.seq);
-        match border {
+        let boundary =
+            self.boundaries.iter().find(|&&boundary| record.seq <= boundary && boundary < newer.seq);
+        match boundary {
             _ if self.is_kept_as_it_is(newer.seq, index) => {
                 let keep = self.keep;
                 format!(
                     "the table keeps its past (keep={keep}), so no merge folds it into the next newer one"
                 )
             }
-            Some(border) => format!("a snapshot at {border} sees it without the newer ones"),
+            Some(boundary) => format!("a snapshot at {boundary} sees it without the newer ones"),
             None if newer.place == record.place => "it does not compose with the next newer one".to_owned(),
             None => "no merge has met it together with the newer ones yet".to_owned(),
         }
@@ -407,7 +408,7 @@ fn stats(background: &Background) -> StoreStats {
     let counters = &engine.counters;
     let reads = engine.parts.stats();
     let memtables = |table: &Arc<TableCore>| table_stats::table_stats(table).memtable_bytes;
-    let snapshots = engine.borders.summary();
+    let snapshots = engine.boundaries.summary();
     let now = engine.host.clock.monotonic();
     let catalog = engine.catalog();
     let hashed = catalog.all().filter_map(|table| table.hashed.as_ref());

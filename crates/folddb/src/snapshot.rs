@@ -52,7 +52,7 @@ impl Snapshot {
 
     fn take_locked(engine: &Arc<Engine>, _committer: &Committer, held_for: HeldFor) -> Snapshot {
         let at = At::new(engine.published(), clock::now_ms(engine));
-        let held = engine.borders.hold(at, held_for, engine.host.clock.monotonic());
+        let held = engine.boundaries.hold(at, held_for, engine.host.clock.monotonic());
         Snapshot { engine: EngineRef(Arc::clone(engine)), held: Arc::new(held), asked: None, reads: None }
     }
 

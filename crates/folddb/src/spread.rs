@@ -24,7 +24,7 @@ use folddb_engine::values::head::Head;
 const PIECES_PER_THREAD: usize = 4;
 
 /// So many keys are looked at for each piece, to cut about evenly.
-const BORDERS_PER_PIECE: usize = 32;
+const BOUNDARIES_PER_PIECE: usize = 32;
 
 impl BytesScan {
     /// Cuts the scan into at most `pieces` scans of about as many bytes, which follow one another and see the same snapshot. They are
@@ -34,7 +34,7 @@ impl BytesScan {
     /// As [`BytesScan::rows`].
     pub fn split(self, pieces: usize) -> Result<Vec<BytesScan>> {
         let (scan, pieces) = (self.pinned()?, pieces.max(1));
-        let cuts = cuts(borders(&scan, pieces)?, pieces);
+        let cuts = cuts(boundaries(&scan, pieces)?, pieces);
         let mut lows = vec![scan.plan.low.clone()];
         lows.extend(cuts.iter().map(|key| Bound::Included(key.clone())));
         let mut highs: Vec<_> = cuts.into_iter().map(Bound::Excluded).collect();
@@ -273,18 +273,18 @@ impl BytesScan {
 }
 
 /// Keys inside the range between which about the same number of bytes lies, in order: enough of them for so many pieces.
-fn borders(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
+fn boundaries(scan: &BytesScan, pieces: usize) -> Result<Vec<Vec<u8>>> {
     let order = &scan.table.rules.order;
     let view = pinned::view_at(&scan.engine, &scan.table, scan.plan.at)?;
     let parts = || view.runs.iter().flat_map(|run| &run.parts);
-    let all: usize = parts().map(|part| part.file.part.borders().len()).sum();
-    let step = (all / (pieces * BORDERS_PER_PIECE)).max(1);
-    let keys = parts().flat_map(|part| part.file.part.borders()).step_by(step);
+    let all: usize = parts().map(|part| part.file.part.boundaries().len()).sum();
+    let step = (all / (pieces * BOUNDARIES_PER_PIECE)).max(1);
+    let keys = parts().flat_map(|part| part.file.part.boundaries()).step_by(step);
     let within = keys.filter(|key| is_within(order, key, &scan.plan));
-    let mut borders: Vec<Vec<u8>> = within.map(<[u8]>::to_vec).collect();
-    borders.sort_by(|a, b| order.compare(a, b));
-    borders.dedup();
-    Ok(borders)
+    let mut boundaries: Vec<Vec<u8>> = within.map(<[u8]>::to_vec).collect();
+    boundaries.sort_by(|a, b| order.compare(a, b));
+    boundaries.dedup();
+    Ok(boundaries)
 }
 
 /// Whether a cut before `key` leaves something of the range on both sides.
@@ -302,10 +302,10 @@ fn is_within(order: &KeyOrder, key: &[u8], plan: &ScanPlan) -> bool {
 }
 
 /// As many of the keys as make so many pieces with about as many keys in each.
-fn cuts(borders: Vec<Vec<u8>>, pieces: usize) -> Vec<Vec<u8>> {
-    let all = borders.len() + 1;
+fn cuts(boundaries: Vec<Vec<u8>>, pieces: usize) -> Vec<Vec<u8>> {
+    let all = boundaries.len() + 1;
     let is_cut = |at: usize| at * pieces / all > (at - 1) * pieces / all;
-    borders.into_iter().enumerate().filter(|(before, _)| is_cut(before + 1)).map(|(_, key)| key).collect()
+    boundaries.into_iter().enumerate().filter(|(before, _)| is_cut(before + 1)).map(|(_, key)| key).collect()
 }
 
 #[cfg(test)]

@@ -569,7 +569,7 @@ fn a_moment_at_which_values_were_alive_that_are_not_kept_is_refused() {
     }
 }
 
-/// The record is the newest of all, and so at every border of a window by its seq; what it was is gone by time alone.
+/// The record is the newest of all, and so at every boundary of a window by its seq; what it was is gone by time alone.
 #[test]
 fn a_moment_before_the_window_is_refused_where_values_expired_though_nothing_was_written_since() {
     let world = World::new();

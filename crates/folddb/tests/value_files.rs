@@ -152,7 +152,7 @@ fn snapshots_scans_and_located_values_keep_what_they_lead_to() {
             rest.iter().all(|(key, value)| *key != first && *value == blob(*key, 0)),
             "the scan sees what was"
         );
-        settle(&store); // a walk of a hashed table is a border, as a snapshot is
+        settle(&store); // a walk of a hashed table is a boundary, as a snapshot is
         let before = value_files(&path).len();
         drop(located);
         let after = value_files(&path).len();

@@ -232,7 +232,7 @@ impl Walk<'_> {
 
     // ---- the walk ----------------------------------------------------------------------------------------
 
-    /// Steps over the border into `segment`.
+    /// Steps over the boundary into `segment`.
     fn enter(&mut self, segment: &SegmentHeader, previous: Option<FileNumber>) {
         let is_next = match previous {
             None => segment.first_lsn <= self.lsn,

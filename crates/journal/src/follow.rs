@@ -154,7 +154,7 @@ enum Step {
 }
 
 impl Follower {
-    /// Stands at `lsn`: the border of a frame, or where a segment ends.
+    /// Stands at `lsn`: the boundary of a frame, or where a segment ends.
     pub fn at(host: &Host, dir: &Path, lsn: Lsn) -> Follower {
         Follower {
             host: host.clone(),

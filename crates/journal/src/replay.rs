@@ -49,7 +49,7 @@ pub(crate) const NEXT_IS_GONE: &str = "the segment before it was left for it, an
 pub struct ReplayFrom {
     /// The store that the log belongs to.
     pub store_id: u128,
-    /// The first LSN that matters: the border of a frame, or where a segment ends.
+    /// The first LSN that matters: the boundary of a frame, or where a segment ends.
     pub log_start_lsn: Lsn,
     /// All before this LSN is known to be durable.
     pub durable_lsn: Lsn,
@@ -286,7 +286,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Steps over the border into `segment`, if that is what comes next.
+    /// Steps over the boundary into `segment`, if that is what comes next.
     fn enter(&mut self, dir: &Path, segment: &SegmentHeader) -> Result<()> {
         match self.previous {
             None if segment.first_lsn > self.lsn => {

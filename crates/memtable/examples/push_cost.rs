@@ -52,13 +52,13 @@ fn filled(records: u64, per_batch: u64, kind: OpKind, key: &dyn Fn(u64, &mut Vec
     let mut buffer = Vec::new();
     let mut seq: Seq = 0;
     while seq < records {
-        let borders = [seq];
+        let boundaries = [seq];
         let mut writer = memtable.apply();
         for _ in 0..per_batch {
             seq += 1;
             buffer.clear();
             key(seq, &mut buffer);
-            writer.push(Record { key: &buffer, seq, kind, payload: &seq.to_le_bytes() }, &borders);
+            writer.push(Record { key: &buffer, seq, kind, payload: &seq.to_le_bytes() }, &boundaries);
         }
     }
     memtable

@@ -12,7 +12,7 @@
 //!
 //! **Folding and readers.** A fold keeps only the newest seq of what it folded, so it must not cross a seq
 //! that anybody reads at. Those are the live snapshots and the published seq: the caller passes them as
-//! *borders*, ascending, the published seq last. A reader without a snapshot loads the published seq inside
+//! *boundaries*, ascending, the published seq last. A reader without a snapshot loads the published seq inside
 //! of the lock, together with the list of chunks, so no later fold can reach what it holds.
 
 use std::ops::{Bound, ControlFlow};
@@ -282,10 +282,10 @@ impl Memtable {
     /// Seals the tail and gives back what only writing needs. Belongs to the applier, between batches.
     ///
     /// A memtable that is frozen takes no more records; if it did, none would be lost: a new tail begins.
-    pub fn freeze(&self, borders: &[Seq]) {
+    pub fn freeze(&self, boundaries: &[Seq]) {
         let mut writer = self.apply();
         while !writer.state.tail.is_empty() || writer.state.sealing.is_some() {
-            writer.seal(borders);
+            writer.seal(boundaries);
         }
         writer.state.spare = None;
         writer.state.tail = Tail::default();
@@ -294,7 +294,7 @@ impl Memtable {
         self.scratch_bytes.store(0, Ordering::Relaxed);
     }
 
-    /// True when [`Memtable::merge_step`] would find work, whatever the borders.
+    /// True when [`Memtable::merge_step`] would find work, whatever the boundaries.
     #[cfg(test)]
     pub(crate) fn wants_merge(&self) -> bool {
         let (_, chunks) = self.state.read().sealed();
@@ -307,20 +307,20 @@ impl Memtable {
     /// Merging is for reads: it costs about as much as pushing did and makes gets several times faster. A
     /// table that is only written is flushed from its many chunks sooner than it is merged and then flushed.
     ///
-    /// `borders` as for [`Writer::push`]. Only chunks that are wholly published, as far as the last border
+    /// `boundaries` as for [`Writer::push`]. Only chunks that are wholly published, as far as the last boundary
     /// knows, are touched.
-    pub fn merge_step(&self, borders: &[Seq]) -> bool {
+    pub fn merge_step(&self, boundaries: &[Seq]) -> bool {
         let Some(_only) = self.merging.try_lock() else { return false };
         let (_, chunks) = self.state.read().sealed();
-        let last_border = borders.last().copied().unwrap_or(Seq::MAX);
-        let Some(plan) = plan_merge(&facts_of(&chunks), self.limits.merge_factor, last_border) else {
+        let last_boundary = boundaries.last().copied().unwrap_or(Seq::MAX);
+        let Some(plan) = plan_merge(&facts_of(&chunks), self.limits.merge_factor, last_boundary) else {
             return false;
         };
         let inputs = &chunks[plan.range.clone()];
         self.merging_bytes.store(plan.bytes, Ordering::Relaxed);
         let mut scratch = SealScratch::default();
         scratch.keeps_all = self.limits.keeps_all;
-        let merged = merge_chunks(&self.order, &self.rules, borders, inputs, &plan, scratch);
+        let merged = merge_chunks(&self.order, &self.rules, boundaries, inputs, &plan, scratch);
         self.merging_bytes.store(0, Ordering::Relaxed);
         let mut state = self.state.write();
         state.replace(plan, merged);
@@ -507,7 +507,7 @@ fn facts_of(chunks: &[Arc<Chunk>]) -> Vec<ChunkFacts> {
 fn merge_chunks(
     order: &KeyOrder,
     rules: &FoldRules,
-    borders: &[Seq],
+    boundaries: &[Seq],
     inputs: &[Arc<Chunk>],
     plan: &MergePlan,
     mut scratch: SealScratch,
@@ -517,7 +517,8 @@ fn merge_chunks(
     let newest_first = inputs.iter().rev().cloned();
     let mut merged = KWay::new(order.clone(), newest_first, Direction::Forward, Bound::Unbounded, None);
     let arenas: Vec<&[u8]> = inputs.iter().rev().map(|chunk| &chunk.arena[..]).collect();
-    let mut sealer = Sealer::new(rules, borders, &arenas, base_seq, plan.records, plan.bytes, &mut scratch);
+    let mut sealer =
+        Sealer::new(rules, boundaries, &arenas, base_seq, plan.records, plan.bytes, &mut scratch);
     let skip = merged.skip();
     let incoming = std::iter::from_fn(|| {
         let (source, chunk, entry, prefix) = merged.current()?;
@@ -545,17 +546,17 @@ impl Writer<'_> {
     /// Appends a record. Seqs rise from call to call, gaps are allowed; key and payload are within the
     /// limits of the store.
     ///
-    /// `borders` are the seqs at which anybody may read, ascending, the published one last: when the tail is
-    /// full it is sealed, and records fold only where no border S has older <= S < newer. Records newer than
-    /// the last border fold among themselves: they are to be published together.
+    /// `boundaries` are the seqs at which anybody may read, ascending, the published one last: when the tail is
+    /// full it is sealed, and records fold only where no boundary S has older <= S < newer. Records newer than
+    /// the last boundary fold among themselves: they are to be published together.
     #[inline]
-    pub fn push(&mut self, record: Record<'_>, borders: &[Seq]) {
+    pub fn push(&mut self, record: Record<'_>, boundaries: &[Seq]) {
         self.pushed += 1;
         if self.pushed.is_multiple_of(PUSHED_TOGETHER) {
             self.memtable.state.let_in(&mut self.state);
         }
         while !self.state.tail.has_room(&record, &self.memtable.limits.tail) {
-            self.seal(borders);
+            self.seal(boundaries);
         }
         let state = &mut *self.state;
         if state.pushed == 0 {
@@ -575,13 +576,13 @@ impl Writer<'_> {
     /// Makes a chunk of the tail. Sorting and folding happen without the lock.
     #[cold]
     #[inline(never)]
-    fn seal(&mut self, borders: &[Seq]) {
+    fn seal(&mut self, boundaries: &[Seq]) {
         let memtable = self.memtable;
         let tail = self.state.set_tail_aside();
         let chunk = RwLockWriteGuard::unlocked(&mut self.state, || {
             let mut scratch = memtable.scratch.lock();
             scratch.keeps_all = memtable.limits.keeps_all;
-            let chunk = seal_tail(&memtable.order, &memtable.rules, borders, &tail, &mut scratch);
+            let chunk = seal_tail(&memtable.order, &memtable.rules, boundaries, &tail, &mut scratch);
             memtable.scratch_bytes.store(scratch.bytes(), Ordering::Relaxed);
             chunk
         });

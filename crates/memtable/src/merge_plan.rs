@@ -4,7 +4,7 @@
 //! neighbours are of one generation, the oldest `factor` of them become one chunk of the next: there are at
 //! most `factor - 1` of each generation, so a get asks a logarithmic number of chunks.
 //!
-//! A chunk that holds records newer than the last border waits: another border may yet come between them.
+//! A chunk that holds records newer than the last boundary waits: another boundary may yet come between them.
 
 use std::fmt;
 use std::ops::Range;
@@ -41,9 +41,9 @@ impl fmt::Display for MergePlan {
 }
 
 /// The next merge, if any is due. The newest chunks come first: their merges are the smallest.
-pub(crate) fn plan_merge(chunks: &[ChunkFacts], factor: usize, last_border: Seq) -> Option<MergePlan> {
+pub(crate) fn plan_merge(chunks: &[ChunkFacts], factor: usize, last_boundary: Seq) -> Option<MergePlan> {
     let factor = factor.max(2);
-    let settled = chunks.iter().take_while(|chunk| chunk.max_seq <= last_border).count();
+    let settled = chunks.iter().take_while(|chunk| chunk.max_seq <= last_boundary).count();
     let mut end = settled;
     for equals in chunks[..settled].chunk_by(|a, b| a.generation == b.generation).rev() {
         let start = end - equals.len();

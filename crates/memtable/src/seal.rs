@@ -1,7 +1,7 @@
 //! Sealing: sorted records go in, a folded chunk comes out.
 //!
 //! Records come in the total order, from one sorted tail or from several chunks that are being merged. Each
-//! key's records are cut into *stripes* at the borders, and each stripe is folded:
+//! key's records are cut into *stripes* at the boundaries, and each stripe is folded:
 //!
 //! 1. what is older than the newest `Set` or `Delete` of the stripe is left out;
 //! 2. the others are composed on a stack (see fold_stack.rs);
@@ -20,11 +20,11 @@ use crate::packed::{self, Place};
 use crate::sort::{SortScratch, sort_records};
 use crate::tail::Tail;
 
-/// Which stripe a seq lies in: how many borders are older. Two records fold only in the same stripe, which
-/// is when no border S has older <= S < newer.
+/// Which stripe a seq lies in: how many boundaries are older. Two records fold only in the same stripe, which
+/// is when no boundary S has older <= S < newer.
 #[inline]
-pub(crate) fn stripe_of(borders: &[Seq], seq: Seq) -> usize {
-    borders.partition_point(|&border| border < seq)
+pub(crate) fn stripe_of(boundaries: &[Seq], seq: Seq) -> usize {
+    boundaries.partition_point(|&boundary| boundary < seq)
 }
 
 /// Buffers that live from one sealing to the next.
@@ -52,7 +52,7 @@ impl SealScratch {
 pub(crate) fn seal_tail(
     order: &KeyOrder,
     rules: &FoldRules,
-    borders: &[Seq],
+    boundaries: &[Seq],
     tail: &Tail,
     scratch: &mut SealScratch,
 ) -> Chunk {
@@ -67,7 +67,8 @@ pub(crate) fn seal_tail(
         offset: key.offset(),
     });
     let arenas = [tail.arena()];
-    let mut sealer = Sealer::new(rules, borders, &arenas, base_seq, tail.len(), tail.arena().len(), scratch);
+    let mut sealer =
+        Sealer::new(rules, boundaries, &arenas, base_seq, tail.len(), tail.arena().len(), scratch);
     sealer.take_all(incoming, sorted.exact);
     let chunk = sealer.finish(sorted.skip, tail.last_seq(), 0);
     scratch.sort = sort;
@@ -77,7 +78,7 @@ pub(crate) fn seal_tail(
 /// Builds a chunk from records that come in the total order.
 pub(crate) struct Sealer<'a> {
     rules: &'a FoldRules,
-    borders: &'a [Seq],
+    boundaries: &'a [Seq],
     arenas: &'a [&'a [u8]],
     base_seq: Seq,
     arena: Vec<u8>,
@@ -90,7 +91,7 @@ impl<'a> Sealer<'a> {
     /// counted from there.
     pub(crate) fn new(
         rules: &'a FoldRules,
-        borders: &'a [Seq],
+        boundaries: &'a [Seq],
         arenas: &'a [&'a [u8]],
         base_seq: Seq,
         records: usize,
@@ -100,7 +101,7 @@ impl<'a> Sealer<'a> {
         scratch.hashes.clear();
         scratch.group.clear();
         let (arena, entries) = (Vec::with_capacity(bytes), Vec::with_capacity(records));
-        Sealer { rules, borders, arenas, base_seq, arena, entries, scratch }
+        Sealer { rules, boundaries, arenas, base_seq, arena, entries, scratch }
     }
 
     /// Takes the records, in the total order. `exact`: records of equal prefixes are of one key.
@@ -158,9 +159,9 @@ impl<'a> Sealer<'a> {
         let mut group = std::mem::take(&mut self.scratch.group);
         let key = self.key_of(&group[0]);
         self.scratch.hashes.push(key_hash(key));
-        let (borders, keeps_all) = (self.borders, self.scratch.keeps_all);
+        let (boundaries, keeps_all) = (self.boundaries, self.scratch.keeps_all);
         let same_stripe = |newer: &Incoming, older: &Incoming| {
-            !keeps_all && stripe_of(borders, newer.seq) == stripe_of(borders, older.seq)
+            !keeps_all && stripe_of(boundaries, newer.seq) == stripe_of(boundaries, older.seq)
         };
         for stripe in group.chunk_by(same_stripe) {
             self.fold_stripe(key, stripe);

@@ -109,7 +109,7 @@ fn merge_and_fold(kway: KWay<Columns>) -> Result<(u64, u128)> {
     let rules = StepRules {
         order: KeyOrder::Bytewise,
         fold: FoldRules::new(Arc::new(Sum)),
-        borders: Vec::new(),
+        boundaries: Vec::new(),
         range_deletes: Vec::new(),
         bottom: BottomRule::Never,
     };

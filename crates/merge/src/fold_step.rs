@@ -3,8 +3,8 @@
 //! For each key, newest record first:
 //!
 //! 1. A record belongs to the *stripe* between two live snapshots. Only records of one stripe fold, and the
-//!    folded record takes the newest seq. Stripe borders are captured once, when the job starts.
-//! 2. A record under a range delete of its own stripe vanishes; a border between the two keeps it.
+//!    folded record takes the newest seq. Stripe boundaries are captured once, when the job starts.
+//! 2. A record under a range delete of its own stripe vanishes; a boundary between the two keeps it.
 //! 3. What absorbs (`Set`, `Delete`) shadows everything older in its stripe.
 //! 4. Ops that decline to compose stay side by side. A failing user function costs space, never data.
 //! 5. Where nothing older exists than what the job sees of a key (its *bottom*), the oldest record that is
@@ -13,7 +13,7 @@
 //!    next newer record is the oldest, also in a younger stripe; a `Delete` above a kept version stays.
 //!
 //! ```text
-//!   seq      9        8    |   5        3        2   |   1              | = borders 6 and 1
+//!   seq      9        8    |   5        3        2   |   1              | = boundaries 6 and 1
 //!   op    Fold c   Fold b  | Fold a   Set v   Fold u |  Delete
 //!   out      Fold b·c      |        Set v·a          |  (dropped at the bottom)
 //! ```
@@ -73,7 +73,7 @@ pub struct StepRules {
     /// The fold of the table.
     pub fold: FoldRules,
     /// The seqs of the live snapshots, rising, taken after the inputs were frozen and published.
-    pub borders: Vec<Seq>,
+    pub boundaries: Vec<Seq>,
     /// The live range deletes of the table, in any order. They stay in force for readers of the output.
     pub range_deletes: Vec<RangeDelete>,
     /// Where nothing older exists.
@@ -125,7 +125,7 @@ pub enum StepResult {
     /// Inside of a key: an output part must not end here.
     More,
     /// Between two keys: everything before [`FoldStep::next_key`] has gone out.
-    AtKeyBorder,
+    AtKeyBoundary,
     /// At the end. Everything has gone out.
     Done,
 }
@@ -241,7 +241,7 @@ impl<S: RecordStream> FoldStep<S> {
                 folder.finish_key(sink)?;
                 if spent {
                     folder.check_balance()?;
-                    return Ok(StepResult::AtKeyBorder);
+                    return Ok(StepResult::AtKeyBoundary);
                 }
                 folder.begin_key(record.key);
             }
@@ -320,7 +320,7 @@ struct Waiting {
 /// Folds the records of one key after the other. All buffers are reused.
 struct KeyFolder {
     fold: FoldRules,
-    borders: Vec<Seq>,
+    boundaries: Vec<Seq>,
     ranges: RangeSweep,
     bottom: BottomRule,
     key: Vec<u8>,
@@ -334,7 +334,7 @@ struct KeyFolder {
     kept_len: usize,
     counts: Counts,
     failure: Option<StepFailure>,
-    /// Where the past is kept; the borders are never empty then.
+    /// Where the past is kept; the boundaries are never empty then.
     past: Option<Box<Past>>,
     sweep_ms: u64,
     /// Whether a state may go away for what it is: by the delete rule, or because it has expired.
@@ -343,12 +343,12 @@ struct KeyFolder {
 
 impl KeyFolder {
     fn new(rules: StepRules) -> KeyFolder {
-        let StepRules { order, fold, mut borders, range_deletes, bottom } = rules;
-        borders.sort_unstable();
+        let StepRules { order, fold, mut boundaries, range_deletes, bottom } = rules;
+        boundaries.sort_unstable();
         let asks_states = fold.has_delete();
         KeyFolder {
             fold,
-            borders,
+            boundaries,
             ranges: RangeSweep::new(order, range_deletes),
             bottom,
             key: Vec::new(),
@@ -369,8 +369,8 @@ impl KeyFolder {
 
     fn set_times(&mut self, times: Times) {
         if times.keeps_past() {
-            // Above all seqs, so a border of nothing: tables without a past need not be asked for one.
-            self.borders.push(Seq::MAX);
+            // Above all seqs, so a boundary of nothing: tables without a past need not be asked for one.
+            self.boundaries.push(Seq::MAX);
             let (events, last, rest_from) = (0, Seq::MAX, 0);
             let sheltering = BTreeSet::new();
             self.past = Some(Box::new(Past { times, key: 0, events, last, rest_from, sheltering }));
@@ -405,15 +405,15 @@ impl KeyFolder {
 
     /// The lowest seq of the stripe of `seq`: two records are of one stripe when theirs are equal.
     /// Rows that were loaded before anything was written have the seq 0, and a snapshot may be of
-    /// that seq, so a border is not told by its own seq: what is above border 0 begins at 1.
+    /// that seq, so a boundary is not told by its own seq: what is above boundary 0 begins at 1.
     #[inline]
     fn floor_of(&self, seq: Seq) -> Seq {
-        if self.borders.is_empty() {
+        if self.boundaries.is_empty() {
             return 0;
         }
-        match self.borders.partition_point(|&border| border < seq) {
+        match self.boundaries.partition_point(|&boundary| boundary < seq) {
             0 => 0,
-            above => self.borders[above - 1] + 1,
+            above => self.boundaries[above - 1] + 1,
         }
     }
 
@@ -422,7 +422,7 @@ impl KeyFolder {
     fn take<K: RecordSink + ?Sized>(&mut self, record: Record<'_>, sink: &mut K) -> Result<()> {
         self.counts.records_in += 1;
         self.counts.bytes_in += (record.key.len() + record.payload.len()) as u64;
-        if !self.borders.is_empty() && self.past.is_some() {
+        if !self.boundaries.is_empty() && self.past.is_some() {
             return self.take_of_past(record, sink);
         }
         let floor = self.floor_of(record.seq);

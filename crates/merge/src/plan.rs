@@ -22,7 +22,7 @@
 //! Runs that share no keys are *joined*: they become one run as they are, without any I/O.
 //!
 //! A live snapshot keeps versions apart, so nothing is planned that it would make idle: garbage counts only
-//! between runs with no border between them, and deletes wait until no border lies among their victims.
+//! between runs with no boundary between them, and deletes wait until no boundary lies among their victims.
 //! Every plan but the rewriting of one run leaves fewer runs, and that one leaves no deletes, so planning
 //! comes to rest. Runs that are inputs of a merge under way are left alone; upkeep may carry out several
 //! plans at once.
@@ -133,7 +133,7 @@ pub fn tier_of(bytes: u64, flush_bytes: u64, merge_factor: u64) -> u8 {
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
     /// The seqs of the live snapshots.
-    pub borders: Vec<Seq>,
+    pub boundaries: Vec<Seq>,
     /// Deletes of this seq or before it are older than may be; 0 where they may be of any age.
     pub deletes_before: Seq,
     /// Range deletes that a merge of all runs would let go, where they are more than are put up with; else 0.
@@ -323,7 +323,10 @@ impl Planner<'_> {
     /// The first of the runs up to `end` between which no snapshot stands.
     fn stripe_start(&self, end: usize) -> usize {
         let apart = |newer: &RunSummary, older: &RunSummary| {
-            self.moment.borders.iter().any(|&border| older.max_seq <= border && border < newer.min_seq)
+            self.moment
+                .boundaries
+                .iter()
+                .any(|&boundary| older.max_seq <= boundary && boundary < newer.min_seq)
         };
         (1..end).rev().find(|&index| apart(&self.runs[index - 1], &self.runs[index])).unwrap_or(0)
     }
@@ -421,7 +424,7 @@ impl Planner<'_> {
     fn is_pinned(&self, runs: &[RunSummary]) -> bool {
         let min_seq = runs.iter().map(|run| run.min_seq).min().unwrap_or(0);
         let max_seq = runs.iter().map(|run| run.max_seq).max().unwrap_or(0);
-        self.moment.borders.iter().any(|&border| min_seq <= border && border < max_seq)
+        self.moment.boundaries.iter().any(|&boundary| min_seq <= boundary && boundary < max_seq)
     }
 
     fn join_or_merge(&self, range: Range<usize>, target_tier: u8, reason: Reason) -> Plan {

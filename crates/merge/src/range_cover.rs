@@ -1,6 +1,6 @@
 //! Which range deletes newer ones stand for.
 //!
-//! Where no border lies between two range deletes nobody can tell them separated: whoever sees the older sees the newer, too.
+//! Where no boundary lies between two range deletes nobody can tell them separated: whoever sees the older sees the newer, too.
 //! So one whose keys newer ones of its stripe cover, alone or together, hides nothing that they do not. Pure.
 
 use std::collections::BTreeMap;
@@ -10,10 +10,10 @@ use folddb_rules::KeyOrder;
 
 use crate::range_sweep::RangeDelete;
 
-/// For each of `ranges`, which stand oldest first, whether newer ones of its stripe cover it. `borders` rise.
-pub fn is_covered(order: &KeyOrder, ranges: &[RangeDelete], borders: &[Seq]) -> Vec<bool> {
+/// For each of `ranges`, which stand oldest first, whether newer ones of its stripe cover it. `boundaries` rise.
+pub fn is_covered(order: &KeyOrder, ranges: &[RangeDelete], boundaries: &[Seq]) -> Vec<bool> {
     let places = places(order, ranges);
-    let stripe = |seq: Seq| borders.partition_point(|&border| border < seq);
+    let stripe = |seq: Seq| boundaries.partition_point(|&boundary| boundary < seq);
     let mut covered = vec![false; ranges.len()];
     let mut taken = Stretches::default();
     for index in (0..ranges.len()).rev() {

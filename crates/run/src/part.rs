@@ -137,7 +137,7 @@ impl Part {
 
     /// Keys of the table's order that cut its records into pieces of about 128 KiB (16 blocks) each,
     /// ascending. They need not be keys of records.
-    pub fn borders(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+    pub fn boundaries(&self) -> impl ExactSizeIterator<Item = &[u8]> {
         (0..self.frame.top.leaves.len()).map(|leaf| self.frame.top.separator(leaf))
     }
 

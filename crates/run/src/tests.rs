@@ -263,13 +263,13 @@ proptest! {
         let world = World::new(1 << 20, 1);
         let options = WriteOptions { order: order.clone(), block_bytes: 200, ..WriteOptions::default() };
         // Cut between keys only.
-        let mut borders: Vec<usize> = cuts.iter().map(|cut| cut.index(records.len())).collect();
-        borders.retain(|at| *at > 0 && records[*at].key != records[*at - 1].key);
-        borders.extend([0, records.len()]);
-        borders.sort_unstable();
-        borders.dedup();
+        let mut boundaries: Vec<usize> = cuts.iter().map(|cut| cut.index(records.len())).collect();
+        boundaries.retain(|at| *at > 0 && records[*at].key != records[*at - 1].key);
+        boundaries.extend([0, records.len()]);
+        boundaries.sort_unstable();
+        boundaries.dedup();
         let (mut parts, mut visible) = (Vec::new(), Vec::new());
-        for (at, pair) in borders.windows(2).enumerate() {
+        for (at, pair) in boundaries.windows(2).enumerate() {
             let records = &records[pair[0]..pair[1]];
             let part = world.part(at as u64, &options, records);
             let low = trims[at].map(|trim| records[trim.index(records.len())].key.clone());
@@ -600,8 +600,8 @@ fn large_parts_have_many_leaves_and_filters() {
     let options = WriteOptions { keep_seqs: false, ..WriteOptions::default() };
     let part = world.part(1, &options, &records);
     verify(&part).unwrap();
-    assert!(part.borders().len() > 3);
-    assert!(part.borders().is_sorted());
+    assert!(part.boundaries().len() > 3);
+    assert!(part.boundaries().is_sorted());
     for record in records.iter().step_by(97) {
         let found = get_all(&part, &record.key, u64::MAX);
         assert_eq!((found.len(), &found[0].op), (1, &record.op));

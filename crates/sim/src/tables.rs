@@ -78,7 +78,7 @@ pub struct Shape {
 /// An hour, in milliseconds.
 pub const HOUR_MS: u64 = 3_600_000;
 
-/// A window of the past. Clocks jump by whole hours, so that nothing is written near its border.
+/// A window of the past. Clocks jump by whole hours, so that nothing is written near its boundary.
 pub const WINDOW_MS: u64 = 2 * HOUR_MS + HOUR_MS / 2;
 
 /// How many keys a table may have. Few, so that they meet.

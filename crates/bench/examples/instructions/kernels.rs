@@ -176,11 +176,11 @@ impl folddb_host::WriteFile for Nowhere {
     }
 }
 
-fn step_rules(borders: Vec<Seq>) -> StepRules {
+fn step_rules(boundaries: Vec<Seq>) -> StepRules {
     StepRules {
         order: KeyOrder::Bytewise,
         fold: FoldRules::new(folds::sum_u64()),
-        borders,
+        boundaries,
         range_deletes: Vec::new(),
         bottom: BottomRule::Never,
     }

@@ -208,8 +208,8 @@ fn hold_oldest(engine: &Engine, table: &TableCore) -> Held {
     let is_kept = table.has_stamps && matches!(table.rules.rules.keep, Keep::Versions(_));
     let latest_ms = if is_kept { 0 } else { present.at.time_ms };
     loop {
-        let oldest = engine.borders.oldest_of_all_tables().unwrap_or(present.at.seq);
-        match engine.borders.hold_if_live(oldest, u64::MAX) {
+        let oldest = engine.boundaries.oldest_of_all_tables().unwrap_or(present.at.seq);
+        match engine.boundaries.hold_if_live(oldest, u64::MAX) {
             Some((held, held_for)) if !matches!(held_for, HeldFor::Past(_)) => {
                 let time_ms = held.at.time_ms.min(latest_ms);
                 return held.reading_at(time_ms);
@@ -225,8 +225,8 @@ fn hold_window(engine: &Engine, table: &TableCore, window_ms: u64) -> Held {
     let present = At::new(engine.published(), clock::noted_now_of(engine, table, &committer));
     let kept_since = clock::kept_since(engine, table, present.time_ms).max(table.folded_before);
     // Whoever reads files of his own looks at these entries, too: see `find`.
-    let seq = engine.borders.oldest_held().map_or(kept_since, |oldest| oldest.min(kept_since));
+    let seq = engine.boundaries.oldest_held().map_or(kept_since, |oldest| oldest.min(kept_since));
     let begins_ms = present.time_ms.saturating_sub(window_ms);
-    let time_ms = engine.borders.oldest_held_ms().map_or(begins_ms, |oldest| oldest.min(begins_ms));
-    engine.borders.hold(At::new(seq, time_ms), HeldFor::Past(present), engine.host.clock.monotonic())
+    let time_ms = engine.boundaries.oldest_held_ms().map_or(begins_ms, |oldest| oldest.min(begins_ms));
+    engine.boundaries.hold(At::new(seq, time_ms), HeldFor::Past(present), engine.host.clock.monotonic())
 }

@@ -37,11 +37,11 @@ pub(crate) fn count_covered(engine: &Engine, table: &TableCore, runs: &mut [RunS
     if !has_covered(table) {
         return;
     }
-    let (view, borders, flushed_seq) =
-        (table.view(), engine.borders.all(), install::flushed_seq(engine, table));
+    let (view, boundaries, flushed_seq) =
+        (table.view(), engine.boundaries.all(), install::flushed_seq(engine, table));
     for summary in runs.iter_mut() {
         let Some(run) = view.runs.iter().find(|run| run.id == summary.id) else { continue };
-        let covered = |part| covered_records(table, &view, part, (&borders, flushed_seq));
+        let covered = |part| covered_records(table, &view, part, (&boundaries, flushed_seq));
         summary.outdated =
             (summary.outdated + run.parts.iter().map(covered).sum::<u64>()).min(summary.records);
     }
@@ -71,11 +71,11 @@ fn covered_records(
     table: &TableCore,
     view: &TableView,
     part: &PartView,
-    (borders, flushed_seq): (&[Seq], Seq),
+    (boundaries, flushed_seq): (&[Seq], Seq),
 ) -> u64 {
     let (order, facts) = (&table.rules.order, part.file.part.facts());
     let applied = |range: &&Arc<RangeDelete>| {
-        let is_pinned = || borders.iter().any(|border| (facts.min_seq..range.seq).contains(border));
+        let is_pinned = || boundaries.iter().any(|boundary| (facts.min_seq..range.seq).contains(boundary));
         range.seq <= flushed_seq && range.seq > facts.max_seq && !is_pinned()
     };
     let newer = view.range_deletes.newer_than(facts.max_seq);
@@ -83,7 +83,7 @@ fn covered_records(
     if reaching.is_empty() {
         return 0;
     }
-    let separators = part.file.part.borders();
+    let separators = part.file.part.boundaries();
     let leaves = separators.len().max(1);
     let covers = |first: &[u8], last: &[u8], is_behind: bool| {
         let begun = reaching.partition_point(|(from, _)| order.compare(from, first).is_le());

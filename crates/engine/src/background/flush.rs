@@ -68,18 +68,19 @@ pub(crate) fn write_sealed(
     (is_bottom, times): (bool, Times),
     range_changes: &dyn Fn(&Applied<'_>, &TableView) -> Vec<Change>,
 ) -> Result<Written> {
-    let borders = engine.borders.all();
+    let boundaries = engine.boundaries.all();
     let (min_seq, max_seq) = sealed.memtable.seqs().unwrap_or((0, 0));
     let view = table.view();
     let ranges = ranges::step_ranges(&view, sealed.last_seq);
     let rules = StepRules {
         order: table.rules.order.clone(),
         fold: table.rules.fold.clone(),
-        borders: borders.clone(),
+        boundaries: boundaries.clone(),
         range_deletes: ranges.clone(),
         bottom: if is_bottom { BottomRule::Always } else { BottomRule::Never },
     };
-    let keep_seqs = table.keeps_past || borders.iter().any(|&border| border >= min_seq && border < max_seq);
+    let keep_seqs =
+        table.keeps_past || boundaries.iter().any(|&boundary| boundary >= min_seq && boundary < max_seq);
     let mut step = FoldStep::new(sealed.memtable.stream(), rules).with_times(times);
     let mut output = Output::new(engine, table, (keep_seqs, is_bottom, times), Who::Flush);
     let mut parts = Vec::new();
@@ -99,7 +100,8 @@ pub(crate) fn write_sealed(
     let mut changes: Vec<Change> = parts.iter().map(add_part).collect();
     let parts: Vec<Arc<PartFile>> = parts.into_iter().map(|(part, _)| part).collect();
     let sheltering = step.sheltering().collect();
-    let applied = Applied { table, ranges: &ranges, borders: &borders, sheltering, written: Some(&parts) };
+    let applied =
+        Applied { table, ranges: &ranges, boundaries: &boundaries, sheltering, written: Some(&parts) };
     changes.extend(range_changes(&applied, &view));
     changes.push(Change::Flushed { table: table.id, seq: sealed.last_seq });
     let counts = *step.counts();
@@ -124,7 +126,7 @@ fn write_parts(
         engine.debt.flushed_bytes.store(flushed_bytes, Ordering::Relaxed);
         match result {
             StepResult::Done => break,
-            StepResult::AtKeyBorder if output.bytes_written() >= engine.options.part_bytes => {
+            StepResult::AtKeyBoundary if output.bytes_written() >= engine.options.part_bytes => {
                 parts.extend(output.close_part(engine, table)?);
             }
             _ => {}

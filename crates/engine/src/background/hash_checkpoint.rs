@@ -93,7 +93,7 @@ pub fn save_step(engine: &Engine) -> Result<Option<String>> {
     let catalog = engine.catalog();
     // In this order: a snapshot that is taken meanwhile reads at what is published now, or later.
     let published = engine.published();
-    let oldest = engine.borders.oldest_held();
+    let oldest = engine.boundaries.oldest_held();
     for (table, hashed) in catalog.hashed() {
         hashed.forget(oldest, published);
         if !hashed.is_to_be_saved() || table.check_alive().is_err() {

@@ -122,7 +122,7 @@ fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut S
     let Some(of) = engine.values.files.segment_map_of(round) else { return Ok(0) };
     // Whoever begins to read later reads at a time that is no earlier. Old snapshots have files of their own of sorted tables only.
     let now_ms = clock::note_now(engine, &engine.commit.lock());
-    let over_ms = engine.borders.oldest_held_ms().map_or(now_ms, |oldest| oldest.min(now_ms));
+    let over_ms = engine.boundaries.oldest_held_ms().map_or(now_ms, |oldest| oldest.min(now_ms));
     let (mut expired, mut record) = (Vec::new(), Vec::new());
     for &(point, slot) in stretch.keys.iter().take(STEP_KEYS) {
         // What cannot be read is not taken: who asks for it is to be told.

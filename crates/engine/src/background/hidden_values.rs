@@ -44,7 +44,7 @@ pub(crate) fn with_hidden_values(engine: &Engine, table: &TableCore, options: Me
 
 /// About how many bytes of what parts point to are dead.
 pub(crate) fn hidden_value_bytes(engine: &Engine) -> u64 {
-    let moment = Moment { borders: engine.borders.all(), ..Moment::default() };
+    let moment = Moment { boundaries: engine.boundaries.all(), ..Moment::default() };
     let leading = engine.tables_leading(); // others have none that runs hide
     let in_value_log = |table: &&Arc<TableCore>| table.rules.rules.values_in == ValuesIn::Segments;
     let hiding = leading.iter().filter(|table| table.hides_values).filter(in_value_log);

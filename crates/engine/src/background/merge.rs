@@ -142,7 +142,7 @@ fn wake_tables(background: &Background) {
     let engine = &background.engine;
     let mut woken: Vec<TableId> = std::mem::take(&mut *engine.work.stale.lock()).into_iter().collect();
     let asks_time = !background.merges.lock().timed.is_empty();
-    let now = (engine.borders.version(), if asks_time { clock::now_ms(engine) / 1000 } else { 0 });
+    let now = (engine.boundaries.version(), if asks_time { clock::now_ms(engine) / 1000 } else { 0 });
     let mut merges = background.merges.lock();
     let before = std::mem::replace(&mut merges.looked_at, now);
     if before.0 != now.0 {
@@ -202,7 +202,7 @@ pub(crate) fn due(engine: &Engine, table: &TableCore, runs: &[RunSummary]) -> Op
         return Some(plan);
     }
     let moment = Moment {
-        borders: engine.borders.all(),
+        boundaries: engine.boundaries.all(),
         deletes_before: deletes_before(engine, table),
         ranges_due: ranges::ranges_due(engine, table, runs),
     };
@@ -377,9 +377,9 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
     let view = table.view();
     let inputs: Vec<&RunView> = view.runs.iter().filter(|run| plan.inputs.contains(&run.id)).collect();
     let times = clock::times_to_merge(engine, table, &|run| plan.inputs.contains(&run.id));
-    // Borders are read after the inputs are fixed: a snapshot taken later is above all of them, or looks back no further
+    // Boundaries are read after the inputs are fixed: a snapshot taken later is above all of them, or looks back no further
     // than is kept.
-    let borders = engine.borders.all();
+    let boundaries = engine.boundaries.all();
     let seqs = inputs.iter().flat_map(|run| &run.parts).map(|part| part.file.part.facts());
     let (min_seq, max_seq) =
         seqs.fold((u64::MAX, 0), |(low, high), facts| (low.min(facts.min_seq), high.max(facts.max_seq)));
@@ -395,12 +395,12 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
     let rules = StepRules {
         order: table.rules.order.clone(),
         fold: table.rules.fold.clone(),
-        borders: borders.clone(),
+        boundaries: boundaries.clone(),
         range_deletes: range_deletes.clone(),
         bottom: if plan.is_bottom { BottomRule::Always } else { BottomRule::Never },
     };
     let keep_seqs = table.keeps_past
-        || borders.iter().any(|&border| border >= min_seq && border < max_seq)
+        || boundaries.iter().any(|&boundary| boundary >= min_seq && boundary < max_seq)
         || merge_job::reaches_among_others(&view, &plan.inputs, min_seq, max_seq);
     background.merges.lock().busy.insert((table.id, run));
     let bytes_total = files.iter().map(|file| merge_job::taken_in_bytes(file.part.facts())).sum();
@@ -413,7 +413,7 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
         cleaner: Cleaner::of(table, &plan),
         output: Output::new(engine, table, (keep_seqs, plan.is_bottom, times), Who::Merge),
         range_deletes,
-        borders,
+        boundaries,
         bytes_total,
         files,
         plan,

@@ -33,8 +33,8 @@ pub struct MergeJob {
     pub output: Output,
     /// The range deletes that the merge applies, oldest first.
     pub range_deletes: Vec<RangeDelete>,
-    /// The borders when the merge began; a range delete below them serves a snapshot no longer.
-    pub borders: Vec<Seq>,
+    /// The boundaries when the merge began; a range delete below them serves a snapshot no longer.
+    pub boundaries: Vec<Seq>,
     pub bytes_total: u64,
     /// The inputs that it may still read.
     pub files: Vec<Arc<PartFile>>,
@@ -53,7 +53,7 @@ impl MergeJob {
                 self.close_part(engine, true)?;
                 Ok(true)
             }
-            StepResult::AtKeyBorder if self.output.bytes_written() >= engine.options.part_bytes => {
+            StepResult::AtKeyBoundary if self.output.bytes_written() >= engine.options.part_bytes => {
                 self.close_part(engine, false)?;
                 Ok(false)
             }
@@ -112,7 +112,7 @@ impl MergeJob {
         let applied = Applied {
             table: &self.table,
             ranges: &self.range_deletes,
-            borders: &self.borders,
+            boundaries: &self.boundaries,
             sheltering: self.step.sheltering().collect(),
             written: None,
         };

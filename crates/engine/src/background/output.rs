@@ -1,4 +1,4 @@
-//! Where a flush or a merge writes: part after part of one run, each closed at a border between keys.
+//! Where a flush or a merge writes: part after part of one run, each closed at a boundary between keys.
 
 use std::path::PathBuf;
 use std::sync::Arc;

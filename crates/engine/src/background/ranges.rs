@@ -2,9 +2,9 @@
 //!
 //! A range delete is let go of by the edit of a flush or a merge that has applied it, when
 //!
-//! 1. nothing else holds older records of its keys, and no border stands before it: the files that the job has written
-//!    have none of them; or, whatever borders there are but those of transactions, these hold nothing so old either; or
-//! 2. newer ones cover its keys, and no border lies between. Tables that keep versions, or all of their past, tell them
+//! 1. nothing else holds older records of its keys, and no boundary stands before it: the files that the job has written
+//!    have none of them; or, whatever boundaries there are but those of transactions, these hold nothing so old either; or
+//! 2. newer ones cover its keys, and no boundary lies between. Tables that keep versions, or all of their past, tell them
 //!    apart all the same; one that keeps a window does so in the window.
 //!
 //! What is left of them hides records in runs. When there are as many as are put up with, all runs of the table are
@@ -41,8 +41,8 @@ pub struct Applied<'a> {
     pub table: &'a TableCore,
     /// The range deletes that it has applied, oldest first.
     pub ranges: &'a [RangeDelete],
-    /// The borders that it has respected, rising.
-    pub borders: &'a [Seq],
+    /// The boundaries that it has respected, rising.
+    pub boundaries: &'a [Seq],
     /// Range deletes that something which it has kept is under.
     pub sheltering: HashSet<Seq>,
     /// All that it has written, where that is known.
@@ -53,11 +53,11 @@ impl Applied<'_> {
     /// For each of the range deletes, whether it hides nothing any more. `others` are the runs that are neither inputs nor output.
     pub(crate) fn idle(&self, others: &[&RunView], oldest_transaction: Option<Seq>) -> Vec<bool> {
         let order = &self.table.rules.order;
-        let lowest_border = self.borders.first().copied().unwrap_or(Seq::MAX);
+        let lowest_boundary = self.boundaries.first().copied().unwrap_or(Seq::MAX);
         let oldest_transaction = oldest_transaction.unwrap_or(Seq::MAX);
         let is_idle = |range: &RangeDelete| {
             let is_over = || others.iter().any(|run| holds_older(order, run, range));
-            let is_applied = lowest_border >= range.seq && !self.sheltering.contains(&range.seq);
+            let is_applied = lowest_boundary >= range.seq && !self.sheltering.contains(&range.seq);
             let holds_none = |written: &[Arc<PartFile>]| {
                 let is_older = |part: &Arc<PartFile>| {
                     let facts = part.part.facts();
@@ -83,14 +83,20 @@ fn meets(order: &KeyOrder, (low, high): (&[u8], &[u8]), range: &RangeDelete) -> 
 }
 
 /// Marks those, too, that newer ones stand for among those that are not idle. `idle` is that of each of `ranges`.
-fn mark_covered(table: &TableCore, ranges: &[RangeDelete], borders: &[Seq], times: Times, idle: &mut [bool]) {
+fn mark_covered(
+    table: &TableCore,
+    ranges: &[RangeDelete],
+    boundaries: &[Seq],
+    times: Times,
+    idle: &mut [bool],
+) {
     if times.newest > 1 {
         return;
     }
     let told_apart = ranges.partition_point(|range| range.seq <= times.since);
     let left: Vec<usize> = (0..told_apart).filter(|&index| !idle[index]).collect();
     let kept: Vec<RangeDelete> = left.iter().map(|&index| ranges[index].clone()).collect();
-    let covered = is_covered(&table.rules.order, &kept, borders);
+    let covered = is_covered(&table.rules.order, &kept, boundaries);
     left.iter().zip(covered).for_each(|(&index, covered)| idle[index] |= covered);
 }
 
@@ -106,9 +112,9 @@ pub(crate) fn range_changes(
         return Vec::new();
     }
     let others: Vec<&RunView> = view.runs.iter().collect();
-    let mut idle = applied.idle(&others, engine.borders.oldest_of_transactions());
+    let mut idle = applied.idle(&others, engine.boundaries.oldest_of_transactions());
     let times = clock::times_to_keep(engine, applied.table);
-    mark_covered(applied.table, applied.ranges, applied.borders, times, &mut idle);
+    mark_covered(applied.table, applied.ranges, applied.boundaries, times, &mut idle);
     let table = applied.table.id;
     let change = |(range, idle): (&RangeDelete, bool)| match (range.seq <= flushed_seq, idle) {
         (true, true) => Some(Change::RetireRangeDelete { table, seq: range.seq }),
@@ -130,8 +136,8 @@ pub(crate) fn ranges_due(engine: &Engine, table: &TableCore, runs: &[RunSummary]
     let due = match table.keeps_past || ranges.len() <= max {
         true => 0,
         false => {
-            let border = engine.borders.all().first().copied().unwrap_or(Seq::MAX);
-            let reach = border.min(install::flushed_seq(engine, table));
+            let boundary = engine.boundaries.all().first().copied().unwrap_or(Seq::MAX);
+            let reach = boundary.min(install::flushed_seq(engine, table));
             ranges.iter().take_while(|range| range.seq <= reach).count()
         }
     };

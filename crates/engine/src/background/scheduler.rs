@@ -281,17 +281,17 @@ pub(crate) fn merge_chunks(engine: &Engine) -> bool {
     let catalog = engine.catalog();
     for table in wishes.into_iter().filter_map(|id| catalog.by_id(id)) {
         table.take_chunk_merge_wish();
-        // In this order: what is published first, which bounds what is touched, then all borders below it.
+        // In this order: what is published first, which bounds what is touched, then all boundaries below it.
         let published = engine.published();
         let view = table.view();
-        let mut borders = engine.borders.all();
-        borders.extend(
+        let mut boundaries = engine.boundaries.all();
+        boundaries.extend(
             view.range_deletes.newer_than(install::flushed_seq(engine, table)).map(|range| range.seq),
         );
-        borders.retain(|&border| border < published);
-        borders.sort_unstable();
-        borders.push(published);
-        while view.active.merge_step(&borders) {
+        boundaries.retain(|&boundary| boundary < published);
+        boundaries.sort_unstable();
+        boundaries.push(published);
+        while view.active.merge_step(&boundaries) {
             merged = true;
         }
     }

@@ -18,20 +18,20 @@ use crate::write::commit;
 /// Gives snapshots that have come of age files of their own, once all that they see is in runs, and lets go of those that are too
 /// old.
 pub(crate) fn age_snapshots(engine: &Engine) {
-    if engine.borders.is_empty() {
+    if engine.boundaries.is_empty() {
         return;
     }
     let now = engine.host.clock.monotonic();
     if let Some(max) = engine.options.snapshot_age_max {
-        engine.borders.end_of_age(now, max);
+        engine.boundaries.end_of_age(now, max);
     }
-    let aging = engine.borders.of_age(now, engine.options.snapshot_files_after);
+    let aging = engine.boundaries.of_age(now, engine.options.snapshot_files_after);
     let Some(newest) = aging.last().map(|at| at.seq) else { return };
     let manifest = engine.manifest.lock(); // no part is installed meanwhile
     let mut committer = engine.commit.lock(); // and no memtable begins
     if is_in_runs(engine, manifest.state(), &mut committer, newest) {
         let files = Arc::new(present_files(engine));
-        engine.borders.give_files(&aging, &files);
+        engine.boundaries.give_files(&aging, &files);
     }
 }
 

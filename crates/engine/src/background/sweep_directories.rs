@@ -41,7 +41,7 @@ pub(crate) fn sweep_directories(
     if due.is_empty() {
         return Ok(None);
     }
-    let borders = engine.borders.version();
+    let boundaries = engine.boundaries.version();
     let _segment_map = engine.values.files.present(); // what it has stays, also a directory that goes meanwhile
     let holders = live_values::holders(engine, &due.keys().map(|number| number.0 as u32).collect());
     drop(manifest);
@@ -59,7 +59,7 @@ pub(crate) fn sweep_directories(
     let mut dead = Vec::new();
     let (mut value_files, mut bytes) = (0, 0);
     for (&number, &alive) in &due {
-        let found = look_through(engine, number, &units, alive, borders)?;
+        let found = look_through(engine, number, &units, alive, boundaries)?;
         value_files += found.0.len();
         bytes += found.1;
         dead.extend(Some((number, found.0)).filter(|(_, units)| !units.is_empty()));
@@ -83,7 +83,7 @@ pub(crate) fn directories_due(
     given_up: &BTreeMap<FileNumber, Error>,
 ) -> BTreeMap<FileNumber, u64> {
     segments::note_settled(engine, state);
-    let (alive, borders) = (live_values::alive(engine), engine.borders.version());
+    let (alive, boundaries) = (live_values::alive(engine), engine.boundaries.version());
     let mut settled = engine.values.settled.lock().clone();
     live_values::leave_unsure(engine, &mut settled);
     let swept = engine.values.swept.lock();
@@ -93,7 +93,7 @@ pub(crate) fn directories_due(
         let alive = alive.get(&(number.0 as u32)).map_or(0, |alive| alive.values);
         let before = swept.get(&number);
         let dead = before.map_or(value_files, |swept| swept.value_files).saturating_sub(alive);
-        let has_changed = before.is_none_or(|swept| alive < swept.alive || borders != swept.borders);
+        let has_changed = before.is_none_or(|swept| alive < swept.alive || boundaries != swept.boundaries);
         let least = match want {
             ReclaimWant::Asked => 1,
             ReclaimWant::WhenDue | ReclaimWant::Small => (value_files / DEAD_SHARE).max(1),
@@ -109,7 +109,7 @@ pub(crate) fn look_through(
     number: FileNumber,
     units: &Units,
     alive: u64,
-    borders: u64,
+    boundaries: u64,
 ) -> Result<(Vec<u32>, u64)> {
     let files = &*engine.host.files;
     let kept: BTreeSet<u32> = units.get(&(number.0 as u32)).into_iter().flatten().copied().collect();
@@ -117,7 +117,7 @@ pub(crate) fn look_through(
     let bytes_of = |unit: &u32| files.len_bytes(&value_file_path(&engine.dir, number, *unit)).unwrap_or(0);
     let (kept, dead): (Vec<u32>, Vec<u32>) = there.into_iter().partition(|unit| kept.contains(unit));
     let (dead_bytes, bytes) = (dead.iter().map(bytes_of).sum(), kept.iter().map(bytes_of).sum());
-    let left = Swept { value_files: kept.len() as u64, bytes, alive, borders };
+    let left = Swept { value_files: kept.len() as u64, bytes, alive, boundaries };
     engine.values.swept.lock().insert(number, left);
     Ok((dead, dead_bytes))
 }

@@ -70,7 +70,7 @@ fn visit_memtable(
     let rules = StepRules {
         order: table.rules.order.clone(),
         fold: table.rules.fold.clone(),
-        borders: engine.borders.all(),
+        boundaries: engine.boundaries.all(),
         range_deletes: step_ranges(view, Seq::MAX),
         bottom: BottomRule::Never,
     };

@@ -12,7 +12,7 @@ use crate::state::pinned_files::InRuns;
 /// are not older than them see the table as young ones do. The caller holds the manifest's lock
 /// since before the table was there, so that no snapshot comes of age meanwhile.
 pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
-    let files = engine.borders.files_since(seq);
+    let files = engine.boundaries.files_since(seq);
     if files.is_empty() {
         return;
     }
@@ -23,7 +23,7 @@ pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
 
 /// A table is dropped, and so nobody reads what old snapshots have of it.
 pub(crate) fn forget_own_files(engine: &Engine, table: &TableCore) {
-    engine.borders.all_files().iter().for_each(|files| {
+    engine.boundaries.all_files().iter().for_each(|files| {
         let gone = files.tables.lock().remove(&table.id);
         drop(gone);
     });
@@ -33,7 +33,7 @@ pub(crate) fn forget_own_files(engine: &Engine, table: &TableCore) {
 pub fn own_file_bytes(engine: &Engine) -> u64 {
     let (mut parts, mut values) = (BTreeSet::new(), BTreeSet::new());
     let mut bytes = 0;
-    for files in engine.borders.all_files() {
+    for files in engine.boundaries.all_files() {
         let retired = files.part_files().into_iter().filter(|file| file.is_retired());
         let new = retired.filter(|file| parts.insert(file.number));
         bytes += new.map(|file| file.part.facts().file_bytes).sum::<u64>();

@@ -1,7 +1,7 @@
 //! The walk over all of a hashed table: in the order of the points of its keys, which is that of no key.
 //!
 //! The index is asked for a shard at a time, and each record is read on its own: where only keys are wanted its front, else all
-//! of it. A walk sees the table as it was when it began, so it holds a border as a snapshot does. Used by `scans`.
+//! of it. A walk sees the table as it was when it began, so it holds a boundary as a snapshot does. Used by `scans`.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl HashedRows {
             None => {
                 let _committer = engine.commit.lock(); // as a snapshot is taken
                 let at = At::new(engine.published(), clock::now_ms(engine));
-                Some(engine.borders.hold(at, HeldFor::Work, engine.host.clock.monotonic()))
+                Some(engine.boundaries.hold(at, HeldFor::Work, engine.host.clock.monotonic()))
             }
         };
         let at = plan.at.or(held.as_ref().map(|held| held.at)).unwrap_or(At::new(0, 0));
@@ -150,7 +150,7 @@ impl HashedRows {
     }
 
     fn read(&mut self, slot: Slot, reading: Reading) -> Result<Option<Found>> {
-        // What the border sees is on every list that begins while it is held.
+        // What the boundary sees is on every list that begins while it is held.
         let of = self.engine.values.files.present();
         let found = hashed::read_slot(&self.engine, &of, &self.table, slot, None, reading, &mut self.record);
         found.map_err(|error| match pinned::own_files_at(&self.engine, Some(self.at)) {
@@ -203,7 +203,7 @@ impl HashedRows {
         Ok(Some((found.key(&self.record), head)))
     }
 
-    /// The head of a value that was found: what the border sees is on the present list.
+    /// The head of a value that was found: what the boundary sees is on the present list.
     fn head_of(&self, found: &Found) -> Head {
         found.head_of_value(&self.engine.values.files.present())
     }

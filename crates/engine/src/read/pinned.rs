@@ -21,7 +21,7 @@ use crate::state::view::TableView;
 #[inline]
 pub fn own_files_at(engine: &Engine, at: Option<At>) -> Result<Option<Arc<OwnFiles>>> {
     match at {
-        Some(at) if engine.borders.may_have_aged(at) => own_files_of_old(engine, at),
+        Some(at) if engine.boundaries.may_have_aged(at) => own_files_of_old(engine, at),
         _ => Ok(None),
     }
 }
@@ -29,7 +29,7 @@ pub fn own_files_at(engine: &Engine, at: Option<At>) -> Result<Option<Arc<OwnFil
 #[cold]
 pub(crate) fn own_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<OwnFiles>>> {
     engine.check_open()?; // it ends with the store, too
-    engine.borders.files_of(at).map_err(|TooOld| {
+    engine.boundaries.files_of(at).map_err(|TooOld| {
         let max_s = engine.options.snapshot_age_max.unwrap_or_default().as_secs_f64();
         let message = format!("the snapshot at seq {} has become older than {max_s} s", at.seq);
         Error::new(ErrorKind::SnapshotTooOld, message)

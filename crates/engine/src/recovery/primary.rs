@@ -62,7 +62,7 @@ use crate::state::health::Health;
 use crate::state::manifest::Manifest;
 use crate::state::numbers::Numbers;
 use crate::state::range_deletes::RangeDeletes;
-use crate::state::snapshots::Borders;
+use crate::state::snapshots::Boundaries;
 use crate::state::times::StoreTimes;
 use crate::state::value_state::{Values, value_files};
 use crate::state::view::{PartFile, PartFiles, TableView, runs_of};
@@ -128,7 +128,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
         manifest: Mutex::new(Manifest::ReadOnly(Arc::clone(&state))),
         numbers,
         parts,
-        borders: Arc::new(Borders::default()),
+        boundaries: Arc::new(Boundaries::default()),
         times: StoreTimes::of(&state),
         health: Health::default(),
         account,
@@ -358,7 +358,7 @@ fn apply_replayed(engine: &Engine, committer: &mut Committer, frame: &ReplayFram
 }
 
 /// Does something to all active memtables that may fold records together, and so has to know the stripes: range
-/// deletes that only the log has are borders too.
+/// deletes that only the log has are boundaries too.
 fn with_stripes(engine: &Engine, committer: &mut Committer, mut act: impl FnMut(&mut Active, &[Seq])) {
     committer.stripes_version = u64::MAX;
     commit::refresh_stripes(engine, committer);

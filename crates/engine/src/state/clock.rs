@@ -90,7 +90,7 @@ pub(crate) fn seq_about(engine: &Engine, time_ms: u64) -> Seq {
 
 // ---- merging -----------------------------------------------------------------------------------------
 
-/// How much of the past a merge keeps that begins now. To be asked before the borders.
+/// How much of the past a merge keeps that begins now. To be asked before the boundaries.
 pub fn times_to_keep(engine: &Engine, table: &TableCore) -> MergeTimes {
     let newest = match table.rules.rules.keep {
         Keep::Versions(count) => count,
@@ -165,7 +165,7 @@ fn sweepable_below(
         (note_now(engine, &committer), table.view(), table.active_since_ms.load(Ordering::Acquire))
     };
     let mut sweep_ms = now_ms.saturating_sub(kept_ms);
-    sweep_ms = engine.borders.oldest_ms().map_or(sweep_ms, |oldest| oldest.min(sweep_ms));
+    sweep_ms = engine.boundaries.oldest_ms().map_or(sweep_ms, |oldest| oldest.min(sweep_ms));
     if !view.active.is_empty() {
         sweep_ms = sweep_ms.min(active_since_ms);
     }
@@ -213,14 +213,14 @@ pub fn hold_at(engine: &Engine, as_of: AsOf) -> (Held, At) {
     let asked = At::new(engine.published(), now_ms(engine));
     let at = moment_of(engine, as_of, asked);
     let held_for = if at.seq >= asked.seq { HeldFor::Snapshot } else { HeldFor::Past(asked) };
-    (engine.borders.hold_from(at, asked.time_ms, held_for, engine.host.clock.monotonic()), asked)
+    (engine.boundaries.hold_from(at, asked.time_ms, held_for, engine.host.clock.monotonic()), asked)
 }
 
 /// Holds the present of a table, at a time that the next edit makes durable: for work whose outcome says for good what
 /// had expired.
 pub fn hold_present(engine: &Engine, table: &TableCore, committer: &Committer) -> Held {
     let at = At::new(engine.published(), noted_now_of(engine, table, committer));
-    engine.borders.hold(at, HeldFor::Work, engine.host.clock.monotonic())
+    engine.boundaries.hold(at, HeldFor::Work, engine.host.clock.monotonic())
 }
 
 /// Fails where a table does not keep all of its states at `at`; `now` is when that was asked for.

@@ -16,7 +16,7 @@ pub struct Committer {
     pub active: Vec<Option<Active>>,
     /// The tables whose active memtables may have been written to.
     pub written: BTreeSet<TableId>,
-    /// Stripe borders, ascending: live snapshots, pending range deletes, and last the published seq.
+    /// Stripe boundaries, ascending: live snapshots, pending range deletes, and last the published seq.
     pub stripes: Vec<Seq>,
     pub stripes_version: u64,
     /// Bytes of all active memtables.

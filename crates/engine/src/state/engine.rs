@@ -34,7 +34,7 @@ use crate::state::hash_index::PointLocks;
 use crate::state::health::Health;
 use crate::state::manifest::Manifest;
 use crate::state::numbers::Numbers;
-use crate::state::snapshots::Borders;
+use crate::state::snapshots::Boundaries;
 use crate::state::times::StoreTimes;
 use crate::state::value_state::Values;
 use crate::state::work::TablesAtWork;
@@ -62,7 +62,7 @@ pub struct Engine {
     pub manifest: Mutex<Manifest>,
     pub numbers: Arc<Numbers>,
     pub parts: Arc<folddb_run::Shared>,
-    pub borders: Arc<Borders>,
+    pub boundaries: Arc<Boundaries>,
     pub times: StoreTimes,
     pub health: Health,
     /// The account of the disk, where there is a budget. `host` goes by way of it.
@@ -155,7 +155,7 @@ impl Engine {
     pub fn let_go(&self) {
         self.manifest.lock().let_go();
         self.values.let_go();
-        self.borders.let_go();
+        self.boundaries.let_go();
         let mut committer = self.commit.lock();
         committer.active = Vec::new();
         committer.written.clear();

@@ -1,10 +1,10 @@
 //! Which snapshots are live, and so where folding must stop.
 //!
 //! A snapshot is a registered sequence number. It is registered under the commit lock, so every record
-//! sealed later than that sees its border, and every record folded earlier is wholly below it.
+//! sealed later than that sees its boundary, and every record folded earlier is wholly below it.
 //!
 //! ```text
-//!   border   young: folding stops at it, in memory and in merges
+//!   boundary   young: folding stops at it, in memory and in merges
 //!   files    older than `snapshot_files_after`: it reads files of its own (`pinned_files.rs`), and folding passes over it
 //!   gone     older than `snapshot_age_max`: it reads nothing any more
 //! ```
@@ -15,7 +15,7 @@
 //! | work under way: a dump, an aggregate, the walk over a hashed table | yes | no |
 //! | a transaction | no: its commit looks for whatever is newer than what it read | yes |
 //!
-//! Hashed tables know no files of the past: for them all but those that are gone count as borders do.
+//! Hashed tables know no files of the past: for them all but those that are gone count as boundaries do.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub enum HeldFor {
 
 /// The live snapshots of a store.
 #[derive(Debug, Default)]
-pub struct Borders {
+pub struct Boundaries {
     /// By their seqs and the numbers of what holds them.
     live: Mutex<BTreeMap<(Seq, u64), Hold>>,
     /// The number that was given last.
@@ -83,7 +83,7 @@ struct Hold {
     time_ms: u64,
     /// Since when it has been held, by the same clock.
     taken_ms: u64,
-    /// What it reads, once it is no border any more.
+    /// What it reads, once it is no boundary any more.
     files: Option<Arc<OwnFiles>>,
 }
 
@@ -102,17 +102,23 @@ pub struct Summary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooOld;
 
-impl Borders {
+impl Boundaries {
     /// Registers a snapshot of the present. The caller holds the commit lock.
-    pub fn hold(self: &Arc<Borders>, at: At, held_for: HeldFor, now: Duration) -> Held {
+    pub fn hold(self: &Arc<Boundaries>, at: At, held_for: HeldFor, now: Duration) -> Held {
         self.hold_from(at, at.time_ms, held_for, now)
     }
 
     /// The same, of a moment that may be over, from the time `taken_ms` on: what was alive before that may have been swept away.
-    pub fn hold_from(self: &Arc<Borders>, at: At, taken_ms: u64, held_for: HeldFor, now: Duration) -> Held {
+    pub fn hold_from(
+        self: &Arc<Boundaries>,
+        at: At,
+        taken_ms: u64,
+        held_for: HeldFor,
+        now: Duration,
+    ) -> Held {
         let mut live = self.live.lock();
-        // One that reads files of its own is not joined: a border costs its new holder less to read.
-        let is_alike = |hold: &Hold| hold.held_for == held_for && hold.is_border();
+        // One that reads files of its own is not joined: a boundary costs its new holder less to read.
+        let is_alike = |hold: &Hold| hold.held_for == held_for && hold.is_boundary();
         let alike = live.range_mut((at.seq, 0)..=(at.seq, u64::MAX)).find(|(_, hold)| is_alike(hold));
         let (time_ms, since, youngest) = (at.time_ms, now, now);
         let number = match alike {
@@ -135,13 +141,13 @@ impl Borders {
 
     /// Registers one more holder of `seq`, where it has one since `by_ms` or before, or at just that time, and says for whom it is
     /// held. The holder reads at the time that the first does. One that sees all tables comes before one that sees only those that keep their
-    /// past, and a border before one that reads files of its own.
-    pub fn hold_if_live(self: &Arc<Borders>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
+    /// past, and a boundary before one that reads files of its own.
+    pub fn hold_if_live(self: &Arc<Boundaries>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
         let mut live = self.live.lock();
         let is_past = |hold: &Hold| matches!(hold.held_for, HeldFor::Past(_));
         let holds = live.range_mut((seq, 0)..=(seq, u64::MAX));
         let holds = holds.filter(|(_, hold)| hold.taken_ms <= by_ms || hold.time_ms == by_ms);
-        let (&(_, number), hold) = holds.min_by_key(|(_, hold)| (is_past(hold), !hold.is_border()))?;
+        let (&(_, number), hold) = holds.min_by_key(|(_, hold)| (is_past(hold), !hold.is_boundary()))?;
         hold.holders += 1;
         let at = At { seq, time_ms: hold.time_ms, hold: number };
         let held_for = match hold.held_for {
@@ -153,24 +159,24 @@ impl Borders {
         Some((self.held(at), held_for))
     }
 
-    fn held(self: &Arc<Borders>, at: At) -> Held {
+    fn held(self: &Arc<Boundaries>, at: At) -> Held {
         self.version.fetch_add(1, Ordering::Release);
-        Held { borders: Arc::clone(self), at }
+        Held { boundaries: Arc::clone(self), at }
     }
 
-    /// The borders, ascending.
+    /// The boundaries, ascending.
     pub fn all(&self) -> Vec<Seq> {
         let live = self.live.lock();
         let mut all: Vec<Seq> =
-            live.iter().filter(|(_, hold)| hold.is_border()).map(|(&(seq, _), _)| seq).collect();
+            live.iter().filter(|(_, hold)| hold.is_boundary()).map(|(&(seq, _), _)| seq).collect();
         all.dedup();
         all
     }
 
-    /// The oldest border at which tables are read that do not keep their past.
+    /// The oldest boundary at which tables are read that do not keep their past.
     pub(crate) fn oldest_of_all_tables(&self) -> Option<Seq> {
         let live = self.live.lock();
-        let sees_all = |hold: &Hold| hold.is_border() && !matches!(hold.held_for, HeldFor::Past(_));
+        let sees_all = |hold: &Hold| hold.is_boundary() && !matches!(hold.held_for, HeldFor::Past(_));
         live.iter().find(|(_, hold)| sees_all(hold)).map(|(&(seq, _), _)| seq)
     }
 
@@ -180,7 +186,7 @@ impl Borders {
         live.iter().find(|(_, hold)| hold.held_for == HeldFor::Transaction).map(|(&(seq, _), _)| seq)
     }
 
-    /// The oldest seq that is read at, of a border or not.
+    /// The oldest seq that is read at, of a boundary or not.
     pub(crate) fn oldest_held(&self) -> Option<Seq> {
         self.live.lock().keys().next().map(|&(seq, _)| seq)
     }
@@ -190,9 +196,9 @@ impl Borders {
         self.live.lock().is_empty()
     }
 
-    /// The oldest time that a border is read at.
+    /// The oldest time that a boundary is read at.
     pub fn oldest_ms(&self) -> Option<u64> {
-        self.live.lock().values().filter(|hold| hold.is_border()).map(|hold| hold.time_ms).min()
+        self.live.lock().values().filter(|hold| hold.is_boundary()).map(|hold| hold.time_ms).min()
     }
 
     /// The oldest time that anybody reads at, also who reads files of his own.
@@ -223,7 +229,7 @@ impl Borders {
             Some(_) => gone = live.remove(&(at.seq, at.hold)),
             None => drop(self.aged.fetch_sub(1, Ordering::AcqRel)),
         }
-        if gone.as_ref().is_some_and(|hold| !hold.is_border()) {
+        if gone.as_ref().is_some_and(|hold| !hold.is_boundary()) {
             self.aged.fetch_sub(1, Ordering::AcqRel);
         }
         drop(live);
@@ -233,12 +239,12 @@ impl Borders {
 
     // ---- growing old -------------------------------------------------------------------------------------
 
-    /// The borders that are to have files of their own, ascending; none as long as none has come to `age`. Then all that have come to half
+    /// The boundaries that are to have files of their own, ascending; none as long as none has come to `age`. Then all that have come to half
     /// of it do, too, so that what this takes is taken twice in that time and not with each.
     pub(crate) fn of_age(&self, now: Duration, age: Duration) -> Vec<At> {
         let live = self.live.lock();
         let comes_to = |hold: &Hold, age: Duration| {
-            hold.is_border() && hold.held_for != HeldFor::Transaction && hold.age(now) >= age
+            hold.is_boundary() && hold.held_for != HeldFor::Transaction && hold.age(now) >= age
         };
         if !live.values().any(|hold| comes_to(hold, age)) {
             return Vec::new();
@@ -251,7 +257,7 @@ impl Borders {
     pub(crate) fn give_files(&self, to: &[At], files: &Arc<OwnFiles>) {
         let mut live = self.live.lock();
         for at in to {
-            if let Some(hold) = live.get_mut(&(at.seq, at.hold)).filter(|hold| hold.is_border()) {
+            if let Some(hold) = live.get_mut(&(at.seq, at.hold)).filter(|hold| hold.is_boundary()) {
                 hold.files = Some(Arc::clone(files));
                 self.aged.fetch_add(1, Ordering::AcqRel);
             }
@@ -277,7 +283,7 @@ impl Borders {
             return;
         }
         let gone: Vec<Hold> = over.iter().filter_map(|key| live.remove(key)).collect();
-        let had_files = gone.iter().filter(|hold| !hold.is_border()).count();
+        let had_files = gone.iter().filter(|hold| !hold.is_boundary()).count();
         // In this order: nobody who asks finds all as if none had aged.
         self.aged.fetch_add(gone.iter().map(|hold| hold.holders).sum(), Ordering::AcqRel);
         self.aged.fetch_sub(had_files, Ordering::AcqRel);
@@ -286,7 +292,7 @@ impl Borders {
         self.version.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether what holds `at` may be no border any more: then who reads there asks what it reads.
+    /// Whether what holds `at` may be no boundary any more: then who reads there asks what it reads.
     #[inline]
     pub(crate) fn may_have_aged(&self, at: At) -> bool {
         at.hold != 0 && self.aged.load(Ordering::Acquire) > 0
@@ -313,7 +319,7 @@ impl Borders {
 }
 
 impl Hold {
-    fn is_border(&self) -> bool {
+    fn is_boundary(&self) -> bool {
         self.files.is_none()
     }
 
@@ -323,10 +329,10 @@ impl Hold {
     }
 }
 
-/// Keeps a border until it is dropped.
+/// Keeps a boundary until it is dropped.
 #[derive(Debug)]
 pub struct Held {
-    borders: Arc<Borders>,
+    boundaries: Arc<Boundaries>,
     /// What the snapshot sees.
     pub at: At,
 }
@@ -341,7 +347,7 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.borders.release(self.at);
+        self.boundaries.release(self.at);
     }
 }
 

@@ -151,5 +151,5 @@ pub struct Swept {
     /// As many were alive then, but for snapshots.
     pub alive: u64,
     /// The snapshots of then.
-    pub borders: u64,
+    pub boundaries: u64,
 }

@@ -158,7 +158,7 @@ fn settle_points(engine: &Engine, batch: &Encoded, last_seq: Seq) {
     if batch.points.is_empty() {
         return;
     }
-    let has_snapshots = !engine.borders.is_empty();
+    let has_snapshots = !engine.boundaries.is_empty();
     for &(table, point) in &batch.points {
         if let Some(hashed) = &batch.tables[table].hashed {
             hashed.settle(point, last_seq, has_snapshots);
@@ -224,7 +224,7 @@ pub(crate) fn apply(
 
 pub(crate) fn publish(engine: &Engine, committer: &mut Committer, last_seq: Seq) {
     match committer.stripes.last_mut() {
-        // A range delete of the batch, which stays a border.
+        // A range delete of the batch, which stays a boundary.
         Some(last) if *last > engine.published() => committer.stripes.push(last_seq),
         Some(last) => *last = last_seq,
         None => {}
@@ -232,14 +232,14 @@ pub(crate) fn publish(engine: &Engine, committer: &mut Committer, last_seq: Seq)
     engine.published.store(last_seq, Ordering::Release);
 }
 
-/// Makes `committer.stripes` the present borders: live snapshots, range deletes that only the log has yet,
+/// Makes `committer.stripes` the present boundaries: live snapshots, range deletes that only the log has yet,
 /// and last what is published, which no fold may cross while a batch is going in.
 pub(crate) fn refresh_stripes(engine: &Engine, committer: &mut Committer) {
-    let version = engine.borders.version();
+    let version = engine.boundaries.version();
     if committer.stripes_version == version {
         return;
     }
-    let mut stripes = engine.borders.all();
+    let mut stripes = engine.boundaries.all();
     for active in committer.written() {
         stripes.extend(&active.range_delete_seqs);
     }
@@ -321,7 +321,7 @@ pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) 
     active.bytes = 0;
     if !active.range_delete_seqs.is_empty() {
         active.range_delete_seqs.clear();
-        *stripes_version = u64::MAX; // they are borders no longer
+        *stripes_version = u64::MAX; // they are boundaries no longer
     }
     engine.debt.sealed_bytes.fetch_add(sealed.bytes, Ordering::AcqRel);
     let next = Arc::clone(&active.memtable);
@@ -335,9 +335,9 @@ pub fn seal(engine: &Engine, committer: &mut Committer, table: &Arc<TableCore>) 
     engine.bell.ring();
 }
 
-/// Adds a border, which is newer than all others but where the log is replayed.
-fn insert_border(stripes: &mut Vec<Seq>, seq: Seq) {
-    let at = stripes.partition_point(|&border| border < seq);
+/// Adds a boundary, which is newer than all others but where the log is replayed.
+fn insert_boundary(stripes: &mut Vec<Seq>, seq: Seq) {
+    let at = stripes.partition_point(|&boundary| boundary < seq);
     if stripes.get(at) != Some(&seq) {
         stripes.insert(at, seq);
     }
@@ -369,7 +369,7 @@ impl Active {
                 }
                 LogOp::RangeDelete => {
                     self.range_delete_seqs.push(seq);
-                    insert_border(stripes, seq);
+                    insert_boundary(stripes, seq);
                     range_deleted(
                         &self.table,
                         RangeDelete { from: record.key.to_vec(), to: record.payload.to_vec(), seq },

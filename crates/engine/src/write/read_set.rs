@@ -13,7 +13,7 @@
 //! was read, too: a key that comes into a range, or a range delete that touches it, is a conflict. A conflict is told, too, where
 //! what was written between the two checks has been flushed already, so that nobody waits for the disk under the lock.
 //!
-//! What is newer stays a record of its own as long as the snapshot is a border, which that of a transaction is until it ends. Where it
+//! What is newer stays a record of its own as long as the snapshot is a boundary, which that of a transaction is until it ends. Where it
 //! has ended for its age, a delete may be merged away that would be a conflict, and so the look does not count. The index of a hashed
 //! table notes every change as long as a snapshot lives, and that a record was moved is none.
 //!

@@ -243,7 +243,7 @@ fn part(input: &[u8]) {
     let is_sound = verify(&part).is_ok();
     let forward = walk(&part, Direction::Forward, is_sound);
     let mut backward = walk(&part, Direction::Reversed, is_sound);
-    for key in part.borders() {
+    for key in part.boundaries() {
         let _ = part.get(key, key_hash(key), u64::MAX, &mut |_| Ok(ControlFlow::Continue(())));
     }
     let mut cursor = part.cursor(Direction::Forward, ReadMode::Cached, None);

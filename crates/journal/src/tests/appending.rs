@@ -52,7 +52,7 @@ fn a_closed_journal_ends_with_its_segment() {
     let replayed = outcome.unwrap();
     assert_eq!((replayed.cut_lsn, replayed.end_lsn, replayed.last_seq), (end, end, Some(19)));
 
-    // A fresh chain goes on exactly there, and a replay goes over the border.
+    // A fresh chain goes on exactly there, and a replay goes over the boundary.
     let mut journal = start_at(&after.host(), dir(), AppendMode::Mapped, end, 20, 100);
     append(&mut journal, 20..25, 10);
     let (batches, outcome) = replay_from(&after.host(), dir(), 0, end);

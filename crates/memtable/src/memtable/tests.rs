@@ -126,11 +126,11 @@ impl World {
         self.published.load(Ordering::Acquire)
     }
 
-    fn borders(&self) -> Vec<Seq> {
-        let mut borders = self.snapshots.clone();
-        borders.push(self.now());
-        borders.sort_unstable();
-        borders
+    fn boundaries(&self) -> Vec<Seq> {
+        let mut boundaries = self.snapshots.clone();
+        boundaries.push(self.now());
+        boundaries.sort_unstable();
+        boundaries
     }
 
     fn act(&mut self, act: &Act, keys: &[Vec<u8>]) {
@@ -139,8 +139,8 @@ impl World {
             Act::Snapshot => self.snapshots.push(self.now()),
             Act::Release(index) if *index < self.snapshots.len() => drop(self.snapshots.remove(*index)),
             Act::Release(_) => {}
-            Act::Seal => self.memtable.freeze(&self.borders()),
-            Act::Merge => drop(self.memtable.merge_step(&self.borders())),
+            Act::Seal => self.memtable.freeze(&self.boundaries()),
+            Act::Merge => drop(self.memtable.merge_step(&self.boundaries())),
             Act::Capture => {
                 let captured = self.memtable.capture(&self.published);
                 assert_eq!(captured.published(), self.now());
@@ -151,7 +151,7 @@ impl World {
     }
 
     fn batch(&mut self, ops: &[(usize, OpKind, u8)], keys: &[Vec<u8>]) {
-        let borders = self.borders();
+        let boundaries = self.boundaries();
         let mut seq = self.now();
         let mut writer = self.memtable.apply();
         for &(key, kind, byte) in ops {
@@ -161,7 +161,7 @@ impl World {
             let payload = if kind == OpKind::Delete { &[][..] } else { &payload[..] };
             let kind = self.rules.normalise(key, kind, payload);
             let payload = if kind == OpKind::Delete { &[][..] } else { payload };
-            writer.push(Record { key, seq, kind, payload }, &borders);
+            writer.push(Record { key, seq, kind, payload }, &boundaries);
             self.history.push((seq, key.clone(), kind, payload.to_vec()));
         }
         drop(writer);
@@ -307,8 +307,8 @@ proptest! {
             world.act(act, &keys);
         }
         world.check(&keys);
-        world.memtable.freeze(&world.borders());
-        while world.memtable.merge_step(&world.borders()) {}
+        world.memtable.freeze(&world.boundaries());
+        while world.memtable.merge_step(&world.boundaries()) {}
         prop_assert!(world.memtable.state.read().tail.is_empty());
         prop_assert!(!world.memtable.wants_merge());
         world.check(&keys);
@@ -461,10 +461,10 @@ fn readers_and_upkeep_run_beside_the_applier() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             for round in 1..=rounds {
-                let borders = [published.load(Ordering::Acquire)];
+                let boundaries = [published.load(Ordering::Acquire)];
                 let mut writer = memtable.apply();
                 for (key, seq) in [(b"left", 2 * round - 1), (b"rite", 2 * round)] {
-                    writer.push(Record { key, seq, kind: OpKind::Fold, payload: b"x" }, &borders);
+                    writer.push(Record { key, seq, kind: OpKind::Fold, payload: b"x" }, &boundaries);
                 }
                 drop(writer);
                 published.store(2 * round, Ordering::Release);

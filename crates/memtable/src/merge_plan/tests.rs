@@ -14,8 +14,8 @@ fn chunks(generations: &[u32]) -> Vec<ChunkFacts> {
     generations.iter().enumerate().map(facts).collect()
 }
 
-fn print(generations: &[u32], last_border: Seq) -> String {
-    plan_merge(&chunks(generations), 4, last_border).map_or("nothing".to_owned(), |plan| plan.to_string())
+fn print(generations: &[u32], last_boundary: Seq) -> String {
+    plan_merge(&chunks(generations), 4, last_boundary).map_or("nothing".to_owned(), |plan| plan.to_string())
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn the_newest_generation_goes_first() {
 }
 
 #[test]
-fn chunks_past_the_last_border_wait() {
+fn chunks_past_the_last_boundary_wait() {
     assert_eq!(print(&[0, 0, 0, 0], 39), "nothing");
     assert_eq!(print(&[0, 0, 0, 0], 40), "chunks 0..4 into generation 1: 40 records, 400 bytes");
     assert_eq!(print(&[1, 1, 1, 1, 0, 0, 0, 0], 79), "chunks 0..4 into generation 2: 40 records, 400 bytes");

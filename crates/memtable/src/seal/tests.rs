@@ -31,7 +31,7 @@ impl Fold for Join {
 }
 
 /// Seals a script such as `a+1 a=2 b- a+3`, with seqs from 1, and prints the chunk.
-fn sealed(script: &str, borders: &[Seq]) -> String {
+fn sealed(script: &str, boundaries: &[Seq]) -> String {
     let mut tail = Tail::default();
     for (word, seq) in script.split_whitespace().zip(1..) {
         let (key, op) = word.split_at(1);
@@ -46,7 +46,7 @@ fn sealed(script: &str, borders: &[Seq]) -> String {
     }
     let rules = FoldRules::new(Arc::new(Join));
     let mut scratch = SealScratch::default();
-    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, borders, &tail, &mut scratch);
+    let chunk = seal_tail(&KeyOrder::Bytewise, &rules, boundaries, &tail, &mut scratch);
     let print = |entry: &Entry| {
         let record = chunk.record(entry);
         let (key, payload) = (String::from_utf8_lossy(record.key), String::from_utf8_lossy(record.payload));
@@ -69,7 +69,7 @@ fn nothing_older_than_an_absorbing_op_stays() {
 }
 
 #[test]
-fn no_border_is_crossed() {
+fn no_boundary_is_crossed() {
     assert_eq!(sealed("a+1 a+2 a+3 a+4", &[2]), "a@4 Fold 34, a@2 Fold 12");
     assert_eq!(sealed("a+1 a+2 a+3 a=4", &[1, 3]), "a@4 Set 4, a@3 Fold 23, a@1 Fold 1");
     assert_eq!(sealed("a+1 a+2 a+3 a+4", &[0, 4, 9]), "a@4 Fold 1234");
@@ -82,7 +82,7 @@ fn what_declines_stays_side_by_side() {
 }
 
 #[test]
-fn stripes_are_counted_by_borders_below() {
+fn stripes_are_counted_by_boundaries_below() {
     assert_eq!([1, 2, 3, 4].map(|seq| stripe_of(&[2, 3], seq)), [0, 0, 1, 2]);
     assert_eq!(stripe_of(&[], 7), 0);
 }

@@ -125,13 +125,13 @@ fn key(number: u8) -> Vec<u8> {
 struct History {
     records: Vec<OwnedRecord>,
     ranges: Vec<RangeDelete>,
-    borders: Vec<Seq>,
+    boundaries: Vec<Seq>,
 }
 
 impl History {
     fn new(world: World, events: &[Event]) -> History {
         let rules = world.rules();
-        let mut history = History { records: Vec::new(), ranges: Vec::new(), borders: Vec::new() };
+        let mut history = History { records: Vec::new(), ranges: Vec::new(), boundaries: Vec::new() };
         for (at, event) in events.iter().enumerate() {
             let seq = at as Seq;
             match *event {
@@ -143,7 +143,7 @@ impl History {
                     history.ranges.push(RangeDelete { from: key(from), to: key(to), seq });
                 }
                 // Of what was published last, and so as a rule of a record.
-                Event::Snapshot => history.borders.push(seq - 1),
+                Event::Snapshot => history.boundaries.push(seq - 1),
             }
         }
         sort(&mut history.records);
@@ -151,9 +151,9 @@ impl History {
     }
 
     fn step<S: RecordStream>(&self, world: World, stream: S, bottom: BottomRule) -> FoldStep<S> {
-        let (borders, range_deletes) = (self.borders.clone(), self.ranges.clone());
+        let (boundaries, range_deletes) = (self.boundaries.clone(), self.ranges.clone());
         let rules =
-            StepRules { order: KeyOrder::Bytewise, fold: world.rules(), borders, range_deletes, bottom };
+            StepRules { order: KeyOrder::Bytewise, fold: world.rules(), boundaries, range_deletes, bottom };
         FoldStep::new(stream, rules)
     }
 
@@ -224,7 +224,7 @@ fn run_in_steps<S: RecordStream>(mut step: FoldStep<S>, records: u64) -> Vec<Own
         match result {
             StepResult::Done => return out.records,
             StepResult::More => assert_eq!(step.next_key(), None),
-            StepResult::AtKeyBorder => {
+            StepResult::AtKeyBoundary => {
                 let next = step.next_key().unwrap();
                 assert!(out.records.iter().all(|record| &record.key[..] < next));
                 assert!(step.counts().balance());
@@ -256,7 +256,7 @@ proptest! {
 
         for key in (0..KEYS).map(key) {
             let base = if rule().holds(&key) { None } else { Some(world.value(base)) };
-            for at in history.borders.iter().copied().chain([Seq::MAX]) {
+            for at in history.boundaries.iter().copied().chain([Seq::MAX]) {
                 let before = history.read(world, &history.records, &key, at, base.clone());
                 let after = history.read(world, &merged, &key, at, base.clone());
                 prop_assert_eq!(before, after, "key {:?} at {}: {:?}", key, at, &merged);
@@ -283,7 +283,7 @@ proptest! {
         let history = History::new(World::Concat, &events);
         let rule = if bottom { BottomRule::Always } else { BottomRule::Never };
         let (merged, counts) = run_to_end(history.step(World::Concat, VecStream::new(history.records.clone()), rule));
-        let stripe = |seq: Seq| history.borders.iter().filter(|&&border| border < seq).count();
+        let stripe = |seq: Seq| history.boundaries.iter().filter(|&&boundary| boundary < seq).count();
         for pair in merged.windows(2).filter(|pair| pair[0].key == pair[1].key) {
             prop_assert!(stripe(pair[0].seq) > stripe(pair[1].seq));
         }
@@ -306,15 +306,15 @@ proptest! {
     ) {
         let world = if sum { World::Sum } else { World::Concat };
         let history = History::new(world, &events);
-        let drops_seqs = drops_seqs && history.borders.is_empty();
+        let drops_seqs = drops_seqs && history.boundaries.is_empty();
         let one_go = run_to_end(history.step(world, VecStream::new(history.records.clone()), BottomRule::Always)).0;
 
-        let mut borders: Vec<Seq> = cuts.iter().map(|cut| cut.index(events.len()) as Seq).collect();
-        borders.sort_unstable();
-        let runs_of = |seq: Seq| borders.iter().filter(|&&border| border < seq).count();
-        let mut runs = vec![Vec::new(); borders.len() + 1];
+        let mut boundaries: Vec<Seq> = cuts.iter().map(|cut| cut.index(events.len()) as Seq).collect();
+        boundaries.sort_unstable();
+        let runs_of = |seq: Seq| boundaries.iter().filter(|&&boundary| boundary < seq).count();
+        let mut runs = vec![Vec::new(); boundaries.len() + 1];
         for record in &history.records {
-            runs[borders.len() - runs_of(record.seq)].push(record.clone());
+            runs[boundaries.len() - runs_of(record.seq)].push(record.clone());
         }
         let merge = |inputs: &[Vec<OwnedRecord>], bottom: bool| {
             let streams = inputs.iter().cloned().map(VecStream::new).collect();
@@ -348,7 +348,7 @@ proptest! {
 /// Merges a script such as `a 9 Fold x` and gives the output in the same words.
 fn script(
     world: World,
-    borders: &[Seq],
+    boundaries: &[Seq],
     ranges: &[(&str, &str, Seq)],
     bottom: bool,
     lines: &[&str],
@@ -366,7 +366,8 @@ fn script(
     };
     let range = |&(from, to, seq): &(&str, &str, Seq)| RangeDelete { from: from.into(), to: to.into(), seq };
     let records = lines.iter().map(parse).collect();
-    let history = History { records, ranges: ranges.iter().map(range).collect(), borders: borders.to_vec() };
+    let history =
+        History { records, ranges: ranges.iter().map(range).collect(), boundaries: boundaries.to_vec() };
     let rule = if bottom { BottomRule::Always } else { BottomRule::Never };
     let (merged, _) = run_to_end(history.step(world, VecStream::new(history.records.clone()), rule));
     let show = |record: &OwnedRecord| {
@@ -417,7 +418,7 @@ fn a_range_delete_hides_within_its_stripe_only() {
 fn a_failing_fold_keeps_both_and_the_rest_still_folds() {
     let lines = ["k 5 Fold c", "k 4 Fold b", "k 3 Fold ?", "k 2 Fold a", "k 1 Set v"];
     assert_eq!(script(World::Concat, &[], &[], true, &lines), ["k 5 Fold bc", "k 3 Fold ?", "k 2 Set va"]);
-    let history = History { records: Vec::new(), ranges: Vec::new(), borders: Vec::new() };
+    let history = History { records: Vec::new(), ranges: Vec::new(), boundaries: Vec::new() };
     let records = ["?", "a"].iter().enumerate().map(|(at, text)| OwnedRecord {
         key: b"k".to_vec(),
         seq: 2 - at as Seq,
@@ -440,7 +441,7 @@ fn what_waits_for_the_bottom_is_bounded() {
             op: OpBuf { kind: OpKind::Fold, payload: b"?".to_vec() },
         })
         .collect();
-    let history = History { records: records.clone(), ranges: Vec::new(), borders: Vec::new() };
+    let history = History { records: records.clone(), ranges: Vec::new(), boundaries: Vec::new() };
     let mut step = history.step(World::Concat, VecStream::new(records.clone()), BottomRule::Always);
     let mut out = VecStream::default();
     step.step(Budget::UNBOUNDED, &mut out).unwrap();
@@ -454,7 +455,7 @@ fn what_waits_for_the_bottom_is_bounded() {
 fn a_merge_that_lost_count_of_its_records_fails() {
     let op = || OpBuf { kind: OpKind::Set, payload: b"v".to_vec() };
     let records = ["a", "b", "c"].map(|key| OwnedRecord { key: key.into(), seq: 1, op: op() }).to_vec();
-    let history = History { records: records.clone(), ranges: Vec::new(), borders: Vec::new() };
+    let history = History { records: records.clone(), ranges: Vec::new(), boundaries: Vec::new() };
     let one_record = Budget { records: 1, ..Budget::UNBOUNDED };
     for budget in [one_record, Budget::UNBOUNDED] {
         let mut step = history.step(World::Concat, VecStream::new(records.clone()), BottomRule::Never);
@@ -471,7 +472,7 @@ fn a_payload_that_is_none_is_an_error_with_the_key() {
     let broken = OwnedRecord { key: b"k".to_vec(), seq: 1, op };
     let fold =
         OwnedRecord { key: b"k".to_vec(), seq: 2, op: OpBuf { kind: OpKind::Fold, payload: b"a".to_vec() } };
-    let history = History { records: vec![fold, broken], ranges: Vec::new(), borders: Vec::new() };
+    let history = History { records: vec![fold, broken], ranges: Vec::new(), boundaries: Vec::new() };
     let mut step = history.step(World::Concat, VecStream::new(history.records.clone()), BottomRule::Never);
     let error = step.step(Budget::UNBOUNDED, &mut VecStream::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corruption);
@@ -516,7 +517,7 @@ proptest! {
         let times = Times { newest, since: since.unwrap_or(Seq::MAX), sweep_ms: 0 };
         let rule = || if bottom { BottomRule::Always } else { BottomRule::Never };
         // In two steps: the newer part by itself, and then all.
-        let cut = history.borders.iter().copied().find(|_| cut.is_multiple_of(2)).unwrap_or(cut as Seq);
+        let cut = history.boundaries.iter().copied().find(|_| cut.is_multiple_of(2)).unwrap_or(cut as Seq);
         let (older, newer): (Vec<_>, Vec<_>) = history.records.iter().cloned().partition(|record| record.seq <= cut);
         let run = |records, rule| {
             let mut step = history.step(world, VecStream::new(records), rule).with_times(times);
@@ -535,24 +536,24 @@ proptest! {
             let kept_from = seqs.get(newest as usize - 1).copied().unwrap_or(Seq::MAX);
             let oldest_found = merged.iter().filter(|record| record.key == key).map(|record| record.seq).min();
             for at in 0..=events.len() as Seq {
-                let is_border = history.borders.contains(&at);
+                let is_boundary = history.boundaries.contains(&at);
                 let is_kept = at >= kept_from && oldest_found.is_some_and(|found| at >= found);
-                if !(is_border || is_kept || at >= times.since || at == events.len() as Seq) {
+                if !(is_boundary || is_kept || at >= times.since || at == events.len() as Seq) {
                     continue;
                 }
                 let before = history.read(world, &history.records, &key, at, base.clone());
                 let after = history.read(world, &merged, &key, at, base.clone());
                 prop_assert_eq!(before, after, "key {:?} at {}: {:?}", key, at, &merged);
             }
-            if bottom && history.borders.is_empty() {
+            if bottom && history.boundaries.is_empty() {
                 // What nothing is kept under may be forgotten.
                 let ranges = history.ranges.iter().filter(|range| sheltering.contains(&range.seq)).cloned().collect();
-                let retired = History { records: Vec::new(), ranges, borders: Vec::new() };
+                let retired = History { records: Vec::new(), ranges, boundaries: Vec::new() };
                 let before = history.read(world, &history.records, &key, Seq::MAX, None);
                 prop_assert_eq!(before, retired.read(world, &merged, &key, Seq::MAX, None), "{:?}", &merged);
             }
         }
-        if since.is_none() && history.borders.is_empty() && world == World::Concat && history.ranges.is_empty() {
+        if since.is_none() && history.boundaries.is_empty() && world == World::Concat && history.ranges.is_empty() {
             for key in (0..KEYS).map(key) {
                 prop_assert!(merged.iter().filter(|record| record.key == key).count() <= newest as usize);
             }
@@ -570,21 +571,21 @@ proptest! {
     ) {
         let world = if sum { World::Sum } else { World::Concat };
         let rules = world.rules().with_stamps(true);
-        let (mut write_ms, mut border) = (100, None);
+        let (mut write_ms, mut boundary) = (100, None);
         let stamped = |write_ms: u64, lasts: u64, value: &[u8]| {
             let deadline_ms = if lasts == 8 { folddb_base::stamp::NEVER } else { write_ms + lasts };
             [&Stamp { write_ms, deadline_ms }.bytes()[..], value].concat()
         };
         let mut written = Vec::new();
-        for (at, (kind, value, after, lasts, is_border)) in drawn.iter().enumerate() {
+        for (at, (kind, value, after, lasts, is_boundary)) in drawn.iter().enumerate() {
             write_ms += after;
             let mut record = write(&world.rules(), b"k", at as Seq + 1, *kind, world.value(*value));
             if record.op.kind != OpKind::Delete {
                 record.op.payload = stamped(write_ms, *lasts, &record.op.payload);
             }
             written.push((record, write_ms));
-            if *is_border && border.is_none() && at % 5 == 4 {
-                border = Some(at as Seq + 1);
+            if *is_boundary && boundary.is_none() && at % 5 == 4 {
+                boundary = Some(at as Seq + 1);
             }
         }
         // The oldest are merged; what comes after was written at these times.
@@ -593,8 +594,8 @@ proptest! {
         let mut inputs: Vec<_> = written[..count].iter().map(|(record, _)| record.clone()).collect();
         sort(&mut inputs);
         let rule = if bottom { BottomRule::Always } else { BottomRule::Never };
-        let borders = border.into_iter().collect();
-        let step = StepRules { order: KeyOrder::Bytewise, fold: rules.clone(), borders, range_deletes: Vec::new(), bottom: rule };
+        let boundaries = boundary.into_iter().collect();
+        let step = StepRules { order: KeyOrder::Bytewise, fold: rules.clone(), boundaries, range_deletes: Vec::new(), bottom: rule };
         let step = FoldStep::new(VecStream::new(inputs), step).with_times(Times { sweep_ms, ..Times::default() });
         let (merged, counts) = run_to_end(step);
         prop_assert!(counts.balance());

@@ -33,7 +33,7 @@ const UNCOVERED_PER_MOVED: f64 = 2.0;
 
 /// About how many bytes of the values that these runs point to are dead, as far as merges could let go of them.
 pub fn hidden_value_bytes(runs: &[RunSummary], moment: &Moment) -> u64 {
-    let apart = |at: usize| is_border_between(moment, &runs[at - 1], &runs[at]);
+    let apart = |at: usize| is_boundary_between(moment, &runs[at - 1], &runs[at]);
     let hidden: f64 =
         stretches(runs.len(), apart).into_iter().map(|range| Hidden::of(&runs[range]).all()).sum();
     let outdated = runs
@@ -51,7 +51,7 @@ impl Planner<'_> {
         }
         let is_separated = |at: usize| {
             let (newer, older) = (&self.runs[at - 1], &self.runs[at]);
-            newer.busy || older.busy || is_border_between(self.moment, newer, older)
+            newer.busy || older.busy || is_boundary_between(self.moment, newer, older)
         };
         let found: Vec<(Range<usize>, Hidden)> = stretches(self.runs.len(), is_separated)
             .into_iter()
@@ -101,8 +101,8 @@ impl MergeOptions {
     }
 }
 
-fn is_border_between(moment: &Moment, newer: &RunSummary, older: &RunSummary) -> bool {
-    moment.borders.iter().any(|&border| older.max_seq <= border && border < newer.min_seq)
+fn is_boundary_between(moment: &Moment, newer: &RunSummary, older: &RunSummary) -> bool {
+    moment.boundaries.iter().any(|&boundary| older.max_seq <= boundary && boundary < newer.min_seq)
 }
 
 /// The longest ranges within which no run is apart from the one before it.

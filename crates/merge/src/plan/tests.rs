@@ -121,8 +121,8 @@ fn play(script: &str) -> String {
                 options = MergeOptions { garbage_bytes_min, ..MergeOptions::with_factor(number(2) as usize) };
             }
             "reads-max" => options.read_runs_max = number(1) as usize,
-            "snapshot" => table.moment.borders.push(table.seq),
-            "release" => table.moment.borders.clear(),
+            "snapshot" => table.moment.boundaries.push(table.seq),
+            "release" => table.moment.boundaries.clear(),
             "busy" => {
                 table.runs.iter_mut().for_each(|(run, _)| run.busy |= u64::from(run.tier) == number(2));
             }
@@ -287,9 +287,9 @@ fn deletes_that_are_older_than_may_be_meet_what_they_delete() {
     table.moment.deletes_before = 1000;
     assert_eq!(table.plan(&options), None, "they are not as old as that");
     table.moment.deletes_before = 1001;
-    table.moment.borders = vec![1000];
+    table.moment.boundaries = vec![1000];
     assert_eq!(table.plan(&options), None, "a snapshot stands between them and what they delete");
-    table.moment.borders.clear();
+    table.moment.boundaries.clear();
     let plan = table.plan(&options).unwrap();
     assert_eq!((plan.inputs.len(), plan.is_bottom, plan.reason), (2, true, Reason::OldDeletes));
     table.carry_out(&plan);
@@ -332,11 +332,11 @@ proptest! {
     fn plans_keep_their_promises(
         runs in runs(),
         merge_factor in 0usize..6,
-        borders in prop::collection::vec(0u64..4000, 0..3),
+        boundaries in prop::collection::vec(0u64..4000, 0..3),
     ) {
         let base = MergeOptions::with_factor(merge_factor);
         let options = MergeOptions { garbage_bytes_min: 1, ..base };
-        let moment = Moment { borders, ..Moment::default() };
+        let moment = Moment { boundaries, ..Moment::default() };
         if let Some(plan) = plan(&KeyOrder::Bytewise, &runs, &moment, &options) {
             check(&plan, &runs);
             prop_assert!(plan.reason != Reason::TierFull || plan.inputs.len() <= options.inputs_max);
@@ -356,8 +356,8 @@ proptest! {
         for (first, count, is_delete, snapshot) in flushes {
             table.flush(first * 20..first * 20 + count, is_delete);
             match snapshot {
-                0 => table.moment.borders.push(table.seq),
-                1 => table.moment.borders.clear(),
+                0 => table.moment.boundaries.push(table.seq),
+                1 => table.moment.boundaries.clear(),
                 _ => {}
             }
             table.settle(&options);
@@ -473,11 +473,11 @@ fn values_that_a_snapshot_keeps_are_not_hidden() {
     let options = MergeOptions::default().hiding_values(1 << 10);
     let mut table = Table { value_bytes: 4096, ..Table::default() };
     table.flush(0..1000, false);
-    table.moment.borders.push(table.seq);
+    table.moment.boundaries.push(table.seq);
     table.flush(0..1000, false);
     assert_eq!(hidden_value_bytes(&table.summaries(), &table.moment), 0);
     assert_eq!(table.plan(&options), None);
-    table.moment.borders.clear();
+    table.moment.boundaries.clear();
     let hidden = hidden_value_bytes(&table.summaries(), &table.moment);
     assert!((3_600_000..4_600_000).contains(&hidden), "{hidden}");
     let plan = table.plan(&options).expect("half of them are dead");

@@ -76,8 +76,8 @@ impl Mapping {
         (log * self.buckets_per_unit).floor() as i32
     }
 
-    /// The lower border of a bucket; the inverse of f by bisection.
-    fn border(&self, bucket: i32) -> f64 {
+    /// The lower boundary of a bucket; the inverse of f by bisection.
+    fn boundary(&self, bucket: i32) -> f64 {
         let log = f64::from(bucket) / self.buckets_per_unit;
         let exponent = log.floor().clamp(-1100.0, 1100.0);
         let target = log - exponent;
@@ -92,7 +92,7 @@ impl Mapping {
 
     /// A number within `alpha` of all in a bucket.
     fn middle(&self, bucket: i32) -> f64 {
-        let (low, high) = (self.border(bucket), self.border(bucket.saturating_add(1)).min(f64::MAX));
+        let (low, high) = (self.boundary(bucket), self.boundary(bucket.saturating_add(1)).min(f64::MAX));
         // The harmonic mean, written so that nothing overflows.
         if low > 0.0 { high * (2.0 / (1.0 + high / low)) } else { high }
     }

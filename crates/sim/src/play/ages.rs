@@ -4,7 +4,7 @@
 //!   merge factor even, mapped     files of their own as soon as they can
 //!   merge factor even, written    in a simulated world after 2 ms of it, and an end after 20 ms; else as above
 //!   merge factor odd, written     an end: in a simulated world after 5 ms of it, else at the next step of upkeep
-//!   merge factor odd, mapped      borders as long as they live
+//!   merge factor odd, mapped      boundaries as long as they live
 //!   merge factor odd              deletes of 3 ms in a simulated world, else of 1, are merged with what they delete
 //! ```
 

@@ -3,11 +3,11 @@
 //!
 //! ```text
 //!   -- may be gone --|------- kept: told, and told right -------|
-//!                    border: the time that it is, less the window
+//!                    boundary: the time that it is, less the window
 //! ```
 //!
-//! Whatever is told is right, on both sides of the border. Beyond it a whole table is refused, and of a key no more is told than its
-//! state at the border. Clocks jump by whole hours, so that nobody need know the border to the millisecond. What processes
+//! Whatever is told is right, on both sides of the boundary. Beyond it a whole table is refused, and of a key no more is told than its
+//! state at the boundary. Clocks jump by whole hours, so that nobody need know the boundary to the millisecond. What processes
 //! said of the time and wrote nothing with may be forgotten by a crash: what they have folded is gone all the same.
 
 use folddb::{AsOf, BytesTable, ErrorKind, Expire, Keep, Seq, Snapshot};
@@ -35,17 +35,17 @@ impl Past {
 
 /// How far back a table with a window looks.
 #[derive(Clone, Copy)]
-struct Border {
+struct Boundary {
     /// What was written by then is beyond it.
     gone_ms: u64,
     /// What was written since then is surely kept.
     kept_ms: u64,
 }
 
-impl Border {
-    fn of(model: &Model, window_ms: u64) -> Border {
+impl Boundary {
+    fn of(model: &Model, window_ms: u64) -> Boundary {
         let before = |ms: u64| ms.saturating_sub(window_ms);
-        Border { gone_ms: before(model.now_ms()), kept_ms: before(model.latest_ms()) }
+        Boundary { gone_ms: before(model.now_ms()), kept_ms: before(model.latest_ms()) }
     }
 }
 
@@ -91,21 +91,26 @@ impl Player {
     // ---- windows -----------------------------------------------------------------------------------------
 
     fn compare_window(&self, model: &Model, table: &BytesTable, shape: &Shape, window_ms: u64) -> Outcome {
-        let border = Border::of(model, window_ms);
+        let boundary = Boundary::of(model, window_ms);
         for number in 0..KEYS {
-            compare_key(&model.states(table.name(), &shape.key(number)), table, &shape.key(number), border)?;
+            compare_key(
+                &model.states(table.name(), &shape.key(number)),
+                table,
+                &shape.key(number),
+                boundary,
+            )?;
         }
         // One moment at a time: the next look is at another.
         let writes = model.writes(table.name());
         let at = writes.len() * (writes.len() % 4) / 4;
         if let Some(&(next, write_ms)) = writes.get(at) {
             // Just before a write, whose time is that of the moment.
-            let is_gone = write_ms <= border.gone_ms;
+            let is_gone = write_ms <= boundary.gone_ms;
             let moment = Moment { as_of: AsOf::Seq(next - 1), seq: next - 1, time_ms: write_ms, is_gone };
-            moment.compare(model, table, shape, border)?;
+            moment.compare(model, table, shape, boundary)?;
         }
         let hours_ago = 1 + model.last_seq() % 4;
-        self.compare_time(model, table, shape, border, hours_ago)
+        self.compare_time(model, table, shape, boundary, hours_ago)
     }
 
     /// The table as it was at a quarter past an hour, when nothing was written and nothing expired.
@@ -114,7 +119,7 @@ impl Player {
         model: &Model,
         table: &BytesTable,
         shape: &Shape,
-        border: Border,
+        boundary: Boundary,
         hours_ago: u64,
     ) -> Outcome {
         let now_hours = model.now_ms().saturating_sub(self.epoch_ms) / HOUR_MS;
@@ -125,9 +130,9 @@ impl Player {
         let loaded = (model.loaded_at(table.name()), model.loaded_ms(table.name()));
         let by_then = |write: &&(Seq, u64)| write.1 <= time_ms;
         let seq = std::iter::once(&loaded).chain(&writes).rfind(by_then).map_or(0, |write| write.0);
-        let is_gone = writes.iter().any(|(_, at_ms)| time_ms < *at_ms && *at_ms <= border.gone_ms);
+        let is_gone = writes.iter().any(|(_, at_ms)| time_ms < *at_ms && *at_ms <= boundary.gone_ms);
         Moment { as_of: AsOf::UnixMillis(time_ms), seq, time_ms, is_gone }
-            .compare(model, table, shape, border)
+            .compare(model, table, shape, boundary)
     }
 
     // ---- snapshots of the past -------------------------------------------------------------------------------
@@ -188,9 +193,9 @@ struct Moment {
 }
 
 impl Moment {
-    fn compare(&self, model: &Model, table: &BytesTable, shape: &Shape, border: Border) -> Outcome {
+    fn compare(&self, model: &Model, table: &BytesTable, shape: &Shape, boundary: Boundary) -> Outcome {
         let scan = || table.scan_at(self.as_of);
-        let is_refused = self.time_ms <= border.kept_ms && is_refused(scan().limit(1).count().map(drop))?;
+        let is_refused = self.time_ms <= boundary.kept_ms && is_refused(scan().limit(1).count().map(drop))?;
         let compared = match is_refused {
             true => Ok(()),
             false if self.is_gone => Err("it is beyond the window, and told".to_owned()),
@@ -204,15 +209,16 @@ impl Moment {
 }
 
 /// What a key has been, in a table with a window.
-fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], border: Border) -> Outcome {
+fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], boundary: Boundary) -> Outcome {
     let newer = |ms: u64| states.iter().take_while(|state| state.write_ms > ms).count();
-    // The state at the border, too, unless it had expired by then.
-    let most = states.len().min(newer(border.gone_ms) + 1);
-    let sure = newer(border.kept_ms);
-    let least = sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > border.kept_ms));
+    // The state at the boundary, too, unless it had expired by then.
+    let most = states.len().min(newer(boundary.gone_ms) + 1);
+    let sure = newer(boundary.kept_ms);
+    let least =
+        sure + usize::from(states.get(sure).is_some_and(|state| state.deadline_ms > boundary.kept_ms));
     // What was written with a deadline before the window never was alive in it, and may go with what has expired: told or
     // not, it counts as absent here.
-    let was_dead = |state: &ModelState| state.deadline_ms <= border.kept_ms;
+    let was_dead = |state: &ModelState| state.deadline_ms <= boundary.kept_ms;
     let seen_as = |seq: Option<Seq>, present: Option<Present>| {
         let is_dead = states.iter().any(|state| Some(state.seq) == seq && was_dead(state));
         (seq, present.filter(|_| !is_dead))
@@ -248,7 +254,7 @@ fn compare_key(states: &[ModelState], table: &BytesTable, key: &[u8], border: Bo
 fn is_kept(model: &Model, table: &str, snapshot: &Snapshot) -> bool {
     match model.shape(table).map(|shape| shape.keep) {
         Some(Keep::Forever) => true,
-        Some(Keep::Window(window_ms)) => snapshot.unix_millis() > Border::of(model, window_ms).kept_ms,
+        Some(Keep::Window(window_ms)) => snapshot.unix_millis() > Boundary::of(model, window_ms).kept_ms,
         _ => false,
     }
 }

@@ -125,7 +125,7 @@ impl Image {
     }
 }
 
-/// Cuts a range of bytes at the borders of pages.
+/// Cuts a range of bytes at the boundaries of pages.
 fn for_pages(offset: u64, len: usize, mut each: impl FnMut(u64, usize, std::ops::Range<usize>)) {
     let mut done = 0;
     while done < len {

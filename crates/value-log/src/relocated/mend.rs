@@ -99,8 +99,8 @@ pub fn read_past_errors(file: &dyn ReadFile, offset: u64, buf: &mut [u8]) -> u64
     }
     let (mut unread, mut at) = (0, 0);
     while at < buf.len() {
-        let to_border = BLOCK_BYTES - (offset + at as u64) % BLOCK_BYTES;
-        let block = at..buf.len().min(at + to_border as usize);
+        let to_boundary = BLOCK_BYTES - (offset + at as u64) % BLOCK_BYTES;
+        let block = at..buf.len().min(at + to_boundary as usize);
         if file.read_exact_at(offset + at as u64, &mut buf[block.clone()]).is_err() {
             buf[block.clone()].fill(0);
             unread += block.len() as u64;

@@ -2,7 +2,7 @@
 //!
 //! This is how the store uses a memtable (`folddb`: `commit.rs`, `snapshot.rs`, `merge_chunks`): a batch goes in and is
 //! published under the commit lock, a snapshot is registered under it; who merges takes the published seq first, and
-//! then the borders below it.
+//! then the boundaries below it.
 
 use folddb_host::sync::{schedules, thread};
 
@@ -33,34 +33,34 @@ impl Scene {
         self.published.load(Ordering::Acquire)
     }
 
-    fn borders(&self, published: Seq) -> Vec<Seq> {
-        let mut borders = self.live.lock().clone();
-        borders.retain(|&border| border < published);
-        borders.sort_unstable();
-        borders.push(published);
-        borders
+    fn boundaries(&self, published: Seq) -> Vec<Seq> {
+        let mut boundaries = self.live.lock().clone();
+        boundaries.retain(|&boundary| boundary < published);
+        boundaries.sort_unstable();
+        boundaries.push(published);
+        boundaries
     }
 
     /// Each batch joins the seq of its record to each key.
     fn apply(&self) {
         for batch in 0..BATCHES {
             let _commit = self.commit.lock();
-            let borders = self.borders(self.now());
+            let boundaries = self.boundaries(self.now());
             let mut writer = self.memtable.apply();
             for (key, seq) in KEYS.into_iter().zip(2 * batch + 1..) {
-                writer.push(Record { key, seq, kind: OpKind::Fold, payload: &[seq as u8] }, &borders);
+                writer.push(Record { key, seq, kind: OpKind::Fold, payload: &[seq as u8] }, &boundaries);
             }
             drop(writer);
             self.published.store(2 * batch + 2, Ordering::Release);
         }
         let _commit = self.commit.lock();
-        self.memtable.freeze(&self.borders(self.now()));
+        self.memtable.freeze(&self.boundaries(self.now()));
     }
 
     fn merge(&self) {
         for _ in 0..3 {
             let published = self.now();
-            self.memtable.merge_step(&self.borders(published));
+            self.memtable.merge_step(&self.boundaries(published));
         }
     }
 

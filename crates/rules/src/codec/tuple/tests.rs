@@ -207,7 +207,7 @@ fn uuids_as_text() {
 }
 
 fn integer() -> impl Strategy<Value = i128> {
-    // Every width, both signs, and the borders between widths.
+    // Every width, both signs, and the boundaries between widths.
     prop_oneof![
         (any::<i128>(), 0u32..128).prop_map(|(value, shift)| value >> shift),
         (0u32..127, -1i128..=1, any::<bool>()).prop_map(|(bit, by, negative)| {

@@ -83,7 +83,7 @@ proptest! {
             prop_assert!(mapping.bucket(a) <= mapping.bucket(b));
         }
         let bucket = mapping.bucket(a);
-        let (low, high) = (mapping.border(bucket), mapping.border(bucket + 1));
+        let (low, high) = (mapping.boundary(bucket), mapping.boundary(bucket + 1));
         prop_assert!(low <= a * (1.0 + 1e-12) && a <= high * (1.0 + 1e-12));
         prop_assert!((mapping.middle(bucket) / a - 1.0).abs() <= alpha * (1.0 + 1e-9));
     }
