@@ -53,7 +53,7 @@ pub enum Past {
 
 /// Some keys of an enumeration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stretch {
+pub struct IndexRange {
     /// Each with its slot, ascending by point.
     pub keys: Vec<(Point, Slot)>,
     /// Where the next stretch begins; none after the last.
@@ -306,11 +306,11 @@ impl HashIndex {
     ///
     /// # Errors
     /// As [`HashIndex::candidates`].
-    pub fn stretch(&self, from: IndexCursor, at: Option<Seq>) -> Result<Stretch> {
+    pub fn range(&self, from: IndexCursor, at: Option<Seq>) -> Result<IndexRange> {
         let image = self.image(from.0, 0, at, None)?;
         let entries = image.entries.iter().filter(|entry| entry.point >= from.0);
         let key = |entry: &Entry| (Point::from_bits(entry.point), Slot::from_bits(entry.slot));
-        Ok(Stretch { keys: entries.map(key).collect(), next: IndexCursor::from_number(image.range.end()) })
+        Ok(IndexRange { keys: entries.map(key).collect(), next: IndexCursor::from_number(image.range.end()) })
     }
 
     /// Where the shard after the one of a place begins; none after the last. Nothing is read.

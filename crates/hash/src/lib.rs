@@ -29,6 +29,6 @@ mod tests;
 
 pub use changes::{Made, changes_bytes, load_changes, write_changes};
 pub use checkpoint::{Checkpoint, CheckpointFacts, CheckpointWriter, SegmentTally};
-pub use index::{HashIndex, IndexCursor, IndexFacts, IndexOptions, Past, Stretch};
+pub use index::{HashIndex, IndexCursor, IndexFacts, IndexOptions, IndexRange, Past};
 pub use shard::Change;
 pub use slot::{Point, SizeClass, Slot, false_candidates};

@@ -15,12 +15,12 @@ pub fn is_covered(order: &KeyOrder, ranges: &[RangeDelete], boundaries: &[Seq]) 
     let places = places(order, ranges);
     let stripe = |seq: Seq| boundaries.partition_point(|&boundary| boundary < seq);
     let mut covered = vec![false; ranges.len()];
-    let mut taken = Stretches::default();
+    let mut taken = Intervals::default();
     for index in (0..ranges.len()).rev() {
         let is_new_stripe =
             ranges.get(index + 1).is_some_and(|newer| stripe(newer.seq) != stripe(ranges[index].seq));
         if is_new_stripe {
-            taken = Stretches::default();
+            taken = Intervals::default();
         }
         covered[index] = !taken.take(places[index]);
     }
@@ -45,11 +45,11 @@ fn places(order: &KeyOrder, ranges: &[RangeDelete]) -> Vec<(usize, usize)> {
     places
 }
 
-/// Stretches of places that do not touch, each by where it begins.
+/// Intervals of places that do not touch, each by where it begins.
 #[derive(Default)]
-struct Stretches(BTreeMap<usize, usize>);
+struct Intervals(BTreeMap<usize, usize>);
 
-impl Stretches {
+impl Intervals {
     /// Adds a stretch. False where all of it was there already.
     fn take(&mut self, (mut from, mut to): (usize, usize)) -> bool {
         let before = self.0.range(..=from).next_back().map(|(&from, &to)| (from, to));

@@ -118,13 +118,13 @@ fn want_saved(engine: &Engine, hashed: &Hashed) {
 fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut Sweep) -> Result<u64> {
     let Some(from) = sweep.at else { return Ok(0) };
     let round = engine.values.files.round();
-    let stretch = hashed.index.stretch(from, None)?;
+    let range = hashed.index.range(from, None)?;
     let Some(of) = engine.values.files.segment_map_of(round) else { return Ok(0) };
     // Whoever begins to read later reads at a time that is no earlier. Old snapshots have files of their own of sorted tables only.
     let now_ms = clock::note_now(engine, &engine.commit.lock());
     let over_ms = engine.boundaries.oldest_held_ms().map_or(now_ms, |oldest| oldest.min(now_ms));
     let (mut expired, mut record) = (Vec::new(), Vec::new());
-    for &(point, slot) in stretch.keys.iter().take(STEP_KEYS) {
+    for &(point, slot) in range.keys.iter().take(STEP_KEYS) {
         // What cannot be read is not taken: who asks for it is to be told.
         let found =
             hashed::read_slot(engine, &of, table, slot, None, Reading::Head, &mut record).ok().flatten();
@@ -133,8 +133,8 @@ fn sweep_some(engine: &Engine, table: &TableCore, hashed: &Hashed, sweep: &mut S
         }
     }
     let count = take_out(engine, table, hashed, &expired)?;
-    let next = stretch.keys.get(STEP_KEYS).map(|(point, _)| point.bits().max(from.number() + 1));
-    go_on(engine, hashed, sweep, next.map_or(stretch.next, IndexCursor::from_number));
+    let next = range.keys.get(STEP_KEYS).map(|(point, _)| point.bits().max(from.number() + 1));
+    go_on(engine, hashed, sweep, next.map_or(range.next, IndexCursor::from_number));
     Ok(count)
 }
 

@@ -92,11 +92,11 @@ impl HashedRows {
                 return Ok(Some(slot));
             }
             let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
-            let stretch = hashed.index.stretch(from, Some(self.at.seq))?;
+            let range = hashed.index.range(from, Some(self.at.seq))?;
             self.engine.check_readable(&self.table)?;
             pinned::own_files_at(&self.engine, Some(self.at))?; // where it is over, what it sees is forgotten
-            let next = stretch.next;
-            self.slots = self.newest_of(stretch.keys)?;
+            let next = range.next;
+            self.slots = self.newest_of(range.keys)?;
             self.slots.reverse();
             self.next = next;
         }

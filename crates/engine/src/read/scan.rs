@@ -16,7 +16,7 @@ use folddb_run::{ReadMode, RunCursor};
 use crate::read::get::damaged_record;
 use crate::read::{get, pinned};
 use crate::state::catalog::TableCore;
-use crate::state::empty_ranges::Stretch;
+use crate::state::empty_ranges::EmptyRange;
 use crate::state::engine::Engine;
 use crate::state::range_deletes::RangeDeletes;
 use crate::state::snapshots::At;
@@ -110,8 +110,8 @@ pub struct Rows {
     /// The time that it reads at, where values expire.
     time_ms: u64,
     range_deletes: Arc<RangeDeletes>,
-    /// The empty stretch that the scan stands in; what is not newer is passed over.
-    stretch: Option<Arc<Stretch>>,
+    /// The empty range that the scan stands in; what is not newer is passed over.
+    range: Option<Arc<EmptyRange>>,
     /// How many keys have had no value, and surely so, since the beginning; none once one was otherwise.
     passed: Option<usize>,
     resolver: Resolver,
@@ -180,11 +180,11 @@ impl Rows {
         };
         let limit = plan.at.map_or(captured.published(), |at| at.seq.min(captured.published()));
         let is_forward = plan.direction == Direction::Forward;
-        let stretch =
-            if is_forward { table.stretches.find(&table.rules.order, &plan.low, limit) } else { None };
+        let range =
+            if is_forward { table.empty_ranges.find(&table.rules.order, &plan.low, limit) } else { None };
         let start = start.as_ref().map(Vec::as_slice);
-        let stream = |captured: Captured| match &stretch {
-            Some(stretch) => captured.stream_jumping(start, jump_of(stretch)),
+        let stream = |captured: Captured| match &range {
+            Some(range) => captured.stream_jumping(start, jump_of(range)),
             None => captured.stream(plan.direction, start),
         };
         let mut sources = vec![Source::Memtable(stream(captured))];
@@ -193,8 +193,8 @@ impl Rows {
         }
         let mut files = Vec::new();
         for run in view.runs.iter() {
-            let start = match &stretch {
-                Some(stretch) if run.max_seq() <= stretch.seq => match &stretch.to {
+            let start = match &range {
+                Some(range) if run.max_seq() <= range.seq => match &range.to {
                     Some(to) => Bound::Included(&to[..]),
                     None => continue,
                 },
@@ -216,7 +216,7 @@ impl Rows {
             limit,
             time_ms,
             range_deletes: Arc::clone(&view.range_deletes),
-            stretch,
+            range,
             passed: is_forward.then_some(0),
             resolver,
             key: Vec::new(),
@@ -239,7 +239,7 @@ impl Rows {
                 Ok(false) => {
                     self.done = true;
                     let behind = self.stream.record().map(|record| record.key.to_vec());
-                    self.note_stretch(behind);
+                    self.note_range(behind);
                 }
                 Err(error) => {
                     self.done = true;
@@ -253,7 +253,7 @@ impl Rows {
                 if matches!(self.plan.wanted, Wanted::Head | Wanted::Nothing) {
                     self.leave_value();
                 }
-                self.end_stretch();
+                self.end_range();
                 return Ok(Some((&self.key, &self.value)));
             }
             get::load_waiting(&self.engine, self.of.as_deref(), &self.table, &self.key, &mut self.resolver)
@@ -261,7 +261,7 @@ impl Rows {
             let value = match self.resolver.state(&self.table.rules.fold, &self.key) {
                 Ok(value) => value,
                 Err(cause) => {
-                    self.note_stretch(Some(self.key.clone()));
+                    self.note_range(Some(self.key.clone()));
                     return Err(get::fold_failed(&self.engine, &self.table, &self.key, &cause));
                 }
             };
@@ -294,7 +294,7 @@ impl Rows {
                 if let Some(head) = &mut self.head {
                     head.deadline_ms = self.resolver.deadline_ms();
                 }
-                self.end_stretch();
+                self.end_range();
                 return Ok(Some((&self.key, &self.value)));
             }
             self.pass();
@@ -330,25 +330,25 @@ impl Rows {
         if is_deleted {
             self.passed = Some(passed + 1);
         } else {
-            self.note_stretch(Some(self.key.clone()));
+            self.note_range(Some(self.key.clone()));
         }
     }
 
-    /// The key has a value, which ends the stretch that began with the scan.
+    /// The key has a value, which ends the empty range that began with the scan.
     #[inline]
-    fn end_stretch(&mut self) {
+    fn end_range(&mut self) {
         if self.passed.is_some() {
-            self.note_stretch(Some(self.key.clone()));
+            self.note_range(Some(self.key.clone()));
         }
     }
 
-    /// Ends the stretch that began with the scan, before the key `behind` or at the end of the table, and notes it where
+    /// Ends the empty range that began with the scan, before the key `behind` or at the end of the table, and notes it where
     /// it was long.
-    fn note_stretch(&mut self, behind: Option<Vec<u8>>) {
+    fn note_range(&mut self, behind: Option<Vec<u8>>) {
         if self.passed.take().is_none_or(|passed| passed < PASSED_MIN) {
             return;
         }
-        self.table.stretches.note(Stretch { from: self.plan.low.clone(), to: behind, seq: self.limit });
+        self.table.empty_ranges.note(EmptyRange { from: self.plan.low.clone(), to: behind, seq: self.limit });
     }
 
     /// What is written to the key of the last row, newest first, with separated values loaded.
@@ -437,14 +437,14 @@ impl Rows {
         Ok(true)
     }
 
-    /// From which seq on a record of the current key is new to an empty stretch.
+    /// From which seq on a record of the current key is new to an empty range.
     #[inline]
     fn stretch_end(&mut self) -> Seq {
-        let Some(stretch) = &self.stretch else { return 0 };
-        if stretch.reaches(&self.table.rules.order, &self.key) {
-            return stretch.seq + 1;
+        let Some(range) = &self.range else { return 0 };
+        if range.reaches(&self.table.rules.order, &self.key) {
+            return range.seq + 1;
         }
-        self.stretch = None;
+        self.range = None;
         0
     }
 
@@ -502,6 +502,6 @@ fn position(mut cursor: RunCursor, start: Bound<&[u8]>) -> Result<RunCursor> {
     Ok(cursor)
 }
 
-fn jump_of(stretch: &Stretch) -> Jump<'_> {
-    Jump { through: stretch.seq, to: stretch.to.as_deref() }
+fn jump_of(range: &EmptyRange) -> Jump<'_> {
+    Jump { through: range.seq, to: range.to.as_deref() }
 }

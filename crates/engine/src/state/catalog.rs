@@ -13,7 +13,7 @@ use folddb_rules::table_rules::BoundRules;
 use folddb_rules::table_rules::TableRules;
 use folddb_rules::{Extractor, FoldRules, Keep, KeyOrder};
 
-use crate::state::empty_ranges::Stretches;
+use crate::state::empty_ranges::EmptyRanges;
 use crate::state::hash_index::{Hashed, RecordsOf};
 use crate::state::view::{PartFiles, TableView};
 
@@ -46,7 +46,7 @@ pub struct TableCore {
     /// No record in the active memtable was written before this time. Changed under the commit lock.
     pub active_since_ms: AtomicU64,
     /// Where scans have found nothing.
-    pub stretches: Stretches,
+    pub empty_ranges: EmptyRanges,
     /// Whether users may write to it, as far as its rules say: not to an index, and not where a function is not at hand.
     pub takes_writes: bool,
     /// Its indexes, by name.
@@ -134,7 +134,7 @@ impl TableCore {
             is_timed: keeps_past || expires,
             active_since_ms: AtomicU64::new(0),
             folded_before: view.folded_up_to(),
-            stretches: Stretches::default(),
+            empty_ranges: EmptyRanges::default(),
             indexes: RwLock::default(),
             owner: RwLock::default(),
             view: RwLock::new(Arc::new(view)),

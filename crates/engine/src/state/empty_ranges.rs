@@ -1,8 +1,8 @@
-//! Stretches of keys that a scan has found empty, so that later scans need not pass over what hides in them.
+//! EmptyRanges of keys that a scan has found empty, so that later scans need not pass over what hides in them.
 //!
 //! A queue is written at one end and deleted at the other: its first row lies behind all deletes that were not yet
-//! merged away. Who has passed over them notes here that no key of the stretch had a value at its seq. Later scans that
-//! begin in the stretch need of it only what is newer, which is little, and jump over the rest (`scan.rs`).
+//! merged away. Who has passed over them notes here that no key of the empty range had a value at its seq. Later scans that
+//! begin in the empty range need of it only what is newer, which is little, and jump over the rest (`scan.rs`).
 //!
 //! What is noted is a fact of history, so it stays true whatever is flushed or merged. But it must be known from
 //! deletes alone: of each key the newest record up to that seq is a `Delete`, or a range delete hides it, or there is
@@ -25,15 +25,15 @@ const KEY_BYTES_MAX: usize = 256;
 
 /// Between `from` and `to` no key had a value at `seq`.
 #[derive(Debug)]
-pub struct Stretch {
+pub struct EmptyRange {
     pub from: Bound<Vec<u8>>,
     /// The first key behind; none where it reaches to the end of the table.
     pub to: Option<Vec<u8>>,
     pub seq: Seq,
 }
 
-impl Stretch {
-    /// True when a key that is not before the stretch is in it.
+impl EmptyRange {
+    /// True when a key that is not before the empty range is in it.
     #[inline]
     pub(crate) fn reaches(&self, order: &KeyOrder, key: &[u8]) -> bool {
         self.to.as_ref().is_none_or(|to| order.compare(key, to).is_lt())
@@ -67,33 +67,33 @@ impl Stretch {
 
 /// What is noted of a table.
 #[derive(Debug, Default)]
-pub struct Stretches {
+pub struct EmptyRanges {
     /// Oldest first.
-    notes: Mutex<Vec<Arc<Stretch>>>,
+    notes: Mutex<Vec<Arc<EmptyRange>>>,
 }
 
-impl Stretches {
+impl EmptyRanges {
     /// The newest stretch in which a forward scan from `low` on begins, as a reader at `limit` may know it.
-    pub fn find(&self, order: &KeyOrder, low: &Bound<Vec<u8>>, limit: Seq) -> Option<Arc<Stretch>> {
+    pub fn find(&self, order: &KeyOrder, low: &Bound<Vec<u8>>, limit: Seq) -> Option<Arc<EmptyRange>> {
         let notes = self.notes.lock();
         let usable = notes.iter().filter(|note| note.seq <= limit && note.holds(order, low));
         usable.max_by_key(|note| note.seq).cloned()
     }
 
-    /// Notes a stretch, in the place of one that begins where it does, or of the oldest.
-    pub fn note(&self, stretch: Stretch) {
-        if !stretch.is_short() {
+    /// Notes an empty range, in the place of one that begins where it does, or of the oldest.
+    pub fn note(&self, range: EmptyRange) {
+        if !range.is_short() {
             return;
         }
         let mut notes = self.notes.lock();
-        if notes.iter().any(|note| note.from == stretch.from && note.seq > stretch.seq) {
+        if notes.iter().any(|note| note.from == range.from && note.seq > range.seq) {
             return;
         }
-        notes.retain(|note| note.from != stretch.from);
+        notes.retain(|note| note.from != range.from);
         if notes.len() == STRETCHES_MAX {
             notes.remove(0);
         }
-        notes.push(Arc::new(stretch));
+        notes.push(Arc::new(range));
     }
 }
 

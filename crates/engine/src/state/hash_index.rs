@@ -337,15 +337,15 @@ impl Hashed {
         from: IndexCursor,
         add: &mut dyn FnMut(u32, u32),
     ) -> Result<Option<IndexCursor>> {
-        let stretch = self.index.stretch(from, None)?;
-        stretch.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
-        if stretch.next.is_none() {
+        let range = self.index.range(from, None)?;
+        range.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
+        if range.next.is_none() {
             // Last: what was replaced since its shard was asked is among these, and these a crash may bring back.
             self.index.each_undone(&mut |slot| add(slot.segment(), slot.unit()));
             self.taken.lock().each(&mut |slot| add(slot.segment(), slot.unit()));
             self.check_sure()?;
         }
-        Ok(stretch.next)
+        Ok(range.next)
     }
 
     /// What somebody may read, by the low bits of the segments' numbers: what its keys lead to, and what is kept for snapshots.

@@ -354,13 +354,13 @@ enum OwnPiece {
     Inline(Vec<u8>),
     Separated(Pointer<'static>),
     /// A stretch of a long value: so many bytes, so far from its beginning.
-    Stretch(u64, usize),
+    Slice(u64, usize),
 }
 
 impl OwnPiece {
     fn pointer(&self) -> Option<Pointer<'static>> {
         match self {
-            OwnPiece::Inline(_) | OwnPiece::Stretch(..) => None,
+            OwnPiece::Inline(_) | OwnPiece::Slice(..) => None,
             OwnPiece::Separated(pointer) => Some(*pointer),
         }
     }
@@ -387,13 +387,13 @@ impl ValueReader {
         };
         Ok(match &self.pieces[index].1 {
             OwnPiece::Inline(bytes) => &bytes[skip..],
-            OwnPiece::Separated(_) | OwnPiece::Stretch(..) => &self.record[from + skip..],
+            OwnPiece::Separated(_) | OwnPiece::Slice(..) => &self.record[from + skip..],
         })
     }
 
     /// Loads a stretch of a long value, all of which was read before to see that it is whole.
     fn load_stretch(&mut self, index: usize) -> Result<usize> {
-        let &OwnPiece::Stretch(at, len) = &self.pieces[index].1 else { return Ok(0) };
+        let &OwnPiece::Slice(at, len) = &self.pieces[index].1 else { return Ok(0) };
         let Some((pointer, lies)) = &mut self.long else { return Ok(0) };
         self.loaded = None;
         let file = match lies {
@@ -513,7 +513,7 @@ pub fn read_value(
             len_bytes += match &piece {
                 OwnPiece::Inline(bytes) => bytes.len() as u64,
                 OwnPiece::Separated(pointer) => pointer.len,
-                OwnPiece::Stretch(_, len) => *len as u64,
+                OwnPiece::Slice(_, len) => *len as u64,
             };
             (from, piece)
         });
@@ -543,7 +543,7 @@ fn long_piece(pieces: &[OwnPiece]) -> Option<Pointer<'static>> {
 /// The pieces in which a long piece is read, whose value has so many bytes.
 fn in_stretches(len: u64, piece_bytes: usize) -> Vec<OwnPiece> {
     let len_at = |at: u64| (len - at).min(piece_bytes as u64) as usize;
-    (0..len).step_by(piece_bytes).map(|at| OwnPiece::Stretch(at, len_at(at))).collect()
+    (0..len).step_by(piece_bytes).map(|at| OwnPiece::Slice(at, len_at(at))).collect()
 }
 
 fn own_pieces(rope: &Rope<'_>) -> Vec<OwnPiece> {

@@ -325,9 +325,9 @@ impl AtRest {
     pub(crate) fn each_place(&self, add: &mut dyn FnMut(u32, u32)) -> Result<()> {
         let mut at = Some(IndexCursor::default());
         while let Some(from) = at {
-            let stretch = self.hashed.index.stretch(from, None)?;
-            stretch.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
-            at = stretch.next;
+            let range = self.hashed.index.range(from, None)?;
+            range.keys.iter().for_each(|(_, slot)| add(slot.segment(), slot.unit()));
+            at = range.next;
         }
         Ok(())
     }
@@ -337,17 +337,17 @@ impl AtRest {
     pub(crate) fn each(&self, value_log: &mut ValueLogFiles<'_>, visit: &mut VisitKey<'_>) -> Result<()> {
         let (mut at, mut record) = (Some(IndexCursor::default()), Vec::new());
         while let Some(from) = at {
-            let Ok(stretch) = self.hashed.index.stretch(from, None) else {
+            let Ok(range) = self.hashed.index.range(from, None) else {
                 at = self.hashed.index.beyond(from);
                 continue;
             };
-            for (point, slot) in stretch.keys {
+            for (point, slot) in range.keys {
                 let found = value_log.read(self.of, slot, None, &mut record);
                 let found =
                     found.and_then(|found| found.ok_or_else(|| Error::invalid("it is of another key")));
                 visit(point, slot, found.map(|found| (found, &record[..])))?;
             }
-            at = stretch.next;
+            at = range.next;
         }
         Ok(())
     }

@@ -60,16 +60,16 @@ fn candidates(index: &HashIndex, point: Point, at: Option<Seq>) -> Vec<Slot> {
     slots
 }
 
-/// All keys, and how many stretches they came in.
+/// All keys, and how many ranges they came in.
 fn enumerate(index: &HashIndex, at: Option<Seq>) -> (Vec<(Point, Slot)>, usize) {
-    let (mut keys, mut stretches, mut from) = (Vec::new(), 0, Some(IndexCursor::default()));
+    let (mut keys, mut ranges, mut from) = (Vec::new(), 0, Some(IndexCursor::default()));
     while let Some(cursor) = from {
-        let mut stretch = index.stretch(cursor, at).unwrap();
-        keys.append(&mut stretch.keys);
-        from = stretch.next.map(|next| IndexCursor::from_number(next.number()).unwrap());
-        stretches += 1;
+        let mut range = index.range(cursor, at).unwrap();
+        keys.append(&mut range.keys);
+        from = range.next.map(|next| IndexCursor::from_number(next.number()).unwrap());
+        ranges += 1;
     }
-    (keys, stretches)
+    (keys, ranges)
 }
 
 // ---- random programs against a model ----------------------------------------------------------------------------
@@ -311,9 +311,9 @@ fn an_enumeration_meets_each_key_once_while_the_index_grows() {
     let (mut met, mut from) = (Vec::new(), Some(IndexCursor::default()));
     let mut fresh = 1 << 30;
     while let Some(cursor) = from {
-        let stretch = index.stretch(cursor, None).unwrap();
-        met.extend(stretch.keys);
-        from = stretch.next;
+        let range = index.range(cursor, None).unwrap();
+        met.extend(range.keys);
+        from = range.next;
         for _ in 0..1_000 {
             fresh += 1;
             index
@@ -344,8 +344,8 @@ fn a_cursor_means_the_same_after_a_restart() {
     let middle = all[1_234].0;
     let cursor = IndexCursor::from_number(middle.bits()).unwrap();
     for index in [index, HashIndex::open(&checkpoint, IndexOptions::default())] {
-        let stretch = index.stretch(cursor, None).unwrap();
-        assert_eq!(stretch.keys, all[1_234..][..stretch.keys.len()]);
+        let range = index.range(cursor, None).unwrap();
+        assert_eq!(range.keys, all[1_234..][..range.keys.len()]);
         assert_eq!(index.facts().loads, 0, "an enumeration loads nothing");
     }
     assert_eq!(IndexCursor::from_number(1 << 40), None);
@@ -535,7 +535,7 @@ fn every_flipped_byte_is_noticed_and_named() {
             checkpoint.pieces().iter().find(|piece| checkpoint.read(piece).is_err()).unwrap().range.start,
         );
         assert!(index.change(lost, Change::Insert(slot(1)), 50, Past::Forgotten).is_err());
-        assert!(index.stretch(IndexCursor::from_number(lost.bits()).unwrap(), None).is_err());
+        assert!(index.range(IndexCursor::from_number(lost.bits()).unwrap(), None).is_err());
         // The next checkpoint has the lost one, as damaged as it was, and of all others what is new.
         let fresh = *points.iter().find(|point| ask(point).is_ok()).unwrap();
         assert!(index.change(fresh, Change::Insert(slot(77)), 50, Past::Forgotten).unwrap());

@@ -31,7 +31,7 @@ use crate::maintenance::survey::{Survey, in_words};
 use folddb_engine::values::at_rest::ValuesAtRest;
 
 /// So many stretches of keys whose values are lost are told one by one of a part; the last stands for all beyond it.
-const STRETCHES_MAX: usize = 64;
+const LOST_RANGES_MAX: usize = 64;
 
 // ---- where values lie -------------------------------------------------------------------------------------
 
@@ -258,14 +258,14 @@ pub(super) struct LostValues<'a> {
     table: TableId,
     /// Where the values are read.
     dir: &'a Path,
-    stretches: Vec<Stretch>,
+    ranges: Vec<LostRange>,
     records: u64,
     /// The key of the record before, and whether its value is lost.
     before: Option<(Vec<u8>, bool)>,
 }
 
 /// Neighbouring keys whose values should be in one file.
-struct Stretch {
+struct LostRange {
     file: String,
     offset: Option<u64>,
     what: String,
@@ -276,7 +276,7 @@ struct Stretch {
 
 impl<'a> LostValues<'a> {
     pub(super) fn new(values: &'a ValuesAtRest<'a>, table: TableId, dir: &'a Path) -> LostValues<'a> {
-        LostValues { values, table, dir, stretches: Vec::new(), records: 0, before: None }
+        LostValues { values, table, dir, ranges: Vec::new(), records: 0, before: None }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -311,9 +311,9 @@ impl<'a> LostValues<'a> {
             Some(damage) => (name_in(self.dir, &damage.file), damage.offset, damage.what.clone()),
             None => (String::new(), None, error.message().to_owned()),
         };
-        let is_full = self.stretches.len() == STRETCHES_MAX;
+        let is_full = self.ranges.len() == LOST_RANGES_MAX;
         let goes_on = self.before.as_ref().is_some_and(|(_, lost)| *lost);
-        match self.stretches.last_mut() {
+        match self.ranges.last_mut() {
             Some(last) if is_full || goes_on && last.file == file => {
                 last.through = key.to_vec();
                 last.records += 1;
@@ -322,25 +322,25 @@ impl<'a> LostValues<'a> {
                 let after = self.before.as_ref().map(|(before, _)| before.clone());
                 let after = after.filter(|after| after != key);
                 let through = key.to_vec();
-                self.stretches.push(Stretch { file, offset, what, after, through, records: 1 });
+                self.ranges.push(LostRange { file, offset, what, after, through, records: 1 });
             }
         }
     }
 
-    /// What is lost, stretch by stretch.
+    /// What is lost, stretch by range.
     pub(super) fn findings(self, table: &str, codec: &KeyCodec) -> impl Iterator<Item = Finding> {
-        self.stretches.into_iter().map(move |stretch| {
-            let last = codec.show_line(&stretch.through);
-            let what = match stretch.records {
-                1 => format!("the value of key {last} of table `{table}` is lost: {}", stretch.what),
+        self.ranges.into_iter().map(move |range| {
+            let last = codec.show_line(&range.through);
+            let what = match range.records {
+                1 => format!("the value of key {last} of table `{table}` is lost: {}", range.what),
                 more => format!(
                     "the values of {more} records up to key {last} of table `{table}` are lost: {}",
-                    stretch.what
+                    range.what
                 ),
             };
-            let span = KeySpan { after: stretch.after, through: Some(stretch.through), ..KeySpan::default() };
-            let loss = Loss { records: Some(stretch.records), ..Loss::of_span(table, codec, &span) };
-            Finding::damage(stretch.file, stretch.offset, what).costs(loss)
+            let span = KeySpan { after: range.after, through: Some(range.through), ..KeySpan::default() };
+            let loss = Loss { records: Some(range.records), ..Loss::of_span(table, codec, &span) };
+            Finding::damage(range.file, range.offset, what).costs(loss)
         })
     }
 }
