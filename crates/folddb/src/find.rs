@@ -30,7 +30,7 @@ use crate::indexing;
 use crate::snapshot::Snapshot;
 use crate::table::{BytesTable, Table};
 use folddb_engine::read::lookup;
-use folddb_engine::read::lookup::{Looked, Want};
+use folddb_engine::read::lookup::{Lookup, Want};
 use folddb_engine::read::scan::{Rows, ScanPlan, Wanted};
 use folddb_engine::state::catalog::{IndexCore, TableCore};
 use folddb_engine::state::engine::Engine;
@@ -512,8 +512,8 @@ impl Search {
             reads.note_key(&self.table, key);
         }
         let holds = |terms: &Terms| same_key.iter().any(|&at| terms.has(split[at].0));
-        let looked = match self.look(key, &holds) {
-            Ok(Some(looked)) => looked,
+        let lookup = match self.look(key, &holds) {
+            Ok(Some(lookup)) => lookup,
             Ok(None) => return same_key.len() as u64,
             Err(error) => {
                 found[same_key[0]] = Some(Err(error));
@@ -523,18 +523,18 @@ impl Search {
         let mut stale = 0;
         for &at in same_key {
             let term = split[at].0;
-            if !looked.terms.has(term) {
+            if !lookup.terms.has(term) {
                 stale += 1;
                 continue;
             }
-            let (value, head) = (looked.value.clone(), looked.head.clone());
+            let (value, head) = (lookup.value.clone(), lookup.head.clone());
             found[at] = Some(Ok(Hit { term: term.to_vec(), key: key.to_vec(), value, head }));
         }
         stale
     }
 
     /// What a key has at the snapshot, as far as it is wanted.
-    fn look(&self, key: &[u8], holds: &dyn Fn(&Terms) -> bool) -> Result<Option<Looked>> {
+    fn look(&self, key: &[u8], holds: &dyn Fn(&Terms) -> bool) -> Result<Option<Lookup>> {
         lookup::look(&self.engine, (&self.table, &self.extractor), key, self.at, self.want, holds)
     }
 }

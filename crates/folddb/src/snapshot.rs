@@ -97,7 +97,7 @@ impl Snapshot {
     /// What a reader of `table` reads at, where that is kept.
     fn at(&self, table: &BytesTable) -> Result<Option<At>> {
         self.check_own(&table.engine)?;
-        pinned::own_files_at(&table.engine, Some(self.held.at))?; // whether it is over: hashed tables do not ask
+        pinned::pinned_files_at(&table.engine, Some(self.held.at))?; // whether it is over: hashed tables do not ask
         if let Some(asked) = self.asked {
             clock::check_kept(&table.engine, &table.core, self.held.at, asked)?;
         }
@@ -140,7 +140,7 @@ impl Snapshot {
     /// Whether it has ended: for its age ([`Options::snapshot_age_max`](crate::Options::snapshot_age_max)), or with its store.
     pub fn has_ended(&self) -> bool {
         self.engine.0.check_open().is_err()
-            || pinned::own_files_at(&self.engine.0, Some(self.held.at)).is_err()
+            || pinned::pinned_files_at(&self.engine.0, Some(self.held.at)).is_err()
     }
 
     /// The value of `key` at the snapshot.

@@ -339,7 +339,7 @@ pub fn forget_table(background: &Background, table: &TableCore) {
     install::count_parts(engine, &table.view().runs, &[]);
     engine.work.sealed.lock().remove(&table.id);
     engine.work.leading.lock().remove(&table.id);
-    old_snapshots::forget_own_files(engine, table);
+    old_snapshots::forget_pinned_files(engine, table);
     hash_checkpoint::abandon_saving(engine, table);
     if let Some(hashed) = &table.hashed {
         hashed.file.lock().iter().for_each(|file| file.retire());

@@ -34,7 +34,7 @@ use crate::background::hidden_values::Beside;
 use crate::background::jobs::Background;
 use crate::background::reclaim_job::{ReclaimJob, StepFault};
 use crate::background::reclaim_report::ReclaimWant;
-use crate::background::reclaiming::{Looked, Reclaiming};
+use crate::background::reclaiming::{Examined, Reclaiming};
 use crate::background::{hidden_values, live_values, sweep_directories};
 use crate::state::disk_quota::Who;
 use crate::state::engine::Engine;
@@ -133,7 +133,7 @@ pub(crate) fn reclaim_step_as(
                     // Tried again when something has changed, or there is space.
                     let again_at = Some(engine.host.clock.monotonic() + ASK_AGAIN_AFTER);
                     reclaiming.looked_at =
-                        Some(Looked { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
+                        Some(Examined { again_at, ..seen }).filter(|_| error.kind() == ErrorKind::NoSpace);
                     Err(error)
                 }
             }
@@ -216,8 +216,8 @@ pub(crate) fn is_reclaimed(background: &Background) -> bool {
     reclaiming.job.is_none() && is_as_it_was(engine, &reclaiming)
 }
 
-fn how_things_stand(engine: &Engine) -> Looked {
-    Looked {
+fn how_things_stand(engine: &Engine) -> Examined {
+    Examined {
         installs: engine.values.installs.load(Ordering::Acquire),
         is_short: engine.health.is_short(),
         room_bytes: room_bytes(engine),

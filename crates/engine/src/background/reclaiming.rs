@@ -14,12 +14,12 @@ pub struct Reclaiming {
     /// Files that are damaged, or could not be read.
     pub given_up: BTreeMap<FileNumber, Error>,
     /// How things stood when nothing was worth it, or nothing could be done.
-    pub looked_at: Option<Looked>,
+    pub looked_at: Option<Examined>,
 }
 
 /// How things stood.
 #[derive(Clone, Copy)]
-pub struct Looked {
+pub struct Examined {
     pub installs: u64,
     pub is_short: bool,
     /// What there was room for.

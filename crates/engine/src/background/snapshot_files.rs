@@ -1,4 +1,4 @@
-//! Snapshots that have grown old get files of their own, once all that they see is in runs: then merges need keep
+//! Snapshots that have grown old get pinned files, once all that they see is in runs: then merges need keep
 //! nothing for them. See `state::pinned_files`.
 
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use folddb_manifest::State;
 use crate::state::catalog::TableCore;
 use crate::state::committer::Committer;
 use crate::state::engine::Engine;
-use crate::state::pinned_files::{InRuns, OwnFiles};
+use crate::state::pinned_files::{InRuns, PinnedFiles};
 use crate::write::commit;
 
 // ---- growing old -------------------------------------------------------------------------------------
 
-/// Gives snapshots that have come of age files of their own, once all that they see is in runs, and lets go of those that are too
+/// Gives snapshots that have come of age pinned files, once all that they see is in runs, and lets go of those that are too
 /// old.
 pub(crate) fn age_snapshots(engine: &Engine) {
     if engine.boundaries.is_empty() {
@@ -52,12 +52,12 @@ pub(crate) fn is_in_runs(engine: &Engine, state: &State, committer: &mut Committ
 }
 
 /// What sorted tables have in runs, as it is now. The caller holds the manifest's lock.
-pub(crate) fn present_files(engine: &Engine) -> OwnFiles {
+pub(crate) fn present_files(engine: &Engine) -> PinnedFiles {
     let catalog = engine.catalog();
     let in_runs = catalog.all().filter_map(|table| Some((table.id, InRuns::of(table)?)));
-    let files = OwnFiles { tables: Mutex::new(in_runs.collect()), segment_map: Arc::default() };
+    let files = PinnedFiles { tables: Mutex::new(in_runs.collect()), segment_map: Arc::default() };
     let parts = files.part_files();
     let led_to = parts.iter().flat_map(|file| &file.part.facts().values).map(|used| used.segment);
     let segment_map = engine.values.files.present().only(&led_to.collect());
-    OwnFiles { segment_map: Arc::new(segment_map), ..files }
+    PinnedFiles { segment_map: Arc::new(segment_map), ..files }
 }

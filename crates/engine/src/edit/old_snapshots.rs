@@ -1,4 +1,4 @@
-//! Old snapshots that read files of their own (`state::pinned_files`) hear of tables that come and go.
+//! Old snapshots that read pinned files (`state::pinned_files`) hear of tables that come and go.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub fn show_to_old_snapshots(engine: &Engine, table: &TableCore, seq: Seq) {
 }
 
 /// A table is dropped, and so nobody reads what old snapshots have of it.
-pub(crate) fn forget_own_files(engine: &Engine, table: &TableCore) {
+pub(crate) fn forget_pinned_files(engine: &Engine, table: &TableCore) {
     engine.boundaries.all_files().iter().for_each(|files| {
         let gone = files.tables.lock().remove(&table.id);
         drop(gone);

@@ -17,7 +17,7 @@ use crate::read::{buffer, hashed, pinned};
 use crate::state::catalog::TableCore;
 use crate::state::clock;
 use crate::state::engine::Engine;
-use crate::state::pinned_files::OwnFiles;
+use crate::state::pinned_files::PinnedFiles;
 use crate::state::snapshots::At;
 use crate::state::view::TableView;
 use crate::values::load;
@@ -189,7 +189,7 @@ fn collect(
     key: &[u8],
     at: Option<At>,
     resolver: &mut Resolver,
-) -> Result<Option<Arc<OwnFiles>>> {
+) -> Result<Option<Arc<PinnedFiles>>> {
     resolver.clear();
     let limit = at.map_or(Seq::MAX, |at| at.seq);
     let read_at = at.map_or(ReadAt::Published(&engine.published), |at| ReadAt::Seq(at.seq));
@@ -200,8 +200,8 @@ fn collect(
     let found = pinned.active.find(key, read_at);
     let view = Arc::clone(&pinned);
     drop(pinned); // before the user's fold is called: it may take its time, or read
-    if let Some(own) = pinned::own_files_at(engine, at)? {
-        search.own_runs(engine, &own)?;
+    if let Some(own) = pinned::pinned_files_at(engine, at)? {
+        search.pinned_runs(engine, &own)?;
         return Ok(Some(own));
     }
     let mut done = found.visit(&table.rules.order, key, &mut |record| search.take(record)).done;
@@ -280,7 +280,7 @@ impl Search<'_> {
 
     /// Takes what files of the past have.
     #[cold]
-    fn own_runs(&mut self, engine: &Engine, own: &OwnFiles) -> Result<()> {
+    fn pinned_runs(&mut self, engine: &Engine, own: &PinnedFiles) -> Result<()> {
         let view = own.view(self.table);
         engine.check_readable(self.table)?;
         self.cover = cover_of(&view, self.table, self.key, self.limit);

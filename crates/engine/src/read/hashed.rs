@@ -115,7 +115,7 @@ fn look_up_in(
 #[inline]
 fn check_not_over(engine: &Engine, who: As) -> Result<()> {
     match who {
-        As::Snapshot(at) => pinned::own_files_at(engine, Some(at)).map(drop),
+        As::Snapshot(at) => pinned::pinned_files_at(engine, Some(at)).map(drop),
         As::Writer | As::Reader => Ok(()),
     }
 }

@@ -94,7 +94,7 @@ impl HashedRows {
             let (Some(from), Some(hashed)) = (self.next, &self.table.hashed) else { return Ok(None) };
             let range = hashed.index.range(from, Some(self.at.seq))?;
             self.engine.check_readable(&self.table)?;
-            pinned::own_files_at(&self.engine, Some(self.at))?; // where it is over, what it sees is forgotten
+            pinned::pinned_files_at(&self.engine, Some(self.at))?; // where it is over, what it sees is forgotten
             let next = range.next;
             self.slots = self.newest_of(range.keys)?;
             self.slots.reverse();
@@ -153,7 +153,7 @@ impl HashedRows {
         // What the boundary sees is on every list that begins while it is held.
         let of = self.engine.values.files.present();
         let found = hashed::read_slot(&self.engine, &of, &self.table, slot, None, reading, &mut self.record);
-        found.map_err(|error| match pinned::own_files_at(&self.engine, Some(self.at)) {
+        found.map_err(|error| match pinned::pinned_files_at(&self.engine, Some(self.at)) {
             Err(over) => over, // so the value may be gone, too
             Ok(_) => error.context(format!("a value of table `{}`", self.table.name)),
         })

@@ -26,7 +26,7 @@ pub enum Want {
 
 /// What a key has.
 #[derive(Default)]
-pub struct Looked {
+pub struct Lookup {
     pub terms: Terms,
     pub value: Vec<u8>,
     pub head: Option<Head>,
@@ -41,47 +41,47 @@ pub fn look(
     at: At,
     want: Want,
     holds: &dyn Fn(&Terms) -> bool,
-) -> Result<Option<Looked>> {
-    let mut looked = get::with_state(engine, table, key, Some(at), |state, of| {
+) -> Result<Option<Lookup>> {
+    let mut lookup = get::with_state(engine, table, key, Some(at), |state, of| {
         let Some(state) = state else { return Ok(None) };
-        let mut looked = Looked::default();
+        let mut lookup = Lookup::default();
         if want == Want::Head {
-            looked.head = Some(Head::of(table, key, state)?);
+            lookup.head = Some(Head::of(table, key, state)?);
         }
         let rope = match state {
             State::Value(value) => {
-                looked.take((table, extractor), key, value, want);
-                return Ok(Some(looked));
+                lookup.take((table, extractor), key, value, want);
+                return Ok(Some(lookup));
             }
             State::Separated(rope) => rope,
         };
         let Head { size_bytes, bytes: head, .. } = Head::of(table, key, state)?;
         let is_told = extractor.is_of_key() || extractor.is_of_head() || size_bytes > VALUE_BYTES_MAX as u64;
         if is_told {
-            take_terms(extractor, table, key, Taken::Head(&head), &mut looked.terms);
+            take_terms(extractor, table, key, Taken::Head(&head), &mut lookup.terms);
         }
-        if is_told && (want != Want::Value || !holds(&looked.terms)) {
-            return Ok(Some(looked));
+        if is_told && (want != Want::Value || !holds(&lookup.terms)) {
+            return Ok(Some(lookup));
         }
         with_record(|record| {
             let value = load::load_value(engine, of.map(|of| &**of), table, key, rope, record)?;
             match is_told {
-                true => looked.value.extend_from_slice(value),
-                false => looked.take((table, extractor), key, value, want),
+                true => lookup.value.extend_from_slice(value),
+                false => lookup.take((table, extractor), key, value, want),
             }
-            Ok(Some(looked))
+            Ok(Some(lookup))
         })
     })?;
-    if let Some(Looked { head: Some(head), .. }) = &mut looked
+    if let Some(Lookup { head: Some(head), .. }) = &mut lookup
         && table.has_stamps
         && let Some(dated) = head::head(engine, table, key, Some(at))?
     {
         *head = dated;
     }
-    Ok(looked)
+    Ok(lookup)
 }
 
-impl Looked {
+impl Lookup {
     fn take(&mut self, (table, extractor): (&TableCore, &Extractor), key: &[u8], value: &[u8], want: Want) {
         take_terms(extractor, table, key, Taken::Value(value), &mut self.terms);
         if want == Want::Value {

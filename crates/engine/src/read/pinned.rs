@@ -1,7 +1,7 @@
-//! Which picture a reader at a moment reads: the present one, or that of an old snapshot, which has files of its own.
+//! Which picture a reader at a moment reads: the present one, or that of an old snapshot, which has pinned files.
 //!
 //! **A reader at a moment takes the present picture first, and then asks whether its snapshot has aged**
-//! ([`own_files_at`]). In the other order merges could come between that pass over the snapshot already.
+//! ([`pinned_files_at`]). In the other order merges could come between that pass over the snapshot already.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use folddb_base::{Error, ErrorKind, Result};
 
 use crate::state::catalog::TableCore;
 use crate::state::engine::Engine;
-use crate::state::pinned_files::OwnFiles;
+use crate::state::pinned_files::PinnedFiles;
 use crate::state::snapshots::{At, TooOld};
 use crate::state::view::TableView;
 
@@ -19,15 +19,15 @@ use crate::state::view::TableView;
 /// # Errors
 /// [`ErrorKind::SnapshotTooOld`] where it is too old.
 #[inline]
-pub fn own_files_at(engine: &Engine, at: Option<At>) -> Result<Option<Arc<OwnFiles>>> {
+pub fn pinned_files_at(engine: &Engine, at: Option<At>) -> Result<Option<Arc<PinnedFiles>>> {
     match at {
-        Some(at) if engine.boundaries.may_have_aged(at) => own_files_of_old(engine, at),
+        Some(at) if engine.boundaries.may_have_aged(at) => pinned_files_of_old(engine, at),
         _ => Ok(None),
     }
 }
 
 #[cold]
-pub(crate) fn own_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<OwnFiles>>> {
+pub(crate) fn pinned_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<PinnedFiles>>> {
     engine.check_open()?; // it ends with the store, too
     engine.boundaries.files_of(at).map_err(|TooOld| {
         let max_s = engine.options.snapshot_age_max.unwrap_or_default().as_secs_f64();
@@ -40,10 +40,10 @@ pub(crate) fn own_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<Own
 /// have: that may be folded by now.
 ///
 /// # Errors
-/// As [`own_files_at`]; the table is dropped.
+/// As [`pinned_files_at`]; the table is dropped.
 pub fn view_at(engine: &Engine, table: &TableCore, at: Option<At>) -> Result<Arc<TableView>> {
     let view = Arc::clone(&table.pinned_view());
-    let own = own_files_at(engine, at)?.map(|files| files.view(table));
+    let own = pinned_files_at(engine, at)?.map(|files| files.view(table));
     engine.check_readable(table)?;
     Ok(own.unwrap_or(view))
 }

@@ -153,7 +153,7 @@ impl Rows {
         let captured = pinned.active.capture(&engine.published);
         let view = Arc::clone(&pinned);
         drop(pinned);
-        if let Some(own) = pinned::own_files_at(engine, plan.at)? {
+        if let Some(own) = pinned::pinned_files_at(engine, plan.at)? {
             let view = own.view(table);
             engine.check_readable(table)?;
             let captured = view.active.capture(&engine.published);

@@ -68,7 +68,7 @@ use crate::state::value_state::{Values, value_files};
 use crate::state::view::{PartFile, PartFiles, TableView, runs_of};
 use crate::state::work::TablesAtWork;
 use crate::values::at_rest::ValuesAtRest;
-use crate::values::repair::Renewal;
+use crate::values::repair::ValueRepair;
 use crate::values::segments::{remove_leftover, seal_change, seal_directory_change};
 use crate::values::{segments, settle};
 use crate::write::commit;
@@ -283,7 +283,7 @@ fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Replay> {
     }
     let mut rewritten = Rewrites::default();
     let mut room = ReadOnlyRoom::default();
-    let mut renewal = Renewal::new(&*engine.host.files, &engine.dir, state);
+    let mut value_repair = ValueRepair::new(&*engine.host.files, &engine.dir, state);
     let mut tail = Tail::begin(engine, state)?;
     let values = ValuesAtRest::new(&engine.host.files, &engine.dir, state);
     let (mut is_beyond, mut known_to_lsn) = (false, state.log_start_lsn);
@@ -298,7 +298,7 @@ fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Replay> {
             return apply_in_room(engine, &mut committer, &mut room, &frame);
         }
         if !frame.is_durable {
-            renewal.take(&values, &frame)?;
+            value_repair.take(&values, &frame)?;
         }
         apply_replayed(engine, &mut committer, &frame)?;
         tail.put(engine, &frame)?;
@@ -314,7 +314,7 @@ fn replay(engine: &Engine, state: &State, edits: u64) -> Result<Replay> {
         true => folddb_journal::replay(&engine.host, &engine.dir, &from, visit),
         false => folddb_journal::replay_checked(&engine.host, &engine.dir, &from, has_values, visit),
     };
-    let renewed = replayed.and_then(|replayed| renewal.finish().map(|()| replayed));
+    let renewed = replayed.and_then(|replayed| value_repair.finish().map(|()| replayed));
     let replayed = renewed.inspect_err(|_| {
         rewritten.discard();
         tail.discard(engine);

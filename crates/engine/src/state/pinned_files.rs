@@ -7,7 +7,7 @@
 //!
 //! After `snapshot_age_max`, where there is one, it reads nothing any more.
 //!
-//! **Who reads at a moment looks first, and then asks whether it has aged** (`read::pinned::own_files_at`). In the other order merges
+//! **Who reads at a moment looks first, and then asks whether it has aged** (`read::pinned::pinned_files_at`). In the other order merges
 //! could come between that pass over the boundary already.
 //!
 //! Called by `upkeep`, with the flushes, and by `read`, `scan`, `aggregate` and `reads` for who reads at a snapshot.
@@ -26,16 +26,16 @@ use folddb_value_log::SegmentMap;
 
 /// See the top of this file.
 #[derive(Default)]
-pub struct OwnFiles {
+pub struct PinnedFiles {
     /// What sorted tables have in runs; of those that have none, nothing.
     pub tables: Mutex<BTreeMap<TableId, InRuns>>,
     /// Where the values are that they lead to.
     pub segment_map: Arc<SegmentMap>,
 }
 
-impl std::fmt::Debug for OwnFiles {
+impl std::fmt::Debug for PinnedFiles {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "OwnFiles of {} tables", self.tables.lock().len())
+        write!(f, "PinnedFiles of {} tables", self.tables.lock().len())
     }
 }
 
@@ -70,7 +70,7 @@ fn empty_memtable(table: &TableCore) -> Arc<Memtable> {
     new_memtable(&table.rules.order, &table.fold, table.keeps_past)
 }
 
-impl OwnFiles {
+impl PinnedFiles {
     /// The picture of a table. One that was created later is empty; one that is dropped, too, and
     /// its readers see to that. A table that was *loaded* later is there
     /// (`edit::old_snapshots`).

@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   boundary   young: folding stops at it, in memory and in merges
-//!   files    older than `snapshot_files_after`: it reads files of its own (`pinned_files.rs`), and folding passes over it
+//!   files    older than `snapshot_files_after`: it reads pinned files (`pinned_files.rs`), and folding passes over it
 //!   gone     older than `snapshot_age_max`: it reads nothing any more
 //! ```
 //!
@@ -25,7 +25,7 @@ use folddb_base::Seq;
 use folddb_host::sync::Mutex;
 use folddb_host::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::state::pinned_files::OwnFiles;
+use crate::state::pinned_files::PinnedFiles;
 
 /// The moment that a reader reads at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct Boundaries {
     holds: AtomicU64,
     /// Grows with every change, so that the committer knows when to look again.
     version: AtomicU64,
-    /// How many have files of their own, and how many holders there are of those that are gone.
+    /// How many have pinned files, and how many holders there are of those that are gone.
     aged: AtomicUsize,
 }
 
@@ -84,7 +84,7 @@ struct Hold {
     /// Since when it has been held, by the same clock.
     taken_ms: u64,
     /// What it reads, once it is no boundary any more.
-    files: Option<Arc<OwnFiles>>,
+    files: Option<Arc<PinnedFiles>>,
 }
 
 /// What is live.
@@ -92,7 +92,7 @@ struct Hold {
 pub struct Summary {
     /// Snapshots and all else that is held.
     pub holders: usize,
-    /// As many of them as read files of their own.
+    /// As many of them as read pinned files.
     pub in_files: usize,
     /// Since when the oldest is.
     pub since: Option<Duration>,
@@ -117,7 +117,7 @@ impl Boundaries {
         now: Duration,
     ) -> Held {
         let mut live = self.live.lock();
-        // One that reads files of its own is not joined: a boundary costs its new holder less to read.
+        // One that reads pinned files is not joined: a boundary costs its new holder less to read.
         let is_alike = |hold: &Hold| hold.held_for == held_for && hold.is_boundary();
         let alike = live.range_mut((at.seq, 0)..=(at.seq, u64::MAX)).find(|(_, hold)| is_alike(hold));
         let (time_ms, since, youngest) = (at.time_ms, now, now);
@@ -141,7 +141,7 @@ impl Boundaries {
 
     /// Registers one more holder of `seq`, where it has one since `by_ms` or before, or at just that time, and says for whom it is
     /// held. The holder reads at the time that the first does. One that sees all tables comes before one that sees only those that keep their
-    /// past, and a boundary before one that reads files of its own.
+    /// past, and a boundary before one that reads pinned files.
     pub fn hold_if_live(self: &Arc<Boundaries>, seq: Seq, by_ms: u64) -> Option<(Held, HeldFor)> {
         let mut live = self.live.lock();
         let is_past = |hold: &Hold| matches!(hold.held_for, HeldFor::Past(_));
@@ -239,7 +239,7 @@ impl Boundaries {
 
     // ---- growing old -------------------------------------------------------------------------------------
 
-    /// The boundaries that are to have files of their own, ascending; none as long as none has come to `age`. Then all that have come to half
+    /// The boundaries that are to have pinned files, ascending; none as long as none has come to `age`. Then all that have come to half
     /// of it do, too, so that what this takes is taken twice in that time and not with each.
     pub(crate) fn of_age(&self, now: Duration, age: Duration) -> Vec<At> {
         let live = self.live.lock();
@@ -253,8 +253,8 @@ impl Boundaries {
         aging.map(|(&(seq, number), hold)| At { seq, time_ms: hold.time_ms, hold: number }).collect()
     }
 
-    /// From now on these read files of their own, if they are held still.
-    pub(crate) fn give_files(&self, to: &[At], files: &Arc<OwnFiles>) {
+    /// From now on these read pinned files, if they are held still.
+    pub(crate) fn give_files(&self, to: &[At], files: &Arc<PinnedFiles>) {
         let mut live = self.live.lock();
         for at in to {
             if let Some(hold) = live.get_mut(&(at.seq, at.hold)).filter(|hold| hold.is_boundary()) {
@@ -299,17 +299,17 @@ impl Boundaries {
     }
 
     /// The files that are read at `at`, or none where those of everybody are; an error of `()` where it is over.
-    pub(crate) fn files_of(&self, at: At) -> Result<Option<Arc<OwnFiles>>, TooOld> {
+    pub(crate) fn files_of(&self, at: At) -> Result<Option<Arc<PinnedFiles>>, TooOld> {
         self.live.lock().get(&(at.seq, at.hold)).map(|hold| hold.files.clone()).ok_or(TooOld)
     }
 
-    /// The files of all that have files of their own; those that share them have them once.
-    pub(crate) fn all_files(&self) -> Vec<Arc<OwnFiles>> {
+    /// The files of all that have pinned files; those that share them have them once.
+    pub(crate) fn all_files(&self) -> Vec<Arc<PinnedFiles>> {
         self.files_since(0)
     }
 
     /// The same of those that see records of `seq`.
-    pub(crate) fn files_since(&self, seq: Seq) -> Vec<Arc<OwnFiles>> {
+    pub(crate) fn files_since(&self, seq: Seq) -> Vec<Arc<PinnedFiles>> {
         let live = self.live.lock();
         let since = live.range((seq, 0)..);
         let mut files: Vec<_> = since.filter_map(|(_, hold)| hold.files.clone()).collect();

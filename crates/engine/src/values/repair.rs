@@ -26,7 +26,7 @@ use crate::values::load::rope_of;
 const RUN_BYTES: usize = 1 << 20;
 
 /// The values that are written again in one opening.
-pub struct Renewal<'a> {
+pub struct ValueRepair<'a> {
     files: &'a dyn Files,
     dir: &'a Path,
     state: &'a State,
@@ -41,13 +41,13 @@ struct Run {
     bytes: Vec<u8>,
 }
 
-impl<'a> Renewal<'a> {
+impl<'a> ValueRepair<'a> {
     /// One of the store in `dir`.
-    pub fn new(files: &'a dyn Files, dir: &'a Path, state: &'a State) -> Renewal<'a> {
-        Renewal { files, dir, state, run: None, renewed: BTreeSet::new() }
+    pub fn new(files: &'a dyn Files, dir: &'a Path, state: &'a State) -> ValueRepair<'a> {
+        ValueRepair { files, dir, state, run: None, renewed: BTreeSet::new() }
     }
 
-    /// Writes what a frame points to. [`Renewal::finish`] makes it durable.
+    /// Writes what a frame points to. [`ValueRepair::finish`] makes it durable.
     ///
     /// # Errors
     /// Damage, a failed read or write.

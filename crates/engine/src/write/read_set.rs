@@ -186,7 +186,7 @@ impl ReadSet {
             read.check_memory(engine, &view, self.at.seq)?;
             read.check_runs(engine, &view, self.at.seq)?;
         }
-        pinned::own_files_at(engine, Some(self.at))?;
+        pinned::pinned_files_at(engine, Some(self.at))?;
         Ok(checked)
     }
 
@@ -235,7 +235,7 @@ impl ReadSet {
             }
             read.check_memory(engine, &view, checked)?;
         }
-        pinned::own_files_at(engine, Some(self.at)).map(drop)
+        pinned::pinned_files_at(engine, Some(self.at)).map(drop)
     }
 }
 
