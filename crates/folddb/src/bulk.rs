@@ -27,7 +27,7 @@ use folddb_engine::edit::feeds;
 use folddb_engine::read::get;
 use folddb_engine::read::get::damaged_record;
 use folddb_engine::state::catalog::TableCore;
-use folddb_engine::state::disk_quota::Who;
+use folddb_engine::state::disk_quota::SpaceUser;
 use folddb_engine::state::view::{PartFile, TableView};
 use folddb_engine::write::encoded_batch::{WriteOp, check_lengths};
 
@@ -90,7 +90,7 @@ impl Store {
         Ok(BytesBulkLoad {
             store: self.clone(),
             seq: engine.published(),
-            output: Output::new(engine, &table, shape, Who::Values),
+            output: Output::new(engine, &table, shape, SpaceUser::Values),
             table,
             parts: Vec::new(),
             pending: None,

@@ -106,7 +106,7 @@ pub use folddb_engine::background::merge_job::Progress;
 pub use folddb_engine::background::reclaim_report::ReclaimReport;
 pub use folddb_engine::background::scheduler::Work;
 pub use folddb_engine::options::{Durability, Options, Upkeep};
-pub use folddb_engine::read::history::Version;
+pub use folddb_engine::read::history::HistoryEntry;
 pub use folddb_engine::read::locate::{FilePiece, Locate, Located, LocatedPiece};
 pub use folddb_engine::size::size_text;
 pub use folddb_engine::state::clock::AsOf;

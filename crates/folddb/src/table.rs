@@ -13,7 +13,7 @@ use folddb_rules::table_rules::BoundRules;
 use crate::cursor::{Cursor, Resume};
 use crate::scans::{BytesScan, Scan};
 use folddb_engine::options::Durability;
-use folddb_engine::read::history::Version;
+use folddb_engine::read::history::HistoryEntry;
 use folddb_engine::read::locate::{Locate, Located};
 use folddb_engine::read::scan::ScanPlan;
 use folddb_engine::read::{get, head, history, locate};
@@ -246,11 +246,15 @@ impl<K: Key, V: Value> Table<K, V> {
     ///
     /// # Errors
     /// As [`Table::get`].
-    pub fn history<Q: AsKey<K> + ?Sized>(&self, key: &Q, limit: usize) -> Result<Vec<Version<Option<V>>>> {
+    pub fn history<Q: AsKey<K> + ?Sized>(
+        &self,
+        key: &Q,
+        limit: usize,
+    ) -> Result<Vec<HistoryEntry<Option<V>>>> {
         let key = encoded_key(key);
         let decode = |value: Vec<u8>| V::decode(&value).map_err(|cause| self.bytes.undecodable(&key, &cause));
         let typed =
-            |version: Version<Option<Vec<u8>>>| version.try_map(|value| value.map(decode).transpose());
+            |version: HistoryEntry<Option<Vec<u8>>>| version.try_map(|value| value.map(decode).transpose());
         self.bytes.history(&key, limit)?.into_iter().map(typed).collect()
     }
 
@@ -451,7 +455,7 @@ impl BytesTable {
     ///
     /// # Errors
     /// As [`Table::history`].
-    pub fn history(&self, key: &[u8], limit: usize) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+    pub fn history(&self, key: &[u8], limit: usize) -> Result<Vec<HistoryEntry<Option<Vec<u8>>>>> {
         history::history(&self.engine, &self.core, key, limit)
     }
 

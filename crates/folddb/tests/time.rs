@@ -66,7 +66,7 @@ fn optimize(store: &Store, table: &str) {
     store.optimize(table, |_| ControlFlow::Continue(())).expect("it works");
 }
 
-fn values<V: Clone>(versions: &[folddb::Version<Option<V>>]) -> Vec<Option<V>> {
+fn values<V: Clone>(versions: &[folddb::HistoryEntry<Option<V>>]) -> Vec<Option<V>> {
     versions.iter().map(|version| version.value.clone()).collect()
 }
 

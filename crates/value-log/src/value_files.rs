@@ -1,7 +1,7 @@
 //! The files of the value log as readers use them, and which of these a reader can count on.
 //!
 //! A *segment map* says in which file the values of each segment lie, between two edits that changed that. Who holds one finds every
-//! value that the pictures of its time lead to: a file goes when the manifest, durably, no longer lists it, and nobody holds a
+//! value that the views of its time lead to: a file goes when the manifest, durably, no longer lists it, and nobody holds a
 //! segment map that has it.
 //!
 //! ```text
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! So a search that meets no pointer costs one load of a number. And nobody looks into file 60 for what it does not hold: who
-//! has a picture of before round r+1 has an older segment map too, whose files are whole.
+//! has a view of before round r+1 has an older segment map too, whose files are whole.
 //!
 //! A `SegmentMap` and what goes with it is in `segment_map.rs`.
 

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use folddb::limits::VALUE_BYTES_MAX;
 use folddb::table_rules::BoundRules;
-use folddb::{Datum, Version};
+use folddb::{Datum, HistoryEntry};
 
 use crate::args::HistoryArgs;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use crate::render::{columns, table};
 use crate::session::Session;
 
 /// What a key was.
-type State = Version<Option<Vec<u8>>>;
+type State = HistoryEntry<Option<Vec<u8>>>;
 
 pub(crate) fn run(args: &HistoryArgs, session: &mut Session) -> Result<(), Failure> {
     let of = &args.of;

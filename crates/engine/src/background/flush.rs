@@ -15,7 +15,7 @@ use crate::background::{ranges, step};
 use crate::edit::install::{Installed, part_state};
 use crate::edit::{feeds, install};
 use crate::state::catalog::TableCore;
-use crate::state::disk_quota::Who;
+use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::state::view::{PartFile, Sealed, TableView};
 use crate::state::{clock, log_sync};
@@ -82,7 +82,7 @@ pub(crate) fn write_sealed(
     let keep_seqs =
         table.keeps_past || boundaries.iter().any(|&boundary| boundary >= min_seq && boundary < max_seq);
     let mut step = FoldStep::new(sealed.memtable.stream(), rules).with_times(times);
-    let mut output = Output::new(engine, table, (keep_seqs, is_bottom, times), Who::Flush);
+    let mut output = Output::new(engine, table, (keep_seqs, is_bottom, times), SpaceUser::Flush);
     let mut parts = Vec::new();
     write_parts(engine, table, sealed, &mut step, &mut output, &mut parts).inspect_err(|_| {
         engine.debt.flushed_bytes.store(0, Ordering::Relaxed);

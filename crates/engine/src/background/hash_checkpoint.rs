@@ -346,7 +346,7 @@ pub(crate) fn spare_hashed(engine: &Engine, dead: &mut std::collections::BTreeSe
             Some(live) => dead.retain(|number| !live.contains(&low_bits(number.0))),
             None => dead.clear(),
         }
-        debug_assert!(leads_nowhere(hashed, dead), "the account of table `{}` is wrong", table.name);
+        debug_assert!(leads_nowhere(hashed, dead), "the quota of table `{}` is wrong", table.name);
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Nothing of it is in the log. A crash brings back what no checkpoint lacks yet, and it has expired all the same: readers take the
 //! newest of what they find, and the next pass takes it again. So until a checkpoint without them is listed, what was taken counts as
-//! alive for whoever gives back the space of values ([`Hashed::add_units`], the account).
+//! alive for whoever gives back the space of values ([`Hashed::add_units`], the quota).
 //!
 //! A pass reads the fronts of all records, so it is made seldom: when half of the time has passed that values of the table last by
 //! themselves, or an hour where each write says how long. Tables that keep versions are left alone: what has expired is their past.

@@ -6,7 +6,7 @@
 //! | kind of table | how much of each segment | where |
 //! |---|---|---|
 //! | sorted | the facts of its parts | the liveness of its parts |
-//! | hashed | the account of its index, and what it keeps for snapshots | its index, and then what it keeps for snapshots |
+//! | hashed | the quota of its index, and what it keeps for snapshots | its index, and then what it keeps for snapshots |
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub fn holders(engine: &Engine, segments: &BTreeSet<u32>) -> Vec<Holder> {
         holders.extend(parts.values().filter(points_there).cloned().map(Holder::Part));
     }
     for (table, hashed) in engine.catalog().hashed() {
-        // It has an account of every segment that it ever had a value in, also of those to which only snapshots lead.
+        // It has an quota of every segment that it ever had a value in, also of those to which only snapshots lead.
         if hashed.segments().keys().any(|low| wanted_lows.contains(low)) {
             holders.push(Holder::Hashed(Arc::clone(table), IndexCursor::default()));
         }

@@ -28,7 +28,7 @@ use crate::edit::{install, old_snapshots};
 use crate::read::scan::run_cursor;
 use crate::state::catalog::TableCore;
 use crate::state::clock;
-use crate::state::disk_quota::Who;
+use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::state::view::RunView;
 
@@ -411,7 +411,7 @@ fn set_up(background: &Background, table: &Arc<TableCore>, plan: Plan) -> Result
         age,
         step: FoldStep::new(stream, rules).with_times(times),
         cleaner: Cleaner::of(table, &plan),
-        output: Output::new(engine, table, (keep_seqs, plan.is_bottom, times), Who::Merge),
+        output: Output::new(engine, table, (keep_seqs, plan.is_bottom, times), SpaceUser::Merge),
         range_deletes,
         boundaries,
         bytes_total,

@@ -12,7 +12,7 @@ use folddb_run::{Compression, PartFacts, PartWriter, WriteOptions};
 
 use crate::edit::install;
 use crate::state::catalog::TableCore;
-use crate::state::disk_quota::Who;
+use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::state::view::PartFile;
 
@@ -56,7 +56,7 @@ impl Output {
         engine: &Engine,
         table: &TableCore,
         (keep_seqs, is_bottom, times): (bool, bool, Times),
-        who: Who,
+        who: SpaceUser,
     ) -> Output {
         Output {
             options: write_options(&table.rules, keep_seqs, is_bottom, times),

@@ -158,7 +158,7 @@ pub fn gone(table: &TableCore) -> String {
     format!("table `{}` was dropped meanwhile", table.name)
 }
 
-/// The range deletes of a picture up to `through`, as merging takes them. Later ones may be in a log that is not
+/// The range deletes of a view up to `through`, as merging takes them. Later ones may be in a log that is not
 /// durable yet, and what they hide must not be lost before they are.
 pub(crate) fn step_ranges(view: &TableView, through: Seq) -> Vec<RangeDelete> {
     let range = |range: &Arc<folddb_manifest::RangeDelete>| RangeDelete {

@@ -36,7 +36,7 @@ use crate::background::reclaim_job::{ReclaimJob, StepFault};
 use crate::background::reclaim_report::ReclaimWant;
 use crate::background::reclaiming::{Examined, Reclaiming};
 use crate::background::{hidden_values, live_values, sweep_directories};
-use crate::state::disk_quota::Who;
+use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::values::segments;
 
@@ -237,7 +237,7 @@ fn is_as_it_was(engine: &Engine, reclaiming: &Reclaiming) -> bool {
 /// What new files may take.
 fn room_bytes(engine: &Engine) -> u64 {
     let free_bytes = engine.host.files.space_free_bytes(&engine.dir).unwrap_or(u64::MAX);
-    free_bytes.min(engine.account.as_ref().map_or(u64::MAX, |account| account.room_bytes(Who::Merge)))
+    free_bytes.min(engine.quota.as_ref().map_or(u64::MAX, |quota| quota.room_bytes(SpaceUser::Merge)))
 }
 
 /// Makes one file of many small ones, as openings leave them that each wrote little.

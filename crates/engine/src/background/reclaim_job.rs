@@ -10,7 +10,7 @@
 //! all those parts that are listed then are asked. Whatever is listed later was merged from those and points to no unit that they did
 //! not. Of an index what it leads to is asked shard by shard, and last what it keeps for snapshots: what was replaced since its shard
 //! was asked, or is being replaced, is there as long as a snapshot wants it. Readers with a
-//! picture of before the edit have a segment map of before it as well, and with it the old files whole; those with a later picture
+//! view of before the edit have a segment map of before it as well, and with it the old files whole; those with a later view
 //! find in the new file every unit that any part of it leads to. Nobody else is met: no index changes, no writer waits.
 //!
 //! **In memory** it holds at most twenty bytes for each living value of its files (the units that are asked for, and the map), a window
@@ -32,7 +32,7 @@ use folddb_value_log::relocated::{CopyFault, RelocatedFile, RelocatedWriter, Sou
 use crate::background::live_values;
 use crate::background::live_values::Holder;
 use crate::edit::install;
-use crate::state::disk_quota::Who;
+use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::segments;
@@ -178,7 +178,7 @@ impl ReclaimJob {
     /// Opens the file that has the segment, unless it is open, and says where in it what is alive stands, the first last.
     fn begin_segment(&mut self, engine: &Engine, segment: u32) -> Result<Vec<Move>, StepFault> {
         if self.writer.is_none() {
-            let files = engine.host_for(Who::Merge).files;
+            let files = engine.host_for(SpaceUser::Merge).files;
             self.is_unlisted = true; // what a failed creation leaves goes too
             self.writer = Some(RelocatedWriter::create(&*files, &engine.dir, self.number)?);
         }

@@ -179,7 +179,7 @@ pub(crate) fn mind_feeds(engine: &Engine) -> Result<()> {
         state.feeds.holding().map(|feed| (held_bytes(engine, feed, &state), feed)).collect();
     holding.sort_by_key(|(bytes, _)| *bytes);
     let is_short =
-        engine.health.is_short() || engine.account.as_ref().is_some_and(|account| !account.takes_writes());
+        engine.health.is_short() || engine.quota.as_ref().is_some_and(|quota| !quota.takes_writes());
     let mut lost: Vec<(&str, LossCause)> = holding
         .iter()
         // One that has all holds but the piece of the log that is being written.

@@ -1,4 +1,4 @@
-//! How a change becomes what everyone sees: one edit of the manifest, then the next picture of the table.
+//! How a change becomes what everyone sees: one edit of the manifest, then the next view of the table.
 //!
 //! New parts are synced and their names durable before the edit; files that the edit no longer lists are
 //! unlinked after it is durable and nobody reads them.
@@ -30,7 +30,7 @@ pub struct Installed {
     pub flushed: Option<Sealed>,
 }
 
-/// Writes an edit about `table` and swaps its picture in.
+/// Writes an edit about `table` and swaps its view in.
 pub fn install(
     engine: &Engine,
     table: &TableCore,
@@ -76,7 +76,7 @@ pub(crate) fn reserve_numbers(engine: &Engine) -> Result<()> {
     manifest.append(&[change]).inspect_err(|error| log_sync::note_write_failure(engine, error))
 }
 
-/// Swaps in the picture of a table that the manifest, durably, describes. The caller holds the manifest's lock, or
+/// Swaps in the view of a table that the manifest, durably, describes. The caller holds the manifest's lock, or
 /// is alone.
 pub fn show(engine: &Engine, table: &TableCore, state: &TableState, installed: &Installed) {
     engine.values.installs.fetch_add(1, Ordering::AcqRel);

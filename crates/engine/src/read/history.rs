@@ -32,7 +32,7 @@ use crate::values::load;
 /// What a key was from one write on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Version<V> {
+pub struct HistoryEntry<V> {
     /// The record that made it so; in tables that keep only what is, one that is no older. None in hashed tables, which know versions by
     /// their times.
     pub seq: Option<Seq>,
@@ -44,20 +44,20 @@ pub struct Version<V> {
     pub value: V,
 }
 
-impl<V> Version<V> {
+impl<V> HistoryEntry<V> {
     /// The same state, with its value in another form.
     ///
     /// # Errors
     /// Those of `change`.
     #[doc(hidden)]
-    pub fn try_map<W>(self, change: impl FnOnce(V) -> Result<W>) -> Result<Version<W>> {
-        let Version { seq, time_ms, deadline_ms, value } = self;
-        Ok(Version { seq, time_ms, deadline_ms, value: change(value)? })
+    pub fn try_map<W>(self, change: impl FnOnce(V) -> Result<W>) -> Result<HistoryEntry<W>> {
+        let HistoryEntry { seq, time_ms, deadline_ms, value } = self;
+        Ok(HistoryEntry { seq, time_ms, deadline_ms, value: change(value)? })
     }
 }
 
 /// States of a key, newest first.
-type Past = Vec<Version<Option<Vec<u8>>>>;
+type Past = Vec<HistoryEntry<Option<Vec<u8>>>>;
 
 /// Something that happened to a key: a record, or a range delete over it.
 struct Event {
@@ -71,7 +71,7 @@ pub fn history(
     table: &TableCore,
     key: &[u8],
     limit: usize,
-) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+) -> Result<Vec<HistoryEntry<Option<Vec<u8>>>>> {
     let now = At::new(engine.published(), clock::now_ms(engine));
     if let Some(hashed) = table.hashed.as_ref().filter(|_| table.is_timed) {
         let mut versions = hashed_versions(engine, (table, hashed), key, now)?;
@@ -82,7 +82,7 @@ pub fn history(
     }
     if table.hashed.is_some() {
         let only = |value: Option<&[u8]>| {
-            Ok(value.map(|value| Version {
+            Ok(value.map(|value| HistoryEntry {
                 seq: None,
                 time_ms: None,
                 deadline_ms: None,
@@ -142,13 +142,13 @@ fn no_version(
     table: &TableCore,
     key: &[u8],
     at: At,
-    oldest: Option<&Version<Option<Vec<u8>>>>,
+    oldest: Option<&HistoryEntry<Option<Vec<u8>>>>,
 ) -> Error {
     let key = table.rules.rules.key_codec().show_line(key);
     let since = match oldest {
-        Some(Version { seq: Some(seq), time_ms: Some(ms), .. }) => format!("seq {seq}, of {}", utc(*ms)),
-        Some(Version { seq: Some(seq), .. }) => format!("seq {seq}"),
-        Some(Version { time_ms: Some(ms), .. }) => utc(*ms),
+        Some(HistoryEntry { seq: Some(seq), time_ms: Some(ms), .. }) => format!("seq {seq}, of {}", utc(*ms)),
+        Some(HistoryEntry { seq: Some(seq), .. }) => format!("seq {seq}"),
+        Some(HistoryEntry { time_ms: Some(ms), .. }) => utc(*ms),
         _ => "none".to_owned(),
     };
     let asked = match table.hashed {
@@ -195,7 +195,7 @@ fn versions(engine: &Engine, table: &TableCore, key: &[u8], limit: usize, now: A
                     }
                 };
                 let deadline_ms = if value.is_some() { resolver.deadline_ms() } else { None };
-                versions.push(Version {
+                versions.push(HistoryEntry {
                     seq: Some(event.seq),
                     time_ms: clock::time_of(engine, event.seq),
                     deadline_ms,
@@ -214,12 +214,12 @@ fn hashed_versions(
     of: (&TableCore, &Hashed),
     key: &[u8],
     now: At,
-) -> Result<Vec<Version<Option<Vec<u8>>>>> {
+) -> Result<Vec<HistoryEntry<Option<Vec<u8>>>>> {
     let mut versions = Vec::new();
     let mut take = |found: Found, record: &[u8]| {
         let Some(front) = found.front else { return };
         let (is_deleted, stamp) = (front.is_deleted, front.stamp);
-        versions.push(Version {
+        versions.push(HistoryEntry {
             seq: None,
             time_ms: Some(stamp.write_ms),
             deadline_ms: (!is_deleted && stamp.deadline_ms < NEVER).then_some(stamp.deadline_ms),

@@ -1,6 +1,6 @@
-//! Which picture a reader at a moment reads: the present one, or that of an old snapshot, which has pinned files.
+//! Which view a reader at a moment reads: the present one, or that of an old snapshot, which has pinned files.
 //!
-//! **A reader at a moment takes the present picture first, and then asks whether its snapshot has aged**
+//! **A reader at a moment takes the present view first, and then asks whether its snapshot has aged**
 //! ([`pinned_files_at`]). In the other order merges could come between that pass over the snapshot already.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::state::pinned_files::PinnedFiles;
 use crate::state::snapshots::{At, TooOld};
 use crate::state::view::TableView;
 
-/// The files that a reader at `at` reads, where those are its own. To be asked once the picture of everybody, and what is in its
+/// The files that a reader at `at` reads, where those are its own. To be asked once the view of everybody, and what is in its
 /// memtable, is taken.
 ///
 /// # Errors
@@ -36,7 +36,7 @@ pub(crate) fn pinned_files_of_old(engine: &Engine, at: At) -> Result<Option<Arc<
     })
 }
 
-/// The picture of `table` that a reader at `at` reads. What is in memory there is only to be asked where keys are, not what they
+/// The view of `table` that a reader at `at` reads. What is in memory there is only to be asked where keys are, not what they
 /// have: that may be folded by now.
 ///
 /// # Errors

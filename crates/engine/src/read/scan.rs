@@ -167,7 +167,7 @@ impl Rows {
         Rows::start_on(engine, table, plan, (&view, captured))
     }
 
-    /// Starts on a picture, the active memtable of which has been captured.
+    /// Starts on a view, the active memtable of which has been captured.
     fn start_on(
         engine: &Arc<Engine>,
         table: &Arc<TableCore>,

@@ -1,4 +1,4 @@
-//! Opening: from files to the first picture.
+//! Opening: from files to the first view.
 //!
 //! ```text
 //!   create     directory, MANIFEST, FORMAT last, then as open
@@ -53,7 +53,7 @@ use crate::state::clock;
 use crate::state::committer::{Active, Committer};
 use crate::state::counters::Counters;
 use crate::state::debt::Debt;
-use crate::state::disk_quota::{Account, Who};
+use crate::state::disk_quota::{DiskQuota, SpaceUser};
 use crate::state::engine::Engine;
 use crate::state::feed_state::Feeds;
 use crate::state::hash_files::open_saved;
@@ -78,9 +78,9 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     format::check_format(dir, &options)?;
     format::refuse_to_write_a_backup(dir, &options)?;
     let lock = format::lock_to_open(dir, &options)?;
-    let account = Account::open(dir, &options)?;
+    let quota = DiskQuota::open(dir, &options)?;
     let host =
-        account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Flush));
+        quota.as_ref().map_or(options.host.clone(), |quota| quota.host(&options.host, SpaceUser::Flush));
     let mut loaded = folddb_manifest::load(&options.host, dir)?;
     loaded.state.log_copied = Some(is_copied(&loaded.state, loaded.edits)); // the next snapshot says it
     let numbers = Arc::new(Numbers::starting_at(loaded.next_number));
@@ -102,7 +102,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
     let values = {
         let numbers = Arc::clone(&numbers);
         let who =
-            account.as_ref().map_or(options.host.clone(), |account| account.host(&options.host, Who::Values));
+            quota.as_ref().map_or(options.host.clone(), |quota| quota.host(&options.host, SpaceUser::Values));
         let value_options = ValueOptions {
             segment_bytes_max: options.values_segment_bytes(),
             append_mode: options.append_mode,
@@ -131,7 +131,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
         boundaries: Arc::new(Boundaries::default()),
         times: StoreTimes::of(&state),
         health: Health::default(),
-        account,
+        quota,
         debt: Debt::default(),
         bell: Bell::default(),
         work: TablesAtWork::default(),
@@ -155,7 +155,7 @@ pub(crate) fn open_once(dir: &Path, options: Options) -> Result<Background> {
         let end_lsn = replayed.end_lsn;
         install_replayed(&engine, replayed)?;
         start_journal(&mut engine, end_lsn)?;
-        engine.account.iter().for_each(|account| account.set_open());
+        engine.quota.iter().for_each(|quota| quota.set_open());
     } else {
         feeds::note_history(&engine, &state);
     }
@@ -422,7 +422,7 @@ fn rewrite(
     let flushed_seq = before.map_or_else(|| install::flushed_seq(engine, table), |earlier| earlier.last_seq);
     // Nothing is swept away: what else the log holds of its keys is not known yet.
     let times = clock::times_to_keep(engine, table);
-    // Those that hide nothing go with a later flush: what is written here is in no picture yet.
+    // Those that hide nothing go with a later flush: what is written here is in no view yet.
     let written = flush::write_sealed(engine, table, sealed, (is_bottom, times), &|applied, _| {
         new_range_deletes(applied, flushed_seq)
     })?;
@@ -561,7 +561,7 @@ fn start_journal(engine: &mut Engine, first_lsn: Lsn) -> Result<()> {
     let numbers = Arc::clone(&engine.numbers);
     let values = Arc::clone(&engine.values.log);
     let journal = Journal::start_behind(
-        &engine.host_for(Who::Journal),
+        &engine.host_for(SpaceUser::Journal),
         &engine.dir,
         JournalStart { store_id, first_lsn, next_seq },
         JournalOptions {

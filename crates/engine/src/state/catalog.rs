@@ -166,13 +166,13 @@ impl TableCore {
         }
     }
 
-    /// The present picture.
+    /// The present view.
     #[inline]
     pub fn view(&self) -> Arc<TableView> {
         Arc::clone(&self.view.read())
     }
 
-    /// The present picture, held in place: while the guard lives no batch with a range delete takes effect.
+    /// The present view, held in place: while the guard lives no batch with a range delete takes effect.
     #[inline]
     pub(crate) fn pinned_view(&self) -> RwLockReadGuard<'_, Arc<TableView>> {
         self.view.read_recursive()
@@ -183,14 +183,14 @@ impl TableCore {
         self.view.write()
     }
 
-    /// Makes the next picture from the present one and swaps it in.
+    /// Makes the next view from the present one and swaps it in.
     pub(crate) fn change_view(&self, next: impl FnOnce(&TableView) -> TableView) {
         let mut view = self.view.write();
         *view = Arc::new(next(&view));
     }
 
-    /// Lets go of what the picture holds, however many handles of the table live on. Readers check that they may read
-    /// *after* they have taken a picture, so none takes this one for an empty table.
+    /// Lets go of what the view holds, however many handles of the table live on. Readers check that they may read
+    /// *after* they have taken a view, so none takes this one for an empty table.
     pub fn let_go(&self) {
         let active = new_memtable(&self.rules.order, &self.fold, false);
         let empty =
@@ -276,7 +276,7 @@ impl TableCore {
         self.wants_chunk_merge.store(false, Ordering::Relaxed);
     }
 
-    /// The part files of the present picture.
+    /// The part files of the present view.
     pub fn part_files(&self) -> PartFiles {
         let view = self.view();
         let parts = view.runs.iter().flat_map(|run| &run.parts);

@@ -1,4 +1,4 @@
-//! The budget of the disk: an account of every file of a store, asked before any of them grows.
+//! The budget of the disk: an quota of every file of a store, asked before any of them grows.
 //!
 //! Who writes keeps some of the budget free for whom it depends on, so that a store at its bound can always write out what is
 //! in memory, and deletes and merges find a way back:
@@ -13,7 +13,7 @@
 //! as upkeep and deletes need; ordinary writes wait until it has come down.
 //!
 //! A file counts with its length; a segment with its whole length from the beginning. Without a budget nothing is counted.
-//! Called by `recover`, which puts the account between the store and its files.
+//! Called by `recover`, which puts the quota between the store and its files.
 
 use std::collections::HashMap;
 use std::io;
@@ -73,7 +73,7 @@ impl Shares {
 }
 
 /// What the files of a store take, and may take.
-pub struct Account {
+pub struct DiskQuota {
     dir: PathBuf,
     max_bytes: u64,
     shares: Shares,
@@ -87,12 +87,12 @@ pub struct Account {
     is_over: AtomicBool,
 }
 
-impl Account {
-    /// The account of the store in `dir` with all that is there; none where there is no budget.
+impl DiskQuota {
+    /// The quota of the store in `dir` with all that is there; none where there is no budget.
     ///
     /// # Errors
     /// The budget is too small for these options; the directory cannot be read.
-    pub fn open(dir: &Path, options: &Options) -> Result<Option<Arc<Account>>> {
+    pub fn open(dir: &Path, options: &Options) -> Result<Option<Arc<DiskQuota>>> {
         let Some(max_bytes) = options.disk_bytes_max.filter(|_| !options.read_only) else { return Ok(None) };
         let shares = Shares::of(options, max_bytes);
         if max_bytes < shares.least_bytes() {
@@ -112,7 +112,7 @@ impl Account {
             there.extend(paths.filter_map(|path| files.len_bytes(&path).ok().map(|len| (path, len))));
         }
         let used_bytes = there.values().sum();
-        Ok(Some(Arc::new(Account {
+        Ok(Some(Arc::new(DiskQuota {
             dir: dir.to_owned(),
             max_bytes,
             shares,
@@ -145,23 +145,23 @@ impl Account {
     }
 
     /// What may be written on this behalf before anybody is refused.
-    pub(crate) fn room_bytes(&self, who: Who) -> u64 {
+    pub(crate) fn room_bytes(&self, who: SpaceUser) -> u64 {
         self.bound_bytes().saturating_sub(self.keeps(who)).saturating_sub(self.used_bytes())
     }
 
-    fn keeps(&self, who: Who) -> u64 {
+    fn keeps(&self, who: SpaceUser) -> u64 {
         match who {
-            Who::Flush => 0,
-            Who::Journal => self.shares.journal_keeps(),
-            Who::Values => self.shares.writes_keep(),
-            Who::Merge => self.shares.merge_keeps(),
+            SpaceUser::Flush => 0,
+            SpaceUser::Journal => self.shares.journal_keeps(),
+            SpaceUser::Values => self.shares.writes_keep(),
+            SpaceUser::Merge => self.shares.merge_keeps(),
         }
     }
 
-    /// The files of a host, by way of the account.
-    pub fn host(self: &Arc<Account>, inner: &Host, who: Who) -> Host {
+    /// The files of a host, by way of the quota.
+    pub fn host(self: &Arc<DiskQuota>, inner: &Host, who: SpaceUser) -> Host {
         let keeps = self.keeps(who);
-        let files = Accounted { inner: Arc::clone(&inner.files), account: Arc::clone(self), keeps };
+        let files = Accounted { inner: Arc::clone(&inner.files), quota: Arc::clone(self), keeps };
         Host { files: Arc::new(files), ..inner.clone() }
     }
 
@@ -227,7 +227,7 @@ fn is_directory(path: &Path) -> bool {
 
 /// On whose behalf a file grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
+pub enum SpaceUser {
     /// Flushes, the manifest, opening: what everything else waits for.
     Flush,
     /// The journal's log.
@@ -240,7 +240,7 @@ pub enum Who {
 
 struct Accounted {
     inner: Arc<dyn Files>,
-    account: Arc<Account>,
+    quota: Arc<DiskQuota>,
     keeps: u64,
 }
 
@@ -259,19 +259,19 @@ impl Files for Accounted {
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         let inner = self.inner.create(path)?;
-        if !self.account.is_own(path) {
+        if !self.quota.is_own(path) {
             return Ok(inner);
         }
-        let (account, path, keeps) = (Arc::clone(&self.account), path.to_owned(), self.keeps);
-        Ok(Box::new(AccountedWrite { inner, account, path, keeps }))
+        let (quota, path, keeps) = (Arc::clone(&self.quota), path.to_owned(), self.keeps);
+        Ok(Box::new(AccountedWrite { inner, quota, path, keeps }))
     }
 
     fn create_append(&self, path: &Path, len: u64, mode: AppendMode) -> io::Result<Box<dyn AppendFile>> {
-        if !self.account.is_own(path) {
+        if !self.quota.is_own(path) {
             return self.inner.create_append(path, len, mode);
         }
-        self.account.take(path, len, self.keeps)?;
-        self.inner.create_append(path, len, mode).inspect_err(|_| self.account.forget(path))
+        self.quota.take(path, len, self.keeps)?;
+        self.inner.create_append(path, len, mode).inspect_err(|_| self.quota.forget(path))
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn ReadFile>> {
@@ -284,19 +284,19 @@ impl Files for Accounted {
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.inner.rename(from, to)?;
-        self.account.renamed(from, to);
+        self.quota.renamed(from, to);
         Ok(())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.inner.remove(path)?;
-        self.account.forget(path);
+        self.quota.forget(path);
         Ok(())
     }
 
     fn cut(&self, path: &Path, len_bytes: u64) -> io::Result<()> {
         self.inner.cut(path, len_bytes)?;
-        self.account.cut(path, len_bytes);
+        self.quota.cut(path, len_bytes);
         Ok(())
     }
 
@@ -331,7 +331,7 @@ impl Files for Accounted {
 
 struct AccountedWrite {
     inner: Box<dyn WriteFile>,
-    account: Arc<Account>,
+    quota: Arc<DiskQuota>,
     path: PathBuf,
     keeps: u64,
 }
@@ -339,7 +339,7 @@ struct AccountedWrite {
 impl WriteFile for AccountedWrite {
     /// What could not be written stays booked until the file goes: some of it may be there.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.account.take(&self.path, bytes.len() as u64, self.keeps)?;
+        self.quota.take(&self.path, bytes.len() as u64, self.keeps)?;
         self.inner.append(bytes)
     }
 

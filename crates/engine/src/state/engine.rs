@@ -5,7 +5,7 @@
 //!   points        keys of hashed tables that are being written      a batch is resolved, placed and published
 //!   commit        the journal's end, the next seq, active memtables  one batch is appended and applied
 //!   manifest      the list of what lives                             one edit is appended and synced
-//!   a table's     the picture that readers take                      it is swapped
+//!   a table's     the view that readers take                      it is swapped
 //!   view
 //! ```
 //!
@@ -28,7 +28,7 @@ use crate::state::catalog::Catalog;
 use crate::state::committer::Committer;
 use crate::state::counters::Counters;
 use crate::state::debt::Debt;
-use crate::state::disk_quota::{Account, Who};
+use crate::state::disk_quota::{DiskQuota, SpaceUser};
 use crate::state::feed_state::Feeds;
 use crate::state::hash_index::PointLocks;
 use crate::state::health::Health;
@@ -65,8 +65,8 @@ pub struct Engine {
     pub boundaries: Arc<Boundaries>,
     pub times: StoreTimes,
     pub health: Health,
-    /// The account of the disk, where there is a budget. `host` goes by way of it.
-    pub account: Option<Arc<Account>>,
+    /// The quota of the disk, where there is a budget. `host` goes by way of it.
+    pub quota: Option<Arc<DiskQuota>>,
     pub debt: Debt,
     pub bell: Bell,
     pub work: TablesAtWork,
@@ -124,7 +124,7 @@ impl Engine {
         self.dir.join(name)
     }
 
-    /// Fails once the table is dropped or the store closed. Asked after a picture is taken: see [`TableCore::let_go`].
+    /// Fails once the table is dropped or the store closed. Asked after a view is taken: see [`TableCore::let_go`].
     ///
     /// [`TableCore::let_go`]: crate::state::catalog::TableCore::let_go
     #[inline]
@@ -143,9 +143,9 @@ impl Engine {
     }
 
     /// The world as those see it who must leave others some of the budget.
-    pub(crate) fn host_for(&self, who: Who) -> Host {
-        match &self.account {
-            Some(account) => account.host(&self.options.host, who),
+    pub(crate) fn host_for(&self, who: SpaceUser) -> Host {
+        match &self.quota {
+            Some(quota) => quota.host(&self.options.host, who),
             None => self.host.clone(),
         }
     }

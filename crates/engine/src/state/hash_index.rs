@@ -6,7 +6,7 @@
 //!   a log record   slot that it replaces, or none | pointer to the new value        so replay reads nothing
 //! ```
 //!
-//! Besides the index there is an account: how many keys lead to each value segment. It is exact, for it is changed with the
+//! Besides the index there is an quota: how many keys lead to each value segment. It is exact, for it is changed with the
 //! index and saved with its checkpoint, and it says when a segment is dead (`reclaim.rs`).
 //!
 //! **Batches and snapshots.** The index has the state of now. A change is noted, with its seq, until no reader can want to know
@@ -382,7 +382,7 @@ impl Hashed {
         self.damage.lock().clone()
     }
 
-    /// What the manifest is to say of a checkpoint. The account is that of its pieces, each of which is of another moment.
+    /// What the manifest is to say of a checkpoint. The quota is that of its pieces, each of which is of another moment.
     pub(crate) fn state_of(
         &self,
         number: FileNumber,
@@ -428,7 +428,7 @@ impl Hashed {
         }
     }
 
-    /// An account as the manifest has it, with where the last record of each segment ended.
+    /// An quota as the manifest has it, with where the last record of each segment ended.
     fn account_of(
         &self,
         tallies: &BTreeMap<u32, SegmentTally>,

@@ -44,7 +44,7 @@ impl std::fmt::Debug for PinnedFiles {
 pub struct InRuns {
     runs: Arc<Vec<RunView>>,
     range_deletes: Arc<RangeDeletes>,
-    /// The picture of it, once somebody has read it: there are many tables, and few are.
+    /// The view of it, once somebody has read it: there are many tables, and few are.
     view: Option<Arc<TableView>>,
 }
 
@@ -71,7 +71,7 @@ fn empty_memtable(table: &TableCore) -> Arc<Memtable> {
 }
 
 impl PinnedFiles {
-    /// The picture of a table. One that was created later is empty; one that is dropped, too, and
+    /// The view of a table. One that was created later is empty; one that is dropped, too, and
     /// its readers see to that. A table that was *loaded* later is there
     /// (`edit::old_snapshots`).
     pub fn view(&self, table: &TableCore) -> Arc<TableView> {

@@ -21,15 +21,15 @@ pub fn check_space(engine: &Engine) {
         used_bytes: used_bytes(engine),
         reserve_bytes: engine.options.disk_reserve_bytes,
         bytes_max: engine.options.disk_bytes_max,
-        kept_bytes: engine.account.as_ref().map_or(0, |account| account.writes_keep()),
+        kept_bytes: engine.quota.as_ref().map_or(0, |quota| quota.writes_keep()),
     };
     engine.health.set_space(&space);
 }
 
 /// Bytes of all files of the store, where it has a budget; else of those that it needs.
 pub fn used_bytes(engine: &Engine) -> u64 {
-    if let Some(account) = &engine.account {
-        return account.used_bytes();
+    if let Some(quota) = &engine.quota {
+        return quota.used_bytes();
     }
     let index = |hashed: &crate::state::hash_index::Hashed| {
         hashed.file.lock().as_ref().map_or(0, |file| file.bytes())

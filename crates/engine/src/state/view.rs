@@ -1,7 +1,7 @@
-//! What readers of one table see: its memtables, its runs and its range deletes, as one immutable picture.
+//! What readers of one table see: its memtables, its runs and its range deletes, as one immutable view.
 //!
 //! Whoever changes the table (the committer when it seals a memtable, a flush, a merge) builds the next
-//! picture and swaps it in whole. A reader takes the picture once and needs no lock after that. A record is
+//! view and swaps it in whole. A reader takes the view once and needs no lock after that. A record is
 //! in a memtable or in the run that it was flushed to, never in both and never in neither.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use folddb_run::Part;
 
 use crate::state::range_deletes::RangeDeletes;
 
-/// One immutable picture of a table.
+/// One immutable view of a table.
 pub struct TableView {
     /// The memtable that is being written to.
     pub active: Arc<Memtable>,
@@ -52,7 +52,7 @@ impl TableView {
         memtables.map(|memtable| memtable.records()).sum::<u64>() + parts.sum::<u64>()
     }
 
-    /// The same picture with one more range delete, the newest of all.
+    /// The same view with one more range delete, the newest of all.
     pub(crate) fn with_range_delete(&self, order: &KeyOrder, range: RangeDelete) -> TableView {
         let mut range_deletes = self.range_deletes.as_ref().clone();
         range_deletes.add(order, Arc::new(range));
@@ -161,7 +161,7 @@ impl Drop for PartFile {
 /// The open part files of a table, by number and so in an order that a seed can replay.
 pub type PartFiles = BTreeMap<FileNumber, Arc<PartFile>>;
 
-/// The picture of the runs that the manifest's state of a table describes. `files` holds every part listed.
+/// The view of the runs that the manifest's state of a table describes. `files` holds every part listed.
 pub(crate) fn runs_of(state: &TableState, files: &PartFiles) -> Vec<RunView> {
     state.runs.iter().map(|run| run_of(run, files)).collect()
 }

@@ -10,7 +10,7 @@
 //! since its times are known only when its key is locked: the draft is durable but for that, and
 //! ends then.
 //!
-//! So to the index, the account of what is alive, reclaiming, backups and repair it is a value file like any other. Of two values of one
+//! So to the index, the quota of what is alive, reclaiming, backups and repair it is a value file like any other. Of two values of one
 //! key the one that lies later was written later, which is what `maintenance/at_rest.rs` counts on: that is why what is put after it must
 //! not go into a segment that was there before. It is durable before the log leads to it, so no opening looks whether it is whole.
 //!
@@ -25,7 +25,7 @@ use folddb_value_log::long_value::LongValue;
 
 use crate::edit::install;
 use crate::state::catalog::TableCore;
-use crate::state::disk_quota::Who;
+use crate::state::disk_quota::SpaceUser;
 use crate::state::engine::Engine;
 use crate::state::log_sync;
 use crate::values::{put, segments};
@@ -42,7 +42,7 @@ pub(crate) fn long_from_bytes(engine: &Engine) -> usize {
 pub(crate) fn begin_long(engine: &Engine, table: &TableCore, key: &[u8]) -> Result<LongValue> {
     put::require(engine, FEATURE_LONG_VALUES, &engine.values.has_long)?;
     install::reserve_numbers(engine)?;
-    LongValue::begin(&engine.host_for(Who::Values), &engine.dir, engine.numbers.take(), table.id, key)
+    LongValue::begin(&engine.host_for(SpaceUser::Values), &engine.dir, engine.numbers.take(), table.id, key)
 }
 
 /// Puts a long value where readers will find it, which is finished but for its front if it has

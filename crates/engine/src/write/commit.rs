@@ -117,7 +117,7 @@ fn append_and_apply(
     refresh_stripes(engine, committer);
     let last_seq = first_seq + u64::from(batch.count) - 1;
     {
-        // A range delete shows in a table's picture before the batch is published: let nobody look between.
+        // A range delete shows in a table's view before the batch is published: let nobody look between.
         let mut held: Vec<_> = match batch.has_range_delete {
             true => batch.tables.iter().map(|table| (table.id, table.hold_readers())).collect(),
             false => Vec::new(),

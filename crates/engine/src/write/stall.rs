@@ -35,7 +35,7 @@ pub(crate) fn pay_delay(engine: &Engine, bytes: usize, value_bytes: usize) {
 
 /// Lets a writer in, after the delay that the debt asks for; waits while memory is full.
 pub(crate) fn admit(engine: &Engine, batch: &Encoded) -> Result<()> {
-    let is_over = || engine.account.as_ref().is_some_and(|account| !account.takes_writes());
+    let is_over = || engine.quota.as_ref().is_some_and(|quota| !quota.takes_writes());
     if !batch.frees_only && (engine.health.is_short() || is_over()) {
         // What was seen at the last tick may be over, or have begun since: nobody is refused for what is past.
         pressure::check_space(engine);
@@ -85,7 +85,7 @@ pub(crate) fn wait_for_ranges(engine: &Engine, batch: &Encoded) {
 /// Lets a piece of a value in, of which no record speaks yet.
 pub(crate) fn admit_piece(engine: &Engine) -> Result<()> {
     engine.check_open()?;
-    if engine.health.is_short() || engine.account.as_ref().is_some_and(|account| !account.takes_writes()) {
+    if engine.health.is_short() || engine.quota.as_ref().is_some_and(|quota| !quota.takes_writes()) {
         pressure::check_space(engine);
     }
     engine.health.check_writable(false)

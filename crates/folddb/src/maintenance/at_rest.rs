@@ -307,8 +307,8 @@ impl AtRest {
         self.hashed.salt()
     }
 
-    /// How many keys lead to each segment, by the account that is kept beside the index.
-    pub(crate) fn account(&self) -> BTreeMap<u32, u64> {
+    /// How many keys lead to each segment, by the quota that is kept beside the index.
+    pub(crate) fn quota(&self) -> BTreeMap<u32, u64> {
         let counted = self.hashed.segments().into_iter().map(|(low, used)| (low, used.tally.records));
         counted.filter(|(_, records)| *records > 0).collect()
     }

@@ -480,7 +480,7 @@ impl Look<'_> {
             let loss = Loss { records: Some(misfit.records), ..loss() };
             self.report.findings.push(finding.costs(loss));
         }
-        if index.faults.is_empty() && counted != index.account() {
+        if index.faults.is_empty() && counted != index.quota() {
             let what = format!(
                 "its keys lead to value segments otherwise than the manifest has counted: {counted:?}"
             );
