@@ -279,7 +279,7 @@ pub(crate) struct CreateArgs {
     pub(crate) expire: Option<String>,
     /// Keep its log for ever, so that repair --rebuild-index can make its runs anew
     #[arg(long, requires = "table")]
-    pub(crate) keep_log: bool,
+    pub(crate) archive_log: bool,
     /// Blocks say what they come to, so that count and aggregate read little once runs are merged
     #[arg(long, requires = "table")]
     pub(crate) summaries: bool,
@@ -308,7 +308,7 @@ pub(crate) struct ImportArgs {
     pub(crate) create: bool,
     /// Rows come in the order of their keys, and make a new table at once, each written once; nothing is imported where one does not
     ///
-    /// Refused for a table that is hashed, whose values are separated or expire, that has indexes or keeps its log (--keep-log),
+    /// Refused for a table that is hashed, whose values are separated or expire, that has indexes or archives its log (--archive-log),
     /// and where a feed tells of it: an import without it, in batches, serves these. Indexes can be added afterwards.
     #[arg(long, requires = "create", conflicts_with_all = ["durability", "ttl"])]
     pub(crate) sorted: bool,

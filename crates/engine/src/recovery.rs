@@ -1,7 +1,7 @@
 //! Opening a store: what the log and the manifest tell becomes an engine, for its one writer or for a reader beside it.
 
 pub mod format;
-pub mod kept_tail;
+pub mod archived_tail;
 
 pub mod secondary;
 pub mod primary;

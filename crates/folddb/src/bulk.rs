@@ -111,7 +111,7 @@ fn check_rules(name: &str, bound: &BoundRules) -> Result<()> {
     let why = match &bound.rules {
         rules if rules.kind == TableKind::Hashed => "it is hashed, and has no runs",
         rules if rules.separate.is_some() => "its values are separated",
-        rules if rules.keeps_log => "it keeps its log, which a load passes by",
+        rules if rules.archives_log => "it archives its log, which a load passes by",
         rules if rules.expire.has_stamps() => "its values expire",
         rules if !rules.indexes.is_empty() => "it has indexes, which may be added to it afterwards",
         _ => return bound.check_writable(),

@@ -46,7 +46,7 @@ use folddb_host::sync::thread;
 use folddb_journal::follow::{Followed, Follower, HistoryFile, Written};
 use folddb_layout::file_name::FileName;
 use folddb_layout::frame::{self, LogOp};
-use folddb_manifest::{FeedPhase, FeedState, KeptLog, State, TableNote};
+use folddb_manifest::{ArchivedLog, FeedPhase, FeedState, State, TableNote};
 use folddb_rules::table_rules::TableRules;
 use folddb_run::Shared;
 
@@ -469,7 +469,7 @@ impl FeedBeside {
         if (now.number, now.edits) == (known.number, known.edits) {
             return Ok(Look::Same);
         }
-        let is_new = |kept: &KeptLog| !known.state.feeds.kept().contains(kept);
+        let is_new = |kept: &ArchivedLog| !known.state.feeds.kept().contains(kept);
         let is_rewritten = now.state.feeds.kept().iter().any(is_new);
         if now.state.store_id != known.state.store_id {
             let why = format!("there is another store in {} now", self.dir.display());

@@ -124,8 +124,8 @@ impl<K: Key, V: Value> Rules<K, V> {
 
     /// Its log is kept for ever, with the values that it leads to, so that [`crate::Store::repair`] can make its runs anew from it
     /// ([`crate::maintenance::RepairOptions::rebuild_index`]). Off by default; on, it costs the space of all that is ever written.
-    pub fn keep_log(mut self, keeps_log: bool) -> Self {
-        self.rules = self.rules.keep_log(keeps_log);
+    pub fn archive_log(mut self, archives_log: bool) -> Self {
+        self.rules = self.rules.archive_log(archives_log);
         self
     }
 

@@ -204,8 +204,9 @@ impl Store {
         let rules_text = bound.rules.to_text();
         let mut changes = vec![Change::CreateTable { table: id, name: name.to_owned(), rules_text }];
         changes.extend(content.changes(engine, id));
-        if bound.rules.keeps_log {
-            changes.push(log_archive::keep_log(engine, manifest.state(), name).inspect_err(|_| discard())?);
+        if bound.rules.archives_log {
+            changes
+                .push(log_archive::archive_log(engine, manifest.state(), name).inspect_err(|_| discard())?);
         }
         if !content.parts.is_empty() {
             feeds::check_no_feed_of(manifest.state(), name).inspect_err(|_| discard())?;

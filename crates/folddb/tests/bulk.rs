@@ -141,7 +141,7 @@ fn rules_that_a_load_cannot_serve_are_refused() {
         (TableRules::hashed(KeyCodec::Bytes), "hashed"),
         (sorted().separate(Some(2048)), "separated"),
         (sorted().expire(Expire::ByWrite), "expire"),
-        (sorted().keep_log(true), "keeps its log"),
+        (sorted().archive_log(true), "archives its log"),
     ] {
         let refused = store.bulk_load_bytes("t", rules).err().unwrap();
         assert_eq!(refused.kind(), ErrorKind::InvalidInput);

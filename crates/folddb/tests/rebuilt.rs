@@ -1,4 +1,4 @@
-//! Tables that keep their log for ever: whatever becomes of their runs, a repair makes them anew, over restarts, crashes, reclaim
+//! Tables that archive their logs for ever: whatever becomes of their runs, a repair makes them anew, over restarts, crashes, reclaim
 //! and batches that go to other tables too.
 
 use std::collections::BTreeMap;
@@ -27,10 +27,10 @@ struct Tables {
 fn tables(store: &Store) -> Tables {
     Tables {
         sums: store
-            .table("sums", Rules::sorted::<u64, u64>().fold("sum:u64").keep_log(true))
+            .table("sums", Rules::sorted::<u64, u64>().fold("sum:u64").archive_log(true))
             .expect("a table"),
         blobs: store
-            .table("blobs", Rules::sorted::<u64, Vec<u8>>().separate(512).keep_log(true))
+            .table("blobs", Rules::sorted::<u64, Vec<u8>>().separate(512).archive_log(true))
             .expect("a table"),
         others: store.table("others", Rules::sorted::<u64, u64>()).expect("a table"),
     }
@@ -205,7 +205,7 @@ fn a_log_that_is_kept_goes_with_its_table_and_is_not_for_reading() {
     store.drop_table("sums").expect("it is dropped");
     store.drop_table("blobs").expect("it is dropped");
     assert_eq!(store.feeds(), []);
-    let refused = store.table("hashed", Rules::hashed::<u64, Vec<u8>>().keep_log(true)).map(drop);
+    let refused = store.table("hashed", Rules::hashed::<u64, Vec<u8>>().archive_log(true)).map(drop);
     assert!(refused.expect_err("it is refused").message().contains("made anew from its values"));
 }
 
@@ -277,7 +277,7 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
     let name = oldest.file_name().expect("a name").to_string_lossy();
     assert!(told.len() == 1 && told[0].file == name && told[0].offset.is_some(), "{told:?}");
     assert!(
-        told[0].what.contains("that keep their log (`sums`, `blobs`) can no longer be made anew"),
+        told[0].what.contains("that archive their logs (`sums`, `blobs`) can no longer be made anew"),
         "{told:?}"
     );
     let quick = Store::verify(&path, &options(), false, |_, _| {}).expect("it reads");
@@ -285,7 +285,7 @@ fn a_log_that_is_damaged_is_told_and_nothing_is_made() {
 }
 
 #[test]
-fn a_value_that_only_a_kept_log_leads_to_is_looked_at_where_all_is() {
+fn a_value_that_only_an_archived_log_leads_to_is_looked_at_where_all_is() {
     let temp = tempfile::tempdir().expect("a directory");
     let path = temp.path().join("store");
     let store = Store::create(&path, options()).expect("a store");
@@ -299,5 +299,5 @@ fn a_value_that_only_a_kept_log_leads_to_is_looked_at_where_all_is() {
     let report = Store::verify(&path, &options(), true, |_, _| {}).expect("it reads");
     let told: Vec<String> = report.damage().map(ToString::to_string).collect();
     assert!(told.len() == 1 && told[0].contains(".values"), "{told:?}");
-    assert!(told[0].contains("a value that the kept log leads to"), "{told:?}");
+    assert!(told[0].contains("a value that the archived log leads to"), "{told:?}");
 }

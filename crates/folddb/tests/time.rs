@@ -924,10 +924,10 @@ fn a_snapshot_of_the_past_that_has_come_to_files_of_its_own_finds_what_was() {
 
 #[test]
 fn time_does_not_go_back_where_a_store_is_repaired() {
-    for keep_log in [false, true] {
+    for archive_log in [false, true] {
         let world = World::new();
         let store = world.create();
-        let rules = || Rules::sorted::<u64, u64>().expire(Expire::ByWrite).keep_log(keep_log);
+        let rules = || Rules::sorted::<u64, u64>().expire(Expire::ByWrite).archive_log(archive_log);
         let table = store.table("brief", rules()).expect("it works");
         table.put_expiring(&1, &1, Lifetime::For(Duration::from_millis(HOUR_MS))).expect("it works");
         world.pass(2 * HOUR_MS);
@@ -937,7 +937,7 @@ fn time_does_not_go_back_where_a_store_is_repaired() {
         world.set(START_MS);
         let to = world.path.with_extension("repaired");
         let how = folddb::maintenance::RepairOptions::default();
-        let how = if keep_log { how.rebuild_index("brief") } else { how };
+        let how = if archive_log { how.rebuild_index("brief") } else { how };
         Store::repair(&world.path, &to, &how, &world.options(), |_, _| {}).expect("it is repaired");
         let store = Store::open(&to, world.options()).expect("it opens");
         assert!(store.unix_millis() >= START_MS + 2 * HOUR_MS);

@@ -66,8 +66,8 @@ fn choices(kind: TableKind) -> Vec<Choice> {
         choice("index", "an index", |rules| rules.index(IndexRule::parse("by_value:value").unwrap())),
         default("summaries", "no `summaries`", |rules| rules),
         choice("summaries", "`summaries`", |rules| rules.summaries(true)),
-        default("log", "no kept log", |rules| rules),
-        choice("log", "`keep_log`", |rules| rules.keep_log(true)),
+        default("log", "no archived log", |rules| rules),
+        choice("log", "`archive_log`", |rules| rules.archive_log(true)),
     ]
 }
 

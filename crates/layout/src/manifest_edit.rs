@@ -39,7 +39,7 @@
 //! | 24 | `Times` | slice: of each entry seq, time, both less those of the entry before |
 //! | 40 | `SetFeed` | name text, table text, prefix slice, bytes_max, phase, seq, lsn, note, values_from |
 //! | 41 | `DropFeed` | name text |
-//! | 42 | `KeepLog` | file, first_lsn, next_lsn |
+//! | 42 | `ArchiveLog` | file, first_lsn, next_lsn |
 //! | 43 | `NoteTable` | note, seq, table, name text, rules text, is_dropped bool |
 //! | 48 | `BuildIndex` | table, since, building bool, through slice |
 //!
@@ -332,7 +332,7 @@ pub enum Change {
     },
     /// A file has the history between two LSNs, for feeds, in place of segments of the log that had it: the end of a log that a
     /// crash left.
-    KeepLog {
+    ArchiveLog {
         /// The file.
         file: FileNumber,
         /// Where it begins.
@@ -517,7 +517,7 @@ fn put_fields(out: &mut Vec<u8>, change: &Change) -> u8 {
             put_slice(out, name.as_bytes());
             41
         }
-        Change::KeepLog { file, first_lsn, next_lsn } => {
+        Change::ArchiveLog { file, first_lsn, next_lsn } => {
             put_varints(out, &[file.0, *first_lsn, *next_lsn]);
             42
         }
@@ -776,9 +776,11 @@ fn read_change(tag: u8, fields: &mut Fields<'_>) -> Result<Change, Malformed> {
         24 => Change::Times { entries: fields.times()? },
         40 => Change::SetFeed { feed: FeedState::read(&mut fields.0)? },
         41 => Change::DropFeed { name: fields.text()? },
-        42 => {
-            Change::KeepLog { file: fields.file()?, first_lsn: fields.number()?, next_lsn: fields.number()? }
-        }
+        42 => Change::ArchiveLog {
+            file: fields.file()?,
+            first_lsn: fields.number()?,
+            next_lsn: fields.number()?,
+        },
         43 => Change::NoteTable { note: TableNote::read(&mut fields.0)? },
         48 => Change::BuildIndex { table: fields.table()?, stand: fields.stand()? },
         _ => return Err(Malformed::Tag),

@@ -11,7 +11,7 @@ use folddb_layout::manifest_edit::{Change, FeedState, TableNote};
 
 /// The end of a log that a crash left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KeptLog {
+pub struct ArchivedLog {
     /// Its file.
     pub file: FileNumber,
     /// Where it begins.
@@ -24,7 +24,7 @@ pub struct KeptLog {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feeds {
     feeds: BTreeMap<String, FeedState>,
-    kept: Vec<KeptLog>,
+    kept: Vec<ArchivedLog>,
     /// By their numbers, shared by states: there may be one for each table.
     notes: SharedMap<u64, Arc<TableNote>>,
 }
@@ -56,7 +56,7 @@ impl Feeds {
     }
 
     /// The kept ends of logs, oldest first.
-    pub fn kept(&self) -> &[KeptLog] {
+    pub fn kept(&self) -> &[ArchivedLog] {
         &self.kept
     }
 
@@ -87,7 +87,7 @@ impl Feeds {
         Ok(())
     }
 
-    pub(crate) fn keep(&mut self, kept: KeptLog) -> Result<(), Malformed> {
+    pub(crate) fn keep(&mut self, kept: ArchivedLog) -> Result<(), Malformed> {
         let follows = self.kept.last().is_none_or(|last| last.next_lsn <= kept.first_lsn);
         if !follows || kept.next_lsn < kept.first_lsn || self.kept.iter().any(|one| one.file == kept.file) {
             return Err(Malformed::Order);
@@ -115,8 +115,8 @@ impl Feeds {
     pub(crate) fn put_snapshot(&self, changes: &mut Vec<Change>) {
         changes.extend(self.all().map(|feed| Change::SetFeed { feed: feed.clone() }));
         changes.extend(self.kept.iter().map(|kept| {
-            let KeptLog { file, first_lsn, next_lsn } = *kept;
-            Change::KeepLog { file, first_lsn, next_lsn }
+            let ArchivedLog { file, first_lsn, next_lsn } = *kept;
+            Change::ArchiveLog { file, first_lsn, next_lsn }
         }));
         changes.extend(self.notes().map(|note| Change::NoteTable { note: note.clone() }));
     }

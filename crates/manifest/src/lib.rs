@@ -21,7 +21,7 @@ pub mod log;
 mod examine;
 
 pub use examine::{EditFault, Examined, examine};
-pub use feeds::{Feeds, KeptLog};
+pub use feeds::{ArchivedLog, Feeds};
 pub use folddb_layout::manifest_edit::{
     Change, FEATURE_LASTING_PIECES, FEATURE_LONG_VALUES, FEATURE_ROPES, FeedPhase, FeedState, IndexSegment,
     IndexStand, IndexState, LossCause, PartState, TableNote,

@@ -10,7 +10,7 @@ use folddb_base::{FileNumber, Lsn, Seq, SharedMap, TableId};
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::{Change, IndexStand, IndexState, PartState};
 
-use crate::feeds::{Feeds, KeptLog};
+use crate::feeds::{ArchivedLog, Feeds};
 use crate::tables::Tables;
 use crate::times::Times;
 
@@ -182,9 +182,9 @@ impl State {
             }
             Change::SetFeed { feed } => self.feeds_mut().set(feed),
             Change::DropFeed { name } => self.feeds_mut().remove(name)?,
-            Change::KeepLog { file, first_lsn, next_lsn } => {
+            Change::ArchiveLog { file, first_lsn, next_lsn } => {
                 let (file, first_lsn, next_lsn) = (*file, *first_lsn, *next_lsn);
-                self.feeds_mut().keep(KeptLog { file, first_lsn, next_lsn })?;
+                self.feeds_mut().keep(ArchivedLog { file, first_lsn, next_lsn })?;
                 self.reserve(file.0.saturating_add(1));
             }
             Change::NoteTable { note } => self.feeds_mut().note(note)?,

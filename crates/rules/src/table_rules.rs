@@ -104,7 +104,7 @@ pub struct TableRules {
     /// How long values last.
     pub expire: Expire,
     /// Whether its log is kept for ever, so that its runs can be made anew from it.
-    pub keeps_log: bool,
+    pub archives_log: bool,
     /// Whether blocks of the bottom run say how many rows they show and what these fold to.
     pub summaries: bool,
     /// The indexes that a table is created with. Each is a table of its own, which has the one that it is.
@@ -191,7 +191,7 @@ impl TableRules {
             head: HeadRule::None,
             keep: Keep::Latest,
             expire: Expire::Never,
-            keeps_log: false,
+            archives_log: false,
             summaries: false,
             indexes: Vec::new(),
             index_of: None,
@@ -315,8 +315,8 @@ impl TableRules {
 
     /// Its log is kept for ever, with the values that it leads to: whatever becomes of its runs, a repair can make them anew. The
     /// price is space, for all that is ever written to it, and to other tables since it was made.
-    pub fn keep_log(mut self, keeps_log: bool) -> TableRules {
-        self.keeps_log = keeps_log;
+    pub fn archive_log(mut self, archives_log: bool) -> TableRules {
+        self.archives_log = archives_log;
         self
     }
 
@@ -464,7 +464,7 @@ impl TableRules {
         }
         put("key", &self.key.name());
         put("kind", self.kind.name());
-        if self.keeps_log {
+        if self.archives_log {
             put("log", "forever");
         }
         put("order", &self.order);
@@ -517,7 +517,7 @@ impl TableRules {
         fields.take("head", HeadRule::parse, &mut rules.head)?;
         fields.take("keep", Keep::parse, &mut rules.keep)?;
         fields.take("expire", Expire::parse, &mut rules.expire)?;
-        fields.take("log", |word| (word == "forever").then_some(true), &mut rules.keeps_log)?;
+        fields.take("log", |word| (word == "forever").then_some(true), &mut rules.archives_log)?;
         fields.take("summaries", |word| (word == "on").then_some(true), &mut rules.summaries)?;
         fields.take("index", parse_indexes, &mut rules.indexes)?;
         fields.take("index_of", |name| Some(Some(name.to_owned())), &mut rules.index_of)?;
@@ -735,9 +735,9 @@ impl TableRules {
         if asked.expire.has_stamps() {
             compare("its values last", self.expire.to_string(), asked.expire.to_string());
         }
-        if asked.keeps_log {
-            let says = |keeps_log: bool| if keeps_log { "for ever" } else { "as long as it is needed" };
-            compare("it keeps its log", says(self.keeps_log).to_owned(), says(true).to_owned());
+        if asked.archives_log {
+            let says = |archives_log: bool| if archives_log { "for ever" } else { "as long as it is needed" };
+            compare("it archives its log", says(self.archives_log).to_owned(), says(true).to_owned());
         }
         for index in &asked.indexes {
             let has = self.indexes.iter().find(|has| has.name == index.name);
@@ -789,7 +789,7 @@ impl TableRules {
         if self.summaries {
             return cannot("has no ranges", "leave `summaries` out");
         }
-        if self.keeps_log {
+        if self.archives_log {
             return cannot("is made anew from its values", "leave `log` out");
         }
         if self.separate.is_some() {

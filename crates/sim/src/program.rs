@@ -209,7 +209,7 @@ pub enum Other {
     Beside,
     /// Freezes the store, reads it, and thaws it.
     Freeze,
-    /// Makes the tables that keep their log anew, in another store.
+    /// Makes the tables that archive their logs anew, in another store.
     Rebuild,
 }
 

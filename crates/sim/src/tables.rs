@@ -72,7 +72,7 @@ pub struct Shape {
     /// How long values last.
     pub expire: Expire,
     /// Whether all of its log is kept.
-    pub keeps_log: bool,
+    pub archives_log: bool,
 }
 
 /// An hour, in milliseconds.
@@ -112,7 +112,7 @@ impl Shape {
             in_files: false,
             keep: Keep::Latest,
             expire: Expire::Never,
-            keeps_log: false,
+            archives_log: false,
         }
     }
 
@@ -127,7 +127,7 @@ impl Shape {
             Order::Hashed => rules.kind(TableKind::Hashed),
         };
         let rules = rules.keep(self.keep).expire(self.expire).summaries(self.has_summaries());
-        let rules = rules.keep_log(self.keeps_log);
+        let rules = rules.archive_log(self.archives_log);
         let rules = if self.lz4 { rules.compression(Compression::Lz4) } else { rules };
         let separate = self.separate.filter(|_| self.order != Order::Hashed);
         let rules = match (self.kind, separate) {

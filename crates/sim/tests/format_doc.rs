@@ -559,7 +559,7 @@ fn a_store_is_read_back_by_the_document_alone() {
             "SaveChanges",
             "SetFeed",
             "DropFeed",
-            "KeepLog",
+            "ArchiveLog",
             "NoteTable",
             "BuildIndex"
         ],

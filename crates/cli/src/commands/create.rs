@@ -62,7 +62,7 @@ fn rules(args: &CreateArgs) -> Result<TableRules, Failure> {
     if let Some(bytes) = args.block {
         rules = rules.block_bytes(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
-    rules = rules.summaries(args.summaries).keep_log(args.keep_log);
+    rules = rules.summaries(args.summaries).archive_log(args.archive_log);
     if let Some(bytes) = args.separate {
         rules = rules.separate(Some(u32::try_from(bytes).unwrap_or(u32::MAX)));
     }

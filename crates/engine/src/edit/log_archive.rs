@@ -1,4 +1,4 @@
-//! Tables that keep their log for ever (`log=forever`), so that their runs can be made anew from it: what leveled's reload strategies
+//! Tables that archive their logs for ever (`log=forever`), so that their runs can be made anew from it: what leveled's reload strategies
 //! are for.
 //!
 //! Such a table has a change feed of its own that nobody reads: it stands where the log was when the table was made, and never moves.
@@ -33,7 +33,7 @@ pub fn check_feed_is_no_log(name: &str) -> Result<()> {
 }
 
 /// Where the log of a table begins that is kept for ever; none where it is not.
-pub fn kept_log<'s>(state: &'s State, table: &str) -> Option<&'s FeedState> {
+pub fn archived_log<'s>(state: &'s State, table: &str) -> Option<&'s FeedState> {
     log_feed(state, table).filter(|feed| feed.holds())
 }
 
@@ -44,7 +44,7 @@ pub fn log_feed<'s>(state: &'s State, table: &str) -> Option<&'s FeedState> {
 
 /// Fails for a feed that holds the log of a table: that is kept for as long as the table is.
 pub fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
-    match name.strip_prefix(PREFIX).filter(|table| kept_log(state, table).is_some()) {
+    match name.strip_prefix(PREFIX).filter(|table| archived_log(state, table).is_some()) {
         None => Ok(()),
         Some(table) => Err(Error::invalid(format!(
             "feed `{name}` is the log that table `{table}` keeps for ever: it goes with the table"
@@ -53,7 +53,7 @@ pub fn check_holds_no_log(state: &State, name: &str) -> Result<()> {
 }
 
 /// The change that keeps the log for a table from now on. All before that is durable then. The caller holds the manifest's lock.
-pub fn keep_log(engine: &Engine, state: &State, table: &str) -> Result<Change> {
+pub fn archive_log(engine: &Engine, state: &State, table: &str) -> Result<Change> {
     let lsn = engine.journal.as_ref().map_or(state.log_start_lsn, |journal| journal.end_lsn());
     log_sync::sync_to(engine, lsn)?;
     let feed = FeedState {

@@ -27,7 +27,7 @@ use folddb_journal::{Journal, JournalOptions, JournalStart, LogEnd, ReplayFrame,
 use folddb_layout::file_name::FileName;
 use folddb_layout::manifest_edit::Change;
 use folddb_layout::values::{VALUES_HEADER_BYTES, check_header};
-use folddb_manifest::{KeptLog, Loaded, LossCause, ManifestLog, State, TableState};
+use folddb_manifest::{ArchivedLog, Loaded, LossCause, ManifestLog, State, TableState};
 use folddb_rules::table_rules::{TableKind, TableRules};
 use folddb_run::{Part, Shared};
 use folddb_value_log::directories::{count_value_files, directory_path};
@@ -45,7 +45,7 @@ use crate::edit::indexes::link_indexes;
 use crate::edit::install::Installed;
 use crate::edit::{feeds, install};
 use crate::options::Options;
-use crate::recovery::kept_tail::Tail;
+use crate::recovery::archived_tail::Tail;
 use crate::recovery::{format, secondary};
 use crate::state::bell::Bell;
 use crate::state::catalog::{Catalog, TableCore};
@@ -204,7 +204,7 @@ struct Replay {
     read_to_lsn: Lsn,
     old_segments: Vec<FileNumber>,
     /// The end of the log, written anew where feeds are to give it.
-    kept: Option<KeptLog>,
+    kept: Option<ArchivedLog>,
     /// Memtables that filled up on the way.
     rewritten: Rewrites,
 }
@@ -447,7 +447,7 @@ fn install_replayed(engine: &Engine, replayed: Replay) -> Result<()> {
     let mut changes = rewritten.take_changes();
     changes.extend(saved.iter().flat_map(SavedIndex::changes));
     let old_values = look_over_values(engine, &rewritten, &mut changes);
-    changes.extend(kept.map(|KeptLog { file, first_lsn, next_lsn }| Change::KeepLog {
+    changes.extend(kept.map(|ArchivedLog { file, first_lsn, next_lsn }| Change::ArchiveLog {
         file,
         first_lsn,
         next_lsn,

@@ -341,7 +341,7 @@ fn of_table(facts: &Facts, table: &TableFacts, advice: &mut Vec<Advice>) {
     let (name, store) = (&stats.name, &facts.store);
     if table.lacks_log {
         let what = format!(
-            "table `{name}` is to keep its log for ever, and has lost it: by a repair, by a restore, or with damage"
+            "table `{name}` is to archive its log for ever, and has lost it: by a repair, by a restore, or with damage"
         );
         let todo = format!(
             "to keep one again, from then on, make the table anew: folddb dump {store} {name} --to FILE; \
@@ -454,8 +454,8 @@ fn live_facts(store: &Store, is_live: bool) -> Result<Facts> {
             stats,
             filter_bits: u32::from(rules.rules.filter_bits),
             missing: rules.missing.clone(),
-            lacks_log: rules.rules.keeps_log
-                && log_archive::kept_log(engine.manifest.lock().state(), &name).is_none(),
+            lacks_log: rules.rules.archives_log
+                && log_archive::archived_log(engine.manifest.lock().state(), &name).is_none(),
         });
     }
     let stats = store.stats();

@@ -16,7 +16,7 @@ use folddb_manifest::{State, TableState};
 use crate::maintenance::finding::{Finding, Loss, Misfits};
 use crate::maintenance::survey::in_words;
 use folddb_engine::edit::feeds::history_in;
-use folddb_engine::edit::log_archive::kept_log;
+use folddb_engine::edit::log_archive::archived_log;
 use folddb_engine::edit::{feeds, log_archive};
 use folddb_engine::state::engine::Engine;
 use folddb_engine::values::at_rest::ValuesAtRest;
@@ -42,11 +42,11 @@ impl Rebuilt {
     /// Takes the runs of these tables out of `state`, so that nothing of them is taken over: all of their log is new then.
     ///
     /// # Errors
-    /// There is no such table, or it does not keep its log.
+    /// There is no such table, or it does not archive its log.
     pub(crate) fn prepare(state: &mut State, names: &[String]) -> Result<Rebuilt> {
         let mut rebuilt = Rebuilt::default();
         for name in names {
-            let log = kept_log(state, name).map(|feed| feed.lsn);
+            let log = archived_log(state, name).map(|feed| feed.lsn);
             let to_lsn = state.log_start_lsn;
             let id = state.table_by_name(name).map(|table| table.id);
             let table = id.and_then(|id| state.tables.get_mut(&id));
@@ -55,7 +55,7 @@ impl Rebuilt {
             let from_lsn = log.ok_or_else(|| {
                 Error::invalid(format!(
                     "table `{name}` cannot be rebuilt: nothing keeps all of its log; that takes a table that was created with \
-                     log=forever (`create --keep-log`) in this store, and is not one that was repaired, or restored from a backup"
+                     log=forever (`create --archive-log`) in this store, and is not one that was repaired, or restored from a backup"
                 ))
             })?;
             table.runs.clear();
@@ -68,11 +68,11 @@ impl Rebuilt {
         Ok(rebuilt)
     }
 
-    /// Says of the new tables that they keep their logs, too, before anything is written to them.
-    pub(crate) fn keep_logs(&self, engine: &Engine) -> Result<()> {
+    /// Says of the new tables that they archive their logs, too, before anything is written to them.
+    pub(crate) fn archive_logs(&self, engine: &Engine) -> Result<()> {
         for log in &self.logs {
             let mut manifest = engine.manifest.lock();
-            let kept = log_archive::keep_log(engine, manifest.state(), &log.table)?;
+            let kept = log_archive::archive_log(engine, manifest.state(), &log.table)?;
             feeds::edit_feeds(engine, &mut manifest, &[kept])?;
         }
         Ok(())
@@ -118,17 +118,18 @@ impl RebuiltLog {
 ///
 /// # Errors
 /// A directory that cannot be listed.
-pub(crate) fn damage_of_kept_logs(
+pub(crate) fn damage_of_archived_logs(
     host: &Host,
     dir: &Path,
     state: &State,
     values: &ValuesAtRest<'_>,
 ) -> Result<Vec<Finding>> {
-    let kept = |table: &TableState| Some((table.id, (table.name.clone(), kept_log(state, &table.name)?.lsn)));
+    let kept =
+        |table: &TableState| Some((table.id, (table.name.clone(), archived_log(state, &table.name)?.lsn)));
     let tables: BTreeMap<TableId, (String, Lsn)> = state.tables.values().filter_map(kept).collect();
     let Some(from_lsn) = tables.values().map(|(_, from_lsn)| *from_lsn).min() else { return Ok(Vec::new()) };
     let files = history_in(host, dir, state)?;
-    let walk = KeptLogs { dir, tables, values };
+    let walk = ArchivedLogs { dir, tables, values };
     let (mut findings, mut misfits) = (Vec::new(), Misfits::default());
     let mut follower = Follower::at(host, dir, from_lsn);
     loop {
@@ -161,14 +162,14 @@ fn next_file(files: &[HistoryFile], lsn: Lsn) -> Option<Lsn> {
 }
 
 /// A look at the logs that tables keep.
-struct KeptLogs<'a> {
+struct ArchivedLogs<'a> {
     dir: &'a Path,
     /// The tables that keep theirs, and from where on.
     tables: BTreeMap<TableId, (String, Lsn)>,
     values: &'a ValuesAtRest<'a>,
 }
 
-impl KeptLogs<'_> {
+impl ArchivedLogs<'_> {
     /// Looks at a batch that ends there.
     fn batch(&self, end_lsn: Lsn, file: Option<&HistoryFile>, payload: &[u8], misfits: &mut Misfits) {
         let own_file = file.map_or_else(|| "the log".to_owned(), name_of);
@@ -188,7 +189,7 @@ impl KeptLogs<'_> {
             let rope = rope_of(&record).filter(|_| is_kept);
             for pointer in rope.iter().flat_map(|rope| rope.pointers()) {
                 if let Err(error) = self.values.piece((record.table, record.key), &pointer) {
-                    let said = "a value that the kept log leads to";
+                    let said = "a value that the archived log leads to";
                     misfits.add_value(self.dir, &own_file, record.key, &error, said);
                 }
             }
@@ -206,7 +207,7 @@ impl KeptLogs<'_> {
     fn telling(&self, finding: Finding) -> Finding {
         let names: Vec<String> = self.tables.values().map(|(name, _)| format!("`{name}`")).collect();
         let what = format!(
-            "{}: the runs of tables that keep their log ({}) can no longer be made anew from it",
+            "{}: the runs of tables that archive their logs ({}) can no longer be made anew from it",
             finding.what,
             names.join(", ")
         );

@@ -74,7 +74,7 @@ impl RepairOptions {
         self
     }
 
-    /// Makes the runs of this table anew from its log, which the rules of the table keep for ever (`keep_log`), instead of taking
+    /// Makes the runs of this table anew from its log, which the rules of the table keep for ever (`archive_log`), instead of taking
     /// over what can be read of them. May be said of several. Of the past of such a table there is then what was written, and not
     /// when.
     pub fn rebuild_index(mut self, table: &str) -> RepairOptions {
@@ -329,7 +329,7 @@ impl Mender<'_> {
         for id in ids {
             let Some(table) = next.tables.get_mut(&id) else { continue };
             let is_kept = rebuilt.logs.iter().any(|log| log.table == table.name);
-            if rules.get(&table.id).is_some_and(|rules| rules.rules.keeps_log) && !is_kept {
+            if rules.get(&table.id).is_some_and(|rules| rules.rules.archives_log) && !is_kept {
                 let what =
                     "the log that it kept for ever ends here, and what is written from now on is not kept";
                 self.report.findings.push(Finding::note(table.name.as_str(), what));
@@ -670,7 +670,7 @@ impl Mender<'_> {
     /// Commits what the logs hold that tables keep for ever, up to where the log of all begins.
     fn rebuild(&mut self, store: &Store, state: &State, rebuilt: &Rebuilt) -> Result<()> {
         let engine = store.engine();
-        rebuilt.keep_logs(engine)?;
+        rebuilt.archive_logs(engine)?;
         let values = ValuesAtRest::new(&self.options.host.files, &self.survey.dir, state);
         let mut encoded = Encoded::default();
         for log in &rebuilt.logs {

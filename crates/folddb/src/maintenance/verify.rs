@@ -29,7 +29,7 @@ use folddb_value_log::relocated::RelocatedFile;
 use crate::maintenance::at_rest::{AtRest, ValueLogFiles, index_name, is_hashed};
 use crate::maintenance::finding::{Finding, Loss, Misfits, Severity};
 use crate::maintenance::indexes;
-use crate::maintenance::rebuilt::damage_of_kept_logs;
+use crate::maintenance::rebuilt::damage_of_archived_logs;
 use crate::maintenance::refolded::Refolded;
 use crate::maintenance::survey::{Few, Survey, bind, in_words, log_findings};
 use crate::store::Store;
@@ -142,7 +142,7 @@ pub(crate) fn verify(
         look.tables(&told.state);
         look.log(&told.state)?;
         let damage_of_kept = match deep {
-            true => damage_of_kept_logs(&options.host, &survey.dir, &told.state, &look.at_rest)?,
+            true => damage_of_archived_logs(&options.host, &survey.dir, &told.state, &look.at_rest)?,
             false => Vec::new(),
         };
         let has_indexes = told.state.tables.values().any(|table| is_index(table, options));

@@ -41,7 +41,7 @@ fn changes() -> impl Strategy<Value = Change> {
             15 => Change::AddDirectory { segment: file },
             16 => Change::SealDirectory { segment: file, bytes: b, value_files: c },
             17 => Change::DropFeed { name },
-            18 => Change::KeepLog { file, first_lsn: b, next_lsn: c },
+            18 => Change::ArchiveLog { file, first_lsn: b, next_lsn: c },
             19 => {
                 let note = TableNote {
                     note: b,

@@ -24,7 +24,7 @@ fn note(note: u64) -> Change {
 }
 
 fn keep(file: u64, first_lsn: Lsn, next_lsn: Lsn) -> Change {
-    Change::KeepLog { file: FileNumber(file), first_lsn, next_lsn }
+    Change::ArchiveLog { file: FileNumber(file), first_lsn, next_lsn }
 }
 
 fn state(changes: &[Change]) -> State {

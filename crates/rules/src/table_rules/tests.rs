@@ -48,12 +48,12 @@ fn the_text_of_default_rules() {
 
 #[test]
 fn a_log_that_is_kept_is_said_and_asked_for() {
-    let (kept, not) = (TableRules::default().keep_log(true), TableRules::default());
+    let (kept, not) = (TableRules::default().archive_log(true), TableRules::default());
     assert!(kept.to_text().contains("\nlog=forever\n"));
     assert_eq!(TableRules::from_text(&kept.to_text()).unwrap(), kept);
     assert_eq!(kept.diff(&not), None);
-    assert_eq!(not.diff(&kept).unwrap(), "it keeps its log as long as it is needed, not for ever");
-    let hashed = TableRules::hashed(KeyCodec::Bytes).keep_log(true).validate(&custom()).unwrap_err();
+    assert_eq!(not.diff(&kept).unwrap(), "it archives its log as long as it is needed, not for ever");
+    let hashed = TableRules::hashed(KeyCodec::Bytes).archive_log(true).validate(&custom()).unwrap_err();
     assert!(hashed.message().contains("a hashed table is made anew from its values"), "{hashed}");
     assert!(TableRules::from_text(&kept.to_text().replace("forever", "always")).is_err());
 }

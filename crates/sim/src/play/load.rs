@@ -144,5 +144,5 @@ fn is_loadable(shape: &Shape) -> bool {
     shape.order != Order::Hashed
         && rules.separate.is_none()
         && shape.expire == Expire::Never
-        && !shape.keeps_log
+        && !shape.archives_log
 }

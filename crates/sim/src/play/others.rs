@@ -1,5 +1,5 @@
 //! Other stores beside that of a player: its tables are compared with those of a second one, which is brought up to them; the store is
-//! read beside its writer; it is sealed and read by several; and tables that keep their log are made anew from it.
+//! read beside its writer; it is sealed and read by several; and tables that archive their logs are made anew from it.
 
 use folddb::codec::KeyCodec;
 use folddb::maintenance::RepairOptions;
@@ -272,12 +272,12 @@ impl Player {
         })
     }
 
-    // ---- kept logs ---------------------------------------------------------------------------------------
+    // ---- archived logs ---------------------------------------------------------------------------------------
 
     /// Makes tables anew from the logs that they keep, in a store that comes to be elsewhere: it holds what this one does.
     fn rebuild(&mut self) -> Outcome {
         let names = self.known.model.tables();
-        let keeps = |name: &String| self.known.model.shape(name).is_some_and(|shape| shape.keeps_log);
+        let keeps = |name: &String| self.known.model.shape(name).is_some_and(|shape| shape.archives_log);
         let names: Vec<String> = names.into_iter().filter(keeps).collect();
         if names.is_empty() {
             return Ok(());

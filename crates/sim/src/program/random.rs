@@ -221,11 +221,11 @@ pub(super) fn shape(chance: &mut Seeded) -> Shape {
             Expire::ByWrite,
             Expire::After(HOUR_MS + HOUR_MS / 2),
         ]),
-        keeps_log: false,
+        archives_log: false,
     };
     let is_hashed = drawn.order == Order::Hashed;
-    let keeps_log = drawn.lz4 && drawn.block_bytes == 8192 && !is_hashed;
-    let drawn = Shape { in_files: drawn.filter_bits == 0, keeps_log, ..drawn };
+    let archives_log = drawn.lz4 && drawn.block_bytes == 8192 && !is_hashed;
+    let drawn = Shape { in_files: drawn.filter_bits == 0, archives_log, ..drawn };
     match drawn.order {
         Order::Hashed if !matches!(drawn.keep, Keep::Versions(_)) => Shape { keep: Keep::Latest, ..drawn },
         _ => drawn,

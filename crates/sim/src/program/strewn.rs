@@ -114,7 +114,7 @@ fn loadable(chance: &mut Seeded) -> Shape {
         return drawn;
     }
     let order = if drawn.order == Order::Hashed { Order::Bytewise } else { drawn.order };
-    Shape { order, separate: None, expire: Expire::Never, keeps_log: false, ..drawn }
+    Shape { order, separate: None, expire: Expire::Never, archives_log: false, ..drawn }
 }
 
 /// In one program of three.

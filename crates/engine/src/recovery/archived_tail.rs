@@ -4,7 +4,7 @@ use folddb_base::{Error, FileNumber, Lsn, Result};
 use folddb_journal::follow::segments_in;
 use folddb_journal::kept::KeptWriter;
 use folddb_journal::{ReplayFrame, Replayed};
-use folddb_manifest::{KeptLog, State};
+use folddb_manifest::{ArchivedLog, State};
 
 use crate::edit::{feeds, install};
 use crate::state::engine::Engine;
@@ -56,7 +56,7 @@ impl Tail {
     }
 
     /// Ends it, where the log ended. A seal that only the page cache has would leave who follows with a segment that does not end.
-    pub fn finish(mut self, engine: &Engine, log: &Replayed) -> Result<Option<KeptLog>> {
+    pub fn finish(mut self, engine: &Engine, log: &Replayed) -> Result<Option<ArchivedLog>> {
         let is_whole = |next_lsn: Lsn| log.cut_lsn >= next_lsn && log.is_end_durable;
         let is_needed = |next_lsn: &Lsn| !is_whole(*next_lsn) || self.writer.is_some();
         let Some(next_lsn) = self.next_lsn.filter(is_needed) else { return Ok(None) };
@@ -67,7 +67,7 @@ impl Tail {
         });
         let (file, first_lsn) = finished.inspect_err(|_| self.discard(engine))?;
         install::sync_dir(engine).inspect_err(|_| self.discard(engine))?;
-        Ok(Some(KeptLog { file, first_lsn, next_lsn }))
+        Ok(Some(ArchivedLog { file, first_lsn, next_lsn }))
     }
 
     /// Takes away what it has written, which nothing lists.
